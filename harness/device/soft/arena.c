@@ -31,6 +31,7 @@ enum { ALIGNMENT = 16384, CHECKED_PARTS = 1 + SOFT_BUFFERS };
 
 typedef struct {
     size_t begin, bytes, gap;
+    bool is_replaced;
 } block;
 
 struct soft_arena {
@@ -41,7 +42,7 @@ struct soft_arena {
     size_t count, room;
 };
 
-static int open_file(size_t bytes) {
+int soft_arena_open_file(size_t bytes) {
     int fd = -1;
     struct rlimit limit; /* beyond it, making a file longer is a signal */
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < bytes)
@@ -68,7 +69,7 @@ static bool map_parts(soft_arena *a, size_t bytes) {
         return false;
     a->at = at + (ALIGNMENT - (uintptr_t)at % ALIGNMENT) % ALIGNMENT;
     a->bytes = bytes;
-    a->file = open_file(mapped);
+    a->file = soft_arena_open_file(mapped);
     /* Without a file there are no views, which only checked mode needs. */
     const int flags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE | (a->file < 0 ? MAP_ANON : 0);
     if ((a->file >= 0 || a->parts == 1) && mmap(a->at, mapped, access, flags, a->file, 0) == a->at)
@@ -192,4 +193,18 @@ void soft_arena_open(const soft_arena *a, void *at, size_t bytes, bool is_open) 
 
 int soft_arena_get_file(const soft_arena *a) {
     return a->file;
+}
+
+void soft_arena_set_replaced(soft_arena *a, const void *at) {
+    find_block(a, at)->is_replaced = true;
+}
+
+bool soft_arena_is_replaced(const soft_arena *a, const void *at) {
+    const block *b = find_block(a, at);
+    return b && b->is_replaced;
+}
+
+bool soft_arena_restore(const soft_arena *a, void *at, size_t bytes, int file) {
+    return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
+                (char *)at - a->at) == at;
 }

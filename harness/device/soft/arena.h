@@ -35,3 +35,12 @@ void *soft_arena_get_view(const soft_arena *a, void *at, int n);
 bool soft_arena_close_all(const soft_arena *a);
 void soft_arena_open(const soft_arena *a, void *at, size_t bytes, bool is_open);
 int soft_arena_get_file(const soft_arena *a);
+
+/* Notes that the block at `at` has other pages than the arena's; and puts those of the arena, whose file
+ * is given, back in their place. */
+void soft_arena_set_replaced(soft_arena *a, const void *at);
+bool soft_arena_is_replaced(const soft_arena *a, const void *at);
+bool soft_arena_restore(const soft_arena *a, void *at, size_t bytes, int file);
+
+/* A file of so many zeros that has no name, in memory where the system can; -1: there is none. */
+int soft_arena_open_file(size_t bytes);

@@ -112,11 +112,9 @@ static void soft_close(device *d) {
     free(s);
 }
 
-/* What nothing wrote reads as NaN. A large one reads as zero, so that a key-value cache for a long
- * context costs what is in it; checked mode knows what was written anyway. */
+/* What nothing wrote reads as NaN. */
 static bool soft_new_buffer(buffer *b, size_t allocation_bytes, const void *no_copy, err *e) {
-    const size_t lazy = (size_t)4 << 20;
-    soft_device *s = b->device->impl;
+    const soft_device *s = b->device->impl;
     if (no_copy) {
         b->contents = (void *)(uintptr_t)no_copy; /* never written: it is bound to read */
         b->impl = soft_engine_share(s->engine, no_copy, allocation_bytes);
@@ -124,18 +122,15 @@ static bool soft_new_buffer(buffer *b, size_t allocation_bytes, const void *no_c
         if (b->impl)
             return true;
     }
-    if (allocation_bytes > SIZE_MAX / 2 ||
-        !(b->impl = soft_engine_take(s->engine, allocation_bytes)))
+    bool is_private = b->storage == STORAGE_PRIVATE;
+    b->impl = no_copy ? soft_engine_take(s->engine, allocation_bytes)
+                      : soft_engine_take_poisoned(s->engine, allocation_bytes, is_private);
+    if (!b->impl)
         return err_set(e, EXIT_CANNOT, "no memory for the buffer '%s' of %zu bytes", b->label,
                        b->bytes);
-    if (no_copy) {
+    if (no_copy)
         memcpy(b->impl, no_copy, allocation_bytes);
-        return true;
-    }
-    bool is_filled = b->device->facts.validates || allocation_bytes < lazy;
-    for (size_t i = 0; is_filled && i + 1 < allocation_bytes; i += 2)
-        memcpy((char *)b->impl + i, &(uint16_t){POISON_PATTERN}, 2);
-    if (b->storage == STORAGE_SHARED)
+    else if (!is_private)
         b->contents = (char *)b->impl + b->base;
     return true;
 }
@@ -162,13 +157,21 @@ static void refresh(const buffer *b) {
 
 static bool soft_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, bool to_device,
                       err *e) {
-    (void)e;
-    bool is_wrapped = b->storage == STORAGE_NO_COPY; /* whose copy the program need not look at */
-    char *at = (char *)(is_wrapped ? b->contents : b->impl) + allocation_offset;
-    if (to_device && b->device->facts.validates && !is_wrapped)
+    const soft_device *s = b->device->impl;
+    if (b->storage == STORAGE_NO_COPY) { /* only read, and not by way of the device */
+        memcpy(host, (const char *)b->contents + allocation_offset, bytes);
+        return true;
+    }
+    if (to_device && b->device->facts.validates)
         note_written(b, allocation_offset, bytes, true);
-    memcpy(to_device ? (void *)at : host, to_device ? host : (void *)at, bytes);
-    return true;
+    return soft_engine_copy(s->engine, b->impl, allocation_offset, host, bytes, to_device, e);
+}
+
+static bool soft_fill(buffer *b, size_t allocation_offset, size_t bytes, uint16_t pattern, err *e) {
+    const soft_device *s = b->device->impl;
+    if (b->device->facts.validates)
+        note_written(b, allocation_offset, bytes, true);
+    return soft_engine_fill(s->engine, b->impl, allocation_offset, bytes, pattern, e);
 }
 
 static void soft_forget(buffer *b, size_t allocation_offset, size_t bytes) {
@@ -360,6 +363,7 @@ const device_ops soft_device_ops = {
     .new_buffer = soft_new_buffer,
     .free_buffer = soft_free_buffer,
     .copy = soft_copy,
+    .fill = soft_fill,
     .forget = soft_forget,
     .new_pipeline = soft_new_pipeline,
     .free_pipeline = soft_free_pipeline,

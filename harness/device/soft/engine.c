@@ -17,58 +17,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "checker.h"
-#include "engine_order.h"
+#include "engine_program.h"
 #include "harness/base/array.h"
 #include "harness/base/host.h"
-#include "harness/base/map_guard.h"
 #include "harness/base/os.h"
 
 /* So many jobs may be unanswered: their answers fit into a pipe, and neither side waits for the
  * other to read. */
 enum { MOST_OPEN = 64, MOST_FINDINGS = 1 << 16 };
 
-struct soft_job {
-    soft_job *next;
-    uint64_t id, work_ns;
-    soft_item *items; /* in the arena: a kernel may change them */
-    soft_bound *bound;
-    size_t count, capacity;
-    char problem[256];
-};
-
-/* A file that both sides have mapped. */
-typedef struct {
-    const char *here;
-    char *there;
-    size_t bytes, uses;
-} shared_file;
-
-struct soft_engine {
-    engine_side side;
-    int orders, answers, life; /* our ends */
-    pid_t process;             /* 0: a thread */
-    pthread_t thread;
-    sandbox_state sandbox;
-    err ended; /* why it takes no orders any more */
-    char (*names)[128];
-    bool used[ENGINE_IMAGES];
-    soft_job *queued, **queued_end, *finished, *spare;
-    int open_count;
-    uint64_t last_id;
-    shared_file *shared;
-    size_t shared_count, shared_room;
-    finding_list findings;
-};
-
 static bool use_threads;
 
 void soft_engine_use_threads(bool yes) {
     use_threads = yes;
-}
-
-static bool is_checked(const soft_engine *g) {
-    return g->side.mode != POOL_FAST;
 }
 
 /* Starting and ending -------------------------------------------------------------------------- */
@@ -227,13 +188,6 @@ static const char *name_running(const soft_engine *g) {
     return image < ENGINE_IMAGES && g->used[image] ? g->names[image] : "?";
 }
 
-/* A file that became shorter: whoever guards the map says so when it is read here (map_guard.h). */
-static void read_shared_files(const soft_engine *g) {
-    for (size_t i = 0; i < g->shared_count; i++)
-        if (g->shared[i].uses > 0)
-            (void)*(const volatile char *)&g->shared[i].here[g->shared[i].bytes - 1];
-}
-
 /* The engine has hung up. It is as if the kernel had run here: the same signal ends this process. */
 static bool bury(soft_engine *g, err *e) {
     int status = 0;
@@ -256,7 +210,7 @@ static bool bury(soft_engine *g, err *e) {
                     name_running(g));
         else {
             if (number == SIGBUS)
-                read_shared_files(g);
+                engine_read_shared(g);
             signal(number, SIG_DFL);
             raise(number);
         }
@@ -265,7 +219,7 @@ static bool bury(soft_engine *g, err *e) {
     return false;
 }
 
-static bool give_order(soft_engine *g, const order *o, err *e) {
+bool engine_give_order(soft_engine *g, const order *o, err *e) {
     if (g->ended.code != EXIT_OK || !write_orders(g, o, sizeof *o))
         return bury(g, e);
     return true;
@@ -300,7 +254,6 @@ static bool receive(soft_engine *g, err *e) {
     return true;
 }
 
-/* Answers come in order: those of all jobs before that of anything else. */
 static bool receive_all(soft_engine *g, err *e) {
     while (g->open_count > 0)
         if (!receive(g, e))
@@ -308,92 +261,15 @@ static bool receive_all(soft_engine *g, err *e) {
     return true;
 }
 
-/* Memory --------------------------------------------------------------------------------------- */
-
-static void open_memory(soft_engine *g, void *at, size_t bytes, bool is_open) {
-    err unused;
-    if (!is_checked(g))
-        return;
-    if (g->side.is_thread)
-        soft_arena_open(g->side.arena, at, bytes, is_open);
-    else
-        give_order(g, &(order){is_open ? ORDER_OPEN : ORDER_SHUT, 0, at, bytes}, &unused);
-}
-
-void *soft_engine_take(soft_engine *g, size_t bytes) {
-    void *at = soft_arena_take(g->side.arena, bytes, is_checked(g) ? GAP_BYTES : 0);
-    if (at)
-        open_memory(g, at, bytes, true);
-    return at;
-}
-
-void soft_engine_give(soft_engine *g, void *at) {
-    size_t bytes = at ? soft_arena_get_bytes(g->side.arena, at) : 0;
-    if (!bytes)
-        return;
-    soft_arena_give(g->side.arena, at);
-    open_memory(g, at, bytes, false);
-}
-
-static shared_file *find_shared(const soft_engine *g, const char *memory) {
-    for (size_t i = 0; i < g->shared_count; i++)
-        if (g->shared[i].uses > 0 && memory >= g->shared[i].here &&
-            memory < g->shared[i].here + g->shared[i].bytes)
-            return &g->shared[i];
-    return NULL;
-}
-
-static shared_file *add_shared(soft_engine *g, const char *memory, size_t bytes) {
-    err unused;
-    answer_mapped answer;
-    shared_file f = {.uses = 0};
-    int file = map_guard_find(memory, bytes, &f.here, &f.bytes);
-    if (file < 0 || !receive_all(g, &unused) ||
-        !give_order(g, &(order){ORDER_MAP, 0, NULL, f.bytes}, &unused) ||
-        !engine_send_file(g->orders, file) || !engine_read(g->answers, &answer, sizeof answer) ||
-        !answer.at)
-        return NULL;
-    f.there = answer.at;
-    size_t i = 0;
-    while (i < g->shared_count && g->shared[i].uses > 0)
-        i++;
-    if (i == g->shared_count)
-        ARRAY_ADD(g->shared, g->shared_count, g->shared_room);
-    g->shared[i] = f;
-    return &g->shared[i];
-}
-
-void *soft_engine_share(soft_engine *g, const void *memory, size_t bytes) {
-    if (g->side.is_thread)
-        return (void *)(uintptr_t)memory;
-    shared_file *f = find_shared(g, memory);
-    if (!f)
-        f = add_shared(g, memory, bytes);
-    if (!f || bytes > (size_t)(f->here + f->bytes - (const char *)memory))
-        return NULL;
-    f->uses++;
-    return f->there + ((const char *)memory - f->here);
-}
-
-void soft_engine_unshare(soft_engine *g, const void *memory) {
-    err unused;
-    shared_file *f = g->side.is_thread ? NULL : find_shared(g, memory);
-    if (f && --f->uses == 0)
-        give_order(g, &(order){ORDER_UNMAP, 0, f->there, f->bytes}, &unused);
-}
-
-void soft_engine_mark(soft_engine *g, void *at, size_t bytes, bool is_written) {
-    memset(soft_arena_get_marks(g->side.arena, at), is_written, bytes);
-}
-
-unsigned char *soft_engine_get_marks(const soft_engine *g, const void *at) {
-    return soft_arena_get_marks(g->side.arena, at);
-}
-
-void *soft_engine_get_view(soft_engine *g, void *at, int n) {
-    void *view = soft_arena_get_view(g->side.arena, at, n);
-    open_memory(g, view, soft_arena_get_bytes(g->side.arena, at), true);
-    return view;
+bool engine_ask(soft_engine *g, const order *o, int file, void **at, err *e) {
+    answer_memory answer;
+    if (!receive_all(g, e) || !engine_give_order(g, o, e))
+        return false;
+    if ((file >= 0 && !engine_send_file(g->orders, file)) ||
+        !engine_read(g->answers, &answer, sizeof answer))
+        return bury(g, e);
+    *at = answer.at;
+    return true;
 }
 
 /* Kernels -------------------------------------------------------------------------------------- */
@@ -409,7 +285,7 @@ bool soft_engine_load(soft_engine *g, const char *object, const char *name, soft
     answer_loaded answer;
     snprintf(file.name, sizeof file.name, "%s", name);
     snprintf(file.object, sizeof file.object, "%s", object);
-    if (!receive_all(g, e) || !give_order(g, &(order){ORDER_LOAD, image, NULL, 0}, e))
+    if (!receive_all(g, e) || !engine_give_order(g, &(order){ORDER_LOAD, image, NULL, 0, NULL}, e))
         return false;
     if (!write_orders(g, &file, sizeof file) || !engine_read(g->answers, &answer, sizeof answer))
         return bury(g, e);
@@ -429,14 +305,15 @@ bool soft_engine_load(soft_engine *g, const char *object, const char *name, soft
 void soft_engine_unload(soft_engine *g, uint32_t image) {
     err unused;
     if (g->ended.code == EXIT_OK)
-        give_order(g, &(order){ORDER_UNLOAD, image, NULL, 0}, &unused);
+        engine_give_order(g, &(order){ORDER_UNLOAD, image, NULL, 0, NULL}, &unused);
     g->used[image] = false;
 }
 
 /* Jobs ----------------------------------------------------------------------------------------- */
 
 static size_t get_job_bytes(const soft_engine *g, size_t count) {
-    return count * (sizeof(soft_item) + (is_checked(g) ? SOFT_BUFFERS * sizeof(soft_bound) : 0));
+    return count *
+           (sizeof(soft_item) + (engine_is_checked(g) ? SOFT_BUFFERS * sizeof(soft_bound) : 0));
 }
 
 soft_job *soft_engine_new_job(soft_engine *g, size_t count, err *e) {
@@ -450,7 +327,8 @@ soft_job *soft_engine_new_job(soft_engine *g, size_t count, err *e) {
         j->items = soft_engine_take(g, get_job_bytes(g, count));
         j->capacity = j->items ? count : 0;
     }
-    j->bound = is_checked(g) && j->items ? (soft_bound *)(void *)(j->items + j->capacity) : NULL;
+    j->bound =
+        engine_is_checked(g) && j->items ? (soft_bound *)(void *)(j->items + j->capacity) : NULL;
     j->count = count;
     j->next = NULL;
     if (j->items || count == 0)
@@ -489,7 +367,7 @@ bool soft_engine_queue(soft_engine *g, soft_job *j, uint64_t *id, err *e) {
     *g->queued_end = j;
     g->queued_end = &j->next;
     g->open_count++;
-    return ok && give_order(g, &(order){ORDER_RUN, 0, j->items, j->count}, e);
+    return ok && engine_give_order(g, &(order){ORDER_RUN, 0, j->items, j->count, NULL}, e);
 }
 
 bool soft_engine_wait(soft_engine *g, uint64_t id, uint64_t *work_ns, err *e) {

@@ -35,6 +35,13 @@ finding_list *soft_engine_get_findings(soft_engine *g);
  * memory uses: an access far outside is still told to be this buffer's. */
 void *soft_engine_take(soft_engine *g, size_t bytes);
 void soft_engine_give(soft_engine *g, void *at);
+/* The same with POISON_PATTERN in it. Of a large private one only the engine has the contents, and
+ * only what is used of it takes memory: it is read and written with the functions below. */
+void *soft_engine_take_poisoned(soft_engine *g, size_t bytes, bool is_private);
+bool soft_engine_copy(soft_engine *g, void *block, size_t offset, void *host, size_t bytes,
+                      bool to_engine, err *e);
+bool soft_engine_fill(soft_engine *g, void *block, size_t offset, size_t bytes, uint16_t pattern,
+                      err *e);
 /* Memory of the program as kernels see it, to be read. NULL if they cannot: it must be a part of a file
  * that is mapped (map_guard.h). Once unshared for each time that it was shared, it is gone. */
 void *soft_engine_share(soft_engine *g, const void *memory, size_t bytes);

@@ -20,17 +20,23 @@ typedef enum {
     ORDER_UNLOAD,
     ORDER_OPEN,
     ORDER_SHUT,
-    ORDER_MAP,
+    ORDER_MAP, /* the file that follows, to be read */
     ORDER_UNMAP,
+    ORDER_POISON,  /* the file that follows in place of the arena's pages */
+    ORDER_RESTORE, /* the arena's pages in their place again; its file follows */
+    ORDER_COPY,
+    ORDER_FILL,
     ORDER_RUN
 } order_kind;
 
-/* LOAD is followed by an order_file, MAP by a descriptor and answered by an answer_mapped; RUN: `count`
- * items stand at `at`. */
+/* LOAD is followed by an order_file. MAP, POISON, RESTORE and COPY are answered by an answer_memory. RUN:
+ * `count` items stand at `at`. */
 typedef struct {
-    uint32_t kind, image;
+    uint32_t kind;
+    uint32_t image; /* LOAD, UNLOAD; FILL: the pattern */
     void *at;
-    uint64_t count; /* OPEN, SHUT, MAP, UNMAP: bytes */
+    uint64_t count;   /* of memory: bytes */
+    const void *from; /* COPY */
 } order;
 
 typedef struct {
@@ -50,8 +56,8 @@ typedef struct {
 } answer_loaded;
 
 typedef struct {
-    char *at; /* NULL: it cannot be mapped */
-} answer_mapped;
+    void *at; /* NULL: it cannot be done */
+} answer_memory;
 
 typedef struct {
     uint64_t work_ns;

@@ -20,6 +20,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
+#include "poison.h"
 
 bool engine_read(int fd, void *data, size_t bytes) {
     for (char *at = data; bytes > 0;) {
@@ -135,37 +136,64 @@ static bool run(const engine_side *s, soft_pool *pool, const soft_image *images,
     return ok;
 }
 
-/* To be read: these are the pages that the program has. */
-static bool map(const engine_side *s, const order *o) {
-    answer_mapped answer = {NULL};
-    int file = engine_receive_file(s->orders);
-    void *at = file >= 0 ? mmap(NULL, o->count, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
-    if (at != MAP_FAILED)
-        answer.at = at;
-    close(file);
+static void *change_memory(const engine_side *s, const order *o, int file) {
+    void *at = o->at;
+    bool ok = true;
+    if (o->kind == ORDER_COPY)
+        memcpy(at, o->from, o->count);
+    else if (o->kind == ORDER_MAP)
+        ok = (at = mmap(NULL, o->count, PROT_READ, MAP_SHARED, file, 0)) != MAP_FAILED;
+    else if (o->kind == ORDER_POISON)
+        ok = poison_map(at, o->count, file);
+    else
+        ok = soft_arena_restore(s->arena, at, o->count, file);
+    return ok ? at : NULL;
+}
+
+static bool answer_memory_order(const engine_side *s, const order *o) {
+    int file = o->kind == ORDER_COPY ? -1 : engine_receive_file(s->orders);
+    answer_memory answer = {change_memory(s, o, file)};
+    if (file >= 0)
+        close(file);
+    return os_write_all(s->answers, &answer, sizeof answer);
+}
+
+static bool load_and_answer(const engine_side *s, soft_image *image) {
+    order_file file;
+    answer_loaded answer = {0};
+    if (!engine_read(s->orders, &file, sizeof file))
+        return false;
+    answer.ok = load(image, &file, &answer);
     return os_write_all(s->answers, &answer, sizeof answer);
 }
 
 static bool obey(const engine_side *s, soft_pool *pool, soft_image *images, const order *o) {
-    if (o->kind == ORDER_RUN)
+    switch ((order_kind)o->kind) {
+    case ORDER_RUN:
         return run(s, pool, images, o);
-    if (o->kind == ORDER_MAP)
-        return map(s, o);
-    if (o->kind == ORDER_LOAD) {
-        order_file file;
-        answer_loaded answer = {0};
-        if (!engine_read(s->orders, &file, sizeof file))
-            return false;
-        answer.ok = load(&images[o->image], &file, &answer);
-        return os_write_all(s->answers, &answer, sizeof answer);
-    }
-    if (o->kind == ORDER_UNMAP)
-        munmap(o->at, o->count);
-    else if (o->kind == ORDER_UNLOAD && images[o->image].handle)
-        dlclose(images[o->image].handle);
-    else if (o->kind != ORDER_UNLOAD)
+    case ORDER_LOAD:
+        return load_and_answer(s, &images[o->image]);
+    case ORDER_UNLOAD:
+        if (images[o->image].handle)
+            dlclose(images[o->image].handle);
+        return true;
+    case ORDER_OPEN:
+    case ORDER_SHUT:
         soft_arena_open(s->arena, o->at, o->count, o->kind == ORDER_OPEN);
-    return true;
+        return true;
+    case ORDER_UNMAP:
+        munmap(o->at, o->count);
+        return true;
+    case ORDER_FILL:
+        poison_fill(o->at, o->count, (uint16_t)o->image);
+        return true;
+    case ORDER_MAP:
+    case ORDER_POISON:
+    case ORDER_RESTORE:
+    case ORDER_COPY:
+        return answer_memory_order(s, o);
+    }
+    return false;
 }
 
 void engine_serve(const engine_side *s) {

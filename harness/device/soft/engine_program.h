@@ -1,0 +1,55 @@
+/* engine_program: what the two files of the program's side share; engine.c starts the engine, loads
+ * kernels and runs jobs, engine_memory.c has the memory. */
+#pragma once
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "engine_order.h"
+
+struct soft_job {
+    soft_job *next;
+    uint64_t id, work_ns;
+    soft_item *items; /* in the arena: a kernel may change them */
+    soft_bound *bound;
+    size_t count, capacity;
+    char problem[256];
+};
+
+/* A file that both sides have mapped. */
+typedef struct {
+    const char *here;
+    char *there;
+    size_t bytes, uses;
+} shared_file;
+
+struct soft_engine {
+    engine_side side;
+    int orders, answers, life; /* our ends */
+    pid_t process;             /* 0: a thread */
+    pthread_t thread;
+    sandbox_state sandbox;
+    err ended; /* why it takes no orders any more */
+    char (*names)[128];
+    bool used[ENGINE_IMAGES];
+    soft_job *queued, **queued_end, *finished, *spare;
+    int open_count;
+    uint64_t last_id;
+    shared_file *shared;
+    size_t shared_count, shared_room;
+    char *stage; /* what is copied to and from memory that only the engine has */
+    finding_list findings;
+};
+
+static inline bool engine_is_checked(const soft_engine *g) {
+    return g->side.mode != POOL_FAST;
+}
+
+/* An order without an answer, and one that is answered by an address; file: -1, or what goes with
+ * it. */
+bool engine_give_order(soft_engine *g, const order *o, err *e);
+bool engine_ask(soft_engine *g, const order *o, int file, void **at, err *e);
+
+/* The engine met SIGBUS: reads what is shared with it, so that whoever guards a file that became
+ * shorter says so (map_guard.h). */
+void engine_read_shared(const soft_engine *g);
