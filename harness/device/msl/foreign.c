@@ -21,9 +21,13 @@ static void strip(const char **word, size_t *bytes) {
     }
 }
 
+/* A star stands for any end. */
 static bool is_plain(const char *word, size_t bytes, const char *what) {
+    const size_t length = strlen(what);
     strip(&word, &bytes);
-    return strlen(what) == bytes && memcmp(word, what, bytes) == 0;
+    if (what[length - 1] == '*')
+        return bytes >= length - 1 && memcmp(word, what, length - 1) == 0;
+    return length == bytes && memcmp(word, what, bytes) == 0;
 }
 
 static bool is_listed(const char *word, size_t bytes, const char *const *list) {
@@ -45,12 +49,13 @@ static bool is_foreign_attribute(const tokens *t, at i) {
                                         "destructor",
                                         "init_priority",
                                         "naked",
-                                        "no_sanitize",
-                                        "no_sanitize_thread",
-                                        "no_sanitize_address",
-                                        "no_sanitize_memory",
-                                        "no_sanitize_undefined",
+                                        "no_sanitize*",
+                                        "no_address_safety_analysis",
                                         "disable_sanitizer_instrumentation",
+                                        "uninitialized",
+                                        "loader_uninitialized",
+                                        "nodebug",
+                                        "address_space",
                                         "no_instrument_function",
                                         "optnone",
                                         "tls_model",
@@ -102,7 +107,12 @@ static bool check_word(const tokens *t, at i, err *e) {
                                            "__builtin_unwind_init",
                                            "__builtin_eh_return",
                                            "__builtin_thread_pointer",
-                                           "__builtin_ia32_rdfsbase64",
+                                           "__builtin_ia32_*",
+                                           "__builtin_arm_*",
+                                           "__builtin_aarch64_*",
+                                           "__builtin_neon_*",
+                                           "__seg_fs",
+                                           "__seg_gs",
                                            "__builtin_dwarf_cfa",
                                            "__builtin_sponentry",
                                            NULL};
