@@ -273,6 +273,30 @@ kernel void data_like_the_poison(FOUR, device uint *data [[buffer(3)]], IDS) {
     data[i] = data[i] + 1u;
 }
 
+// A store to a bit-field loads its neighbours, which have no value yet.
+struct bit_fields {
+    uint a : 5;
+    uint b : 7;
+    int c : 20;
+    ushort d : 3;
+};
+kernel void bit_fields_one_by_one(FOUR, IDS) {
+    threadgroup bit_fields shared[256];
+    bit_fields x, all[4];
+    x.a = l;
+    x.b = 0;
+    x.c = -3;
+    x.c += 1;
+    x.d = 2;
+    for (int k = 0; k < 4; k++) {
+        all[k] = x;
+        all[k].d = ushort(k);
+    }
+    thread bit_fields &same = all[l & 3];
+    shared[l % 256].b = l;
+    out[i] = float(same.a + same.b + uint(same.c) + same.d + shared[l % 256].b);
+}
+
 // ---------------------------------------------------------------------- function constants, shapes
 
 constant uint width [[function_constant(0)]];

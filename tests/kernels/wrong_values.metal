@@ -132,3 +132,20 @@ kernel void stored_after_many_releases(FOUR, device atomic_uint *flag [[buffer(4
         out[i] = out[i - 32]; // bug: race in threadgroup
     }
 }
+
+struct bit_fields {
+    uint a : 5;
+    uint b : 7;
+    int c : 20;
+    ushort d : 3;
+};
+kernel void bit_field_without_a_value(FOUR, IDS) {
+    bit_fields x;
+    out[i] = in[i % n] + float(x.b); // bug: unwritten memory
+}
+
+kernel void bit_field_added_to_without_a_value(FOUR, IDS) {
+    bit_fields x;
+    x.c += 3; // bug: unwritten memory
+    out[i] = in[i % n] + float(x.c);
+}

@@ -205,16 +205,8 @@ static void print_index(instrument *m, size_t n) {
             (unsigned long long)count, (int)(line.at + line.bytes - debug), debug);
 }
 
-/* A struct of 6 bytes that a function returns is stored as an i48, which the sanitizer's pass does
- * not know. */
-static void print_odd_store(instrument *m, span line) {
-    const char *type = line.at + strlen("  store i"), *align = ir_find(line, ", align ");
-    const unsigned long bits = ir_begins(line, "  store i") ? strtoul(type, NULL, 10) : 0;
-    const char *place = ir_find(line, m->is_opaque ? ", ptr %" : "* %");
-    if (bits < 8 || !(bits & (bits - 1)) || !place || !align)
-        return;
-    span rest = {place, (size_t)(align - place)};
-    const span to = ir_take_local(&rest);
+/* Tells of a store of so many bits, on behalf of this line. */
+static void print_store(instrument *m, span to, unsigned long bits, span line) {
     if (m->is_opaque)
         fprintf(m->out, "  call void @__assay_store(ptr %.*s", (int)to.bytes, to.at);
     else
@@ -226,6 +218,24 @@ static void print_odd_store(instrument *m, span line) {
     const char *debug = ir_find(line, ", !dbg ");
     const size_t end = debug ? strcspn(debug + 2, ",\n") + 2 : 0;
     fprintf(m->out, ", i64 %lu)%.*s\n", bits / 8, (int)end, debug ? debug : "");
+}
+
+/* A struct of 6 bytes that a function returns is stored as an i48, which the sanitizer's pass does
+ * not know. A store to a bit-field begins with a load of its neighbours, which need no value: the
+ * store comes first. Bytes have marks and bits have none, so that neighbours count as set from then
+ * on. */
+static void print_stores(instrument *m, size_t n) {
+    const span line = m->function.lines[n];
+    const char *type = line.at + strlen("  store i"), *align = ir_find(line, ", align ");
+    unsigned long bits = ir_begins(line, "  store i") ? strtoul(type, NULL, 10) : 0;
+    const char *place = ir_find(line, m->is_opaque ? ", ptr %" : "* %");
+    if (bits >= 8 && (bits & (bits - 1)) && place && align) {
+        span rest = {place, (size_t)(align - place)};
+        print_store(m, ir_take_local(&rest), bits, line);
+    }
+    span to;
+    if (ir_is_bit_field_store(&m->function, n, &to, &bits))
+        print_store(m, to, bits, line);
 }
 
 /* Lines of the function. Filling with the pattern is dropped everywhere: what is left of it fills
@@ -259,7 +269,7 @@ static void print_function(instrument *m, bool is_own) {
                 print_ends(m);
             if (is_own) {
                 print_index(m, i);
-                print_odd_store(m, line);
+                print_stores(m, i);
             }
             fprintf(m->out, "%.*s\n", (int)line.bytes, line.at);
         }

@@ -136,3 +136,30 @@ bool ir_is_element(const ir_function *f, const ir_pointers *p, size_t n, span *i
     *count = from->count;
     return !memchr(index->at, ',', index->bytes) && !is_kept(f, n, name);
 }
+
+/* `%bf.clear = and i32 %bf.load, -32`, `%bf.set = or i32 %bf.clear, %bf.value` */
+static bool is_made_of(span value, span from) {
+    return (ir_begins(value, "and i") || ir_begins(value, "or i")) &&
+           ir_is_same(ir_take_local(&value), from);
+}
+
+bool ir_is_bit_field_store(const ir_function *f, size_t n, span *place, unsigned long *bits) {
+    const size_t most = 40; /* lines of the value between the load and the store */
+    span loaded, value;
+    if (!ir_split_definition(f->lines[n], &loaded, &value) || !ir_begins(loaded, "%bf.load") ||
+        !ir_begins(value, "load i"))
+        return false;
+    *bits = strtoul(value.at + strlen("load i"), NULL, 10);
+    *place = ir_take_local(&value);
+    span kept = loaded;
+    for (size_t i = n + 1; place->bytes && i < f->line_count && i <= n + most; i++) {
+        span line = f->lines[i], name;
+        if (ir_split_definition(line, &name, &value)) {
+            if (is_made_of(value, kept))
+                kept = name;
+        } else if (ir_begins(line, "  store i") && ir_is_same(ir_take_local(&line), kept) &&
+                   ir_is_same(ir_take_local(&line), *place))
+            return true;
+    }
+    return false;
+}

@@ -23,3 +23,7 @@ void ir_find_members(const ir_function *f, ir_pointers *out);
  * `i64 %3`, *count the elements there are. */
 bool ir_is_element(const ir_function *f, const ir_pointers *p, size_t n, span *index,
                    uint64_t *count);
+
+/* Does line n load the memory around a bit-field, to store it again with the field's new value? Where,
+ * and the size of that memory. */
+bool ir_is_bit_field_store(const ir_function *f, size_t n, span *place, unsigned long *bits);

@@ -264,8 +264,9 @@ ASSAY_HOOK void __assay_unset(void *at, soft_u64 bytes, const unsigned char *val
     w->checks->unset_variable(w, at, bytes, values, period, what);
 }
 ASSAY_HOOK void __assay_store(void *at, soft_u64 bytes) {
-    for (soft_u64 i = 0; i < bytes; i++)
-        assay::touch(static_cast<char *>(at) + i, 1, SOFT_STORE, ASSAY_CALLER);
+    const soft_u64 step = bytes <= 8 && !(bytes & (bytes - 1)) ? bytes : 1;
+    for (soft_u64 i = 0; i < bytes; i += step)
+        assay::touch(static_cast<char *>(at) + i, soft_u32(step), SOFT_STORE, ASSAY_CALLER);
 }
 ASSAY_HOOK void __assay_end(void *at, soft_u64 bytes) {
     soft_worker *w = soft_here();
