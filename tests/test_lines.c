@@ -38,6 +38,10 @@ static const char source[] =
     "#if MATHS\n"
     "extern \"C\" float maths(float x) { return __builtin_expf(x) + __builtin_sinf(x); }\n"
     "#endif\n"
+    "#if INSTRUMENTED\n"
+    "extern \"C\" void __assay_end(void *, unsigned long);\n"
+    "extern \"C\" void ends(void *p) { __assay_end(p, 4); }\n"
+    "#endif\n"
     "#if STARTS\n"
     "__attribute__((constructor)) static void first(void) { __asm__ volatile(\"\"); }\n"
     "#endif\n"
@@ -229,6 +233,8 @@ TEST objects_of_macos_are_inspected(const char *target) {
         const char *define, *says;
     } cases[] = {
         {"-DMATHS=1", NULL},
+        {"-fsanitize=thread,shift-exponent,integer-divide-by-zero", NULL},
+        {"-DINSTRUMENTED=1", NULL},
         {"-DCALLS=1", "uses 'system', which MSL does not have: it is not loaded"},
         {"-DSTARTS=1", "has code that runs when it is loaded (a constructor)"},
         {"-DOPTIONS=1", "wants another library"},

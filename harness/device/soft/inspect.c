@@ -13,8 +13,14 @@ static bool is_allowed_on_macos(const char *name) {
     static const char *const names[] = {
         "___sincosf_stret", "___exp10f",        "___bzero",          "_bzero",
         "_memset_pattern4", "_memset_pattern8", "_memset_pattern16", "dyld_stub_binder"};
+    /* The object is asked before the hooks of checked mode (shim/cpu/checked.h) are linked to it. No
+     * library of the program has such names. */
+    static const char *const hooks[] = {"___tsan_", "___ubsan_handle_", "___assay_"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
+        if (strncmp(name, hooks[i], strlen(hooks[i])) == 0)
             return true;
     return name[0] == '_' && inspect_is_allowed(name + 1);
 }
