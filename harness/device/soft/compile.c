@@ -92,7 +92,7 @@ static const char *const link_flags[] = {
     TARGET, "-shared", "-nostdlib", "-w",
     "-lSystem", "-undefined", "dynamic_lookup", "-Wl,-no_deduplicate",
 #else
-    "-shared",
+    "-shared", "-z", "separate-code", "-z", "noexecstack", /* data cannot be run */
 #endif
 };
 /* clang-format on */

@@ -130,6 +130,31 @@ static bool check_code(const object *o, const Elf64_Shdr *s, err *e) {
     return true;
 }
 
+/* What the loader makes executable holds code alone. */
+static bool check_segment(const object *o, const Elf64_Phdr *p, err *e) {
+    bool is_bad = p->p_type == PT_GNU_STACK || (p->p_type == PT_LOAD && p->p_flags & PF_W);
+    for (size_t i = 0; i < o->head.e_shnum && p->p_type == PT_LOAD && !is_bad; i++) {
+        Elf64_Shdr s;
+        is_bad = get_section(o, i, &s) && s.sh_flags & SHF_ALLOC && s.sh_size > 0 &&
+                 !(s.sh_flags & SHF_EXECINSTR) && s.sh_addr < p->p_vaddr + p->p_memsz &&
+                 s.sh_addr + s.sh_size > p->p_vaddr;
+    }
+    return !is_bad || inspect_refuse(o->kernel, INSPECT_DATA, "", e);
+}
+
+static bool check_segments(const object *o, err *e) {
+    if (o->head.e_phentsize != sizeof(Elf64_Phdr) ||
+        !has_range(o, o->head.e_phoff, (uint64_t)o->head.e_phnum * sizeof(Elf64_Phdr)))
+        return err_set(e, EXIT_CANNOT, "the compiled kernel '%.80s' is damaged", o->kernel);
+    for (size_t i = 0; i < o->head.e_phnum; i++) {
+        Elf64_Phdr p;
+        memcpy(&p, o->data + o->head.e_phoff + i * sizeof p, sizeof p);
+        if (p.p_flags & PF_X && !check_segment(o, &p, e))
+            return false;
+    }
+    return true;
+}
+
 static bool check_section(const object *o, const Elf64_Shdr *s, err *e) {
     if (s->sh_type == SHT_PROGBITS && s->sh_flags & SHF_EXECINSTR && !check_code(o, s, e))
         return false;
@@ -167,7 +192,7 @@ bool inspect_elf(const void *data, size_t bytes, const char *kernel, err *e) {
                  ? check_section(&o, &s, e)
                  : err_set(e, EXIT_CANNOT, "the compiled kernel '%.80s' is damaged", kernel);
     }
-    return ok;
+    return ok && check_segments(&o, e);
 }
 #else
 bool inspect_elf(const void *data, size_t bytes, const char *kernel, err *e) {

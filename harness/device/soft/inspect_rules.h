@@ -11,6 +11,7 @@
 #define INSPECT_CHOSEN "has a function that is chosen when it is loaded"
 #define INSPECT_LIBRARY "wants another library"
 #define INSPECT_CODE "has code in a section of its own"
+#define INSPECT_DATA "has data that could be run as code"
 #define INSPECT_SYSTEM "calls the operating system"
 
 bool inspect_is_allowed(const char *name);
