@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,17 +140,6 @@ void describe_set_dims(description *d, const uint32_t *sizes) {
         d->symbols[i].whole = sizes[i];
 }
 
-bool describe_compute(const description *d, const described_expression *x, number *out, err *e) {
-    bounded value;
-    err why;
-    expression_start(x->parsed, (arithmetic){false, false});
-    if (!expression_compute(x->parsed, NULL, &value, &why))
-        return describe_refuse(d, x->line, e, "%s", why.text);
-    *out = expression_is_whole(x->parsed) ? number_whole(expression_get_whole(x->parsed))
-                                          : number_real(value.value);
-    return true;
-}
-
 bool describe_find_file(const description *d, const described_argument *a, char *path, size_t size,
                         err *e) {
     int folder = (int)(d->file - d->path);
@@ -192,13 +182,10 @@ static void fill_op(description *d) {
 const op *describe_load(const char *path, const char *text, err *e) {
     description *d = array_new(1, sizeof *d);
     char *copy = strdup(text);
-    d->path = strdup(path);
-    assert(copy && d->path);
-    const char *slash = strrchr(d->path, '/');
-    d->file = slash ? slash + 1 : d->path;
+    assert(copy);
     char sample[PATH_MAX];
     uint32_t sizes[SHAPE_DIMS] = {0};
-    if (!describe_read(d, copy, e) || !describe_parse(d, e))
+    if (!describe_read(d, DESCRIBES_OP, strdup(path), copy, e) || !describe_parse(d, e))
         return NULL;
     describe_set_dims(d, sizes);
     for (size_t i = 0; i < d->argument_count; i++)

@@ -2,6 +2,7 @@
  *
  * Sizes, values and inputs go by their names, inputs as arrays of double; outputs are the arrays to
  * be filled in, and NAME_scale those of magnitudes. Names of our own begin with assay_. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

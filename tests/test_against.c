@@ -87,6 +87,8 @@ TEST a_description_that_does_not_fit_is_refused_in_a_sentence(void) {
         const char *edit, *says;
     } bad[] = {
         {"s/^needs.*/neds 1/", "t.launch:8: there is no line 'neds'"},
+        {"s/^needs.*/shapes 1x1/", "t.launch:8: there is no line 'shapes' (valid: op needs kernel"},
+        {"s/^constant.*/needs 1/", "t.launch:19: needs takes one expression, once"},
         {"s/^op .*/op rmsnorm/", "none of the cases asked for is what others_right computes"},
         {"s/^op .*//", "the description has no line 'op'"},
         {"s/group 32,2/group/", "t.launch:3: a kernel is given as: kernel NAME"},
@@ -102,7 +104,7 @@ TEST a_description_that_does_not_fit_is_refused_in_a_sentence(void) {
         {"s/at 4/at 99/", "buffer index 99 is too large"},
         {"s/w at 4/w at 5/", "others_right: buffer 4 (matrix, const char *) is not bound"},
         {"s/rows i32/rows f64/", "there is no type 'f64'"},
-        {"s/ = batch/ batch/", "a field is given as: field NAME TYPE = EXPRESSION"},
+        {"s/ = batch/ batch/", "expected: field NAME TYPE = EXPRESSION"},
         {"s/^struct.*//", "the field 'columns' does not follow a line struct NAME"},
         {"s/unused i16 = -1/unused i16 = 40000/", "'40000' is 40000, which does not fit into i16"},
         {"s/= in_dim$/= in_dim \\/ 0/", "'in_dim \\/ 0' divides by 0"},

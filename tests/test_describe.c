@@ -145,6 +145,16 @@ TEST tolerances_can_be_set_and_a_failure_says_how(void) {
     PASS();
 }
 
+TEST an_input_may_be_read_past_its_end_if_its_line_says_so(void) {
+#define VALIDATE "$A validate -C $T --device soft plain/31/normal"
+    ASSERT_RUN(PLAIN "sed -i.bak 's/y.i. = .*/y[i] = x[i + 1] == 12345 ? 0 : fmin(fabs(x[i]), "
+                     "1.5f); }/' plain.metal; " VALIDATE,
+               1);
+    ASSERT_SAYS("load outside");
+    ASSERT_RUN("sed -i.bak 's/^in x.*/& overread/' $T/plain.op; " VALIDATE, 0);
+    PASS();
+}
+
 /* Rounding to the nearest code: a value in the middle of two may get either, any other only its
  * own. */
 TEST a_number_that_is_rounded_may_go_either_way_only_in_the_middle(void) {
@@ -280,6 +290,7 @@ SUITE(describe_suite) {
     RUN_TEST(expressions_are_checked_while_they_are_computed);
     RUN_TEST(mistakes_in_expressions_name_file_and_line);
     RUN_TEST(tolerances_can_be_set_and_a_failure_says_how);
+    RUN_TEST(an_input_may_be_read_past_its_end_if_its_line_says_so);
     RUN_TEST(a_number_that_is_rounded_may_go_either_way_only_in_the_middle);
     RUN_TEST(a_description_that_is_wrong_fails_alone);
     RUN_TEST(an_oracle_that_takes_too_long_fails_its_case_only);

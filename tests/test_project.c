@@ -218,7 +218,7 @@ TEST mistakes_in_a_text_are_named_by_file_and_line(void) {
     ASSERT_RUN(EDITED("s/y f32.n./y f32[m]/"), 2);
     ASSERT_SAYS("softcap.op:8: 'm' needs 'm'");
     ASSERT_RUN(EDITED("s/threads n/threads n - 1/"), 1);
-    ASSERT_SAYS("softcap.op:6: 'n - 1' is 0, expected 1 to");
+    ASSERT_SAYS("softcap.op:6: 'n - 1' is 0, expected a whole number from 1");
     PASS();
 }
 

@@ -2,32 +2,132 @@
  * nothing itself. */
 #include "rival.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "expression.h"
+#include "description.h"
+#include "harness/base/array.h"
+#include "harness/base/line.h"
+#include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/device/launch_fit.h"
 
 enum { SCALAR_BYTES = 8 };
+
+/* Opening ------------------------------------------------------------------------------------- */
+
+static bool read_given(rival *r, const char *given, err *e) {
+    const char *colon = strrchr(given, ':');
+    size_t length = colon ? (size_t)(colon - given) : 0;
+    if (length < 7 || strncmp(colon - 6, ".metal", 6) != 0 || !line_is_name(colon + 1))
+        return err_set(e, EXIT_USAGE,
+                       "a kernel of others is given as FILE.metal:KERNEL, not as '%.120s'", given);
+    const char *name = colon;
+    while (name > given && name[-1] != '/')
+        name--;
+    size_t folder = (size_t)(name - given), file = (size_t)(colon - name);
+    if (folder >= sizeof r->folder || file >= sizeof r->file || strlen(colon) > sizeof r->kernel)
+        return err_set(e, EXIT_USAGE, "the name '%.80s...' is too long", given);
+    r->given = given;
+    if (folder > 1)
+        snprintf(r->folder, sizeof r->folder, "%.*s", (int)folder - 1, given);
+    else
+        snprintf(r->folder, sizeof r->folder, "%s", folder ? "/" : ".");
+    snprintf(r->file, sizeof r->file, "%.*s", (int)file, name);
+    snprintf(r->kernel, sizeof r->kernel, "%s", colon + 1);
+    snprintf(r->name, sizeof r->name, "%.40s:%.54s", r->file, r->kernel);
+    char path[PATH_MAX];
+    return path_join(path, sizeof path, e, r->folder, r->file) &&
+           (access(path, R_OK) == 0 || err_set(e, EXIT_USAGE, "cannot read %.200s", path));
+}
+
+/* Folders of includes are seen from that of the kernel. */
+static bool find_folders(rival *r, err *e) {
+    description *d = r->launch;
+    for (size_t i = 0; i < d->include_count; i++) {
+        char *path = array_new(1, PATH_MAX);
+        if (!path_join(path, PATH_MAX, e, r->folder, d->includes[i]))
+            return false;
+        d->includes[i] = path;
+    }
+    return true;
+}
+
+static msl_extras get_extras(const rival *r) {
+    const description *d = r->launch;
+    return (msl_extras){d->includes, d->macros, d->include_count, d->macro_count, 0, false};
+}
+
+static bool check_kernel(const rival *r, err *e) {
+    char path[PATH_MAX];
+    msl_extras extras = get_extras(r);
+    if (!path_join(path, sizeof path, e, r->folder, r->file))
+        return false;
+    msl_unit *unit = msl_load_with(path, &extras, e);
+    bool ok = unit && msl_find_kernel(unit, r->kernel, e);
+    msl_free(unit);
+    return ok;
+}
+
+/* Reads a description; r->how is the line for the kernel, if it has one. */
+static bool read_launch(rival *r, const char *path, err *e) {
+    description *d = r->launch = array_new(1, sizeof *d);
+    char *text = os_read_file(path, NULL, e);
+    if (!text || !describe_read(d, DESCRIBES_LAUNCH, path, text, e))
+        return false;
+    for (size_t i = 0; i < d->op.kernel_count; i++) {
+        if (strcmp(d->kernels[i].name, r->kernel) != 0)
+            continue;
+        if (r->how)
+            return describe_refuse(d, d->grids[i].line, e, "'%.60s' is given twice: see line %d",
+                                   r->kernel, r->how->line);
+        r->how = &d->grids[i];
+        r->format = r->how->format;
+    }
+    r->op = d->op.name;
+    for (size_t i = 0; i < d->argument_count; i++)
+        r->adds = r->adds || d->arguments[i].kind == ARGUMENT_BOTH;
+    return true;
+}
+
+bool rival_open(rival *r, const char *given, const char *const *descriptions, size_t count,
+                err *e) {
+    rival fresh = {.given = given};
+    if (!read_given(&fresh, given, e))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        *r = fresh;
+        if (!read_launch(r, descriptions[i], e))
+            return false;
+        if (r->how)
+            return find_folders(r, e) && check_kernel(r, e);
+    }
+    if (count == 0)
+        return err_set(e, EXIT_USAGE,
+                       "--launch FILE says how the threads and arguments of %.100s are laid out: "
+                       "see docs/side-by-side.md",
+                       fresh.kernel);
+    return err_set(e, EXIT_USAGE, "%.100s has no line 'kernel %.100s ...'", descriptions[count - 1],
+                   fresh.kernel);
+}
+
+library *rival_new_library(const rival *r, device *d, err *e) {
+    library *lib = library_new(d, r->folder, e);
+    msl_extras extras = get_extras(r);
+    if (lib)
+        library_set_extras(lib, &extras);
+    return lib;
+}
+
+/* Names --------------------------------------------------------------------------------------- */
 
 /* What names in the description mean. */
 typedef struct {
     const rival *rival;
     const kernel_case *problem;
     const launch *ours;
-    int64_t group_size; /* 0: not known yet */
-    err *e;
 } scope;
-
-static bool refuse(const scope *s, int line, const char *why) {
-    const char *path = s->rival->path, *slash = strrchr(path, '/');
-    char text[sizeof s->e->text];
-    snprintf(text, sizeof text, "%s", why);
-    return err_set(s->e, EXIT_USAGE, "%.40s:%d: %.190s", slash ? slash + 1 : path, line, text);
-}
-
-/* Names --------------------------------------------------------------------------------------- */
 
 static const msl_param *find_param(const launch *l, const char *name, size_t length) {
     const msl_signature *s = &l->pipeline->signature;
@@ -59,28 +159,21 @@ static bool read_scalar(const scope *s, const msl_param *p, number *out) {
     return true;
 }
 
-/* The sizes of a shape by the names in op.dims, "out x in x batch"; one that is not given is 1. */
+/* The sizes of a shape by the names in op.dims; one that is not given is 1. */
 static bool find_dim(const scope *s, const char *name, number *out) {
-    const char *at = s->problem->op->dims;
-    for (int i = 0; at && i < SHAPE_DIMS; i++) {
-        size_t length = strcspn(at, " ");
-        if (strlen(name) == length && strncmp(at, name, length) == 0) {
-            uint32_t size = s->problem->shape.dim[i];
-            *out = number_whole(size ? size : 1);
-            return true;
-        }
-        at = strstr(at, " x ");
-        at = at ? at + 3 : NULL;
-    }
-    return false;
+    int at = op_find_dim(s->problem->op, name);
+    uint32_t size = at < 0 ? 0 : s->problem->shape.dim[at];
+    *out = number_whole(size ? size : 1);
+    return at >= 0;
 }
 
 static bool find_name(void *context, const char *name, number *out) {
     const scope *s = context;
     size_t length = strcspn(name, ".");
     const msl_param *p = find_param(s->ours, name, length);
-    if (strcmp(name, "group_size") == 0 && s->group_size > 0) {
-        *out = number_whole(s->group_size);
+    int64_t group_size = s->rival->launch->group_size;
+    if (strcmp(name, "group_size") == 0 && group_size > 0) {
+        *out = number_whole(group_size);
         return true;
     }
     if (strcmp(name + length, ".bytes") == 0 && p && s->ours->args[p->index].kind == BIND_BUFFER) {
@@ -90,123 +183,30 @@ static bool find_name(void *context, const char *name, number *out) {
     return !name[length] && ((p && read_scalar(s, p, out)) || find_dim(s, name, out));
 }
 
-static bool evaluate(const scope *s, const rival_expression *x, number *out) {
-    err why;
-    return expression_evaluate(x->text, find_name, (void *)(uintptr_t)s, out, &why) ||
-           refuse(s, x->line, why.text);
-}
-
-/* A whole number of at least 1 that fits into a size. */
-static bool evaluate_size(const scope *s, const rival_expression *x, uint32_t most, uint32_t *out) {
-    number value;
-    char why[160];
-    if (!evaluate(s, x, &value))
-        return false;
-    *out = (uint32_t)value.whole;
-    if (!value.is_real && value.whole >= 1 && value.whole <= most)
-        return true;
-    snprintf(why, sizeof why, "'%.60s' is %.9g, expected a whole number from 1 to %" PRIu32,
-             x->text, value.real, most);
-    return refuse(s, x->line, why);
-}
-
-/* Stores the value as an element; one that does not fit is an error. */
-static bool write_scalar(const scope *s, const rival_expression *x, elem type, uint8_t *out) {
-    number value;
-    char why[160];
-    if (!evaluate(s, x, &value))
-        return false;
-    if (number_store(value, type, out))
-        return true;
-    snprintf(why, sizeof why, "'%.60s' is %.9g, which does not fit into %s", x->text, value.real,
-             elem_get_name(type));
-    return refuse(s, x->line, why);
-}
-
 /* The launch ---------------------------------------------------------------------------------- */
 
-static bool set_grid(scope *s, launch *l) {
-    const rival *r = s->rival;
-    uint32_t group[3] = {1, 1, 1}, grid[3] = {1, 1, 1};
-    for (size_t i = 0; i < r->group.count; i++)
-        if (!evaluate_size(s, &r->group.items[i], 1024, &group[i]))
-            return false;
-    s->group_size = (int64_t)group[0] * group[1] * group[2];
-    for (size_t i = 0; i < r->grid.count; i++)
-        if (!evaluate_size(s, &r->grid.items[i], INT32_MAX, &grid[i]))
-            return false;
-    for (size_t i = 0; i < r->threadgroup.count; i++)
-        if (!evaluate_size(s, &r->threadgroup.items[i], 1 << 20, &l->threadgroup_bytes[i]))
-            return false;
-    for (int i = 0; i < 3 && r->grid_kind == 't'; i++)
-        grid[i] = grid[i] / group[i] + (grid[i] % group[i] != 0);
-    size3 size = {grid[0], grid[1], grid[2]}, threads = {group[0], group[1], group[2]};
-    if (r->grid_kind == 'd')
-        launch_set_threads(l, size, threads);
-    else
-        launch_set_groups(l, size, threads);
-    return true;
-}
-
-static bool set_inline(const scope *s, launch *l, const rival_argument *a, const uint8_t *data,
-                       size_t bytes) {
-    if (((size_t)l->inline_used + 15) / 16 * 16 + bytes > LAUNCH_INLINE_BYTES)
-        return refuse(s, a->line,
-                      "values and structs are too large for a launch: 256 bytes in all");
-    launch_set_bytes(l, a->index, data, bytes);
-    return true;
-}
-
-static bool set_struct(const scope *s, launch *l, const rival_argument *a) {
-    uint8_t data[LAUNCH_INLINE_BYTES] = {0};
-    size_t used = 0, alignment = 1;
-    for (size_t i = 0; i < a->field_count; i++) {
-        const rival_scalar *f = &s->rival->fields[a->first_field + i];
-        size_t bytes = elem_get_bytes(f->type);
-        used = (used + bytes - 1) / bytes * bytes;
-        alignment = bytes > alignment ? bytes : alignment;
-        if (used + bytes > sizeof data)
-            return refuse(s, f->value.line, "a struct has at most 256 bytes");
-        if (!write_scalar(s, &f->value, f->type, data + used))
-            return false;
-        used += bytes;
-    }
-    if (used == 0)
-        return refuse(s, a->line, "the struct has no line field");
-    return set_inline(s, l, a, data, (used + alignment - 1) / alignment * alignment);
-}
-
-static bool bind(const scope *s, launch *l, const rival_argument *a, rival_problem *p) {
+static bool bind(const scope *s, launch *l, const described_argument *a, rival_problem *p, err *e) {
+    static const char *const words[] = {"", "in", "out", "inout"};
+    const description *d = s->rival->launch;
     const msl_param *ours = find_param(s->ours, a->name, strlen(a->name));
-    char why[200];
-    if (!ours || s->ours->args[ours->index].kind != BIND_BUFFER) {
-        snprintf(why, sizeof why, "%.60s has no buffer '%.40s'", s->ours->pipeline->kernel,
-                 a->name);
-        return refuse(s, a->line, why);
-    }
+    if (!ours || s->ours->args[ours->index].kind != BIND_BUFFER)
+        return describe_refuse(d, a->line, e, "%.60s has no buffer '%.40s'",
+                               s->ours->pipeline->kernel, a->name);
     const binding *b = &s->ours->args[ours->index];
-    if (b->access != a->access) {
-        static const char *const words[] = {"", "in", "out", "inout"};
-        snprintf(why, sizeof why, "'%.40s' is '%s' here and '%s' of %.60s", a->name,
-                 words[a->access], words[b->access], s->ours->pipeline->kernel);
-        return refuse(s, a->line, why);
-    }
+    if (b->access != (access_mode)a->kind)
+        return describe_refuse(d, a->line, e, "'%.40s' is '%s' here and '%s' of %.60s", a->name,
+                               words[a->kind], words[b->access], s->ours->pipeline->kernel);
     launch_bind(l, a->index, b->at, b->access, b->type);
-    l->may_overread |= a->overread ? 1u << a->index : 0;
+    l->may_overread |= a->may_overread ? 1u << a->index : 0;
     p->theirs[ours->index] = a->index;
     return true;
 }
 
-static bool bind_all(const scope *s, launch *l, rival_problem *p) {
-    for (size_t i = 0; i < s->rival->argument_count; i++) {
-        const rival_argument *a = &s->rival->arguments[i];
-        uint8_t data[SCALAR_BYTES];
-        bool ok = a->kind == RIVAL_BUFFER ? bind(s, l, a, p)
-                  : a->kind == RIVAL_STRUCT
-                      ? set_struct(s, l, a)
-                      : write_scalar(s, &a->value, a->type, data) &&
-                            set_inline(s, l, a, data, elem_get_bytes(a->type));
-        if (!ok)
+static bool bind_all(const scope *s, launch *l, rival_problem *p, err *e) {
+    description *d = s->rival->launch;
+    for (size_t i = 0; i < d->argument_count; i++) {
+        const described_argument *a = &d->arguments[i];
+        if (!(a->kind <= ARGUMENT_BOTH ? bind(s, l, a, p, e) : describe_set_value(d, l, a, e)))
             return false;
     }
     return true;
@@ -214,7 +214,7 @@ static bool bind_all(const scope *s, launch *l, rival_problem *p) {
 
 /* What our launch reads and writes, the rival must be given: else its oracle has no inputs, or an
  * output is compared that the rival never saw. */
-static bool check_complete(const scope *s, rival_problem *p) {
+static bool check_complete(const scope *s, rival_problem *p, err *e) {
     const msl_signature *ours = &s->ours->pipeline->signature;
     for (size_t i = 0; i < ours->count; i++) {
         const msl_param *own = &ours->params[i];
@@ -222,28 +222,12 @@ static bool check_complete(const scope *s, rival_problem *p) {
             p->theirs[own->index] >= 0)
             continue;
         const binding *b = &s->ours->args[own->index];
-        char why[160];
-        if (is_scalar(b)) {
-            if (!buffer_download(b->at.buffer, b->at.offset, p->scalars[own->index], b->at.bytes,
-                                 s->e))
-                return false;
-            continue;
-        }
-        snprintf(why, sizeof why, "no line says where the %s '%.40s' goes",
-                 b->access == ACCESS_READ ? "input" : "output", own->name);
-        return refuse(s, s->rival->kernel_line, why);
-    }
-    return true;
-}
-
-static bool make_constants(const scope *s, constant_value *out) {
-    for (size_t i = 0; i < s->rival->constant_count; i++) {
-        const rival_scalar *c = &s->rival->constants[i];
-        uint8_t data[SCALAR_BYTES] = {0};
-        if (!write_scalar(s, &c->value, c->type, data))
+        if (!is_scalar(b))
+            return describe_refuse(s->rival->launch, s->rival->how->line, e,
+                                   "no line says where the %s '%.40s' goes",
+                                   b->access == ACCESS_READ ? "input" : "output", own->name);
+        if (!buffer_download(b->at.buffer, b->at.offset, p->scalars[own->index], b->at.bytes, e))
             return false;
-        out[i] = (constant_value){.index = (uint32_t)c->index, .type = c->type};
-        memcpy(&out[i].bits, data, elem_get_bytes(c->type));
     }
     return true;
 }
@@ -272,28 +256,27 @@ static void rival_oracle(const launch *l, oracle_io *io) {
             io->out[p->theirs[i]] = asked.out[i];
 }
 
-static bool check_needs(const scope *s) {
+static bool check_needs(const rival *r, err *e) {
+    const described_expression *needs = &r->launch->needs;
     number value;
-    if (!s->rival->needs.text)
+    if (!needs->text)
         return true;
-    if (!evaluate(s, &s->rival->needs, &value))
-        return false;
-    return value.real != 0 ||
-           err_set(s->e, EXIT_CANNOT, "%.80s needs %.100s", s->rival->kernel, s->rival->needs.text);
+    return describe_compute(r->launch, needs, &value, e) &&
+           (value.real != 0 ||
+            err_set(e, EXIT_CANNOT, "%.80s needs %.100s", r->kernel, needs->text));
 }
 
-static bool record(scope *s, tape *t, rival_problem *p, err *e) {
+static bool record(const scope *s, tape *t, rival_problem *p, err *e) {
     const rival *r = s->rival;
-    constant_value constants[RIVAL_CONSTANTS];
-    const msl_unit *unit = library_find_unit(t->lib, s->rival->file, e);
+    description *d = r->launch;
     launch sized = {.kernel = NULL}; /* constants may depend on the size of its threadgroups */
-    if (!unit || !check_needs(s) || !set_grid(s, &sized) || !make_constants(s, constants) ||
-        !constant_check(unit, constants, r->constant_count, e))
+    if (!check_needs(r, e) || !describe_set_grid(d, r->how, &sized, e))
         return false;
-    launch *l = tape_add_specialised(t, r->file, r->kernel, constants, r->constant_count, e);
+    launch *l = describe_add_launch(d, t, r->file, r->kernel, e);
     if (!l && e->code == EXIT_WRONG) /* does not compile: a mistake of the command line here */
         e->code = EXIT_USAGE;
-    if (!l || !set_grid(s, l) || !bind_all(s, l, p) || !check_complete(s, p))
+    if (!l || !describe_set_grid(d, r->how, l, e) || !bind_all(s, l, p, e) ||
+        !check_complete(s, p, e))
         return false;
     l->bytes = s->ours->bytes;
     l->flops = s->ours->flops;
@@ -304,7 +287,7 @@ static bool record(scope *s, tape *t, rival_problem *p, err *e) {
     const device_facts *facts = device_get_facts(library_get_device(t->lib));
     return launch_check_fit(l, &made->signature, made->max_group_threads,
                             facts->max_threadgroup_bytes, &why) ||
-           refuse(s, r->kernel_line, why.text);
+           describe_refuse(d, r->how->line, e, "%s", why.text);
 }
 
 bool rival_record(const rival *r, const kernel_case *c, tape *t, rival_problem *p, err *e) {
@@ -314,6 +297,9 @@ bool rival_record(const rival *r, const kernel_case *c, tape *t, rival_problem *
     *p = (rival_problem){.ours = c->tape->launches[0]};
     for (int i = 0; i < LAUNCH_BUFFERS; i++)
         p->theirs[i] = -1;
-    scope s = {.rival = r, .problem = c, .ours = &p->ours, .e = e};
+    scope s = {.rival = r, .problem = c, .ours = &p->ours};
+    r->launch->find = find_name;
+    r->launch->context = &s;
+    r->launch->group_size = 0; /* not known yet */
     return record(&s, t, p, e);
 }

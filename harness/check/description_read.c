@@ -1,10 +1,11 @@
-/* describe_read: the lines of a description. Owns their grammar; expressions stay as they are. */
+/* description_read: the lines of a description. Owns their grammar; expressions stay as they are. */
 #include <ctype.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "describe_parts.h"
+#include "description.h"
 #include "harness/base/line.h"
 
 bool describe_refuse(const description *d, int line, err *e, const char *format, ...) {
@@ -92,6 +93,8 @@ static bool read_inputs(description *d, char *rest, int line, err *e) {
 static bool read_kernel_part(kernel *k, described_grid *g, const char *word, char *text) {
     if (strcmp(word, "about") == 0)
         k->about = text;
+    else if (strcmp(word, "format") == 0)
+        return *(g->format = text) != 0;
     else if (strcmp(word, "group") == 0)
         return split(text, g->line, &g->group) && g->group.count <= 3;
     else if (strcmp(word, "threadgroup") == 0)
@@ -107,7 +110,7 @@ static bool read_kernel_part(kernel *k, described_grid *g, const char *word, cha
     return true;
 }
 
-/* The threads of a group are literals: `list` and `lint` know them without a shape. */
+/* The threads of a group of an op are literals: `list` and `lint` know them without a shape. */
 static bool count_group(description *d, const described_grid *g, uint32_t *count, err *e) {
     uint64_t product = 1;
     for (size_t i = 0; i < g->group.count; i++) {
@@ -123,29 +126,34 @@ static bool count_group(description *d, const described_grid *g, uint32_t *count
                            (unsigned long long)product);
 }
 
+/* Of an op the file is given too, and not the format: the op is the same whatever its buffers. */
 static bool read_kernel(description *d, char *rest, int line, err *e) {
-    static const char *const words[] = {"group",       "threads", "groups", "dispatch",
-                                        "threadgroup", "about",   NULL};
+    static const char *const words[] = {"format",   "group",       "threads", "groups",
+                                        "dispatch", "threadgroup", "about",   NULL};
+    bool is_op = d->kind == DESCRIBES_OP;
     if (d->op.kernel_count == DESCRIBE_KERNELS)
         return describe_refuse(d, line, e, "more than %d kernels", DESCRIBE_KERNELS);
     kernel *k = &d->kernels[d->op.kernel_count];
     described_grid *g = &d->grids[d->op.kernel_count++];
     *g = (described_grid){.line = line};
-    *k = (kernel){.name = line_take_word(&rest), .file = line_take_word(&rest), .about = ""};
-    bool ok = line_is_name(k->name) && strstr(k->file, ".metal");
+    *k = (kernel){.name = line_take_word(&rest), .about = ""};
+    if (is_op)
+        k->file = line_take_word(&rest);
+    bool ok = line_is_name(k->name) && (!is_op || strstr(k->file, ".metal"));
     while (ok && *(rest = line_skip_blanks(rest))) {
         const char *word = line_take_word(&rest);
         bool is_about = strcmp(word, "about") == 0;
-        char *text = is_about ? line_skip_blanks(rest) : line_take_until(&rest, words);
+        char *text = is_about ? line_skip_blanks(rest) : line_take_until(&rest, words + is_op);
         ok = read_kernel_part(k, g, word, text);
         if (is_about)
             rest += strlen(rest);
     }
-    if (!ok || g->group.count == 0 || !g->grid_kind)
+    if (!ok || g->group.count == 0 || !g->grid_kind || (is_op && g->format))
         return describe_refuse(d, line, e,
-                               "a kernel is given as: kernel NAME FILE.metal group THREADS "
-                               "threads|groups|dispatch COUNT [threadgroup BYTES, ...]");
-    return count_group(d, g, &k->group, e);
+                               "a kernel is given as: kernel NAME %s group THREADS "
+                               "threads|groups|dispatch COUNT [threadgroup BYTES, ...]",
+                               is_op ? "FILE.metal" : "[format F]");
+    return !is_op || count_group(d, g, &k->group, e);
 }
 
 static bool add_argument(description *d, const described_argument *a, err *e) {
@@ -182,16 +190,22 @@ static bool read_type(const description *d, const char *word, elem *type, int li
                            word);
 }
 
-static bool read_options(described_argument *a, char *rest) {
-    static const char *const words[] = {"below", "from", "at", NULL};
+/* The options of a buffer; of a value or struct only `at`. */
+static bool read_options(const description *d, described_argument *a, char *rest) {
+    static const char *const words[] = {"below", "from", "at", "overread", NULL};
+    bool is_buffer = a->kind <= ARGUMENT_BOTH, is_ours = is_buffer && d->kind == DESCRIBES_OP;
     while (*(rest = line_skip_blanks(rest))) {
         const char *word = line_take_word(&rest);
+        if (strcmp(word, "overread") == 0 && a->kind == ARGUMENT_IN) {
+            a->may_overread = true;
+            continue;
+        }
         char *text = line_take_until(&rest, words), *end;
         if (!*text)
             return false;
-        if (strcmp(word, "below") == 0 && a->kind != ARGUMENT_OUT)
+        if (strcmp(word, "below") == 0 && is_ours && a->kind != ARGUMENT_OUT)
             a->below = (described_expression){.text = text, .line = a->line};
-        else if (strcmp(word, "from") == 0)
+        else if (strcmp(word, "from") == 0 && is_ours)
             a->from = text;
         else if (strcmp(word, "at") == 0 && isdigit((unsigned char)text[0])) {
             a->index = (int)strtol(text, &end, 10);
@@ -203,35 +217,39 @@ static bool read_options(described_argument *a, char *rest) {
     return true;
 }
 
-static bool read_buffer(description *d, argument_kind kind, char *rest, int line, err *e) {
-    described_argument a = {.kind = kind, .line = line, .index = get_next_index(d)};
-    a.name = line_take_word(&rest);
-    char *type = line_skip_blanks(rest), *open = strchr(type, '['), *close = strchr(type, ']');
+/* TYPE[SIZE, ...]; *rest is then what follows. */
+static bool read_array(const description *d, described_argument *a, char **rest, err *e) {
+    char *type = line_skip_blanks(*rest), *open = strchr(type, '['), *close = open;
     int depth = 0;
-    for (char *p = open; p && *p; p++) {
-        depth += (*p == '[') - (*p == ']');
-        if (depth == 0) {
-            close = p;
+    for (; close && *close; close++) {
+        depth += (*close == '[') - (*close == ']');
+        if (depth == 0)
             break;
-        }
     }
-    if (!open || !close || close < open)
-        return describe_refuse(d, line, e,
+    if (!close || !*close)
+        return describe_refuse(d, a->line, e,
                                "a buffer is given as: in NAME TYPE[SIZE], such as x "
                                "f32[rows, dim]");
     *open = *close = 0;
+    *rest = close + 1;
     line_trim_end(type);
-    if (!read_type(d, type, &a.type, line, e))
+    return read_type(d, type, &a->type, a->line, e) &&
+           (split(open + 1, a->line, &a->sizes) ||
+            describe_refuse(d, a->line, e, "'%.40s' needs 1 to %d sizes in its brackets", a->name,
+                            DESCRIBE_AXES));
+}
+
+static bool read_buffer(description *d, argument_kind kind, char *rest, int line, err *e) {
+    described_argument a = {.kind = kind, .line = line, .index = get_next_index(d)};
+    bool is_op = d->kind == DESCRIBES_OP;
+    a.name = line_take_word(&rest);
+    if (is_op && !read_array(d, &a, &rest, e))
         return false;
-    if (!split(open + 1, line, &a.sizes))
-        return describe_refuse(d, line, e, "'%.40s' needs 1 to %d sizes in its brackets", a.name,
-                               DESCRIBE_AXES);
-    if (!read_options(&a, close + 1))
+    if (!read_options(d, &a, rest))
         return describe_refuse(d, line, e,
-                               "after the size of '%.40s' come only below N, from FILE "
-                               "and at INDEX",
-                               a.name);
-    if (kind != ARGUMENT_OUT && !elem_is_float(a.type) && !a.below.text && !a.from)
+                               "after '%.40s' come only %sat INDEX, and overread of an input",
+                               a.name, is_op ? "below N, from FILE, " : "");
+    if (is_op && kind != ARGUMENT_OUT && !elem_is_float(a.type) && !a.below.text && !a.from)
         return describe_refuse(d, line, e,
                                "'%.40s' holds whole numbers: say below what, as in "
                                "below 100, or give a file",
@@ -268,7 +286,7 @@ static bool read_value(description *d, char *rest, int line, err *e) {
     a.name = line_take_word(&rest);
     if (!read_scalar(d, &rest, &a.type, &a.value, line, form, e))
         return false;
-    if (!read_options(&a, rest) || a.from || a.below.text)
+    if (!read_options(d, &a, rest))
         return describe_refuse(d, line, e, "expected: %s", form);
     return add_argument(d, &a, e);
 }
@@ -277,7 +295,7 @@ static bool read_struct(description *d, char *rest, int line, err *e) {
     described_argument a = {.kind = ARGUMENT_STRUCT, .line = line, .index = get_next_index(d)};
     a.name = line_take_word(&rest);
     a.first_field = d->field_count;
-    if (!read_options(&a, rest) || a.from || a.below.text)
+    if (!read_options(d, &a, rest))
         return describe_refuse(d, line, e, "expected: struct NAME, and its lines field");
     return add_argument(d, &a, e);
 }
@@ -288,7 +306,7 @@ static bool read_field(description *d, char *rest, int line, err *e) {
     if (!a || a->kind != ARGUMENT_STRUCT)
         return describe_refuse(d, line, e, "the field '%.40s' does not follow a line struct NAME",
                                name);
-    if (d->field_count == DESCRIBE_FIELDS || !line_is_name(name))
+    if (d->field_count == DESCRIBE_FIELDS || (d->kind == DESCRIBES_OP && !line_is_name(name)))
         return describe_refuse(d, line, e, "more than %d fields, or '%.40s' is not a name",
                                DESCRIBE_FIELDS, name);
     described_scalar *f = &d->fields[d->field_count++];
@@ -308,35 +326,59 @@ static bool read_constant(description *d, char *rest, int line, err *e) {
                                DESCRIBE_CONSTANTS, form);
     described_scalar *c = &d->constants[d->constant_count++];
     c->index = atoi(index);
+    for (const described_scalar *other = d->constants; other < c; other++)
+        if (other->index == c->index)
+            return describe_refuse(d, line, e, "constant %d is given twice", c->index);
     return read_scalar(d, &rest, &c->type, &c->value, line, form, e) &&
            (!*rest || describe_refuse(d, line, e, "nothing comes after a constant's value"));
+}
+
+static bool read_extra(description *d, char *rest, int line, const char **list, size_t *count,
+                       err *e) {
+    if (!*rest || *count == DESCRIBE_EXTRAS)
+        return describe_refuse(d, line, e,
+                               "include and define take one thing each, %d times at most",
+                               DESCRIBE_EXTRAS);
+    list[(*count)++] = rest;
+    return true;
+}
+
+static bool read_include(description *d, char *rest, int line, err *e) {
+    return read_extra(d, rest, line, d->includes, &d->include_count, e);
+}
+
+static bool read_define(description *d, char *rest, int line, err *e) {
+    return read_extra(d, rest, line, d->macros, &d->macro_count, e);
 }
 
 static const struct {
     const char *word;
     line_reader *read;
+    description_kind kind; /* what has such lines */
 } readers[] = {
-    {"op", read_op},
-    {"dims", read_dims},
-    {"shapes", read_shapes},
-    {"inputs", read_inputs},
-    {"needs", describe_read_needs},
-    {"kernel", read_kernel},
-    {"in", read_in},
-    {"out", read_out},
-    {"inout", read_inout},
-    {"value", read_value},
-    {"struct", read_struct},
-    {"field", read_field},
-    {"constant", read_constant},
-    {"let", describe_read_let},
-    {"oracle", describe_read_oracle},
-    {"rtol", describe_read_rtol},
-    {"atol", describe_read_atol},
-    {"exact", describe_read_exact},
-    {"terms", describe_read_terms},
-    {"roundings", describe_read_roundings},
-    {"flops", describe_read_flops},
+    {"op", read_op, DESCRIBES_EITHER},
+    {"dims", read_dims, DESCRIBES_OP},
+    {"shapes", read_shapes, DESCRIBES_OP},
+    {"inputs", read_inputs, DESCRIBES_OP},
+    {"needs", describe_read_needs, DESCRIBES_EITHER},
+    {"kernel", read_kernel, DESCRIBES_EITHER},
+    {"in", read_in, DESCRIBES_EITHER},
+    {"out", read_out, DESCRIBES_EITHER},
+    {"inout", read_inout, DESCRIBES_EITHER},
+    {"value", read_value, DESCRIBES_EITHER},
+    {"struct", read_struct, DESCRIBES_EITHER},
+    {"field", read_field, DESCRIBES_EITHER},
+    {"constant", read_constant, DESCRIBES_EITHER},
+    {"include", read_include, DESCRIBES_LAUNCH},
+    {"define", read_define, DESCRIBES_LAUNCH},
+    {"let", describe_read_let, DESCRIBES_OP},
+    {"oracle", describe_read_oracle, DESCRIBES_OP},
+    {"rtol", describe_read_rtol, DESCRIBES_OP},
+    {"atol", describe_read_atol, DESCRIBES_OP},
+    {"exact", describe_read_exact, DESCRIBES_OP},
+    {"terms", describe_read_terms, DESCRIBES_OP},
+    {"roundings", describe_read_roundings, DESCRIBES_OP},
+    {"flops", describe_read_flops, DESCRIBES_OP},
 };
 
 static bool read_line(description *d, char *line, int at_line, err *e) {
@@ -345,6 +387,8 @@ static bool read_line(description *d, char *line, int at_line, err *e) {
     if (!*word)
         return true;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
+        if (!(readers[i].kind & d->kind))
+            continue;
         if (strcmp(readers[i].word, word) == 0)
             return readers[i].read(d, rest, at_line, e);
         used += (size_t)snprintf(valid + used, sizeof valid - used, " %s", readers[i].word);
@@ -358,8 +402,12 @@ static bool is_block(const char *line) {
     return sscanf(line, " oracle { %n", &end) == 0 && end > 0 && line[end] == 0;
 }
 
-bool describe_read(description *d, char *text, err *e) {
+bool describe_read(description *d, description_kind kind, const char *path, char *text, err *e) {
     int at_line = 1;
+    const char *slash = strrchr(path, '/');
+    d->kind = kind;
+    d->path = path;
+    d->file = slash ? slash + 1 : path;
     described_rule *block = NULL;
     for (char *line = text, *next; line; line = next, at_line++) {
         next = strchr(line, '\n');
@@ -373,7 +421,7 @@ bool describe_read(description *d, char *text, err *e) {
         }
         if (next)
             *next++ = 0;
-        if (is_block(line) && d->rule_count < DESCRIBE_RULES) {
+        if (kind == DESCRIBES_OP && is_block(line) && d->rule_count < DESCRIBE_RULES) {
             block = &d->rules[d->rule_count++];
             *block = (described_rule){.line = at_line + 1, .block = next ? next : ""};
         } else if (!read_line(d, line, at_line, e))
