@@ -93,7 +93,7 @@ TEST lint_and_mutants_use_the_include_folders(void) {
                0);
     ASSERT_SAYS("1 kernel, 1 compiles");
     ASSERT_RUN("cd \"$T\" && \"$A\" mutants --csv rows.csv && cat rows.csv", 0);
-    ASSERT_SAYS("3 mutants of 3; 100.0 %");
+    ASSERT_SAYS("9 mutants of 9; 100.0 %");
     ASSERT_SAYS("own/cap.h,3,cap_of,* to +");
     ASSERT_RUN("cd \"$T\" && mkdir other && cp -R msl other/msl && mv far other/far && "
                "\"$A\" lint --kernels other/msl",
