@@ -267,8 +267,8 @@ static exit_code validate_on(const case_list *cases, const device_facts *f, err 
     uint64_t began_ns = os_now_ns();
     if (!settings.json)
         report_print_header(f, settings.run.seed);
-    bool is_cuda = strcmp(f->api, "cuda") == 0;
-    format = is_cuda ? &sanitizer_log : strcmp(f->api, "metal") == 0 ? &metal_log : NULL;
+    bool is_cuda = f->kind == DEVICE_CUDA;
+    format = is_cuda ? &sanitizer_log : f->kind == DEVICE_METAL ? &metal_log : NULL;
     totals all = {.passed = 0};
     exit_code code =
         is_cuda ? validate_with_tools(cases, f, &all, e) : validate_cases(cases, f, &all, e);
@@ -292,7 +292,7 @@ static exit_code validate_on(const case_list *cases, const device_facts *f, err 
 /* compute-sanitizer runs everything four times, each time a hundred times as slowly, so by itself it
  * gets one case of each kernel, unless cases were asked for. */
 static void choose_cases(const device_facts *f, case_list *cases) {
-    if (strcmp(f->api, "cuda") == 0 && !full && !settings.shapes && !settings.input)
+    if (f->kind == DEVICE_CUDA && !full && !settings.shapes && !settings.input)
         cases_keep_one(cases);
 }
 
@@ -316,7 +316,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     exit_code code;
     if (!suite_find_device(&settings.run, &facts, e))
         code = e->code;
-    else if (!facts.validates && strcmp(facts.api, "cuda") != 0)
+    else if (!facts.validates && facts.kind != DEVICE_CUDA)
         code = err_set(e, EXIT_CANNOT, "the device '%s' has no validation here; use --device soft",
                        facts.api)
                    ? EXIT_OK

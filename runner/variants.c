@@ -58,7 +58,7 @@ static const char *name_product_tiles(const device_facts *d, uint32_t rows, uint
     if (divide_up(rows, 16) * divide_up(tokens, 8) < TOO_MANY)
         return "tiled_few";
     const char *tiles = name_tiles(d, rows, tokens);
-    return strcmp(d->api, "metal") == 0 && strcmp(tiles, "tiled") == 0 ? "matrix" : tiles;
+    return d->kind == DEVICE_METAL && strcmp(tiles, "tiled") == 0 ? "matrix" : tiles;
 }
 
 /* Rows by way of threadgroup memory: each threadgroup has 16 or 32 of them and loads all of x, so that
@@ -67,8 +67,7 @@ static const char *name_product_tiles(const device_facts *d, uint32_t rows, uint
 static bool is_for_stream(const device_facts *d, uint32_t out_dim, uint32_t in_dim,
                           uint32_t tokens) {
     enum { ENOUGH_COLUMNS = 2048 };
-    return strcmp(d->api, "cuda") == 0 && tokens == 1 && out_dim >= LARGE &&
-           in_dim >= ENOUGH_COLUMNS;
+    return d->kind == DEVICE_CUDA && tokens == 1 && out_dim >= LARGE && in_dim >= ENOUGH_COLUMNS;
 }
 
 /* The same of rows that are brought near before the launch before has ended. For one token that pays as long

@@ -134,7 +134,7 @@ TEST a_token_of_the_usual_size_goes_with_one_of_another(void) {
 /* On this device two threadgroups share the work (kernels/near.h). */
 TEST threadgroups_without_a_partner_are_refused(void) {
     device *d = support_get_device();
-    if (!d || strcmp(d->facts.api, "cuda") != 0 || !d->facts.has_near)
+    if (!d || d->facts.kind != DEVICE_CUDA || !d->facts.has_near)
         SKIPm("only where threadgroups have partners");
     library *kernels = library_new(d, NULL, &e);
     ASSERTm(e.text, kernels);

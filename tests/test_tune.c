@@ -154,41 +154,43 @@ static const char *find(const tuned *t, const char *text) {
     return k ? k->name : "";
 }
 
-static const char *name_rule(const char *text, const char *api) {
+static const char *name_rule(const char *text, device_kind kind) {
     choice c = parse(text);
     device_facts facts = *device_get_facts(support_get_device());
-    snprintf(facts.api, sizeof facts.api, "%s", api);
-    facts.emulated = strcmp(api, "soft") == 0;
+    facts.kind = kind;
+    facts.emulated = kind == DEVICE_SOFT;
     const kernel *k = variants_find_rule(&facts, &c, &e);
     return k ? k->name : "none";
 }
 
 TEST nvidia_gpus_stream_large_products_of_one_token(void) {
-    ASSERT_STR_EQ("matvec_q4_0_stream", name_rule("matvec q4_0 4096x4096x1", "cuda"));
+    ASSERT_STR_EQ("matvec_q4_0_stream", name_rule("matvec q4_0 4096x4096x1", DEVICE_CUDA));
     ASSERT_STR_EQ("matvec_q4_k_accumulate_stream",
-                  name_rule("matvec q4_k += 4096x14336x1", "cuda"));
-    ASSERT_STR_EQ("matvec_f16_stream", name_rule("matvec f16 32000x2048x1", "cuda"));
-    ASSERT_STR_EQ("matvec_q4_0_lean", name_rule("matvec q4_0 1024x4096x1", "cuda"));
+                  name_rule("matvec q4_k += 4096x14336x1", DEVICE_CUDA));
+    ASSERT_STR_EQ("matvec_f16_stream", name_rule("matvec f16 32000x2048x1", DEVICE_CUDA));
+    ASSERT_STR_EQ("matvec_q4_0_lean", name_rule("matvec q4_0 1024x4096x1", DEVICE_CUDA));
     /* Rows that are not whole uint4s, and few columns for the lanes. */
-    ASSERT_STR_EQ("matvec_q6_k_lean_rows", name_rule("matvec q6_k 32000x2304x1", "cuda"));
-    ASSERT_STR_EQ("matvec_q4_0_lean_rows", name_rule("matvec q4_0 49152x576x1", "cuda"));
-    ASSERT_STR_EQ("matvec_q4_0_strip", name_rule("matvec q4_0 4096x4096x1", "soft"));
-    ASSERT_STR_EQ("matvec_q4_0_lean", name_rule("matvec q4_0 4096x4096x1", "metal"));
+    ASSERT_STR_EQ("matvec_q6_k_lean_rows", name_rule("matvec q6_k 32000x2304x1", DEVICE_CUDA));
+    ASSERT_STR_EQ("matvec_q4_0_lean_rows", name_rule("matvec q4_0 49152x576x1", DEVICE_CUDA));
+    ASSERT_STR_EQ("matvec_q4_0_strip", name_rule("matvec q4_0 4096x4096x1", DEVICE_SOFT));
+    ASSERT_STR_EQ("matvec_q4_0_lean", name_rule("matvec q4_0 4096x4096x1", DEVICE_METAL));
     PASS();
 }
 
 TEST metal_multiplies_large_prompts_as_matrices(void) {
     ASSERT_STR_EQ("multi_token_matvec_q4_0_matrix",
-                  name_rule("matvec q4_0 4096x4096x512", "metal"));
-    ASSERT_STR_EQ("multi_token_matvec_q4_0_tiled", name_rule("matvec q4_0 4096x4096x512", "cuda"));
-    ASSERT_STR_EQ("multi_token_matvec_q5_0_tiled", name_rule("matvec q5_0 4096x4096x512", "metal"));
+                  name_rule("matvec q4_0 4096x4096x512", DEVICE_METAL));
+    ASSERT_STR_EQ("multi_token_matvec_q4_0_tiled",
+                  name_rule("matvec q4_0 4096x4096x512", DEVICE_CUDA));
+    ASSERT_STR_EQ("multi_token_matvec_q5_0_tiled",
+                  name_rule("matvec q5_0 4096x4096x512", DEVICE_METAL));
     PASS();
 }
 
 TEST weights_that_are_less_aligned_get_a_kernel_that_takes_them(void) {
     /* A file that is aligned to 8 bytes. */
     device_facts facts = *device_get_facts(support_get_device());
-    snprintf(facts.api, sizeof facts.api, "cuda");
+    facts.kind = DEVICE_CUDA;
     facts.emulated = false;
     variants_basis v = {.facts = &facts};
     const kernel *k = variants_pick_matvec(&v, &format_q4_0, false, 64, 4096, 4096, 1, &e);

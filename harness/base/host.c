@@ -244,16 +244,9 @@ void host_get_build(char *text, size_t size) {
     free(program);
 }
 
-void host_get_driver(const char *api, char *text, size_t size) {
-    snprintf(text, size, "unknown");
-    if (strcmp(api, "soft") == 0)
-        snprintf(text, size, "none");
-    else if (strcmp(api, "metal") == 0) /* comes with the system and has its version */
-        host_get_os(text, size);
-    else if (strcmp(api, "cuda") == 0) {
-        char *version = os_read_file("/proc/driver/nvidia/version", NULL, NULL);
-        if (version)
-            snprintf(text, size, "%.*s", (int)strcspn(version, "\n"), version);
-        free(version);
-    }
+void host_get_nvidia_driver(char *text, size_t size) {
+    char *version = os_read_file("/proc/driver/nvidia/version", NULL, NULL);
+    snprintf(text, size, "%.*s", version ? (int)strcspn(version, "\n") : 7,
+             version ? version : "unknown");
+    free(version);
 }

@@ -78,11 +78,11 @@ bool canary_is_for(const canary *c, const device_facts *f) {
     const char *tool = sanitizer_get_tool();
     if (f->language < c->since)
         return false;
-    if (strcmp(f->api, "cuda") == 0)
+    if (f->kind == DEVICE_CUDA)
         return c->tool && tool && strcmp(c->tool, tool) == 0;
     if (c->build != CANARY_ANY && (c->build == CANARY_TRACED) != f->traces)
         return false;
-    return c->on_metal || strcmp(f->api, "metal") != 0;
+    return c->on_metal || f->kind != DEVICE_METAL;
 }
 
 /* The lines of a kernel that are marked "bug": from its name to the next empty line. */

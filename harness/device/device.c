@@ -18,16 +18,17 @@ static const struct {
     const char *name;
     const device_ops *ops;
     const char *absent;
+    device_kind kind;
 } kinds[] = {
 #if defined(ASSAY_METAL)
-    {"metal", &metal_device_ops, NULL},
+    {"metal", &metal_device_ops, NULL, DEVICE_METAL},
 #elif defined(__APPLE__)
-    {"metal", NULL, "this build was made without Metal"},
+    {"metal", NULL, "this build was made without Metal", DEVICE_METAL},
 #else
-    {"metal", NULL, "Metal is on macOS only"},
+    {"metal", NULL, "Metal is on macOS only", DEVICE_METAL},
 #endif
-    {"cuda", &cuda_device_ops, NULL},
-    {"soft", &soft_device_ops, NULL},
+    {"cuda", &cuda_device_ops, NULL, DEVICE_CUDA},
+    {"soft", &soft_device_ops, NULL, DEVICE_SOFT},
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
@@ -43,6 +44,8 @@ static device *open_kind(int i, const char *wanted, const device_options *o, err
     d->ops = kinds[i].ops;
     d->wanted = wanted;
     d->options = *o;
+    d->facts.kind = kinds[i].kind;
+    snprintf(d->facts.api, sizeof d->facts.api, "%s", kinds[i].name);
     d->facts.math = o->math;
     d->facts.language = o->language ? o->language : MSL_LANGUAGE;
     if (d->ops->open(d, e)) {
@@ -97,7 +100,7 @@ msl_extras device_complete_extras(const device *d, const msl_extras *extras) {
     msl_extras complete = *extras;
     if (!complete.language)
         complete.language = d->facts.language;
-    complete.is_apple = strcmp(d->facts.api, "metal") == 0;
+    complete.is_apple = d->facts.kind == DEVICE_METAL;
     return complete;
 }
 

@@ -3,8 +3,8 @@
  * Shaped like Metal: a device has buffers (shared, private, or no-copy over memory of the caller),
  * pipelines (a kernel of an MSL file, specialised by function constants) and plays parts of tapes,
  * each part as one command buffer. The same calls are served by the software device (soft/), by
- * Metal (metal/) and by CUDA (cuda/) through device_ops below; nothing else in the project knows
- * which one it has.
+ * Metal (metal/) and by CUDA (cuda/) through device_ops below. What else differs between them is a
+ * fact of the device; the few places that know which kind they have ask device_facts.kind.
  *
  * Every buffer made here has a guard zone before and after its contents, filled with a pattern that
  * is NaN in every float type, so that a kernel that reads outside gives NaN and one that writes
@@ -31,9 +31,12 @@ enum { BUFFER_GUARD_BYTES = 16384 }; /* a page on Apple GPUs: contents stay page
  * the poison, so that a kernel which copies past the end of two buffers changes what it writes to. */
 enum { GUARD_PATTERN = 0xFF81, POISON_PATTERN = 0xFFC3 };
 
+typedef enum { DEVICE_SOFT, DEVICE_METAL, DEVICE_CUDA } device_kind;
+
 typedef struct {
+    device_kind kind;
     char name[96];      /* "Apple M4", "NVIDIA H200", "software Metal device, 2 threads" */
-    char api[16];       /* "soft", "metal", "cuda" */
+    char api[16];       /* its kind in words: "soft", "metal", "cuda" */
     char spec[80];      /* what device_open takes to get the same one again: "metal:Apple M4" */
     char compiler[256]; /* what turns MSL into code here, and with which math */
     char sandbox[96];   /* what keeps kernels from the system; "": the GPU's driver */

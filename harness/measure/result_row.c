@@ -197,7 +197,11 @@ results_meta results_meta_new(const char *version, const device_facts *f, uint64
     results_meta_add(&m, "emulated", f->emulated ? "yes" : "no");
     if (f->is_virtual)
         results_meta_add(&m, "virtual", "yes");
-    host_get_driver(f->api, text, sizeof text);
+    snprintf(text, sizeof text, "none");
+    if (f->kind == DEVICE_METAL) /* comes with the system and has its version */
+        host_get_os(text, sizeof text);
+    else if (f->kind == DEVICE_CUDA)
+        host_get_nvidia_driver(text, sizeof text);
     results_meta_add(&m, "driver", text);
     results_meta_add(&m, "compiler", f->compiler);
     host_get_os(text, sizeof text);

@@ -51,7 +51,6 @@ static void fill_facts(const cuda_device *c, device_facts *f) {
     enum { FOR_TWO_LAUNCHES = 200 * 1024 }; /* near memory of both */
     size_t all = 0, available = 0;
     c->driver->device_memory(&all, c->device);
-    snprintf(f->api, sizeof f->api, "cuda");
     snprintf(f->compiler, sizeof f->compiler, "%s, %s math", ptx_compiler_get_name(c->compiler),
              math_mode_get_name(f->math));
     f->cores = (uint32_t)ask(c, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);

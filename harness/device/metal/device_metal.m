@@ -96,7 +96,6 @@ static void fill_facts(device_facts *f, id<MTLDevice> d, math_mode math) {
     char language[MSL_LANGUAGE_TEXT];
     msl_spell_language(f->language, language);
     snprintf(f->name, sizeof f->name, "%s", [[d name] UTF8String]);
-    snprintf(f->api, sizeof f->api, "metal");
     snprintf(f->compiler, sizeof f->compiler,
              "Metal's own, system %s, language %s, %s math, %s functions",
              [[[NSProcessInfo processInfo] operatingSystemVersionString] UTF8String], language,

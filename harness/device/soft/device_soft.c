@@ -90,7 +90,6 @@ static bool soft_open(device *d, err *e) {
     f->validates = mode != POOL_FAST;
     f->traces = mode == POOL_TRACED;
     f->names_lines = true;
-    snprintf(f->api, sizeof f->api, "soft");
     snprintf(f->compiler, sizeof f->compiler, "%s, %s math", soft_compiler_get_name(compiler),
              math_mode_get_name(d->options.math));
     describe_sandbox(soft_engine_get_sandbox(engine), f->sandbox, sizeof f->sandbox);
