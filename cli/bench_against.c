@@ -22,8 +22,6 @@ bool bench_against_open(const option_list *against, const option_list *launches,
     }
     s->rivals = rivals;
     s->rival_count = against->count;
-    s->launches = launches->items;
-    s->launch_count = launches->count;
     return true;
 }
 

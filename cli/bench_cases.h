@@ -23,4 +23,7 @@ bool bench_cases_find(const bench_query *q, bench_list *out, err *e);
 bool bench_cases_parse(const char *name, bench_case *out, err *e);
 bench_case bench_cases_new(const kernel_case *t, timing_regime r, timing_cache c);
 void bench_cases_add(bench_list *l, const bench_case *c);
+/* Workers of s are those of `assay bench` with its values, on this device, for this many cases. */
+void bench_set_workers(bench_settings *s, const device_facts *f, size_t cases);
+
 void bench_cases_free(bench_list *l);

@@ -10,6 +10,7 @@
 #include "bench_files.h"
 #include "bench_print.h"
 #include "comparison_print.h"
+#include "harness/base/os.h"
 #include "harness/check/suite.h"
 #include "harness/measure/history.h"
 #include "kernels/roof_kernels.h"
@@ -24,12 +25,8 @@ static struct {
     const char *out, *baseline, *save;
     option_list against, launches;
     bool resume, json, markdown, explain, worker;
-} settings = {.bench = {.seed = 1,
-                        .budget_s = 1,
-                        .timeout_s = 120,
-                        .min_effect = 3,
-                        .again_s = 12,
-                        .math = MATH_DEFAULT}};
+} settings = {
+    .bench = {.seed = 1, .budget_s = 1, .timeout_s = 120, .min_effect = 3, .again_s = 12}};
 
 static const option options[] = {
     {"shape", OPTION_TEXT, &settings.query.shapes, "S,...",
@@ -45,7 +42,6 @@ static const option options[] = {
      "at most this many seconds of samples per case (default 1)", 0, 0},
     SEED_OPTION(&settings.bench.seed, "the inputs"),
     DEVICE_OPTION(&settings.bench.device),
-    MATH_OPTION(&settings.bench.math, "fast, as Metal's"),
     {"timeout", OPTION_SECONDS, &settings.bench.timeout_s, "S",
      "give up on a case after this many seconds (default 120)", 0, 0},
     {"out", OPTION_TEXT, &settings.out, "FILE.csv",
@@ -72,6 +68,13 @@ static const option options[] = {
      0, 0},
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
 };
+
+void bench_set_workers(bench_settings *s, const device_facts *f, size_t cases) {
+    s->device = f->spec;
+    s->compared = cases;
+    settings.bench = *s;
+    s->arguments = LIST_VALUES("bench", options);
+}
 
 /* A run: what listens to bench_run. */
 typedef struct {
@@ -334,8 +337,9 @@ static exit_code bench_cases(run *r, const device_facts *f, err *e) {
     r->rows = calloc(cases.count * (1 + settings.bench.rival_count) + 1, sizeof *r->rows);
     assert(r->rows);
     const bench_listener listener = {start, deliver, r};
-    bool ok = bench_against_choose(&settings.bench, &cases, e) && drop_finished(r, f, &cases, e) &&
-              (cases.count == 0 || bench_run(&settings.bench, f, &cases, &listener, e));
+    bool ok = bench_against_choose(&settings.bench, &cases, e) && drop_finished(r, f, &cases, e);
+    bench_set_workers(&settings.bench, f, cases.count);
+    ok = ok && (cases.count == 0 || bench_run(&settings.bench, f, &cases, &listener, e));
     exit_code code = ok ? finish(r) : e->code;
     results_close(r->saved);
     results_close(r->file);
@@ -354,8 +358,10 @@ static bool check_combination(err *e) {
 static exit_code serve(err *e) {
     project_version version = {.ops = NULL};
     bench_base base = {.error = {.code = EXIT_OK}};
-    settings.bench.base_folder = settings.baseline;
-    if (settings.baseline && !project_load_version(settings.baseline, &version, &base.error))
+    if (settings.baseline && os_is_folder(settings.baseline))
+        settings.bench.base_folder = settings.baseline;
+    if (settings.bench.base_folder &&
+        !project_load_version(settings.baseline, &version, &base.error))
         version.ops = NULL;
     base.ops = version.ops;
     base.op_count = version.count;
@@ -373,7 +379,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     settings.query.filter_count = count;
     device_facts facts;
     static run r;
-    suite find = {.device = settings.bench.device, .math = settings.bench.math};
+    suite find = {.device = settings.bench.device};
     bool ok = suite_find_device(&find, &facts, e) &&
               bench_files_find_rows(settings.out, settings.against.count ? "against" : "bench",
                                     &facts, r.path, sizeof r.path, e) &&
@@ -416,4 +422,4 @@ VERB(
         "--baseline\n"
         "or --against the exit status is 4 if a case of ours is slower, 5 if the samples cannot "
         "tell.\n",
-    .options = options, .option_count = sizeof options / sizeof *options, .runs_ops = true);
+    VERB_OPTIONS(options), .math = "fast", .runs_ops = true);

@@ -8,8 +8,7 @@
 #include "suite_options.h"
 #include "verb.h"
 
-static suite_settings settings = {
-    .run = {.verb = "check", .find = cases_parse, .seed = 1, .timeout_s = 60}};
+static suite_settings settings = {.run = {.find = cases_parse, .seed = 1, .timeout_s = 60}};
 
 static const option options[] = {
     SUITE_OPTIONS(settings),
@@ -56,9 +55,11 @@ static exit_code check_cases(const case_list *cases, const device_facts *f, err 
     r.show_skips = settings.skipped;
     r.quiet = settings.quiet || settings.json;
     r.outcomes = &outcomes;
+    settings.run.device = f->spec;
+    settings.run.arguments = LIST_VALUES("check", options);
     fflush(stdout);
     suite_listener listener = report_get_listener(&r);
-    bool ok = suite_run(&settings.run, f, cases, &listener, NULL, e);
+    bool ok = suite_run(&settings.run, cases, &listener, NULL, e);
     report_end(&r);
     if (ok && file)
         ok = csv_write(file, settings.csv, e);
@@ -70,8 +71,10 @@ static exit_code check_cases(const case_list *cases, const device_facts *f, err 
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
-    if (settings.worker)
+    if (settings.worker) {
+        settings.run.arguments = LIST_VALUES("check", options);
         return suite_serve(&settings.run, e);
+    }
     case_query query = SUITE_QUERY(settings, names, count);
     case_list cases;
     device_facts facts;
@@ -92,4 +95,4 @@ VERB(verb_check, "check", .names = "[FILTER...]",
          "normalised mean squared error, the largest error divided by its tolerance (margin),\n"
          "and where that error is. The same seed gives the same rows. ASSAY_KERNELS names\n"
          "another kernels folder.\n",
-     VERB_OPTIONS(options), .runs_ops = true);
+     VERB_OPTIONS(options), .math = "safe", .runs_ops = true);

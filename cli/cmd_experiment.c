@@ -23,8 +23,7 @@ static struct {
     const char *device, *out, *model;
     uint64_t seed;
     double timeout_s;
-    math_mode math;
-} settings = {.seed = 1, .timeout_s = 3600, .math = MATH_DEFAULT};
+} settings = {.seed = 1, .timeout_s = 3600};
 
 static const option options[] = {
     FLAG_OPTION("quick", &settings.quick,
@@ -38,7 +37,6 @@ static const option options[] = {
         "m|model", &settings.model, "FILE",
         "GGUF file (default: SmolLM2-135M if `make model` fetched it, else the one included)"),
     SEED_OPTION(&settings.seed, "inputs and tokens"),
-    MATH_OPTION(&settings.math, "fast, as Metal's"),
     SECONDS_OPTION("timeout", &settings.timeout_s, "S",
                    "give up on an experiment after this many seconds (default 3600)"),
     FLAG_OPTION("json", &settings.json,
@@ -86,7 +84,7 @@ static void *run_task(void *context, const char *task, size_t *bytes, bool *reti
 }
 
 static exit_code serve(err *e) {
-    lab_options o = {settings.device, settings.model, get_level(), settings.seed, settings.math};
+    lab_options o = {settings.device, settings.model, get_level(), settings.seed};
     lab *l = lab_new(&o, e);
     bool ok = l && worker_serve(run_task, l, e);
     lab_free(l);
@@ -206,18 +204,8 @@ static int choose_jobs(const device_facts *f) {
 }
 
 static bool run_all(delivery *s, size_t count, const device_facts *f, err *e) {
-    char seed[32];
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings.seed);
-    const char *arguments[16] = {
-        "experiment", "--worker", "--device", f->spec,  "--out",
-        s->folder,    "--seed",   seed,       "--math", math_mode_get_name(settings.math)};
-    size_t used = 10;
-    if (get_level() != LEVEL_FULL)
-        arguments[used++] = settings.smoke ? "--smoke" : "--quick";
-    if (settings.model) {
-        arguments[used++] = "--model";
-        arguments[used++] = settings.model;
-    }
+    settings.device = f->spec;
+    settings.out = s->folder;
     double expected_s[MOST_EXPERIMENTS];
     experiment_plan known = make_plan(s, f);
     for (size_t i = 0; i < count; i++)
@@ -225,7 +213,7 @@ static bool run_all(delivery *s, size_t count, const device_facts *f, err *e) {
     progress shown = progress_new(stderr, "experiments", count);
     shown.names = s->names;
     shown.expected_s = expected_s;
-    worker_plan plan = {.arguments = arguments,
+    worker_plan plan = {.arguments = LIST_VALUES("experiment", options),
                         .tasks = s->names,
                         .count = count,
                         .jobs = choose_jobs(f),
@@ -314,7 +302,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     static const char *chosen[MOST_EXPERIMENTS];
     static delivery s;
     device_facts facts;
-    suite find = {.device = settings.device, .math = settings.math};
+    suite find = {.device = settings.device};
     size_t chosen_count;
     s.names = chosen;
     s.facts = &facts;
@@ -342,4 +330,4 @@ VERB(verb_experiment, "experiment", .names = "[NAME...|all]",
          "first, and things that are compared are timed interleaved. Each experiment writes a\n"
          "CSV file of rows, one of all samples, and a chart as SVG and PNG (by gnuplot) to\n"
          "results/<device>.\n",
-     VERB_OPTIONS(options), .reads_tuned = true);
+     VERB_OPTIONS(options), .math = "fast", .reads_tuned = true);

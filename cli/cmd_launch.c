@@ -23,7 +23,6 @@ static struct {
     uint64_t repeat, seed, max_findings;
     double timeout_s;
     bool validate, trace_nan, strict, worker;
-    math_mode math;
 } settings = {.repeat = 1, .seed = 1, .max_findings = 20, .timeout_s = 60};
 
 static const option options[] = {
@@ -59,7 +58,6 @@ static const option options[] = {
     SECONDS_OPTION("timeout", &settings.timeout_s, "S",
                    "give up on the kernel after this many seconds (default 60)"),
     DEVICE_OPTION(&settings.device),
-    MATH_OPTION(&settings.math, "safe"),
     TEXT_OPTION("capture", &settings.capture, "F.gputrace",
                 "also capture the GPU's work for Xcode (Metal only)"),
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
@@ -163,7 +161,6 @@ static bool read_request(const char *const *names, size_t count, launch_request 
     *r = (launch_request){.file = names[0],
                           .kernel = names[1],
                           .device = settings.device,
-                          .math = settings.math,
                           .capture = settings.capture,
                           .validate = settings.validate || settings.trace_nan ||
                                       (validation && !strcmp(validation, "1")),
@@ -231,59 +228,13 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     return true;
 }
 
-enum { WORKER_ARGUMENTS = 2 * OPTION_COUNT + 2 * 8 * OPTION_LIST_MAX + 8, NUMBER_TEXT = 32 };
-
-static void add_argument(const char **list, size_t *count, const char *name, const char *value) {
-    assert(*count + 2 < WORKER_ARGUMENTS);
-    if (!value)
-        return;
-    list[(*count)++] = name;
-    list[(*count)++] = value;
-}
-
-static void add_arguments(const char **list, size_t *count, const char *name,
-                          const option_list *values) {
-    for (size_t i = 0; i < values->count; i++)
-        add_argument(list, count, name, values->items[i]);
-}
-
 static exit_code run_in_worker(const launch_request *r, err *e) {
-    const char *arguments[WORKER_ARGUMENTS] = {"launch", "--worker"};
-    size_t count = 2;
-    char repeat[NUMBER_TEXT], seed[NUMBER_TEXT], most[NUMBER_TEXT];
-    snprintf(repeat, sizeof repeat, "%" PRIu64, r->repeat);
-    snprintf(seed, sizeof seed, "%" PRIu64, r->seed);
-    snprintf(most, sizeof most, "%" PRIu64, r->max_findings);
-    if (r->validate)
-        arguments[count++] = "--validate";
-    if (r->trace_nan)
-        arguments[count++] = "--trace-nan";
-    if (r->strict)
-        arguments[count++] = "--strict";
-    add_arguments(arguments, &count, "--arg", &settings.args);
-    add_arguments(arguments, &count, "--constant", &settings.constants);
-    add_arguments(arguments, &count, "--include", &settings.folders);
-    add_arguments(arguments, &count, "--define", &settings.macros);
-    add_arguments(arguments, &count, "--allow-overread", &settings.overreads);
-    add_arguments(arguments, &count, "--threadgroup", &settings.threadgroups);
-    add_arguments(arguments, &count, "--print", &settings.prints);
-    add_arguments(arguments, &count, "--save", &settings.saves);
-    add_argument(arguments, &count, "--grid", settings.grid);
-    add_argument(arguments, &count, "--threads", settings.threads);
-    add_argument(arguments, &count, "--group", settings.group);
-    add_argument(arguments, &count, "--device", settings.device);
-    add_argument(arguments, &count, "--math", math_mode_get_name(settings.math));
-    add_argument(arguments, &count, "--capture", settings.capture);
+    settings.args_file = NULL; /* has been read */
     if (settings.capture)
         setenv("METAL_CAPTURE_ENABLED", "1", 1); /* Metal reads it when the worker starts */
-    add_argument(arguments, &count, "--repeat", repeat);
-    add_argument(arguments, &count, "--seed", seed);
-    add_argument(arguments, &count, "--max-findings", most);
-    add_argument(arguments, &count, "--", r->file);
-    arguments[count++] = r->kernel;
-    const char *const tasks[] = {"launch"};
+    const char *const tasks[] = {"launch"}, *const names[] = {r->file, r->kernel, NULL};
     delivery s = {.kernel = r->kernel};
-    worker_plan plan = {.arguments = arguments,
+    worker_plan plan = {.arguments = options_list_values("launch", options, OPTION_COUNT, names),
                         .tasks = tasks,
                         .count = 1,
                         .jobs = 1,
@@ -367,4 +318,4 @@ VERB(verb_launch, "launch", .names = "FILE.metal KERNEL",
          "writes outside of its buffers or --validate finds something.\n\n"
          "  assay launch kernels/buffer_copy.metal buffer_copy --arg 0=f32[100]:ramp \\\n"
          "      --arg 1=f32[100] --arg 2=u32:100 --grid 4 --group 32 --validate\n",
-     VERB_OPTIONS(options));
+     VERB_OPTIONS(options), .math = "safe");

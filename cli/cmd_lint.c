@@ -316,7 +316,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
                          .macro_count = settings.macros.count};
     if (!msl_ask_language(&extras.language, e))
         return e->code;
-    const lint_device_settings on_device = {settings.device, &settings.folders, &settings.macros,
+    const lint_device_settings on_device = {settings.device, LIST_VALUES("lint", options),
                                             settings.brief};
     if (settings.worker)
         return lint_device_serve(&on_device, &extras, e);

@@ -1,6 +1,5 @@
 /* cmd_mutants: `assay mutants`. How many planted mistakes do check and validate catch? */
 #include <assert.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,13 +149,9 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
 
 static bool run_workers(delivery *s, const char *scratch, const char *const *tasks, size_t count,
                         err *e) {
-    char seed_text[32], limit_text[32];
-    snprintf(seed_text, sizeof seed_text, "%" PRIu64, seed);
-    snprintf(limit_text, sizeof limit_text, "%g", timeout_s);
-    const char *const arguments[] = {"mutants", "--worker",  scratch,    "--seed",
-                                     seed_text, "--timeout", limit_text, NULL};
+    worker_folder = scratch;
     progress shown = progress_new(stderr, "mutants", count);
-    worker_plan plan = {.arguments = arguments,
+    worker_plan plan = {.arguments = LIST_VALUES("mutants", options),
                         .tasks = tasks,
                         .count = count,
                         .jobs = jobs ? (int)jobs : worker_count_jobs(8),

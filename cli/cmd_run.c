@@ -21,7 +21,6 @@ static struct {
     uint64_t tokens, context, top_k, repeat_last, seed, in_flight, threads;
     double temperature, top_p, min_p, repeat_penalty;
     bool chat, echo, ids, special, no_scan, trace, long_context;
-    math_mode math;
 } settings = {.tokens = 128,
               .top_k = 40,
               .repeat_last = 64,
@@ -29,8 +28,7 @@ static struct {
               .in_flight = 2,
               .top_p = 0.95,
               .min_p = 0.05,
-              .repeat_penalty = 1,
-              .math = MATH_DEFAULT};
+              .repeat_penalty = 1};
 
 static const option options[] = {
     TEXT_OPTION("m|model", &settings.model, "FILE",
@@ -79,7 +77,6 @@ static const option options[] = {
                    "switches llama.cpp's conversation; here --chat sends one message, and the next "
                    "one follows with --save-state and --load-state"),
     LLAMA_CPP_OPTIONS,
-    MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
 /* --- stopping --- */
@@ -375,7 +372,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (ok) {
         s.goes_on = goes_on;
         model_options how = {.context = choose_context(&made_for, prompt.count)};
-        ok = open_model_on(&s, settings.device, settings.math, &how, e) &&
+        ok = open_model_on(&s, settings.device, &how, e) &&
              generate_text(&s, t, &prompt, start_ns, &is_clean, e);
         if (!ok)
             device_tell_loss(s.device, e);
@@ -397,4 +394,4 @@ VERB(
         "default) output is deterministic; above 0, --seed decides. Without -m the small model\n"
         "that comes with the project is used; `make model` gets a larger one. Ctrl-C ends the "
         "text.\n",
-    VERB_OPTIONS(options), .reads_tuned = true);
+    VERB_OPTIONS(options), .math = "fast", .reads_tuned = true);

@@ -24,14 +24,12 @@ static struct {
     tune_settings tune;
     const char *model, *device, *out;
     option_numbers prompts, tokens, depths;
-    math_mode math;
     double timeout_s;
     bool list, resume, json;
 } settings = {.tune = {.seed = 1, .budget_s = 2, .min_effect = 1},
               .prompts = {.items = {8, 64, 512}, .count = 3},
               .tokens = {.items = {32}, .count = 1},
               .depths = {.items = {0, 512, 1900}, .count = 3},
-              .math = MATH_DEFAULT,
               .timeout_s = 120};
 
 static const option options[] = {
@@ -55,7 +53,6 @@ static const option options[] = {
     TEXT_OPTION("out", &settings.out, "FILE.csv", "the table (default results/<device>/tuned.csv)"),
     SEED_OPTION(&settings.tune.seed, "the inputs"),
     DEVICE_OPTION(&settings.device),
-    MATH_OPTION(&settings.math, "fast, as Metal's"),
     SECONDS_OPTION("timeout", &settings.timeout_s, "S",
                    "give up on a kernel alone after this many seconds (default 120)"),
 };
@@ -174,12 +171,11 @@ static bool time_alone(run *r, err *e) {
     const device_facts *f = device_get_facts(r->opened.device);
     timing_cache cache = f->emulated ? TIMING_WARM : TIMING_COLD;
     bench_settings s = {.seed = settings.tune.seed,
-                        .device = settings.device,
                         .budget_s = ALONE_S,
                         .timeout_s = settings.timeout_s,
                         .min_effect = settings.tune.min_effect,
-                        .again_s = ALONE_S, /* nothing is compared */
-                        .math = settings.math};
+                        .again_s = ALONE_S,
+                        /* nothing is compared */};
     bench_list cases = {.items = NULL};
     const bench_listener listener = {start, deliver, r};
     for (size_t i = 0; i < r->count; i++) {
@@ -189,6 +185,7 @@ static bool time_alone(run *r, err *e) {
         if (!choice_is_apart(c->way))
             bench_cases_add(&cases, &b);
     }
+    bench_set_workers(&s, f, cases.count);
     bool ok = cases.count == 0 || bench_run(&s, f, &cases, &listener, e);
     bench_cases_free(&cases);
     return ok;
@@ -386,8 +383,8 @@ static bool prepare(run *r, err *e) {
     tuned *table;
     size_t count = list_tests(tests);
     open_model *o = &r->opened;
-    if (!open_model_file(o, settings.model, e) ||
-        !open_model_device(o, settings.device, settings.math, e) || !open_table(r, &table, e))
+    if (!open_model_file(o, settings.model, e) || !open_model_device(o, settings.device, e) ||
+        !open_table(r, &table, e))
         return false;
     open_model_get_title(o, r->title, sizeof r->title);
     r->meta = results_meta_new(ASSAY_VERSION, device_get_facts(o->device), settings.tune.seed);
@@ -438,4 +435,4 @@ VERB(
         "unless ASSAY_TUNED is off or another file. FILTER is an op, or a part of a text such as\n"
         "'matvec q4_0 += 576x1536x8'. The exit status is 1 if a kernel is wrong: it is never "
         "taken.\n",
-    VERB_OPTIONS(options), .reads_kernels = true);
+    VERB_OPTIONS(options), .math = "fast", .reads_kernels = true);

@@ -18,7 +18,7 @@
 #include "verb.h"
 
 static suite_settings settings = {
-    .run = {.verb = "validate", .find = cases_parse, .seed = 1, .timeout_s = 120}};
+    .run = {.find = cases_parse, .validates = true, .seed = 1, .timeout_s = 120}};
 static uint64_t max_findings = 50;
 static bool trace_nan, strict, full;
 static const char *sarif;
@@ -211,7 +211,7 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, t
     fflush(stdout);
     suite_listener listener = report_get_listener(&r);
     bool ok =
-        suite_run(&settings.run, f, cases, &listener, &found, e) && check_reports(&found, true, e);
+        suite_run(&settings.run, cases, &listener, &found, e) && check_reports(&found, true, e);
     print_all(&found);
     report_end(&r);
     add_totals(all, &r, &found, f);
@@ -265,6 +265,8 @@ static bool write_outcomes(const totals *all, const device_facts *f, uint64_t be
 
 static exit_code validate_on(const case_list *cases, const device_facts *f, err *e) {
     uint64_t began_ns = os_now_ns();
+    settings.run.device = f->spec;
+    settings.run.arguments = LIST_VALUES("validate", options);
     if (!settings.json)
         report_print_header(f, settings.run.seed);
     bool is_cuda = f->kind == DEVICE_CUDA;
@@ -306,8 +308,10 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         setenv("ASSAY_TRACE_NAN", "1", 1);
     if (strict)
         setenv("ASSAY_STRICT", "1", 1);
-    if (settings.worker)
+    if (settings.worker) {
+        settings.run.arguments = LIST_VALUES("validate", options);
         return suite_serve(&settings.run, e);
+    }
     case_query query = SUITE_QUERY(settings, names, count);
     case_list cases;
     device_facts facts;
@@ -342,4 +346,4 @@ VERB(verb_validate, "validate", .names = "[FILTER...]",
          "would mean nothing. MTL_SHADER_VALIDATION=1 does the same for every other verb. On\n"
          "NVIDIA GPUs one case of each kernel, the largest of its edge shapes, runs under each of\n"
          "the four tools of compute-sanitizer; with --full, --shape or --input, all that match.\n",
-     VERB_OPTIONS(options), .runs_ops = true);
+     VERB_OPTIONS(options), .math = "safe", .runs_ops = true);

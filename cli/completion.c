@@ -65,14 +65,13 @@ static const char *get_words(const option *o) {
         {"input", "uniform normal zeros denormals large negative"},
         {"regime", "single chained independent all"},
         {"cache", "warm cold all"},
+        {"math", "safe relaxed fast"},
         {"accumulate", "yes no"},
         {"clock", "gpu encode wall"},
         {"output", "md csv json jsonl sql"},
         {"type", "q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k f16 f32"},
     };
     bool is_text = o->kind == OPTION_TEXT || o->kind == OPTION_MAYBE || o->kind == OPTION_LIST;
-    if (o->kind == OPTION_MATH)
-        return "safe relaxed fast";
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(option_get_name(o), words[i][0]) == 0 && is_text)
             return words[i][1];

@@ -150,15 +150,6 @@ static const char **make_tasks(const char *const *paths, size_t count) {
     return tasks;
 }
 
-static size_t add_all(const char **arguments, size_t count, const char *name,
-                      const option_list *list) {
-    for (size_t i = 0; i < list->count; i++) {
-        arguments[count++] = name;
-        arguments[count++] = list->items[i];
-    }
-    return count;
-}
-
 bool lint_device_run(const lint_device_settings *s, const char *const *paths, size_t count,
                      size_t *errors, err *e) {
     device *d = device_open(s->device, e); /* what it is; workers have their own */
@@ -167,15 +158,10 @@ bool lint_device_run(const lint_device_settings *s, const char *const *paths, si
     printf("# device: %s\n# compiler: %s\n", device_get_facts(d)->name,
            device_get_facts(d)->compiler);
     device_close(d);
-    const char *arguments[4 * OPTION_LIST_MAX + 8] = {"lint", "--worker", "--device", s->device};
-    size_t used = add_all(arguments, 4, "--include", s->folders);
-    used = add_all(arguments, used, "--define", s->macros);
-    if (s->brief)
-        arguments[used++] = "--brief";
     const char **tasks = make_tasks(paths, count);
     totals t = {.paths = paths};
     progress p = progress_new(stderr, "files", count);
-    bool ok = worker_run(&(worker_plan){.arguments = arguments,
+    bool ok = worker_run(&(worker_plan){.arguments = s->arguments,
                                         .tasks = tasks,
                                         .count = count,
                                         .jobs = worker_count_jobs(16),

@@ -7,12 +7,11 @@
 
 #include "harness/base/err.h"
 #include "harness/device/msl/msl.h"
-#include "options.h"
 
 typedef struct {
-    const char *device; /* as --device gives it */
-    const option_list *folders, *macros;
-    bool brief; /* only files and messages, no line per kernel */
+    const char *device;           /* as --device gives it */
+    const char *const *arguments; /* that workers are started with */
+    bool brief;                   /* only files and messages, no line per kernel */
 } lint_device_settings;
 
 /* *errors: kernels and files that do not compile. */

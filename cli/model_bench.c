@@ -18,8 +18,7 @@ static struct {
     option_numbers prompts, tokens, depths; /* none: not given */
     uint64_t repeats, seed, threads;        /* repeats 0: not given */
     double min_effect;
-    math_mode math;
-} settings = {.output = "md", .seed = 1, .min_effect = 3, .math = MATH_DEFAULT};
+} settings = {.output = "md", .seed = 1, .min_effect = 3};
 enum { PROMPT = 512, TOKENS = 128, REPEATS = 5, STORED_REPEATS = 20 };
 
 static const option options[] = {
@@ -48,7 +47,6 @@ static const option options[] = {
     {"n-depth", OPTION_NUMBERS, &settings.depths, "N,N", NULL, 0, 1u << 24},
     {"repetitions", OPTION_NUMBER, &settings.repeats, "N", NULL, 1, 100000},
     LLAMA_CPP_OPTIONS,
-    MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
 enum { MAX_TESTS = 2 * OPTION_LIST_MAX * OPTION_LIST_MAX };
@@ -135,11 +133,11 @@ static exit_code run_verb(const char *const *names, size_t name_count, err *e) {
     bench_store store = {.model = NULL};
     bool ok = open_model_file(&s, settings.model, e) &&
               open_model_set_threads(settings.threads, e) &&
-              open_model_device(&s, settings.device, settings.math, e) &&
+              open_model_device(&s, settings.device, e) &&
               bench_store_open(&store, &s, settings.csv, settings.baseline, settings.seed, e) &&
               list_tests(&store, tests, &count, e);
     model_options how = {.context = ok ? bench_find_context(tests, count) : 0};
-    ok = ok && open_model_on(&s, settings.device, settings.math, &how, e) &&
+    ok = ok && open_model_on(&s, settings.device, &how, e) &&
          run_tests(&s, &store, tests, count, format, e);
     exit_code code = ok ? bench_store_finish(&store, settings.min_effect, settings.seed,
                                              format == BENCH_MD ? stdout : stderr)
@@ -162,4 +160,4 @@ VERB(model_bench_verb, "bench",
          "--csv keeps rows named model/NAME/FORMAT/tg32@d1900 for compare, report and --baseline.\n"
          "With --baseline alone the tests are those that the baseline has of this model; the exit\n"
          "status is 4 if one is slower, 5 if the samples cannot tell.\n",
-     VERB_OPTIONS(options), .reads_tuned = true);
+     VERB_OPTIONS(options), .math = "fast", .reads_tuned = true);

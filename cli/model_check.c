@@ -16,7 +16,6 @@ static struct {
     const char *model, *device;
     uint64_t prompt, tokens, reference, depth, seed;
     bool launches;
-    math_mode math;
 } settings = {.prompt = 20, .tokens = 8, .reference = 4, .depth = 257, .seed = 1};
 
 static const option options[] = {
@@ -33,7 +32,6 @@ static const option options[] = {
                 "print one row per launch: smallest, largest and mean value, NaNs, error"),
     SEED_OPTION(&settings.seed, "the token ids, for files whose vocabulary cannot be read"),
     DEVICE_OPTION(&settings.device),
-    MATH_OPTION(&settings.math, "safe"),
 };
 
 /* --- the prompt --- */
@@ -162,7 +160,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (ok)
         longest = limit_depth(&about);
     model_options how = {.context = (uint32_t)(longest > context ? longest : context)};
-    ok = ok && open_model_on(&s, settings.device, settings.math, &how, e);
+    ok = ok && open_model_on(&s, settings.device, &how, e);
     if (ok) {
         uint32_t *prompt = make_prompt(s.file, &about, (size_t)longest);
         ok = check(&s, prompt, &passed, e);
@@ -183,4 +181,4 @@ VERB(model_check_verb, "check",
          "and positions around 64, 128 and 256 after a long prompt: one by one, launch by launch\n"
          "and as a prompt.\n"
          "`error` is the largest error divided by the allowed error: above 1 is wrong.\n",
-     VERB_OPTIONS(options), .reads_tuned = true);
+     VERB_OPTIONS(options), .math = "safe", .reads_tuned = true);

@@ -54,8 +54,8 @@ bool open_model_set_threads(uint64_t count, err *e) {
            err_set(e, EXIT_CANNOT, "ASSAY_THREADS cannot be set for this process");
 }
 
-bool open_model_device(open_model *s, const char *kind, math_mode math, err *e) {
-    s->device = device_open_with(kind, &(device_options){.math = math}, e);
+bool open_model_device(open_model *s, const char *kind, err *e) {
+    s->device = device_open(kind, e);
     if (!s->device)
         return false;
     s->lib = library_new(s->device, NULL, e);
@@ -66,10 +66,9 @@ bool open_model_device(open_model *s, const char *kind, math_mode math, err *e) 
     return true;
 }
 
-bool open_model_on(open_model *s, const char *kind, math_mode math, const model_options *o,
-                   err *e) {
+bool open_model_on(open_model *s, const char *kind, const model_options *o, err *e) {
     model_options how = *o;
-    if (!s->lib && !open_model_device(s, kind, math, e))
+    if (!s->lib && !open_model_device(s, kind, e))
         return false;
     if (!tuned_open(s->lib, &s->tuned, e))
         return false;

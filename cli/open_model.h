@@ -23,8 +23,8 @@ typedef struct {
 bool open_model_file(open_model *s, const char *path, err *e);
 /* Then, after goes_on was set, the device with its kernels (NULL: ASSAY_DEVICE, else auto); and that,
  * unless it is open, and the model. */
-bool open_model_device(open_model *s, const char *kind, math_mode math, err *e);
-bool open_model_on(open_model *s, const char *kind, math_mode math, const model_options *o, err *e);
+bool open_model_device(open_model *s, const char *kind, err *e);
+bool open_model_on(open_model *s, const char *kind, const model_options *o, err *e);
 void open_model_close(open_model *s);
 
 /* How many threads the software device takes; 0: as it is. Before it is opened. */

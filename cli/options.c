@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
+
 enum { MAX_NAME = 64 };
 
 /* Edits (insert, delete, replace a character) that turn a into b. */
@@ -161,8 +163,6 @@ static bool parse_value(const option *o, const char *text, err *e) {
         return parse_positive(o, text, e);
     case OPTION_REAL:
         return parse_real(o, text, e);
-    case OPTION_MATH:
-        return math_mode_find(text, o->value, e);
     case OPTION_TEXT:
     case OPTION_ANY_TEXT:
     case OPTION_MAYBE:
@@ -280,6 +280,72 @@ bool options_parse(const option *options, size_t count, int *argc, const char **
     }
     *argc = kept;
     return true;
+}
+
+typedef struct {
+    const char **items;
+    size_t count, capacity;
+} text_list;
+
+/* --name=value, or --name alone for a NULL. */
+static void add_value(text_list *l, const option *o, const char *value) {
+    const char *name = option_get_name(o);
+    size_t size = strlen(name) + (value ? strlen(value) : 0) + 4;
+    char *text = array_new(1, size);
+    snprintf(text, size, value ? "--%s=%s" : "--%s", name, value);
+    *ARRAY_ADD(l->items, l->count, l->capacity) = text;
+}
+
+/* A value that cannot be given stands for one that was not: 0 jobs. */
+static void list_value(text_list *l, const option *o) {
+    const char *text = NULL;
+    char number[32];
+    switch (o->kind) {
+    case OPTION_FLAG:
+        if (*(bool *)o->value || strcmp(o->name, "worker") == 0)
+            add_value(l, o, NULL);
+        break;
+    case OPTION_TEXT:
+    case OPTION_ANY_TEXT:
+    case OPTION_MAYBE:
+        if ((text = *(const char **)o->value))
+            add_value(l, o, o->kind == OPTION_MAYBE && !*text ? NULL : text);
+        break;
+    case OPTION_NUMBER:
+        snprintf(number, sizeof number, "%" PRIu64, *(uint64_t *)o->value);
+        if (*(uint64_t *)o->value >= o->min && *(uint64_t *)o->value <= o->max)
+            add_value(l, o, number);
+        break;
+    case OPTION_SECONDS:
+    case OPTION_PERCENT:
+    case OPTION_REAL:
+        snprintf(number, sizeof number, "%.17g", *(double *)o->value);
+        if (*(double *)o->value > 0)
+            add_value(l, o, number);
+        break;
+    case OPTION_LIST:
+        for (size_t i = 0; i < ((option_list *)o->value)->count; i++)
+            add_value(l, o, ((option_list *)o->value)->items[i]);
+        break;
+    case OPTION_NUMBERS: /* of verbs that have no workers */
+    case OPTION_SPLIT:
+        assert(false);
+    case OPTION_FOREIGN:
+        break;
+    }
+}
+
+const char *const *options_list_values(const char *verb, const option *options, size_t count,
+                                       const char *const *names) {
+    text_list l = {.count = 0};
+    *ARRAY_ADD(l.items, l.count, l.capacity) = verb;
+    for (size_t i = 0; i < count; i++)
+        list_value(&l, &options[i]);
+    *ARRAY_ADD(l.items, l.count, l.capacity) = "--";
+    for (; names && *names; names++)
+        *ARRAY_ADD(l.items, l.count, l.capacity) = *names;
+    *ARRAY_ADD(l.items, l.count, l.capacity) = NULL;
+    return l.items;
 }
 
 void options_print_help(FILE *out, const option *options, size_t count) {

@@ -11,7 +11,6 @@
 #include <stdio.h>
 
 #include "harness/base/err.h"
-#include "harness/device/math_mode.h"
 
 typedef enum {
     OPTION_FLAG,     /* bool */
@@ -23,7 +22,6 @@ typedef enum {
     OPTION_PERCENT,  /* double, above 0 */
     OPTION_REAL,     /* double, from min to max */
     OPTION_NUMBERS,  /* option_numbers: 1,4,8 */
-    OPTION_MATH,     /* math_mode */
     OPTION_LIST,     /* option_list: may be given many times */
     OPTION_FOREIGN,  /* of another program; refused, and `argument` says what to do here */
     OPTION_SPLIT     /* size_t: how many names stand before `--`; 0 without it. Has no name */
@@ -89,13 +87,21 @@ typedef struct {
 #define SEED_OPTION(value, of)                                                                     \
     { "seed", OPTION_NUMBER, value, "N", "seed of " of " (default 1)", 0, UINT64_MAX }
 #define MATH_OPTION(value, default_name)                                                           \
-    PLAIN_OPTION("math", OPTION_MATH, value, "M",                                                  \
-                 "math mode of kernels: safe, relaxed or fast (default " default_name ")")
+    TEXT_OPTION("math", value, "M",                                                                \
+                "math mode of kernels: safe, relaxed or fast (default " default_name ")")
 
 /* Reads argv[0..*argc), sets the values and moves everything that is not an option to the front of
  * argv, with its count in *argc. *help is set by --help and -h, which end the reading. */
 bool options_parse(const option *options, size_t count, int *argc, const char **argv, bool *help,
                    err *e);
+
+/* The command line of a worker: the verb, every option with the value that it has now, --worker
+ * among them, and the names (NULL, or a list that ends in NULL). It stays for the rest of the
+ * process. */
+const char *const *options_list_values(const char *verb, const option *options, size_t count,
+                                       const char *const *names);
+#define LIST_VALUES(verb, options)                                                                 \
+    options_list_values(verb, options, sizeof(options) / sizeof *(options), NULL)
 
 /* "m|model" is --model and -m; 0: it has no letter. */
 const char *option_get_name(const option *o);

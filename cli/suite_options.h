@@ -17,7 +17,6 @@ typedef struct {
 /* Options that both verbs have, for their tables. */
 /* clang-format off */
 #define SUITE_OPTIONS(settings) \
-    MATH_OPTION(&(settings).run.math, "safe"), \
     SEED_OPTION(&(settings).run.seed, "the inputs"), \
     {"shape", OPTION_TEXT, &(settings).shapes, "S,...", "only cases of these shapes, such as 3x576", 0, 0}, \
     AXES_OPTIONS((settings).axes), \

@@ -10,7 +10,7 @@
 #include "harness/device/msl/msl.h"
 #include "project/project.h"
 
-static const char *project, *kernels, *language;
+static const char *project, *kernels, *language, *math;
 static bool no_tuned;
 
 static const option project_option = TEXT_OPTION(
@@ -21,6 +21,8 @@ static const option kernels_option =
 static const option language_option =
     TEXT_OPTION("language", &language, "V",
                 "version of MSL: 3.0, 3.1, 3.2 or 4.0 (default: the newest that the device has)");
+static const option safe_option = MATH_OPTION(&math, "safe");
+static const option fast_option = MATH_OPTION(&math, "fast, as Metal's");
 static const option tuned_option =
     FLAG_OPTION("no-tuned", &no_tuned, "kernels by the device's kind alone, not by its tuned.csv");
 
@@ -34,17 +36,31 @@ static bool has_language(const verb *v) {
 
 size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]) {
     size_t count = v->option_count;
-    assert(count + 4 <= OPTIONS_MAX);
+    assert(count + 5 <= OPTIONS_MAX);
     if (count > 0)
         memcpy(out, v->options, count * sizeof *out);
     if (v->runs_ops || v->reads_kernels)
         out[count++] = kernels_option;
+    if (v->math)
+        out[count++] = strcmp(v->math, "safe") == 0 ? safe_option : fast_option;
     if (has_language(v))
         out[count++] = language_option;
     if (v->reads_tuned)
         out[count++] = tuned_option;
     out[count++] = project_option;
     return count;
+}
+
+/* Devices, here and in workers, are opened with what --math says; in a worker the one that started
+ * it has said it. */
+static bool choose_math(const verb *v, err *e) {
+    const char *said = getenv("ASSAY_MATH"), *chosen = math ? math : said && *said ? said : v->math;
+    math_mode mode;
+    if (!v->math)
+        return unsetenv("ASSAY_MATH") == 0;
+    return math_mode_find(chosen, &mode, e) &&
+           (setenv("ASSAY_MATH", chosen, 1) == 0 ||
+            err_set(e, EXIT_CANNOT, "ASSAY_MATH cannot be set for this process"));
 }
 
 bool verb_prepare(const verb *v, err *e) {
@@ -60,7 +76,7 @@ bool verb_prepare(const verb *v, err *e) {
         return err_set(e, EXIT_CANNOT, "ASSAY_LANGUAGE cannot be set for this process");
     if (no_tuned && setenv("ASSAY_TUNED", "off", 1) != 0)
         return err_set(e, EXIT_CANNOT, "ASSAY_TUNED cannot be set for this process");
-    if (v->reads_results && !project_use_sources(e))
+    if (!choose_math(v, e) || (v->reads_results && !project_use_sources(e)))
         return false;
     return !v->runs_ops || project_load(e);
 }

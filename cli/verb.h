@@ -15,6 +15,9 @@ struct verb {
     const char *notes; /* the rest of its help, or NULL */
     const option *options;
     size_t option_count;
+    /* Of kernels, unless --math says otherwise: "safe", or, of what is timed, "fast", Metal's
+     * default and so what llama.cpp and MLX run with. NULL: it has no --math. */
+    const char *math;
     bool runs_ops;      /* works on ops of the registry: those of the project, if there is one */
     bool reads_kernels; /* has --kernels, without ops */
     bool reads_tuned;   /* takes kernels as the table of `assay tune` says, unless --no-tuned */

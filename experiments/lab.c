@@ -57,8 +57,7 @@ lab *lab_new(const lab_options *o, err *e) {
     meter_options how = make_options(o->level);
     l->options = *o;
     if (limit_options(&how, &l->budget_s, e) &&
-        (l->device = device_open_with(o->device,
-                                      &(device_options){.math = o->math, .cpu_clock = true}, e)) &&
+        (l->device = device_open_with(o->device, &(device_options){.cpu_clock = true}, e)) &&
         (l->lib = library_new(l->device, NULL, e)) && tuned_open(l->lib, &l->tuned, e)) {
         l->variants = (variants_basis){.facts = lab_get_facts(l), .table = l->tuned};
         l->meter = meter_new(l->lib, &bandwidth_roof_kernels, &how);

@@ -18,7 +18,6 @@ typedef struct {
     const char *model;  /* NULL: the best one found */
     lab_level level;
     uint64_t seed;
-    math_mode math;
 } lab_options;
 
 lab *lab_new(const lab_options *o, err *e);

@@ -4,6 +4,7 @@
  * it must be called slower in 9 of 10, with 30 percent in all. What the planted work costs is
  * measured in the same run and printed beside each verdict. Exit status 5 if something is not so. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "experiments/planted.h"
@@ -48,7 +49,8 @@ static bool run_trial(lab *l, const planted *p, const trial *t, bool *is_met, er
 
 int main(void) {
     err e = {.code = EXIT_OK};
-    lab *l = lab_new(&(lab_options){.seed = 1, .math = MATH_DEFAULT}, &e);
+    setenv("ASSAY_MATH", "fast", 0); /* as what is timed elsewhere */
+    lab *l = lab_new(&(lab_options){.seed = 1}, &e);
     planted p;
     bool ok = l && planted_calibrate(l, &p, &e), is_met = true;
     if (ok)

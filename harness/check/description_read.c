@@ -126,7 +126,7 @@ static bool count_group(description *d, const described_grid *g, uint32_t *count
                            (unsigned long long)product);
 }
 
-/* Of an op the file is given too, and not the format: the op is the same whatever its buffers. */
+/* An op names the file of each kernel. A launch may name the format of its weights instead. */
 static bool read_kernel(description *d, char *rest, int line, err *e) {
     static const char *const words[] = {"format",   "group",       "threads", "groups",
                                         "dispatch", "threadgroup", "about",   NULL};

@@ -81,7 +81,7 @@ static bool compile(setup *s, err *e) {
     }
     if (r->trace_nan)
         setenv("ASSAY_TRACE_NAN", "1", 1);
-    s->device = device_open_with(r->device, &(device_options){.math = r->math}, e);
+    s->device = device_open(r->device, e);
     if (!s->device)
         return false;
     const msl_extras given = {r->folders, r->macros, r->folder_count, r->macro_count, 0, false};
@@ -99,7 +99,7 @@ static bool compile(setup *s, err *e) {
     if (!s->library)
         return false;
     s->pipeline = device_new_pipeline(s->device, s->unit, r->kernel, r->constants,
-                                      r->constant_count, r->math, e);
+                                      r->constant_count, device_get_facts(s->device)->math, e);
     return s->pipeline != NULL;
 }
 

@@ -28,7 +28,6 @@ typedef struct {
     bool has_print;                   /* without any, everything that can be written is printed */
     const char *save[LAUNCH_BUFFERS]; /* paths, NULL for what is not saved */
     bool validate, trace_nan, strict;
-    math_mode math;
     uint64_t repeat, seed, max_findings;
 } launch_request;
 

@@ -1,6 +1,5 @@
 #include "suite.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,33 +79,12 @@ static void *check_named_case(void *context, const char *name, size_t *bytes, bo
     return all;
 }
 
-static device *open_device(const suite *s, err *e) {
-    return device_open_with(s->device, &(device_options){.math = s->math}, e);
-}
-
-/* How workers are started. */
-typedef struct {
-    char seed[32];
-    const char *list[12];
-} worker_arguments;
-
-static void list_arguments(const suite *s, const char *spec, worker_arguments *out) {
-    snprintf(out->seed, sizeof out->seed, "%" PRIu64, s->seed);
-    const char *const list[] = {s->verb,    "--worker", "--device",
-                                spec,       "--math",   math_mode_get_name(s->math),
-                                "--seed",   out->seed,  s->capture ? "--capture" : NULL,
-                                s->capture, NULL};
-    memcpy(out->list, list, sizeof list);
-}
-
 static bool start_watching(const suite *s, err *e) {
-    worker_arguments own;
-    list_arguments(s, s->device, &own);
-    return sanitizer_get_tool() ? sanitizer_enter(own.list, e) : validation_start_log(e);
+    return sanitizer_get_tool() ? sanitizer_enter(s->arguments, e) : validation_start_log(e);
 }
 
 exit_code suite_serve(const suite *s, err *e) {
-    device *d = start_watching(s, e) ? open_device(s, e) : NULL;
+    device *d = start_watching(s, e) ? device_open(s->device, e) : NULL;
     server own = {s, d ? library_new(d, NULL, e) : NULL};
     bool ok = own.lib && worker_serve(check_named_case, &own, e);
     library_free(own.lib);
@@ -185,17 +163,15 @@ static int choose_jobs(const suite *s) {
 }
 
 /* Fills in what is the same for all tasks. */
-static bool run_workers(const suite *s, const device_facts *f, worker_plan *plan, err *e) {
-    worker_arguments arguments;
-    list_arguments(s, f->spec, &arguments);
-    plan->arguments = arguments.list;
+static bool run_workers(const suite *s, worker_plan *plan, err *e) {
+    plan->arguments = s->arguments;
     plan->jobs = choose_jobs(s);
     plan->timeout_s = s->timeout_s;
     return worker_run(plan, e);
 }
 
-bool suite_run(const suite *s, const device_facts *f, const case_list *cases,
-               const suite_listener *listener, finding_list *findings, err *e) {
+bool suite_run(const suite *s, const case_list *cases, const suite_listener *listener,
+               finding_list *findings, err *e) {
     const char **names = array_new(cases->count, sizeof *names);
     const char **files = array_new(cases->count, sizeof *files);
     for (size_t i = 0; i < cases->count; i++) {
@@ -211,7 +187,7 @@ bool suite_run(const suite *s, const device_facts *f, const case_list *cases,
                         .give_up = give_up,
                         .context = &own,
                         .progress = &shown};
-    bool ok = run_workers(s, f, &plan, e);
+    bool ok = run_workers(s, &plan, e);
     free(names);
     free(files);
     return ok;
@@ -289,7 +265,7 @@ bool suite_play_canaries(const suite *s, const device_facts *f, FILE *out, err *
     }
     worker_plan plan = {
         .tasks = names, .count = count, .deliver = deliver_canary, .context = birds};
-    bool ok = run_workers(s, f, &plan, e) &&
+    bool ok = run_workers(s, &plan, e) &&
               (!sanitizer_get_tool() || hear_late_ones(birds, count, e)) &&
               count_caught(birds, count, out, e);
     free(birds);
@@ -298,12 +274,12 @@ bool suite_play_canaries(const suite *s, const device_facts *f, FILE *out, err *
 }
 
 bool suite_find_device(const suite *s, device_facts *out, err *e) {
-    device *d = open_device(s, e);
+    device *d = device_open(s->device, e);
     if (!d)
         return false;
     *out = *device_get_facts(d);
     device_close(d);
-    if (strcmp(out->api, "cuda") == 0 && validation_is_on() && strcmp(s->verb, "validate") != 0)
+    if (out->kind == DEVICE_CUDA && validation_is_on() && !s->validates)
         return err_set(e, EXIT_USAGE,
                        "MTL_SHADER_VALIDATION does nothing on the device 'cuda'; use `assay "
                        "validate --device cuda`");

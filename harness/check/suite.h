@@ -10,12 +10,12 @@
 #include "check.h"
 
 typedef struct {
-    const char *verb;  /* the verb that workers are started with */
-    case_finder *find; /* finds the case of a name, in workers */
+    const char *const *arguments; /* that workers are started with, and of one its own */
+    case_finder *find;            /* finds the case of a name, in workers */
+    bool validates;               /* under the device's validation */
     uint64_t seed, jobs;
     const char *device, *capture;
     double timeout_s;
-    math_mode math;
 } suite;
 
 /* The outcome of one case. */
@@ -42,8 +42,8 @@ bool suite_find_device(const suite *s, device_facts *out, err *e);
 
 /* Runs the cases. `findings` (may be NULL) gathers what validation found over all of them; each
  * one's kernel names the case. */
-bool suite_run(const suite *s, const device_facts *f, const case_list *cases,
-               const suite_listener *listener, finding_list *findings, err *e);
+bool suite_run(const suite *s, const case_list *cases, const suite_listener *listener,
+               finding_list *findings, err *e);
 
 /* Runs the canaries that the device's validation should catch, in workers, and prints to `out` how
  * many it caught: false if any was not, or could not be run. */

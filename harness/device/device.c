@@ -59,12 +59,14 @@ static device *open_kind(int i, const char *wanted, const device_options *o, err
 }
 
 device *device_open(const char *name, err *e) {
-    return device_open_with(name, &(device_options){.math = MATH_SAFE}, e);
+    return device_open_with(name, &(device_options){.flush_denormals = false}, e);
 }
 
 device *device_open_with(const char *name, const device_options *given, err *e) {
     device_options options = *given, *o = &options;
-    if (!o->language && !msl_ask_language(&o->language, e))
+    const char *math = getenv("ASSAY_MATH");
+    if ((!o->language && !msl_ask_language(&o->language, e)) ||
+        (!o->math && math && *math && !math_mode_find(math, &o->math, e)))
         return NULL;
     if (!name)
         name = getenv("ASSAY_DEVICE");

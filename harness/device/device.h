@@ -124,6 +124,7 @@ device *device_open(const char *name, err *e);
 
 /* How a device is opened; zeros are what device_open asks for. */
 typedef struct {
+    /* 0: ASSAY_MATH, which --math sets, or else safe. */
     math_mode math;
     /* As msl_languages has it; 0: ASSAY_LANGUAGE, or else the newest that the device has. */
     int language;

@@ -11,9 +11,6 @@
 
 typedef enum { MATH_SAFE, MATH_RELAXED, MATH_FAST, MATH_COUNT } math_mode;
 
-/* Metal's default, and so what llama.cpp and MLX run with: the mode of everything that is timed. */
-#define MATH_DEFAULT MATH_FAST
-
 const char *math_mode_get_name(math_mode m);                 /* "safe" */
 bool math_mode_find(const char *name, math_mode *m, err *e); /* false: names the modes */
 

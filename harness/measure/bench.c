@@ -2,7 +2,6 @@
 #include "bench.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,37 +54,6 @@ void bench_outcome_free(bench_outcome *o) {
     for (size_t i = 0; i < o->other_count; i++)
         free(o->others[i].samples);
     *o = (bench_outcome){.other_count = 0};
-}
-
-void wire_make_program(wire_program *p, const bench_settings *s, const device_facts *f,
-                       size_t compared) {
-    size_t n = 0;
-    snprintf(p->seed, sizeof p->seed, "%" PRIu64, s->seed);
-    snprintf(p->budget, sizeof p->budget, "%g", s->budget_s);
-    snprintf(p->effect, sizeof p->effect, "%g", s->min_effect);
-    snprintf(p->again, sizeof p->again, "%g", s->again_s);
-    snprintf(p->compared, sizeof p->compared, "%zu", compared);
-    const char *const fixed[] = {
-        "bench",        "--worker", "--device", f->spec,  "--seed",
-        p->seed,        "--budget", p->budget,  "--math", math_mode_get_name(s->math),
-        "--min-effect", p->effect,  "--again",  p->again, "--compared",
-        p->compared};
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        p->arguments[n++] = fixed[i];
-    if (s->base_folder) {
-        p->arguments[n++] = "--baseline";
-        p->arguments[n++] = s->base_folder;
-    }
-    for (size_t i = 0; i < s->rival_count; i++) {
-        p->arguments[n++] = "--against";
-        p->arguments[n++] = s->rivals[i].given;
-    }
-    for (size_t i = 0; i < s->launch_count; i++) {
-        p->arguments[n++] = "--launch";
-        p->arguments[n++] = s->launches[i];
-    }
-    assert(n < sizeof p->arguments / sizeof *p->arguments);
-    p->arguments[n] = NULL;
 }
 
 /* Handing out ------------------------------------------------------------------------------- */
@@ -209,8 +177,7 @@ static bool is_smaller(const bench_case *a, const bench_case *b) {
 
 /* The smallest case of each kernel, in several workers: compilers would wait for one another in the
  * one worker that times. */
-static bool compile_kernels(const bench_settings *s, const wire_program *program,
-                            const bench_list *cases, err *e) {
+static bool compile_kernels(const bench_settings *s, const bench_list *cases, err *e) {
     char(*texts)[WIRE_TASK] = calloc(cases->count + 1, sizeof *texts);
     const char **tasks = calloc(cases->count + 1, sizeof *tasks);
     size_t count = 0;
@@ -225,7 +192,7 @@ static bool compile_kernels(const bench_settings *s, const wire_program *program
         count++;
     }
     progress shown = progress_new(stderr, "kernels compiled", count);
-    worker_plan plan = {.arguments = program->arguments,
+    worker_plan plan = {.arguments = s->arguments,
                         .tasks = tasks,
                         .count = count,
                         .jobs = worker_count_jobs(16),
@@ -249,8 +216,7 @@ static worker_scope give_up(void *context, size_t task, const worker_outcome *o,
     return a.uncompiled ? WORKER_GROUP : WORKER_NO_OTHERS;
 }
 
-static bool time_cases(const bench_settings *s, const wire_program *program,
-                       const bench_list *cases, delivery *own, err *e) {
+static bool time_cases(const bench_settings *s, const bench_list *cases, delivery *own, err *e) {
     char(*texts)[WIRE_TASK] = calloc(cases->count + 1, sizeof *texts);
     const char **tasks = calloc(cases->count + 1, sizeof *tasks);
     assert(texts && tasks);
@@ -261,7 +227,7 @@ static bool time_cases(const bench_settings *s, const wire_program *program,
     }
     progress shown = progress_new(stderr, "cases timed", cases->count);
     shown.uncounted = 1; /* the roof */
-    worker_plan plan = {.arguments = program->arguments,
+    worker_plan plan = {.arguments = s->arguments,
                         .tasks = tasks,
                         .count = cases->count + 1,
                         .jobs = 1,
@@ -279,13 +245,11 @@ static bool time_cases(const bench_settings *s, const wire_program *program,
 bool bench_run(const bench_settings *s, const device_facts *f, const bench_list *cases,
                const bench_listener *listener, err *e) {
     other_verdict *verdicts = NULL;
-    wire_program program;
-    wire_make_program(&program, s, f, cases->count);
-    if (!compile_kernels(s, &program, cases, e) ||
-        (bench_count_others(s) > 0 && !(verdicts = bench_check_others(s, &program, cases, e))))
+    if (!compile_kernels(s, cases, e) ||
+        (bench_count_others(s) > 0 && !(verdicts = bench_check_others(s, cases, e))))
         return false;
     delivery own = {s, cases, f, verdicts, listener};
-    bool ok = time_cases(s, &program, cases, &own, e);
+    bool ok = time_cases(s, cases, &own, e);
     free(verdicts);
     return ok;
 }

@@ -26,17 +26,15 @@ typedef struct {
 typedef struct {
     uint64_t seed;
     const char *device;
-    const char *base_folder; /* an earlier version to time interleaved with ours; NULL: none */
-    const rival *rivals;     /* or kernels of others: at most BENCH_OTHERS */
+    const char *const *arguments; /* that workers are started with */
+    const char *base_folder;      /* an earlier version to time interleaved with ours; NULL: none */
+    const rival *rivals;          /* or kernels of others: at most BENCH_OTHERS */
     size_t rival_count;
-    const char *const *launches; /* their descriptions */
-    size_t launch_count;
     double budget_s;
     double timeout_s;
     double min_effect; /* percent: the smallest change worth a verdict */
     double again_s;    /* with a base: how long a case that is ambiguous is timed again */
     uint64_t compared; /* for the worker: how many cases are compared */
-    math_mode math;
 } bench_settings;
 
 /* What a case may be timed with: the base, or the rivals. */

@@ -43,8 +43,7 @@ static size_t find_first(const bench_list *cases, size_t i) {
     return i;
 }
 
-other_verdict *bench_check_others(const bench_settings *s, const wire_program *program,
-                                  const bench_list *cases, err *e) {
+other_verdict *bench_check_others(const bench_settings *s, const bench_list *cases, err *e) {
     size_t others = bench_count_others(s), all = cases->count * others, count = 0;
     checking own = {s, calloc(all + 1, sizeof *own.verdicts), calloc(all + 1, sizeof *own.places)};
     char(*texts)[WIRE_TASK] = calloc(all + 1, sizeof *texts);
@@ -62,7 +61,7 @@ other_verdict *bench_check_others(const bench_settings *s, const wire_program *p
     progress shown = progress_new(
         stderr, s->base_folder ? "cases of the base checked" : "third-party kernels checked",
         count);
-    worker_plan plan = {.arguments = program->arguments,
+    worker_plan plan = {.arguments = s->arguments,
                         .tasks = tasks,
                         .count = count,
                         .jobs = 1,

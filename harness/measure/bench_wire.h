@@ -31,14 +31,6 @@ void *wire_pack(const wire_answer *a, const timing_sample *const *samples, size_
 /* False if the bytes are not a valid answer. Samples are copied, made with malloc. */
 bool wire_unpack(const void *data, size_t bytes, wire_answer *a, timing_sample **samples);
 
-/* The program that takes the tasks, as worker_plan has it; the numbers are kept in it. */
-typedef struct {
-    char seed[32], budget[32], effect[32], again[32], compared[32];
-    const char *arguments[32 + 4 * BENCH_OTHERS + 2 * 64];
-} wire_program;
-void wire_make_program(wire_program *p, const bench_settings *s, const device_facts *f,
-                       size_t compared);
-
 /* A case that was not timed, and why; `name` is that of our kernel or of a rival. */
 result_row wire_make_untimed(const bench_case *c, const char *name, const device_facts *f,
                              const char *why);
@@ -51,5 +43,4 @@ typedef struct {
 
 /* Checks the base or the rivals on every case that they are for: (cases, others), to be freed. NULL with
  * e set if a description of a rival does not fit. */
-other_verdict *bench_check_others(const bench_settings *s, const wire_program *program,
-                                  const bench_list *cases, err *e);
+other_verdict *bench_check_others(const bench_settings *s, const bench_list *cases, err *e);

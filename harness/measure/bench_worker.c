@@ -256,8 +256,7 @@ static bool open_base_library(server *s, device *d, err *e) {
 exit_code bench_serve(const bench_settings *s, bench_finder *find, const bench_base *base,
                       const roof_kernels *k, err *e) {
     server own = {.settings = s, .find = find, .base = base};
-    device *d =
-        device_open_with(s->device, &(device_options){.math = s->math, .cpu_clock = true}, e);
+    device *d = device_open_with(s->device, &(device_options){.cpu_clock = true}, e);
     bool ok = d && (own.lib = library_new(d, NULL, e)) && open_base_library(&own, d, e) &&
               open_rivals(&own, d, e) && (own.meter = new_meter(&own, k)) &&
               worker_serve(run_task, &own, e);
