@@ -20,7 +20,7 @@ CUDA_SUITES = tape check_suite threads simd language cuda sanitizer doctor#  sui
 DOUBLE_SUITES = tape check_suite threads simd language kernels subject time_mix model nonfinite llama rwkv7 state cli doctor double \
            run_suite launch_suite untrusted validation bench experiments mutants project page readme
 ROOMS    = harness/base harness/device harness/device/msl harness/device/soft harness/device/cuda harness/check \
-           harness/measure kernels reference project runner experiments report cli
+           harness/measure kernels kernels/cuda reference project runner experiments report cli
 
 # --- derived ----------------------------------------------------------------------------------
 OS      := $(shell uname -s)
@@ -110,7 +110,7 @@ check: $(PROGRAM) ## check every kernel against its oracle
 
 # Nothing of it needs a GPU; libdevice is brought where there is no CUDA toolkit.
 ptx: $(PROGRAM) ## compile every kernel for NVIDIA GPUs, and assemble it where ptxas is
-	printf '%s\n' kernels/*.metal harness/check/canaries/*.metal \
+	printf '%s\n' kernels/*.metal kernels/cuda/*.metal harness/check/canaries/*.metal \
 	    $(patsubst %,tests/kernels/%.metal,tape threads simd language launch) | \
 	    ASSAY_LIBDEVICE=$$(sh tools/libdevice.sh) PATH="$$PATH:$(CURDIR)/build/deps" \
 	    xargs -n 4 -P $$(getconf _NPROCESSORS_ONLN) ./$(PROGRAM) lint --ptx
@@ -206,7 +206,7 @@ format-check: ## fail if a file is not formatted
 
 # Installed: the program, and in share/assay what it reads at run time, at the same paths as here.
 VERSION := $(shell sed -n 's/^.define ASSAY_VERSION "\(.*\)"/\1/p' cli/verb.h)
-SHARED   = $(wildcard kernels/*.metal kernels/*.h kernels/formats/*.h harness/device/soft/abi.h harness/device/cuda/abi.h \
+SHARED   = $(wildcard kernels/*.metal kernels/*.h kernels/formats/*.h kernels/cuda/* harness/device/soft/abi.h harness/device/cuda/abi.h \
     harness/device/msl/limits.h harness/device/msl/strict/*.h harness/device/shim/*.h \
     harness/device/shim/*/*.h harness/check/canaries/*.metal plots/*.gp plots/common/*.gp report/page.* results/claims.csv \
     models/assay-tiny.gguf tests/mutants-known.txt tools/gate.sh) $(shell find harness/device/msl/include examples -type f) \

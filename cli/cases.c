@@ -227,6 +227,17 @@ static void drop_skips(case_list *l) {
     l->count = kept;
 }
 
+bool cases_keep_offered(case_list *l, const device_facts *d, err *e) {
+    size_t kept = 0;
+    err why = {.code = EXIT_OK};
+    for (size_t i = 0; i < l->count; i++)
+        if (device_offers(d, l->items[i].kernel->needs, &why))
+            l->items[kept++] = l->items[i];
+    bool ok = kept > 0 || err_set(e, why.code, "%s %s", l->items[0].kernel->name, why.text);
+    l->count = kept;
+    return ok;
+}
+
 /* Is it of the shape that is run with every distribution, whatever its batch? */
 static bool is_any_input(const kernel_case *c) {
     shape s = c->shape;

@@ -21,6 +21,8 @@ typedef struct {
 
 /* A query or a filter that matches nothing is an error that lists what exists. */
 bool cases_find(const case_query *q, case_list *out, err *e);
+/* Drops those of kernels that the device does not offer; an error if none is left. */
+bool cases_keep_offered(case_list *l, const device_facts *d, err *e);
 /* Keeps one case of each kernel: the largest of its edge shapes. */
 void cases_keep_one(case_list *l);
 /* The case named by "kernel/shape/input", whether or not the registry lists its shape. */

@@ -329,6 +329,17 @@ static exit_code finish(run *r) {
     return code ? code : verdict;
 }
 
+static bool drop_unoffered(const device_facts *f, bench_list *l, err *e) {
+    size_t kept = 0;
+    err why = {.code = EXIT_OK};
+    for (size_t i = 0; i < l->count; i++)
+        if (device_offers(f, l->items[i].timed.kernel->needs, &why))
+            l->items[kept++] = l->items[i];
+    bool ok = kept > 0 || err_set(e, why.code, "%s %s", l->items[0].timed.kernel->name, why.text);
+    l->count = kept;
+    return ok;
+}
+
 static exit_code bench_cases(run *r, const device_facts *f, err *e) {
     bench_list cases;
     if (!choose_cases(r, &cases, e))
@@ -337,7 +348,8 @@ static exit_code bench_cases(run *r, const device_facts *f, err *e) {
     r->rows = calloc(cases.count * (1 + settings.bench.rival_count) + 1, sizeof *r->rows);
     assert(r->rows);
     const bench_listener listener = {start, deliver, r};
-    bool ok = bench_against_choose(&settings.bench, &cases, e) && drop_finished(r, f, &cases, e);
+    bool ok = drop_unoffered(f, &cases, e) && bench_against_choose(&settings.bench, &cases, e) &&
+              drop_finished(r, f, &cases, e);
     bench_set_workers(&settings.bench, f, cases.count);
     ok = ok && (cases.count == 0 || bench_run(&settings.bench, f, &cases, &listener, e));
     exit_code code = ok ? finish(r) : e->code;

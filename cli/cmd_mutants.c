@@ -259,7 +259,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     device_facts facts;
     char scratch[PATH_MAX - 64], original[PATH_MAX];
     if (!cases_find(&query, &cases, e) || !suite_find_device(&soft, &facts, e) ||
-        !os_make_scratch(scratch, sizeof scratch, e)) {
+        !cases_keep_offered(&cases, &facts, e) || !os_make_scratch(scratch, sizeof scratch, e)) {
         cases_free(&cases);
         return e->code;
     }

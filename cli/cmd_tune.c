@@ -99,10 +99,11 @@ static bool is_asked(const choice *c, const char *const *filters, size_t count) 
 }
 
 /* Ranges of fewer keys than a threadgroup reads at a time are never worth a launch. */
-static bool is_worth_a_try(const choice *c, const kernel *way) {
+static bool is_worth_a_try(const device_facts *d, const choice *c, const kernel *way) {
     enum { LEAST_KEYS = 32 };
     uint32_t ranges = choice_count_ranges(way);
-    return ranges == 1 || c->shape.dim[0] / ranges >= LEAST_KEYS;
+    return device_offers(d, way->needs, NULL) &&
+           (ranges == 1 || c->shape.dim[0] / ranges >= LEAST_KEYS);
 }
 
 static void add_candidates(run *r, const choice *c) {
@@ -111,7 +112,7 @@ static void add_candidates(run *r, const choice *c) {
     const kernel *now = variants_find(&v, c, NULL);
     size_t count = choice_list_ways(c, ways);
     for (size_t i = 0; i < count && count > 1; i++)
-        if (ways[i] == now || is_worth_a_try(c, ways[i]))
+        if (ways[i] == now || is_worth_a_try(v.facts, c, ways[i]))
             *ARRAY_ADD(r->candidates, r->count, r->capacity) =
                 (candidate){c, ways[i], NAN, ways[i] == now};
 }

@@ -325,6 +325,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
                        facts.api)
                    ? EXIT_OK
                    : e->code;
+    else if (!cases_keep_offered(&cases, &facts, e))
+        code = e->code;
     else {
         choose_cases(&facts, &cases);
         code = validate_on(&cases, &facts, e);

@@ -28,7 +28,7 @@ enum { SHAPES = COUNT_OF(shapes), QUICK_SHAPES = 3, MOST_TOKENS = 8 };
 
 static bool is_rung(const lab *l, const kernel *k, const shape *s) {
     return k->format == &format_q4_0 && !k->accumulates && k->tokens <= MOST_TOKENS &&
-           op_takes(&matvec_op, k, s, NULL) &&
+           op_takes(&matvec_op, k, s, NULL) && device_offers(lab_get_facts(l), k->needs, NULL) &&
            (lab_get_level(l) != LEVEL_SMOKE || strcmp(k->variant, "plain") == 0);
 }
 

@@ -8,6 +8,7 @@
 //
 // The caches are (rows, n_kv_heads, head_dim). Where head_dim is a multiple of 4, every row of a
 // head is 16-byte aligned and is read as float4; otherwise float by float.
+#pragma once
 
 constant uint KEYS = 32; // taken at a time, one per lane
 constant uint PARTS = 8; // of a head, 32 dimensions each: head_dim is at most 256

@@ -1,10 +1,13 @@
-// attention_spread: the attention of one query by a whole threadgroup, for one token or many. Needs
-// attention.h.
+// attention_spread: the attention of one query by a whole threadgroup, for one token or many.
 //
 // A launch for a few hundred keys takes as long as its chain of trips to memory, so there is one
 // trip: the query, the keys and the values of a turn are all under way before the first is used. No
 // load depends on its lane: past the end of the cache it is that of the last key, past the end of a
 // head that of its first dimensions.
+#pragma once
+
+#include "attention.h"
+#include "early.h"
 
 // Memory for the simdgroups' shares: the largest score of each, the sum of its weights, and a head.
 struct spread_memory {

@@ -7,9 +7,8 @@
 using namespace metal;
 
 #include "attention.h"
-#include "early.h"
-
 #include "attention_spread.h"
+#include "early.h"
 
 // A threadgroup is one simdgroup and computes one head, 32 keys at a time. Reads 8 bytes for each
 // dimension of each key, and the query once per key from cache. The first variant: no threadgroup

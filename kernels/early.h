@@ -7,10 +7,6 @@
 // after all, it waits at the start. At least one thread of every launch must come to it. On every
 // other device it is nothing.
 //
-// EARLY_COPIES(buffers) is the same for a kernel whose early loads are copies (near.h), of which
-// such a kernel and the next may both wait for theirs: EARLY_NEXT(), before it, has the next one
-// set up.
-//
 // EARLY_ROWS(buffers) is the same for caches to which a launch appends a row for each token: only
 // rows before the newest one are loaded before it. A launch that appends to them and says so
 // (launch.appends) is then nothing to wait for at the start.
@@ -18,12 +14,8 @@
 
 #ifdef __ASSAY__
 #define EARLY_LOADS(buffers) ASSAY_EARLY_LOADS(buffers)
-#define EARLY_NEXT() ASSAY_EARLY_NEXT()
-#define EARLY_COPIES(buffers) ASSAY_EARLY_COPIES(buffers)
 #define EARLY_ROWS(buffers) ASSAY_EARLY_ROWS(buffers)
 #else
 #define EARLY_LOADS(buffers)
-#define EARLY_NEXT()
-#define EARLY_COPIES(buffers)
 #define EARLY_ROWS(buffers)
 #endif

@@ -4,9 +4,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "formats/q4_0.h"
-
 #include "early.h"
+#include "formats/q4_0.h"
 #include "q4_0_rows.h"
 
 // A threadgroup of 128 computes 4 outputs: each of its 4 simdgroups computes the same row of gate

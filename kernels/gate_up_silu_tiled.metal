@@ -2,12 +2,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "formats/q4_0.h"
-
 #include "early.h"
-#include "q4_0_rows.h"
-
 #include "few.h"
+#include "formats/q4_0.h"
+#include "q4_0_rows.h"
 #include "q4_0_tiles.h"
 #include "tiles.h"
 

@@ -51,20 +51,24 @@ bool matvec_check(const kernel *k, slice *w, slice *x, slice *y, uint32_t out_di
            record_trim(k, "y", y_bytes, sizeof(float), y, e);
 }
 
+/* The kernels of cuda/ share the rows among their thread blocks: if there are few, each SM has as many.
+ * Those for several tokens are clusters of two. Buffer 6: the rows that every block has. */
+static uint32_t share_rows(launch *l, const kernel *k, uint32_t groups, uint32_t out_dim) {
+    uint32_t cores = l->pipeline->device->facts.cores, cluster = k->tokens ? 2 : 1;
+    if (groups <= 2 * cores)
+        groups = divide_up(groups, cores) * cores;
+    groups = divide_up(groups < out_dim ? groups : out_dim, cluster) * cluster;
+    launch_set_u32(l, 6, out_dim / groups);
+    return groups;
+}
+
 void matvec_set_grid(launch *l, const kernel *k, uint32_t out_dim, uint32_t batch) {
     uint32_t tiles = k->tokens == 0 ? 1 : divide_up(batch, k->tokens);
     uint32_t groups = divide_up(out_dim, k->rows);
     if (k->groups != 0 && groups > k->groups)
         groups = k->groups;
-    uint32_t cores = l->pipeline->device->facts.cores;
-    if (k->fills_cores && groups <= 2 * cores)
-        groups = divide_up(groups, cores) * cores;
-    if (k->fills_cores && groups > out_dim)
-        groups = out_dim;
-    if (k->partners)
-        groups = divide_up(groups, k->partners) * k->partners;
-    if (k->fills_cores)
-        launch_set_u32(l, 6, out_dim / groups);
+    if (k->needs & FEATURE_BULK_COPIES)
+        groups = share_rows(l, k, groups, out_dim);
     launch_set_groups(l, (size3){groups, tiles, 1}, (size3){k->group, 1, 1});
 }
 
@@ -256,11 +260,12 @@ SHAPES(few_floats, few_floats, few_floats, many_floats, tiled_floats, 7, 100);
 
 enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 
-#define KERNEL(type, name_, variant_, about_, ...)                                                 \
+#define KERNEL_OF(file_, type, name_, variant_, about_, ...)                                       \
     {                                                                                              \
-        .name = name_, .variant = variant_, .about = about_, .file = "matvec_" #type ".metal",     \
+        .name = name_, .variant = variant_, .about = about_, .file = file_,                        \
         .format = &format_##type, __VA_ARGS__                                                      \
     }
+#define KERNEL(type, ...) KERNEL_OF("matvec_" #type ".metal", type, __VA_ARGS__)
 
 /* What matvec_rows.h has for a format, = or +=. If it reads four floats, a row is whole float4s;
  * blocks always are. */
@@ -307,15 +312,15 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
     LEAN_KERNELS(f, "", false, &s##_shapes.replace)                                                \
     LEAN_KERNELS(f, "_accumulate", true, &s##_shapes.accumulate)
 
-/* What matvec_stream.h has for a format, = and +=: rows of a threadgroup, how many weights are whole
+/* What matvec_stream.metal has for a format, = and +=: rows of a threadgroup, how many weights are whole
  * uint4s, and how many threadgroups there may be: one for each core of a large GPU, beside which the
  * next launch begins, or two. */
 enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 };
 #define STREAM_KERNEL(f, end, adds, rows_, columns, groups_, list)                                 \
-    KERNEL(f, "matvec_" #f end "_stream", "stream",                                                \
-           "rows by way of threadgroup memory, in loads of 16 bytes", .accumulates = adds,         \
-           .group = 256, .rows = rows_, .groups = groups_, .multiple_of = columns,                 \
-           .shapes = list),
+    KERNEL_OF("matvec_stream.metal", f, "matvec_" #f end "_stream", "stream",                      \
+              "rows by way of threadgroup memory, in loads of 16 bytes", .accumulates = adds,      \
+              .group = 256, .rows = rows_, .groups = groups_, .multiple_of = columns,              \
+              .shapes = list),
 #define STREAM(f, rows, columns, groups, list)                                                     \
     STREAM_KERNEL(f, "", false, rows, columns, groups, list)                                       \
     STREAM_KERNEL(f, "_accumulate", true, rows, columns, groups, list)
@@ -326,12 +331,13 @@ enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 };
     STREAM(q6_k, 16, 2048, ONE_PER_CORE, &wider_rows)                                              \
     STREAM(f16, 16, 8, 0, &eights)
 
-/* What matvec_near.h has for a format, = and +=: rows of a threadgroup, and how many weights are whole
+/* What cuda/matvec_near.metal has for a format, = and +=: rows of a threadgroup, and how many weights are whole
  * uint4s. */
 #define NEAR_KERNEL(f, end, adds, rows_, columns, list)                                            \
-    KERNEL(f, "matvec_" #f end "_near", "near", "rows copied near first, multiplied as bytes",     \
-           .accumulates = adds, .group = 512, .rows = rows_, .fills_cores = true,                  \
-           .multiple_of = columns, .most = 4096, .shapes = list),
+    KERNEL_OF("cuda/matvec_near.metal", f, "matvec_" #f end "_near", "near",                       \
+              "NVIDIA: rows by bulk copies (TMA), multiplied as bytes by tensor cores",            \
+              .needs = FEATURE_BULK_COPIES, .accumulates = adds, .group = 512, .rows = rows_,      \
+              .multiple_of = columns, .most = 4096, .shapes = list),
 #define NEAR(f, rows, columns, list)                                                               \
     NEAR_KERNEL(f, "", false, rows, columns, list)                                                 \
     NEAR_KERNEL(f, "_accumulate", true, rows, columns, list)
@@ -362,15 +368,17 @@ enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 };
     TILE(f, end, "tiled_few", "tiles of 16 rows and 8 tokens, columns split in eight", adds, 256,  \
          16, 8, list)
 #define FEW_STREAM(end, adds)                                                                      \
-    KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_stream", "tiled_stream",                    \
-           "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory",      \
-           .accumulates = adds, .group = 512, .rows = 32, .tokens = 8, .multiple_of = 64,          \
-           .shapes = &wide_tokens)
+    KERNEL_OF("few_stream.metal", q4_0, "multi_token_matvec_q4_0" end "_tiled_stream",             \
+              "tiled_stream",                                                                      \
+              "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory",   \
+              .accumulates = adds, .group = 512, .rows = 32, .tokens = 8, .multiple_of = 64,       \
+              .shapes = &wide_tokens)
 #define FEW_NEAR(end, adds)                                                                        \
-    KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_near", "tiled_near",                        \
-           "the same, of rows copied near first", .accumulates = adds, .group = 512, .rows = 32,   \
-           .fills_cores = true, .partners = 2, .tokens = 8, .multiple_of = 256, .most = 4096,      \
-           .shapes = &near_tokens)
+    KERNEL_OF("cuda/few_near.metal", q4_0, "multi_token_matvec_q4_0" end "_tiled_near",            \
+              "tiled_near",                                                                        \
+              "NVIDIA: rows by bulk copies (TMA), as halves by tensor cores, in clusters of two",  \
+              .needs = FEATURE_BULK_COPIES, .accumulates = adds, .group = 512, .rows = 32,         \
+              .tokens = 8, .multiple_of = 256, .most = 4096, .shapes = &near_tokens)
 #define MATRIX(f, end, adds, list)                                                                 \
     TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 128, 64,    \
          64, list)

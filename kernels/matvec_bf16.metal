@@ -9,7 +9,6 @@ using namespace metal;
 
 #include "formats/floats.h"
 #include "matvec_rows.h"
-
 #include "matvec_tiled.h"
 
 MATVEC_ONE_TOKEN(bf16, bf16_single)

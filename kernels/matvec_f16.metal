@@ -8,20 +8,13 @@
 using namespace metal;
 
 #include "formats/floats.h"
-#include "matvec_rows.h"
-
-#include "scatter_sums.h"
-
-#include "matvec_stream.h"
-
-#include "matvec_tiled.h"
-
 #include "matvec_matrix.h"
+#include "matvec_rows.h"
+#include "matvec_tiled.h"
 
 MATVEC_ONE_TOKEN(f16, f16_single)
 MATVEC_TOKEN_BY_TOKEN(f16, f16_single)
 MATVEC_MANY_TOKENS(f16, f16_single)
-MATVEC_STREAM(f16)
 MATVEC_TILED(f16, tile_floats<f16>)
 MATVEC_TILED_SIZE(f16, tile_floats<f16>, split)
 MATVEC_MATRIX(f16, tile_floats<f16>)

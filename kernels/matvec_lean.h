@@ -1,10 +1,13 @@
 // matvec_lean: y = W x and y += W x for one token, by simdgroups whose lanes take 16 weights of a
-// block at a time: two neighbours share a block of 32, sixteen a block of 256. Needs matvec_rows.h.
+// block at a time: two neighbours share a block of 32, sixteen a block of 256.
 //
 // H is a format by such parts: H::block, of H::values weights for H::lanes lanes; H::input, the
 // values of x as a part needs them, and H::load, which loads them; H::bits, a part as it is in memory,
 // and H::take, which loads it; H::multiply, the product of both, and a number for opaque.h.
+#pragma once
+
 #include "early.h"
+#include "matvec_rows.h"
 
 // R rows of `blocks` blocks, N parts of each per lane and turn, all of whose loads are under way at
 // once. Past the end of a row the last part is loaded again and left out.

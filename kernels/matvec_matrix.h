@@ -1,5 +1,8 @@
 // matvec_matrix: the tiles of matvec_tiled.h, multiplied as matrices of 8 x 8 by whole simdgroups, for
-// which Apple's GPUs have instructions. Needs matvec_tiled.h.
+// which Apple's GPUs have instructions.
+#pragma once
+
+#include "matvec_tiled.h"
 
 // sums (32 tokens, 32 rows) += 32 columns of them, whose rows are 36 floats apart (tiles.h).
 inline void add_matrices(thread simdgroup_float8x8 (&sums)[4][4], threadgroup const float *x,

@@ -8,11 +8,9 @@
 using namespace metal;
 
 #include "formats/formats.h"
-
+#include "matvec_lean.h"
 #include "matvec_rows.h"
 #include "q4_0_rows.h"
-
-#include "matvec_lean.h"
 
 // As matvec_mixed.c fills it: groups counts threadgroups of 8 rows.
 struct product_shape {

@@ -9,16 +9,15 @@
 using namespace metal;
 
 #include "formats/q4_0.h"
-#include "matvec_rows.h"
-
 #include "matvec_lean.h"
+#include "matvec_matrix.h"
+#include "matvec_rows.h"
 #include "matvec_strip.h"
+#include "matvec_tiled.h"
 #include "q4_0_rows.h"
-#include "scatter_sums.h"
-
-#include "matvec_stream.h"
-
+#include "q4_0_tiles.h"
 #include "q4_0_tokens.h"
+#include "scatter_sums.h"
 
 // A threadgroup is one simdgroup and computes one row; a thread takes blocks lane, lane + 32, ...
 // and decodes them weight by weight. The first variant: as close to the definition as parallel code
@@ -273,11 +272,7 @@ kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(
 }
 
 MATVEC_LEAN(q4_0)
-MATVEC_STREAM(q4_0)
 
-#include "matvec_near.h"
-
-MATVEC_NEAR(q4_0)
 MATVEC_STRIP(q4_0)
 
 // For many tokens: see matvec_rows.h.
@@ -323,17 +318,8 @@ MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean", activated_lean, 2)
 MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean_rows", activated_lean, 4)
 
 // Large batches: see matvec_tiled.h.
-#include "matvec_tiled.h"
-
-#include "matvec_matrix.h"
-
-#include "q4_0_tiles.h"
 
 MATVEC_TILED(q4_0, q4_0_tiles)
 MATVEC_MATRIX(q4_0, q4_0_tiles)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, split)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, few)
-
-#include "few_stream.h"
-
-#include "few_near.h"

@@ -7,7 +7,6 @@
 using namespace metal;
 
 #include "formats/q4_0.h"
-
 #include "matvec_rows.h"
 
 // One of the three matrices, and one of its rows.

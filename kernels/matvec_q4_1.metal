@@ -6,7 +6,6 @@ using namespace metal;
 
 #include "formats/q4_1.h"
 #include "matvec_rows.h"
-
 #include "matvec_tiled.h"
 
 MATVEC_ONE_TOKEN(q4_1, q4_1)

@@ -6,7 +6,6 @@ using namespace metal;
 
 #include "formats/q5_0.h"
 #include "matvec_rows.h"
-
 #include "matvec_tiled.h"
 
 MATVEC_ONE_TOKEN(q5_0, q5_0)

@@ -6,7 +6,6 @@ using namespace metal;
 
 #include "formats/q5_1.h"
 #include "matvec_rows.h"
-
 #include "matvec_tiled.h"
 
 MATVEC_ONE_TOKEN(q5_1, q5_1)

@@ -8,7 +8,6 @@ using namespace metal;
 #include "formats/q4_k.h"
 #include "formats/q5_k.h"
 #include "matvec_rows.h"
-
 #include "matvec_tiled.h"
 
 MATVEC_ONE_TOKEN(q5_k, q5_k)

@@ -6,24 +6,13 @@
 using namespace metal;
 
 #include "formats/q6_k.h"
-#include "matvec_rows.h"
-
 #include "matvec_lean.h"
-
-#include "scatter_sums.h"
-
-#include "matvec_stream.h"
-
-#include "matvec_near.h"
-
-#include "matvec_tiled.h"
-
 #include "matvec_matrix.h"
+#include "matvec_rows.h"
+#include "matvec_tiled.h"
 
 MATVEC_MANY_TOKENS(q6_k, q6_k)
 MATVEC_LEAN(q6_k)
-MATVEC_STREAM(q6_k)
-MATVEC_NEAR(q6_k)
 MATVEC_TILED(q6_k, q6_k_tiles)
 MATVEC_TILED_SIZE(q6_k, q6_k_tiles, split)
 MATVEC_MATRIX(q6_k, q6_k_tiles)

@@ -6,22 +6,14 @@
 using namespace metal;
 
 #include "formats/q8_0.h"
-#include "matvec_rows.h"
-
 #include "matvec_lean.h"
-#include "matvec_strip.h"
-
-#include "scatter_sums.h"
-
-#include "matvec_stream.h"
-
-#include "matvec_tiled.h"
-
 #include "matvec_matrix.h"
+#include "matvec_rows.h"
+#include "matvec_strip.h"
+#include "matvec_tiled.h"
 
 MATVEC_MANY_TOKENS(q8_0, q8_0)
 MATVEC_LEAN(q8_0)
-MATVEC_STREAM(q8_0)
 MATVEC_STRIP(q8_0)
 MATVEC_TILED(q8_0, q8_0_tiles)
 MATVEC_TILED_SIZE(q8_0, q8_0_tiles, split)

@@ -6,6 +6,8 @@
 // it from there on: an address that several loads share.
 //
 // in_dim is a multiple of F::values and of a unit: matvec_record refuses anything else.
+#pragma once
+
 #include "activations.h"
 
 inline float total(float v) {

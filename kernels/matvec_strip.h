@@ -1,9 +1,11 @@
-// matvec_strip: y = W x and y += W x for one token, by threads that take several rows each. Needs
-// matvec_rows.h.
+// matvec_strip: y = W x and y += W x for one token, by threads that take several rows each.
 //
 // S is a format by blocks: S::block, of S::values weights; S::rows, how many rows a thread takes;
 // S::input, the values of x as a block needs them, and S::load, which loads them; S::add, which
 // adds the product of both to sums of which the total counts.
+#pragma once
+
+#include "matvec_rows.h"
 
 // R rows and their sums. Not an array: compilers give up unrolling loops of this size, and what a
 // loop indexes is not in registers.

@@ -1,7 +1,10 @@
 // matvec_tiled: y = W x and y += W x for many tokens, a tile of rows and tokens per threadgroup
-// (tiles.h). The second axis of the grid counts tiles of tokens. Needs matvec_rows.h.
+// (tiles.h). The second axis of the grid counts tiles of tokens.
+#pragma once
+
 #include "early.h"
 #include "few.h"
+#include "matvec_rows.h"
 #include "tiles.h"
 
 template <typename F, typename Tile, bool accumulate>

@@ -8,9 +8,8 @@
 using namespace metal;
 
 #include "attention.h"
-#include "early.h"
-
 #include "attention_spread.h"
+#include "early.h"
 
 // A threadgroup is one simdgroup and computes one head of one token, as decode_attention does.
 // Reads the cache again for every token. The first variant: what n_tokens launches of

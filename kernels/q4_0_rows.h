@@ -6,7 +6,9 @@
 //
 // With nibbles as 16 + n (nibbles.h) the product of a half block is sum((16 + n) * x) - 24 * sum(x),
 // and the last part is the same for all rows.
+#pragma once
 
+#include "formats/q4_0.h"
 #include "nibbles.h"
 
 // Half a block as it is in memory.

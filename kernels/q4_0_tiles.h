@@ -1,5 +1,7 @@
 // q4_0_tiles: Q4_0 as tiles read it (tiles.h): two threads per row, half a block each, loaded ahead.
-// Needs q4_0_rows.h.
+#pragma once
+
+#include "q4_0_rows.h"
 
 // 8 weights of a block: those of a word of nibbles (few.h).
 struct q4_0_few {

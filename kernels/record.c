@@ -32,6 +32,11 @@ bool record_takes(const op *o, const kernel *k, const shape *s, err *e) {
 }
 
 launch *record_launch(tape *t, const kernel *k, err *e) {
+    err why;
+    if (!device_offers(device_get_facts(library_get_device(t->lib)), k->needs, &why)) {
+        err_set(e, why.code, "%s %s", k->name, why.text);
+        return NULL;
+    }
     launch *l = tape_add(t, k->file, k->name, e);
     if (l)
         l->kernel = k;

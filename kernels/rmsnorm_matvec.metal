@@ -6,10 +6,9 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "early.h"
 #include "formats/floats.h"
 #include "formats/q4_0.h"
-
-#include "early.h"
 #include "matvec_rows.h"
 #include "q4_0_rows.h"
 #include "threadgroup_sum.h"

@@ -1,4 +1,5 @@
 // scatter_sums: many sums over the lanes of a simdgroup at once.
+#pragma once
 
 // sums[0] = sum over all lanes of sums[lane / (32 / N)]; N is a power of 2, at most 32. Each step
 // halves the sums that a lane still has: it gives away one half and gets its own from its partner.

@@ -3,7 +3,6 @@
 using namespace metal;
 
 #include "formats/q4_0.h"
-
 #include "matvec_rows.h"
 
 // silu(gate) * up, computed when needed. As in ffn_silu, a very negative gate gives -0.

@@ -4,6 +4,8 @@
 //
 // T::first() and T::step() say which elements of a row a thread takes. sum and largest are over one
 // value per thread and are returned to all of them; successive calls use different slots.
+#pragma once
+
 #include "threadgroup_sum.h"
 
 struct lone_thread {

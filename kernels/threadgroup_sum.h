@@ -1,4 +1,5 @@
 // threadgroup_sum: a sum over all threads of a threadgroup, for kernels that need one.
+#pragma once
 
 // The sum of one value per thread over the threadgroup, returned to every thread. partial has room
 // for one float per simdgroup and must not be touched again before another barrier.

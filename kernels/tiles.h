@@ -11,6 +11,8 @@
 // every S-th 32 columns, with memory of its own.
 //
 // Both halves of the memory are rows of 8 float4 in 9: any 8 neighbours are in different banks.
+#pragma once
+
 #include "tile_sums.h"
 
 // How tiles read a format. Threads of a team take 32 columns of a row, `lanes` threads per row:

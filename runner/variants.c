@@ -15,12 +15,13 @@ static const kernel *find_variant(const op *o, const char *variant) {
     return &o->kernels[i];
 }
 
-/* The kernel of this variant that takes the choice, or NULL. */
-static const kernel *find_taker(const choice *c, const char *variant, bool is_many) {
+/* The kernel of this variant that the device offers and that takes the choice, or NULL. */
+static const kernel *find_taker(const device_facts *d, const choice *c, const char *variant,
+                                bool is_many) {
     for (size_t i = 0; i < c->op->kernel_count; i++) {
         const kernel *k = &c->op->kernels[i];
         if ((k->tokens != 0) == is_many && strcmp(k->variant, variant) == 0 &&
-            choice_takes(c, k, NULL))
+            device_offers(d, k->needs, NULL) && choice_takes(c, k, NULL))
             return k;
     }
     return NULL;
@@ -37,7 +38,7 @@ enum { FEW_ROWS = 8192, FEW_TOKENS = 16 };
  * H200 with 512 tokens, 72 large tiles took as long as split ones, 192 of them 7 % less.) */
 static const char *name_tiles(const device_facts *d, uint32_t rows, uint32_t tokens) {
     enum { ENOUGH = 96 };
-    if (d->lacks_matrices)
+    if (!device_offers(d, FEATURE_MATRICES, NULL))
         return "";
     if (tokens <= FEW_TOKENS)
         return "tiled_few";
@@ -51,7 +52,7 @@ static const char *name_tiles(const device_facts *d, uint32_t rows, uint32_t tok
 enum { LARGE = 4096 };
 static const char *name_product_tiles(const device_facts *d, uint32_t rows, uint32_t tokens) {
     enum { TOO_MANY = 1024 };
-    if (d->lacks_matrices)
+    if (!device_offers(d, FEATURE_MATRICES, NULL))
         return "";
     if (tokens <= FEW_TOKENS && rows >= LARGE)
         return "tiled_stream";
@@ -70,16 +71,14 @@ static bool is_for_stream(const device_facts *d, uint32_t out_dim, uint32_t in_d
     return d->kind == DEVICE_CUDA && tokens == 1 && out_dim >= LARGE && in_dim >= ENOUGH_COLUMNS;
 }
 
-/* The same of rows that are brought near before the launch before has ended. For one token that pays as long
+/* The same of rows that bulk copies bring before the launch before has ended. For one token that pays as long
  * as all threadgroups of this launch and of the next are on the cores at the same time, in Q4_0 always.
- * (H200, 4096x4096: Q4_0 3.3 us and not 4.25, Q4_K 3.8 and not 4.6, Q6_K 5.4 and not 7.5; 14336x4096: Q4_0
- * 12.0 and not 12.6, Q6_K as long, Q4_K 14.1 and not 13.1. With 8 tokens 5.1 and not 9.6 us, and 19 and
- * not 36.) */
+ * (H200, 4096x4096: Q4_0 3.3 us instead of 4.25, Q4_K 3.8 instead of 4.6, Q6_K 5.4 instead of 7.5; 14336x4096: Q4_0
+ * 12.0 instead of 12.6, Q6_K as long, Q4_K 14.1 instead of 13.1. With 8 tokens 5.1 us instead of 9.6, and 19
+ * instead of 36.) */
 static const char *name_near(const device_facts *d, const weight_format *f, uint32_t out_dim,
                              uint32_t in_dim, uint32_t tokens) {
     enum { ROWS_PER_CORE = 64 };
-    if (!d->has_near)
-        return "";
     if (is_for_stream(d, out_dim, in_dim, tokens))
         return f == &format_q4_0 || out_dim <= ROWS_PER_CORE * d->cores ? "near" : "";
     return tokens > 1 && tokens <= FEW_TOKENS && out_dim >= LARGE ? "tiled_near" : "";
@@ -94,13 +93,13 @@ static const kernel *rule_product(const device_facts *d, const choice *c, err *e
                                    is_many ? "reuse" : "rowblock", "plain"},
                       *const for_cpu[COUNT_OF(for_gpu)] = {"alone", "plain", "", "", ""};
     const char *const *wanted = d->emulated ? for_cpu : for_gpu;
-    const kernel *k = find_taker(c, name_near(d, c->format, out_dim, in_dim, tokens), is_many);
+    const kernel *k = find_taker(d, c, name_near(d, c->format, out_dim, in_dim, tokens), is_many);
     if (!k && is_for_stream(d, out_dim, in_dim, tokens))
-        k = find_taker(c, "stream", false);
+        k = find_taker(d, c, "stream", false);
     if (d->emulated && tokens == 1)
-        k = find_taker(c, "strip", false);
+        k = find_taker(d, c, "strip", false);
     for (size_t i = 0; !k && i < COUNT_OF(for_gpu); i++)
-        k = find_taker(c, wanted[i], is_many);
+        k = find_taker(d, c, wanted[i], is_many);
     if (!k)
         err_set(e, EXIT_CANNOT, "no kernel multiplies rows of %u weights in %s", in_dim,
                 c->format->name);
@@ -151,7 +150,7 @@ static const kernel *find_fused(const device_facts *d, const choice *c, uint32_t
                                 uint32_t tokens) {
     return d->emulated
                ? NULL
-               : find_taker(c, tokens == 1 ? "plain" : name_tiles(d, rows, tokens), tokens > 1);
+               : find_taker(d, c, tokens == 1 ? "plain" : name_tiles(d, rows, tokens), tokens > 1);
 }
 
 static const kernel *rule_qkv(const device_facts *d, const choice *c, err *e) {
@@ -167,7 +166,7 @@ static const kernel *rule_gate_up(const device_facts *d, const choice *c, err *e
 
 static const kernel *rule_normed_matvec(const device_facts *d, const choice *c, err *e) {
     (void)e;
-    return d->emulated ? NULL : find_taker(c, "onepass", false);
+    return d->emulated ? NULL : find_taker(d, c, "onepass", false);
 }
 
 /* On a GPU a few tokens need a whole threadgroup for each head to fill it, and for more of them blocks
@@ -267,7 +266,7 @@ const kernel *variants_pick_matvec(const variants_basis *v, const weight_format 
     choice c = {&matvec_op, f, accumulates, {{out_dim, in_dim, tokens}}};
     const kernel *k = pick(v, &c, e);
     for (size_t i = 0; k && offset % matvec_get_alignment(k) != 0 && i < COUNT_OF(narrow); i++) {
-        const kernel *other = find_taker(&c, narrow[i], k->tokens != 0);
+        const kernel *other = find_taker(v->facts, &c, narrow[i], k->tokens != 0);
         k = other ? other : k;
     }
     return k;

@@ -105,7 +105,7 @@ TEST pointers_keep_the_space_they_point_to(void) {
 
 /* max_total_threads_per_threadgroup bounds registers, and two halves are one operand. */
 TEST ptx_says_how_many_threads_must_find_room(void) {
-    return ptx_says("kernels/matvec_q4_k.metal", "matvec_q4_k_stream",
+    return ptx_says("kernels/matvec_stream.metal", "matvec_q4_k_stream",
                     LIST(".maxntid 512", ".f16x2"), LIST("_depot"));
 }
 
@@ -156,27 +156,27 @@ TEST the_host_learns_from_the_ptx_what_a_kernel_loads_early(void) {
 
 /* Memory that Metal does not have, copies into it, which need another version of PTX, and no array in
  * memory. */
-TEST the_host_learns_from_the_ptx_how_much_near_memory_a_kernel_has(void) {
+TEST the_host_learns_from_the_ptx_how_much_shared_memory_a_kernel_adds(void) {
     enum { COPIES = 8, ROWS_OF_EACH = 4, QUADS = 144, BARRIERS = 128 };
     NEEDS_COMPILER();
     msl_signature s;
-    char *ptx = compile("kernels/matvec_q4_k.metal", "matvec_q4_k_near", &s);
+    char *ptx = compile("kernels/cuda/matvec_near.metal", "matvec_q4_k_near", &s);
     ASSERTm(e.text, ptx);
-    ASSERT_EQ_FMT(16u * COPIES * (ROWS_OF_EACH * QUADS + 1) + BARRIERS, ptx_count_near(ptx), "%u");
+    ASSERT_EQ_FMT(16u * COPIES * (ROWS_OF_EACH * QUADS + 1) + BARRIERS, ptx_count_bulk(ptx), "%u");
     ASSERT(strstr(ptx, ".version 8.1") && !strstr(ptx, "_depot"));
-    ASSERT_EQ_FMT(1u, ptx_count_partners(ptx), "%u");
+    ASSERT_EQ_FMT(1u, ptx_count_cluster(ptx), "%u");
     ASSERT_FALSE(strstr(ptx, ".reqnctapercluster"));
     free(ptx);
-    ptx = compile("kernels/matvec_q4_0.metal", "multi_token_matvec_q4_0_tiled_near", &s);
+    ptx = compile("kernels/cuda/few_near.metal", "multi_token_matvec_q4_0_tiled_near", &s);
     ASSERTm(e.text, ptx);
-    ASSERT_EQ_FMT(2u, ptx_count_partners(ptx), "%u");
+    ASSERT_EQ_FMT(2u, ptx_count_cluster(ptx), "%u");
     const char *entry = strstr(ptx, ".entry"),
                *cluster = strstr(ptx, ".reqnctapercluster 2, 1, 1\n{");
     ASSERT(cluster && entry && entry < cluster && !strstr(ptx, "_depot"));
     free(ptx);
     ptx = compile("kernels/matvec_q4_k.metal", "matvec_q4_k_lean", &s);
     ASSERTm(e.text, ptx);
-    ASSERT_EQ_FMT(0u, ptx_count_near(ptx), "%u");
+    ASSERT_EQ_FMT(0u, ptx_count_bulk(ptx), "%u");
     ASSERT(strstr(ptx, ".version 7.8"));
     free(ptx);
     PASS();
@@ -187,9 +187,9 @@ TEST under_racecheck_atomic_loads_and_stores_are_updates(void) {
     NEEDS_COMPILER();
     msl_signature s;
     const char *kernel = "multi_token_matvec_q4_0_tiled_near";
-    char *plain = compile("kernels/matvec_q4_0.metal", kernel, &s);
+    char *plain = compile("kernels/cuda/few_near.metal", kernel, &s);
     setenv("ASSAY_SANITIZER", "racecheck", 1);
-    char *watched = compile("kernels/matvec_q4_0.metal", kernel, &s);
+    char *watched = compile("kernels/cuda/few_near.metal", kernel, &s);
     unsetenv("ASSAY_SANITIZER");
     ASSERTm(e.text, plain && watched);
     ASSERT_FALSE(strstr(plain, "atom.") || !strstr(plain, "ld.volatile"));
@@ -200,13 +200,42 @@ TEST under_racecheck_atomic_loads_and_stores_are_updates(void) {
     PASS();
 }
 
+#define NEEDS_DEVICE()                                                                             \
+    do {                                                                                           \
+        if (strncmp(support_get_device_name(), "cuda", 4) != 0)                                    \
+            SKIPm("only with ASSAY_DEVICE=cuda");                                                  \
+    } while (0)
+
+/* kernels/cuda: other devices do not offer them, so `make test` does not run them elsewhere. */
+TEST kernels_for_nvidia_gpus_agree_with_their_oracles(void) {
+    NEEDS_DEVICE();
+    ASSERT_RUN("\"$A\" check --device $D 'matvec_*_near/1x*/normal' 'matvec_*_near/7x*/large' "
+               "'matvec_*_near/33x*/normal' 'multi_token*_near/7x512x3/large' "
+               "'multi_token*_near/33x1024x9/normal' 'multi_token*_near/32x4096x7/normal'",
+               0);
+    ASSERT_SAYS("22 passed, 0 failed");
+    PASS();
+}
+
+TEST kernels_for_nvidia_gpus_are_offered_to_no_other_device(void) {
+    ASSERT_RUN("\"$A\" check --device soft matvec_q4_0_near", 3);
+    ASSERT_SAYS(
+        "matvec_q4_0_near needs bulk copies (TMA), mbarriers and clusters, which this device");
+    ASSERT_RUN("\"$A\" bench --device soft matvec_q4_0_near", 3);
+    ASSERT_SAYS(
+        "matvec_q4_0_near needs bulk copies (TMA), mbarriers and clusters, which this device");
+    ASSERT_RUN("\"$A\" list matvec_q4_0_near", 0);
+    PASS();
+}
+
 /* Where x goes in digits, a NaN has none. Of 256 values one is not 1. */
 TEST what_is_not_finite_in_x_is_not_lost_in_a_product_of_bytes(const char *last, const char *says) {
     char command[600];
+    NEEDS_DEVICE();
     snprintf(command, sizeof command,
              "mkdir -p $T; for i in $(seq 255); do printf '\\000\\000\\200\\077'; done > $T/x; "
              "printf '%s' >> $T/x; "
-             "\"$A\" launch \"$H/kernels/matvec_q4_0.metal\" matvec_q4_0_near --arg "
+             "\"$A\" launch \"$H/kernels/cuda/matvec_near.metal\" matvec_q4_0_near --arg "
              "0=u8[432]:value:60 --arg 1=f32[256]:file:$T/x --arg 2=f32[3] --arg 3=u32:3 --arg "
              "4=u32:256 --arg 6=u32:3 --grid 1 --group 512",
              last);
@@ -235,8 +264,7 @@ TEST kernels_compile_for_nvidia_gpus(void) {
 
 /* Sticky errors end the context: the case fails and the next worker goes on. */
 TEST a_kernel_that_crashes_the_gpu_is_one_failed_launch(void) {
-    if (strncmp(support_get_device_name(), "cuda", 4) != 0)
-        SKIPm("only with ASSAY_DEVICE=cuda");
+    NEEDS_DEVICE();
     ASSERT_RUN("\"$A\" launch \"$H/tests/kernels/tape.metal\" write_outside --device cuda "
                "--arg 0=f32[4] --arg 1=i32:1000000000 --arg 2=u32:4 --grid 1 --group 1",
                1);
@@ -254,8 +282,10 @@ SUITE(cuda_suite) {
     RUN_TEST(ptx_says_how_many_threads_must_find_room);
     RUN_TEST(the_host_learns_sizes_and_threadgroup_memory_from_the_ptx);
     RUN_TEST(the_host_learns_from_the_ptx_what_a_kernel_loads_early);
-    RUN_TEST(the_host_learns_from_the_ptx_how_much_near_memory_a_kernel_has);
+    RUN_TEST(the_host_learns_from_the_ptx_how_much_shared_memory_a_kernel_adds);
     RUN_TEST(under_racecheck_atomic_loads_and_stores_are_updates);
+    RUN_TEST(kernels_for_nvidia_gpus_agree_with_their_oracles);
+    RUN_TEST(kernels_for_nvidia_gpus_are_offered_to_no_other_device);
     RUN_TESTp(what_is_not_finite_in_x_is_not_lost_in_a_product_of_bytes, "\\000\\000\\200\\077",
               "-135.5");
     RUN_TESTp(what_is_not_finite_in_x_is_not_lost_in_a_product_of_bytes, "\\000\\000\\300\\177",

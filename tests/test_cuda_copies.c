@@ -1,5 +1,5 @@
 /* Copies with their barriers, in bulk or by one thread, and values that blocks of a cluster send each
- * other: instructions that only near memory needs (kernels/near.h), written in PTX. */
+ * other: instructions that only the kernels of kernels/cuda need, written in PTX. */
 #include <greatest.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Products of a few tokens as halves (kernels/halves.h): tokens of every size at once, and what is
- * not finite. With ASSAY_DEVICE=cuda; other devices multiply floats, and must be right as well. */
+/* Products of a few tokens as halves (kernels/cuda/mma_halves.h): tokens of every size at once, and what
+ * is not finite. With ASSAY_DEVICE=cuda: other devices do not offer the kernel. */
 #include <float.h>
 #include <greatest.h>
 #include <math.h>
@@ -25,6 +25,11 @@ static block_q4_0 blocks[ROWS * COLUMNS / BLOCK];
 static double w[ROWS][COLUMNS]; /* the same */
 static float x[TOKENS][COLUMNS], y[TOKENS][ROWS];
 static err e;
+
+static bool has_kernel(void) {
+    device *d = support_get_device();
+    return d && device_offers(device_get_facts(d), FEATURE_BULK_COPIES, NULL);
+}
 
 static void fill(const token *tokens) {
     rng r = rng_new(1, "halves");
@@ -68,6 +73,8 @@ static bool multiply(void) {
 static enum greatest_test_res is_right(const token *tokens) {
     static char text[160];
     fill(tokens);
+    if (!has_kernel())
+        SKIPm("only where the device has bulk copies and clusters");
     ASSERTm(e.text, multiply());
     for (size_t t = 0; t < TOKENS; t++)
         for (size_t row = 0; row < ROWS; row++) {
@@ -131,12 +138,10 @@ TEST a_token_of_the_usual_size_goes_with_one_of_another(void) {
     return is_right((const token[TOKENS]){{.size = 1e-30}, {1, 700, EACH}});
 }
 
-/* On this device two threadgroups share the work (kernels/near.h). */
-TEST threadgroups_without_a_partner_are_refused(void) {
-    device *d = support_get_device();
-    if (!d || d->facts.kind != DEVICE_CUDA || !d->facts.has_near)
-        SKIPm("only where threadgroups have partners");
-    library *kernels = library_new(d, NULL, &e);
+TEST half_a_cluster_is_refused(void) {
+    if (!has_kernel())
+        SKIPm("only where the device has bulk copies and clusters");
+    library *kernels = library_new(support_get_device(), NULL, &e);
     ASSERTm(e.text, kernels);
     tape *t = tape_new(kernels);
     const kernel *k = op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_tiled_near");
@@ -156,7 +161,7 @@ TEST threadgroups_without_a_partner_are_refused(void) {
 }
 
 SUITE(cuda_halves_suite) {
-    RUN_TEST(threadgroups_without_a_partner_are_refused);
+    RUN_TEST(half_a_cluster_is_refused);
     RUN_TEST(tokens_of_every_size_are_multiplied_at_once);
     RUN_TESTp(one_token_of_another_size_is_enough, (token){.size = 1e-30});
     RUN_TESTp(one_token_of_another_size_is_enough, ((token){1, 1e6, EACH}));

@@ -100,7 +100,8 @@ TEST a_row_is_stale_when_a_part_has_another_sum(void) {
 
 /* --- files --- */
 
-#define KERNELS "cp $H/kernels/*.metal $H/kernels/*.h $T/k/ && cp -r $H/kernels/formats $T/k/"
+#define KERNELS                                                                                    \
+    "cp $H/kernels/*.metal $H/kernels/*.h $T/k/ && cp -r $H/kernels/formats $H/kernels/cuda $T/k/"
 #define CHECK                                                                                      \
     "ASSAY_COMMIT=abc ASSAY_KERNELS=$T/k $A check rmsnorm/1x --device soft --csv $T/r/check.csv"
 #define RESULTS "ASSAY_KERNELS=$T/k $A results $T/r "

@@ -246,7 +246,8 @@ static const char *check_registry(const device_options *o, distribution inputs, 
                 const shape *s = &op_get_shapes(p, v)->any_input;
                 kernel_case c = case_new(p, v, s, inputs);
                 check_result r;
-                if (!strstr(v->name, part) || !op_takes(c.op, c.kernel, &c.shape, NULL))
+                if (!strstr(v->name, part) || !op_takes(c.op, c.kernel, &c.shape, NULL) ||
+                    !device_offers(device_get_facts(d), v->needs, NULL))
                     continue;
                 checked++;
                 if (!check_case(lib, &c, seed, &r, &last))

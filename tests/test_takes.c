@@ -73,6 +73,8 @@ TEST every_kernel_takes_a_shape_or_its_record_refuses_it(void) {
     for (size_t o = 0; o < registry_count; o++)
         for (size_t k = 0; k < registry[o]->kernel_count; k++) {
             const kernel *one = &registry[o]->kernels[k];
+            if (!device_offers(device_get_facts(support_get_device()), one->needs, NULL))
+                continue;
             const shape_list *list = op_get_shapes(registry[o], one);
             ASSERTm(problem, try_shapes(registry[o], one, &list->any_input));
         }

@@ -275,7 +275,8 @@ bool check_case(library *lib, const kernel_case *wanted, uint64_t seed, check_re
     device *d = library_get_device(lib);
     device_clear_findings(d);
     err reason;
-    if (!op_takes(c.op, c.kernel, &c.shape, &reason))
+    if (!op_takes(c.op, c.kernel, &c.shape, &reason) ||
+        !device_offers(device_get_facts(d), c.kernel->needs, &reason))
         return check_skip(out, "%s", reason.text);
     bool ok = case_open(&c, lib, seed, e);
     if (ok && !device_can_play(c.tape, &reason))

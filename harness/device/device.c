@@ -184,6 +184,17 @@ static bool check_constants(const launch *l, err *e) {
     return true;
 }
 
+bool device_offers(const device_facts *d, uint32_t needs, err *e) {
+    static const char *const names[] = {"units for simdgroup matrices",
+                                        "bulk copies (TMA), mbarriers and clusters"};
+    uint32_t missing = needs & ~d->offers;
+    size_t i = 0;
+    while (missing && !(missing >> i & 1))
+        i++;
+    return !missing ||
+           err_set(e, EXIT_CANNOT, "needs %s, which this device does not have", names[i]);
+}
+
 static bool check_matrices(const launch *l, err *e) {
     return !l->pipeline->needs_matrices ||
            err_set(e, EXIT_CANNOT,

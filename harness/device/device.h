@@ -26,6 +26,12 @@ typedef struct tape tape; /* tape.h */
 
 typedef enum { STORAGE_SHARED, STORAGE_PRIVATE, STORAGE_NO_COPY } storage_mode;
 
+/* What not every device has. A kernel says what it needs, a device what it offers: device_offers. */
+enum {
+    FEATURE_MATRICES = 1 << 0,    /* units for simdgroup_matrix */
+    FEATURE_BULK_COPIES = 1 << 1, /* NVIDIA's TMA, mbarriers and clusters: kernels/cuda */
+};
+
 enum { BUFFER_GUARD_BYTES = 16384 }; /* a page on Apple GPUs: contents stay page aligned */
 /* Repeated 16-bit words: NaN as f32, f16 and bf16. Guards go from the first of their patterns to below
  * the poison, so that a kernel which copies past the end of two buffers changes what it writes to. */
@@ -52,10 +58,9 @@ typedef struct {
     uint32_t max_threadgroup_bytes;
     uint32_t constant_alignment; /* of offsets at which constant memory is bound; 0: of its type */
     uint32_t cores;              /* that run threadgroups side by side; 0: not known */
-    bool has_near;       /* memory beside a threadgroup's own, which copies fill (kernels/near.h) */
-    bool unified;        /* CPU and GPU share memory */
-    bool lacks_matrices; /* it has no units for simdgroup_matrix */
-    bool emulated;       /* a CPU runs it: kernels that suit a CPU, and no times of a GPU */
+    uint32_t offers;             /* FEATURE_ bits */
+    bool unified;                /* CPU and GPU share memory */
+    bool emulated;               /* a CPU runs it: kernels that suit a CPU, and no times of a GPU */
     bool is_virtual; /* a GPU under a hypervisor: kernels of a GPU, but times not to be trusted */
     bool flushes_denormals; /* f32 denormals are 0 to its arithmetic; see pipeline */
     math_mode math;         /* what its libraries compile with unless told otherwise */
@@ -140,6 +145,8 @@ device *device_open_with(const char *name, const device_options *o, err *e);
 
 void device_close(device *d);
 const device_facts *device_get_facts(const device *d);
+/* Does the device have all of these FEATURE_ bits? If not, e says what a kernel needs. */
+bool device_offers(const device_facts *d, uint32_t needs, err *e);
 /* The same extras for a text that is for this device: in its language, and as its compiler reads it. */
 msl_extras device_complete_extras(const device *d, const msl_extras *extras);
 

@@ -1,5 +1,6 @@
 // floats: plain weights, f32, f16 and bf16, as kernels read a format (formats.h): one weight at a
 // time for rows of any length, or four, for rows that are whole float4s.
+#pragma once
 
 // Each as wide as it comes: the type that a template gives need not be spelled.
 inline float widen(float v) {
@@ -54,35 +55,3 @@ typedef plain_weights<float, float4, float4> f32;
 typedef plain_weights<half, float4, half4> f16;
 typedef bfloat_weights<float, ushort> bf16_single;
 typedef bfloat_weights<float4, ushort4> bf16;
-
-// For matvec_stream.h: a lane takes 8 neighbours of each 256, as it loads them. Values of x are in
-// the order of the lanes: the first four of each, then the others.
-struct f16_runs {
-    typedef half block;
-    enum : uint { columns = 1024, quads = 128, rows = 2, words = 0, moved = 0, spans = 4 };
-    enum : uint { x_quads = 256 };
-
-    static METAL_FUNC void take(threadgroup const uint4 *, uint, thread uint *) {}
-
-    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint, uint at) {
-        to[at / 64 * 64 + at % 2 * 32 + at % 64 / 2] = v;
-    }
-
-    static METAL_FUNC void add(thread const uint *runs, threadgroup const float4 *x, uint lane,
-                               uint left, thread float *sums) {
-        for (uint i = 0; i < 4; i++) {
-            const float4 first = x[64 * i + lane];
-            const float4 second = x[64 * i + 32 + lane];
-            for (uint r = 0; r < rows; r++) {
-                thread const uint *run = runs + 16 * r + 4 * i;
-                const float4 a =
-                    float4(float2(as_type<half2>(run[0])), float2(as_type<half2>(run[1])));
-                const float4 b =
-                    float4(float2(as_type<half2>(run[2])), float2(as_type<half2>(run[3])));
-                const float4 dots = fma(b, second, a * first);
-                const float sum = (dots.x + dots.y) + (dots.z + dots.w);
-                sums[r] += 256 * i + 8 * lane < left ? sum : 0.0f;
-            }
-        }
-    }
-};

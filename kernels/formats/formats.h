@@ -16,6 +16,8 @@
  *   F::load    decodes a unit of a row
  *   F::at      decodes one weight of a table */
 
+#pragma once
+
 /* Most weights are Q4_0: it has more variants than the others (matvec.c). */
 #define FORMATS(X) X(q4_0, ladder) BLOCK_FORMATS(X) FLOAT_FORMATS(X)
 #define BLOCK_FORMATS(X)                                                                           \

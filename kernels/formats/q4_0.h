@@ -3,9 +3,7 @@
 // A block is 32 weights in 18 bytes: a half scale d, then 16 bytes. The low nibble of byte j is
 // weight j, the high nibble weight j + 16; nibble n stands for (n - 8) * d. Blocks are only 2-byte
 // aligned, so nothing wider than a ushort may be loaded from one. x must be 16-byte aligned.
-#include "../bytes.h"
-
-#include "../near.h"
+#pragma once
 
 #include "../nibbles.h"
 
@@ -89,57 +87,6 @@ struct q4_0 {
     }
 };
 
-// For matvec_stream.h: a lane takes two blocks, 9 words. The words of the first one are half a word
-// off: its first two bytes and its last two make one word, which comes first. The values of x are
-// in the order of the words, ready for pairs of nibbles (nibbles.h), and after them is what is too
-// much of sum((16 + n) * x) for each four of them.
-struct q4_0_runs {
-    typedef block_q4_0 block;
-    enum : uint { columns = 2048, quads = 72, rows = 4, words = 9, moved = 16 };
-    enum : uint { spans = 2, x_quads = 704 };
-
-    static METAL_FUNC void take(threadgroup const uint4 *copy, uint lane, thread uint *run) {
-        for (uint i = 0; i < 9; i++)
-            run[i] = ((threadgroup const uint *)copy)[9 * lane + i];
-    }
-
-    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint turn, uint at) {
-        v.xy = fma(v.zw, float2(-0x1p-16f), v.xy);
-        to[272 * turn + at / 16 * 17 + at % 16] = v;
-        ((threadgroup float *)(to + 544))[320 * turn + at / 16 * 20 + at % 16] =
-            fma(v.z + v.w, 24.0f + PAIR_MORE + 0x1p-13f, 24.0f * (v.x + v.y));
-    }
-
-    static METAL_FUNC void add(thread const uint *runs, threadgroup const float4 *x, uint lane,
-                               uint left, thread float *sums) {
-        if (lane * 64 >= left)
-            return;
-        const pair_form form = get_full_pairs(left + lane);
-        threadgroup const float4 *v = x + 17 * lane;
-        for (uint block = 0; block < 2; block++) {
-            float low_dots[rows] = {};
-            float high_dots[rows] = {};
-            for (uint i = 0; i < 4; i++) {
-                const float4 low = v[8 * block + i];
-                const float4 high = v[8 * block + i + 4];
-                for (uint r = 0; r < rows; r++) {
-                    thread const uint *run = runs + r * words;
-                    const uint split = (run[0] & 0xFFFF0000u) | (run[4] & 0xFFFFu);
-                    add_pairs(block == 0 && i == 0 ? split : run[4 * block + i + block], form,
-                              low, high, low_dots[r], high_dots[r]);
-                }
-            }
-            const float4 parts = x[544 + 5 * lane + 2 * block] + x[545 + 5 * lane + 2 * block];
-            const float more = (parts.x + parts.y) + (parts.z + parts.w);
-            for (uint r = 0; r < rows; r++) {
-                const uint bits = block == 0 ? runs[r * words] : runs[r * words + 4] >> 16u;
-                sums[r] += float(as_type<half>(ushort(bits))) *
-                           ((low_dots[r] + high_dots[r]) - more);
-            }
-        }
-    }
-};
-
 // For matvec_strip.h, by eight bytes at a time: the same nibble of each of their ushorts becomes
 // the upper half of a float, 16 + n (nibbles.h), in a few operations on one 64-bit integer. A CPU
 // does these beside the arithmetic of vectors, of which two instructions are left for four weights.
@@ -182,34 +129,4 @@ struct q4_0_strip {
         }
         return fma(float4(float(b->d)), dots, sums);
     }
-};
-
-// Four bytes of nibbles of the first or second of two blocks, which are 9 words: those that begin
-// at word 0 of them, or as many words further as `from` is. The first block begins within a word.
-template <typename Row> inline uint q4_0_get_word(Row from, uint b) {
-    return b ? from[5] : from[0] >> 16u | from[1] << 16u;
-}
-
-// By turns of rows that are near (matvec_near.h): a lane's 8 weights of a block are 4 of its bytes,
-// of which the higher nibble becomes 16 times the weight.
-struct q4_0_near {
-    typedef block_q4_0 block;
-    typedef byte_scale scale;
-    enum : uint { block_bytes = 144, rows = 32, has_offsets = false };
-
-    static METAL_FUNC float get_unit() { return 0.0625f; }
-    template <typename Row> struct lane_block {
-        Row at;
-        METAL_FUNC void load(Row row, uint i, uint part) { at = row + 36 * i + part; }
-        METAL_FUNC scale take(uint turn, uint part, uint signs, thread byte_pair &w) const {
-            const Row pair = at + 9 * turn;
-            const uint words[2] = {q4_0_get_word(pair, 0), q4_0_get_word(pair, 1)};
-            for (uint b = 0; b < 2; b++) {
-                w.at[b][0] = get_lower_bytes(words[b], signs);
-                w.at[b][1] = get_upper_bytes(words[b], signs);
-            }
-            return {near_half(pair, int(part / 2 * 9) - int(2 * part)), 0.0f};
-        }
-        METAL_FUNC float finish(float total) const { return total; }
-    };
 };

@@ -2,6 +2,8 @@
 //
 // A block is 32 weights in 20 bytes: a half scale d, a half m, then 16 bytes of nibbles in the order
 // of Q4_0; nibble n stands for n * d + m.
+#pragma once
+
 struct block_q4_1 {
     half d, m;
     uchar qs[16];

@@ -3,9 +3,7 @@
 // A block is 256 weights in 144 bytes, in 8 parts of 32, each with a scale and a minimum of 6 bits:
 // nibble n of part p stands for d * scale[p] * n - dmin * min[p]. Parts 2i and 2i + 1 are the low
 // and the high nibbles of the same 32 bytes.
-#include "../bytes.h"
-
-#include "../near.h"
+#pragma once
 
 #include "../nibbles.h"
 
@@ -104,87 +102,6 @@ struct q4_k_parts {
     }
 };
 
-// For matvec_stream.h: a lane takes a quarter of a block: 32 bytes, whose low nibbles are one part
-// of 32 weights and whose high nibbles are the next. The values of x are ready for pairs of nibbles
-// (nibbles.h), and after them are the sums of each four.
-struct q4_k_runs {
-    typedef block_q4_k block;
-    enum : uint { columns = 2048, quads = 72, rows = 4, words = 10, moved = 0 };
-    enum : uint { spans = 2, x_quads = 704 };
-
-    // d and dmin, get_scales, the nibbles.
-    static METAL_FUNC void take(threadgroup const uint4 *copy, uint lane, thread uint *run) {
-        threadgroup const uint4 *b = copy + lane / 4 * 9;
-        const uint4 head = b[0];
-        run[0] = head.x;
-        run[1] = get_scales(head, lane);
-        for (uint i = 0; i < 2; i++) {
-            const uint4 n = b[1 + lane % 4 * 2 + i];
-            run[4 * i + 2] = n.x;
-            run[4 * i + 3] = n.y;
-            run[4 * i + 4] = n.z;
-            run[4 * i + 5] = n.w;
-        }
-    }
-
-    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint turn, uint at) {
-        ((threadgroup float *)(to + 544))[320 * turn + at / 16 * 20 + at % 16] =
-            (v.x + v.y) + (v.z + v.w);
-        v.xy = fma(v.zw, float2(-0x1p-16f), v.xy);
-        to[272 * turn + at / 16 * 17 + at % 16] = v;
-    }
-
-    // As bytes: the scale of a lane's first part and of its second, and their minima.
-    static METAL_FUNC uint get_scales(uint4 head, uint lane) {
-        const uint4 own = head >> (lane % 2 * 16u);
-        const uint six = (own.y & 0xFFFFu) | own.z << 16u; // and upper bits of later parts
-        const uint lower = (own.w & 0x0F0Fu) | (own.w & 0xF0F0u) << 12u;
-        const uint early = six & 0x3F3F3F3Fu;
-        const uint late = lower | (six >> 2u & 0x30303030u);
-        const uint is_late = 0u - lane % 4 / 2; // all bits: no branch
-        return (early & ~is_late) | (late & is_late);
-    }
-
-    static METAL_FUNC void add(thread const uint *runs, threadgroup const float4 *x, uint lane,
-                               uint left, thread float *sums) {
-        if (lane * 64 >= left)
-            return;
-        const pair_form form = get_even_pairs(left + lane);
-        threadgroup const float4 *v = x + 17 * lane;
-        threadgroup const float2 *parts = (threadgroup const float2 *)(x + 544 + 5 * lane);
-        float low_dots[rows] = {};
-        float high_dots[rows] = {};
-        float low_total = 0.0f;
-        float high_total = 0.0f;
-        for (uint i = 0; i < 8; i++) {
-            if (i % 2 == 0) { // before dots become so large that they lose digits
-                const float2 low_part = parts[i / 2];
-                const float2 high_part = parts[4 + i / 2];
-                low_total += low_part.x + low_part.y;
-                high_total += high_part.x + high_part.y;
-                for (uint r = 0; r < rows; r++) {
-                    low_dots[r] = fma(low_part.x + low_part.y, -16.0f, low_dots[r]);
-                    high_dots[r] = fma(high_part.x + high_part.y, -16.0f, high_dots[r]);
-                }
-            }
-            const float4 low = v[i];
-            const float4 high = v[8 + i];
-            for (uint r = 0; r < rows; r++)
-                add_pairs(runs[r * words + 2 + i], form, low, high, low_dots[r], high_dots[r]);
-        }
-        const uint exponents = get_1024s(left + lane);
-        for (uint r = 0; r < rows; r++) {
-            const uint bytes = runs[r * words + 1];
-            const half2 d = as_type<half2>(runs[r * words]);
-            const half2 first = plain_bytes(bytes, exponents); // scale and minimum
-            const half2 second = plain_bytes(bytes >> 8u, exponents);
-            sums[r] += float(d.x) * (float(first.x) * low_dots[r] +
-                                     float(second.x) * high_dots[r]) -
-                       float(d.y) * (float(first.y) * low_total + float(second.y) * high_total);
-        }
-    }
-};
-
 // For tiles.h: two threads per row, 16 weights of a part each.
 struct q4_k_tiles {
     typedef block_q4_k block;
@@ -213,45 +130,4 @@ struct q4_k_tiles {
         for (uint i = 0; i < 4; i++)
             at[4 * lane + i] = float4(as_type<uchar4>(p.words[i])) * d - m;
     }
-};
-
-// By turns of rows that are near (matvec_near.h): a turn is parts 2i and 2i + 1, and a byte 16
-// times the nibble less 8, which is added to the part's minimum.
-struct q4_k_near {
-    typedef block_q4_k block;
-    typedef byte_scale scale;
-    enum : uint { block_bytes = 144, rows = 32, has_offsets = true };
-
-    static METAL_FUNC float get_unit() { return 0.0625f; }
-    template <typename Row> struct lane_block {
-        Row at;
-        uint4 head; // d and dmin, and three words of scales
-        METAL_FUNC void load(Row row, uint i, uint part) {
-            head = near_quad(row + 36 * i);
-            at = row + 36 * i + 4 + part;
-        }
-        METAL_FUNC scale take(uint turn, uint part, uint signs, thread byte_pair &w) const {
-            for (uint side = 0; side < 2; side++) {
-                const uint word = at[8 * turn + 4 * side];
-                w.at[0][side] = get_lower_bytes(word, signs);
-                w.at[1][side] = get_upper_bytes(word, signs);
-            }
-            return get_scale(turn, part);
-        }
-        // See q4_k::get_scale_and_min.
-        METAL_FUNC scale get_scale(uint turn, uint part) const {
-            const uint shift = 16 * (turn % 2) + part / 2 * 8;
-            const uint scales[3] = {head.y, head.z, head.w};
-            uint factor = scales[0] >> shift & 63u;
-            uint least = scales[1] >> shift & 63u;
-            if (turn >= 2) {
-                factor = (scales[2] >> shift & 15u) | (scales[0] >> shift >> 2u & 48u);
-                least = (scales[2] >> shift >> 4u & 15u) | (scales[1] >> shift >> 2u & 48u);
-            }
-            const float2 d = float2(as_type<half2>(head.x));
-            const float each = d.x * float(factor);
-            return {each, fma(128.0f, each, -16.0f * d.y * float(least))};
-        }
-        METAL_FUNC float finish(float total) const { return total; }
-    };
 };

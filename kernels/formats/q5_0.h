@@ -3,6 +3,8 @@
 // A block is 32 weights in 22 bytes: a half scale d, 32 bits, then 16 bytes of nibbles in the order
 // of Q4_0. Bit i is the fifth bit of weight i; n of 5 bits stands for (n - 16) * d. Blocks are only
 // 2-byte aligned, so the bits come as two ushorts.
+#pragma once
+
 struct block_q5_0 {
     half d;
     ushort qh[2];

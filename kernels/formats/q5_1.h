@@ -2,6 +2,8 @@
 //
 // A block is 32 weights in 24 bytes: a half scale d, a half m, then bits and nibbles as in Q5_0;
 // n of 5 bits stands for n * d + m.
+#pragma once
+
 struct block_q5_1 {
     half d, m;
     ushort qh[2];

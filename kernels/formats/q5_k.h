@@ -1,8 +1,12 @@
-// q5_k: the Q5_K weight block as kernels read a format (formats.h). Needs q4_k.h: the scales and
-// minima are the same.
+// q5_k: the Q5_K weight block as kernels read a format (formats.h). Scales and minima are those of
+// q4_k.h.
 //
 // A block is 256 weights in 176 bytes: as Q4_K, with a fifth bit. Bit p of byte l of qh is that of
 // weight l of part p.
+#pragma once
+
+#include "q4_k.h"
+
 struct block_q5_k {
     half d, dmin;
     uchar scales[12];

@@ -2,6 +2,8 @@
 //
 // A block is 32 weights in 34 bytes: a half scale d, then 32 signed bytes; byte q stands for q * d.
 // Blocks are only 2-byte aligned.
+#pragma once
+
 #include "../nibbles.h"
 
 struct block_q8_0 {
@@ -58,54 +60,6 @@ struct q8_0_parts {
             dots = fma(float4(as_type<char4>(word)), x.v[i], dots);
         }
         return float(w.d) * ((dots.x + dots.y) + (dots.z + dots.w));
-    }
-};
-
-// For matvec_stream.h: a lane takes two blocks, 17 words. The words of the first one are half a
-// word off: its first two bytes and its last two make one word, which comes first. The values of x
-// are in the order of the words.
-struct q8_0_runs {
-    typedef block_q8_0 block;
-    enum : uint { columns = 2048, quads = 136, rows = 2, words = 17, moved = 32 };
-    enum : uint { spans = 1, x_quads = 544 };
-
-    static METAL_FUNC void take(threadgroup const uint4 *copy, uint lane, thread uint *run) {
-        for (uint i = 0; i < 17; i++)
-            run[i] = ((threadgroup const uint *)copy)[17 * lane + i];
-    }
-
-    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint turn, uint at) {
-        to[272 * turn + at / 16 * 17 + at % 16] = v;
-    }
-
-    static METAL_FUNC void add(thread const uint *runs, threadgroup const float4 *x, uint lane,
-                               uint left, thread float *sums) {
-        if (lane * 64 >= left)
-            return;
-        const uint exponents = get_signed_1024s(left + lane);
-        threadgroup const float4 *v = x + 17 * lane;
-        for (uint block = 0; block < 2; block++) {
-            float even_dots[rows] = {};
-            float odd_dots[rows] = {};
-            for (uint i = 0; i < 8; i++) {
-                const float4 values = v[8 * block + i];
-                for (uint r = 0; r < rows; r++) {
-                    thread const uint *run = runs + r * words;
-                    const uint split = (run[0] & 0xFFFF0000u) | (run[8] & 0xFFFFu);
-                    const uint word = block == 0 && i == 0 ? split : run[8 * block + i + block];
-                    const half2 even = signed_bytes(word, exponents);
-                    const half2 odd = signed_bytes(word >> 8u, exponents);
-                    even_dots[r] = fma(float(even.x), values.x, even_dots[r]);
-                    odd_dots[r] = fma(float(odd.x), values.y, odd_dots[r]);
-                    even_dots[r] = fma(float(even.y), values.z, even_dots[r]);
-                    odd_dots[r] = fma(float(odd.y), values.w, odd_dots[r]);
-                }
-            }
-            for (uint r = 0; r < rows; r++) {
-                const uint bits = block == 0 ? runs[r * words] : runs[r * words + 8] >> 16u;
-                sums[r] += float(as_type<half>(ushort(bits))) * (even_dots[r] + odd_dots[r]);
-            }
-        }
     }
 };
 

@@ -24,7 +24,7 @@ typedef struct {
     void *landing;    /* pinned memory of CUDA_LANDING_BYTES, for copies from the device */
     ptx_compiler *compiler;
     bool overlaps;        /* a launch may be set up while the one before it still runs */
-    uint32_t most_shared; /* bytes of a threadgroup, near memory included */
+    uint32_t most_shared; /* bytes of shared memory of a threadgroup */
     finding_list findings;
     cuda_play *idle; /* events that nothing waits for */
 } cuda_device;
@@ -44,8 +44,8 @@ typedef struct {
     bool has_early_loads; /* it waits for launches before it on its own */
     uint32_t early;       /* the buffers that it loads before that, a bit each */
     uint32_t early_rows;  /* caches of which it loads rows before the newest one before that */
-    uint32_t near_bytes;  /* memory of a threadgroup that Metal does not have (shim/ptx/near.h) */
-    uint32_t partners;    /* threadgroups that work together: a launch has a multiple of them */
+    uint32_t bulk_bytes; /* shared memory that bulk copies fill, beyond Metal's (shim/ptx/cuda.h) */
+    uint32_t cluster;    /* threadgroups of a cluster: a launch has a multiple of them */
 } cuda_pipeline;
 
 /* What launches of a graph before the one at hand write: the hull of all parts of a buffer. */

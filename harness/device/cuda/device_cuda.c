@@ -48,7 +48,7 @@ static int ask(const cuda_device *c, int what) {
 }
 
 static void fill_facts(const cuda_device *c, device_facts *f) {
-    enum { FOR_TWO_LAUNCHES = 200 * 1024 }; /* near memory of both */
+    enum { FOR_TWO_LAUNCHES = 200 * 1024 }; /* shared memory of both */
     size_t all = 0, available = 0;
     c->driver->device_memory(&all, c->device);
     snprintf(f->compiler, sizeof f->compiler, "%s, %s math", ptx_compiler_get_name(c->compiler),
@@ -57,9 +57,10 @@ static void fill_facts(const cuda_device *c, device_facts *f) {
     snprintf(f->family, sizeof f->family, "compute capability %d.%d, %d multiprocessors",
              ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
              ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), (int)f->cores);
-    f->has_near =
-        ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9 &&
-        ask(c, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) >= FOR_TWO_LAUNCHES;
+    f->offers = FEATURE_MATRICES;
+    if (ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9 &&
+        ask(c, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) >= FOR_TWO_LAUNCHES)
+        f->offers |= FEATURE_BULK_COPIES;
     f->memory_bytes = all;
     if (c->driver->memory_info(&available, &all) == CUDA_SUCCESS)
         f->working_set_bytes = available;

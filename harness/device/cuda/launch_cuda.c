@@ -32,7 +32,7 @@ static bool encode_buffer(cuda_device *c, const launch *l, const msl_param *p,
 
 static void encode_memory(const launch *l, cuda_launch *out) {
     const cuda_pipeline *own = l->pipeline->impl;
-    uint32_t used = own->near_bytes;
+    uint32_t used = own->bulk_bytes;
     for (int i = 0; i < LAUNCH_THREADGROUPS; i++) {
         out->arguments.dynamic_at[i] = used;
         used +=
@@ -55,11 +55,11 @@ static bool encode_grid(const launch *l, cuda_launch *out, err *e) {
             a->flags |= CUDA_EDGES;
     }
     const cuda_pipeline *own = l->pipeline->impl;
-    if (count[0] % own->partners != 0)
+    if (count[0] % own->cluster != 0)
         return err_set(e, EXIT_CANNOT,
                        "kernel '%.80s' is launched with %u threadgroups along x; on this device "
                        "that must be a multiple of %u",
-                       l->pipeline->kernel, count[0], own->partners);
+                       l->pipeline->kernel, count[0], own->cluster);
     if (count[1] <= CUDA_MOST_GROUPS && count[2] <= CUDA_MOST_GROUPS)
         return true;
     uint64_t all = (uint64_t)count[0] * count[1];
@@ -78,7 +78,7 @@ static bool choose_function(const launch *l, cuda_launch *out, err *e) {
     const pipeline *p = l->pipeline;
     const cuda_pipeline *own = p->impl;
     uint32_t most = p->device->facts.max_threadgroup_bytes;
-    uint32_t need = p->threadgroup_bytes + out->dynamic_bytes - own->near_bytes;
+    uint32_t need = p->threadgroup_bytes + out->dynamic_bytes - own->bulk_bytes;
     if (need > most)
         return err_set(e, EXIT_WRONG,
                        "kernel '%.80s' needs %u bytes of threadgroup memory; there are %u",

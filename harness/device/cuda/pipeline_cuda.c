@@ -10,7 +10,7 @@
 enum { ALL_REGISTERS = 65536, REGISTER_STEP = 8 }; /* what the threads of a threadgroup share */
 
 /* limit: registers for a thread; 0: as many as the driver likes. dynamic: bytes of shared memory that
- * launches may ask for, if there is near memory. */
+ * launches may ask for, if there are bulk copies. */
 static bool load(cuda_device *c, cuda_pipeline *p, int which, const char *ptx, uintptr_t limit,
                  uint32_t dynamic, const char *kernel, err *e) {
     char log[2048] = "";
@@ -24,7 +24,7 @@ static bool load(cuda_device *c, cuda_pipeline *p, int which, const char *ptx, u
             e, EXIT_CANNOT,
             "NVIDIA's driver is too old for the code of kernel '%.80s'; it must know PTX "
             "%s, as those since CUDA %s do",
-            kernel, p->near_bytes ? "8.1" : "7.8", p->near_bytes ? "12.1" : "11.8");
+            kernel, p->bulk_bytes ? "8.1" : "7.8", p->bulk_bytes ? "12.1" : "11.8");
     int most = 0;
     char entry[160];
     ptx_name_entry(kernel, entry, sizeof entry);
@@ -33,7 +33,7 @@ static bool load(cuda_device *c, cuda_pipeline *p, int which, const char *ptx, u
     if (result == CUDA_SUCCESS)
         result = driver->function_attribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                                             p->function[which]);
-    if (result == CUDA_SUCCESS && p->near_bytes)
+    if (result == CUDA_SUCCESS && p->bulk_bytes)
         result = driver->function_set_attribute(
             p->function[which], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)dynamic);
     p->most_threads[which] = (uint32_t)most;
@@ -57,13 +57,13 @@ static bool load_all(cuda_device *c, const pipeline *p, const char *ptx, cuda_pi
     /* Refused when it is launched, as Metal refuses it; the driver might not load it at all. */
     if (p->threadgroup_bytes > p->device->facts.max_threadgroup_bytes)
         return true;
-    uint32_t need = p->threadgroup_bytes + made->near_bytes;
-    if (made->near_bytes && need > c->most_shared)
+    uint32_t need = p->threadgroup_bytes + made->bulk_bytes;
+    if (made->bulk_bytes && need > c->most_shared)
         return err_set(e, EXIT_CANNOT,
                        "kernel '%.80s' needs %u bytes of shared memory; this GPU has %u for a "
                        "threadgroup",
                        p->kernel, need, c->most_shared);
-    uint32_t most = made->near_bytes + MSL_THREADGROUP_BYTES,
+    uint32_t most = made->bulk_bytes + MSL_THREADGROUP_BYTES,
              dynamic = (most < c->most_shared ? most : c->most_shared) - p->threadgroup_bytes;
     if (!load(c, made, 0, ptx, 0, dynamic, p->kernel, e))
         return false;
@@ -93,8 +93,8 @@ bool cuda_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *
         p->max_group_threads = p->signature.max_total_threads;
     cuda_pipeline *made = calloc(1, sizeof *made);
     assert(made);
-    made->near_bytes = ptx_count_near(ptx);
-    made->partners = ptx_count_partners(ptx);
+    made->bulk_bytes = ptx_count_bulk(ptx);
+    made->cluster = ptx_count_cluster(ptx);
     made->has_early_loads = ptx_find_early_loads(ptx, &made->early, &made->early_rows);
     for (size_t i = 0; i < p->signature.count; i++)
         if (p->signature.params[i].kind == MSL_BUFFER && cuda_is_value(&p->signature.params[i]))

@@ -181,23 +181,23 @@ static int add_shim(const ptx_compiler *c, const char *shim, const char **argv, 
     return shim ? add_arguments(argv, n, made, 2) : add_arguments(argv, n, text, 5) - 1;
 }
 
-/* What a kernel with near memory, or with partners, has in its PTX, followed by the bytes or by how
- * many threadgroups they are. */
-#define NEAR_MARK "// assay near "
-#define PARTNERS_MARK "// assay partners "
+/* What a kernel with bulk copies, or with clusters, has in its PTX, followed by the bytes of shared memory or
+ * by the threadgroups of a cluster. */
+#define BULK_MARK "// assay bulk "
+#define CLUSTER_MARK "// assay cluster "
 
 static uint32_t read_mark(const char *ptx, const char *mark) {
     const char *first = strstr(ptx, mark);
     return first ? (uint32_t)strtoul(first + strlen(mark), NULL, 10) : 0;
 }
 
-/* What clang 16 cannot write: more than PTX 7.8, when copies into near memory came with 8.0 and
- * sending to partners with 8.1, and which threadgroups are partners. */
+/* What clang 16 cannot write: more than PTX 7.8, when bulk copies came with 8.0 and
+ * stores to the shared memory of a cluster with 8.1, and how large a cluster is. */
 static bool complete_ptx(const char *path, err *e) {
     static const char old[] = ".version 7.8", new[] = ".version 8.1";
     size_t bytes;
     char *ptx = os_read_file(path, &bytes, e);
-    if (!ptx || !strstr(ptx, NEAR_MARK)) {
+    if (!ptx || !strstr(ptx, BULK_MARK)) {
         free(ptx);
         return ptx != NULL;
     }
@@ -205,9 +205,9 @@ static bool complete_ptx(const char *path, err *e) {
          *body = entry ? strchr(entry, '{') : NULL, directive[64] = "";
     if (version)
         memcpy(version, new, strlen(new));
-    uint32_t partners = ptx_count_partners(ptx);
-    if (partners > 1)
-        snprintf(directive, sizeof directive, ".reqnctapercluster %u, 1, 1\n", partners);
+    uint32_t cluster = ptx_count_cluster(ptx);
+    if (cluster > 1)
+        snprintf(directive, sizeof directive, ".reqnctapercluster %u, 1, 1\n", cluster);
     size_t before = body ? (size_t)(body - ptx) : bytes, more = strlen(directive);
     char *whole = malloc(bytes + more);
     assert(whole);
@@ -344,12 +344,12 @@ uint32_t ptx_count_shared(const char *ptx) {
     return sum;
 }
 
-uint32_t ptx_count_near(const char *ptx) {
-    return read_mark(ptx, NEAR_MARK);
+uint32_t ptx_count_bulk(const char *ptx) {
+    return read_mark(ptx, BULK_MARK);
 }
 
-uint32_t ptx_count_partners(const char *ptx) {
-    uint32_t found = read_mark(ptx, PARTNERS_MARK);
+uint32_t ptx_count_cluster(const char *ptx) {
+    uint32_t found = read_mark(ptx, CLUSTER_MARK);
     return found ? found : 1;
 }
 

@@ -32,11 +32,11 @@ void ptx_complete_signature(const char *ptx, const msl_signature *all, msl_signa
 /* Threadgroup variables of the kernel, in bytes. */
 uint32_t ptx_count_shared(const char *ptx);
 
-/* Near memory of the kernel (kernels/near.h), in bytes. */
-uint32_t ptx_count_near(const char *ptx);
+/* Shared memory that bulk copies fill (shim/ptx/cuda.h), in bytes. */
+uint32_t ptx_count_bulk(const char *ptx);
 
-/* Threadgroups of the kernel that work together (kernels/near.h), of which a launch has a multiple. */
-uint32_t ptx_count_partners(const char *ptx);
+/* Threadgroups of a cluster, of which a launch has a multiple; 1: there are none. */
+uint32_t ptx_count_cluster(const char *ptx);
 
 /* Does the kernel wait for the launch before it on its own (kernels/early.h)? *buffers: those it
  * loads before that, a bit each; *caches: those of which it loads only older rows. */

@@ -113,7 +113,7 @@ static void fill_facts(device_facts *f, id<MTLDevice> d, math_mode math) {
     f->max_threadgroup_bytes = (uint32_t)[d maxThreadgroupMemoryLength];
     /* By Apple's table of features. */
     f->constant_alignment = [d supportsFamily:MTLGPUFamilyApple1] ? 4 : 32;
-    f->lacks_matrices = ![d supportsFamily:MTLGPUFamilyApple7];
+    f->offers = [d supportsFamily:MTLGPUFamilyApple7] ? FEATURE_MATRICES : 0;
     /* Every Metal device is a GPU, except the stand-in of the tests, which says what it is. */
     f->emulated = strstr(f->name, "software Metal device") != NULL;
     f->is_virtual = strstr(f->name, "Paravirtual") != NULL;

@@ -203,7 +203,7 @@ bool metal_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value 
         id<MTLComputePipelineState> state =
             metal_new_state(metal_get(p->device), function, p->kernel, &error);
         /* Metal compiles the text on every GPU; without the units only the pipeline fails. */
-        p->needs_matrices = !state && p->device->facts.lacks_matrices &&
+        p->needs_matrices = !state && !device_offers(&p->device->facts, FEATURE_MATRICES, NULL) &&
                             msl_uses_matrices(unit, p->kernel);
         if (p->needs_matrices)
             return true;

@@ -96,6 +96,7 @@ static bool soft_open(device *d, err *e) {
     f->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     f->threads = (uint32_t)used;
     f->simd_width = SOFT_LANES;
+    f->offers = FEATURE_MATRICES;
     f->max_group_threads = SOFT_MAX_THREADS;
     f->max_threadgroup_bytes = MSL_THREADGROUP_BYTES;
     f->unified = true;

@@ -151,13 +151,13 @@ static bool can_play(bench *b, const char *kernel, size_t offset, err *e) {
 TEST kernels_for_matrices_cannot_run_without_them(void) {
     bench b;
     SET_UP(b, 1);
-    ASSERT_FALSE(device_get_facts(b.device)->lacks_matrices);
+    ASSERT(device_offers(device_get_facts(b.device), FEATURE_MATRICES, NULL));
     ASSERTm(b.e.text, can_play(&b, "matrices", 0, &b.e));
     bench_tear_down(&b);
     setenv("METAL_DOUBLE", "paravirtual", 1);
     SET_UP(b, 1);
     const device_facts *f = device_get_facts(b.device);
-    ASSERTm(f->family, f->lacks_matrices && strstr(f->family, "Apple5") &&
+    ASSERTm(f->family, f->offers == 0 && strstr(f->family, "Apple5") &&
                            !strstr(f->family, "Metal") && f->simd_width == 32);
     ASSERTm(b.e.text, can_play(&b, "plain", 0, &b.e));
     ASSERT_FALSE(can_play(&b, "matrices", 0, &b.e));

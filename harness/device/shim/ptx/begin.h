@@ -86,10 +86,6 @@ extern "C" float __nv_modff(float, float *);
     __asm__ volatile(ASSAY_WAIT_FOR_LAUNCH " // assay early %0" ::"n"(buffers) : "memory")
 #define ASSAY_EARLY_ROWS(buffers)                                                                  \
     __asm__ volatile(ASSAY_WAIT_FOR_LAUNCH " // assay early rows %0" ::"n"(buffers) : "memory")
-// Copies take no room that the launch after this one needs: it may be set up before the wait.
-#define ASSAY_EARLY_NEXT() __asm__ volatile("griddepcontrol.launch_dependents;" ::: "memory")
-#define ASSAY_EARLY_COPIES(buffers)                                                                \
-    __asm__ volatile("griddepcontrol.wait; // assay early %0" ::"n"(buffers) : "memory")
 #endif
 
 // It has an instruction that adds to a float in memory.

@@ -52,19 +52,6 @@ template <class V> METAL_FUNC V shuffle_xor(uint party, V value, uint mask) {
     return w.get();
 }
 
-// As an instruction of its own each time.
-METAL_FUNC uint read_thread_again() {
-    uint index;
-    __asm__ volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
-    return index;
-}
-
-// For kernels that say that all lanes are there (kernels/all_lanes.h).
-#define ASSAY_EXCHANGE(value, mask) assay::shuffle_xor(assay::all_lanes, value, mask)
-#define ASSAY_ANY(condition) (__nvvm_vote_ballot_sync(assay::all_lanes, condition) != 0)
-#define ASSAY_THREAD_AGAIN(index) assay::read_thread_again()
-#define ASSAY_TOGETHER() __nvvm_bar_warp_sync(assay::all_lanes)
-
 template <class Op, class V> METAL_FUNC V apply(V a, V b) {
     if constexpr (is_scalar<V>) {
         return Op::apply(a, b);

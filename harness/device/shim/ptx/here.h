@@ -19,7 +19,7 @@ extern __attribute__((shared)) __attribute__((aligned(128))) unsigned char dynam
 
 } // namespace assay
 
-#include "near.h"
+#include "cuda.h"
 
 namespace assay {
 

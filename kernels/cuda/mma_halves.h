@@ -1,37 +1,19 @@
-// halves: products of weights of 4 bits with values of 8 tokens, as halves.
+// mma_halves: products of weights of 4 bits with values of 8 tokens by tensor cores, as halves with
+// sums in floats (mma.m16n8k16).
 //
-// A turn is 32 columns of 16 rows and 8 tokens; places are those of few.h. A device may multiply
-// matrices of halves with sums in floats. A value then goes in two halves, of which the second has
-// what the first one lost: 22 bits, if it is neither too large nor too small for that. Therefore
-// values are multiplied by a power of two, the usual one first; whether it was right is known in
-// the end. A value of less than 2^-17 of the largest that a simdgroup takes of its token has fewer
-// bits, each half fewer.
+// A turn is 32 columns of 16 rows and 8 tokens; places are those of few.h. A value goes in two
+// halves, of which the second has what the first one lost: 22 bits, if it is neither too large nor
+// too small for that. Therefore values are multiplied by a power of two, the usual one first; whether
+// it was right is known in the end. A value of less than 2^-17 of the largest that a warp takes of
+// its token has fewer bits, each half fewer.
 //
 // Two weights a and b are in a byte, 16 columns apart. It is less work to multiply with a and with
 // a + 16 b: a x + b v is a (x - v / 16) + (a + 16 b) v / 16.
 #pragma once
 
-#include "all_lanes.h"
-#include "bytes.h"
-#include "few.h"
-
-#ifdef __ASSAY__
-#define HAS_HALVES_16X8X16 ASSAY_HAS_HALVES_16X8X16
-#define MULTIPLY_HALVES_16X8X16 ASSAY_MULTIPLY_HALVES_16X8X16
-#define PACK_HALVES ASSAY_PACK_HALVES
-#define LARGER_HALVES ASSAY_LARGER_HALVES
-#else
-#define HAS_HALVES_16X8X16 false
-#define MULTIPLY_HALVES_16X8X16(a, b, sums) ((void)0)
-#define PACK_HALVES(lower, upper) 0u
-#define LARGER_HALVES(a, b) 0u
-#endif
-
 // IsUsual: with the usual power of two, which is that of values whose largest is from 1 / 32 to
-// 512.
+// 512; few_halves<false> is for where that is wrong.
 template <bool IsUsual> struct few_halves {
-    enum : uint { memory = 0 };
-    typedef few_halves<false> again; // what is right where the usual power of two is not
     float up;     // if it is not the usual one: that of the token whose values this lane takes
     uint largest; // of its first halves: two of them
     uint upper[4], lower[4];
@@ -40,15 +22,15 @@ template <bool IsUsual> struct few_halves {
     // What sums are to be multiplied by in the end.
     static METAL_FUNC float get_unit() { return 0.0078125f; }
 
-    METAL_FUNC few_halves(uint, threadgroup float *) {
+    METAL_FUNC few_halves() {
         up = get_usual();
         largest = 0u;
     }
 
     METAL_FUNC void split(float a, float b, thread uint &first, thread uint &rest) {
-        first = PACK_HALVES(a, b);
+        first = cuda::pack_halves(a, b);
         const half2 taken = as_type<half2>(first);
-        rest = PACK_HALVES(a - float(taken.x), b - float(taken.y));
+        rest = cuda::pack_halves(a - float(taken.x), b - float(taken.y));
     }
 
     // A lane's values of a turn: of columns 4 * pair to 3 after it, and of 16 after those.
@@ -61,7 +43,7 @@ template <bool IsUsual> struct few_halves {
         split(last.x, last.y, upper[2], lower[2]);
         split(last.z, last.w, upper[3], lower[3]);
         for (uint i = 0; IsUsual && i < 4; i++)
-            largest = LARGER_HALVES(largest, upper[i]);
+            largest = cuda::larger_halves(largest, upper[i]);
     }
 
     // Adds the products of a turn. words: the nibbles of a lane's weights, of its two rows.
@@ -71,22 +53,22 @@ template <bool IsUsual> struct few_halves {
         for (uint r = 0; r < 2; r++)
             for (uint i = 0; i < 2; i++) {
                 // Below the exponent of 1024, a byte is added to it.
-                const uint bits = PERMUTE(words[r], 0x64646464u, i ? 0x4342u : 0x4140u);
+                const uint bits = cuda::permute(words[r], 0x64646464u, i ? 0x4342u : 0x4140u);
                 both[r][i] = as_type<uint>(as_type<half2>(bits) - half2(1160.0h));
                 low[r][i] = as_type<uint>(as_type<half2>(bits & 0x640F640Fu) - half2(1032.0h));
             }
         const uint x[2] = {upper[0], upper[1]}, x_rest[2] = {lower[0], lower[1]};
         const uint v[2] = {upper[2], upper[3]}, v_rest[2] = {lower[2], lower[3]};
-        MULTIPLY_HALVES_16X8X16(both, v, sums);
-        MULTIPLY_HALVES_16X8X16(both, v_rest, sums);
-        MULTIPLY_HALVES_16X8X16(low, x, sums);
-        MULTIPLY_HALVES_16X8X16(low, x_rest, sums);
+        cuda::mma_halves(both, v, sums);
+        cuda::mma_halves(both, v_rest, sums);
+        cuda::mma_halves(low, x, sums);
+        cuda::mma_halves(low, x_rest, sums);
     }
 
     // The largest of the four lanes that take values of the same token.
     static METAL_FUNC float compare(float x) {
-        x = max(x, EXCHANGE(x, 1));
-        return max(x, EXCHANGE(x, 2));
+        x = max(x, cuda::shuffle_xor(x, 1));
+        return max(x, cuda::shuffle_xor(x, 2));
     }
 
     // Was the usual power of two wrong for the values of a token? The second half of one has no bit
@@ -94,7 +76,7 @@ template <bool IsUsual> struct few_halves {
     METAL_FUNC bool is_wrong() const {
         const half2 halves = as_type<half2>(largest);
         const float found = compare(max(float(halves.x), float(halves.y)));
-        return ANY(!(found >= 4.0f && found < 65536.0f)); // no half is that large
+        return cuda::any(!(found >= 4.0f && found < 65536.0f)); // no half is that large
     }
 
     // The right one, for those that this lane takes: of 64 columns, of 64 that are `step` further,
@@ -117,7 +99,3 @@ template <bool IsUsual> struct few_halves {
         }
     }
 };
-
-// Floats where there are none.
-template <bool HasMatrices> struct halves_or_floats { typedef few_halves<true> type; };
-template <> struct halves_or_floats<false> { typedef few_floats type; };

@@ -1,27 +1,16 @@
-// bytes: products of weights of at most 8 bits with x, in integers.
+// mma_bytes: products of weights of at most 8 bits with x by tensor cores, in integers
+// (mma.m16n8k32 with signed bytes).
 //
 // A turn is 64 columns, two blocks of 32, of 16 rows. A lane is at place (lane / 4, lane % 4): it
 // has bytes of columns 4 * part to 3 after it, and of 16 after those, of both blocks, of rows lane
 // / 4 and 8 after it; what it adds up is its share of the sums of these two rows, which the four
 // lanes of a row add together in the end.
 //
-// A device may multiply whole matrices of bytes. x then goes in four digits of 8 bits, to the power
-// of two that the largest of a simdgroup's has, so that 31 bits are left of that and all 24 of a
-// value down to a hundredth of it. The four digits of the first block are four columns of a matrix
-// of 8, those of the second the others: one sum of integers, without any rounding, for all of them.
+// x goes in four digits of 8 bits, to the power of two that the largest of a warp's has, so that 31
+// bits are left of that and all 24 of a value down to a hundredth of it. The four digits of the first
+// block are four columns of a matrix of 8, those of the second the others: one sum of integers,
+// without any rounding, for all of them.
 #pragma once
-
-#include "all_lanes.h"
-
-#ifdef __ASSAY__
-#define HAS_BYTES_16X8X32 ASSAY_HAS_BYTES_16X8X32
-#define MULTIPLY_BYTES_16X8X32 ASSAY_MULTIPLY_BYTES_16X8X32
-#define PERMUTE ASSAY_PERMUTE
-#else
-#define HAS_BYTES_16X8X32 false
-#define MULTIPLY_BYTES_16X8X32(a, b, sums) ((void)0)
-#define PERMUTE(a, b, selector) 0u
-#endif
 
 // The bytes of a lane in a turn, of one row: of each block its first and last 16 columns.
 struct byte_pair {
@@ -48,9 +37,9 @@ inline uint get_upper_bytes(uint word, uint signs) {
     return (word & 0xF0F0F0F0u) ^ signs;
 }
 
-// x of N turns of one simdgroup at a time. HasOffsets: not all offsets are 0.
-template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct byte_products {
-    enum : uint { memory = 2 * N * 16, blocks = 2 * N }; // uint2s and floats of a simdgroup
+// x of N turns of one warp at a time. HasOffsets: not all offsets are 0.
+template <uint N, bool HasOffsets> struct byte_products {
+    enum : uint { memory = 2 * N * 16, blocks = 2 * N }; // uint2s and floats of a warp
     static_assert(2 * N * 4 == 32, "a lane takes 8 values");
 
     threadgroup uint2 *digits;
@@ -65,15 +54,17 @@ template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct 
 
     // The digits of four integers to which 0x808080 was added, the highest first: bytes with signs.
     static METAL_FUNC void transpose(thread const uint (&q)[4], thread uint (&to)[4]) {
-        const uint upper[2] = {PERMUTE(q[0], q[1], 0x7362u), PERMUTE(q[2], q[3], 0x7362u)};
-        const uint lower[2] = {PERMUTE(q[0], q[1], 0x5140u), PERMUTE(q[2], q[3], 0x5140u)};
-        to[0] = PERMUTE(upper[0], upper[1], 0x7632u);
-        to[1] = PERMUTE(upper[0], upper[1], 0x5410u) ^ 0x80808080u;
-        to[2] = PERMUTE(lower[0], lower[1], 0x7632u) ^ 0x80808080u;
-        to[3] = PERMUTE(lower[0], lower[1], 0x5410u) ^ 0x80808080u;
+        const uint upper[2] = {cuda::permute(q[0], q[1], 0x7362u),
+                               cuda::permute(q[2], q[3], 0x7362u)};
+        const uint lower[2] = {cuda::permute(q[0], q[1], 0x5140u),
+                               cuda::permute(q[2], q[3], 0x5140u)};
+        to[0] = cuda::permute(upper[0], upper[1], 0x7632u);
+        to[1] = cuda::permute(upper[0], upper[1], 0x5410u) ^ 0x80808080u;
+        to[2] = cuda::permute(lower[0], lower[1], 0x7632u) ^ 0x80808080u;
+        to[3] = cuda::permute(lower[0], lower[1], 0x5410u) ^ 0x80808080u;
     }
 
-    // x of the columns of block lane / 4 whose part is lane % 4. All lanes of a simdgroup call
+    // x of the columns of block lane / 4 whose part is lane % 4. All lanes of a warp call
     // this. Where all of x is tiny it is lifted, denormals too: its power of two must be a normal
     // float. NaN and infinity make all sums NaN.
     METAL_FUNC void put(float4 first, float4 last, uint lane) {
@@ -83,7 +74,7 @@ template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct 
         for (uint i = 0; i < 8; i++)
             largest = max(largest, as_type<uint>(v[i]) & 0x7FFFFFFFu);
         for (uint mask = 1; mask < 32; mask *= 2)
-            largest = max(largest, EXCHANGE(largest, mask));
+            largest = max(largest, cuda::shuffle_xor(largest, mask));
         lift = 1.0f;
         if (largest >> 23u < TINY) {
             lift = 0x1p60f;
@@ -105,8 +96,8 @@ template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct 
             digits[find(lane / 4, d, lane % 4)] = uint2(words[0][d], words[1][d]);
         if (HasOffsets) {
             float sum = (v[0] + v[4] + v[1] + v[5]) + (v[2] + v[6] + v[3] + v[7]);
-            sum += EXCHANGE(sum, 1);
-            sum += EXCHANGE(sum, 2);
+            sum += cuda::shuffle_xor(sum, 1);
+            sum += cuda::shuffle_xor(sum, 2);
             if (lane % 4 == 0)
                 sums_of_x[lane / 4] = sum * up;
         }
@@ -128,7 +119,7 @@ template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct 
             const uint a[2][2] = {{w[0].at[b][0], w[0].at[b][1]}, {w[1].at[b][0], w[1].at[b][1]}};
             const bool is_own = lane / 16 == b;
             const uint columns[2] = {is_own ? x.x : 0u, is_own ? x.y : 0u};
-            MULTIPLY_BYTES_16X8X32(a, columns, products);
+            cuda::mma_bytes(a, columns, products);
         }
         add_up(products, scales[0].factor, scales[1].factor, sums);
         if (HasOffsets && lane % 2 == 1) { // its sums are not made larger in the end
@@ -147,7 +138,7 @@ template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct 
             const uint a[2][2] = {{w[0].at[b][0], w[0].at[b][1]}, {w[1].at[b][0], w[1].at[b][1]}};
             const uint columns[2] = {lane < 16 ? x.x : 0u, lane < 16 ? 0u : x.y};
             int products[2][2] = {{0, 0}, {0, 0}};
-            MULTIPLY_BYTES_16X8X32(a, columns, products);
+            cuda::mma_bytes(a, columns, products);
             add_up(products, scales[0].factors[b], scales[1].factors[b], sums);
         }
     }
@@ -157,47 +148,4 @@ template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct 
         const float larger = sum * (lane % 2 == 0 ? 0x1p16f * unit : unit);
         return lift == 1.0f ? larger : 0x1p-60f * larger;
     }
-};
-
-// With floats, which a lane takes from its neighbours.
-template <uint N, bool HasOffsets> struct byte_products<N, HasOffsets, false> {
-    enum : uint { memory = 1, blocks = 1 };
-
-    threadgroup uint2 *digits;
-    threadgroup float *sums_of_x;
-    float4 mine[2];
-
-    METAL_FUNC void put(float4 first, float4 last, uint) {
-        mine[0] = first;
-        mine[1] = last;
-    }
-    METAL_FUNC void add(thread const byte_pair (&w)[2], thread const byte_scale (&scales)[2],
-                        uint turn, uint lane, thread float *sums) const {
-        for (uint b = 0; b < 2; b++) {
-            const ushort holder = lane / 4 * 4 + 2 * b; // of the scales of this block
-            const ushort source = 8 * turn + 4 * b + lane % 4;
-            const float4 x[2] = {simd_shuffle(mine[0], source), simd_shuffle(mine[1], source)};
-            for (uint r = 0; r < 2; r++) {
-                const float factor = simd_shuffle(scales[r].factor, holder);
-                for (uint side = 0; side < 2; side++)
-                    sums[r] = fma(factor, dot(float4(as_type<char4>(w[r].at[b][side])), x[side]),
-                                  sums[r]);
-                if (HasOffsets)
-                    sums[r] = fma(simd_shuffle(scales[r].offset, holder),
-                                  dot(x[0] + x[1], float4(1.0f)), sums[r]);
-            }
-        }
-    }
-    METAL_FUNC void add(thread const byte_pair (&w)[2], thread const byte_halves (&scales)[2],
-                        uint turn, uint lane, thread float *sums) const {
-        for (uint b = 0; b < 2; b++)
-            for (uint side = 0; side < 2; side++) {
-                const ushort holder = lane / 4 * 4 + 2 * side; // of the scales of these columns
-                const float4 x = simd_shuffle(mine[side], ushort(8 * turn + 4 * b + lane % 4));
-                for (uint r = 0; r < 2; r++)
-                    sums[r] = fma(simd_shuffle(scales[r].factors[b], holder),
-                                  dot(float4(as_type<char4>(w[r].at[b][side])), x), sums[r]);
-            }
-    }
-    METAL_FUNC float finish(float sum, uint) const { return sum; }
 };

@@ -1,12 +1,16 @@
 // few_stream: y = W x and y += W x for a few tokens and a large Q4_0 matrix, multiplied as matrices
-// (few.h), the weights by way of threadgroup memory. Needs matvec_rows.h and q4_0_tiles.h.
+// (few.h), the weights by way of threadgroup memory.
 //
 // Of a large matrix, loads of two bytes from many rows cost more than the multiplication. So a
 // simdgroup copies 64 columns of its rows at a time, 9 words of each, all under way at once, while
 // it multiplies those before. That needs rows of whole words: in_dim is a multiple of 64.
-#include "few.h"
+#include <metal_stdlib>
+using namespace metal;
 
-#include "near.h"
+#include "early.h"
+#include "few_words.h"
+#include "matvec_rows.h"
+#include "q4_0_tiles.h"
 
 // Two blocks of 32 rows on their way from device to threadgroup memory.
 struct q4_0_columns {
@@ -34,25 +38,9 @@ struct q4_0_columns {
     }
 };
 
-// A lane's values of 64 columns of a token.
-struct few_values {
-    float4 v[2][2];
-
-    METAL_FUNC void load_block(device const float *mine, uint chunk, uint b) {
-        for (uint i = 0; i < 2; i++)
-            v[b][i] = *(device const float4 *)(mine + chunk * 64 + 32 * b + 16 * i);
-    }
-    METAL_FUNC void load(device const float *mine, uint chunk) {
-        load_block(mine, chunk, 0);
-        load_block(mine, chunk, 1);
-    }
-};
-
-// What a lane multiplies with its values of a turn: as few.h does it, in floats. Another kind may
-// take its place (halves.h).
+// What a lane multiplies with its values of a turn: as few.h does it, in floats.
 struct few_floats {
     enum : uint { memory = few_matrices::memory };
-    typedef few_floats again;
     threadgroup float *own;
     uint some;
     float values[8];
@@ -71,29 +59,7 @@ struct few_floats {
             q4_0_few::decode_word(words[r], some, weights[r]);
         few_matrices::add(weights, values, sums, lane, own);
     }
-    // Floats have room for every value as it is: halves.h.
-    static METAL_FUNC float get_unit() { return 1.0f; }
-    METAL_FUNC bool is_wrong() const { return false; }
-    METAL_FUNC void set_power(device const float *, uint, uint) {}
-    template <uint N> METAL_FUNC void finish(thread float (&)[N][2], uint) const {}
 };
-
-// Adds the products of block b of two, whose 9 words are at rows[i], of the N rows of a lane.
-template <typename P, typename Rows, uint N>
-METAL_FUNC void few_add(thread const P &p, thread const Rows &rows, uint b, uint pair, uint lane,
-                        thread float (&sums)[N][2]) {
-    for (uint i = 0; i < N; i += 2) {
-        float turn[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
-        const uint words[2] = {q4_0_get_word(rows[i] + pair, b),
-                               q4_0_get_word(rows[i + 1] + pair, b)};
-        p.add(words, turn, lane);
-        for (uint r = 0; r < 2; r++) {
-            const float scale = near_half(rows[i + r], 9 * b);
-            sums[i + r][0] = fma(scale, turn[r][0], sums[i + r][0]);
-            sums[i + r][1] = fma(scale, turn[r][1], sums[i + r][1]);
-        }
-    }
-}
 
 // A threadgroup of 16 simdgroups computes 32 rows of 8 tokens, each from every sixteenth 64
 // columns.

@@ -1,5 +1,5 @@
 // matvec_stream: y = W x and y += W x for one token by way of threadgroup memory, for GPUs whose
-// memory is fast. Needs matvec_rows.h and scatter_sums.h.
+// memory is fast.
 //
 // Blocks that are only 2-byte aligned cost more to load than to multiply, and lanes that load
 // blocks of their own do not load neighbours. But several blocks are whole uint4s: where a row is,
@@ -19,8 +19,14 @@
 //   H::x_quads   float4s of a chunk of x in threadgroup memory, where lanes do not meet in a bank:
 //                H::put_x puts them there, that of a thread from each 256 of them
 //   H::add       adds the products of the runs of H::rows rows, without columns that are not left
+#include <metal_stdlib>
+using namespace metal;
+
 #include "early.h"
+#include "matvec_rows.h"
 #include "opaque.h"
+#include "runs.h"
+#include "scatter_sums.h"
 
 enum : uint { STREAM_TEAMS = 8 };
 
@@ -203,3 +209,9 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
 #define MATVEC_STREAM(format)                                                                      \
     MATVEC_KERNEL("matvec_" #format "_stream", matvec_stream, format##_runs, false)                \
     MATVEC_KERNEL("matvec_" #format "_accumulate_stream", matvec_stream, format##_runs, true)
+
+MATVEC_STREAM(q4_0)
+MATVEC_STREAM(q8_0)
+MATVEC_STREAM(q4_k)
+MATVEC_STREAM(q6_k)
+MATVEC_STREAM(f16)
