@@ -11,8 +11,8 @@
 #include "harness/base/power.h"
 #include "harness/device/device.h"
 #include "harness/measure/results.h"
-#include "runner/gguf.h"
-#include "runner/tuned.h"
+#include "runner/choice/tuned.h"
+#include "runner/gguf/gguf.h"
 #include "verb.h"
 
 static struct {

@@ -10,10 +10,10 @@
 #include "harness/base/os.h"
 #include "input.h"
 #include "open_model.h"
-#include "runner/chat.h"
-#include "runner/generate.h"
-#include "runner/model_trace.h"
-#include "runner/weight_scan.h"
+#include "runner/generate/chat.h"
+#include "runner/generate/generate.h"
+#include "runner/gguf/weight_scan.h"
+#include "runner/model/trace.h"
 #include "verb.h"
 
 static struct {

@@ -8,9 +8,9 @@
 
 #include "harness/base/table.h"
 #include "input.h"
-#include "runner/model_file.h"
-#include "runner/tokenizer.h"
-#include "runner/unicode.h"
+#include "runner/model/file.h"
+#include "runner/tokenizer/tokenizer.h"
+#include "runner/tokenizer/unicode.h"
 #include "verb.h"
 
 static struct {

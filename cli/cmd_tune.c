@@ -15,9 +15,9 @@
 #include "kernels/ops.h"
 #include "open_model.h"
 #include "output.h"
-#include "runner/model_check.h"
-#include "runner/tune.h"
-#include "runner/variants.h"
+#include "runner/choice/tune.h"
+#include "runner/choice/variants.h"
+#include "runner/model/check.h"
 #include "verb.h"
 
 static struct {

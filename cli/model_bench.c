@@ -1,4 +1,4 @@
-/* model_bench: `assay model bench`. The tests and how they are timed are in runner/model_bench.h;
+/* model_bench: `assay model bench`. The tests and how they are timed are in runner/model/bench.h;
  * here they are asked for and their results written with llama-bench's names. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "model_bench_store.h"
 #include "model_verbs.h"
 #include "open_model.h"
-#include "runner/model_bench.h"
-#include "runner/tokenizer.h"
+#include "runner/model/bench.h"
+#include "runner/tokenizer/tokenizer.h"
 
 static struct {
     const char *model, *device, *output, *csv, *baseline;

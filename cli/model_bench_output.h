@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "open_model.h"
-#include "runner/model_bench.h"
+#include "runner/model/bench.h"
 
 typedef enum { BENCH_MD, BENCH_CSV, BENCH_JSON, BENCH_JSONL, BENCH_SQL } bench_format;
 

@@ -4,7 +4,7 @@
 
 #include "harness/measure/comparison.h"
 #include "open_model.h"
-#include "runner/model_bench.h"
+#include "runner/model/bench.h"
 
 typedef struct {
     const open_model *model;

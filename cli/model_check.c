@@ -1,4 +1,4 @@
-/* model_check: `assay model check`: options and output. The checking is in runner/model_check.h. */
+/* model_check: `assay model check`: options and output. The checking is in runner/model/check.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "harness/check/fill.h"
 #include "model_verbs.h"
 #include "open_model.h"
-#include "runner/model_check.h"
-#include "runner/tokenizer.h"
+#include "runner/model/check.h"
+#include "runner/tokenizer/tokenizer.h"
 
 static struct {
     const char *model, *device;

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "model_verbs.h"
-#include "runner/convert.h"
+#include "runner/gguf/convert.h"
 
 static struct {
     const char *type;

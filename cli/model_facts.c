@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "harness/base/json.h"
-#include "runner/model.h"
-#include "runner/tokenizer.h"
+#include "runner/model/model.h"
+#include "runner/tokenizer/tokenizer.h"
 
 const char *model_get_type_name(gguf_value_type type) {
     return gguf_get_value_type_name(type);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "runner/gguf.h"
+#include "runner/gguf/gguf.h"
 
 /* Numbers of the shape, by the suffix of their keys; the prefix is the architecture's name. */
 enum {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "model_verbs.h"
-#include "runner/synth.h"
+#include "runner/gguf/synth.h"
 
 static struct {
     const char *type;

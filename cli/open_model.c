@@ -10,7 +10,7 @@
 #include "harness/check/findings.h"
 #include "harness/device/cache_room.h"
 #include "harness/device/validation.h"
-#include "runner/model_file.h"
+#include "runner/model/file.h"
 
 bool open_model_file(open_model *s, const char *path, err *e) {
     *s = (open_model){0};

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "runner/model.h"
-#include "runner/tuned.h"
+#include "runner/choice/tuned.h"
+#include "runner/model/model.h"
 
 typedef struct {
     char path[512];

@@ -6,7 +6,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
-#include "runner/sampler.h"
+#include "runner/generate/sampler.h"
 
 /* The marks of a way take the place of those of its tape while it is played. */
 static void swap_marks(decoding_way *w, tape *t) {

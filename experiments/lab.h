@@ -5,7 +5,7 @@
 #pragma once
 
 #include "harness/measure/meter.h"
-#include "runner/model.h"
+#include "runner/model/model.h"
 #include "sheet.h"
 
 typedef enum { LEVEL_FULL, LEVEL_QUICK, LEVEL_SMOKE, LEVEL_COUNT } lab_level;
@@ -75,7 +75,7 @@ void lab_rewind_decoder(lab_decoder *d);
 bool lab_check_logits(const lab_decoder *d, const float *logits, const char *what, err *e);
 bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *e);
 
-/* From now on the model is of this family (model_family.h), NULL: of any. The one given with the
+/* From now on the model is of this family (runner/model/family.h), NULL: of any. The one given with the
  * options is used if it is. */
 void lab_choose_family(lab *l, const char *family);
 

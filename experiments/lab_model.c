@@ -9,9 +9,9 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "lab_parts.h"
-#include "runner/convert.h"
-#include "runner/sampler.h"
-#include "runner/synth.h"
+#include "runner/generate/sampler.h"
+#include "runner/gguf/convert.h"
+#include "runner/gguf/synth.h"
 
 /* Tokens in the cache before the one that is timed. */
 static const uint32_t positions[LEVEL_COUNT] = {32, 32, 3};

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lab.h"
-#include "runner/variants.h"
+#include "runner/choice/variants.h"
 
 struct lab {
     lab_options options;

@@ -16,7 +16,7 @@
 #include "harness/base/os.h"
 #include "harness/measure/verdict.h"
 #include "kernels/record.h"
-#include "runner/sampler.h"
+#include "runner/generate/sampler.h"
 
 enum { MOST = 32, IN_FLIGHT = 4, ROUNDS = 6 };
 static const uint32_t lengths[LEVEL_COUNT] = {MOST, 8, 4}, samples[LEVEL_COUNT] = {31, 13, 1};

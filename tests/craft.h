@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runner/gguf.h"
+#include "runner/gguf/gguf.h"
 
 typedef struct {
     uint8_t data[8192];

@@ -10,11 +10,11 @@
 #include "cli/model_facts.h"
 #include "craft.h"
 #include "harness/base/os.h"
-#include "runner/convert.h"
-#include "runner/gguf_write.h"
-#include "runner/model.h"
-#include "runner/synth.h"
-#include "runner/tokenizer.h"
+#include "runner/gguf/convert.h"
+#include "runner/gguf/synth.h"
+#include "runner/gguf/write.h"
+#include "runner/model/model.h"
+#include "runner/tokenizer/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "harness/device/elem.h"
-#include "runner/gguf_write.h"
+#include "runner/gguf/write.h"
 
 enum { D = GOLDEN_HIDDEN, FFN = 512, RANK = 32, GATE_RANK = 64 };
 

@@ -6,7 +6,7 @@
 #ifndef ASSAY_TESTS_GOLDEN_RWKV7_H
 #define ASSAY_TESTS_GOLDEN_RWKV7_H
 
-#include "runner/gguf.h"
+#include "runner/gguf/gguf.h"
 
 enum { GOLDEN_HIDDEN = 128, GOLDEN_LAYERS = 2, GOLDEN_VOCAB = 32, GOLDEN_TOKENS = 4 };
 

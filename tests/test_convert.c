@@ -1,4 +1,4 @@
-/* Tests of runner/convert and runner/synth, of the verbs `model convert`, `model synth` and
+/* Tests of runner/gguf/convert and synth, of the verbs `model convert`, `model synth` and
  * `model info`, and of the JSON that is printed. */
 #include <greatest.h>
 #include <math.h>
@@ -11,8 +11,8 @@
 #include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/sha256.h"
-#include "runner/gguf_write.h"
-#include "runner/synth.h"
+#include "runner/gguf/synth.h"
+#include "runner/gguf/write.h"
 
 SUITE(convert_suite);
 

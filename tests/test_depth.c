@@ -7,8 +7,8 @@
 
 #include "harness/base/os.h"
 #include "kernels/kernels.h"
-#include "runner/model.h"
-#include "runner/tuned.h"
+#include "runner/choice/tuned.h"
+#include "runner/model/model.h"
 #include "support.h"
 
 SUITE(depth_suite);

@@ -1,4 +1,4 @@
-/* Tests of runner/gguf: files crafted byte by byte, right and wrong, and of runner/gguf_write. */
+/* Tests of runner/gguf: files crafted byte by byte, right and wrong, and files that it writes. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "command.h"
 #include "craft.h"
 #include "harness/base/os.h"
-#include "runner/gguf_write.h"
+#include "runner/gguf/write.h"
 
 SUITE(gguf_suite);
 

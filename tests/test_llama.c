@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
-#include "runner/generate.h"
-#include "runner/model_check.h"
-#include "runner/synth.h"
+#include "runner/generate/generate.h"
+#include "runner/gguf/synth.h"
+#include "runner/model/check.h"
 #include "support.h"
 
 enum { CONTEXT = 160 };

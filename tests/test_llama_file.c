@@ -8,10 +8,10 @@
 
 #include "command.h"
 #include "harness/base/os.h"
-#include "runner/gguf_write.h"
-#include "runner/llama_parts.h"
-#include "runner/model_check.h"
-#include "runner/synth.h"
+#include "runner/gguf/synth.h"
+#include "runner/gguf/write.h"
+#include "runner/llama/parts.h"
+#include "runner/model/check.h"
 #include "support.h"
 
 static char folder[512];

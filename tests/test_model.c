@@ -9,10 +9,10 @@
 
 #include "harness/base/os.h"
 #include "reference/reference.h"
-#include "runner/generate.h"
-#include "runner/model_check.h"
-#include "runner/model_family.h"
-#include "runner/synth.h"
+#include "runner/generate/generate.h"
+#include "runner/gguf/synth.h"
+#include "runner/model/check.h"
+#include "runner/model/family.h"
 #include "support.h"
 
 static char folder[512];

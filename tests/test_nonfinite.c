@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "harness/base/os.h"
-#include "runner/generate.h"
-#include "runner/model_check.h"
-#include "runner/model_trace.h"
-#include "runner/synth.h"
-#include "runner/weight_scan.h"
+#include "runner/generate/generate.h"
+#include "runner/gguf/synth.h"
+#include "runner/gguf/weight_scan.h"
+#include "runner/model/check.h"
+#include "runner/model/trace.h"
 #include "support.h"
 
 static char folder[512];

@@ -9,11 +9,11 @@
 
 #include "golden_rwkv7.h"
 #include "harness/base/os.h"
-#include "runner/convert.h"
-#include "runner/generate.h"
-#include "runner/model_check.h"
-#include "runner/rwkv7_parts.h"
-#include "runner/synth.h"
+#include "runner/generate/generate.h"
+#include "runner/gguf/convert.h"
+#include "runner/gguf/synth.h"
+#include "runner/model/check.h"
+#include "runner/rwkv7/parts.h"
 #include "support.h"
 
 static char folder[512];

@@ -2,7 +2,7 @@
 #include <greatest.h>
 #include <math.h>
 
-#include "runner/sampler.h"
+#include "runner/generate/sampler.h"
 
 enum { VOCAB = 6 };
 

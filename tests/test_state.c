@@ -8,10 +8,10 @@
 #include "command.h"
 #include "harness/base/os.h"
 #include "harness/check/fill.h"
-#include "runner/generate.h"
-#include "runner/gguf_write.h"
-#include "runner/model_family.h"
-#include "runner/synth.h"
+#include "runner/generate/generate.h"
+#include "runner/gguf/synth.h"
+#include "runner/gguf/write.h"
+#include "runner/model/family.h"
 #include "support.h"
 
 SUITE(state_suite);

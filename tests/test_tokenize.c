@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "runner/chat.h"
+#include "runner/generate/chat.h"
 #include "vocabulary.h"
 
 SUITE(tokenize_suite);

@@ -9,8 +9,8 @@
 
 #include "harness/base/os.h"
 #include "harness/check/fill.h"
-#include "runner/tokenizer.h"
-#include "runner/unicode.h"
+#include "runner/tokenizer/tokenizer.h"
+#include "runner/tokenizer/unicode.h"
 #include "support.h"
 #include "vocabulary.h"
 

@@ -9,10 +9,10 @@
 
 #include "harness/base/os.h"
 #include "kernels/kernels.h"
-#include "runner/model_check.h"
-#include "runner/synth.h"
-#include "runner/tune.h"
-#include "runner/variants.h"
+#include "runner/choice/tune.h"
+#include "runner/choice/variants.h"
+#include "runner/gguf/synth.h"
+#include "runner/model/check.h"
 #include "support.h"
 
 SUITE(tune_suite);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runner/tokenizer.h"
+#include "runner/tokenizer/tokenizer.h"
 #include "vocabulary.h"
 
 SUITE(vocabularies_suite);

@@ -8,9 +8,9 @@
 
 #include "harness/base/os.h"
 #include "harness/check/fill.h"
-#include "runner/bpe.h"
-#include "runner/pretokenize.h"
-#include "runner/unicode.h"
+#include "runner/tokenizer/bpe.h"
+#include "runner/tokenizer/pretokenize.h"
+#include "runner/tokenizer/unicode.h"
 #include "vocabulary.h"
 
 SUITE(words_suite);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "harness/check/fill.h"
-#include "runner/tokenizer.h"
+#include "runner/tokenizer/tokenizer.h"
 #include "vocabulary.h"
 
 SUITE(world_suite);

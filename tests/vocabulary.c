@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
-#include "runner/bpe.h"
-#include "runner/unicode.h"
+#include "runner/tokenizer/bpe.h"
+#include "runner/tokenizer/unicode.h"
 
 static vocabulary current;
 static char pool[1 << 20]; /* the texts */

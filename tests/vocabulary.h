@@ -2,8 +2,8 @@
 #ifndef ASSAY_TESTS_VOCABULARY_H
 #define ASSAY_TESTS_VOCABULARY_H
 
-#include "runner/gguf.h"
-#include "runner/gguf_write.h"
+#include "runner/gguf/gguf.h"
+#include "runner/gguf/write.h"
 
 enum { VOCABULARY_MOST = 4096 };
 

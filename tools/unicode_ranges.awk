@@ -1,9 +1,9 @@
-# Makes runner/unicode_ranges.c from a list of ranges, one per line: a class and the first and last
+# Makes runner/tokenizer/unicode_ranges.c from a list of ranges, one per line: a class and the first and last
 # code point of the range in hexadecimal, "L 41 5A". L is General_Category L* (letters), N is N*
 # (numbers), W is the property White_Space; the ranges of a class ascend. Lines with # are comments. The
 # lists come from Unicode 15.1: DerivedGeneralCategory.txt and PropList.txt of the character database.
 #
-#   awk -f tools/unicode_ranges.awk ranges.txt > runner/unicode_ranges.c
+#   awk -f tools/unicode_ranges.awk ranges.txt > runner/tokenizer/unicode_ranges.c
 function close_table() {
     sub(/, $/, "", line)
     if (class != "")

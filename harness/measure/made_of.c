@@ -80,9 +80,13 @@ static void add_device(sha256 *h, const char *api, bool *seen) {
 
 static bool find_built(const char *part, const char *name, char hex[SOURCE_HASH_SIZE]) {
     static const char *const lab[] = {"experiments/lab", "experiments/sheet", NULL};
-    static const char *const runner[] = {
-        "runner/model",    "runner/llama",  "runner/rwkv7",  "runner/families",
-        "runner/variants", "runner/choice", "runner/tuned.", NULL};
+    static const char *const runner[] = {"runner/model/",
+                                         "runner/llama/",
+                                         "runner/rwkv7/",
+                                         "runner/choice/variants",
+                                         "runner/choice/choice",
+                                         "runner/choice/tuned.",
+                                         NULL};
     static const char *const kernels[] = {"kernels/", NULL};
     bool *seen = array_new(source_file_count + 1, sizeof *seen), is_any = false;
     char path[PATH_MAX], digest[65];

@@ -7,7 +7,7 @@
  *   2. add its line to the list;
  *   3. write matvec_<format>.metal, which names its instantiations;
  *   4. describe and code its blocks in reference/quant.h and quant.c: format_<format>;
- *   5. name it in runner/gguf_type.c if files have it.
+ *   5. name it in runner/gguf/type.c if files have it.
  *
  * What a kernel knows of a format F:
  *   F::block   what a row consists of; F::values weights each

@@ -9,7 +9,7 @@
 
 #include "harness/base/os.h"
 #include "harness/device/metal/metal.h"
-#include "runner/gguf.h"
+#include "runner/gguf/gguf.h"
 #include "tests/metal_double/double.h"
 #include "tests/metal_double/test/bench.h"
 

@@ -1,0 +1,190 @@
+/* llama/reference: the forward pass in double precision, see model_reference_new. Written to be read
+ * next to the equations of the model. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/array.h"
+#include "parts.h"
+#include "reference/reference.h"
+
+typedef struct {
+    const gguf *file;
+    llama_shape shape;
+    size_t context, position;
+    double *freqs;         /* (head_dim / 2) turns per position */
+    double *keys, *values; /* (layers, context, kv_heads, head_dim) */
+    double *x, *h, *q, *attention, *gate, *up, *row, *scores;
+} llama_reference;
+
+static double *make(size_t count) {
+    double *values = array_new(count, sizeof *values);
+    return values;
+}
+
+void *llama_reference_new(const model *m, size_t context, err *e) {
+    const gguf *g = m->file;
+    const llama_shape *s = &((const llama *)m->own)->shape;
+    float freqs[LLAMA_MAX_HEAD_DIM / 2];
+    bool needed;
+    if (!llama_read_freqs(g, s, freqs, &needed, e))
+        return NULL;
+    llama_reference *r = array_new(1, sizeof *r);
+    size_t kv_dim = (size_t)s->kv_heads * s->head_dim, q_dim = (size_t)s->heads * s->head_dim;
+    size_t widest = s->hidden > s->ffn ? s->hidden : s->ffn;
+    r->file = g;
+    r->shape = *s;
+    r->context = context;
+    r->freqs = make(s->head_dim / 2);
+    for (uint32_t i = 0; i < s->head_dim / 2; i++)
+        r->freqs[i] = needed ? (double)freqs[i] : pow(s->rope_base, -2.0 * i / s->head_dim);
+    r->keys = make(s->layers * context * kv_dim);
+    r->values = make(s->layers * context * kv_dim);
+    r->x = make(s->hidden);
+    r->h = make(s->hidden);
+    r->q = make(q_dim);
+    r->attention = make(q_dim);
+    r->gate = make(s->ffn);
+    r->up = make(s->ffn);
+    r->row = make(widest > q_dim ? widest : q_dim);
+    r->scores = make(context);
+    return r;
+}
+
+void llama_reference_free(void *own) {
+    llama_reference *r = own;
+    if (!r)
+        return;
+    double *const all[] = {r->freqs,     r->keys, r->values, r->x,   r->h,     r->q,
+                           r->attention, r->gate, r->up,     r->row, r->scores};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+    free(r);
+}
+
+/* A tensor of a layer, or NULL. */
+static const gguf_tensor *find(const llama_reference *r, uint32_t layer, const char *part,
+                               const char *kind) {
+    char name[GGUF_NAME_BYTES];
+    model_name_tensor(name, layer, part, kind);
+    return gguf_find_tensor(r->file, name);
+}
+
+/* y (rows) = or += rows first.. of W times x, plus the bias where there is one */
+static void multiply(const llama_reference *r, const gguf_tensor *w, const gguf_tensor *bias,
+                     size_t first, size_t rows, const double *x, bool accumulates, double *y) {
+    for (size_t i = 0; i < rows; i++) {
+        double sum = 0;
+        reference_decode_row(w->type->format, w->data, first + i, w->dim[0], r->row);
+        for (size_t j = 0; j < w->dim[0]; j++)
+            sum += r->row[j] * x[j];
+        if (bias) {
+            float b;
+            memcpy(&b, (const char *)bias->data + (first + i) * sizeof b, sizeof b);
+            sum += (double)b;
+        }
+        y[i] = accumulates ? y[i] + sum : sum;
+    }
+}
+
+/* A product by the name of its layer's tensor, "attn_q". */
+static void multiply_part(const llama_reference *r, uint32_t layer, const char *part, size_t rows,
+                          const double *x, bool accumulates, double *y) {
+    multiply(r, find(r, layer, part, "weight"), find(r, layer, part, "bias"), 0, rows, x,
+             accumulates, y);
+}
+
+static void normalise(const llama_reference *r, const gguf_tensor *w, const double *x, double *y) {
+    double squares = 0;
+    for (size_t i = 0; i < r->shape.hidden; i++)
+        squares += x[i] * x[i];
+    double scale = 1 / sqrt(squares / r->shape.hidden + (double)r->shape.eps);
+    reference_decode_row(&format_f32, w->data, 0, r->shape.hidden, r->row);
+    for (size_t i = 0; i < r->shape.hidden; i++)
+        y[i] = x[i] * scale * r->row[i];
+}
+
+static void turn(const llama_reference *r, double *heads, size_t count) {
+    size_t half = r->shape.head_dim / 2;
+    for (size_t i = 0; i < count * half; i++) {
+        double angle = (double)r->position * r->freqs[i % half];
+        double a = heads[2 * i], b = heads[2 * i + 1];
+        heads[2 * i] = a * cos(angle) - b * sin(angle);
+        heads[2 * i + 1] = a * sin(angle) + b * cos(angle);
+    }
+}
+
+/* One head against the cache of its layer; keys and values point to its first row. */
+static void attend(llama_reference *r, const double *q, const double *keys, const double *values,
+                   double *out) {
+    size_t d = r->shape.head_dim, stride = r->shape.kv_heads * d, length = r->position + 1;
+    double largest = -INFINITY, sum = 0;
+    for (size_t u = 0; u < length; u++) {
+        double score = 0;
+        for (size_t i = 0; i < d; i++)
+            score += q[i] * keys[u * stride + i];
+        r->scores[u] = score / sqrt((double)d);
+        largest = fmax(largest, r->scores[u]);
+    }
+    for (size_t u = 0; u < length; u++)
+        sum += r->scores[u] = exp(r->scores[u] - largest);
+    memset(out, 0, d * sizeof *out);
+    for (size_t u = 0; u < length; u++)
+        for (size_t i = 0; i < d; i++)
+            out[i] += r->scores[u] / sum * values[u * stride + i];
+}
+
+static void make_qkv(llama_reference *r, uint32_t layer, double *k, double *v) {
+    size_t q_dim = (size_t)r->shape.heads * r->shape.head_dim;
+    size_t kv_dim = (size_t)r->shape.kv_heads * r->shape.head_dim;
+    const gguf_tensor *all = find(r, layer, "attn_qkv", "weight");
+    if (all) {
+        const gguf_tensor *bias = find(r, layer, "attn_qkv", "bias");
+        multiply(r, all, bias, 0, q_dim, r->h, false, r->q);
+        multiply(r, all, bias, q_dim, kv_dim, r->h, false, k);
+        multiply(r, all, bias, q_dim + kv_dim, kv_dim, r->h, false, v);
+        return;
+    }
+    multiply_part(r, layer, "attn_q", q_dim, r->h, false, r->q);
+    multiply_part(r, layer, "attn_k", kv_dim, r->h, false, k);
+    multiply_part(r, layer, "attn_v", kv_dim, r->h, false, v);
+}
+
+static void step_layer(llama_reference *r, uint32_t layer) {
+    const llama_shape *s = &r->shape;
+    size_t d = s->head_dim, kv_dim = s->kv_heads * d;
+    double *keys = r->keys + (size_t)layer * r->context * kv_dim;
+    double *values = r->values + (size_t)layer * r->context * kv_dim;
+    double *k = keys + r->position * kv_dim;
+    normalise(r, find(r, layer, "attn_norm", "weight"), r->x, r->h);
+    make_qkv(r, layer, k, values + r->position * kv_dim);
+    turn(r, r->q, s->heads);
+    turn(r, k, s->kv_heads);
+    for (size_t head = 0; head < s->heads; head++) {
+        size_t shared = head / (s->heads / s->kv_heads) * d;
+        attend(r, r->q + head * d, keys + shared, values + shared, r->attention + head * d);
+    }
+    multiply_part(r, layer, "attn_output", s->hidden, r->attention, true, r->x);
+    normalise(r, find(r, layer, "ffn_norm", "weight"), r->x, r->h);
+    multiply_part(r, layer, "ffn_gate", s->ffn, r->h, false, r->gate);
+    multiply_part(r, layer, "ffn_up", s->ffn, r->h, false, r->up);
+    for (size_t i = 0; i < s->ffn; i++)
+        r->gate[i] = r->gate[i] / (1 + exp(-r->gate[i])) * r->up[i];
+    multiply_part(r, layer, "ffn_down", s->hidden, r->gate, true, r->x);
+}
+
+void llama_reference_step(void *own, uint32_t token, double *logits) {
+    llama_reference *r = own;
+    assert(r->position < r->context && token < r->shape.vocab);
+    const gguf_tensor *table = gguf_find_tensor(r->file, "token_embd.weight");
+    const gguf_tensor *head = r->shape.tied ? table : gguf_find_tensor(r->file, "output.weight");
+    reference_decode_row(table->type->format, table->data, token, r->shape.hidden, r->x);
+    for (uint32_t layer = 0; layer < r->shape.layers; layer++)
+        step_layer(r, layer);
+    r->position++;
+    if (!logits)
+        return;
+    normalise(r, gguf_find_tensor(r->file, "output_norm.weight"), r->x, r->h);
+    multiply(r, head, NULL, 0, r->shape.vocab, r->h, false, logits);
+}

@@ -1,0 +1,170 @@
+/* model/build: what families are built of, see family.h: buffers, weights, and the launches
+ * that all of them have. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "family.h"
+#include "harness/base/array.h"
+#include "harness/base/size.h"
+#include "runner/choice/variants.h"
+
+/* --- memory --- */
+
+/* Takes over b; NULL fails with e as it is. */
+static bool own(model *m, buffer *b, memory_kind kind, slice *out) {
+    if (!b)
+        return false;
+    *ARRAY_ADD(m->buffers, m->buffer_count, m->buffer_capacity) =
+        (model_buffer){.buffer = b, .kind = kind};
+    m->is_recurrent |= kind == MEMORY_STATE;
+    *out = slice_whole(b);
+    return true;
+}
+
+bool model_make(model *m, memory_kind kind, const char *label, size_t rows, size_t columns,
+                slice *out, err *e) {
+    size_t count, bytes;
+    if (!size_multiply_checked(rows, columns, &count) ||
+        !size_multiply_checked(count, sizeof(float), &bytes))
+        return err_set(e, EXIT_CANNOT, "%s: %zu x %zu values are too many", label, rows, columns);
+    if (!m->device)
+        return true;
+    bool is_shared = kind == MEMORY_VISIBLE || (kind == MEMORY_SCRATCH && m->shared_scratch);
+    storage_mode storage = is_shared ? STORAGE_SHARED : STORAGE_PRIVATE;
+    return own(m, device_new_buffer(m->device, bytes, storage, label, e), kind, out);
+}
+
+bool model_make_table(model *m, const char *label, const float *values, size_t count, slice *out,
+                      err *e) {
+    return model_make(m, MEMORY_VISIBLE, label, 1, count, out, e) &&
+           (!m->device || buffer_upload(out->buffer, 0, values, out->bytes, e));
+}
+
+/* --- weights --- */
+
+const gguf_tensor *model_claim_tensor(model *m, const char *name) {
+    const gguf_tensor *t = gguf_find_tensor(m->file, name);
+    if (t)
+        m->is_claimed[t - m->file->tensors] = true;
+    return t;
+}
+
+bool model_find_matrix(model *m, const char *name, uint32_t rows, uint32_t columns, weight *out,
+                       err *e) {
+    const gguf_tensor *t = model_claim_tensor(m, name);
+    if (!t)
+        return err_set(e, EXIT_USAGE, "the model has no tensor %s", name);
+    if (t->dim[0] != columns || t->elements != (uint64_t)rows * columns)
+        return err_set(e, EXIT_USAGE, "the tensor %s is %llu x %llu, expected %u x %u", name,
+                       (unsigned long long)t->dim[0],
+                       (unsigned long long)(t->dim[0] ? t->elements / t->dim[0] : 0), columns,
+                       rows);
+    if (!t->type->format)
+        return err_set(e, EXIT_USAGE, "the tensor %s is in %s, which no kernel reads", name,
+                       t->type->name);
+    *out = (weight){.format = t->type->format, .rows = rows, .columns = columns};
+    return !m->device || own(m, device_wrap_memory(m->device, t->data, t->bytes, name, e),
+                             MEMORY_WEIGHTS, &out->at);
+}
+
+bool model_find_floats(model *m, const char *name, uint32_t count, weight *out, err *e) {
+    if (!model_find_matrix(m, name, 1, count, out, e))
+        return false;
+    if (out->format != &format_f32)
+        return err_set(e, EXIT_USAGE, "the tensor %s is in %s; it must be F32", name,
+                       out->format->name);
+    return true;
+}
+
+bool model_read_vocab(const gguf *g, uint32_t *vocab, err *e) {
+    const gguf_tensor *embedding = gguf_find_tensor(g, "token_embd.weight");
+    if (!embedding)
+        return err_set(e, EXIT_USAGE, "the model has no tensor token_embd.weight");
+    if (embedding->dim[1] > INT32_MAX)
+        return err_set(e, EXIT_USAGE, "token_embd.weight has too many rows");
+    *vocab = (uint32_t)embedding->dim[1];
+    const gguf_value *tokens = gguf_find_value(g, "tokenizer.ggml.tokens");
+    if (tokens && tokens->count != *vocab)
+        return err_set(e, EXIT_USAGE, "the vocabulary has %zu tokens but the embedding %u rows",
+                       tokens->count, *vocab);
+    return true;
+}
+
+void model_name_tensor(char *text, uint32_t layer, const char *part, const char *kind) {
+    snprintf(text, GGUF_NAME_BYTES, "blk.%u.%s.%s", layer, part, kind);
+}
+
+static weight take(const weight *w, size_t offset, size_t bytes) {
+    weight part = *w;
+    if (w->at.buffer)
+        part.at = slice_part(w->at.buffer, w->at.offset + offset, bytes);
+    return part;
+}
+
+weight weight_take_rows(const weight *w, uint32_t first, uint32_t rows) {
+    weight part = take(w, format_get_bytes(w->format, first, w->columns),
+                       format_get_bytes(w->format, rows, w->columns));
+    part.rows = rows;
+    return part;
+}
+
+weight weight_take_values(const weight *v, uint32_t first, uint32_t count) {
+    weight part = take(v, first * sizeof(float), count * sizeof(float));
+    part.columns = count;
+    return part;
+}
+
+/* --- launches --- */
+
+param model_get_control(const model *m, control_word word) {
+    slice s = m->control;
+    return param_at(slice_part(s.buffer, s.offset + word * sizeof(uint32_t), sizeof(uint32_t)));
+}
+
+slice model_take_row(slice s, uint32_t row, uint32_t columns) {
+    size_t bytes = columns * sizeof(float);
+    return slice_part(s.buffer, s.offset + row * bytes, bytes);
+}
+
+static void name_layer(uint32_t layer, char name[32]) {
+    snprintf(name, 32, "layer %u", layer);
+}
+
+void model_mark_layer(tape *t, uint32_t layer) {
+    char name[32];
+    name_layer(layer, name);
+    tape_mark(t, name);
+}
+
+bool model_find_layer(const tape *t, uint32_t layer, size_t *first, size_t *end) {
+    char name[32];
+    name_layer(layer, name);
+    for (size_t i = 0; i < t->mark_count; i++)
+        if (strcmp(t->marks[i].name, name) == 0) {
+            *first = t->marks[i].at;
+            *end = i + 1 < t->mark_count ? t->marks[i + 1].at : t->count;
+            return true;
+        }
+    return false;
+}
+
+bool model_record_embedding(model *m, tape *t, const weight *table, slice ids, slice x,
+                            uint32_t tokens, err *e) {
+    const kernel *k = variants_pick_embedding(table->format, e);
+    tape_mark(t, "embedding");
+    return k && embedding_lookup_record(t, k, table->at, ids, x, tokens, table->columns,
+                                        m->shape.vocab, e);
+}
+
+bool model_record_product(model *m, tape *t, const weight *w, slice x, slice y, bool accumulates,
+                          uint32_t tokens, err *e) {
+    const kernel *k = variants_pick_matvec(&m->variants, w->format, accumulates, w->at.offset,
+                                           w->rows, w->columns, tokens, e);
+    return k && matvec_record(t, k, w->at, x, y, w->rows, w->columns, tokens, e);
+}
+
+bool model_record_bias(tape *t, const weight *bias, slice y, uint32_t tokens, err *e) {
+    return !bias->format ||
+           bias_add_record(t, &bias_add_op.kernels[0], y, bias->at, tokens, bias->columns, e);
+}

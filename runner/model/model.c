@@ -1,0 +1,168 @@
+/* model: see model.h. Owns its parts; build.c makes what families are built of, play.c
+ * records and plays its tapes, state.c goes back in time. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "family.h"
+#include "harness/base/array.h"
+
+/* Tokens of a prompt that go together: enough to share each decoded weight among eight and to fill
+ * a GPU; more only takes memory. */
+enum { TILE_EMULATED = 64, TILE_GPU = 512 };
+
+/* --- opening --- */
+
+static bool find_family(const gguf *g, const model_family **out, err *e) {
+    gguf_text name;
+    return gguf_get_text(g, "general.architecture", &name, NULL, e) &&
+           (*out = families_find(name, e)) != NULL;
+}
+
+bool model_read_shape(const gguf *g, model_shape *out, err *e) {
+    const model_family *family;
+    return find_family(g, &family, e) && family->read_shape(g, out, e);
+}
+
+/* What every family needs besides its own. */
+static bool make_common(model *m, err *e) {
+    uint32_t groups = argmax_count_groups(m->shape.vocab);
+    return model_make(m, MEMORY_VISIBLE, "logits", 1, m->shape.vocab, &m->logits, e) &&
+           model_make(m, MEMORY_VISIBLE, "ids", 1, m->tile, &m->ids, e) &&
+           model_make(m, MEMORY_VISIBLE, "control", 1, CONTROL_WORDS, &m->control, e) &&
+           model_make(m, MEMORY_VISIBLE, "history", 1, MODEL_IN_FLIGHT, &m->history, e) &&
+           model_make(m, MEMORY_SCRATCH, "argmax values", 1, groups, &m->argmax_values, e) &&
+           model_make(m, MEMORY_SCRATCH, "argmax indices", 1, groups, &m->argmax_indices, e) &&
+           model_make(m, MEMORY_SCRATCH, "next", 1, 1, &m->next, e);
+}
+
+static bool open_parts(model *m, const model_options *o, err *e) {
+    m->family = o->family;
+    if ((!m->family && !find_family(m->file, &m->family, e)) ||
+        !m->family->read_shape(m->file, &m->shape, e))
+        return false;
+    bool emulated = m->device && device_get_facts(m->device)->emulated;
+    m->context = o->context ? o->context : m->shape.context;
+    m->tile = o->tile ? o->tile : emulated ? TILE_EMULATED : TILE_GPU;
+    if (m->context && m->tile > m->context)
+        m->tile = m->context;
+    m->shared_scratch = o->shared_scratch;
+    m->fusion = o->fusion;
+    m->variants =
+        (variants_basis){m->device ? device_get_facts(m->device) : NULL, o->tuned, o->watch};
+    m->is_claimed = array_new(m->file->tensor_count + 1, sizeof *m->is_claimed);
+    if (!make_common(m, e) || !m->family->open(m, e))
+        return false;
+    /* A family that the caller chose may take what it likes from a file of another. */
+    if (!o->family && (!model_check_keys(m->file, m->family, e) || !model_check_tensors(m, e)))
+        return false;
+    model_unsettle(m); /* a recurrent state starts as zeros */
+    return true;
+}
+
+model *model_new(library *lib, const gguf *g, const model_options *o, err *e) {
+    model *m = array_new(1, sizeof *m);
+    m->lib = lib;
+    m->device = library_get_device(lib);
+    m->file = g;
+    if (open_parts(m, o, e))
+        return m;
+    model_free(m);
+    return NULL;
+}
+
+bool model_check_file(const gguf *g, err *e) {
+    model *m = array_new(1, sizeof *m);
+    m->file = g;
+    bool ok = open_parts(m, &(model_options){.context = 0}, e);
+    model_free(m);
+    return ok;
+}
+
+void model_forget_tapes(model *m) {
+    for (size_t i = 0; i < MODEL_TOKEN_TAPES; i++) {
+        tape_free(m->tokens[0][i].tape);
+        tape_free(m->tokens[1][i].tape);
+    }
+    for (size_t i = 0; i < MODEL_PROMPT_TAPES; i++)
+        tape_free(m->prompts[i].tape);
+    memset(m->tokens, 0, sizeof m->tokens);
+    memset(m->prompts, 0, sizeof m->prompts);
+}
+
+void model_free(model *m) {
+    if (!m)
+        return;
+    model_forget_tapes(m);
+    if (m->family)
+        m->family->close(m->own);
+    for (size_t i = 0; i < m->buffer_count; i++) {
+        buffer_free(m->buffers[i].buffer);
+        free(m->buffers[i].kept);
+    }
+    free(m->buffers);
+    free(m->fed);
+    free(m->is_claimed);
+    free(m);
+}
+
+const model_shape *model_get_shape(const model *m) {
+    return &m->shape;
+}
+
+const gguf *model_get_file(const model *m) {
+    return m->file;
+}
+
+uint32_t model_get_tile(const model *m) {
+    return m->tile;
+}
+
+model_memory model_get_memory(const model *m) {
+    uint64_t bytes[MEMORY_KINDS] = {0};
+    for (size_t i = 0; i < m->buffer_count; i++)
+        bytes[m->buffers[i].kind] += m->buffers[i].buffer->bytes;
+    return (model_memory){.weights = bytes[MEMORY_WEIGHTS],
+                          .state = bytes[MEMORY_CACHE] + bytes[MEMORY_STATE],
+                          .scratch = bytes[MEMORY_SCRATCH] + bytes[MEMORY_VISIBLE]};
+}
+
+void model_set_watch(model *m, bool (*goes_on)(void *context), void *context) {
+    m->goes_on = goes_on;
+    m->watch_context = context;
+}
+
+uint32_t model_get_position(const model *m) {
+    return m->position;
+}
+
+uint32_t model_get_room(const model *m) {
+    return m->context ? m->context - m->position - (m->submitted - m->collected) : UINT32_MAX;
+}
+
+/* --- reference --- */
+
+struct model_reference {
+    const model_family *family;
+    void *own;
+};
+
+model_reference *model_reference_new(const model *m, size_t tokens, err *e) {
+    void *own = m->family->new_reference(m, tokens, e);
+    model_reference *r = own ? malloc(sizeof *r) : NULL;
+    assert(r || !own);
+    if (r)
+        *r = (model_reference){m->family, own};
+    return r;
+}
+
+void model_reference_free(model_reference *r) {
+    if (r)
+        r->family->free_reference(r->own);
+    free(r);
+}
+
+void model_reference_step(model_reference *r, uint32_t token, double *logits) {
+    r->family->step_reference(r->own, token, logits);
+}
