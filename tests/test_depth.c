@@ -25,9 +25,8 @@ static err e;
 enum { FEW = 60, MANY = 76 }; /* before and after the 64 keys where the table changes its mind */
 
 static void put(tuned *t, uint32_t keys, const char *way) {
-    choice c = {&decode_attention_op, NULL, false, {{keys, 6, 2, 32}}};
-    tuned_row r = tuned_row_new(&c);
-    r.way = choice_find_way(&c, way, &e);
+    tuned_row r = {.choice = {&decode_attention_op, NULL, false, {{keys, 6, 2, 32}}}};
+    r.way = choice_find_way(&r.choice, way, &e);
     tuned_put(t, &r);
 }
 

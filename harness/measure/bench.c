@@ -145,7 +145,7 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     if (task > 0)
         return deliver_case(s, task - 1, &a, samples, failure, e);
     if (!failure)
-        return s->listener->start(s->listener->context, &a.roof, e);
+        return !s->listener->start || s->listener->start(s->listener->context, &a.roof, e);
     bool is_answered = failure == a.error.text;
     err_set(e, is_answered ? a.error.code : EXIT_CANNOT,
             "the roof cannot be measured, so nothing is timed: %.180s", failure);

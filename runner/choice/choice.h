@@ -43,9 +43,9 @@ const kernel *choice_find_ranges(uint32_t ranges);
 /* The .metal file of a way; of steps, that of the fused kernel in place of which they stand. */
 const char *choice_get_file(const choice *c, const kernel *way);
 
-/* How far a choice is from one that was measured: the ratio of their tokens times that of their keys,
- * 1 if they are equal; infinite if anything else differs, or one of them has one token, for which
- * there are kernels of their own. A row with a kv_len of 0 is just near enough to any. */
+/* How far a choice is from one that was measured: the ratio of their tokens times that of their
+ * keys, 1 if they are equal; infinite if anything else differs, or one of them has one token, for
+ * which there are kernels of their own. A row with a kv_len of 0 is just near enough to any. */
 #define CHOICE_NEAR 1.25 /* as far as a measurement holds */
 double choice_find_distance(const choice *row, const choice *asked);
 

@@ -6,53 +6,40 @@
 
 #include "harness/base/array.h"
 #include "harness/measure/timing.h"
+#include "harness/measure/verdict.h"
 #include "runner/tokenizer/tokenizer.h"
 #include "variants.h"
 
 /* Choices ----------------------------------------------------------------------------------- */
 
-void choice_list_add(choice_list *l, const choice *c) {
+static void add_choice(void *context, const choice *c) {
+    choice_list *l = context;
     for (size_t i = 0; i < l->count; i++)
         if (choice_compare(&l->items[i], c) == 0)
             return;
     *ARRAY_ADD(l->items, l->count, l->capacity) = *c;
 }
 
-void choice_list_free(choice_list *l) {
-    free(l->items);
-    *l = (choice_list){.items = NULL};
-}
-
-static void observe(void *context, const choice *c) {
-    choice_list_add(context, c);
-}
-
-static uint32_t find_context(const tuner *t) {
-    uint32_t most = 0;
+static model *open_with(const tuner *t, const tuned *table, const choice_watch *watch, err *e) {
+    model_options o = {.tuned = table, .watch = watch};
     for (size_t i = 0; i < t->test_count; i++) {
         uint32_t needed = bench_find_context(&t->tests[i].test, 1);
-        most = needed > most ? needed : most;
+        o.context = needed > o.context ? needed : o.context;
     }
-    return most;
+    return model_new(t->lib, t->file, &o, e);
 }
 
 /* Records the tapes of a test and plays nothing. */
-static bool list_choices(const tuner *t, tune_test *test, err *e) {
-    choice_watch watch = {observe, &test->choices};
-    model_options o = {.context = find_context(t), .tuned = t->table, .watch = &watch};
-    const bench_test *b = &test->test;
-    model *m = model_new(t->lib, t->file, &o, e);
+static bool list_choices(tuner *t, size_t i, err *e) {
+    choice_list *own = &t->tests[i].choices;
+    choice_watch watch = {add_choice, own};
+    const bench_test *b = &t->tests[i].test;
+    model *m = open_with(t, t->table, &watch, e);
     bool ok = m && model_prepare(m, b->depth, b->prompt, b->generate, true, e);
     model_free(m);
+    for (size_t k = 0; k < own->count; k++)
+        add_choice(&t->choices, &own->items[k]);
     return ok;
-}
-
-choice_list tuner_list_choices(const tuner *t) {
-    choice_list all = {.items = NULL};
-    for (size_t i = 0; i < t->test_count; i++)
-        for (size_t k = 0; k < t->tests[i].choices.count; k++)
-            choice_list_add(&all, &t->tests[i].choices.items[k]);
-    return all;
 }
 
 bool tuner_open(tuner *t, library *lib, const gguf *g, const bench_test *tests, size_t count,
@@ -68,7 +55,7 @@ bool tuner_open(tuner *t, library *lib, const gguf *g, const bench_test *tests, 
         return err_set(e, EXIT_USAGE, "no test fits into the model's context of %u tokens",
                        sizes.context);
     for (size_t i = 0; i < t->test_count; i++)
-        if (!list_choices(t, &t->tests[i], e))
+        if (!list_choices(t, i, e))
             return false;
     return true;
 }
@@ -76,15 +63,12 @@ bool tuner_open(tuner *t, library *lib, const gguf *g, const bench_test *tests, 
 void tuner_close(tuner *t) {
     model_free(t->model);
     for (size_t i = 0; i < t->test_count; i++)
-        choice_list_free(&t->tests[i].choices);
+        free(t->tests[i].choices.items);
+    free(t->choices.items);
     tuned_free(t->table);
 }
 
 /* Comparing --------------------------------------------------------------------------------- */
-
-enum { FEW = 3, LEAST = 15, MOST = 200 };
-#define MOST_S 60.0
-#define FAR 1.5 /* times as slow */
 
 static bool take(void *context, timing_sample *out, err *e) {
     uint64_t ns = 0;
@@ -93,34 +77,18 @@ static bool take(void *context, timing_sample *out, err *e) {
     return ok;
 }
 
-/* The least time of a few plays, in ns: what an interrupted one cannot hide. */
-static bool play_a_few(bench_player *p, double *least, err *e) {
-    *least = INFINITY;
-    for (int i = 0; i < FEW; i++) {
-        uint64_t ns;
-        if (!bench_player_play(p, &ns, e))
-            return false;
-        *least = fmin(*least, (double)ns);
-    }
-    return true;
-}
-
 /* Samples of both, interleaved, on the caller's clock: that is what a user waits for. */
-static bool time_both(const tuner *t, bench_player *without, bench_player *with, verdict_case *out,
-                      err *e) {
-    const timing_source sources[] = {{take, without}, {take, with}};
+static bool time_both(const tuner *t, bench_player players[2], verdict_case *out, err *e) {
+    enum { LEAST = 15, MOST = 200 };
+    const double most_s = 60;
+    const timing_source sources[] = {{take, &players[0]}, {take, &players[1]}};
     timing_result results[2] = {{.samples = NULL}, {.samples = NULL}};
     timing_plan plan = timing_plan_new();
-    double least[2];
-    if (!play_a_few(without, &least[0], e) || !play_a_few(with, &least[1], e))
+    uint64_t ns[2];
+    if (!bench_player_play(&players[0], &ns[0], e) || !bench_player_play(&players[1], &ns[1], e))
         return false;
-    if (least[1] > FAR * least[0]) { /* more samples would not change that */
-        double ratio = least[1] / least[0];
-        *out = (verdict_case){.interval = {ratio, ratio, ratio}, .verdict = VERDICT_SLOWER};
-        return true;
-    }
-    double slower_s = 1e-9 * fmax(least[0], least[1]);
-    plan.budget_s = fmax(t->settings.budget_s, fmin(1.5 * (double)LEAST * slower_s, MOST_S));
+    double slower_s = 1e-9 * fmax((double)ns[0], (double)ns[1]);
+    plan.budget_s = fmax(t->settings.budget_s, fmin(1.5 * LEAST * slower_s, most_s));
     plan.min_samples = LEAST;
     plan.max_samples = MOST;
     plan.target = t->settings.min_effect / 400;
@@ -142,108 +110,73 @@ static bool time_both(const tuner *t, bench_player *without, bench_player *with,
     return ok;
 }
 
-static bool run_test(const tuner *t, const bench_test *test, model *without, model *with,
-                     tune_comparison *out, err *e) {
+static bool run_test(const tuner *t, const bench_test *test, model *with, tune_comparison *out,
+                     err *e) {
     bench_player players[2] = {{.tokens = NULL}, {.tokens = NULL}};
     verdict_case v;
-    bool ok = bench_player_open(&players[0], without, test, TOKEN_NONE, t->settings.seed, e) &&
+    bool ok = bench_player_open(&players[0], t->model, test, TOKEN_NONE, t->settings.seed, e) &&
               bench_player_open(&players[1], with, test, TOKEN_NONE, t->settings.seed, e) &&
-              time_both(t, &players[0], &players[1], &v, e);
+              time_both(t, players, &v, e);
     bench_player_close(&players[0]);
     bench_player_close(&players[1]);
     if (!ok)
         return false;
     size_t i = out->count++;
-    double effect = t->settings.min_effect / 100;
-    out->items[i].test = test;
     out->items[i].gain = 1 / v.interval.ratio;
     out->items[i].low = 1 / v.interval.high;
     out->items[i].high = 1 / v.interval.low;
-    out->items[i].verdict = v.verdict;
+    bench_test_get_name(test, out->items[i].test, sizeof out->items[i].test);
     out->best = out->items[i].gain > out->items[out->best].gain ? i : out->best;
     out->is_faster = out->is_faster || v.verdict == VERDICT_FASTER;
-    out->is_slower = v.verdict == VERDICT_SLOWER ||
-                     (v.verdict == VERDICT_AMBIGUOUS && !(v.interval.ratio <= 1 + effect));
+    out->is_slower =
+        v.verdict == VERDICT_SLOWER ||
+        (v.verdict == VERDICT_AMBIGUOUS && !(v.interval.ratio <= 1 + t->settings.min_effect / 100));
     return true;
 }
 
 /* Does a test choose otherwise with one table than with another? */
-static bool is_changed(const tuner *t, const tune_test *test, const tuned *a, const tuned *b) {
+static bool is_changed(const tuner *t, const choice_list *l, const tuned *table) {
     const device_facts *f = device_get_facts(library_get_device(t->lib));
-    for (size_t i = 0; i < test->choices.count; i++) {
-        const choice *c = &test->choices.items[i];
-        if (variants_find(&(variants_basis){.facts = f, .table = a}, c, NULL) !=
-            variants_find(&(variants_basis){.facts = f, .table = b}, c, NULL))
+    const variants_basis was = {.facts = f, .table = t->table}, now = {.facts = f, .table = table};
+    for (size_t i = 0; i < l->count; i++)
+        if (variants_find(&was, &l->items[i], NULL) != variants_find(&now, &l->items[i], NULL))
             return true;
-    }
     return false;
 }
 
-static model *open_with(const tuner *t, const tuned *table, err *e) {
-    model_options o = {.context = find_context(t), .tuned = table};
-    return model_new(t->lib, t->file, &o, e);
-}
-
-static bool compare(const tuner *t, const tuned *base, model *without, const tuned *table,
-                    model *with, tune_comparison *out, err *e) {
+/* The model with a table against the model with what is accepted. */
+static bool compare(const tuner *t, const tuned *table, model *with, tune_comparison *out, err *e) {
     for (size_t i = 0; i < t->test_count && !out->is_slower; i++)
-        if (is_changed(t, &t->tests[i], base, table) &&
-            !run_test(t, &t->tests[i].test, without, with, out, e))
+        if (is_changed(t, &t->tests[i].choices, table) &&
+            !run_test(t, &t->tests[i].test, with, out, e))
             return false;
     return true;
 }
 
+static void note_gain(tuned_row *r, const tune_comparison *c) {
+    snprintf(r->gain, sizeof r->gain, "%.6g", c->items[c->best].gain);
+    snprintf(r->low, sizeof r->low, "%.6g", c->items[c->best].low);
+    snprintf(r->high, sizeof r->high, "%.6g", c->items[c->best].high);
+    snprintf(r->test, sizeof r->test, "%s", c->items[c->best].test);
+}
+
 bool tuner_try(tuner *t, const tuned_row *r, tune_comparison *out, bool *is_kept, err *e) {
-    *out = (tune_comparison){.count = 0};
-    *is_kept = false;
-    if (!t->model && !(t->model = open_with(t, t->table, e)))
-        return false;
+    tuned_row row = *r;
     tuned *table = tuned_copy(t->table);
     tuned_put(table, r);
-    model *m = open_with(t, table, e);
-    bool ok = m && compare(t, t->table, t->model, table, m, out, e);
+    *out = (tune_comparison){.count = 0};
+    if (!t->model)
+        t->model = open_with(t, t->table, NULL, e);
+    model *m = t->model ? open_with(t, table, NULL, e) : NULL;
+    bool ok = m && compare(t, table, m, out, e);
     *is_kept = ok && out->is_faster && !out->is_slower;
     if (*is_kept) {
-        tuned_row kept = *r;
-        kept.gain = out->items[out->best].gain;
-        kept.low = out->items[out->best].low;
-        kept.high = out->items[out->best].high;
-        bench_test_get_name(out->items[out->best].test, kept.test, sizeof kept.test);
-        tuned_put(table, &kept);
+        note_gain(&row, out);
+        tuned_put(table, &row);
     }
     model_free(*is_kept ? t->model : m);
     tuned_free(*is_kept ? t->table : table);
     t->model = *is_kept ? m : t->model;
     t->table = *is_kept ? table : t->table;
     return ok;
-}
-
-bool tuner_compare_rules(tuner *t, tune_comparison *out, err *e) {
-    *out = (tune_comparison){.count = 0};
-    if (!t->model && !(t->model = open_with(t, t->table, e)))
-        return false;
-    tuned *none = tuned_new();
-    model *rules = open_with(t, none, e);
-    bool ok = rules && compare(t, none, rules, t->table, t->model, out, e);
-    model_free(rules);
-    tuned_free(none);
-    return ok;
-}
-
-void tuner_drop_rows(tuner *t) {
-    tuned *kept = tuned_new();
-    for (size_t r = 0; r < t->table->count; r++) {
-        bool is_used = false;
-        for (size_t i = 0; i < t->test_count; i++)
-            for (size_t k = 0; k < t->tests[i].choices.count; k++)
-                is_used =
-                    is_used || choice_find_distance(&t->table->items[r].choice,
-                                                    &t->tests[i].choices.items[k]) <= CHOICE_NEAR;
-        if (!is_used)
-            tuned_put(kept, &t->table->items[r]);
-    }
-    model_free(t->model); /* it has the other table */
-    t->model = NULL;
-    tuned_free(t->table);
-    t->table = kept;
 }

@@ -1,13 +1,11 @@
 /* tune: which ways make a whole model faster on a device than those of the rules.
  *
- * A way replaces another only after the whole model was timed with and without it, interleaved, in
- * every test (runner/model/bench.h: prompts and generation at several depths) whose tapes it
- * changes: one of
- * them must be significantly faster (verdict.h), and none slower. A kernel chained to itself is not a
- * kernel among others: times of kernels alone only say what is worth a try. */
+ * A way replaces another only after the whole model was timed with and without it, interleaved,
+ * in every test (runner/model/bench.h: prompts and generation at several depths) whose tapes it
+ * changes: one of them must be significantly faster (verdict.h), and none slower. A kernel chained
+ * to itself is not a kernel among others: times of kernels alone only say what is worth a try. */
 #pragma once
 
-#include "harness/measure/verdict.h"
 #include "runner/model/bench.h"
 #include "tuned.h"
 
@@ -22,33 +20,27 @@ typedef struct {
     size_t count, capacity;
 } choice_list;
 
-void choice_list_add(choice_list *l, const choice *c); /* unless it is there */
-void choice_list_free(choice_list *l);
-
-/* A test, and what its tapes choose. */
-typedef struct {
-    bench_test test;
-    choice_list choices;
-} tune_test;
-
 enum { TUNE_TESTS = 64 };
 
 typedef struct {
     library *lib;
     const gguf *file;
     tune_settings settings;
-    tune_test tests[TUNE_TESTS];
+    struct {
+        bench_test test;
+        choice_list choices; /* of its tapes */
+    } tests[TUNE_TESTS];
     size_t test_count;
-    tuned *table; /* what is accepted so far */
-    model *model; /* with that table; NULL: not opened yet */
+    choice_list choices; /* of all tests */
+    tuned *table;        /* what is accepted so far */
+    model *model;        /* with that table; NULL: not opened yet */
 } tuner;
 
 /* How the model with one table compares to that with another, in the tests that it changes. */
 typedef struct {
     struct {
-        const bench_test *test;
+        char test[32];
         double gain, low, high; /* times as fast */
-        verdict_kind verdict;
     } items[TUNE_TESTS];
     size_t count, best; /* best: where it gains most */
     bool is_faster;     /* somewhere */
@@ -56,17 +48,11 @@ typedef struct {
 } tune_comparison;
 
 /* Takes over the table, which may be empty. Tests that the model's context has no room for are left
- * out. tuner_close is needed after a failure too; the table is its owner's again if taken out. */
+ * out. tuner_close is needed after a failure too. */
 bool tuner_open(tuner *t, library *lib, const gguf *g, const bench_test *tests, size_t count,
                 tuned *table, const tune_settings *s, err *e);
 void tuner_close(tuner *t);
 
-/* The choices of all tests. */
-choice_list tuner_list_choices(const tuner *t);
 /* Tries a row on top of what is accepted; keeps it if it makes the model faster and nothing slower.
- * The row then says where it gained most. */
+ * The row in the table then says where it gained most. */
 bool tuner_try(tuner *t, const tuned_row *r, tune_comparison *out, bool *is_kept, err *e);
-/* What is accepted against the rules alone. */
-bool tuner_compare_rules(tuner *t, tune_comparison *out, err *e);
-/* Takes back every row that a test of this model uses. */
-void tuner_drop_rows(tuner *t);

@@ -2,7 +2,7 @@
  * many tokens go through together. The only place that prefers one variant to another.
  *
  * Each choice (choice.h) is what the table of the device says (tuned.h), where it was measured
- * there, and otherwise what a rule says that knows the kind of the device. */
+ * there, and otherwise what the rules say, the rows of a table in variants.c. */
 #pragma once
 
 #include "choice.h"
@@ -24,58 +24,26 @@ const kernel *variants_find(const variants_basis *v, const choice *c, err *e);
 /* Is it one of the ops that models have a choice for? */
 bool variants_has_rule(const op *o);
 
-/* y = W x, or y += W x, for W (out_dim, in_dim) at this offset of its buffer: a file may be aligned to
- * less than a kernel needs. NULL with e set: no kernel reads this format. */
+/* The kernel of an op for weights of a format (NULL: it has none) and a shape as op.dims says.
+ * NULL without e set: separate launches are better than the fused op, or the format has no such
+ * kernel. */
+const kernel *variants_pick(const variants_basis *v, const op *o, const weight_format *f, shape s,
+                            err *e);
+/* y = W x, or y += W x, for W (out_dim, in_dim) at this offset of its buffer: a file may be aligned
+ * to less than a kernel needs. NULL with e set: no kernel reads this format. */
 const kernel *variants_pick_matvec(const variants_basis *v, const weight_format *f,
                                    bool accumulates, size_t offset, uint32_t out_dim,
                                    uint32_t in_dim, uint32_t tokens, err *e);
 /* y = activation(W x + bias) */
 const kernel *variants_pick_activated(const variants_basis *v, const weight_format *f,
                                       uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e);
-const kernel *variants_pick_embedding(const weight_format *f, err *e);
-const kernel *variants_pick_argmax(const variants_basis *v);
-const kernel *variants_pick_silu(const variants_basis *v);
-const kernel *variants_pick_rope_table(const variants_basis *v);
-const kernel *variants_pick_rmsnorm(const variants_basis *v, uint32_t tokens, uint32_t dim);
-
-/* Sizes of the attention of a model. */
-typedef struct {
-    uint32_t heads, kv_heads, head_dim;
-} variants_heads;
-
+/* Of one token to dim[0] keys: a kernel, or a way with at most most_ranges ranges (choice.h). */
+const kernel *variants_pick_decode_attention(const variants_basis *v, shape s, size_t most_ranges);
 /* What is chosen by the number of keys is chosen by bands of it: the last number of the band. */
 uint32_t variants_round_keys(uint32_t keys);
-/* Of one token to this many keys: a kernel, or a way with at most most_ranges ranges (choice.h). */
-const kernel *variants_pick_decode_attention(const variants_basis *v, const variants_heads *h,
-                                             uint32_t keys, size_t most_ranges);
-/* Of many tokens, the first at position `start`. */
-const kernel *variants_pick_prefill_attention(const variants_basis *v, const variants_heads *h,
-                                              uint32_t tokens, uint32_t start);
 
-/* Many products of one token in one launch, and all of a time mix in one: NULL where a launch for
- * each is better. */
-const kernel *variants_pick_mixed(const variants_basis *v, model_fusion f, uint32_t tokens);
-const kernel *variants_pick_time_mix_token(const variants_basis *v, model_fusion f,
-                                           uint32_t tokens);
-
-/* The kernel of an op that has one for a device whose threads run alone, and one for a GPU. The
- * shape is as op.dims says. */
-const kernel *variants_pick_alone(const variants_basis *v, const op *o, shape s);
-/* The published fusion, in which every row computes the norm; NULL: not for this format. */
-const kernel *variants_pick_row_fused(const weight_format *f);
-/* y + (x - y) * f */
-const kernel *variants_pick_reversed_lerp(void);
-
-/* A norm fused with what follows it: NULL where separate launches are better or the
- * format has no such kernel. */
-const kernel *variants_pick_qkv(const variants_basis *v, const weight_format *f,
-                                const variants_heads *h, uint32_t in_dim, uint32_t tokens);
-const kernel *variants_pick_gate_up(const variants_basis *v, const weight_format *f,
-                                    uint32_t out_dim, uint32_t in_dim, uint32_t tokens);
-const kernel *variants_pick_normed_matvec(const variants_basis *v, const weight_format *f,
-                                          uint32_t out_dim, uint32_t in_dim);
-
-/* Three matrices with one x in one launch, of which the third may have no rows: NULL where three
- * launches are better. */
-const kernel *variants_pick_batched(const variants_basis *v, const uint32_t rows[3],
-                                    uint32_t in_dim);
+/* What the kind of the device decides alone, whatever the shape. */
+const kernel *variants_pick_fixed(const variants_basis *v, const op *o);
+const kernel *variants_pick_embedding(const weight_format *f, err *e);
+/* Are all products of one token one launch, and all of a time mix? */
+bool variants_fuses_token(const variants_basis *v, model_fusion f, uint32_t tokens);

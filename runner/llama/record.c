@@ -12,8 +12,9 @@ static const llama *get_own(const model *m) {
 
 static bool record_norm(model *m, tape *t, slice x, const weight *norm, slice y, uint32_t tokens,
                         err *e) {
-    return rmsnorm_record(t, variants_pick_rmsnorm(&m->variants, tokens, m->shape.hidden), x,
-                          norm->at, y, tokens, m->shape.hidden, get_own(m)->shape.eps, e);
+    return rmsnorm_record(
+        t, variants_pick(&m->variants, &rmsnorm_op, NULL, (shape){{tokens, m->shape.hidden}}, NULL),
+        x, norm->at, y, tokens, m->shape.hidden, get_own(m)->shape.eps, e);
 }
 
 static bool is_all_q4_0(const weight *const w[3]) {
@@ -27,9 +28,11 @@ static bool is_all_q4_0(const weight *const w[3]) {
 static bool record_products(model *m, tape *t, const weight *const w[3], slice x, const slice y[3],
                             uint32_t tokens, err *e) {
     uint32_t rows[3] = {w[0]->rows, w[1]->rows, w[2] ? w[2]->rows : 0};
-    const kernel *batched = tokens == 1 && is_all_q4_0(w)
-                                ? variants_pick_batched(&m->variants, rows, w[0]->columns)
-                                : NULL;
+    const kernel *batched =
+        tokens == 1 && is_all_q4_0(w)
+            ? variants_pick(&m->variants, &matvec_batched_op, &format_q4_0,
+                            (shape){{rows[0], rows[1], rows[2], w[0]->columns}}, NULL)
+            : NULL;
     if (batched) {
         slice matrices[3] = {w[0]->at, w[1]->at, w[2] ? w[2]->at : w[1]->at};
         slice outputs[3] = {y[0], y[1], w[2] ? y[2] : y[1]};
@@ -55,9 +58,9 @@ static bool record_normed(model *m, tape *t, const weight *norm, const weight *c
         return record_norm(m, t, a->x, norm, a->normed, tokens, e) &&
                record_products(m, t, w, a->normed, y, tokens, e);
     for (int i = 0; i < 3 && w[i]; i++)
-        if (!rmsnorm_matvec_record(t, variants_pick_row_fused(w[i]->format), a->x, norm->at,
-                                   w[i]->at, y[i], w[i]->rows, w[i]->columns, get_own(m)->shape.eps,
-                                   e))
+        if (!rmsnorm_matvec_record(t, variants_pick_fixed(&m->variants, &rmsnorm_matvec_op), a->x,
+                                   norm->at, w[i]->at, y[i], w[i]->rows, w[i]->columns,
+                                   get_own(m)->shape.eps, e))
             return false;
     return true;
 }
@@ -67,8 +70,8 @@ static bool record_rope(model *m, tape *t, uint32_t tokens, err *e) {
     const llama_scratch *a = &get_own(m)->scratch;
     param at = model_get_control(m, CONTROL_POSITION);
     if (get_own(m)->freqs.buffer)
-        return rope_apply_table_record(t, variants_pick_rope_table(&m->variants), a->q, a->k,
-                                       tokens, s->heads, s->kv_heads, s->head_dim, at,
+        return rope_apply_table_record(t, variants_pick_fixed(&m->variants, &rope_apply_table_op),
+                                       a->q, a->k, tokens, s->heads, s->kv_heads, s->head_dim, at,
                                        get_own(m)->freqs, e);
     if (tokens == 1)
         return rope_apply_dual_record(t, &rope_apply_dual_op.kernels[0], a->q, a->k, s->heads,
@@ -99,20 +102,16 @@ static bool record_ranges(model *m, tape *t, const llama_cache *c, uint32_t rang
     return attention_ranges_record(t, &at, &sizes, model_get_control(m, CONTROL_LENGTH), scale, e);
 }
 
-static variants_heads get_heads(const model *m) {
-    const llama_shape *s = &get_own(m)->shape;
-    return (variants_heads){s->heads, s->kv_heads, s->head_dim};
-}
-
 /* In as many ranges as fit there. */
 const kernel *llama_pick_attention(const model *m, uint32_t tokens, uint32_t position) {
     const llama_shape *s = &get_own(m)->shape;
-    variants_heads h = get_heads(m);
     size_t range_bytes = (size_t)s->heads * s->head_dim * sizeof(float);
-    return tokens > 1
-               ? variants_pick_prefill_attention(&m->variants, &h, tokens, position)
-               : variants_pick_decode_attention(&m->variants, &h, position + 1,
-                                                get_own(m)->scratch.gate.bytes / range_bytes);
+    if (tokens == 1)
+        return variants_pick_decode_attention(
+            &m->variants, (shape){{position + 1, s->heads, s->kv_heads, s->head_dim}},
+            get_own(m)->scratch.gate.bytes / range_bytes);
+    shape many = {{tokens, variants_round_keys(position), s->heads, s->kv_heads, s->head_dim}};
+    return variants_pick(&m->variants, &prefill_attention_op, NULL, many, NULL);
 }
 
 /* To all of the cache, where the tokens' own keys and values already are. */
@@ -149,12 +148,13 @@ static bool record_qkv(model *m, tape *t, const llama_layer *l, const llama_cach
                        uint32_t tokens, err *e) {
     const llama_shape *s = &get_own(m)->shape;
     const llama_scratch *a = &get_own(m)->scratch;
-    variants_heads h = get_heads(m);
+    shape fused = {{0, s->heads, s->kv_heads, s->head_dim, s->hidden, tokens}};
     bool has_bias = l->q_bias.format || l->k_bias.format || l->v_bias.format;
     bool can_fuse = fuses_norms(m) && !has_bias && get_own(m)->freqs.buffer &&
                     l->k.format == l->q.format && l->v.format == l->q.format;
     const kernel *k =
-        can_fuse ? variants_pick_qkv(&m->variants, l->q.format, &h, s->hidden, tokens) : NULL;
+        can_fuse ? variants_pick(&m->variants, &qkv_rope_append_op, l->q.format, fused, NULL)
+                 : NULL;
     if (!k)
         return record_qkv_apart(m, t, l, c, tokens, e);
     qkv_slices at = {a->x, l->attn_norm.at, l->q.at,   l->k.at,          l->v.at,
@@ -170,17 +170,18 @@ static bool record_gate_up_apart(model *m, tape *t, const llama_layer *l, uint32
     return record_normed(m, t, &l->ffn_norm, gate_up, (slice[3]){a->gate, a->up}, tokens, e) &&
            model_record_bias(t, &l->gate_bias, a->gate, tokens, e) &&
            model_record_bias(t, &l->up_bias, a->up, tokens, e) &&
-           ffn_silu_record(t, variants_pick_silu(&m->variants), a->gate, a->up, a->activated,
-                           tokens * get_own(m)->shape.ffn, e);
+           ffn_silu_record(t, variants_pick_fixed(&m->variants, &ffn_silu_op), a->gate, a->up,
+                           a->activated, tokens * get_own(m)->shape.ffn, e);
 }
 
 static bool record_gate_up(model *m, tape *t, const llama_layer *l, uint32_t tokens, err *e) {
     const llama_scratch *a = &get_own(m)->scratch;
     bool can_fuse = fuses_norms(m) && !l->gate_bias.format && !l->up_bias.format &&
                     l->up.format == l->gate.format;
-    const kernel *k = can_fuse ? variants_pick_gate_up(&m->variants, l->gate.format, l->gate.rows,
-                                                       l->gate.columns, tokens)
-                               : NULL;
+    shape fused = {{l->gate.rows, l->gate.columns, tokens}};
+    const kernel *k =
+        can_fuse ? variants_pick(&m->variants, &gate_up_silu_op, l->gate.format, fused, NULL)
+                 : NULL;
     if (!k)
         return record_gate_up_apart(m, t, l, tokens, e);
     gate_up_slices at = {a->x, l->ffn_norm.at, l->gate.at, l->up.at, a->activated};
@@ -210,9 +211,10 @@ static bool record_head(model *m, tape *t, uint32_t tokens, err *e) {
           normed = model_take_row(l->scratch.normed, 0, hidden);
     tape_mark(t, "head");
     const weight *head = &l->weights.head;
-    const kernel *fused = fuses_norms(m) ? variants_pick_normed_matvec(&m->variants, head->format,
-                                                                       head->rows, head->columns)
-                                         : NULL;
+    const kernel *fused = fuses_norms(m)
+                              ? variants_pick(&m->variants, &rmsnorm_matvec_op, head->format,
+                                              (shape){{head->rows, head->columns}}, NULL)
+                              : NULL;
     if (fused)
         return rmsnorm_matvec_record(t, fused, last, l->weights.norm.at, head->at, m->logits,
                                      head->rows, head->columns, l->shape.eps, e);

@@ -20,8 +20,8 @@ static bool record_token(model *m, tape *t, const kernel *attention, bool greedy
     if (!greedy)
         return true;
     tape_mark(t, "choice");
-    return argmax_record(t, variants_pick_argmax(&m->variants), m->logits, m->argmax_values,
-                         m->argmax_indices, m->next, m->shape.vocab, e) &&
+    return argmax_record(t, variants_pick_fixed(&m->variants, &argmax_op), m->logits,
+                         m->argmax_values, m->argmax_indices, m->next, m->shape.vocab, e) &&
            decode_advance_record(t, &decode_advance_op.kernels[0], m->next, m->control, m->history,
                                  MODEL_IN_FLIGHT, e);
 }

@@ -19,8 +19,8 @@ slice rwkv7_take_mix(const model *m, uint32_t mix, uint32_t tokens) {
 static bool record_norm(model *m, tape *t, slice x, const weight *w, const weight *b, slice y,
                         uint32_t tokens, err *e) {
     return layer_norm_record(
-        t, variants_pick_alone(&m->variants, &layer_norm_op, (shape){{tokens, m->shape.hidden}}), x,
-        w->at, b->at, y, tokens, m->shape.hidden, get_own(m)->shape.eps, e);
+        t, variants_pick(&m->variants, &layer_norm_op, NULL, (shape){{tokens, m->shape.hidden}}, e),
+        x, w->at, b->at, y, tokens, m->shape.hidden, get_own(m)->shape.eps, e);
 }
 
 /* mixed = the norm of x, mixed with that of the token before, which is in state for the first; the
@@ -31,8 +31,8 @@ static bool record_shift(model *m, tape *t, const weight *w, const weight *b, co
     uint32_t d = m->shape.hidden, count = mixes->columns / d;
     if (tokens == 1)
         return layer_norm_shift_record(
-            t, variants_pick_alone(&m->variants, &layer_norm_shift_op, (shape){{d, count}}), a->x,
-            w->at, b->at, mixes->at, state, a->mixed, d, count, get_own(m)->shape.eps, e);
+            t, variants_pick(&m->variants, &layer_norm_shift_op, NULL, (shape){{d, count}}, e),
+            a->x, w->at, b->at, mixes->at, state, a->mixed, d, count, get_own(m)->shape.eps, e);
     return record_norm(m, t, a->x, w, b, a->normed, tokens, e) &&
            token_shift_record(t, &token_shift_op.kernels[0], a->normed, state, mixes->at, a->mixed,
                               tokens, d, count, e) &&
@@ -69,9 +69,8 @@ static bool record_product(model *m, tape *t, const matvec_product *p, uint32_t 
 /* Products that do not depend on each other. */
 static bool record_products(model *m, tape *t, const matvec_product *products, size_t count,
                             uint32_t tokens, err *e) {
-    const kernel *all = variants_pick_mixed(&m->variants, m->fusion, tokens);
-    if (all)
-        return matvec_mixed_record(t, all, products, count, e);
+    if (variants_fuses_token(&m->variants, m->fusion, tokens))
+        return matvec_mixed_record(t, &matvec_mixed_op.kernels[0], products, count, e);
     for (size_t i = 0; i < count; i++)
         if (!record_product(m, t, &products[i], tokens, e))
             return false;
@@ -138,19 +137,18 @@ static bool record_heads(model *m, tape *t, uint32_t index, slice v, uint32_t to
         x.v_gate = a->v_gate;
         x.v_first = a->v_first;
     }
-    const kernel *all = variants_pick_time_mix_token(choices, m->fusion, tokens);
-    if (all)
-        return time_mix_v7_token_record(t, all, &x, state, a->y, s->heads, s->head_size,
-                                        RWKV7_GROUP_EPS, e);
+    if (variants_fuses_token(choices, m->fusion, tokens))
+        return time_mix_v7_token_record(t, &time_mix_v7_token_op.kernels[0], &x, state, a->y,
+                                        s->heads, s->head_size, RWKV7_GROUP_EPS, e);
     slice packed = a->mixed; /* nothing reads the mixes any more */
     return time_mix_v7_prepare_record(
-               t, variants_pick_alone(choices, &time_mix_v7_prepare_op, packing), &x, packed,
+               t, variants_pick(choices, &time_mix_v7_prepare_op, NULL, packing, e), &x, packed,
                tokens, s->heads, s->head_size, e) &&
-           time_mix_v7_record(t, variants_pick_alone(choices, &time_mix_v7_op, sizes), a->r, a->w,
-                              packed, state, a->y, tokens, s->heads, s->head_size, e) &&
-           time_mix_v7_finish_record(t, variants_pick_alone(choices, &time_mix_v7_finish_op, sizes),
-                                     &x, packed, a->y, tokens, s->heads, s->head_size,
-                                     RWKV7_GROUP_EPS, e);
+           time_mix_v7_record(t, variants_pick(choices, &time_mix_v7_op, NULL, sizes, e), a->r,
+                              a->w, packed, state, a->y, tokens, s->heads, s->head_size, e) &&
+           time_mix_v7_finish_record(
+               t, variants_pick(choices, &time_mix_v7_finish_op, NULL, sizes, e), &x, packed, a->y,
+               tokens, s->heads, s->head_size, RWKV7_GROUP_EPS, e);
 }
 
 static bool record_layer(model *m, tape *t, uint32_t index, uint32_t tokens, err *e) {

@@ -12,7 +12,7 @@ typedef struct {
 } recording;
 
 static const kernel *pick(const recording *r, const op *o, shape s) {
-    return variants_pick_alone(&r->m->variants, o, s);
+    return variants_pick(&r->m->variants, o, NULL, s, r->e);
 }
 
 /* y = activation(W x) */
@@ -92,8 +92,8 @@ static bool prepare(const recording *r, uint32_t index, slice v, slice packed) {
                           (float)RWKV7_KEY_EPS, r->e) &&
            control_k_v7_record(r->t, &control_k_v7_op.kernels[0], l->k_a.at, a->a, a->k, r->tokens,
                                r->dim, r->e) &&
-           (index == 0 || lerp_record(r->t, variants_pick_reversed_lerp(), a->v_gate, a->v_first, v,
-                                      r->tokens, r->dim, false, r->e)) &&
+           (index == 0 || lerp_record(r->t, variants_pick_fixed(&r->m->variants, &lerp_op),
+                                      a->v_gate, a->v_first, v, r->tokens, r->dim, false, r->e)) &&
            pack_kvakk_record(r->t, &pack_kvakk_op.kernels[0], a->k, v, a->a, kk, packed, r->tokens,
                              r->dim, r->e);
 }
