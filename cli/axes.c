@@ -9,7 +9,6 @@
 #include "kernels/formats/formats.h"
 #include "kernels/ops.h"
 #include "options.h"
-#include "reference/quant.h"
 
 bool words_split(const char *text, const char *name, word_list *out, err *e) {
     out->count = 0;

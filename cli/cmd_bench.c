@@ -16,7 +16,6 @@
 #include "kernels/roof_kernels.h"
 #include "output.h"
 #include "project/project.h"
-#include "reference/quant.h"
 #include "verb.h"
 
 static struct {

@@ -8,7 +8,6 @@
 #include "harness/base/json.h"
 #include "harness/base/table.h"
 #include "kernels/ops.h"
-#include "reference/quant.h"
 #include "verb.h"
 
 static struct {

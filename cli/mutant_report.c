@@ -12,7 +12,7 @@
 #include "mutant_report.h"
 #include "output.h"
 
-const char *mutant_get_fate(mutant_fate fate) {
+static const char *get_fate(mutant_fate fate) {
     static const char *const names[MUTANT_FATES] = {
         [MUTANT_UNCOMPILED] = "does not compile",
         [MUTANT_CHECKED] = "check",
@@ -230,8 +230,8 @@ static void make_row(const mutant *m, const mutant_outcome *o, mutant_row *r) {
     snprintf(r->line, sizeof r->line, "%d", m->edit->line);
     mutate_describe(m->file->source, m->edit, &r->before, &r->after);
     const char *const cells[CSV_COLUMNS] = {
-        m->file->name, r->line,  m->edit->where,           mutate_get_name(m->edit->kind),
-        r->before,     r->after, mutant_get_fate(o->fate), o->class,
+        m->file->name, r->line,  m->edit->where,    mutate_get_name(m->edit->kind),
+        r->before,     r->after, get_fate(o->fate), o->class,
         o->by};
     memcpy(r->cells, cells, sizeof cells);
 }
@@ -277,7 +277,7 @@ void mutant_print_json(FILE *out, const device_facts *f, uint64_t seed, const mu
     }
     fprintf(out, "%s],\n  \"fates\": {", l->count ? "\n  " : "");
     for (int i = 0; i < MUTANT_FATES; i++)
-        fprintf(out, "%s\"%s\": %zu", i ? ", " : "", mutant_get_fate((mutant_fate)i), total[i]);
+        fprintf(out, "%s\"%s\": %zu", i ? ", " : "", get_fate((mutant_fate)i), total[i]);
     fprintf(out, "},\n  \"tried\": %zu,\n  \"of\": %zu,\n  \"score\": ", l->count, l->all);
     json_print_number(out, get_score(total), false);
     fputs("\n}\n", out);
@@ -295,7 +295,7 @@ static bool is_row_of(const csv_file *f, size_t row, const mutant *m, const muta
 
 static mutant_fate find_fate(const char *name) {
     int fate = 0;
-    while (fate < MUTANT_FATES && strcmp(mutant_get_fate((mutant_fate)fate), name) != 0)
+    while (fate < MUTANT_FATES && strcmp(get_fate((mutant_fate)fate), name) != 0)
         fate++;
     return (mutant_fate)fate;
 }

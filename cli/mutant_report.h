@@ -7,8 +7,6 @@
 #include "harness/base/csv_read.h"
 #include "harness/check/mutants.h"
 
-const char *mutant_get_fate(mutant_fate fate);
-
 /* The list of mutants that are known to survive, and why:
  *     @ file.metal function
  *     - the original line

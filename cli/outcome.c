@@ -14,7 +14,7 @@
 #include "report/html.h"
 #include "verb.h"
 
-const char *outcome_get_name(outcome_kind k) {
+static const char *get_name(outcome_kind k) {
     static const char *const names[] = {"pass", "fail", "error", "skip"};
     return names[k];
 }
@@ -42,7 +42,7 @@ void outcome_add(outcome_list *l, const kernel_case *c, const case_report *r) {
     o->numbers = result->worst;
 }
 
-size_t outcome_count(const outcome_list *l, outcome_kind k) {
+static size_t count_kind(const outcome_list *l, outcome_kind k) {
     size_t count = 0;
     for (size_t i = 0; i < l->count; i++)
         count += l->items[i].kind == k;
@@ -72,7 +72,7 @@ static void print_outcome(FILE *out, const outcome *o) {
     json_add_field(out, "op", o->op->name);
     json_add_field(out, "kernel", o->kernel->name);
     json_add_field(out, "file", o->kernel->file);
-    json_add_field(out, "verdict", outcome_get_name(o->kind));
+    json_add_field(out, "verdict", get_name(o->kind));
     if (o->has_numbers)
         print_numbers(out, &o->numbers);
     if (o->message[0]) {
@@ -112,7 +112,7 @@ void outcome_print_json(FILE *out, const char *name, const device_facts *f, uint
         fputs(found->count ? "\n  ]" : "]", out);
     }
     for (outcome_kind k = OUTCOME_PASS; k <= OUTCOME_SKIP; k++)
-        fprintf(out, ",\n  \"%s\": %zu", outcome_get_name(k), outcome_count(l, k));
+        fprintf(out, ",\n  \"%s\": %zu", get_name(k), count_kind(l, k));
     fputs("\n}\n", out);
 }
 
@@ -177,8 +177,8 @@ static void print_junit(FILE *out, const char *name, const device_facts *f, cons
     print_xml(out, host);
     fprintf(out,
             "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.3f\">\n",
-            l->count, outcome_count(l, OUTCOME_FAIL), outcome_count(l, OUTCOME_ERROR),
-            outcome_count(l, OUTCOME_SKIP), seconds);
+            l->count, count_kind(l, OUTCOME_FAIL), count_kind(l, OUTCOME_ERROR),
+            count_kind(l, OUTCOME_SKIP), seconds);
     fputs("    <properties>\n", out);
     print_property(out, "assay", ASSAY_VERSION);
     print_property(out, "device", f->name);

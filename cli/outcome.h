@@ -30,9 +30,7 @@ typedef struct {
     size_t count, room;
 } outcome_list;
 
-const char *outcome_get_name(outcome_kind k); /* "pass" */
 void outcome_add(outcome_list *l, const kernel_case *c, const case_report *r);
-size_t outcome_count(const outcome_list *l, outcome_kind k);
 void outcome_free(outcome_list *l);
 
 /* One object: the device, the cases, the findings (NULL: none were looked for) and the counts. */

@@ -191,7 +191,7 @@ static void print_failures(const report *r) {
         fprintf(r->rows.out, "  and %zu more\n", r->failure_count - REPORT_FAILURES);
 }
 
-void report_add(report *r, const kernel_case *c, const case_report *what) {
+static void add_row(report *r, const kernel_case *c, const case_report *what) {
     const check_result *result = what->made && !what->failure ? &what->result : NULL;
     if (r->outcomes)
         outcome_add(r->outcomes, c, what);
@@ -249,7 +249,7 @@ bool report_check_ran(const report *r, err *e) {
 }
 
 static bool deliver(void *context, const kernel_case *c, const case_report *r, err *e) {
-    report_add(context, c, r);
+    add_row(context, c, r);
     return output_flush(e);
 }
 

@@ -30,8 +30,7 @@ typedef struct {
 } report;
 
 void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, csv *file);
-void report_add(report *r, const kernel_case *c, const case_report *what);
-/* report_add for suite_run: a listener that shows rows at once. */
+/* For suite_run: a listener that shows rows at once. */
 suite_listener report_get_listener(report *r);
 /* Prints which cases failed and the counts, frees what it holds. */
 void report_end(report *r);

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "harness/check/op.h"
-#include "reference/quant.h"
 
 typedef struct {
     const op *op;

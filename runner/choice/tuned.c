@@ -11,9 +11,8 @@
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "harness/measure/results.h"
+#include "harness/measure/results_read.h"
 #include "kernels/ops.h"
-#include "kernels/record.h"
 #include "variants.h"
 
 /* The table in memory ----------------------------------------------------------------------- */

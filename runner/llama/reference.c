@@ -63,14 +63,6 @@ void llama_reference_free(void *own) {
     free(r);
 }
 
-/* A tensor of a layer, or NULL. */
-static const gguf_tensor *find(const llama_reference *r, uint32_t layer, const char *part,
-                               const char *kind) {
-    char name[GGUF_NAME_BYTES];
-    model_name_tensor(name, layer, part, kind);
-    return gguf_find_tensor(r->file, name);
-}
-
 /* y (rows) = or += rows first.. of W times x, plus the bias where there is one */
 static void multiply(const llama_reference *r, const gguf_tensor *w, const gguf_tensor *bias,
                      size_t first, size_t rows, const double *x, bool accumulates, double *y) {
@@ -91,8 +83,8 @@ static void multiply(const llama_reference *r, const gguf_tensor *w, const gguf_
 /* A product by the name of its layer's tensor, "attn_q". */
 static void multiply_part(const llama_reference *r, uint32_t layer, const char *part, size_t rows,
                           const double *x, bool accumulates, double *y) {
-    multiply(r, find(r, layer, part, "weight"), find(r, layer, part, "bias"), 0, rows, x,
-             accumulates, y);
+    multiply(r, model_find_part(r->file, layer, part, "weight"),
+             model_find_part(r->file, layer, part, "bias"), 0, rows, x, accumulates, y);
 }
 
 static void normalise(const llama_reference *r, const gguf_tensor *w, const double *x, double *y) {
@@ -138,9 +130,9 @@ static void attend(llama_reference *r, const double *q, const double *keys, cons
 static void make_qkv(llama_reference *r, uint32_t layer, double *k, double *v) {
     size_t q_dim = (size_t)r->shape.heads * r->shape.head_dim;
     size_t kv_dim = (size_t)r->shape.kv_heads * r->shape.head_dim;
-    const gguf_tensor *all = find(r, layer, "attn_qkv", "weight");
+    const gguf_tensor *all = model_find_part(r->file, layer, "attn_qkv", "weight");
     if (all) {
-        const gguf_tensor *bias = find(r, layer, "attn_qkv", "bias");
+        const gguf_tensor *bias = model_find_part(r->file, layer, "attn_qkv", "bias");
         multiply(r, all, bias, 0, q_dim, r->h, false, r->q);
         multiply(r, all, bias, q_dim, kv_dim, r->h, false, k);
         multiply(r, all, bias, q_dim + kv_dim, kv_dim, r->h, false, v);
@@ -157,7 +149,7 @@ static void step_layer(llama_reference *r, uint32_t layer) {
     double *keys = r->keys + (size_t)layer * r->context * kv_dim;
     double *values = r->values + (size_t)layer * r->context * kv_dim;
     double *k = keys + r->position * kv_dim;
-    normalise(r, find(r, layer, "attn_norm", "weight"), r->x, r->h);
+    normalise(r, model_find_part(r->file, layer, "attn_norm", "weight"), r->x, r->h);
     make_qkv(r, layer, k, values + r->position * kv_dim);
     turn(r, r->q, s->heads);
     turn(r, k, s->kv_heads);
@@ -166,7 +158,7 @@ static void step_layer(llama_reference *r, uint32_t layer) {
         attend(r, r->q + head * d, keys + shared, values + shared, r->attention + head * d);
     }
     multiply_part(r, layer, "attn_output", s->hidden, r->attention, true, r->x);
-    normalise(r, find(r, layer, "ffn_norm", "weight"), r->x, r->h);
+    normalise(r, model_find_part(r->file, layer, "ffn_norm", "weight"), r->x, r->h);
     multiply_part(r, layer, "ffn_gate", s->ffn, r->h, false, r->gate);
     multiply_part(r, layer, "ffn_up", s->ffn, r->h, false, r->up);
     for (size_t i = 0; i < s->ffn; i++)

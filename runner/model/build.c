@@ -95,6 +95,13 @@ void model_name_tensor(char *text, uint32_t layer, const char *part, const char 
     snprintf(text, GGUF_NAME_BYTES, "blk.%u.%s.%s", layer, part, kind);
 }
 
+const gguf_tensor *model_find_part(const gguf *g, uint32_t layer, const char *part,
+                                   const char *kind) {
+    char name[GGUF_NAME_BYTES];
+    model_name_tensor(name, layer, part, kind);
+    return gguf_find_tensor(g, name);
+}
+
 static weight take(const weight *w, size_t offset, size_t bytes) {
     weight part = *w;
     if (w->at.buffer)

@@ -92,6 +92,9 @@ bool model_find_floats(model *m, const char *name, uint32_t count, weight *out, 
 bool model_read_vocab(const gguf *g, uint32_t *vocab, err *e);
 /* "blk.3.attn_q.weight" into text (GGUF_NAME_BYTES). */
 void model_name_tensor(char *text, uint32_t layer, const char *part, const char *kind);
+/* The tensor of that name, or NULL. */
+const gguf_tensor *model_find_part(const gguf *g, uint32_t layer, const char *part,
+                                   const char *kind);
 /* Rows of a matrix, values of a vector: several weights in one tensor. */
 weight weight_take_rows(const weight *w, uint32_t first, uint32_t rows);
 weight weight_take_values(const weight *v, uint32_t first, uint32_t count);

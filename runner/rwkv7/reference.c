@@ -77,13 +77,6 @@ void rwkv7_reference_free(void *own) {
     free(r);
 }
 
-static const gguf_tensor *find(const rwkv7_reference *r, uint32_t layer, const char *part,
-                               const char *kind) {
-    char name[GGUF_NAME_BYTES];
-    model_name_tensor(name, layer, part, kind);
-    return gguf_find_tensor(r->file, name);
-}
-
 /* All values of a tensor as one vector, until the next call. */
 static const double *read_vector(const rwkv7_reference *r, const gguf_tensor *t) {
     reference_decode_row(t->type->format, t->data, 0, t->elements, r->vector);
@@ -91,7 +84,7 @@ static const double *read_vector(const rwkv7_reference *r, const gguf_tensor *t)
 }
 
 static const double *read_part(const rwkv7_reference *r, uint32_t layer, const char *part) {
-    return read_vector(r, find(r, layer, part, "weight"));
+    return read_vector(r, model_find_part(r->file, layer, part, "weight"));
 }
 
 /* y (rows of W) = W x; returns the number of rows */
@@ -108,7 +101,7 @@ static size_t multiply(const rwkv7_reference *r, const gguf_tensor *w, const dou
 
 static size_t multiply_part(const rwkv7_reference *r, uint32_t layer, const char *part,
                             const double *x, double *y) {
-    return multiply(r, find(r, layer, part, "weight"), x, y);
+    return multiply(r, model_find_part(r->file, layer, part, "weight"), x, y);
 }
 
 /* y = (x - mean) / sqrt(variance + eps) for each of the groups of x, times w plus b */
@@ -134,7 +127,8 @@ static void normalise(const rwkv7_reference *r, const gguf_tensor *w, const gguf
 
 static void normalise_part(const rwkv7_reference *r, uint32_t layer, const char *part,
                            size_t groups, double eps, const double *x, double *y) {
-    normalise(r, find(r, layer, part, "weight"), find(r, layer, part, "bias"), groups, eps, x, y);
+    normalise(r, model_find_part(r->file, layer, part, "weight"),
+              model_find_part(r->file, layer, part, "bias"), groups, eps, x, y);
 }
 
 /* mixed = n + (before - n) * mu, of the vector mu that starts `mix` rows into a tensor */

@@ -95,10 +95,6 @@ uint32_t tokenizer_get_bos(const tokenizer *t) {
     return t->special.bos;
 }
 
-uint32_t tokenizer_get_eos(const tokenizer *t) {
-    return t->special.eos;
-}
-
 bool tokenizer_is_end(const tokenizer *t, uint32_t id) {
     return id < t->texts.count && (t->special.kinds[id] & KIND_END);
 }

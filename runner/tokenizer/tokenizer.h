@@ -25,8 +25,7 @@ tokenizer *tokenizer_new(const gguf *g, err *e); /* g must outlive it */
 void tokenizer_free(tokenizer *t);
 
 size_t tokenizer_get_count(const tokenizer *t);
-uint32_t tokenizer_get_bos(const tokenizer *t); /* TOKEN_NONE: there is none */
-uint32_t tokenizer_get_eos(const tokenizer *t);
+uint32_t tokenizer_get_bos(const tokenizer *t);         /* TOKEN_NONE: there is none */
 bool tokenizer_is_end(const tokenizer *t, uint32_t id); /* generation stops after it */
 
 typedef enum {
