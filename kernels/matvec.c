@@ -258,162 +258,136 @@ SHAPES(few_floats, few_floats, few_floats, many_floats, tiled_floats, 7, 100);
 
 /* --- kernels --- */
 
-enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
+/* The schedules: the file, and how a kernel's name begins; threads, rows and tokens of a threadgroup,
+ * what in_dim is a multiple of and the most it may be, the most threadgroups, and what the device must
+ * offer; how the name ends, the variant, and what it tries. The kernels follow: a format, the shapes it
+ * is checked with, a schedule. */
+/* clang-format off */
+enum { ALL_TOKENS = 1 << 30 }; /* it loops over them itself */
+enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 }; /* of a large GPU, with room for the next launch */
+#define OWN(f) "matvec_" #f ".metal"
+#define STREAM_FILE(f) "matvec_stream.metal"
+#define FEW_STREAM_FILE(f) "few_stream.metal"
+#define NEAR_FILE(f) "cuda/matvec_near.metal"
+#define FEW_NEAR_FILE(f) "cuda/few_near.metal"
+#define ONE  "matvec_"
+#define MANY "multi_token_matvec_"
 
-#define KERNEL_OF(file_, type, name_, variant_, about_, ...)                                       \
+/*                             threads rows tokens  of  most groups needs */
+#define ROW         OWN, ONE,    256,    8,   0,    0,    0, 0, 0, \
+    "", "plain", "one simdgroup per row"
+#define WEIGHTS     OWN, ONE,     32,    1,   0,    0,    0, 0, 0, \
+    "", "plain", "one simdgroup per row, weight by weight"
+#define VEC4        OWN, ONE,     32,    1,   0,    0,    0, 0, 0, \
+    "_vec4", "vec4", "four weights at a time"
+#define MULTIROW    OWN, ONE,    256,    4,   0,    0,    0, 0, 0, \
+    "_multirow", "multirow", "two simdgroups per row"
+#define SIMDGROUP   OWN, ONE,    256,   32,   0,    0,    0, 0, 0, \
+    "_simdgroup", "simdgroup", "4 rows per simdgroup, one after another"
+#define COALESCED   OWN, ONE,    256,    8,   0,    0,    0, 0, 0, \
+    "_coalesced", "coalesced", "one simdgroup per row, 16-bit loads"
+#define HALFBLOCK   OWN, ONE,    256,    8,   0,    0,    0, 0, 0, \
+    "_halfblock", "halfblock", "one simdgroup per row, half a block per lane"
+#define ROWBLOCK    OWN, ONE,    128,   16,   0,    0,    0, 0, 0, \
+    "_rowblock", "rowblock", "4 rows per simdgroup at once, x in registers"
+#define LEAN        OWN, ONE,    128,    4,   0,    0,    0, 0, 0, \
+    "_lean", "lean", "one row per simdgroup, 16 weights per lane"
+#define LEAN_ROWS   OWN, ONE,    128,   16,   0,    0,    0, 0, 0, \
+    "_lean_rows", "lean_rows", "the same, 4 rows per simdgroup"
+#define STRIP(n)    OWN, ONE, 32 / n,   32,   0,    0,    0, 0, 0, \
+    "_strip", "strip", #n " rows per thread"
+#define STREAM(rows, of, groups) STREAM_FILE, ONE, \
+                                 256, rows,   0,   of,    0, groups, 0, \
+    "_stream", "stream", "rows by way of threadgroup memory, in loads of 16 bytes"
+#define NEAR(of) NEAR_FILE, ONE, \
+                                 512,   32,   0,   of, 4096, 0, FEATURE_BULK_COPIES, \
+    "_near", "near", "NVIDIA: rows by bulk copies (TMA), multiplied as bytes by tensor cores"
+#define BY_TOKEN    OWN, MANY,   256,    8, ALL_TOKENS,    0,    0, 0, 0, \
+    "", "plain", "one token after another"
+#define REUSE       OWN, MANY,   128,   32,   8,    4,    0, 0, 0, \
+    "_reuse", "reuse", "each weight decoded once for 8 tokens, one quad per row"
+#define ALONE       OWN, MANY,    32,   32,   8,    4,    0, 0, 0, \
+    "_alone", "alone", "the same, one thread per row"
+#define TILED       OWN, MANY,   128,   64,  64,    4,    0, 0, 0, \
+    "_tiled", "tiled", "tiles of 64 rows and 64 tokens, weights decoded once per tile"
+#define TILED_SPLIT OWN, MANY,   128,   16,  32,    4,    0, 0, 0, \
+    "_tiled_split", "tiled_split", "tiles of 16 rows and 32 tokens, columns split in four"
+#define TILED_FEW   OWN, MANY,   256,   16,   8,    4,    0, 0, 0, \
+    "_tiled_few", "tiled_few", "tiles of 16 rows and 8 tokens, columns split in eight"
+#define MATRIX      OWN, MANY,   128,   64,  64,    4,    0, 0, 0, \
+    "_matrix", "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices"
+#define TILED_STREAM FEW_STREAM_FILE, MANY, \
+                                 512,   32,   8,   64,    0, 0, 0, \
+    "_tiled_stream", "tiled_stream", \
+    "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory"
+#define TILED_NEAR FEW_NEAR_FILE, MANY, \
+                                 512,   32,   8,  256, 4096, 0, FEATURE_BULK_COPIES, \
+    "_tiled_near", "tiled_near", \
+    "NVIDIA: rows by bulk copies (TMA), as halves by tensor cores, in clusters of two"
+/* clang-format on */
+
+#define KERNEL(f, adds, does, list, file_, start, group_, rows_, tokens_, of, most_, groups_,      \
+               needs_, end, variant_, about_)                                                      \
     {                                                                                              \
-        .name = name_, .variant = variant_, .about = about_, .file = file_,                        \
-        .format = &format_##type, __VA_ARGS__                                                      \
+        .name = start #f adds end, .variant = variant_, .about = about_, .file = file_(f),         \
+        .format = &format_##f, .accumulates = does, .group = group_, .groups = groups_,            \
+        .needs = needs_, .rows = rows_, .tokens = tokens_, .multiple_of = of, .most = most_,       \
+        .shapes = list                                                                             \
     }
-#define KERNEL(type, ...) KERNEL_OF("matvec_" #type ".metal", type, __VA_ARGS__)
+/* y = W x, and y += W x; or both, with the same shapes or with those that formats.h names. */
+#define PUT(f, list, ...) EXPAND(f, "", false, list, __VA_ARGS__)
+#define ADD(f, list, ...) EXPAND(f, "_accumulate", true, list, __VA_ARGS__)
+#define EXPAND(...) KERNEL(__VA_ARGS__)
+#define BOTH(f, list, ...) PUT(f, &list, __VA_ARGS__), ADD(f, &list, __VA_ARGS__)
+#define SINGLE(f, s, ...)                                                                          \
+    PUT(f, &s##_shapes.replace, __VA_ARGS__), ADD(f, &s##_shapes.accumulate, __VA_ARGS__)
+#define PLAIN(f, s) SINGLE(f, s, ROW), BOTH(f, s##_shapes.many, BY_TOKEN),
+#define EVERY(f, s)                                                                                \
+    BOTH(f, s##_shapes.many, REUSE), BOTH(f, s##_shapes.many, ALONE),                              \
+        BOTH(f, s##_shapes.tiles, TILED),
 
-/* What matvec_rows.h has for a format, = or +=. If it reads four floats, a row is whole float4s;
- * blocks always are. */
-#define ONE_TOKEN(f, end, adds, list)                                                              \
-    KERNEL(f, "matvec_" #f end, "plain", "one simdgroup per row", .accumulates = adds,             \
-           .group = 256, .rows = 8, .shapes = list),
-#define TOKEN_BY_TOKEN(f, end, adds, list)                                                         \
-    KERNEL(f, "multi_token_matvec_" #f end, "plain", "one token after another",                    \
-           .accumulates = adds, .group = 256, .rows = 8, .tokens = ALL_TOKENS, .shapes = list),
-#define MANY_TOKENS(f, end, adds, list)                                                            \
-    KERNEL(f, "multi_token_matvec_" #f end "_reuse", "reuse",                                      \
-           "each weight decoded once for 8 tokens, one quad per row", .accumulates = adds,         \
-           .group = 128, .rows = 32, .tokens = 8, .multiple_of = 4, .shapes = list),               \
-        KERNEL(f, "multi_token_matvec_" #f end "_alone", "alone", "the same, one thread per row",  \
-               .accumulates = adds, .group = 32, .rows = 32, .tokens = 8, .multiple_of = 4,        \
-               .shapes = list)
-
-/* What every format has. */
-#define SHARED(f, s)                                                                               \
-    MANY_TOKENS(f, "", false, &s##_shapes.many),                                                   \
-        MANY_TOKENS(f, "_accumulate", true, &s##_shapes.many),                                     \
-        TILED(f, "", false, &s##_shapes.tiles), TILED(f, "_accumulate", true, &s##_shapes.tiles),
-/* Formats that matvec_lean.h does not read have a simdgroup per row for one token. Floats have kernels
- * for many tokens that take rows of any length, and Q4_0 has them because they are published. */
-#define ONE(f, s)                                                                                  \
-    ONE_TOKEN(f, "", false, &s##_shapes.replace)                                                   \
-    ONE_TOKEN(f, "_accumulate", true, &s##_shapes.accumulate)
-#define ANY_LENGTH(f, s)                                                                           \
-    TOKEN_BY_TOKEN(f, "", false, &s##_shapes.many)                                                 \
-    TOKEN_BY_TOKEN(f, "_accumulate", true, &s##_shapes.many)
-
-/* Most weights are Q4_0: here are its variants. */
-#define STEP(end, variant_, about_, group_, rows_)                                                 \
-    KERNEL(q4_0, "matvec_q4_0" end, variant_, about_, .group = group_, .rows = rows_,              \
-           .shapes = &ladder_shapes.replace)
-
-/* What matvec_lean.h has for a format, = and +=. */
-#define LEAN_KERNELS(f, end, adds, list)                                                           \
-    KERNEL(f, "matvec_" #f end "_lean", "lean", "one row per simdgroup, 16 weights per lane",      \
-           .accumulates = adds, .group = 128, .rows = 4, .shapes = list),                          \
-        KERNEL(f, "matvec_" #f end "_lean_rows", "lean_rows", "the same, 4 rows per simdgroup",    \
-               .accumulates = adds, .group = 128, .rows = 16, .shapes = list),
-#define LEAN(f, s)                                                                                 \
-    LEAN_KERNELS(f, "", false, &s##_shapes.replace)                                                \
-    LEAN_KERNELS(f, "_accumulate", true, &s##_shapes.accumulate)
-
-/* What matvec_stream.metal has for a format, = and +=: rows of a threadgroup, how many weights are whole
- * uint4s, and how many threadgroups there may be: one for each core of a large GPU, beside which the
- * next launch begins, or two. */
-enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 };
-#define STREAM_KERNEL(f, end, adds, rows_, columns, groups_, list)                                 \
-    KERNEL_OF("matvec_stream.metal", f, "matvec_" #f end "_stream", "stream",                      \
-              "rows by way of threadgroup memory, in loads of 16 bytes", .accumulates = adds,      \
-              .group = 256, .rows = rows_, .groups = groups_, .multiple_of = columns,              \
-              .shapes = list),
-#define STREAM(f, rows, columns, groups, list)                                                     \
-    STREAM_KERNEL(f, "", false, rows, columns, groups, list)                                       \
-    STREAM_KERNEL(f, "_accumulate", true, rows, columns, groups, list)
-#define STREAMS                                                                                    \
-    STREAM(q4_0, 32, 256, TWO_PER_CORE, &wide_rows)                                                \
-    STREAM(q8_0, 16, 256, ONE_PER_CORE, &wide_rows)                                                \
-    STREAM(q4_k, 32, 256, TWO_PER_CORE, &wide_rows)                                                \
-    STREAM(q6_k, 16, 2048, ONE_PER_CORE, &wider_rows)                                              \
-    STREAM(f16, 16, 8, 0, &eights)
-
-/* What cuda/matvec_near.metal has for a format, = and +=: rows of a threadgroup, and how many weights are whole
- * uint4s. */
-#define NEAR_KERNEL(f, end, adds, rows_, columns, list)                                            \
-    KERNEL_OF("cuda/matvec_near.metal", f, "matvec_" #f end "_near", "near",                       \
-              "NVIDIA: rows by bulk copies (TMA), multiplied as bytes by tensor cores",            \
-              .needs = FEATURE_BULK_COPIES, .accumulates = adds, .group = 512, .rows = rows_,      \
-              .multiple_of = columns, .most = 4096, .shapes = list),
-#define NEAR(f, rows, columns, list)                                                               \
-    NEAR_KERNEL(f, "", false, rows, columns, list)                                                 \
-    NEAR_KERNEL(f, "_accumulate", true, rows, columns, list)
-#define NEARS                                                                                      \
-    NEAR(q4_0, 32, 256, &near_rows)                                                                \
-    NEAR(q4_k, 32, 256, &near_rows)                                                                \
-    NEAR(q6_k, 32, 2048, &wider_near_rows)
-
-/* What matvec_strip.h has for a format, = and +=. */
-#define STRIP_KERNEL(f, end, per_thread, adds, list)                                               \
-    KERNEL(f, "matvec_" #f end "_strip", "strip", #per_thread " rows per thread",                  \
-           .accumulates = adds, .group = 32 / per_thread, .rows = 32, .shapes = list),
-#define STRIP(f, s, per_thread)                                                                    \
-    STRIP_KERNEL(f, "", per_thread, false, &s##_shapes.replace)                                    \
-    STRIP_KERNEL(f, "_accumulate", per_thread, true, &s##_shapes.accumulate)
-
-/* Those of matvec_tiled.h, = or +=: k->rows rows of k->tokens tokens per threadgroup. */
-#define TILE(f, end, how, about_, adds, group_, rows_, tokens_, list)                              \
-    KERNEL(f, "multi_token_matvec_" #f end "_" how, how, about_, .accumulates = adds,              \
-           .group = group_, .rows = rows_, .tokens = tokens_, .multiple_of = 4, .shapes = list)
-#define TILED(f, end, adds, list)                                                                  \
-    TILE(f, end, "tiled", "tiles of 64 rows and 64 tokens, weights decoded once per tile", adds,   \
-         128, 64, 64, list)
-#define SPLIT_TILE(f, end, adds, list)                                                             \
-    TILE(f, end, "tiled_split", "tiles of 16 rows and 32 tokens, columns split in four", adds,     \
-         128, 16, 32, list)
-#define FEW_TILE(f, end, adds, list)                                                               \
-    TILE(f, end, "tiled_few", "tiles of 16 rows and 8 tokens, columns split in eight", adds, 256,  \
-         16, 8, list)
-#define FEW_STREAM(end, adds)                                                                      \
-    KERNEL_OF("few_stream.metal", q4_0, "multi_token_matvec_q4_0" end "_tiled_stream",             \
-              "tiled_stream",                                                                      \
-              "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory",   \
-              .accumulates = adds, .group = 512, .rows = 32, .tokens = 8, .multiple_of = 64,       \
-              .shapes = &wide_tokens)
-#define FEW_NEAR(end, adds)                                                                        \
-    KERNEL_OF("cuda/few_near.metal", q4_0, "multi_token_matvec_q4_0" end "_tiled_near",            \
-              "tiled_near",                                                                        \
-              "NVIDIA: rows by bulk copies (TMA), as halves by tensor cores, in clusters of two",  \
-              .needs = FEATURE_BULK_COPIES, .accumulates = adds, .group = 512, .rows = 32,         \
-              .tokens = 8, .multiple_of = 256, .most = 4096, .shapes = &near_tokens)
-#define MATRIX(f, end, adds, list)                                                                 \
-    TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 128, 64,    \
-         64, list)
-/* The formats that most weights are in have more of them than the others. */
-#define MORE_TILES(f, s)                                                                           \
-    SPLIT_TILE(f, "", false, &s##_shapes.tiles),                                                   \
-        SPLIT_TILE(f, "_accumulate", true, &s##_shapes.tiles),                                     \
-        MATRIX(f, "", false, &s##_shapes.tiles),                                                   \
-        MATRIX(f, "_accumulate", true, &s##_shapes.tiles),
-
+/* clang-format off */
 static const kernel kernels[] = {
-    STEP("", "plain", "one simdgroup per row, weight by weight", 32, 1),
-    STEP("_vec4", "vec4", "four weights at a time", 32, 1),
-    STEP("_multirow", "multirow", "two simdgroups per row", 256, 4),
-    STEP("_simdgroup", "simdgroup", "4 rows per simdgroup, one after another", 256, 32),
-    STEP("_coalesced", "coalesced", "one simdgroup per row, 16-bit loads", 256, 8),
-    STEP("_halfblock", "halfblock", "one simdgroup per row, half a block per lane", 256, 8),
-    STEP("_rowblock", "rowblock", "4 rows per simdgroup at once, x in registers", 128, 16),
-    KERNEL(q4_0, "matvec_q4_0_accumulate_rowblock", "rowblock",
-           "4 rows per simdgroup at once, x in registers", .accumulates = true, .group = 128,
-           .rows = 16, .shapes = &ladder_shapes.accumulate),
-    FEW_TILE(q4_0, "", false, &ladder_shapes.many),
-    FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
-    FEW_STREAM("", false),
-    FEW_STREAM("_accumulate", true),
-    FEW_NEAR("", false),
-    FEW_NEAR("_accumulate", true),
-    LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
-        STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAMS NEARS MORE_TILES(q4_0, ladder)
-            MORE_TILES(q8_0, head_of_32) MORE_TILES(q4_k, of_256) MORE_TILES(q6_k, head_of_256)
-                MORE_TILES(f16, floats)
-                    ONE_TOKEN(q4_0, "_accumulate", true, &ladder_shapes.accumulate) ONE(q4_1, of_32)
-                        ONE(q5_0, few_of_32) ONE(q5_1, few_of_32) ONE(q5_k, few_of_256)
-                            FLOAT_FORMATS(ONE) ANY_LENGTH(q4_0, ladder) FLOAT_FORMATS(ANY_LENGTH)
-                                FORMATS(SHARED)};
+    /* Most weights are Q4_0. */
+    PUT(q4_0, &ladder_shapes.replace, WEIGHTS),
+    PUT(q4_0, &ladder_shapes.replace, VEC4),
+    PUT(q4_0, &ladder_shapes.replace, MULTIROW),
+    PUT(q4_0, &ladder_shapes.replace, SIMDGROUP),
+    PUT(q4_0, &ladder_shapes.replace, COALESCED),
+    PUT(q4_0, &ladder_shapes.replace, HALFBLOCK),
+    SINGLE(q4_0, ladder, ROWBLOCK),
+    ADD(q4_0, &ladder_shapes.accumulate, ROW),
+    BOTH(q4_0, ladder_shapes.many, BY_TOKEN), /* it is published */
+    BOTH(q4_0, ladder_shapes.many, TILED_FEW),
+    BOTH(q4_0, wide_tokens, TILED_STREAM),
+    BOTH(q4_0, near_tokens, TILED_NEAR),
+    /* The formats that most weights are in. */
+    SINGLE(q4_0, ladder, LEAN),       SINGLE(q4_0, ladder, LEAN_ROWS),
+    SINGLE(q8_0, head_of_32, LEAN),   SINGLE(q8_0, head_of_32, LEAN_ROWS),
+    SINGLE(q4_k, of_256, LEAN),       SINGLE(q4_k, of_256, LEAN_ROWS),
+    SINGLE(q6_k, head_of_256, LEAN),  SINGLE(q6_k, head_of_256, LEAN_ROWS),
+    SINGLE(q4_0, ladder, STRIP(8)),   SINGLE(q8_0, head_of_32, STRIP(4)),
+    BOTH(q4_0, wide_rows, STREAM(32, 256, TWO_PER_CORE)),
+    BOTH(q8_0, wide_rows, STREAM(16, 256, ONE_PER_CORE)),
+    BOTH(q4_k, wide_rows, STREAM(32, 256, TWO_PER_CORE)),
+    BOTH(q6_k, wider_rows, STREAM(16, 2048, ONE_PER_CORE)),
+    BOTH(f16, eights, STREAM(16, 8, 0)),
+    BOTH(q4_0, near_rows, NEAR(256)),
+    BOTH(q4_k, near_rows, NEAR(256)),
+    BOTH(q6_k, wider_near_rows, NEAR(2048)),
+    BOTH(q4_0, ladder_shapes.tiles, TILED_SPLIT),      BOTH(q4_0, ladder_shapes.tiles, MATRIX),
+    BOTH(q8_0, head_of_32_shapes.tiles, TILED_SPLIT),  BOTH(q8_0, head_of_32_shapes.tiles, MATRIX),
+    BOTH(q4_k, of_256_shapes.tiles, TILED_SPLIT),      BOTH(q4_k, of_256_shapes.tiles, MATRIX),
+    BOTH(q6_k, head_of_256_shapes.tiles, TILED_SPLIT), BOTH(q6_k, head_of_256_shapes.tiles, MATRIX),
+    BOTH(f16, floats_shapes.tiles, TILED_SPLIT),       BOTH(f16, floats_shapes.tiles, MATRIX),
+    /* The others, for one token; floats also take rows of any length for many. */
+    SINGLE(q4_1, of_32, ROW),         SINGLE(q5_0, few_of_32, ROW),
+    SINGLE(q5_1, few_of_32, ROW),     SINGLE(q5_k, few_of_256, ROW),
+    FLOAT_FORMATS(PLAIN)
+    /* Every format. */
+    FORMATS(EVERY)
+};
+/* clang-format on */
 
 const op matvec_op = {
     .name = "matvec",
