@@ -42,41 +42,26 @@ static void gate_up_silu_oracle(const launch *l, oracle_io *io) {
     out->roundings = NORMED_ROUNDINGS + 12;
 }
 
-/* Geometry: k->rows rows and k->tokens tokens per threadgroup of k->group threads; kernels of one
- * token have no such argument. */
+/* Kernels of one token have no such argument. */
 bool gate_up_silu_record(tape *t, const kernel *k, const gate_up_slices *a, uint32_t out_dim,
                          uint32_t in_dim, uint32_t tokens, float eps, err *e) {
-    slice x = a->x, norm_w = a->norm_w, out = a->out;
-    size_t norm_bytes = size_multiply(in_dim, sizeof(float)),
-           in_bytes = size_multiply(tokens, norm_bytes),
-           out_bytes = size_multiply(size_multiply(tokens, out_dim), sizeof(float));
-    if (!RECORD_TAKES(&gate_up_silu_op, k, e, out_dim, in_dim, tokens) ||
-        !record_check_weights(k, "w_gate", k->format, a->w_gate, out_dim, in_dim, 2, e) ||
-        !record_check_weights(k, "w_up", k->format, a->w_up, out_dim, in_dim, 2, e) ||
-        !record_trim(k, "x", in_bytes, 16, &x, e) ||
-        !record_trim(k, "norm_w", norm_bytes, 16, &norm_w, e) ||
-        !record_trim(k, "out", out_bytes, sizeof(float), &out, e))
+    if (!RECORD_TAKES(&gate_up_silu_op, k, e, out_dim, in_dim, tokens))
         return false;
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, x, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, norm_w, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 2, a->w_gate, ACCESS_READ, ELEM_U8);
-    launch_bind(l, 3, a->w_up, ACCESS_READ, ELEM_U8);
-    launch_bind(l, 4, out, ACCESS_WRITE, ELEM_F32);
-    launch_set_u32(l, 5, out_dim);
-    launch_set_u32(l, 6, in_dim);
-    launch_set_f32(l, 7, eps);
-    if (k->tokens != 0)
-        launch_set_u32(l, 8, tokens);
-    uint32_t tiles = k->tokens == 0 ? 1 : divide_up(tokens, k->tokens);
-    launch_set_groups(l, (size3){divide_up(out_dim, k->rows), tiles, 1}, (size3){k->group, 1, 1});
     uint64_t outputs = (uint64_t)out_dim * tokens;
-    l->bytes = a->w_gate.bytes + a->w_up.bytes + in_bytes + norm_bytes + out_bytes;
-    l->flops = 4 * outputs * in_dim + tokens * (4 * (uint64_t)in_dim + 3) + 4 * outputs;
-    l->oracle = gate_up_silu_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN4("x", a->x, size_multiply(tokens, in_dim)),
+                               ARG_IN4("norm_w", a->norm_w, in_dim),
+                               ARG_WEIGHTS("w_gate", a->w_gate, k->format, out_dim, in_dim, 2),
+                               ARG_WEIGHTS("w_up", a->w_up, k->format, out_dim, in_dim, 2),
+                               ARG_OUT("out", a->out, size_multiply(tokens, out_dim)),
+                               ARG_U32(out_dim),
+                               ARG_U32(in_dim),
+                               ARG_F32(eps),
+                               ARG_U32(tokens)};
+    const launch_work work = {.groups = record_tiles(k, out_dim, tokens),
+                              .flops = 4 * outputs * in_dim + tokens * (4 * (uint64_t)in_dim + 3) +
+                                       4 * outputs,
+                              .oracle = gate_up_silu_oracle};
+    return record_args(t, k, args, COUNT_OF(args) - (k->tokens == 0), &work, e);
 }
 
 /* With large weights of the norm, gate times up would not fit in a float, and fast math may compute it first. */

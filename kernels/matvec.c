@@ -39,60 +39,48 @@ size_t matvec_get_alignment(const kernel *k) {
     return f->values == 1 ? count_floats(k) * f->bytes : is_staged ? 16 : 2;
 }
 
-bool matvec_check(const kernel *k, slice *w, slice *x, slice *y, uint32_t out_dim, uint32_t in_dim,
-                  uint32_t batch, err *e) {
-    const weight_format *f = k->format;
-    size_t x_bytes = size_multiply(size_multiply(batch, in_dim), sizeof(float)),
-           y_bytes = size_multiply(size_multiply(batch, out_dim), sizeof(float));
-    bool is_narrow = f->values == 1 && count_floats(k) < 4;
-    size_t x_alignment = is_narrow ? count_floats(k) * sizeof(float) : 16;
-    return record_check_weights(k, "w", f, *w, out_dim, in_dim, matvec_get_alignment(k), e) &&
-           record_trim(k, "x", x_bytes, x_alignment, x, e) &&
-           record_trim(k, "y", y_bytes, sizeof(float), y, e);
+size_t matvec_get_x_alignment(const kernel *k) {
+    bool is_narrow = k->format->values == 1 && count_floats(k) < 4;
+    return is_narrow ? count_floats(k) * sizeof(float) : 16;
 }
 
 /* The kernels of cuda/ share the rows among their thread blocks: if there are few, each SM has as many.
- * Those for several tokens are clusters of two. Buffer 6: the rows that every block has. */
-static uint32_t share_rows(launch *l, const kernel *k, uint32_t groups, uint32_t out_dim) {
-    uint32_t cores = l->pipeline->device->facts.cores, cluster = k->tokens ? 2 : 1;
+ * Those for several tokens are clusters of two. */
+static uint32_t share_rows(const tape *t, const kernel *k, uint32_t groups, uint32_t out_dim) {
+    uint32_t cores = device_get_facts(library_get_device(t->lib))->cores,
+             cluster = k->tokens ? 2 : 1;
     if (groups <= 2 * cores)
         groups = divide_up(groups, cores) * cores;
-    groups = divide_up(groups < out_dim ? groups : out_dim, cluster) * cluster;
-    launch_set_u32(l, 6, out_dim / groups);
-    return groups;
+    return divide_up(groups < out_dim ? groups : out_dim, cluster) * cluster;
 }
 
-void matvec_set_grid(launch *l, const kernel *k, uint32_t out_dim, uint32_t batch) {
-    uint32_t tiles = k->tokens == 0 ? 1 : divide_up(batch, k->tokens);
-    uint32_t groups = divide_up(out_dim, k->rows);
-    if (k->groups != 0 && groups > k->groups)
-        groups = k->groups;
-    if (k->needs & FEATURE_BULK_COPIES)
-        groups = share_rows(l, k, groups, out_dim);
-    launch_set_groups(l, (size3){groups, tiles, 1}, (size3){k->group, 1, 1});
-}
-
+/* Kernels of one token have no batch, those that share rows are told how many each block has. */
 bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
                    uint32_t in_dim, uint32_t batch, err *e) {
-    if (!RECORD_TAKES(&matvec_op, k, e, out_dim, in_dim, batch) ||
-        !matvec_check(k, &w, &x, &y, out_dim, in_dim, batch, e))
+    if (!RECORD_TAKES(&matvec_op, k, e, out_dim, in_dim, batch))
         return false;
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, w, ACCESS_READ, ELEM_U8);
-    launch_bind(l, 1, x, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 2, y, k->accumulates ? ACCESS_BOTH : ACCESS_WRITE, ELEM_F32);
-    launch_set_u32(l, 3, out_dim);
-    launch_set_u32(l, 4, in_dim);
-    if (k->tokens != 0)
-        launch_set_u32(l, 5, batch);
-    matvec_set_grid(l, k, out_dim, batch);
+    bool shares = k->needs & FEATURE_BULK_COPIES;
+    size3 groups = record_tiles(k, out_dim, batch);
+    if (k->groups != 0 && groups.x > k->groups)
+        groups.x = k->groups;
+    if (shares)
+        groups.x = share_rows(t, k, groups.x, out_dim);
     uint64_t outputs = (uint64_t)out_dim * batch;
-    l->bytes = w.bytes + x.bytes + (k->accumulates ? 2 : 1) * y.bytes;
-    l->flops = 2 * outputs * in_dim + (k->accumulates ? outputs : 0);
-    l->oracle = matvec_oracle;
-    return true;
+    launch_arg args[] = {MATVEC_W(k, w, out_dim, in_dim),
+                         MATVEC_X(k, x, size_multiply(batch, in_dim)),
+                         ARG_OUT("y", y, size_multiply(batch, out_dim)),
+                         ARG_U32(out_dim),
+                         ARG_U32(in_dim),
+                         ARG_U32(batch),
+                         ARG_U32(groups.x ? out_dim / groups.x : 0)};
+    if (k->accumulates)
+        args[2].access = ACCESS_BOTH;
+    if (k->tokens == 0)
+        args[5].is_absent = true;
+    const launch_work work = {.groups = groups,
+                              .flops = 2 * outputs * in_dim + (k->accumulates ? outputs : 0),
+                              .oracle = matvec_oracle};
+    return record_args(t, k, args, shares ? 7 : 6, &work, e);
 }
 
 static bool matvec_build(kernel_case *c, err *e) {

@@ -32,30 +32,26 @@ static void matvec_activate_oracle(const launch *l, oracle_io *io) {
 bool matvec_activate_record(tape *t, const kernel *k, slice w, slice x, slice bias, slice y,
                             uint32_t out_dim, uint32_t in_dim, uint32_t batch, uint32_t activation,
                             err *e) {
-    size_t bias_bytes = size_multiply(out_dim, sizeof(float));
     bool has_bias = bias.buffer != NULL;
-    if (!RECORD_TAKES(&matvec_activate_op, k, e, out_dim, in_dim, batch, activation, has_bias) ||
-        (has_bias && !record_trim(k, "bias", bias_bytes, sizeof(float), &bias, e)) ||
-        !matvec_check(k, &w, &x, &y, out_dim, in_dim, batch, e))
+    if (!RECORD_TAKES(&matvec_activate_op, k, e, out_dim, in_dim, batch, activation, has_bias))
         return false;
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, w, ACCESS_READ, ELEM_U8);
-    launch_bind(l, 1, x, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 2, y, ACCESS_WRITE, ELEM_F32);
-    launch_set_u32(l, 3, out_dim);
-    launch_set_u32(l, 4, in_dim);
-    launch_bind(l, BIAS, has_bias ? bias : x, ACCESS_READ, ELEM_F32); /* bound even if not read */
-    launch_set_u32(l, HAS_BIAS, has_bias);
-    launch_set_u32(l, ACTIVATION, activation);
-    if (k->tokens != 0)
-        launch_set_u32(l, BATCH, batch);
-    matvec_set_grid(l, k, out_dim, batch);
-    l->bytes = w.bytes + x.bytes + y.bytes + (has_bias ? bias.bytes : 0);
-    l->flops = (uint64_t)out_dim * batch * (2 * (uint64_t)in_dim + 5);
-    l->oracle = matvec_activate_oracle;
-    return true;
+    size_t values = size_multiply(batch, in_dim);
+    launch_arg args[] = {MATVEC_W(k, w, out_dim, in_dim),
+                         MATVEC_X(k, x, values),
+                         ARG_OUT("y", y, size_multiply(batch, out_dim)),
+                         ARG_U32(out_dim),
+                         ARG_U32(in_dim),
+                         ARG_IN("bias", bias, out_dim),
+                         ARG_U32(has_bias),
+                         ARG_U32(activation),
+                         ARG_U32(batch)};
+    if (!has_bias)
+        args[BIAS] = args[1]; /* bound even if not read */
+    const launch_work work = {.groups = record_tiles(k, out_dim, batch),
+                              .flops = (uint64_t)out_dim * batch * (2 * (uint64_t)in_dim + 5),
+                              .unmoved = has_bias ? 0 : values * sizeof(float),
+                              .oracle = matvec_activate_oracle};
+    return record_args(t, k, args, COUNT_OF(args) - (k->tokens == 0), &work, e);
 }
 
 static bool matvec_activate_accepts(const kernel *k, const shape *s, err *e) {

@@ -1,11 +1,13 @@
 /* matvec_parts: what the ops that multiply a matrix by vectors share. */
 #pragma once
 
-#include "harness/check/op.h"
+#include "record.h"
 
-/* Are the buffers those of a product of these sizes? Cuts x and y down to what it uses. */
-bool matvec_check(const kernel *k, slice *w, slice *x, slice *y, uint32_t out_dim, uint32_t in_dim,
-                  uint32_t batch, err *e);
+/* Where x must start. */
+size_t matvec_get_x_alignment(const kernel *k);
 
-/* k->rows rows and k->tokens tokens per threadgroup of k->group threads. */
-void matvec_set_grid(launch *l, const kernel *k, uint32_t out_dim, uint32_t batch);
+/* W (out_dim, in_dim), and `values` of x, as arguments of a launch. */
+#define MATVEC_W(k, w, out_dim, in_dim)                                                            \
+    ARG_WEIGHTS("w", w, (k)->format, out_dim, in_dim, matvec_get_alignment(k))
+#define MATVEC_X(k, x, values)                                                                     \
+    ARG_BUFFER("x", x, values, ACCESS_READ, ELEM_F32, matvec_get_x_alignment(k))

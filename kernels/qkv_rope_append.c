@@ -77,56 +77,39 @@ static bool check_caches(const kernel *k, const qkv_sizes *s, const qkv_slices *
                    k->name, s->tokens, row, rows);
 }
 
-/* Geometry: k->rows of all rows and k->tokens tokens per threadgroup of k->group threads; kernels of
- * one token have no such argument. */
+/* Kernels of one token have no such argument. Of the caches only new rows are moved; all others must
+ * survive. */
 bool qkv_rope_append_record(tape *t, const kernel *k, const qkv_slices *a, const qkv_sizes *s,
                             param pos, err *e) {
-    const slice w[3] = {a->wq, a->wk, a->wv};
-    const uint32_t rows[3] = {s->q_dim, s->kv_dim, s->kv_dim};
-    static const char *const names[] = {"wq", "wk", "wv"};
-    slice x = a->x, norm_w = a->norm_w, q = a->q, freqs = a->freqs;
-    size_t norm_bytes = size_multiply(s->in_dim, sizeof(float)),
-           in_bytes = size_multiply(s->tokens, norm_bytes),
-           q_bytes = size_multiply(size_multiply(s->tokens, s->q_dim), sizeof(float)),
-           kv_bytes = size_multiply(size_multiply(s->tokens, s->kv_dim), sizeof(float));
-    if (!check_heads(k, s, pos.at.buffer ? 0 : pos.bits, e) || !check_caches(k, s, a, pos, e) ||
-        !record_trim(k, "x", in_bytes, 16, &x, e) ||
-        !record_trim(k, "norm_w", norm_bytes, 16, &norm_w, e) ||
-        !record_trim(k, "q", q_bytes, sizeof(float), &q, e) ||
-        !record_trim(k, "freqs", s->head_dim / 2 * sizeof(float), sizeof(float), &freqs, e))
+    if (!check_heads(k, s, pos.at.buffer ? 0 : pos.bits, e) || !check_caches(k, s, a, pos, e))
         return false;
-    for (int i = 0; i < 3; i++)
-        if (!record_check_weights(k, names[i], k->format, w[i], rows[i], s->in_dim, 2, e))
-            return false;
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, x, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, norm_w, ACCESS_READ, ELEM_F32);
-    for (int i = 0; i < 3; i++)
-        launch_bind(l, 2 + i, w[i], ACCESS_READ, ELEM_U8);
-    launch_bind(l, 5, q, ACCESS_WRITE, ELEM_F32);
-    launch_bind(l, 6, a->k_cache, ACCESS_BOTH, ELEM_F32); /* all other rows must survive */
-    launch_bind(l, 7, a->v_cache, ACCESS_BOTH, ELEM_F32);
-    l->appends = s->tokens == 1 ? 1u << 6 | 1u << 7 : 0;
-    launch_bind(l, 8, freqs, ACCESS_READ, ELEM_F32);
-    launch_set_u32(l, 9, s->q_dim);
-    launch_set_u32(l, 10, s->kv_dim);
-    launch_set_u32(l, 11, s->in_dim);
-    launch_set_u32(l, 12, s->head_dim);
-    launch_set_f32(l, 13, s->eps);
-    launch_set_param(l, 14, pos, ELEM_U32);
-    if (k->tokens != 0)
-        launch_set_u32(l, 15, s->tokens);
-    uint32_t all = s->q_dim + 2 * s->kv_dim,
-             tiles = k->tokens ? divide_up(s->tokens, k->tokens) : 1;
-    launch_set_groups(l, (size3){divide_up(all, k->rows), tiles, 1}, (size3){k->group, 1, 1});
-    l->bytes =
-        w[0].bytes + w[1].bytes + w[2].bytes + in_bytes + norm_bytes + q_bytes + 2 * kv_bytes;
-    l->flops = s->tokens *
-               (2 * (uint64_t)all * s->in_dim + 4 * (uint64_t)s->in_dim + 3 * (uint64_t)all + 3);
-    l->oracle = qkv_rope_append_oracle;
-    return true;
+    uint32_t all = s->q_dim + 2 * s->kv_dim;
+    size_t cells = a->k_cache.bytes / sizeof(float),
+           kv_values = size_multiply(s->tokens, s->kv_dim);
+    const launch_arg args[] = {ARG_IN4("x", a->x, size_multiply(s->tokens, s->in_dim)),
+                               ARG_IN4("norm_w", a->norm_w, s->in_dim),
+                               ARG_WEIGHTS("wq", a->wq, k->format, s->q_dim, s->in_dim, 2),
+                               ARG_WEIGHTS("wk", a->wk, k->format, s->kv_dim, s->in_dim, 2),
+                               ARG_WEIGHTS("wv", a->wv, k->format, s->kv_dim, s->in_dim, 2),
+                               ARG_OUT("q", a->q, size_multiply(s->tokens, s->q_dim)),
+                               ARG_BOTH("k_cache", a->k_cache, cells),
+                               ARG_BOTH("v_cache", a->v_cache, cells),
+                               ARG_IN("freqs", a->freqs, s->head_dim / 2),
+                               ARG_U32(s->q_dim),
+                               ARG_U32(s->kv_dim),
+                               ARG_U32(s->in_dim),
+                               ARG_U32(s->head_dim),
+                               ARG_F32(s->eps),
+                               ARG_PARAM(pos),
+                               ARG_U32(s->tokens)};
+    const launch_work work = {
+        .groups = record_tiles(k, all, s->tokens),
+        .flops = s->tokens *
+                 (2 * (uint64_t)all * s->in_dim + 4 * (uint64_t)s->in_dim + 3 * (uint64_t)all + 3),
+        .unmoved = sizeof(float) * (4 * cells - 2 * kv_values + s->head_dim / 2),
+        .appends = s->tokens == 1 ? 1u << 6 | 1u << 7 : 0,
+        .oracle = qkv_rope_append_oracle};
+    return record_args(t, k, args, COUNT_OF(args) - (k->tokens == 0), &work, e);
 }
 
 /* The position comes from device memory, as it does in a model; one more row is never written. */

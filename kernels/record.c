@@ -53,6 +53,10 @@ static bool fit(const kernel *k, const launch_arg *a, slice *at, err *e) {
     return !a->name || record_trim(k, a->name, bytes, a->alignment, at, e);
 }
 
+size3 record_tiles(const kernel *k, uint32_t rows, uint32_t tokens) {
+    return (size3){divide_up(rows, k->rows), k->tokens ? divide_up(tokens, k->tokens) : 1, 1};
+}
+
 bool record_args(tape *t, const kernel *k, const launch_arg *args, size_t count,
                  const launch_work *w, err *e) {
     slice at[LAUNCH_BUFFERS];
@@ -67,11 +71,12 @@ bool record_args(tape *t, const kernel *k, const launch_arg *args, size_t count,
         if (args[i].name) {
             launch_bind(l, (int)i, at[i], args[i].access, args[i].type);
             l->bytes += (args[i].access == ACCESS_BOTH ? 2 : 1) * at[i].bytes;
-        } else {
+        } else if (!args[i].is_absent) {
             launch_set_param(l, (int)i, args[i].value, args[i].type);
         }
     l->threadgroup_bytes[0] = w->threadgroup_bytes;
     l->bytes -= w->unmoved;
+    l->appends = w->appends;
     l->flops = w->flops;
     l->oracle = w->oracle;
     uint32_t group = w->group ? w->group : k->group;

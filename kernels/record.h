@@ -27,6 +27,7 @@ typedef struct {
     const weight_format *format; /* of weights (rows, columns); NULL: others */
     uint32_t rows, columns;
     param value;
+    bool is_absent; /* the kernel has no such argument */
 } launch_arg;
 
 #define ARG_BUFFER(name_, at_, count_, access_, type_, alignment_)                                 \
@@ -63,8 +64,12 @@ typedef struct {
     uint32_t threadgroup_bytes; /* of threadgroup argument 0 */
     uint64_t flops;
     uint64_t unmoved; /* bytes of its arguments that need not be moved */
+    uint32_t appends; /* as launch.appends */
     oracle_fn oracle;
 } launch_work;
+
+/* Threadgroups of k->rows rows and k->tokens tokens. */
+size3 record_tiles(const kernel *k, uint32_t rows, uint32_t tokens);
 
 /* A launch of k with `count` arguments in buffers 0, 1, ..., each cut down to what the launch uses.
  * l->bytes is what they must move. */

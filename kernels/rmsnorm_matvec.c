@@ -53,7 +53,7 @@ bool rmsnorm_matvec_record(tape *t, const kernel *k, slice x, slice norm_w, slic
         args[5] = (launch_arg)ARG_F32(eps);
         args[6] = (launch_arg)ARG_U32(out_dim);
     }
-    const launch_work work = {.groups = {divide_up(out_dim, k->rows), 1, 1},
+    const launch_work work = {.groups = record_tiles(k, out_dim, 1),
                               .threadgroup_bytes = is_mega ? (uint32_t)(in_dim * sizeof(float)) : 0,
                               .flops = 2 * (uint64_t)out_dim * in_dim + 4 * (uint64_t)in_dim + 3,
                               .oracle = is_mega ? megakernel_oracle : rmsnorm_matvec_oracle};

@@ -29,7 +29,7 @@ bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel *k, slice w, slice
                                         slice y, uint32_t out_dim, uint32_t in_dim, err *e) {
     if (!RECORD_TAKES(&silu_matvec_op, k, e, out_dim, in_dim))
         return false;
-    const launch_work work = {.groups = {divide_up(out_dim, k->rows), 1, 1},
+    const launch_work work = {.groups = record_tiles(k, out_dim, 1),
                               .flops =
                                   2 * (uint64_t)out_dim * in_dim + out_dim + 4 * (uint64_t)in_dim,
                               .oracle = silu_matvec_q4_0_accumulate_oracle};
