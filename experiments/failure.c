@@ -10,17 +10,6 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 
-bool experiment_find_kept(const char *folder, const char *name, char *path, size_t size, err *e) {
-    return path_print(path, size, e, "%s/scratch/%s.csv", folder, name);
-}
-
-void experiment_drop_kept(const char *path) {
-    char samples[PATH_MAX];
-    remove(path);
-    if (results_find_samples_path(path, samples, sizeof samples, NULL))
-        remove(samples);
-}
-
 /* One line: what it says may be of several. */
 static char *flatten(const char *why) {
     char *copy = array_new(strlen(why) + 1, 1);

@@ -101,6 +101,17 @@ static void add_origin(lab *l, sheet *s, double seconds) {
     sheet_add_note(s, "seconds", "%.1f", seconds);
 }
 
+bool experiment_find_kept(const char *folder, const char *name, char *path, size_t size, err *e) {
+    return path_print(path, size, e, "%s/scratch/%s.csv", folder, name);
+}
+
+void experiment_drop_kept(const char *path) {
+    char samples[PATH_MAX];
+    remove(path);
+    if (results_find_samples_path(path, samples, sizeof samples, NULL))
+        remove(samples);
+}
+
 bool experiment_run(const experiment *x, lab *l, const char *version, const char *folder,
                     sheet **out, err *e) {
     char path[PATH_MAX], kept[PATH_MAX];

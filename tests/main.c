@@ -101,6 +101,7 @@
     X(tokenize_suite)                                                                              \
     X(claims_suite)                                                                                \
     X(page_suite)                                                                                  \
+    X(arrows_suite)                                                                                \
     X(run_all_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);

@@ -238,13 +238,42 @@ static bool check_launches(const device *d, const tape *t, size_t first, size_t 
     return true;
 }
 
+static bool knows_all(const tape *t, uint64_t releases) {
+    return t->version != 0 && t->known_count == t->count && t->known_order == t->order &&
+           t->known_releases == releases;
+}
+
+/* Are these launches as they were when they were last played, in whole or as a part of the whole tape, and
+ * was nothing freed since that they may refer to? */
+static bool is_known(const tape *t, size_t first, size_t count, uint64_t releases) {
+    return knows_all(t, releases) &&
+           memcmp(&t->known[first], &t->launches[first], count * sizeof *t->known) == 0;
+}
+
+static void know(tape *t, size_t first, size_t count, uint64_t releases) {
+    if (count < t->count && !knows_all(t, releases)) { /* the rest was not looked at */
+        t->known_count = 0;
+        t->version = 0;
+        return;
+    }
+    if (t->known_count != t->count) {
+        t->known = realloc(t->known, (t->count + 1) * sizeof *t->known);
+        assert(t->known);
+        t->known_count = t->count;
+    }
+    memcpy(&t->known[first], &t->launches[first], count * sizeof *t->known);
+    t->known_order = t->order;
+    t->known_releases = releases;
+    t->version = ++t->versions;
+}
+
 /* A tape that is played again as it was needs no second look. */
 static bool look_at_launches(const device *d, tape *t, size_t first, size_t count, err *e) {
-    if (tape_is_known(t, first, count, d->releases))
+    if (is_known(t, first, count, d->releases))
         return true;
     if (!check_launches(d, t, first, count, e))
         return false;
-    tape_know(t, first, count, d->releases);
+    know(t, first, count, d->releases);
     return true;
 }
 

@@ -23,33 +23,6 @@ static void drop_prepared(tape *t) {
     t->version = 0;
 }
 
-static bool knows_all(const tape *t, uint64_t releases) {
-    return t->version != 0 && t->known_count == t->count && t->known_order == t->order &&
-           t->known_releases == releases;
-}
-
-bool tape_is_known(const tape *t, size_t first, size_t count, uint64_t releases) {
-    return knows_all(t, releases) &&
-           memcmp(&t->known[first], &t->launches[first], count * sizeof *t->known) == 0;
-}
-
-void tape_know(tape *t, size_t first, size_t count, uint64_t releases) {
-    if (count < t->count && !knows_all(t, releases)) { /* the rest was not looked at */
-        t->known_count = 0;
-        t->version = 0;
-        return;
-    }
-    if (t->known_count != t->count) {
-        t->known = realloc(t->known, (t->count + 1) * sizeof *t->known);
-        assert(t->known);
-        t->known_count = t->count;
-    }
-    memcpy(&t->known[first], &t->launches[first], count * sizeof *t->known);
-    t->known_order = t->order;
-    t->known_releases = releases;
-    t->version = ++t->versions;
-}
-
 void tape_clear(tape *t) {
     drop_prepared(t);
     t->count = t->mark_count = 0;
@@ -91,13 +64,6 @@ void tape_mark(tape *t, const char *name) {
     mark *m = ARRAY_ADD(t->marks, t->mark_count, t->mark_capacity);
     m->at = t->count;
     snprintf(m->name, sizeof m->name, "%s", name);
-}
-
-const char *tape_get_part(const tape *t, size_t index) {
-    const char *name = "";
-    for (size_t i = 0; i < t->mark_count && t->marks[i].at <= index; i++)
-        name = t->marks[i].name;
-    return name;
 }
 
 void tape_barrier(tape *t) {

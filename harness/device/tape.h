@@ -92,15 +92,16 @@ launch *tape_add(tape *t, const char *file, const char *kernel, err *e);
 launch *tape_add_specialised(tape *t, const char *file, const char *kernel,
                              const constant_value *constants, size_t count, err *e);
 launch *tape_add_pipeline(tape *t, const pipeline *p);
-void tape_mark(tape *t, const char *name);              /* what follows belongs to this part */
-const char *tape_get_part(const tape *t, size_t index); /* the mark before it; "" for none */
+void tape_mark(tape *t, const char *name); /* what follows belongs to this part */
 void tape_barrier(tape *t); /* concurrent order: what follows waits for what came before */
 
-/* For devices: whether these launches are as they were when they were last played, in whole or as a
- * part of the whole tape, and nothing that they may refer to was freed since; and that they are now
- * known as they are. */
-bool tape_is_known(const tape *t, size_t first, size_t count, uint64_t releases);
-void tape_know(tape *t, size_t first, size_t count, uint64_t releases);
+/* The mark before a launch; "" for none. Here, because devices ask, and tape.c plays on them. */
+static inline const char *tape_get_part(const tape *t, size_t index) {
+    const char *name = "";
+    for (size_t i = 0; i < t->mark_count && t->marks[i].at <= index; i++)
+        name = t->marks[i].name;
+    return name;
+}
 
 typedef enum {
     PLAY_WHOLE,    /* one command buffer */

@@ -5,15 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Does what was there before matter? */
-bool checker_reads(unsigned how) {
-    return !(how & SOFT_STORE) || how & SOFT_UPDATE;
-}
-
-finding_class checker_outside_class(unsigned how) {
-    return how & SOFT_STORE ? FINDING_STORE_OUTSIDE : FINDING_LOAD_OUTSIDE;
-}
-
 /* Races ---------------------------------------------------------------------------------------- */
 
 /* The second store of two is about to happen. What it stores is seen before the next access. */

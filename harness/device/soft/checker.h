@@ -200,9 +200,16 @@ void checker_close_regions(soft_checker *c);
 void checker_neutralise(soft_checker *c, uintptr_t at, size_t bytes, unsigned how, bool is_ours);
 void checker_put_back(soft_checker *c);
 
+/* Does what was there before matter? */
+static inline bool checker_reads(unsigned how) {
+    return !(how & SOFT_STORE) || how & SOFT_UPDATE;
+}
+
+static inline finding_class checker_outside_class(unsigned how) {
+    return how & SOFT_STORE ? FINDING_STORE_OUTSIDE : FINDING_LOAD_OUTSIDE;
+}
+
 /* checked_access.c */
-bool checker_reads(unsigned how); /* does what was there before matter? */
-finding_class checker_outside_class(unsigned how);
 void checker_tell_index(soft_checker *c, unsigned how);
 void checker_settle_stores(soft_checker *c); /* of a race: did both store the same? */
 void checker_forget_exceptions(void); /* of floating point: what was before is not the kernel's */
