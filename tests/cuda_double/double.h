@@ -21,7 +21,6 @@ typedef enum {
     OP_ABS,
     OP_ACTIVEMASK,
     OP_ADD,
-    OP_ADDC,
     OP_AND,
     OP_ASYNC_COPY,
     OP_ASYNC_WAIT,
@@ -34,14 +33,9 @@ typedef enum {
     OP_BFE,
     OP_BFI,
     OP_BRA,
-    OP_BREV,
-    OP_BRX,
     OP_BULK_COPY,
     OP_CLUSTER_ARRIVE,
     OP_CLUSTER_WAIT,
-    OP_CLZ,
-    OP_COPYSIGN,
-    OP_COS,
     OP_CVT,
     OP_CVTA,
     OP_DIV,
@@ -49,7 +43,6 @@ typedef enum {
     OP_FENCE,
     OP_FMA,
     OP_LD,
-    OP_LG2,
     OP_MAD,
     OP_MADC,
     OP_MAPA,
@@ -66,7 +59,6 @@ typedef enum {
     OP_RCP,
     OP_REM,
     OP_RET,
-    OP_RSQRT,
     OP_SELP,
     OP_SEND,
     OP_SETP,
@@ -74,11 +66,9 @@ typedef enum {
     OP_SHFL,
     OP_SHL,
     OP_SHR,
-    OP_SIN,
     OP_SQRT,
     OP_ST,
     OP_SUB,
-    OP_SUBC,
     OP_VOTE,
     OP_XOR,
     OP_COUNT
@@ -122,7 +112,7 @@ typedef struct {
     bool unpacks;    /* mov.b64 {a, b}, c */
     char how[8];     /* comparison, atomic, shuffle, permutation: as written */
     uint8_t count;   /* of args */
-    uint32_t target; /* of a branch: instruction; of brx: table */
+    uint32_t target; /* of a branch */
     ptx_arg args[PTX_ARGS];
     uint32_t line; /* in the PTX */
 } ptx_insn;
@@ -136,19 +126,11 @@ typedef struct {
 } ptx_symbol;
 
 typedef struct {
-    uint32_t *targets;
-    size_t count;
-    char name[32];
-} ptx_table;
-
-typedef struct {
     char entry[160];
     ptx_insn *code;
     size_t count;
     ptx_symbol *symbols;
     size_t symbol_count;
-    ptx_table *tables;
-    size_t table_count;
     uint32_t registers;
     uint32_t cluster; /* blocks of a cluster, neighbours along x */
     uint8_t *data;    /* constants and variables of the module */

@@ -82,42 +82,20 @@ static uint64_t compute_float(const ptx_insn *i, const uint64_t *v) {
         return v[0] & ~(1ull << (i->type.bits - 1));
     case OP_NEG:
         return mask(v[0] ^ 1ull << (i->type.bits - 1), i->type.bits);
-    case OP_COPYSIGN:
-        r = copysign(b, a);
-        break;
     case OP_SQRT:
         r = sqrt(a);
-        break;
-    case OP_RSQRT:
-        r = 1 / sqrt(a);
         break;
     case OP_RCP:
         r = 1 / a;
         break;
-    case OP_EX2:
-        r = exp2(a);
-        break;
-    case OP_LG2:
-        r = log2(a);
-        break;
-    case OP_SIN:
-        r = sin(a);
-        break;
     default:
-        r = cos(a);
+        r = exp2(a);
         break;
     }
     if (i->saturates)
         r = isnan(r) ? 0 : fmin(fmax(r, 0), 1);
-    if (i->rounding != ROUND_NEAREST && i->type.bits == 32) {
-        float f = (float)r;
-        bool is_above = (double)f > r, is_below = (double)f < r;
-        if (is_above && (i->rounding == ROUND_DOWN || (i->rounding == ROUND_ZERO && r > 0)))
-            f = nextafterf(f, -INFINITY);
-        if (is_below && (i->rounding == ROUND_UP || (i->rounding == ROUND_ZERO && r < 0)))
-            f = nextafterf(f, INFINITY);
-        r = (double)f;
-    }
+    if (i->rounding == ROUND_DOWN && i->type.bits == 32 && (double)(float)r > r)
+        r = (double)nextafterf((float)r, -INFINITY);
     return from_float(r, i->type);
 }
 
@@ -207,20 +185,6 @@ static uint64_t funnel(const ptx_insn *i, uint64_t low, uint64_t high, uint64_t 
     return i->how[0] == 'l' ? (n == 0 ? high : both >> (32 - n)) : both >> n;
 }
 
-static uint64_t reverse(uint64_t a, unsigned bits) {
-    uint64_t r = 0;
-    for (unsigned n = 0; n < bits; n++)
-        r |= (a >> n & 1) << (bits - 1 - n);
-    return r;
-}
-
-static uint64_t count_zeros(uint64_t a, unsigned bits) {
-    unsigned n = 0;
-    while (n < bits && !(a >> (bits - 1 - n) & 1))
-        n++;
-    return n;
-}
-
 static bool is_less(ptx_type t, uint64_t a, uint64_t b) {
     return t.kind == 's' ? extend(a, t.bits) < extend(b, t.bits)
                          : mask(a, t.bits) < mask(b, t.bits);
@@ -267,29 +231,21 @@ static uint64_t compute_integer(const ptx_insn *i, const uint64_t *v) {
         return permute(v[0], v[1], v[2]);
     case OP_SHF:
         return funnel(i, v[0], v[1], v[2]);
-    case OP_POPC:
-        return (uint64_t)__builtin_popcountll(mask(v[0], t.bits));
-    case OP_CLZ:
-        return count_zeros(v[0], t.bits);
     default:
-        return reverse(v[0], t.bits);
+        return (uint64_t)__builtin_popcountll(mask(v[0], t.bits));
     }
 }
 
 /* 32-bit sums and products with the carry of the one before. */
 static uint64_t compute_carry(const ptx_insn *i, ptx_thread *t, const uint64_t *v) {
-    bool takes = i->op == OP_ADDC || i->op == OP_MADC || i->op == OP_SUBC;
-    uint64_t carry = takes && t->carry, sum;
-    if (i->op == OP_SUB || i->op == OP_SUBC) {
-        sum = mask(v[0], 32) - mask(v[1], 32) - carry;
+    uint64_t sum = i->op == OP_MADC && t->carry;
+    if (i->op == OP_SUB) {
+        sum = mask(v[0], 32) - mask(v[1], 32);
+    } else if (i->op == OP_ADD) {
+        sum = mask(v[0], 32) + mask(v[1], 32);
     } else {
-        bool multiplies = i->op == OP_MAD || i->op == OP_MADC;
-        uint64_t first = mask(v[0], 32);
-        if (multiplies) {
-            first *= mask(v[1], 32);
-            first = i->is_high ? first >> 32 : mask(first, 32);
-        }
-        sum = first + mask(v[multiplies ? 2 : 1], 32) + carry;
+        uint64_t product = mask(v[0], 32) * mask(v[1], 32);
+        sum += (i->is_high ? product >> 32 : mask(product, 32)) + mask(v[2], 32);
     }
     if (i->sets_carry)
         t->carry = sum >> 32 & 1;
@@ -353,17 +309,9 @@ static bool compare(const ptx_insn *i, uint64_t a, uint64_t b) {
         unordered = isnan(x) || isnan(y);
         less = x < y;
         equal = x == y;
-        if (strcmp(how, "num") == 0 || strcmp(how, "nan") == 0)
-            return unordered == (how[1] == 'a');
     } else {
         less = is_less(i->type, a, b);
         equal = mask(a, i->type.bits) == mask(b, i->type.bits);
-        if (how[0] == 'l' && how[1] == 'o')
-            how = "lt";
-        else if (how[0] == 'h')
-            how = how[1] == 'i' ? "gt" : "ge";
-        else if (how[0] == 'l' && how[1] == 's')
-            how = "le";
     }
     if (unordered)
         return how[2] == 'u';
@@ -376,7 +324,7 @@ static bool compare(const ptx_insn *i, uint64_t a, uint64_t b) {
 /* All of it ------------------------------------------------------------------------------------- */
 
 static bool has_carry(const ptx_insn *i) {
-    return i->sets_carry || i->op == OP_ADDC || i->op == OP_MADC || i->op == OP_SUBC;
+    return i->sets_carry || i->op == OP_MADC;
 }
 
 uint64_t ptx_compute(const ptx_insn *i, ptx_thread *t, const uint64_t *v) {

@@ -12,16 +12,15 @@
 /* By the first word; an instruction that is known in one form only, by all of it. */
 /* clang-format off */
 static const char *const op_names[OP_COUNT] = {
-    "abs", "activemask", "add", "addc", "and", "cp.async.cg.shared.global", "cp.async.wait_all",
-    "atom", "bar", "mbarrier.arrive.expect_tx.shared.b64", "mbarrier.try_wait.parity.shared.b64",
-    "mbarrier.init.shared.b64", "bar.warp", "bfe", "bfi", "bra", "brev", "brx",
+    "abs", "activemask", "add", "and", "cp.async.cg.shared.global", "cp.async.wait_all", "atom",
+    "bar", "mbarrier.arrive.expect_tx.shared.b64", "mbarrier.try_wait.parity.shared.b64",
+    "mbarrier.init.shared.b64", "bar.warp", "bfe", "bfi", "bra",
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
-    "barrier.cluster.arrive.relaxed.aligned", "barrier.cluster.wait.acquire.aligned", "clz",
-    "copysign", "cos", "cvt", "cvta", "div", "ex2", "fence", "fma", "ld", "lg2", "mad", "madc",
-    "mapa.shared::cluster.u64", "max", "min", "mma", "mov", "mul", "neg", "not", "or", "popc", "prmt",
-    "rcp", "rem", "ret", "rsqrt", "selp",
-    "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32", "setp", "shf", "shfl", "shl", "shr",
-    "sin", "sqrt", "st", "sub", "subc", "vote", "xor"};
+    "barrier.cluster.arrive.relaxed.aligned", "barrier.cluster.wait.acquire.aligned", "cvt", "cvta",
+    "div", "ex2", "fence", "fma", "ld", "mad", "madc", "mapa.shared::cluster.u64", "max", "min",
+    "mma", "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "ret", "selp",
+    "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32", "setp", "shf", "shfl", "shl",
+    "shr", "sqrt", "st", "sub", "vote", "xor"};
 /* clang-format on */
 
 static bool find_op(const char *name, ptx_op *op) {
@@ -57,8 +56,7 @@ static void read_modifier(parser *p, ptx_insn *i, const char *word, int *types) 
         const char *word;
         ptx_rounding rounding;
         bool to_integer;
-    } roundings[] = {{"rn", ROUND_NEAREST, false}, {"rz", ROUND_ZERO, false},
-                     {"rm", ROUND_DOWN, false},    {"rp", ROUND_UP, false},
+    } roundings[] = {{"rn", ROUND_NEAREST, false}, {"rm", ROUND_DOWN, false},
                      {"rni", ROUND_NEAREST, true}, {"rzi", ROUND_ZERO, true},
                      {"rmi", ROUND_DOWN, true},    {"rpi", ROUND_UP, true}};
     ptx_type t;
@@ -146,8 +144,7 @@ static void read_opcode(parser *p, ptx_insn *i, char *opcode) {
         ptx_fail(p, "the instruction %s is not known", word);
         return;
     }
-    while (i->op != OP_BAR && i->op != OP_FENCE && i->op != OP_BRX &&
-           (word = strtok_r(NULL, ".", &rest)))
+    while (i->op != OP_BAR && i->op != OP_FENCE && (word = strtok_r(NULL, ".", &rest)))
         read_modifier(p, i, word, &types);
 }
 
@@ -219,12 +216,8 @@ static void read_insn(parser *p, char *text, jump **jumps, size_t *jump_count) {
     }
     char *opcode = strtok_r(text, " \t\n", &rest);
     read_opcode(p, &i, opcode);
-    if (i.op == OP_BRA || i.op == OP_BRX) {
-        char *word = strtok_r(NULL, " \t,", &rest);
-        if (i.op == OP_BRX && word) {
-            read_arg(p, &i, word);
-            word = strtok_r(NULL, " \t,", &rest);
-        }
+    if (i.op == OP_BRA) {
+        const char *word = strtok_r(NULL, " \t,", &rest);
         *jumps = ptx_grow(*jumps, *jump_count, sizeof **jumps);
         (*jumps)[*jump_count].insn = p->program->count;
         snprintf((*jumps)[(*jump_count)++].name, 48, "%.47s", word ? word : "");
@@ -255,38 +248,11 @@ static bool find_label(const parser *p, const char *name, uint32_t *index) {
     return false;
 }
 
-/* "$L_brx_0: .branchtargets $L1, $L2;" is a table of names until the end. */
-typedef struct {
-    char name[48], *names;
-} raw_table;
-
-static void finish(parser *p, const jump *jumps, size_t jump_count, raw_table *raw, size_t tables) {
+static void finish(parser *p, const jump *jumps, size_t jump_count) {
     ptx_program *g = p->program;
-    g->tables = calloc(tables + 1, sizeof *g->tables);
-    assert(g->tables);
-    for (size_t i = 0; i < tables; i++) {
-        ptx_table *t = &g->tables[g->table_count++];
-        snprintf(t->name, sizeof t->name, "%.31s", raw[i].name);
-        char *rest = NULL;
-        for (char *word = strtok_r(raw[i].names, " \t\n,;", &rest); word;
-             word = strtok_r(NULL, " \t\n,;", &rest)) {
-            t->targets = ptx_grow(t->targets, t->count, sizeof *t->targets);
-            if (!find_label(p, word, &t->targets[t->count++]))
-                ptx_fail(p, "the label %s is not there", word);
-        }
-    }
-    for (size_t i = 0; i < jump_count; i++) {
-        ptx_insn *insn = &g->code[jumps[i].insn];
-        if (insn->op == OP_BRX) {
-            size_t n = 0;
-            while (n < tables && strcmp(raw[n].name, jumps[i].name) != 0)
-                n++;
-            insn->target = (uint32_t)n;
-            if (n == tables)
-                ptx_fail(p, "the table %s is not there", jumps[i].name);
-        } else if (!find_label(p, jumps[i].name, &insn->target))
+    for (size_t i = 0; i < jump_count; i++)
+        if (!find_label(p, jumps[i].name, &g->code[jumps[i].insn].target))
             ptx_fail(p, "the label %s is not there", jumps[i].name);
-    }
     g->registers = (uint32_t)p->register_count;
     g->local_bytes = (g->local_bytes + 15) / 16 * 16;
 }
@@ -340,8 +306,7 @@ static void read_statement(parser *p, char *s, jump **jumps, size_t *jump_count)
 /* The braces of bodies go; what is in parentheses after .entry are its parameters. */
 static void read_all(parser *p, char *text) {
     jump *jumps = NULL;
-    raw_table *raw = NULL;
-    size_t jump_count = 0, tables = 0;
+    size_t jump_count = 0;
     const char *start = text;
     for (char *s = text; !p->has_failed;) {
         s += strspn(s, " \t\n{}");
@@ -350,18 +315,8 @@ static void read_all(parser *p, char *text) {
         p->line = (uint32_t)count_lines(start, s) + 1;
         char *colon = s[0] == '$' ? strchr(s, ':') : NULL, *end;
         if (colon) {
-            char *next = colon + 1 + strspn(colon + 1, " \t\n");
-            if (!begins(next, ".branchtargets")) {
-                add_label(p, s, (size_t)(colon - s));
-                s = next;
-                continue;
-            }
-            raw = ptx_grow(raw, tables, sizeof *raw);
-            snprintf(raw[tables].name, sizeof raw->name, "%.*s", (int)(colon - s), s);
-            raw[tables++].names = next + strlen(".branchtargets");
-            end = strchr(next, ';');
-            *end = 0;
-            s = end + 1;
+            add_label(p, s, (size_t)(colon - s));
+            s = colon + 1;
             continue;
         }
         if (begins(s, ".visible .entry") || begins(s, ".entry")) {
@@ -394,9 +349,8 @@ static void read_all(parser *p, char *text) {
         s = end + 1;
     }
     if (!p->has_failed)
-        finish(p, jumps, jump_count, raw, tables);
+        finish(p, jumps, jump_count);
     free(jumps);
-    free(raw);
 }
 
 ptx_program *ptx_parse(const char *text, char *log, size_t size) {
@@ -416,9 +370,6 @@ ptx_program *ptx_parse(const char *text, char *log, size_t size) {
 }
 
 void ptx_free(ptx_program *p) {
-    for (size_t i = 0; i < p->table_count; i++)
-        free(p->tables[i].targets);
-    free(p->tables);
     free(p->symbols);
     free(p->code);
     free(p->data);

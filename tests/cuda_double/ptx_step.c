@@ -209,15 +209,6 @@ void ptx_step(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fa
     case OP_BRA:
         t->pc = i->target;
         return;
-    case OP_BRX: {
-        const ptx_table *table = &b->launch->program->tables[i->target];
-        uint64_t n = mask(ptx_read(b, t, &i->args[0]), 32);
-        if (n < table->count)
-            t->pc = table->targets[n];
-        else
-            *fault = CUDA_ERROR_ILLEGAL_INSTRUCTION;
-        return;
-    }
     case OP_LD:
         load(b, t, i, fault);
         return;
