@@ -163,11 +163,11 @@ static exit_code run(int argc, const char **argv, err *e) {
     if (strcmp(argv[1], "--manuals") == 0 && argc == 3)
         return manual_write_all(verbs, VERB_COUNT, argv[2], e) ? EXIT_OK : e->code;
     if (strcmp(argv[1], "--completion") == 0 && argc == 3)
-        return completion_print(stdout, verbs, VERB_COUNT, argv[2], e) ? EXIT_OK : e->code;
-    if (strcmp(argv[1], "--names") == 0 && argc == 3) {
-        const verb *of = find_verb(verbs, VERB_COUNT, "", argv[2], e);
-        return of && completion_print_names(stdout, of, e) ? EXIT_OK : e->code;
-    }
+        return completion_print(stdout, argv[2], e) ? EXIT_OK : e->code;
+    if (strcmp(argv[1], "--complete") == 0 && argc > 2)
+        return completion_answer(stdout, verbs, VERB_COUNT, argv + 2, (size_t)argc - 2, e)
+                   ? EXIT_OK
+                   : e->code;
     if (strcmp(argv[1], "--version") == 0) {
         puts("assay " ASSAY_VERSION);
         return EXIT_OK;

@@ -63,13 +63,16 @@ TEST every_verb_has_a_manual_page_and_is_completed(void) {
                0);
     ASSERT_RUN("grep -l 'llama.*bench' \"$T/moved/share/man/man1/assay-model-bench.1\"", 0);
     ASSERT_RUN("grep -c 'TOLERANCES' \"$T/moved/share/man/man5/assay-op.5\"", 0);
-    ASSERT_RUN("\"$A\" --completion bash > \"$T/c\" && bash -c '. \"$T/c\"; COMP_WORDS=(assay "
-               "check --dev); COMP_CWORD=2; _assay; echo \"<${COMPREPLY[*]}>\"; COMP_WORDS=(assay "
-               "model be); _assay; echo \"<${COMPREPLY[*]}>\"; COMP_WORDS=(assay check --math f); "
-               "COMP_CWORD=3; _assay; echo \"<${COMPREPLY[*]}>\"'",
-               0);
+    ASSERT_RUN(
+        "mkdir -p \"$T/path\" && ln -sf \"$A\" \"$T/path/assay\" && PATH=\"$T/path:$PATH\" && "
+        "cd \"$T/path\" && assay --completion bash > \"$T/c\" && bash -c '. \"$T/c\"; "
+        "COMP_WORDS=(assay "
+        "check --dev); COMP_CWORD=2; _assay; echo \"<${COMPREPLY[*]}>\"; COMP_WORDS=(assay "
+        "model be); _assay; echo \"<${COMPREPLY[*]}>\"; COMP_WORDS=(assay check --math f); "
+        "COMP_CWORD=3; _assay; echo \"<${COMPREPLY[*]}>\"'",
+        0);
     ASSERT_SAYS("<--device>\n<bench>\n<fast>\n");
-    ASSERT_RUN("mkdir -p \"$T/path\" && ln -sf \"$A\" \"$T/path/assay\" && cd \"$T/empty\" && "
+    ASSERT_RUN("cd \"$T/empty\" && "
                "PATH=\"$T/path:$PATH\" bash -c '. \"$T/c\"; COMP_CWORD=2; COMP_WORDS=(assay check "
                "rmsno); _assay; echo \"<${COMPREPLY[*]}>\"; COMP_WORDS=(assay experiment batch_s); "
                "_assay; echo \"<${COMPREPLY[*]}>\"; COMP_CWORD=3; COMP_WORDS=(assay bench --regime "
@@ -79,7 +82,7 @@ TEST every_verb_has_a_manual_page_and_is_completed(void) {
                0);
     ASSERT_SAYS("<rmsnorm");
     ASSERT_SAYS(">\n<batch_scaling>\n<chained>\n<q4_0>\n<3.0 3.1 3.2>\n");
-    ASSERT_RUN("\"$A\" init \"$T/mine\" && cd \"$T/mine\" && \"$A\" --names validate", 0);
+    ASSERT_RUN("\"$A\" init \"$T/mine\" && cd \"$T/mine\" && \"$A\" --complete validate s", 0);
     ASSERT_SAYS("softcap\n");
     ASSERT_RUN("\"$A\" --completion tcsh", 2);
     ASSERT_SAYS("bash, zsh and fish");
