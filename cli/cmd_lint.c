@@ -20,15 +20,13 @@
 #include "verb.h"
 
 static struct {
-    bool brief, coverage, ptx, json, worker;
+    bool brief, ptx, json, worker;
     const char *sarif, *device;
     option_list folders, macros;
 } settings;
 
 static const option options[] = {
     FLAG_OPTION("brief", &settings.brief, "print only messages and totals, no list of kernels"),
-    FLAG_OPTION("coverage", &settings.coverage,
-                "print a table instead: kernels found in each file, compiled, refused and why"),
     FLAG_OPTION("ptx", &settings.ptx,
                 "only compile each kernel for NVIDIA GPUs (none is needed), and assemble it if "
                 "ptxas exists"),
@@ -156,70 +154,6 @@ static void print_report(const char *path, const lint_report *r, totals *all) {
                     all->errors + t.errors, all->warnings + t.warnings};
 }
 
-/* Coverage ---------------------------------------------------------------------------------- */
-
-typedef struct {
-    size_t files, kernels, compiled;
-} coverage;
-
-/* Why kernels of a file were refused: each reason once. */
-static void print_reasons(const lint_report *r) {
-    for (size_t i = 0; i < r->remarks.count; i++) {
-        const remark *m = &r->remarks.items[i];
-        bool is_new = true;
-        size_t times = 0;
-        for (size_t k = 0; k < r->remarks.count; k++) {
-            bool same = strcmp(r->remarks.items[k].text, m->text) == 0;
-            times += same;
-            is_new = is_new && !(same && k < i);
-        }
-        if (is_new && m->kind == REMARK_ERROR)
-            printf("    %s:%d: %s%s\n", m->file, m->line, m->text, times > 1 ? " (repeated)" : "");
-    }
-}
-
-static void print_coverage(const char *path, const lint_report *r, const err *why, coverage *all) {
-    size_t compiled = 0, unsupported = 0;
-    for (size_t i = 0; i < r->kernel_count; i++) {
-        compiled += r->kernels[i].compiles;
-        unsupported += !r->kernels[i].supported;
-    }
-    all->files++;
-    all->kernels += r->kernel_count;
-    all->compiled += compiled;
-    printf("%8zu found %8zu compiled %6zu refused  %s\n", r->kernel_count, compiled,
-           r->kernel_count - compiled, path);
-    if (why->code != EXIT_OK)
-        printf("    %s\n", why->text);
-    if (unsupported > 0)
-        printf("    %zu of them need what Assay lacks (textures and the like)\n", unsupported);
-    print_reasons(r);
-}
-
-static bool cover_files(const path_list *files, const msl_extras *extras, size_t *errors, err *e) {
-    coverage all = {0};
-    linter *l = linter_new(e);
-    bool ok = l != NULL;
-    progress p = progress_new(stderr, "files", files->count);
-    for (size_t i = 0; i < files->count && ok; i++) {
-        lint_report r;
-        err why = {.code = EXIT_OK};
-        linter_compile(l, files->paths[i], extras, &r, &why);
-        progress_hide(&p);
-        print_coverage(files->paths[i], &r, &why, &all);
-        lint_report_free(&r);
-        ok = fflush(stdout) == 0 || err_set(e, EXIT_CANNOT, "cannot write the table");
-        progress_update(&p, i + 1);
-    }
-    progress_hide(&p);
-    linter_free(l);
-    *errors = all.kernels - all.compiled;
-    if (ok)
-        printf("%8zu found %8zu compiled %6zu refused  in %zu files\n", all.kernels, all.compiled,
-               *errors, all.files);
-    return ok;
-}
-
 static void print_json(const place_list *places, size_t files, size_t errors) {
     printf("{\n  \"assay\": \"%s\",\n  \"files\": %zu,\n  \"errors\": %zu,\n  \"messages\": [",
            ASSAY_VERSION, files, errors);
@@ -321,11 +255,10 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (settings.worker)
         return lint_device_serve(&on_device, &extras, e);
     bool ok = find_files(names, count, sources.kernels, &files, e) &&
-              (settings.device     ? lint_device_run(&on_device, (const char *const *)files.paths,
-                                                     files.count, &errors, e)
-               : settings.ptx      ? compile_files(&files, &extras, &errors, e)
-               : settings.coverage ? cover_files(&files, &extras, &errors, e)
-                                   : lint_files(&files, &extras, &errors, e));
+              (settings.device ? lint_device_run(&on_device, (const char *const *)files.paths,
+                                                 files.count, &errors, e)
+               : settings.ptx  ? compile_files(&files, &extras, &errors, e)
+                               : lint_files(&files, &extras, &errors, e));
     free_paths(&files);
     return !ok ? e->code : errors > 0 ? EXIT_WRONG : EXIT_OK;
 }

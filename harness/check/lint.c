@@ -179,9 +179,8 @@ static bool compile(const linter *l, const msl_unit *u, lint_report *out, err *e
     return ok;
 }
 
-/* is_whole: all that lint knows; else what compiles. The text is as Apple's compiler reads it. */
-static bool check(linter *l, const char *path, const msl_extras *given, bool is_whole,
-                  lint_report *out, err *e) {
+/* The text is as Apple's compiler reads it. */
+bool linter_check(linter *l, const char *path, const msl_extras *given, lint_report *out, err *e) {
     *out = (lint_report){0};
     msl_extras extras = *given;
     extras.is_apple = true;
@@ -193,10 +192,9 @@ static bool check(linter *l, const char *path, const msl_extras *given, bool is_
     bool ok = true;
     if (u) {
         list_kernels(u, out);
-        if (is_whole)
-            msl_check_rules(u, &out->remarks);
+        msl_check_rules(u, &out->remarks);
         ok = compile(l, u, out, e);
-        if (ok && out->compiled && is_whole)
+        if (ok && out->compiled)
             ok = strict_check(l->clang, u, &out->remarks, &out->strict, e);
     } else if (why.code == EXIT_CANNOT) {
         *e = why;
@@ -209,13 +207,4 @@ static bool check(linter *l, const char *path, const msl_extras *given, bool is_
     remark_sort(&out->remarks);
     free(text);
     return ok;
-}
-
-bool linter_check(linter *l, const char *path, const msl_extras *extras, lint_report *out, err *e) {
-    return check(l, path, extras, true, out, e);
-}
-
-bool linter_compile(linter *l, const char *path, const msl_extras *extras, lint_report *out,
-                    err *e) {
-    return check(l, path, extras, false, out, e);
 }

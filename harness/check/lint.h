@@ -51,7 +51,4 @@ void linter_free(linter *l);
 
 /* False if the file cannot be read or the compiler cannot be run. */
 bool linter_check(linter *l, const char *path, const msl_extras *extras, lint_report *out, err *e);
-/* Only which kernels there are and which of them compile, with the compiler's errors as remarks. */
-bool linter_compile(linter *l, const char *path, const msl_extras *extras, lint_report *out,
-                    err *e);
 void lint_report_free(lint_report *r);

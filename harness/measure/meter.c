@@ -132,7 +132,7 @@ static void append(timing_result *all, timing_result *more) {
     timing_result_free(more);
 }
 
-static bool time_all(timing_plan plan, measurement *items, size_t count, bool checks, err *e) {
+static bool time_all(timing_plan plan, measurement *items, size_t count, err *e) {
     timing_source *sources = array_new(count, sizeof *sources);
     timing_result *taken = array_new(count, sizeof *taken);
     for (size_t i = 0; i < count; i++) {
@@ -146,7 +146,7 @@ static bool time_all(timing_plan plan, measurement *items, size_t count, bool ch
     bool ok = timing_run(&plan, sources, count, taken, e);
     for (size_t i = 0; i < count; i++) {
         append(&items[i].result, &taken[i]);
-        ok = ok && (!checks || !items[i].tape || subject_check(items[i].subject, e));
+        ok = ok && (!items[i].tape || subject_check(items[i].subject, e));
     }
     free(sources);
     free(taken);
@@ -157,18 +157,14 @@ bool meter_time(meter *m, measurement *items, size_t count, err *e) {
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++)
         ok = !items[i].tape || open_subject(m, &items[i], e);
-    return ok && time_all(m->options.plan, items, count, true, e);
-}
-
-bool meter_try(meter *m, measurement *x, err *e) {
-    return open_subject(m, x, e) && time_all(m->options.plan, x, 1, false, e);
+    return ok && time_all(m->options.plan, items, count, e);
 }
 
 bool meter_time_again(meter *m, measurement *items, size_t count, double seconds, err *e) {
     timing_plan plan = m->options.plan;
     plan.budget_s = seconds / (double)count;
     plan.target /= 4; /* steady by the rule of one kernel was not enough */
-    return time_all(plan, items, count, true, e);
+    return time_all(plan, items, count, e);
 }
 
 /* Rows -------------------------------------------------------------------------------------- */

@@ -56,10 +56,6 @@ void measurement_close(measurement *x);
  * timed. */
 bool meter_time(meter *m, measurement *items, size_t count, err *e);
 
-/* Checks one and times it alone for as long as the plan says, to see whether it is worth a
- * measurement: it is not checked again until meter_time_again has timed it. */
-bool meter_try(meter *m, measurement *x, err *e);
-
 /* More samples of the same, added to their results, for at most `seconds` in all. */
 bool meter_time_again(meter *m, measurement *items, size_t count, double seconds, err *e);
 
