@@ -73,7 +73,10 @@ TEST axes_multiply(void) {
 }
 
 TEST rows_can_be_json(void) {
-    ASSERT_RUN(BENCH "'ffn_silu/*' --shape 64 --regime independent --json 2> /dev/null", 0);
+    ASSERT_RUN(BENCH "'ffn_silu/*' --shape 64 --regime independent --math relaxed --json "
+                     "2> /dev/null",
+               0);
+    ASSERT_SAYS("\"math\": \"relaxed\"");
     ASSERT_EQ('{', command_get_output()[0]);
     ASSERT_SAYS("\"device\": \"software Metal device");
     ASSERT_SAYS(

@@ -16,12 +16,14 @@ static uint64_t seed;
 static const char *file;
 static bool flag;
 static double seconds;
+static option_list words_given;
 
 static const option options[] = {
     {"seed", OPTION_NUMBER, &seed, "N", "a number", 1, 1000},
     {"csv", OPTION_TEXT, &file, "FILE", "a file", 0, 0},
     {"md", OPTION_FLAG, &flag, NULL, "a flag", 0, 0},
     {"timeout", OPTION_SECONDS, &seconds, "S", "seconds", 0, 0},
+    {"list", OPTION_LIST, &words_given, "W", "words", 0, 0},
     {"worker", OPTION_FLAG, &flag, NULL, NULL, 0, 0},
 };
 
@@ -33,7 +35,7 @@ static const char *left[8];
 static int parse(const char *line) {
     static char words[256];
     int count = 0;
-    seed = 0, file = NULL, flag = false, seconds = 0, help = false;
+    seed = 0, file = NULL, flag = false, seconds = 0, help = false, words_given.count = 0;
     e = (err){.code = EXIT_OK};
     snprintf(words, sizeof words, "%s", line);
     for (char *w = strtok(words, " "); w; w = strtok(NULL, " "))
@@ -56,6 +58,25 @@ TEST what_is_not_an_option_is_left_in_order(void) {
     ASSERT_STR_EQ("one", left[0]);
     ASSERT_STR_EQ("two", left[1]);
     ASSERT_STR_EQ("--three", left[2]);
+    PASS();
+}
+
+/* What was not given is not passed on, and a name may begin with dashes. */
+TEST a_worker_is_given_every_option_and_name_again(void) {
+    static const char *const names[] = {"--name", NULL};
+    static const char *const wanted[] = {"verb",          "--seed=7", "--csv=a=b",
+                                         "--timeout=0.5", "--list=x", "--list=y",
+                                         "--worker",      "--",       "--name"};
+    ASSERT_EQ(0, parse("--timeout .5 --list x --seed 7 --csv a=b --list y"));
+    const char *const *got = options_list_values("verb", options, 6, names);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        ASSERT_STR_EQ(wanted[i], got[i]);
+    ASSERT_EQ(NULL, got[sizeof wanted / sizeof *wanted]);
+    ASSERT_EQ(0, parse(""));
+    got = options_list_values("verb", options, 6, NULL);
+    ASSERT_STR_EQ("--worker", got[1]);
+    ASSERT_STR_EQ("--", got[2]);
+    ASSERT_EQ(NULL, got[3]);
     PASS();
 }
 
@@ -184,6 +205,7 @@ TEST progress_estimates_the_time_left(void) {
 SUITE(output_suite) {
     RUN_TEST(values_follow_a_blank_or_an_equals_sign);
     RUN_TEST(what_is_not_an_option_is_left_in_order);
+    RUN_TEST(a_worker_is_given_every_option_and_name_again);
     RUN_TEST(numbers_are_read_strictly);
     RUN_TEST(an_unknown_option_is_answered_with_the_nearest_and_the_valid_ones);
     RUN_TEST(a_value_given_twice_is_refused);
