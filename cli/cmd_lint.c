@@ -60,6 +60,12 @@ static void free_paths(path_list *list) {
     free(list->paths);
 }
 
+/* Kernels in a folder called cuda are for NVIDIA GPUs, and no other compiler takes them. */
+static bool is_for_others(const char *name) {
+    bool is_nvidia = settings.ptx || (settings.device && strncmp(settings.device, "cuda", 4) == 0);
+    return strcmp(name, "cuda") == 0 && !is_nvidia;
+}
+
 /* Every .metal file below a folder; what begins with a dot is left out. */
 static bool add_folder(path_list *list, const char *folder, int depth, err *e) {
     struct dirent **entries;
@@ -73,7 +79,7 @@ static bool add_folder(path_list *list, const char *folder, int depth, err *e) {
         int length = snprintf(path, sizeof path, "%s/%s", folder, name);
         if (ok && name[0] != '.' && length < (int)sizeof path) {
             if (os_is_folder(path))
-                ok = add_folder(list, path, depth + 1, e);
+                ok = is_for_others(name) || add_folder(list, path, depth + 1, e);
             else if (dot && strcmp(dot, ".metal") == 0)
                 add_path(list, path);
         }
@@ -267,7 +273,9 @@ VERB(verb_lint, "lint", .names = "FILE.metal...",
      .about = "find mistakes in .metal files without running them, and which kernels compile",
      .notes =
          "FILE is any .metal file or a folder of them (default: the kernels of the project, or\n"
-         "--kernels). The project's include folders are searched too. Each file is compiled for\n"
+         "--kernels; a folder called cuda in it is only for NVIDIA GPUs, and read with --ptx or\n"
+         "--device cuda). The project's include folders are searched too. Each file is compiled "
+         "for\n"
          "the software device and parsed again as C++ for OpenCL, which has MSL's address spaces:\n"
          "passing a device pointer where a thread pointer is expected is an error there. What\n"
          "Apple's compiler refuses is reported in its words, in the version of the language that\n"

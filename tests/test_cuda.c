@@ -225,6 +225,10 @@ TEST kernels_for_nvidia_gpus_are_offered_to_no_other_device(void) {
     ASSERT_SAYS(
         "matvec_q4_0_near needs bulk copies (TMA), mbarriers and clusters, which this device");
     ASSERT_RUN("\"$A\" list matvec_q4_0_near", 0);
+    ASSERT_RUN("rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/cuda $H/kernels/buffer_copy.metal $T/k; "
+               "\"$A\" lint $T/k",
+               0);
+    ASSERT(!strstr(command_get_output(), "near"));
     PASS();
 }
 
