@@ -7,6 +7,7 @@
 # GitHub. Each verb runs whatever the ones before found. The exit status is the highest of theirs; that
 # bench cannot tell (5) does not count.
 set -u
+[ $# -ge 3 ] || { echo 'usage: gate.sh PROJECT DEVICE OUT [BASE [MIN_EFFECT]]' >&2; exit 2; }
 project=$1 device=$2 out=$3 base=${4:-} effect=${5:-5}
 worst=0 comment=$out/comment.md
 mkdir -p "$out"
