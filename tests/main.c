@@ -72,6 +72,7 @@
     X(subject_suite)                                                                               \
     X(tape_suite)                                                                                  \
     X(tape_early_suite)                                                                            \
+    X(tape_memory_suite)                                                                           \
     X(check_suite)                                                                                 \
     X(threads_suite)                                                                               \
     X(simd_suite)                                                                                  \
