@@ -145,7 +145,7 @@ static bool check_array(const msl_unit *u, at i, err *e) {
         elements = (uint64_t)value > MOST_ELEMENTS ? MOST_ELEMENTS + 1 : elements * (uint64_t)value;
         if (elements > MOST_ELEMENTS)
             return REFUSE(t, i,
-                          "the array '%.*s' has more than %d elements, and no memory has so many",
+                          "the array '%.*s' has more than %d elements, more than any memory holds",
                           token_file(t, i), t->list[i].line, (int)t->list[i - 1].bytes,
                           token_text(t, i - 1), MOST_ELEMENTS);
     }

@@ -42,5 +42,5 @@ void soft_arena_set_replaced(soft_arena *a, const void *at);
 bool soft_arena_is_replaced(const soft_arena *a, const void *at);
 bool soft_arena_restore(const soft_arena *a, void *at, size_t bytes, int file);
 
-/* A file of so many zeros that has no name, in memory where the system can; -1: there is none. */
+/* A file without a name that holds this many zeros, in memory where the system can; -1: none could be made. */
 int soft_arena_open_file(size_t bytes);

@@ -22,7 +22,7 @@
 #include "harness/base/host.h"
 #include "harness/base/os.h"
 
-/* So many jobs may be unanswered: their answers fit into a pipe, and neither side waits for the
+/* The most jobs that may be unanswered: their answers fit into a pipe, and neither side waits for the
  * other to read. */
 enum { MOST_OPEN = 64, MOST_FINDINGS = 1 << 16 };
 

@@ -61,7 +61,7 @@ typedef struct {
 
 typedef struct {
     uint64_t work_ns;
-    uint32_t findings; /* so many follow */
+    uint32_t findings; /* how many follow */
     char problem[256];
 } answer_done;
 

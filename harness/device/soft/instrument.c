@@ -205,7 +205,7 @@ static void print_index(instrument *m, size_t n) {
             (unsigned long long)count, (int)(line.at + line.bytes - debug), debug);
 }
 
-/* Tells of a store of so many bits, on behalf of this line. */
+/* Reports a store of this many bits, on behalf of this line. */
 static void print_store(instrument *m, span to, unsigned long bits, span line) {
     if (m->is_opaque)
         fprintf(m->out, "  call void @__assay_store(ptr %.*s", (int)to.bytes, to.at);

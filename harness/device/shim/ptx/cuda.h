@@ -37,7 +37,7 @@ METAL_FUNC void init_mbarrier() {
     __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// One thread, once: so many bytes will have come when wait_for_copies ends.
+// One thread, once: says how many bytes wait_for_copies waits for.
 METAL_FUNC void expect_bytes(uint bytes) {
     __asm__ volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"l"(
                          get_shared_address(assay::dynamic_storage)),
@@ -87,7 +87,7 @@ METAL_FUNC void wait_for_own_copies() {
     __asm__ volatile("cp.async.wait_all;" ::: "memory");
 }
 
-// About so many clocks, or until the flag, an atomic_uint, is set. (All lanes load one word at once; an
+// Waits about this many clocks, or until the flag, an atomic_uint, is set. (All lanes load one word at once; an
 // mbarrier in its place made a product of 8 tokens 0.4 us longer.)
 METAL_FUNC void pause(uint clocks, const void *flag) {
     uint first, now;
@@ -109,7 +109,7 @@ template <uint buffers> METAL_FUNC void wait_for_launch() {
 
 // Clusters ------------------------------------------------------------------------------------
 
-// One thread, after init_mbarrier: so many bytes will have come when wait_for_cluster_bytes ends.
+// One thread, after init_mbarrier: says how many bytes wait_for_cluster_bytes waits for.
 METAL_FUNC void expect_cluster_bytes(uint bytes) {
     const ulong barrier = get_shared_address(assay::dynamic_storage + cluster_barrier_at);
     __asm__ volatile("// assay cluster %0" ::"n"(cluster_size));
