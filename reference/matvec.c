@@ -8,29 +8,48 @@
 #include <stdlib.h>
 
 #include "harness/base/array.h"
+#include "harness/base/share.h"
 #include "reference.h"
+
+typedef struct {
+    const weight_format *f;
+    const char *w;
+    const double *x, *x_magnitude;
+    size_t out_dim, in_dim, batch;
+    double *y, *magnitude;
+} product;
+
+static void multiply_rows(void *context, size_t from, size_t to) {
+    const product *p = context;
+    const weight_format *f = p->f;
+    const char *block = p->w + from * (p->in_dim / f->values) * f->bytes;
+    double values[BLOCK_MAX_VALUES], magnitudes[BLOCK_MAX_VALUES];
+    for (size_t row = from; row < to; row++)
+        for (size_t column = 0; column < p->in_dim; column += f->values, block += f->bytes) {
+            f->decode(block, values, magnitudes);
+            for (size_t t = 0; t < p->batch; t++) {
+                const double *x = p->x + t * p->in_dim + column,
+                             *x_magnitude = p->x_magnitude + t * p->in_dim + column;
+                double sum = 0, terms = 0;
+                for (size_t i = 0; i < f->values; i++) {
+                    double term = magnitudes[i] * x_magnitude[i];
+                    sum += values[i] * x[i];
+                    terms += term * term;
+                }
+                p->y[t * p->out_dim + row] += sum;
+                p->magnitude[t * p->out_dim + row] += terms;
+            }
+        }
+}
 
 void reference_matvec_fused(const weight_format *f, const void *w, const double *x,
                             const double *x_magnitude, size_t out_dim, size_t in_dim, size_t batch,
                             double *y, double *magnitude) {
-    const char *block = w;
-    double values[BLOCK_MAX_VALUES], magnitudes[BLOCK_MAX_VALUES];
+    enum { WORTH_A_THREAD = 1 << 22 };
+    product p = {f, w, x, x_magnitude, out_dim, in_dim, batch, y, magnitude};
     for (size_t i = 0; i < out_dim * batch; i++)
         magnitude[i] *= magnitude[i];
-    for (size_t row = 0; row < out_dim; row++)
-        for (size_t column = 0; column < in_dim; column += f->values, block += f->bytes) {
-            f->decode(block, values, magnitudes);
-            for (size_t t = 0; t < batch; t++) {
-                double sum = 0, terms = 0;
-                for (size_t i = 0; i < f->values; i++) {
-                    sum += values[i] * x[t * in_dim + column + i];
-                    double term = magnitudes[i] * x_magnitude[t * in_dim + column + i];
-                    terms += term * term;
-                }
-                y[t * out_dim + row] += sum;
-                magnitude[t * out_dim + row] += terms;
-            }
-        }
+    share_run(out_dim, WORTH_A_THREAD / (in_dim * batch + 1) + 1, multiply_rows, &p);
     for (size_t i = 0; i < out_dim * batch; i++)
         magnitude[i] = sqrt(magnitude[i]) + fabs(y[i]);
 }

@@ -253,6 +253,24 @@ TEST a_2x32_product_is_as_worked_by_hand(void) {
     PASS();
 }
 
+/* Large products are shared among threads. */
+TEST rows_together_and_one_by_one_are_the_same(void) {
+    enum { ROWS = 1500, COLUMNS = 4096, TOKENS = 2 };
+    static float w[ROWS * COLUMNS], x[TOKENS * COLUMNS];
+    static double y[2][TOKENS * ROWS], magnitude[2][TOKENS * ROWS];
+    rng r = rng_new(1, "rows");
+    fill_f32(&r, INPUT_NORMAL, w, ROWS * COLUMNS);
+    fill_f32(&r, INPUT_NORMAL, x, TOKENS * COLUMNS);
+    reference_matvec(&format_f32, w, x, ROWS, COLUMNS, TOKENS, y[0], magnitude[0]);
+    for (size_t row = 0; row < ROWS; row++)
+        for (size_t t = 0; t < TOKENS; t++)
+            reference_matvec(&format_f32, w + row * COLUMNS, x + t * COLUMNS, 1, COLUMNS, 1,
+                             &y[1][t * ROWS + row], &magnitude[1][t * ROWS + row]);
+    ASSERT(memcmp(y[0], y[1], sizeof y[0]) == 0);
+    ASSERT(memcmp(magnitude[0], magnitude[1], sizeof magnitude[0]) == 0);
+    PASS();
+}
+
 TEST the_maximum_skips_nan_and_takes_the_lowest_of_equals(void) {
     const float values[] = {1, NAN, 3, 3, -INFINITY};
     const uint32_t indices[] = {4, 3, 2, 1, 0};
@@ -325,6 +343,7 @@ SUITE(reference_suite) {
     RUN_TEST(rope_with_a_table_turns_each_pair_by_its_own_frequency);
     RUN_TEST(a_decode_step_hands_over_to_the_next);
     RUN_TEST(a_2x32_product_is_as_worked_by_hand);
+    RUN_TEST(rows_together_and_one_by_one_are_the_same);
     RUN_TEST(the_maximum_skips_nan_and_takes_the_lowest_of_equals);
     RUN_TEST(sums_belong_to_the_threadgroup_that_reads);
     RUN_TEST(kernels_of_an_op_differ_in_their_axes);
