@@ -83,8 +83,8 @@ export ASSAY_TUNED ASSAY_COMMIT
 experiments=$("$assay" experiment | awk '{ print $1 }')
 tuning=60
 [ -z "$quick" ] || tuning=30
-plan="models:60 check-fast:90 tune-smollm-135m:$tuning tune-1b:$tuning tune-7b:$tuning tune-rwkv7-0.1b:$tuning
-bench-matvec:80 bench-tokens:25 bench-attention:10 bench-other:15
+plan="models:90 check-fast:45 tune-smollm-135m:$tuning tune-1b:$tuning tune-7b:$tuning tune-rwkv7-0.1b:$tuning
+bench-matvec:105 bench-tokens:40 bench-attention:10 bench-other:15
 model-smollm-135m:10 model-1b:10 model-7b:25 model-rwkv7-0.1b:10"
 for name in $experiments; do
     case $name in
@@ -98,7 +98,7 @@ for name in $experiments; do
     [ -z "$quick" ] || cost=8
     plan="$plan experiment-$name:$cost"
 done
-plan="$plan rivals:60 check-relaxed:60 check-safe:60 validate:120"
+plan="$plan rivals:60 check-relaxed:40 check-safe:40 validate:50"
 
 is_done() { # part
     grep -q "^done $1 " "$state"
