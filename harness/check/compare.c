@@ -134,6 +134,12 @@ static double get_error(elem type, const expected *want, const void *got, size_t
     return fmin(error, get_distance(type, flushed, g));
 }
 
+/* The same finite number, down to the sign of 0: right by every measure, and no poison, which is NaN
+ * or, among integers, has to be looked at. */
+static bool is_equal(double a, double b) {
+    return a == b && signbit(a) == signbit(b) && isfinite(a);
+}
+
 typedef struct {
     double errors, values; /* sums of squares */
 } energy;
@@ -167,6 +173,10 @@ void compare_output(elem type, const expected *want, const void *got, bool poiso
     energy sum = {0, 0};
     for (size_t i = 0; i < want->count; i++) {
         double w = want->value[i], g = elem_read(type, got, i);
+        if (is_equal(w, g)) { /* most elements of large outputs */
+            sum.values += w * w;
+            continue;
+        }
         double tolerance = compare_get_tolerance(type, want, i, flushes_denormals);
         double error = get_error(type, want, got, i);
         bool is_stale = is_poison(type, got, i);
