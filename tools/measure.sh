@@ -6,7 +6,7 @@
 #
 #   --out DIR    the folder of the device (default results/<device>)
 #   --seconds N  stop before this many seconds are over; the next call goes on from there
-#   --quick      shorter experiments and choices of kernels: about 15 minutes on an H200 instead of 25
+#   --quick      shorter experiments, and kernels chosen for one model: about 15 minutes on an H200 instead of 50
 #   --smoke      the same parts with almost nothing in them, to try the script
 #   --dirty      go on although files differ from the commit; all rows say so
 #   --plan       only print the parts that are left
@@ -81,10 +81,10 @@ export ASSAY_TUNED ASSAY_COMMIT
 # --- the parts: name and seconds, as on an H200 with its 16 cores and an empty cache ------------------------------
 
 experiments=$("$assay" experiment | awk '{ print $1 }')
-tuning=60
-[ -z "$quick" ] || tuning=30
-plan="models:90 check-fast:45 tune-smollm-135m:$tuning tune-1b:$tuning tune-7b:$tuning tune-rwkv7-0.1b:$tuning
-bench-matvec:105 bench-tokens:40 bench-attention:10 bench-other:15
+tuning=tune-smollm-135m:150 # quick: the shape with the most to choose
+[ -n "$quick" ] || tuning="$tuning tune-1b:600 tune-7b:600 tune-rwkv7-0.1b:300"
+plan="models:90 check-fast:45 $tuning
+bench-matvec:105 bench-tokens:155 bench-attention:10 bench-other:40
 model-smollm-135m:10 model-1b:10 model-7b:25 model-rwkv7-0.1b:10"
 for name in $experiments; do
     case $name in

@@ -1,7 +1,7 @@
 # numbers: a table of Markdown from the CSV files of a folder of results. Given: folder, and what:
 #   models          whole models, and llama.cpp beside them where it was measured
 #   stack           the steps of the experiment optimisation_stack
-#   bench REGEX     rows of bench.csv whose case matches
+#   bench REGEX     the fastest kernel of each format and shape, among the rows of bench.csv whose case matches
 #   against         rows of against.csv: kernels of others beside ours
 #   checks          what check and validate found
 #   found NAME...   the conclusions of experiments
@@ -92,6 +92,12 @@ function add_rate(model, test, value) {
     rate[model, test] = value
 }
 
+function name_model(name) {
+    if (sub(/^random weights in the shape of /, "", name))
+        sub(/, seed .*/, "", name)
+    return name
+}
+
 # A row's time is that of the whole test: tg32@d1900 is 32 tokens.
 function read_models(    test) {
     if (!open_file("model_bench.csv"))
@@ -99,7 +105,7 @@ function read_models(    test) {
     while (read_row()) {
         test = get("variant")
         if (get("gpu_ns") + 0 > 0)
-            add_rate(get("model") " " get("format"), test, substr(test, 3) / get("gpu_ns") * 1e9)
+            add_rate(name_model(get("model")) " " get("format"), test, substr(test, 3) / get("gpu_ns") * 1e9)
         commit = get("commit")
         date = get("date")
         device = get("device")
@@ -151,19 +157,29 @@ function print_stack() {
     say_origin(head["commit"], head["date"])
 }
 
-function print_bench(pattern,    commit, date) {
+# Accumulating twins are left out: they read the same weights.
+function print_bench(pattern,    commit, date, key, keys, best, row, i) {
     if (!open_file("bench.csv")) {
         nothing("bench.csv")
         return
     }
-    print "| kernel | shape | us | GB/s | of the roof |\n|---|---|--:|--:|--:|"
-    while (read_row())
-        if (get("case") ~ pattern && get("n") + 0 > 0) {
-            printf "| `%s` | %s | %s | %.0f | %.1f %% |\n", get("kernel"), get("shape"), short(get("gpu_ns") / 1000), \
-                get("gb_s"), get("pct_roof")
-            commit = get("commit")
-            date = get("date")
-        }
+    while (read_row()) {
+        if (get("case") !~ pattern || get("kernel") ~ /_accumulate/ || get("n") + 0 == 0)
+            continue
+        key = get("format") " " get("shape")
+        if (!(key in best))
+            order[++keys] = key
+        else if (best[key] <= get("gpu_ns") + 0)
+            continue
+        best[key] = get("gpu_ns") + 0
+        row[key] = sprintf("| %s | %s | `%s` | %s | %.0f | %.1f %% |", get("format"), get("shape"), get("kernel"), \
+            short(get("gpu_ns") / 1000), get("gb_s"), get("pct_roof"))
+        commit = get("commit")
+        date = get("date")
+    }
+    print "| weights | shape | fastest kernel | µs | GB/s | of the roof |\n|---|---|---|--:|--:|--:|"
+    for (i = 1; i <= keys; i++)
+        print row[order[i]]
     say_origin(commit, date)
 }
 
@@ -172,7 +188,7 @@ function print_against(    theirs, commit, date) {
         nothing("against.csv")
         return
     }
-    print "| kernel | shape | us |\n|---|---|--:|"
+    print "| kernel | shape | µs |\n|---|---|--:|"
     while (read_row())
         if (get("n") + 0 > 0) {
             printf "| `%s` | %s | %s |\n", get("kernel"), get("shape"), short(get("gpu_ns") / 1000)
