@@ -11,13 +11,6 @@ static const char *const titles[BENCH_COLUMNS] = {"kernel", "shape",  "input",  
                                                   "GB/s",   "% roof", "GFLOP/s", "labels"};
 enum { FIRST_NUMBER = 5, LAST_NUMBER = 10, NUMBER_WIDTH = 9 };
 
-static void format_number(double value, char *text, size_t size) {
-    if (isnan(value))
-        snprintf(text, size, "-");
-    else
-        snprintf(text, size, value < 1000 ? "%.3g" : "%.0f", value);
-}
-
 static void format_row(const result_row *r, char cells[BENCH_COLUMNS][128]) {
     const size_t size = 128;
     snprintf(cells[0], size, "%s", r->kernel);
@@ -26,13 +19,13 @@ static void format_row(const result_row *r, char cells[BENCH_COLUMNS][128]) {
     snprintf(cells[3], size, "%s", r->regime);
     snprintf(cells[4], size, "%s", r->cache);
     format_time(r->gpu.median, cells[5], size);
-    format_number(100 * (r->gpu.q3 - r->gpu.q1) / r->gpu.median, cells[6], size - 1);
+    format_number(100 * (r->gpu.q3 - r->gpu.q1) / r->gpu.median, 3, cells[6], size - 1);
     if (r->gpu.count > 0)
         strcat(cells[6], "%");
     snprintf(cells[7], size, "%zu", r->gpu.count);
-    format_number(r->gb_s, cells[8], size);
-    format_number(r->pct_roof, cells[9], size);
-    format_number(r->gflop_s > 0 ? r->gflop_s : NAN, cells[10], size); /* 0: not described */
+    format_number(r->gb_s, 3, cells[8], size);
+    format_number(r->pct_roof, 3, cells[9], size);
+    format_number(r->gflop_s > 0 ? r->gflop_s : NAN, 3, cells[10], size); /* 0: not described */
     snprintf(cells[11], size, "%s", r->message[0] ? "NOT TIMED" : r->labels);
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/format.h"
+
 void html_print_character(FILE *out, char c) {
     switch (c) {
     case '&':
@@ -116,19 +118,7 @@ void html_print_badge(FILE *out, const char *kind, const char *text) {
 }
 
 void html_format_number(double value, char *text, size_t size) {
-    double large = fabs(value);
-    if (isnan(value))
-        snprintf(text, size, "-");
-    else if (isinf(value))
-        snprintf(text, size, "%sinfinite", value < 0 ? "-" : "");
-    else if (large < 1e9 && value == floor(value))
-        snprintf(text, size, "%.0f", value);
-    else if (large >= 1e9 || large < 1e-3)
-        snprintf(text, size, "%.3e", value);
-    else if (large >= 1000)
-        snprintf(text, size, "%.0f", value);
-    else
-        snprintf(text, size, "%.4g", value);
+    format_number(value, 4, text, size);
 }
 
 void html_start_table(FILE *out, const html_column *columns, size_t count, const char *caption) {

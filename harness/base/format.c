@@ -14,3 +14,18 @@ const char *format_time(double ns, char *text, size_t size) {
         snprintf(text, size, "-");
     return text;
 }
+
+const char *format_number(double value, int digits, char *text, size_t size) {
+    double large = fabs(value);
+    if (isnan(value))
+        snprintf(text, size, "-");
+    else if (isinf(value))
+        snprintf(text, size, "%sinfinite", value < 0 ? "-" : "");
+    else if (large >= 1e9 || (large > 0 && large < 1e-4))
+        snprintf(text, size, "%.*g", digits, value);
+    else if (value == floor(value) || large >= pow(10, digits) - 0.5)
+        snprintf(text, size, "%.0f", value);
+    else
+        snprintf(text, size, "%.*g", digits, value);
+    return text;
+}
