@@ -1,17 +1,30 @@
 # How close the errors of the checked cases come to their tolerance.
+subtitle = 'Cases of each kind, sorted by their largest error; cases without any error are left out'
 load common.'style.gp'
 kinds = 'matvec attention norm rope other'
 kind(op) = strstrt(op, 'norm') ? 'norm' : strstrt(op, 'matvec') ? 'matvec' : strstrt(op, 'attention') ? 'attention' : strstrt(op, 'rope') ? 'rope' : 'other'
-set logscale x
+margin_of(k) = kind(strcol('op')) eq word(kinds, k) && column('margin') > 0 ? column('margin') : NaN
+set rmargin at screen 1 - 40.0 / width
 set format x '%g'
-set xrange [1e-4:2]
-set yrange [0:1.02]
 set xlabel 'largest error of a case divided by its tolerance (above 1 is wrong)'
-set ylabel 'fraction of the cases'
-set title 'Errors of all checked cases against their tolerance'
-set key outside right top Left reverse
+set label 996 '% of the cases with a smaller error' @above
 set arrow from 1, graph 0 to 1, graph 1 nohead lc rgb '#000000' lw 1.5
-floor_(x) = x > 1e-4 ? x : 1e-4
-plot for [f=1:files] for [k=1:words(kinds)] file(f) \
-    using (kind(strcol('op')) eq word(kinds, k) ? floor_(column('margin')) : NaN):(1) \
-    smooth cnormal with lines lt k dt k lw 2.5 title once(f, word(kinds, k))
+set label 'tolerance ' at 1, graph 0.04 right font small
+# Each kind is named at its curve, where a quarter, half or three quarters of its cases are.
+set style textbox opaque noborder fillcolor rgb 'white' margins 0.3, 0.3
+do for [k=1:words(kinds)] {
+    STATS_records = 0
+    stats file(1) using (margin_of(k)) nooutput
+    if (STATS_records > 0) {
+        spot = k == 1 ? STATS_median : k < 4 ? STATS_up_quartile : STATS_lo_quartile
+        rise = k == 1 ? 0.5 : k < 4 ? 0.75 : 0.25
+        set label 10 + k word(kinds, k) at spot, rise center boxed font small textcolor rgb hue(k) front
+    }
+}
+set logscale x
+set xrange [0.0001:2]
+set yrange [0:1.02]
+set ytics ('0' 0, '25' 0.25, '50' 0.5, '75' 0.75, '100' 1)
+set key off
+plot for [f=1:files] for [k=1:words(kinds)] file(f) using (margin_of(k)):(1) \
+    smooth cnormal with lines lt k dt dash(f, 1) lw 2.5

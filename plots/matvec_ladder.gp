@@ -1,32 +1,59 @@
-# Every variant on every shape.
-width = 1150
-height = 600
+# Every kernel on every shape: a heat map of the time relative to the fastest kernel of the same shape and cache state.
+subtitle = 'Q4_0 matrix times one token, GPU clock, chained: time divided by that of the fastest kernel (boxed: the fastest)'
+set datafile separator comma
+set datafile columnheaders
+kernels = ''
+matrices = ''
+caches = ''
+has(l, text) = strstrt(l, '|'.text.'|')
+add_to(l, text) = has(l, text) ? l : (l eq '' ? '|' : l).text.'|'
+note_names(x) = (kernels = add_to(kernels, strcol('variant')), matrices = add_to(matrices, strcol('matrix')), \
+    caches = add_to(caches, strcol('cache')), 0)
+do for [f=1:files] { stats word(csv, f) using (note_names(0)) nooutput }
+count(l) = strlen(l) < 2 ? 0 : (sum [c=2:strlen(l)] (substr(l, c, c) eq '|' ? 1 : 0))
+kinds = count(kernels)
+rows = files * kinds + (files > 1 ? files : 0)
+shapes = count(matrices)
+columns = shapes * count(caches)
+height = 260 + 30 * rows + 16 * (footer_lines - 1)
 load common.'style.gp'
-list = ''
-stats file(1) using (add(strcol('matrix').' '.strcol('cache'))) nooutput
-cases = list
-list = ''
-stats file(1) using (add(strcol('variant'))) nooutput
-n = items(list)
-# Many shapes need room, and names that stand upright.
-is_crowded = items(cases) > 6
-if (is_crowded) width = 480 + 44 * items(cases)
-if (is_crowded) height = 700
-if (is_crowded) load common.'style.gp'
-if (is_crowded) set bmargin at screen 0.25
-set lmargin at screen 80.0 / width
-set rmargin at screen 1 - 345.0 / width
-set key outside right top Left reverse
-set logscale y
-set format y '%g'
-set xrange [0.5:items(cases) + 0.5]
-set ylabel 'GB/s (GPU, chained)'
-set xlabel ' '
-set xtics nomirror out ('' 0)
-if (is_crowded) set xtics rotate by 60 right
-set for [i=1:items(cases)] xtics add (item(cases, i) i)
-set for [i=1:items(cases)-1] arrow from i + 0.5, graph 0 to i + 0.5, graph 1 nohead lc rgb '#B0B0B0' lw 1
-set title 'Q4_0 matrix times one token: every kernel on every shape'
-plot for [f=1:files] for [k=1:n] file(f) \
-    using (where('variant', item(list, k), at(cases, strcol('matrix').' '.strcol('cache')) + 0.8 * ((k - 0.5) / n - 0.5) + 0.02 * (f - 1))):(column('gb_s')) \
-    with points lt k lw 1.5 ps (f == 1 ? 1.3 : 0.8) title once(f, item(list, k))
+array best[columns * files]
+do for [i=1:columns*files] { best[i] = 1e300 }
+place(x) = at(matrices, strcol('matrix')) + shapes * (at(caches, strcol('cache')) - 1)
+ns(x) = column('n') > 0 ? column('gpu_ns') : NaN
+slot(f) = place(0) + columns * (f - 1)
+keep(f) = ns(0) == ns(0) && ns(0) < best[slot(f)] ? (best[slot(f)] = ns(0), 0) : 0
+do for [f=1:files] { stats file(f) using (keep(f)) nooutput }
+ratio(f) = ns(0) / best[slot(f)]
+# The line of a kernel; with several devices, the name of each is above its kernels.
+row(f, k) = k + (f - 1) * (kinds + 1) + (files > 1 ? 1 : 0)
+tint(r) = mix(0x00568A, 0xF4F4F4, log(r) / log(8))
+text(r) = r != r ? '' : r < 9.95 ? sprintf('%.1f', r) : sprintf('%.0f', r)
+
+longest = 10
+do for [k=1:kinds] { longest = strlen(item(kernels, k)) > longest ? strlen(item(kernels, k)) : longest }
+set lmargin at screen (22 + 7.6 * longest) / width
+set rmargin at screen 1 - 14.0 / width
+set bmargin at screen (120.0 + 16 * (footer_lines - 1)) / height
+set xrange [0.5:columns + 0.5]
+set yrange [rows + 0.5:0.5]
+unset grid
+set border 0
+set key off
+set ytics scale 0 ('' 0)
+set for [f=1:files] for [k=1:kinds] ytics add (item(kernels, k) row(f, k))
+set xtics scale 0 rotate by 90 right ('' 0)
+set for [i=1:columns] xtics add (item(matrices, 1 + (i - 1) % shapes) i)
+do for [c=1:count(caches)] {
+    set label 200 + c item(caches, c).' cache' at first 0.5 + shapes * (c - 0.5), graph 1 center offset 0,0.9 font ',13'
+    if (c > 1) { set arrow 200 + c from 0.5 + shapes * (c - 1), graph 0 to 0.5 + shapes * (c - 1), graph 1 nohead lw 4 lc rgb 'white' front }
+}
+if (files > 1) { do for [f=1:files] { set label 300 + f word(titles, f) at first 0.5, first row(f, 0) left font ',13' } }
+# What has no time has no cell.
+spot(x) = ns(0) == ns(0) ? place(0) : NaN
+cell(f) = row(f, at(kernels, strcol('variant')))
+plot for [f=1:files] file(f) using (spot(0)):(cell(f)):(place(0) - 0.5):(place(0) + 0.5):(cell(f) - 0.5):(cell(f) + 0.5):(tint(ratio(f))) \
+    with boxxyerror lc rgb variable fs solid 1 noborder, \
+    for [f=1:files] file(f) using (ratio(f) == 1 ? place(0) : NaN):(cell(f)):(place(0) - 0.44):(place(0) + 0.44):(cell(f) - 0.42):(cell(f) + 0.42) \
+    with boxxyerror lt 1 lw 2.5 lc rgb '#E69F00' fs empty border lc rgb '#E69F00', \
+    for [f=1:files] file(f) using (spot(0)):(cell(f)):(text(ratio(f))):(ink(tint(ratio(f)))) with labels font ',12' tc rgb variable

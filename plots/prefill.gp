@@ -1,15 +1,28 @@
 # A prompt read in one pass and token by token.
-width = 1020
+subtitle = 'Wall clock until the logits are known; bars are quartiles'
 load common.'style.gp'
-set logscale xy 2
-set xrange [3.4:*]
+variants = 'prompt token_by_token'
+names = '"in one pass" "token by token"'
+do for [k=1:2] {
+    do for [f=files:1:-1] { last_x = -1e300; last_y = NaN; stats file(f) using (see(where('variant', word(variants, k), column('tokens')), column('tok_s'))) nooutput }
+    right = last_x
+    name_end = word(names, k)
+    end_hue = hue(k)
+    load common.'end.gp'
+}
+y_log = 1
+y_lo = low / 1.5
+y_hi = high * 1.5
+set yrange [y_lo:y_hi]
+set rmargin at screen 1 - 140.0 / width
+set logscale xy
+set xrange [3.6:(right > 4 ? right : 8) * 1.1]
 set format y '%g'
 set xlabel 'tokens in the prompt'
-set ylabel 'tokens per second (bars are quartiles)'
+set label 996 'tokens per second' @above
 set xtics (4, 8, 16, 32, 64, 128, 256, 512)
-set title 'Reading a prompt: in one pass and token by token'
-set key outside right top Left reverse
-variants = 'prompt token_by_token'
+set key off
+load common.'ends.gp'
 plot for [f=1:files] for [k=1:2] file(f) \
     using (where('variant', word(variants, k), column('tokens'))):(column('tok_s')):(1e9 * column('tokens') / column('wall_q3_ns')):(1e9 * column('tokens') / column('wall_q1_ns')) \
-    with yerrorlines lt k dt dash(f, k) title once(f, (k == 1 ? 'one pass' : 'token by token'))
+    with yerrorlines lt k dt dash(f, 1)

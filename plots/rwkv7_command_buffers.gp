@@ -1,5 +1,4 @@
 # Tokens per second of an RWKV-7 by number of command buffers, and with its ops fused.
-heading = 'RWKV-7: one command buffer per op, per layer and per token, and with fused launches'
 ways = 'op layer token fused'
 captions = '"per op" "per layer" "per token" "per token, fused"'
 load common.'bars.gp'

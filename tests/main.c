@@ -101,6 +101,7 @@
     X(world_suite)                                                                                 \
     X(tokenize_suite)                                                                              \
     X(claims_suite)                                                                                \
+    X(plot_suite)                                                                                  \
     X(page_suite)                                                                                  \
     X(arrows_suite)                                                                                \
     X(run_all_suite)

@@ -16,6 +16,7 @@
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "plot_finding.h"
 #include "results.h"
 
 enum { PRELUDE_BYTES = 32768 };
@@ -160,6 +161,33 @@ static void add_footer(prelude *p, freshness *fresh, csv_file *const *files, siz
     add(p, "';footer_lines=%zu;", lines);
 }
 
+/* The finding of the first file, in lines that fit a chart's width. */
+static void add_finding(prelude *p, const char *name, const csv_file *f, size_t count) {
+    enum { LINE = 88, MOST = 5 };
+    char text[400], whole[600];
+    plot_find(name, f, text, sizeof text);
+    snprintf(whole, sizeof whole, "%s%s%s", count > 1 ? get_fact(f, "device") : "",
+             count > 1 ? ": " : "", text);
+    /* Lines of about the same length, instead of a last one of a single word. */
+    size_t lines = 0, count_of = (strlen(whole) + LINE - 1) / LINE;
+    size_t most = count_of > 1 ? strlen(whole) / count_of + 12 : LINE;
+    most = most > LINE ? LINE : most;
+    add(p, "finding='");
+    for (const char *at = whole; *at && lines < MOST; lines++) {
+        size_t length = strlen(at);
+        if (length > most)
+            for (length = most; length > 0 && at[length] != ' ';)
+                length--;
+        length = length > 0 ? length : most; /* a word that is longer than a line */
+        char line[LINE + 1];
+        snprintf(line, sizeof line, "%.*s", (int)length, at);
+        add(p, "%s", lines ? "'.\"\\n\".'" : "");
+        add_quoted(p, line);
+        at += length + strspn(at + length, " ");
+    }
+    add(p, "';finding_lines=%zu;", lines);
+}
+
 /* gnuplot's words for an empty chart help no one. */
 static bool check_rows(const csv_file *f, err *e) {
     if (csv_count_rows(f) == 0)
@@ -170,8 +198,8 @@ static bool check_rows(const csv_file *f, err *e) {
                    csv_get_path(f));
 }
 
-static bool make_prelude(prelude *p, const char *const *csv, size_t count, const char *home,
-                         err *e) {
+static bool make_prelude(prelude *p, const char *name, const char *const *csv, size_t count,
+                         const char *home, err *e) {
     csv_file *files[PLOT_FILES] = {NULL};
     const char *devices[PLOT_FILES];
     freshness *fresh = freshness_new(e);
@@ -187,6 +215,7 @@ static bool make_prelude(prelude *p, const char *const *csv, size_t count, const
         add_list(p, "titles", devices, count);
         add_samples(p, csv, count);
         add(p, "files=%zu;", count);
+        add_finding(p, name, files[0], count);
         add_footer(p, fresh, files, count);
         add(p, "common='");
         add_quoted(p, home);
@@ -212,6 +241,31 @@ static bool is_whole(const char *path, const char *format) {
     bool is = text && bytes >= length && memcmp(text + bytes - length, end, length) == 0;
     free(text);
     return is;
+}
+
+/* gnuplot names one font and cannot make it bold: viewers without Helvetica would take any. */
+static bool name_fonts(const char *path, err *e) {
+    static const char *const fonts[][2] = {
+        {"\"Helvetica:Bold\"", "\"Helvetica, Arial, sans-serif\" font-weight=\"bold\""},
+        {"\"Helvetica\"", "\"Helvetica, Arial, sans-serif\""}};
+    size_t bytes, used = 0;
+    char *text = os_read_file(path, &bytes, e);
+    if (!text)
+        return false;
+    char *out = array_new(bytes + 1, 4); /* no replacement is 4 times as long */
+    for (const char *p = text; *p;) {
+        size_t k = 0;
+        while (k < 2 && strncmp(p, fonts[k][0], strlen(fonts[k][0])) != 0)
+            k++;
+        size_t taken = k < 2 ? strlen(fonts[k][0]) : 1, given = k < 2 ? strlen(fonts[k][1]) : 1;
+        memcpy(out + used, k < 2 ? fonts[k][1] : p, given);
+        used += given;
+        p += taken;
+    }
+    bool ok = os_write_file(path, out, used, e);
+    free(out);
+    free(text);
+    return ok;
 }
 
 static bool call_gnuplot(const char *script, const char *commands, const char *out, err *e) {
@@ -243,6 +297,7 @@ static bool run_gnuplot(const char *script, prelude *p, const char *out, const c
               call_gnuplot(script, p->text, out, e) &&
               (is_whole(part, format) ||
                err_set(e, EXIT_CANNOT, "%.160s is incomplete: is the disk full?", out)) &&
+              (strcmp(format, "svg") != 0 || name_fonts(part, e)) &&
               (rename(part, out) == 0 || os_refuse_write(out, errno, e));
     if (!ok)
         unlink(part);
@@ -263,7 +318,7 @@ bool plot_draw(const char *name, const char *const *csv, size_t count, const cha
         return false;
     prelude *p = array_new(1, sizeof *p);
     find_script(home, name, script, sizeof script);
-    bool ok = make_prelude(p, csv, count, home, e) && os_make_folder(folder, e);
+    bool ok = make_prelude(p, name, csv, count, home, e) && os_make_folder(folder, e);
     for (size_t i = 0; ok && i < 2; i++)
         ok = path_print(out, sizeof out, e, "%s/%s.%s", folder, name, formats[i]) &&
              run_gnuplot(script, p, out, formats[i], e);

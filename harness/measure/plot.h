@@ -3,7 +3,7 @@
  * plots/NAME.gp says what the chart of NAME.csv looks like; rows that have no script of their own
  * are drawn by plots/common/rows.gp. A script is given `csv` (the files, one per device), `titles`
  * (their devices), `samples` (the files of samples beside them, or ""), `files` (how many),
- * `footer` with its `footer_lines`, `out`, `format`, `common` (the folder of shared scripts) and every metric of the first
+ * `finding` (the title, see plot_finding.h) with its `finding_lines`, `footer` with its `footer_lines`, `out`, `format`, `common` (the folder of shared scripts) and every metric of the first
  * file as a variable m_<name>.
  *
  * Without gnuplot nothing is drawn and nothing fails: the data is in the CSV. */

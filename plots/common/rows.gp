@@ -1,22 +1,31 @@
-# rows: all cases of a file, for results that have no script of their own, such as those of bench. Kernels
-# that do the same (op, shape, regime, cache) stand together, the fastest on top: every sample is a dot,
-# the line goes from quartile to quartile and the mark is the median. Given besides: samples (files, or "").
+# rows: all cases of a file, for results that have no script of their own, such as those of bench. Kernels that do the
+# same (op, format, shape, input, regime, cache) stand together, the fastest on top: every sample is a dot, the line goes from
+# quartile to quartile and the mark is the median. Kernels of others (FILE.metal:KERNEL) have another colour, and ours
+# beside them say how many times as fast they are. Given besides: samples (files, or "").
 set datafile separator comma
 set datafile columnheaders
 rows = 0
 do for [f=1:files] {
+    STATS_records = 0
     stats word(csv, f) using (column('n') > 0 ? column('gpu_ns') : NaN) nooutput
-    rows = rows + (exists("STATS_records") ? STATS_records : 0)
+    rows = rows + STATS_records
 }
 array name[rows]
+array shown[rows]
 array group[rows]
 array owner[rows]
 array median[rows]
+array theirs[rows]
+array right[rows]
 array y[rows]
 at_row = 0
+join(a, b) = b eq '' ? a : a eq '' ? b : a.', '.b
+label_of(x) = strcol('kernel') eq '' ? strcol('case') : strcol('kernel').(strcol('math') eq 'fast' || strcol('math') eq '' ? '' : ', '.strcol('math').' math')
 note(is_timed, f) = is_timed ? (at_row = at_row + 1, name[at_row] = strcol('case'), owner[at_row] = f, \
-    median[at_row] = column('gpu_ns'), \
-    group[at_row] = strcol('op').'|'.strcol('shape').'|'.strcol('regime').'|'.strcol('cache'), 0) : 0
+    shown[at_row] = label_of(0), median[at_row] = column('gpu_ns'), right[at_row] = column('gpu_q3_ns'), \
+    theirs[at_row] = strstrt(strcol('kernel'), '.metal:') > 0, \
+    group[at_row] = strcol('kernel') eq '' ? '' : join(join(strcol('op').(strcol('format') eq '' ? '' : ' '.strcol('format')).' '.strcol('shape'), join(strcol('regime'), strcol('cache'))), \
+        strcol('input') eq 'normal' ? '' : strcol('input')), 0) : 0
 do for [f=1:files] { stats word(csv, f) using (note(column('n') > 0, f)) nooutput }
 # A group is known by its first row.
 first_of(i) = (found = 0, sum [j=1:rows] (found == 0 && group[j] eq group[i] ? (found = j, 0) : 0), found)
@@ -24,48 +33,57 @@ array known[rows]
 do for [i=1:rows] { known[i] = first_of(i) }
 is_before(j, i) = known[j] != known[i] ? known[j] < known[i] : \
     median[j] != median[i] ? median[j] < median[i] : j < i
-do for [i=1:rows] { y[i] = 1 + (sum [j=1:rows] (is_before(j, i) ? 1 : 0)) }
+# Above each group is a line with its name.
+heads(i) = (sum [j=1:rows] (known[j] == j && j <= known[i] && group[j] ne '' ? 1 : 0))
+do for [i=1:rows] { y[i] = 1 + (sum [j=1:rows] (is_before(j, i) ? 1 : 0)) + heads(i) }
+lines = rows + (rows > 0 ? (sum [j=1:rows] (known[j] == j && group[j] ne '' ? 1 : 0)) : 0)
+# The fastest of others in the group of a row, on the same device.
+rival(i) = (fastest = 1e300, sum [j=1:rows] (known[j] == known[i] && owner[j] == owner[i] && theirs[j] && median[j] < fastest ? \
+    (fastest = median[j], 0) : 0), fastest < 1e300 ? fastest : NaN)
+has_theirs = rows > 0 ? (sum [j=1:rows] (theirs[j] ? 1 : 0)) : 0
 
 # Room for the longest name, and the same for the rest of the chart.
 longest = 0
-do for [i=1:rows] { if (strlen(name[i]) > longest) { longest = strlen(name[i]) } }
-names = longest > 60 ? 7.5 * longest + 33 : 483.0
-width = 667 + names
-height = 190 + 20 * rows
+do for [i=1:rows] { if (strlen(shown[i]) > longest) { longest = strlen(shown[i]) } }
+names = 7.4 * longest + 34
+do for [i=1:rows] { if (8.4 * strlen(group[i]) + 16 > names) { names = 8.4 * strlen(group[i]) + 16 } }
+width = 440 + names > 880 ? 440 + names : 880
+subtitle = 'GPU clock; dots: samples, lines: quartiles, marks: medians; the fastest of each group on top'
+height = 190 + 19 * lines + 16 * (footer_lines - 1)
 load common.'style.gp'
 set lmargin at screen names / width
-set rmargin at screen 1 - 46.0 / width
-set tmargin at screen 1 - 50.0 / height
+set rmargin at screen 1 - (has_theirs ? 150.0 : 80.0) / width
 set logscale x
 set format x '%g'
-set xlabel 'us on the GPU clock (dots: samples; lines: quartiles; marks: medians)'
-set yrange [rows + 0.7:0.3]
-set ytics font ',10' ('' 0)
+set xlabel 'us'
+set yrange [lines + 0.7:0.3]
+set ytics scale 0 ('' 0)
 do for [i=1:rows] {
-    set ytics add (name[i] y[i])
-    if (known[i] == i && i > 1) {
-        edge = rows + 1
+    set ytics add (shown[i] y[i])
+    if (known[i] == i && group[i] ne '') {
+        edge = lines + 1
         do for [j=1:rows] { if (known[j] == i && y[j] < edge) { edge = y[j] } }
-        set arrow from graph 0, first edge - 0.5 to graph 1, first edge - 0.5 nohead lc rgb '#909090' lw 1
+        set label 1000 + i group[i] at screen 12.0 / width, first edge - 1 left font bold.',12.5'
+        if (edge > 2) { set arrow from screen 12.0 / width, first edge - 1.5 to graph 1, first edge - 1.5 nohead lc rgb '#909090' lw 1 }
     }
+    ratio = rival(i) / median[i]
+    if (ratio == ratio && !theirs[i]) { set label 2000 + i sprintf('%s times as fast', show(ratio)) at graph 1.01, first y[i] left font ',12' textcolor rgb (ratio >= 1 ? '#005A8C' : '#A04000') }
+    if (!has_theirs) { set label 2000 + i show(1e-3 * median[i]).' us' at graph 1.01, first y[i] left font ',12' }
+    if (theirs[i]) { set label 2000 + i 'theirs' at graph 1.01, first y[i] left font ',12' textcolor rgb colours[2] }
 }
-set title 'Times of all cases, the fastest of each group on top'
 set key off
-if (files > 1) set key at screen 0.02, 1 - 20.0 / height left top Left reverse
+if (files > 1) set key at screen 1 - 12.0 / width, screen 1 - 14.0 / height right top
 # Rows and samples of a case follow each other: the place is looked up when the case changes.
 last = ''
 place = NaN
 find(text, f) = (place = NaN, sum [j=1:rows] (owner[j] == f && name[j] eq text ? (place = y[j], 0) : 0), last = text, place)
 place_of(text, f) = text.' '.f eq last ? place : (find(text, f), last = text.' '.f, place)
 jitter(i) = 0.5 * (i * 0.61803 - floor(i * 0.61803)) - 0.25
+side(is_theirs) = (strstrt(strcol('kernel'), '.metal:') > 0) == is_theirs && column('n') > 0 ? 1e-3 * column('gpu_ns') : NaN
+line(f, is_theirs) = f == 1 ? 1 + is_theirs : 2 + f
 has_samples = 1
 do for [f=1:files] { if (word(samples, f) eq '') { has_samples = 0 } }
-if (has_samples) {
-    plot for [f=1:files] word(samples, f) using (1e-3 * column('gpu_ns')):(place_of(strcol('case'), f) + jitter(column('i'))) \
-        with points pt 7 ps 0.25 lc rgb '#9AA5B1' notitle, \
-        for [f=1:files] file(f) using (column('n') > 0 ? 1e-3 * column('gpu_ns') : NaN):(place_of(strcol('case'), f)):(1e-3 * column('gpu_q1_ns')):(1e-3 * column('gpu_q3_ns')) \
-        with xerrorbars lt f dt 1 title word(titles, f)
-} else {
-    plot for [f=1:files] file(f) using (column('n') > 0 ? 1e-3 * column('gpu_ns') : NaN):(place_of(strcol('case'), f)):(1e-3 * column('gpu_q1_ns')):(1e-3 * column('gpu_q3_ns')) \
-        with xerrorbars lt f dt 1 title word(titles, f)
-}
+plot for [f=1:(has_samples ? files : 0)] word(samples, f) using (1e-3 * column('gpu_ns')):(place_of(strcol('case'), f) + jitter(column('i'))) \
+    with points pt 7 ps 0.25 lc rgb '#9AA5B1' notitle, \
+    for [f=1:files] for [t=0:(has_theirs ? 1 : 0)] file(f) using (side(t)):(place_of(strcol('case'), f)):(1e-3 * column('gpu_q1_ns')):(1e-3 * column('gpu_q3_ns')) \
+    with xerrorbars lt line(f, t) dt 1 title (t == 0 ? word(titles, f) : '')

@@ -1,0 +1,317 @@
+/* Tests of harness/measure/plot, plot_finding and the scripts in plots/: what a chart says, and that no
+ * text leaves it. */
+#include <greatest.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "harness/base/format.h"
+#include "harness/base/os.h"
+#include "harness/measure/plot.h"
+#include "harness/measure/plot_finding.h"
+
+SUITE(plot_suite);
+
+static err e;
+static char found[400];
+
+static const char *find(const char *name, const char *text) {
+    csv_file *f = csv_parse(text, strlen(text), "test", &e);
+    snprintf(found, sizeof found, "%s", e.text);
+    if (f)
+        plot_find(name, f, found, sizeof found);
+    csv_file_free(f);
+    return found;
+}
+
+TEST numbers_have_no_exponent(void) {
+    static const struct {
+        double value;
+        int digits;
+        const char *text;
+    } cases[] = {
+        {12938.1, 3, "12938"},  {1294, 3, "1294"},     {999.6, 3, "1000"}, {5.144, 2, "5.1"},
+        {0.427, 3, "0.427"},    {0.0002, 3, "0.0002"}, {8, 3, "8"},        {-17.608, 3, "-17.6"},
+        {3127.5976, 4, "3128"}, {NAN, 3, "-"},         {0, 3, "0"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[32];
+        ASSERT_STR_EQ(cases[i].text,
+                      format_number(cases[i].value, cases[i].digits, text, sizeof text));
+    }
+    PASS();
+}
+
+/* Findings ------------------------------------------------------------------------------------- */
+
+#define BATCH(regime, cache, batch, ns)                                                            \
+    "token_outer,576x576," regime "," cache "," batch "," ns "\n"
+
+TEST the_saving_of_a_batch_follows_from_measured_times(void) {
+    static const char rows[] = "variant,matrix,regime,cache,batch,time_ns\n" /* */
+        BATCH("single", "cold", "1", "13000") BATCH("chained", "cold", "1", "3000")
+            BATCH("single", "cold", "8", "20000") BATCH("chained", "cold", "8", "12000")
+                BATCH("single", "warm", "1", "1") BATCH("single", "warm", "8", "1");
+    /* 13 us become 2.5: 10.5 saved, 10 - 1 of it submit. */
+    ASSERT_STR_EQ(
+        "Cold, a batch of 8 is 5.2 times as fast per token; 86 % of the saving is the submit",
+        find("batch_scaling", rows));
+    PASS();
+}
+
+#define PRIVATE(spread)                                                                            \
+    "# metric: private_gain_pct = 4.9 %\n" spread                                                  \
+    "# metric: tok_s_private = 344.1 tok/s\n# metric: tok_s_shared = 328 tok/s\na\n1\n"
+
+TEST a_difference_within_its_spread_is_not_called_one(void) {
+    ASSERT_STR_EQ("Private scratch gives 4.9 % more tokens per second than shared: 344 against 328",
+                  find("storage_modes", PRIVATE("# spread: private_gain_pct = 4 to 6\n")));
+    ASSERT_STR_EQ("No difference is visible between private and shared scratch: 344 and 328 tokens "
+                  "per second",
+                  find("storage_modes", PRIVATE("# spread: private_gain_pct = -1 to 6\n")));
+    PASS();
+}
+
+TEST what_the_numbers_do_not_show_is_not_said(void) {
+    static const char noise[] = "variant,matrix,regime,cache,batch,time_ns\n" /* */
+        BATCH("single", "cold", "1", "1100") BATCH("chained", "cold", "1", "500")
+            BATCH("single", "cold", "8", "8000") BATCH("chained", "cold", "8", "2400");
+    ASSERT_STR_EQ("Cold, a batch of 8 is 1.1 times as fast per token",
+                  find("batch_scaling", noise));
+    ASSERT_STR_EQ("8 times the bytes take 7.9 times as long: no fixed cost is mistaken for low "
+                  "bandwidth",
+                  find("small_matrix", "# metric: time_ratio_1536_192 = 7.9 x\na\n1\n"));
+    PASS();
+}
+
+TEST kernels_of_others_are_compared_with_our_fastest(void) {
+    static const char rows[] = "op,kernel,shape,regime,cache,gpu_ns\n"
+                               "mv,ours,a,chained,cold,200\nmv,ours_too,a,chained,cold,100\n"
+                               "mv,their.metal:k,a,chained,cold,250\n"
+                               "mv,ours,b,chained,cold,100\nmv,their.metal:k,b,chained,cold,50\n"
+                               "mv,ours,c,chained,cold,100\n";
+    ASSERT_STR_EQ(
+        "Our fastest kernel is faster than theirs in 1 of 2 cases: 0.5 to 2.5 times as fast",
+        find("against", rows));
+    PASS();
+}
+
+TEST without_the_numbers_the_conclusion_is_the_title(void) {
+    static const char text[] = "# question: Why?\n# conclusion: So.\n# conclusion: Too.\na\n1\n";
+    ASSERT_STR_EQ("So.", find("decode", text));
+    ASSERT_STR_EQ("So.", find("batch_scaling", text));
+    ASSERT_STR_EQ("Why?", find("decode", "# question: Why?\na\n1\n"));
+    ASSERT_STR_EQ("other", find("other", "a\n1\n"));
+    PASS();
+}
+
+/* Texts in charts ------------------------------------------------------------------------------ */
+
+/* Widths of Helvetica in 1/1000 of its size, by kinds of letters. */
+static double get_width(const char *text, double size, bool is_bold) {
+    double width = 0;
+    for (const char *p = text; *p; p++) {
+        if (*p == '&') /* one character */
+            p += strcspn(p, ";");
+        width += strchr("ijl'|.,:;! ()[]ft/-", *p) ? 0.29
+                 : strchr("mwMW%@", *p)            ? 0.87
+                 : *p >= 'A' && *p <= 'Z'          ? 0.70
+                                                   : 0.556;
+    }
+    return width * size * (is_bold ? 1.07 : 1);
+}
+
+/* The next text of an SVG by gnuplot: <g transform="translate(x,y) rotate(-90)" ... font-size="12"
+ * text-anchor="end"> <text>...</text>. Its box is from (x0, y0) to (x1, y1). */
+typedef struct {
+    char text[400];
+    double x0, y0, x1, y1, size;
+} svg_text;
+
+static bool read_text(const char **at, svg_text *t) {
+    const char *start = strstr(*at, "<text>"), *group = NULL;
+    for (const char *p = *at; start && (p = strstr(p, "<g transform=")) && p < start; p++)
+        group = p;
+    if (!start || !group)
+        return false;
+    const char *size = strstr(group, "font-size=\""), *anchor = strstr(group, "text-anchor=\"");
+    const char *turn = strstr(group, "rotate("), *bold = strstr(group, "font-weight=\"bold\"");
+    double x = NAN, y = NAN, angle = 0;
+    snprintf(t->text, sizeof t->text, "%.*s", (int)strcspn(start + 6, "<"), start + 6);
+    if (sscanf(group, "<g transform=\"translate(%lf,%lf)", &x, &y) != 2 || !size || size > start ||
+        !anchor || anchor > start)
+        return false;
+    if (turn && turn < start)
+        angle = strtod(turn + 7, NULL) * acos(-1) / 180;
+    t->size = strtod(size + 11, NULL);
+    double width = get_width(t->text, t->size, bold && bold < start);
+    double before = anchor[13] == 'e' ? width : anchor[13] == 'm' ? width / 2 : 0;
+    double ends[2][2] = {{x - before * cos(angle), y - before * sin(angle)},
+                         {x + (width - before) * cos(angle), y + (width - before) * sin(angle)}};
+    t->x0 = fmin(ends[0][0], ends[1][0]) - fabs(sin(angle)) * t->size * 0.7;
+    t->x1 = fmax(ends[0][0], ends[1][0]);
+    t->y0 = fmin(ends[0][1], ends[1][1]) - cos(angle) * t->size * 0.7;
+    t->y1 = fmax(ends[0][1], ends[1][1]);
+    *at = start + 6;
+    return true;
+}
+
+/* "" if every text is inside and large enough; else the first that is not. */
+static const char *find_cut(const char *path) {
+    static char cut[700];
+    char *svg = os_read_file(path, NULL, &e);
+    double width = 0, height = 0;
+    size_t texts = 0;
+    const char *box = svg ? strstr(svg, "viewBox=\"0 0 ") : NULL, *at = svg;
+    svg_text t;
+    cut[0] = 0;
+    if (!box || sscanf(box, "viewBox=\"0 0 %lf %lf", &width, &height) != 2)
+        snprintf(cut, sizeof cut, "%s: no viewBox", path);
+    for (; !cut[0] && read_text(&at, &t); texts++)
+        if (t.x0 < 0 || t.y0 < 0 || t.x1 > width || t.y1 > height)
+            snprintf(cut, sizeof cut, "%s: '%s' is from %.0f,%.0f to %.0f,%.0f in %.0fx%.0f", path,
+                     t.text, t.x0, t.y0, t.x1, t.y1, width, height);
+        else if (t.size * fmin(1, 880 / width) < 11.5) /* as wide as GitHub shows it */
+            snprintf(cut, sizeof cut, "%s: '%s' has %.1f pixels", path, t.text, t.size);
+    if (!cut[0] && texts < 5)
+        snprintf(cut, sizeof cut, "%s: only %zu texts were found", path, texts);
+    free(svg);
+    return cut;
+}
+
+/* Each of the SVG files that the last command named on a line of its own. */
+static const char *find_cut_in_output(size_t *charts) {
+    static char list[8192];
+    snprintf(list, sizeof list, "%s", command_get_output());
+    *charts = 0;
+    for (char *line = strtok(list, "\n"); line; line = strtok(NULL, "\n"))
+        if (strstr(line, ".svg")) {
+            const char *cut = find_cut(line);
+            ++*charts;
+            if (cut[0])
+                return cut;
+        }
+    return "";
+}
+
+/* The stored results of a GPU: all kinds of charts, with long names and many rows. */
+TEST every_text_is_inside_its_chart(void) {
+    size_t charts;
+    if (!plot_is_available())
+        SKIPm("gnuplot is not installed");
+    ASSERT_RUN("rm -rf $T/h200 && $A plot $H/results/nvidia-h200 --out $T/h200", 0);
+    const char *cut = find_cut_in_output(&charts);
+    ASSERT_STR_EQ("", cut);
+    ASSERTm(command_get_output(), charts >= 15);
+    PASS();
+}
+
+TEST every_text_of_two_devices_is_inside_their_chart(void) {
+    size_t charts;
+    if (!plot_is_available())
+        SKIPm("gnuplot is not installed");
+    ASSERT_RUN("rm -rf $T/other $T/both && mkdir -p $T/other && H2=$H/results/nvidia-h200 && "
+               "for x in against batch_scaling bandwidth fusion matvec_ladder op_breakdown decode; "
+               "do sed 's/matvec_q4_0_alone/matvec_q4_0_tiled_stream_accumulate/g; "
+               "s/NVIDIA H200/software Metal device (64 threads)/; s/^# api: .*/# api: soft/' "
+               "$H2/$x.csv > $T/other/$x.csv && "
+               "$A plot $H2/$x.csv $T/other/$x.csv --out $T/both || exit 1; done",
+               0);
+    const char *cut = find_cut_in_output(&charts);
+    ASSERT_STR_EQ("", cut);
+    ASSERT_EQ_FMT((size_t)7, charts, "%zu");
+    PASS();
+}
+
+TEST a_text_outside_is_found(void) {
+    static const char head[] = "<svg viewBox=\"0 0 100 50\"/>";
+    static const char *const texts[] = {
+        "translate(5,20)\" font-size=\"12\" text-anchor=\"end",
+        "translate(60,20)\" font-size=\"12\" text-anchor=\"start",
+        "translate(50,5)\" font-size=\"12\" text-anchor=\"middle",
+        "translate(20,45) rotate(-90)\" font-size=\"12\" text-anchor=\"end",
+        "translate(50,30)\" font-size=\"9\" text-anchor=\"middle",
+        "translate(50,30)\" font-size=\"12\" text-anchor=\"middle"};
+    for (size_t i = 0; i < 6; i++) {
+        char line[2048];
+        ASSERT(command_run("mkdir -p $T && rm -f $T/cut.svg && echo $T/cut.svg") == 0);
+        char path[600];
+        snprintf(path, sizeof path, "%.*s", (int)strcspn(command_get_output(), "\n"),
+                 command_get_output());
+        int n = snprintf(line, sizeof line, "%s", head);
+        for (int k = 0; k < 5; k++)
+            n += snprintf(line + n, sizeof line - (size_t)n,
+                          "<g transform=\"%s\"><text>nine char</text></g>", texts[i]);
+        ASSERTm(e.text, os_write_file(path, line, (size_t)n, &e));
+        ASSERT_EQ_FMTm(texts[i], i < 5, find_cut(path)[0] != 0, "%d");
+    }
+    PASS();
+}
+
+/* What was not measured is not drawn, as nothing else and not as zero. */
+TEST what_has_no_time_has_no_cell(void) {
+    if (!plot_is_available())
+        SKIPm("gnuplot is not installed");
+    ASSERT_RUN("mkdir -p $T/gap && awk -F, -v OFS=, '/^#/ || /^case/ { print; next } "
+               "$6 == \"matvec_q4_0_vec4\" { $15 = 0; for (i = 16; i < 32; i++) $i = \"\" } "
+               "$6 == \"matvec_q4_0_vec4\" || $6 == \"matvec_q4_0\" { print }' "
+               "$H/results/nvidia-h200/matvec_ladder.csv > $T/gap/matvec_ladder.csv && "
+               "$A plot $T/gap && grep -c '<text>1.0</text>' $T/gap/matvec_ladder.svg && "
+               "grep -v '^#' $T/gap/matvec_ladder.csv | grep -c '^matvec_q4_0/'",
+               0);
+    int cells = -1, rows = -2;
+    ASSERT_EQ(2, sscanf(strstr(command_get_output(), ".svg\n") + 5, "%d %d", &cells, &rows));
+    ASSERT_EQ_FMT(rows, cells, "%d");
+    ASSERT_RUN("! grep -E '<text>(nan|0\\.0|inf)' $T/gap/matvec_ladder.svg", 0);
+    PASS();
+}
+
+/* And the README says the same about the same state of the caches. */
+TEST the_finding_is_the_title(void) {
+    double percent = 0;
+    if (!plot_is_available())
+        SKIPm("gnuplot is not installed");
+    ASSERT_RUN(
+        "grep -A3 'batch_scaling.svg' $H/README.md | grep 'cold caches: most of what a batch "
+        "saves is the submit'",
+        0);
+    ASSERT_RUN("$A plot $H/results/nvidia-h200/batch_scaling.csv --out $T/title && "
+               "grep -q 'font-weight=\"bold\"' $T/title/batch_scaling.svg && "
+               "! grep 'Helvetica:' $T/title/batch_scaling.svg && grep -q 'cold caches' "
+               "$T/title/batch_scaling.svg && sed -n 's/.*<text>Cold, a batch of 8 is .* times as "
+               "fast per token; \\(.*\\) % of the saving is the submit.*/submit \\1/p' "
+               "$T/title/batch_scaling.svg",
+               0);
+    const char *line = strstr(command_get_output(), "submit ");
+    ASSERTm(command_get_output(),
+            line && sscanf(line, "submit %lf", &percent) == 1 && percent > 50);
+    PASS();
+}
+
+/* An experiment of a project: its conclusion is the title, however long it is. */
+TEST a_long_conclusion_is_shown_whole(void) {
+    if (!plot_is_available())
+        SKIPm("gnuplot is not installed");
+    ASSERT_RUN(
+        "mkdir -p $T/long && W=$(printf 'word %.0s' $(seq 1 45))$(printf 'x%.0s' $(seq 1 90)) "
+        "&& sed \"s/^# metric: .*//; s/^# conclusion: .*/# conclusion: $W end./\" "
+        "$H/results/nvidia-h200/decode.csv | grep -v '^$' > $T/long/decode.csv && "
+        "$A plot $T/long/decode.csv && grep '<text>.*end\\.</text>' $T/long/decode.svg",
+        0);
+    PASS();
+}
+
+SUITE(plot_suite) {
+    RUN_TEST(numbers_have_no_exponent);
+    RUN_TEST(the_saving_of_a_batch_follows_from_measured_times);
+    RUN_TEST(a_difference_within_its_spread_is_not_called_one);
+    RUN_TEST(what_the_numbers_do_not_show_is_not_said);
+    RUN_TEST(kernels_of_others_are_compared_with_our_fastest);
+    RUN_TEST(without_the_numbers_the_conclusion_is_the_title);
+    RUN_TEST(a_text_outside_is_found);
+    RUN_TEST(every_text_is_inside_its_chart);
+    RUN_TEST(every_text_of_two_devices_is_inside_their_chart);
+    RUN_TEST(what_has_no_time_has_no_cell);
+    RUN_TEST(the_finding_is_the_title);
+    RUN_TEST(a_long_conclusion_is_shown_whole);
+}
