@@ -232,9 +232,10 @@ VERB(verb_claims, "claims", .names = "[DIR...]",
      .about = "compare published numbers with what was measured here: does each claim hold?",
      .notes =
          "DIR is a device's folder of results, or a folder of them (default results/). Nothing\n"
-         "is measured: the numbers are metrics of `assay experiment`. A claim holds or does not\n"
-         "hold on the chip it was published for; on another GPU it is \"measured on another\n"
-         "chip\", with both numbers. It cannot be told where the spread of the samples reaches\n"
+         "is measured: the numbers are metrics of `assay experiment` and errors of `assay check\n"
+         "--csv`. A claim holds or does not hold on the chip it was published for; on another GPU\n"
+         "it is \"measured on another chip\", with both numbers. It cannot be told where the "
+         "spread of the samples reaches\n"
          "across the allowance, and cannot be measured where the device cannot answer: times of\n"
          "the software device decide nothing. Claims with the same such reason share a row of\n"
          "the table; --json and --csv list all of them. A number is marked stale if the code that\n"

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "claims_check.h"
 #include "harness/base/array.h"
+#include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "harness/base/root.h"
 
@@ -102,7 +104,7 @@ static bool find_term(const claim_list *l, const char *text, double *out) {
     return false;
 }
 
-/* Claims and numbers joined by * and /, from left to right: "1000 / syncs / ms-per-sync". */
+/* Claims and numbers joined by *, / and +, from left to right: "1000 / syncs / ms-per-sync". */
 static bool derive(claim_list *l, claim *c, size_t row, err *e) {
     char sign = '*';
     c->derived = 1;
@@ -114,12 +116,14 @@ static bool derive(claim_list *l, claim *c, size_t row, err *e) {
         if (!find_term(l, term, &value))
             return err_set(e, EXIT_USAGE, "%.100s:%zu: '%.40s' is neither a claim nor a number",
                            csv_get_path(l->file), csv_get_line(l->file, row), term);
-        c->derived = sign == '*' ? c->derived * value : c->derived / value;
+        c->derived = sign == '*'   ? c->derived * value
+                     : sign == '+' ? c->derived + value
+                                   : c->derived / value;
         p += length + strspn(p + length, " ");
         if (*p)
             sign = *p++;
-        if (sign != '*' && sign != '/')
-            return err_set(e, EXIT_USAGE, "%.100s:%zu: '%c' is neither * nor /",
+        if (sign != '*' && sign != '/' && sign != '+')
+            return err_set(e, EXIT_USAGE, "%.100s:%zu: '%c' is none of * / +",
                            csv_get_path(l->file), csv_get_line(l->file, row), sign);
         p += strspn(p, " ");
     }
@@ -211,41 +215,42 @@ static bool is_published_for(const claim *c, const store_folder *f) {
 /* "8.8 times as much", "12 % less", "the same". */
 static void describe_difference(double measured, double published, char *text, size_t size) {
     double ratio = measured / published;
+    char number[32];
     if (!(ratio > 0) || !isfinite(ratio))
         text[0] = 0;
-    else if (ratio >= 2)
-        snprintf(text, size, "%.3g times as much", ratio);
+    else if (ratio >= 1.995)
+        snprintf(text, size, ", %s times as much", format_number(ratio, 3, number, sizeof number));
     else if (ratio <= 0.5)
-        snprintf(text, size, "1/%.3g of it", 1 / ratio);
+        snprintf(text, size, ", 1/%s of it", format_number(1 / ratio, 3, number, sizeof number));
     else if (fabs(ratio - 1) < 0.005)
-        snprintf(text, size, "the same");
+        snprintf(text, size, ", the same");
     else
-        snprintf(text, size, "%.2g %% %s", 100 * fabs(ratio - 1), ratio > 1 ? "more" : "less");
+        snprintf(text, size, ", %s %% %s",
+                 format_number(100 * fabs(ratio - 1), 2, number, sizeof number),
+                 ratio > 1 ? "more" : "less");
 }
 
 /* The two numbers, and what else a reader must know. */
 static void explain(const claim *c, const store_folder *f, const store_metric *m, claim_answer *a) {
-    char published[80], measured[80], slack[40] = "", spread[80] = "", difference[40];
+    char published[80], measured[80], slack[40] = "", spread[80] = "", difference[48] = "";
     claim_get_published(c, published, sizeof published);
     claim_get_measured(c, a, f->emulated, measured, sizeof measured);
-    if (c->tolerance_pct > 0)
-        snprintf(slack, sizeof slack, ", give or take %g %%", c->tolerance_pct);
     if (a->verdict == CLAIM_UNCLEAR)
         snprintf(spread, sizeof spread, "; its quartiles, %.4g to %.4g, are on both sides of that",
                  m->low, m->high);
     if (is_published_for(c, f)) {
+        if (c->tolerance_pct > 0)
+            snprintf(slack, sizeof slack, ", give or take %g %%", c->tolerance_pct);
         snprintf(a->reason, sizeof a->reason, "%s against %s%s%s", measured, published, slack,
                  spread);
         return;
     }
-    describe_difference(a->value, c->value, difference, sizeof difference);
-    snprintf(a->reason, sizeof a->reason,
-             "%s: published %.60s for the %.40s; on the %.60s %.40s%s%s%s%s",
-             a->agrees ? "agrees" : "differs", published, c->device, f->device, measured,
-             c->relation == CLAIM_BETWEEN || !difference[0] ? "" : ", ",
-             c->relation == CLAIM_BETWEEN ? "" : difference,
-             a->agrees && slack[0] && c->relation == CLAIM_ABOUT ? ", within the allowance" : "",
-             spread);
+    if (a->agrees && c->tolerance_pct > 0)
+        snprintf(slack, sizeof slack, ": agrees within %g %%", c->tolerance_pct);
+    if (c->relation != CLAIM_BETWEEN)
+        describe_difference(a->value, c->value, difference, sizeof difference);
+    snprintf(a->reason, sizeof a->reason, "published for the %.40s: %.60s; here %.40s%s%s%s",
+             c->device, published, measured, difference, slack, spread);
 }
 
 /* Does the text contain every word, ignoring case? */
@@ -311,12 +316,12 @@ static bool is_fit(const claim *c, const store_file *file, const store_metric *m
 static claim_answer judge_derived(const claim *c) {
     claim_answer a = {.verdict = is_met(c, c->derived) ? CLAIM_HOLDS : CLAIM_CONTRADICTED,
                       .doubt = ""};
-    char published[96];
+    char published[96], derived[32];
     claim_get_published(c, published, sizeof published);
-    snprintf(a.reason, sizeof a.reason, "%s: %.120s is %.3g; published is %.60s",
+    snprintf(a.reason, sizeof a.reason, "%s: %.120s is %s; published is %.60s",
              a.verdict == CLAIM_HOLDS ? "the published numbers agree"
                                       : "the published numbers contradict each other",
-             c->metric, c->derived, published);
+             c->metric, format_number(c->derived, 3, derived, sizeof derived), published);
     return a;
 }
 
@@ -342,30 +347,43 @@ claim_answer claim_judge(const claim *c, const store_folder *f) {
         return refuse(a, c->obstacle);
     if (c->kind == CLAIM_DERIVED)
         return judge_derived(c);
-    const store_file *file = store_find(f, STORE_EXPERIMENT, c->experiment);
-    const store_metric *m = file ? store_find_metric(file, c->metric) : NULL;
+    store_metric checked;
+    bool is_checked = strcmp(c->experiment, "check") == 0;
+    const store_file *file = is_checked ? store_find(f, STORE_CHECK, NULL)
+                                        : store_find(f, STORE_EXPERIMENT, c->experiment);
+    const store_metric *m = !file         ? NULL
+                            : !is_checked ? store_find_metric(file, c->metric)
+                            : claims_find_error(file, c->metric, &checked) ? &checked
+                                                                           : NULL;
+    bool is_number = m && (isfinite(m->value) || (is_checked && !isnan(m->value)));
     /* A number in another unit or from another model does not answer the claim and is not shown. */
-    a.has_value = m && isfinite(m->value) && strcmp(m->unit, c->unit) == 0 && is_of_model(c, file);
+    a.has_value = is_number && strcmp(m->unit, c->unit) == 0 && is_of_model(c, file);
     a.value = m ? m->value : NAN;
     a.doubt = file ? find_doubt(file) : "";
     /* Tested first: running an experiment would not change this. */
     if (f->emulated && c->kind == CLAIM_TIME)
         return refuse(a, "times of the software device say nothing about a GPU");
     if (!file)
-        snprintf(text, sizeof text, "not measured yet: `assay experiment %.60s` does it",
+        snprintf(text, sizeof text,
+                 is_checked
+                     ? "not measured yet: `assay %s --csv FILE` in the folder of results does it"
+                     : "not measured yet: `assay experiment %.60s` does it",
                  c->experiment);
-    else if (!m || !isfinite(m->value))
-        snprintf(text, sizeof text, "the experiment %.60s did not give %.60s on this device",
-                 c->experiment, c->metric);
+    else if (!is_number)
+        snprintf(text, sizeof text, "%s%.60s did not give %.60s on this device",
+                 is_checked ? "" : "the experiment ", c->experiment, c->metric);
     else if (is_fit(c, file, m, text, sizeof text))
         text[0] = 0;
     if (text[0])
         return refuse(a, text);
-    a.agrees = is_met(c, m->value);
+    bool is_met_here = is_met(c, m->value);
     a.verdict = !is_clear(c, m)           ? CLAIM_UNCLEAR
                 : !is_published_for(c, f) ? CLAIM_ELSEWHERE
-                : a.agrees                ? CLAIM_HOLDS
+                : is_met_here             ? CLAIM_HOLDS
                                           : CLAIM_FAILS;
+    /* More than a bound for another chip would prove nothing. */
+    a.agrees = a.verdict == CLAIM_ELSEWHERE && is_met_here &&
+               (c->relation == CLAIM_ABOUT || c->relation == CLAIM_BETWEEN);
     explain(c, f, m, &a);
     return a;
 }
@@ -375,7 +393,7 @@ claim_counts claims_count(const claim_list *l, const store_folder *f) {
     for (size_t i = 0; i < l->count; i++) {
         claim_answer a = claim_judge(&l->items[i], f);
         c.of[a.verdict]++;
-        c.agree += a.verdict == CLAIM_ELSEWHERE && a.agrees;
+        c.agree += a.agrees;
     }
     return c;
 }
@@ -429,21 +447,22 @@ void claim_get_published(const claim *c, char *text, size_t size) {
                                         [CLAIM_AT_LEAST] = "at least ",
                                         [CLAIM_AT_MOST] = "at most ",
                                         [CLAIM_BETWEEN] = ""};
-    char unit[40], high[40] = "";
+    char unit[40], value[32], high[40] = "";
     if (c->relation == CLAIM_BETWEEN)
-        snprintf(high, sizeof high, " to %g", c->high);
-    snprintf(text, size, "%s%g%s%s", words[c->relation], c->value, high,
+        snprintf(high, sizeof high, " to %s", format_number(c->high, 6, value, sizeof value));
+    format_number(c->value, 6, value, sizeof value);
+    snprintf(text, size, "%s%s%s%s", words[c->relation], value, high,
              get_unit(c, unit, sizeof unit));
 }
 
 void claim_get_measured(const claim *c, const claim_answer *a, bool emulated, char *text,
                         size_t size) {
-    char unit[40];
+    char unit[40], value[32];
     bool is_emulated = emulated && c->kind == CLAIM_TIME;
     if (!a->has_value)
         snprintf(text, size, "-");
     else
-        snprintf(text, size, fabs(a->value) < 1000 ? "%.4g%s%s%s%s%s" : "%.0f%s%s%s%s%s", a->value,
+        snprintf(text, size, "%s%s%s%s%s%s", format_number(a->value, 4, value, sizeof value),
                  get_unit(c, unit, sizeof unit), is_emulated || *a->doubt ? " (" : "",
                  is_emulated ? "emulated" : "", is_emulated && *a->doubt ? ", " : "", a->doubt);
     if (a->has_value && (is_emulated || *a->doubt) && strlen(text) + 1 < size)

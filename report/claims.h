@@ -1,9 +1,11 @@
 /* claims: published numbers, and what the results of a device say about them.
  *
- * results/claims.csv has one row per claim; the number that tests it is a metric of an experiment.
+ * results/claims.csv has one row per claim; the number that tests it is a metric of an experiment, or
+ * an error of the checked cases (claims_check.h).
  * A verdict is a rule and two numbers: it holds if the measured number is as large (as small, as
  * near) as published. A number that was published for one chip is neither proved nor refuted by
- * another: such an answer is "measured on another chip", with both numbers. A device that cannot
+ * another: such an answer is "measured on another chip", with both numbers. It agrees if it is as near as
+ * the allowance; a bound ("at least 200 GB/s") that a larger chip meets is not agreement. A device that cannot
  * measure it gives no verdict, only the reason.
  *
  * A result in another unit is rejected: MiB taken for MB was one of the published mistakes. */
@@ -20,7 +22,7 @@ typedef enum {
 
 typedef enum {
     CLAIM_TIME,   /* needs a real GPU */
-    CLAIM_COUNT,  /* a number of things: a software device counts them as well */
+    CLAIM_COUNT,  /* a number of things, or an error: a software device has them as well */
     CLAIM_DERIVED /* follows from other published numbers: metric says how, nothing is measured */
 } claim_kind;
 
@@ -55,7 +57,7 @@ typedef enum {
 typedef struct {
     claim_verdict verdict;
     bool has_value;
-    bool agrees;       /* of CLAIM_ELSEWHERE: the other chip gives the published number, too */
+    bool agrees;       /* of CLAIM_ELSEWHERE: this chip gives the published number, too */
     double value;      /* measured here */
     const char *doubt; /* "stale", "uncommitted" or "of unknown origin"; "" for none */
     char reason[320];
