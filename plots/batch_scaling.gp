@@ -89,8 +89,10 @@ set label 996 'us per token, alone (left bars: token outer, right: reuse)' at gr
 if (files > 1) { set label 995 word(titles, 1) at graph 0.98, graph 0.7 right font small }
 set xtics ('1' 0, '2' 1, '4' 2, '8' 3, '16' 4, '32' 5)
 set xrange [-0.6:log2(right) + 0.6]
-set yrange [0:*]
-set offsets 0, 0, graph 0.3, 0
+# Above the bars is room for the key.
+tallest = 0
+do for [i=1:sets] { if (wall[i] > tallest) { tallest = wall[i] } }
+set yrange [0:1.32 * tallest]
 set grid noxtics ytics
 set boxwidth 0.36
 set key inside right top Left reverse

@@ -3,23 +3,25 @@ subtitle = 'Q4_0 matrix times one token, GPU clock, chained: time divided by tha
 set datafile separator comma
 set datafile columnheaders
 kernels = ''
-matrices = ''
+cases = ''
 caches = ''
 has(l, text) = strstrt(l, '|'.text.'|')
 add_to(l, text) = has(l, text) ? l : (l eq '' ? '|' : l).text.'|'
-note_names(x) = (kernels = add_to(kernels, strcol('variant')), matrices = add_to(matrices, strcol('matrix')), \
-    caches = add_to(caches, strcol('cache')), 0)
+case_of(x) = strcol('matrix').' '.strcol('cache')
+note_names(x) = column('n') > 0 ? (kernels = add_to(kernels, strcol('variant')), caches = add_to(caches, strcol('cache')), 0) : 0
+note_cases(c) = column('n') > 0 && has(caches, strcol('cache')) == c ? (cases = add_to(cases, case_of(0)), 0) : 0
 do for [f=1:files] { stats word(csv, f) using (note_names(0)) nooutput }
+# The cases of one state of the caches stand together.
+do for [c=1:strlen(caches)] { do for [f=1:files] { stats word(csv, f) using (note_cases(c)) nooutput } }
 count(l) = strlen(l) < 2 ? 0 : (sum [c=2:strlen(l)] (substr(l, c, c) eq '|' ? 1 : 0))
 kinds = count(kernels)
 rows = files * kinds + (files > 1 ? files : 0)
-shapes = count(matrices)
-columns = shapes * count(caches)
-height = 260 + 30 * rows + 16 * (footer_lines - 1)
+columns = count(cases)
+height = 280 + 30 * rows + 16 * (footer_lines - 1)
 load common.'style.gp'
 array best[columns * files]
 do for [i=1:columns*files] { best[i] = 1e300 }
-place(x) = at(matrices, strcol('matrix')) + shapes * (at(caches, strcol('cache')) - 1)
+place(x) = at(cases, case_of(0))
 ns(x) = column('n') > 0 ? column('gpu_ns') : NaN
 slot(f) = place(0) + columns * (f - 1)
 keep(f) = ns(0) == ns(0) && ns(0) < best[slot(f)] ? (best[slot(f)] = ns(0), 0) : 0
@@ -34,7 +36,7 @@ longest = 10
 do for [k=1:kinds] { longest = strlen(item(kernels, k)) > longest ? strlen(item(kernels, k)) : longest }
 set lmargin at screen (22 + 7.6 * longest) / width
 set rmargin at screen 1 - 14.0 / width
-set bmargin at screen (120.0 + 16 * (footer_lines - 1)) / height
+set bmargin at screen (140.0 + 16 * (footer_lines - 1)) / height
 set xrange [0.5:columns + 0.5]
 set yrange [rows + 0.5:0.5]
 unset grid
@@ -43,11 +45,7 @@ set key off
 set ytics scale 0 ('' 0)
 set for [f=1:files] for [k=1:kinds] ytics add (item(kernels, k) row(f, k))
 set xtics scale 0 rotate by 90 right ('' 0)
-set for [i=1:columns] xtics add (item(matrices, 1 + (i - 1) % shapes) i)
-do for [c=1:count(caches)] {
-    set label 200 + c item(caches, c).' cache' at first 0.5 + shapes * (c - 0.5), graph 1 center offset 0,0.9 font ',13'
-    if (c > 1) { set arrow 200 + c from 0.5 + shapes * (c - 1), graph 0 to 0.5 + shapes * (c - 1), graph 1 nohead lw 4 lc rgb 'white' front }
-}
+set for [i=1:columns] xtics add (item(cases, i) i)
 if (files > 1) { do for [f=1:files] { set label 300 + f word(titles, f) at first 0.5, first row(f, 0) left font ',13' } }
 # What has no time has no cell.
 spot(x) = ns(0) == ns(0) ? place(0) : NaN

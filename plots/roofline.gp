@@ -7,7 +7,7 @@ stats file(1) using (add(strcol('variant').' '.strcol('shape'))) nooutput
 n = items(list)
 longest = 28
 do for [i=1:n] { longest = strlen(item(list, i)) > longest ? strlen(item(list, i)) : longest }
-set lmargin at screen 60.0 / width
+set lmargin at screen 72.0 / width
 set rmargin at screen 1 - (50 + 7.1 * longest) / width
 set key off
 set logscale xy

@@ -84,6 +84,13 @@ TEST what_the_numbers_do_not_show_is_not_said(void) {
     PASS();
 }
 
+TEST models_are_named_with_their_rates(void) {
+    static const char rows[] = "model,variant,gpu_ns\nsmall,pp8,10\nsmall,tg128,128000000\n"
+                               "\"random weights in the shape of 7b, seed 1\",tg128,512000000\n";
+    ASSERT_STR_EQ("Tokens per second in tg128: small 1000, 7b 250", find("model_bench", rows));
+    PASS();
+}
+
 TEST kernels_of_others_are_compared_with_our_fastest(void) {
     static const char rows[] = "op,kernel,shape,regime,cache,gpu_ns\n"
                                "mv,ours,a,chained,cold,200\nmv,ours_too,a,chained,cold,100\n"
@@ -171,6 +178,8 @@ static const char *find_cut(const char *path) {
         if (t.x0 < 0 || t.y0 < 0 || t.x1 > width || t.y1 > height)
             snprintf(cut, sizeof cut, "%s: '%s' is from %.0f,%.0f to %.0f,%.0f in %.0fx%.0f", path,
                      t.text, t.x0, t.y0, t.x1, t.y1, width, height);
+        else if (strstr(t.text, "e+0"))
+            snprintf(cut, sizeof cut, "%s: '%s' has an exponent", path, t.text);
         else if (t.size * fmin(1, 880 / width) < 11.5) /* as wide as GitHub shows it */
             snprintf(cut, sizeof cut, "%s: '%s' has %.1f pixels", path, t.text, t.size);
     if (!cut[0] && texts < 5)
@@ -306,6 +315,7 @@ SUITE(plot_suite) {
     RUN_TEST(the_saving_of_a_batch_follows_from_measured_times);
     RUN_TEST(a_difference_within_its_spread_is_not_called_one);
     RUN_TEST(what_the_numbers_do_not_show_is_not_said);
+    RUN_TEST(models_are_named_with_their_rates);
     RUN_TEST(kernels_of_others_are_compared_with_our_fastest);
     RUN_TEST(without_the_numbers_the_conclusion_is_the_title);
     RUN_TEST(a_text_outside_is_found);

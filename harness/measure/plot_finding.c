@@ -237,10 +237,17 @@ static bool find_ladder(const csv_file *f, char *text, size_t size) {
         most = wins > most ? wins : most;
     }
     char range[80];
-    snprintf(text, size,
-             "%s is the fastest in %zu of %zu cases; the fastest kernel is %s times as fast as the "
-             "slowest",
-             first, most, cases, format_range(low, high, range, sizeof range));
+    format_range(low, high, range, sizeof range);
+    if (most > 1 || cases == 1)
+        snprintf(text, size,
+                 "%s is the fastest in %zu of %zu cases; the fastest kernel is %s times as fast as "
+                 "the slowest",
+                 first, most, cases, range);
+    else
+        snprintf(text, size,
+                 "Each of %zu cases has another fastest kernel, which is %s times as fast as the "
+                 "slowest",
+                 cases, range);
     free(winners);
     free(rows);
     return cases > 0;
@@ -318,6 +325,35 @@ static bool find_stack(const csv_file *f, char *text, size_t size) {
     return true;
 }
 
+/* "random weights in the shape of 7b, seed 1" is 7b. */
+static int get_model_name(const char *model, const char **name) {
+    static const char prefix[] = "random weights in the shape of ";
+    bool is_random = strncmp(model, prefix, strlen(prefix)) == 0;
+    *name = model + (is_random ? strlen(prefix) : 0);
+    return (int)(is_random ? strcspn(*name, ",") : strlen(model));
+}
+
+/* The rates of all models in the test of writing 128 tokens, or else in the first one. */
+static bool find_models(const csv_file *f, char *text, size_t size) {
+    const char *test = get_text(f, 0, "variant");
+    size_t models = 0;
+    for (size_t r = 0; r < csv_count_rows(f); r++)
+        test = strcmp(get_text(f, r, "variant"), "tg128") == 0 ? "tg128" : test;
+    int n = snprintf(text, size, "Tokens per second in %s: ", test);
+    for (size_t r = 0; r < csv_count_rows(f); r++) {
+        const char *name;
+        char rate[32];
+        double per_s =
+            1e9 * strtod(strlen(test) > 2 ? test + 2 : "", NULL) / get_cell(f, r, "gpu_ns");
+        if (strcmp(get_text(f, r, "variant"), test) != 0 || !(per_s > 0) || (size_t)n + 96 > size)
+            continue;
+        int length = get_model_name(get_text(f, r, "model"), &name);
+        n += snprintf(text + n, size - (size_t)n, "%s%.*s %s", models++ ? ", " : "", length, name,
+                      format_number(per_s, 3, rate, sizeof rate));
+    }
+    return models > 0;
+}
+
 /* A fixed cost where 8 times the bytes take less than half of 8 times as long. */
 static bool find_small_matrix(const csv_file *f, char *text, size_t size) {
     bool is_fixed = find_metric(f, "time_ratio_1536_192") < 4;
@@ -352,9 +388,12 @@ static bool find_storage(const csv_file *f, char *text, size_t size) {
 static const struct {
     const char *name;
     bool (*find)(const csv_file *f, char *text, size_t size);
-} finders[] = {{"batch_scaling", find_batch_scaling}, {"check", find_check},
-               {"matvec_ladder", find_ladder},        {"optimisation_stack", find_stack},
-               {"small_matrix", find_small_matrix},   {"storage_modes", find_storage}};
+} finders[] = {
+    {"batch_scaling", find_batch_scaling}, {"check", find_check},
+    {"matvec_ladder", find_ladder},        {"model_bench", find_models},
+    {"optimisation_stack", find_stack},    {"small_matrix", find_small_matrix},
+    {"storage_modes", find_storage},
+};
 
 void plot_find(const char *name, const csv_file *f, char *text, size_t size) {
     const char *conclusion = csv_get_meta(f, "conclusion"), *question = csv_get_meta(f, "question");

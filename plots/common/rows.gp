@@ -54,7 +54,8 @@ load common.'style.gp'
 set lmargin at screen names / width
 set rmargin at screen 1 - (has_theirs ? 150.0 : 80.0) / width
 set logscale x
-set format x '%g'
+set xtics ('' 1e-30)
+set for [d=-3:9] xtics add (sprintf(d < 0 ? '%g' : '%.0f', 10.0 ** d) 10.0 ** d)
 set xlabel 'us'
 set yrange [lines + 0.7:0.3]
 set ytics scale 0 ('' 0)

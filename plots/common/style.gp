@@ -37,7 +37,7 @@ set style fill solid 0.85 noborder
 head = 20 + 22 * finding_lines + (strlen(subtitle) ? 18 : 0)
 set tmargin at screen 1 - (head + 32.0) / height
 set bmargin at screen (72.0 + 16 * footer_lines) / height
-set lmargin at screen 64.0 / width
+set lmargin at screen 72.0 / width
 set label 997 finding at screen 12.0 / width, 1 - 20.0 / height left font bold.',16' textcolor rgb '#101010'
 set label 998 subtitle at screen 12.0 / width, 1 - (19 + 22.0 * finding_lines) / height left font ',13' textcolor rgb '#404040'
 set label 999 footer at screen 12.0 / width, (12.0 + 16 * (footer_lines - 1)) / height left font ',12' textcolor rgb '#505050'
