@@ -287,6 +287,70 @@ TEST a_device_has_one_folder(void) {
     PASS();
 }
 
+/* --- a token as a timeline --- */
+
+static double get(const csv_file *f, size_t row, const char *title) {
+    size_t column;
+    double value = NAN;
+    return csv_find_column(f, title, &column, &e) && csv_get_double(f, row, column, &value, &e)
+               ? value
+               : NAN;
+}
+
+static bool is_at(const csv_file *f, size_t row, const char *title, const char *text) {
+    size_t column;
+    return csv_find_column(f, title, &column, &e) &&
+           strcmp(csv_get_text(f, row, column), text) == 0;
+}
+
+/* At the depth of a smoke run, so that both are of the same tape. */
+TEST a_trace_has_the_launches_of_a_token_one_after_the_other(void) {
+    char path[800];
+    ASSERT_RUN("M=$H/models/assay-tiny.gguf; $A trace -m $M -d 3 --device soft --out "
+               "$T/trace.json --csv $T/trace.csv && $A experiment op_breakdown -m $M --smoke "
+               "--device soft --out $T/tiny",
+               0);
+    ASSERT_RUN("command -v python3 > /dev/null || exit 0; python3 -m json.tool $T/trace.json", 0);
+    snprintf(path, sizeof path, "%s/trace.csv", getenv("T"));
+    csv_file *t = csv_read(path, &e);
+    ASSERTm(e.text, t);
+    snprintf(path, sizeof path, "%s/tiny/op_breakdown.csv", getenv("T"));
+    csv_file *b = csv_read(path, &e);
+    ASSERTm(e.text, b);
+    size_t ops = 0, name;
+    ASSERT(csv_find_column(b, "op", &name, &e));
+    for (size_t r = 0; r < csv_count_rows(b); r++) {
+        double bytes = 0, launches = 0;
+        if (is_at(b, r, "kind", "token"))
+            ASSERT_EQ_FMT(get(b, r, "launches"), (double)csv_count_rows(t), "%g");
+        if (!is_at(b, r, "kind", "op"))
+            continue;
+        for (size_t i = 0; i < csv_count_rows(t); i++)
+            if (is_at(t, i, "op", csv_get_text(b, r, name))) {
+                bytes += get(t, i, "bytes");
+                launches++;
+            }
+        ASSERT_EQ_FMT(get(b, r, "bytes"), bytes, "%g");
+        ASSERT_EQ_FMT(get(b, r, "launches"), launches, "%g");
+        ops++;
+    }
+    ASSERT(ops > 4);
+    double end = 0;
+    for (size_t i = 0; i < csv_count_rows(t); i++) {
+        ASSERT_IN_RANGE(end + get(t, i, "gap_ns"), get(t, i, "start_ns"), 1e-3);
+        ASSERT(get(t, i, "gap_ns") >= 0 && get(t, i, "duration_ns") >= 0);
+        end = get(t, i, "start_ns") + get(t, i, "duration_ns");
+    }
+    char count[32];
+    snprintf(count, sizeof count, "%zu\n", csv_count_rows(t));
+    ASSERT_RUN("grep -c '\"ph\": \"X\"' $T/trace.json", 0);
+    ASSERT_SAYS(count);
+    ASSERTm("how the times were made", strstr(csv_get_meta(t, "how"), "timed alone"));
+    csv_file_free(t);
+    csv_file_free(b);
+    PASS();
+}
+
 SUITE(experiments_suite) {
     RUN_TEST(all_experiments_run);
     for (size_t i = 0; i < experiment_count; i++) {
@@ -295,6 +359,7 @@ SUITE(experiments_suite) {
         RUN_TEST1(its_rows_are_those_of_any_result, experiments[i]);
         RUN_TEST1(its_chart_is_there_in_two_forms, experiments[i]);
     }
+    RUN_TEST(a_trace_has_the_launches_of_a_token_one_after_the_other);
     RUN_TEST(charts_are_drawn_again_from_files);
     RUN_TEST(without_gnuplot_one_sentence_says_so);
     RUN_TEST(an_experiment_that_is_still_true_is_not_run_again);

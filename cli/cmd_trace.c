@@ -1,0 +1,266 @@
+/* cmd_trace: `assay trace`. One decoded token as a timeline: every launch with its bytes, start, duration
+ * and the gap before it, as JSON for Perfetto and as rows for the report.
+ *
+ * No device says when a launch starts. The durations are measured, launch by launch; starts follow from
+ * laying the launches end to end, with the same gap before each, so that they take as long as the token
+ * does. Both files say so in `how`. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "experiments/lab.h"
+#include "harness/base/array.h"
+#include "harness/base/json.h"
+#include "harness/base/os.h"
+#include "harness/base/stats.h"
+#include "harness/measure/made_of.h"
+#include "kernels/kernels.h"
+#include "kernels/ops.h"
+#include "output.h"
+#include "report.h"
+#include "verb.h"
+
+static struct {
+    const char *device, *model, *out, *csv;
+    uint64_t depth, seed;
+} settings = {.depth = 32, .seed = 1};
+
+static const option options[] = {
+    TEXT_OPTION(
+        "m|model", &settings.model, "FILE",
+        "GGUF file (default: SmolLM2-135M if `make model` fetched it, else the one included)"),
+    {"d|depth", OPTION_NUMBER, &settings.depth, "N",
+     "tokens of context before the one that is traced (default 32)", 1, 65536},
+    TEXT_OPTION("out", &settings.out, "FILE.json", "the trace (default: to stdout)"),
+    TEXT_OPTION("csv", &settings.csv, "FILE.csv",
+                "the same as rows; as results/<device>/trace.csv it is drawn by `assay report`"),
+    DEVICE_OPTION(&settings.device),
+    SEED_OPTION(&settings.seed, "tokens"),
+};
+
+typedef struct {
+    char op[160]; /* as op_breakdown tells the ops of a token apart */
+    double start_ns, duration_ns, gap_ns;
+} event;
+
+enum { TOKEN, EMPTY, SPAN, FIXED }; /* what is timed besides the launches, which follow */
+
+typedef struct {
+    lab *lab;
+    lab_decoder decoder;
+    tape *token, *empty;
+    buffer *counter;
+    play_times *each;
+    double *samples; /* (FIXED + launches, plays), ns on the GPU's clock */
+    size_t plays;
+    bool is_sampled; /* in place, by the GPU's counters; otherwise each launch alone */
+    double token_ns; /* of the whole token in one command buffer */
+    char how[400];
+    event *events;
+} trace;
+
+/* Measuring ----------------------------------------------------------------------------------- */
+
+static const char *find_label(const launch *l, access_mode access) {
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        const binding *b = &l->args[i];
+        if (b->kind == BIND_BUFFER && b->at.buffer->storage != STORAGE_NO_COPY &&
+            (access == ACCESS_WRITE ? (b->access & ACCESS_WRITE) != 0 : b->access == ACCESS_READ) &&
+            strcmp(b->at.buffer->label, "control") != 0)
+            return b->at.buffer->label;
+    }
+    return "control";
+}
+
+static bool open_trace(trace *t, err *e) {
+    model_options o = {.context = settings.depth < 63 ? 64 : (uint32_t)settings.depth + 1};
+    lab_options how = {settings.device, settings.model, LEVEL_QUICK, settings.seed};
+    if (!(t->lab = lab_new(&how, e)))
+        return false;
+    library *lib = lab_get_library(t->lab);
+    device *d = library_get_device(lib);
+    t->is_sampled = device_can_sample(d);
+    t->plays = lab_get_facts(t->lab)->emulated ? 3 : 21;
+    t->empty = tape_new(lib);
+    return lab_open_decoder(t->lab, &o, (uint32_t)settings.depth, &t->decoder, e) &&
+           (t->token = model_get_token_tape(t->decoder.model, true, e)) &&
+           (t->counter = device_new_buffer(d, 4, STORAGE_SHARED, "counter", e)) &&
+           buffer_fill_pattern(t->counter, 0, 4, 0, e) &&
+           dispatch_overhead_noop_record(t->empty, &dispatch_overhead_noop_op.kernels[0],
+                                         slice_whole(t->counter), e);
+}
+
+static void close_trace(trace *t) {
+    tape_free(t->empty);
+    buffer_free(t->counter);
+    lab_close_decoder(&t->decoder);
+    lab_free(t->lab);
+    free(t->each);
+    free(t->samples);
+    free(t->events);
+}
+
+/* The token, its launches and an empty launch, once each; `at` counts from 0. */
+static bool play(trace *t, size_t at, err *e) {
+    play_times whole, empty, sum;
+    uint32_t next;
+    lab_rewind_decoder(&t->decoder);
+    if (!model_forward_greedy(t->decoder.model, t->decoder.token, PLAY_WHOLE, &next, &whole, e) ||
+        !lab_check_next(&t->decoder, next, "a token", e))
+        return false;
+    lab_rewind_decoder(&t->decoder);
+    if (!model_place(t->decoder.model, t->decoder.token, e) ||
+        !tape_play(t->token, t->is_sampled ? PLAY_SAMPLED : PLAY_LAUNCHES, &sum, t->each, e) ||
+        !tape_play(t->empty, PLAY_WHOLE, &empty, NULL, e))
+        return false;
+    t->is_sampled = t->is_sampled && sum.gpu_is_sampled;
+    t->samples[TOKEN * t->plays + at] = (double)whole.gpu_ns;
+    t->samples[EMPTY * t->plays + at] = (double)empty.gpu_ns;
+    t->samples[SPAN * t->plays + at] = (double)sum.gpu_ns;
+    for (size_t i = 0; i < t->token->count; i++)
+        t->samples[(FIXED + i) * t->plays + at] = (double)t->each[i].gpu_ns;
+    return true;
+}
+
+static double get_median(const trace *t, size_t row) {
+    return stats_compute(t->samples + row * t->plays, t->plays).median;
+}
+
+/* Launches end to end, within the time that all of them took together. */
+static void lay_out(trace *t) {
+    size_t count = t->token->count;
+    double empty = t->is_sampled ? 0 : get_median(t, EMPTY), sum = 0, at = 0;
+    double span = get_median(t, t->is_sampled ? SPAN : TOKEN);
+    t->token_ns = get_median(t, TOKEN);
+    for (size_t i = 0; i < count; i++)
+        sum += t->events[i].duration_ns = fmax(0, get_median(t, FIXED + i) - empty);
+    double gap = count > 1 ? fmax(0, (span - sum) / (double)(count - 1)) : 0;
+    for (size_t i = 0; i < count; i++) {
+        event *v = &t->events[i];
+        const launch *l = &t->token->launches[i];
+        snprintf(v->op, sizeof v->op, "%s: %s > %s", l->pipeline->kernel,
+                 find_label(l, ACCESS_READ), find_label(l, ACCESS_WRITE));
+        v->gap_ns = i ? gap : 0;
+        v->start_ns = at += v->gap_ns;
+        at += v->duration_ns;
+    }
+    snprintf(t->how, sizeof t->how, "%s; %s",
+             t->is_sampled ? "each launch timed in place by the GPU's counters"
+                           : "each launch timed alone, in a command buffer of its own, less the "
+                             "time of an empty launch",
+             gap > 0 ? "gaps are equal shares of what the launches leave of the token's GPU time"
+                     : "timed like this the launches take longer than the token, so that no time "
+                       "is left for gaps");
+}
+
+static bool measure(trace *t, err *e) {
+    size_t count = t->token->count;
+    t->each = array_new(count, sizeof *t->each);
+    t->samples = array_new((FIXED + count) * t->plays, sizeof *t->samples);
+    t->events = array_new(count, sizeof *t->events);
+    bool ok = play(t, 0, e); /* to warm up */
+    for (size_t i = 0; ok && i < t->plays; i++)
+        ok = play(t, i, e);
+    if (ok)
+        lay_out(t);
+    return ok;
+}
+
+/* Files --------------------------------------------------------------------------------------- */
+
+static void print_event(FILE *out, const trace *t, size_t i) {
+    const event *v = &t->events[i];
+    const launch *l = &t->token->launches[i];
+    fputs(",\n  {\"ph\": \"X\", \"pid\": 1, \"tid\": 1, ", out);
+    json_print_field(out, "name", l->pipeline->kernel);
+    json_add_field(out, "cat", tape_get_part(t->token, i));
+    fprintf(out, ", \"ts\": %.3f, \"dur\": %.3f, \"args\": {", v->start_ns / 1e3,
+            v->duration_ns / 1e3);
+    json_print_field(out, "op", v->op);
+    fprintf(out, ", \"launch\": %zu, \"bytes\": %llu, \"gap_us\": %.3f}}", i,
+            (unsigned long long)l->bytes, v->gap_ns / 1e3);
+}
+
+static void print_json(FILE *out, const trace *t) {
+    const device_facts *f = lab_get_facts(t->lab);
+    fputs("{\"displayTimeUnit\": \"ns\", \"otherData\": {", out);
+    json_print_field(out, "device", f->name);
+    json_add_field(out, "emulated", f->emulated ? "yes" : "no");
+    json_add_field(out, "model", lab_get_model_name(t->lab));
+    json_add_field(out, "how", t->how);
+    fprintf(out, ", \"token_us\": \"%.3f\", \"depth\": \"%zu\"},\n\"traceEvents\": [\n",
+            t->token_ns / 1e3, (size_t)settings.depth);
+    fputs("  {\"ph\": \"M\", \"pid\": 1, \"tid\": 1, \"name\": \"thread_name\", \"args\": {", out);
+    json_print_field(out, "name", f->name);
+    fputs("}}", out);
+    for (size_t i = 0; i < t->token->count; i++)
+        print_event(out, t, i);
+    fputs("\n]}\n", out);
+}
+
+static bool write_json(const trace *t, err *e) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = settings.out ? open_memstream(&text, &bytes) : stdout;
+    if (!out)
+        return err_set(e, EXIT_CANNOT, "no memory for the trace");
+    print_json(out, t);
+    if (!settings.out)
+        return output_flush(e);
+    fclose(out);
+    bool ok = os_write_file(settings.out, text, bytes, e);
+    free(text);
+    return ok;
+}
+
+static bool write_csv(const trace *t, err *e) {
+    static const char *const titles[] = {"launch", "part",     "op",          "kernel",
+                                         "bytes",  "start_ns", "duration_ns", "gap_ns"};
+    char origin[MADE_OF] = "", number[32];
+    csv *c = report_start_csv(lab_get_facts(t->lab), settings.seed);
+    bool ok = registry_add_used(origin, lab_get_library(t->lab), e) &&
+              made_of_add_one(origin, lab_get_library(t->lab), "runner", "model", e);
+    csv_add_meta(c, "made of", origin);
+    csv_add_meta(c, "model", lab_get_model_name(t->lab));
+    csv_add_meta(c, "how", t->how);
+    snprintf(number, sizeof number, "%zu", (size_t)settings.depth);
+    csv_add_meta(c, "depth", number);
+    snprintf(number, sizeof number, "%.0f", t->token_ns);
+    csv_add_meta(c, "token_ns", number);
+    csv_add_row(c, titles, sizeof titles / sizeof *titles);
+    for (size_t i = 0; i < t->token->count; i++) {
+        const event *v = &t->events[i];
+        csv_add_u64(c, i);
+        csv_add_text(c, tape_get_part(t->token, i));
+        csv_add_text(c, v->op);
+        csv_add_text(c, t->token->launches[i].pipeline->kernel);
+        csv_add_u64(c, t->token->launches[i].bytes);
+        csv_add_double(c, v->start_ns);
+        csv_add_double(c, v->duration_ns);
+        csv_add_double(c, v->gap_ns);
+        csv_end_row(c);
+    }
+    ok = ok && csv_write(c, settings.csv, e);
+    csv_free(c);
+    return ok;
+}
+
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
+    trace t = {.lab = NULL};
+    if (count > 0)
+        err_set(e, EXIT_USAGE, "'%.80s' is not an option of trace", names[0]);
+    bool ok = count == 0 && open_trace(&t, e) && measure(&t, e) && write_json(&t, e) &&
+              (!settings.csv || write_csv(&t, e));
+    close_trace(&t);
+    return ok ? EXIT_OK : e->code;
+}
+
+VERB(verb_trace, "trace", .about = "one decoded token as a timeline: every launch, for Perfetto",
+     .notes =
+         "Writes the launches of one token as Chrome trace JSON, which https://ui.perfetto.dev\n"
+         "shows: kernel, op, bytes, start, duration and the gap before it. The token is checked\n"
+         "launch by launch first. Where the GPU has counters, launches are timed in place; "
+         "elsewhere\n"
+         "each is timed alone, less the time of an empty launch. `how` in the file says which.\n",
+     .math = "fast", .reads_tuned = true, VERB_OPTIONS(options));
