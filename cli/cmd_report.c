@@ -61,7 +61,8 @@ VERB(verb_report, "report", .names = "[DIR...]",
      .notes =
          "DIR is a device's folder of results, or a folder of them (default results/). Nothing\n"
          "is measured: only CSV files and the charts beside them are read, and the same files\n"
-         "give the same page. The page needs no network: charts, style and script are embedded.\n"
+         "give the same page. The page needs no network: charts, style and script are embedded;\n"
+         "rows and samples stay in the CSV files, which it links to.\n"
          "Prints the path of the page, which is always written. A file that is malformed, or of\n"
          "another device than its folder, is left out: the top of the page and the message name\n"
          "it, and the exit status is 2. It is 1 if an experiment, a check or a validation\n"

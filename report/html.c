@@ -1,7 +1,10 @@
 #include "html.h"
 
+#include <assert.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,26 +92,123 @@ void html_print_link(FILE *out, const char *page_folder, const char *path, const
     fputs("</a>", out);
 }
 
-static void print_base64(FILE *out, const unsigned char *data, size_t bytes) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < bytes; i += 3) {
-        unsigned group = (unsigned)data[i] << 16;
-        group |= i + 1 < bytes ? (unsigned)data[i + 1] << 8 : 0;
-        group |= i + 2 < bytes ? data[i + 2] : 0;
-        fputc(digits[group >> 18], out);
-        fputc(digits[group >> 12 & 63], out);
-        fputc(i + 1 < bytes ? digits[group >> 6 & 63] : '=', out);
-        fputc(i + 2 < bytes ? digits[group & 63] : '=', out);
+/* Charts ------------------------------------------------------------------------------------- */
+
+/* The start tag of a group that has nothing in it yet: where it begins in the text, SIZE_MAX: none. */
+typedef struct {
+    char *text;
+    size_t count, group;
+} small_svg;
+
+/* Copies a tag from after its '<'. Coordinates lose all but one decimal, every number its zeros at the
+ * end; "x" becomes 'x' if the tag has no such quotes yet inside others. Returns where the tag ends. */
+static const char *copy_tag(small_svg *s, const char *p, const char *end) {
+    const char *mixed = strstr(p, "\"'"), *stop = strchr(p, '>');
+    char quote = mixed && mixed < stop ? '"' : '\'';
+    for (s->text[s->count++] = '<'; p < end && *p != '>'; p++) {
+        char last = s->text[s->count - 1];
+        if (isspace((unsigned char)*p)) {
+            if (!isspace((unsigned char)last) && last != ',')
+                s->text[s->count++] = ' ';
+        } else if (*p == '.' && isdigit((unsigned char)last) && isdigit((unsigned char)p[1])) {
+            size_t from = s->count, kept, length = strspn(p + 1, "0123456789");
+            kept = isdigit((unsigned char)s->text[from - 2]) && length > 1 ? 1 : length;
+            while (kept > 0 && p[kept] == '0')
+                kept--;
+            memcpy(s->text + from, p, kept ? kept + 1 : 0);
+            s->count += kept ? kept + 1 : 0;
+            p += length;
+        } else
+            s->text[s->count++] = *p == '"' ? quote : *p;
+    }
+    return p;
+}
+
+/* What says nothing in a tag that was copied: the values that these have anyway. */
+static void drop_defaults(small_svg *s, size_t from) {
+    static const char *const names[] = {" stroke-linecap='butt'", " stroke-linejoin='miter'",
+                                        " class='gridline'"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        s->text[s->count] = 0;
+        char *at = strstr(s->text + from, names[i]);
+        if (!at)
+            continue;
+        memmove(at, at + strlen(names[i]), strlen(at + strlen(names[i])));
+        s->count -= strlen(names[i]);
     }
 }
 
-void html_print_image(FILE *out, const char *type, const void *data, size_t bytes,
-                      const char *label) {
-    fprintf(out, "<img src=\"data:%s;base64,", type);
-    print_base64(out, data, bytes);
+/* A mark that gnuplot defines and this chart does not use: <path id='gpPt7' .../>; how many bytes. */
+static size_t find_unused(const char *p, const char *all) {
+    const char *end = strchr(p, '>'), *id = strstr(p, "id='gpPt");
+    char used[24];
+    if (!end || end[-1] != '/' || !id || id > end)
+        return 0;
+    snprintf(used, sizeof used, "'#%.*s'", (int)strcspn(id + 4, "'"), id + 4);
+    return strstr(all, used) ? 0 : (size_t)(end + 1 - p);
+}
+
+/* Elements that are not drawn, and the prolog; how many bytes. */
+static size_t find_unseen(const char *p) {
+    static const char *const names[][2] = {
+        {"<?", "?>"}, {"<!--", "-->"}, {"<!", ">"}, {"<title>", "</title>"}, {"<desc>", "</desc>"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *end =
+            strncmp(p, names[i][0], strlen(names[i][0])) == 0 ? strstr(p, names[i][1]) : NULL;
+        if (end)
+            return (size_t)(end - p) + strlen(names[i][1]);
+    }
+    return 0;
+}
+
+/* The same picture in half the bytes: gnuplot writes many groups with nothing in them. */
+static size_t shrink_svg(const char *all, const char *end, char *out) {
+    small_svg s = {out, 0, SIZE_MAX};
+    for (const char *p = all; p < end;) {
+        size_t unseen = *p == '<' ? find_unseen(p) + find_unused(p, all) : 0;
+        bool is_close = strncmp(p, "</g>", 4) == 0;
+        p += unseen;
+        if (unseen > 0)
+            continue;
+        if (is_close && s.group != SIZE_MAX) {
+            s.count = s.group;
+            p += 4;
+        } else if (*p == '<') {
+            size_t at = s.count;
+            bool is_group = strncmp(p, "<g ", 3) == 0;
+            p = copy_tag(&s, p + 1, end);
+            drop_defaults(&s, at);
+            s.text[s.count++] = '>';
+            s.group = is_group ? at : SIZE_MAX;
+            p += p < end;
+            continue;
+        } else if (!isspace((unsigned char)*p) ||
+                   (s.count > 0 && s.text[s.count - 1] != '>' && s.text[s.count - 1] != ' ')) {
+            s.text[s.count++] = isspace((unsigned char)*p) ? ' ' : *p;
+            p++;
+        } else {
+            p++;
+            continue;
+        }
+        s.group = SIZE_MAX;
+    }
+    return s.count;
+}
+
+void html_print_svg(FILE *out, const char *text, size_t bytes, const char *label) {
+    char *small = malloc(bytes + 2);
+    assert(small);
+    size_t count = shrink_svg(text, text + bytes, small);
+    fputs("<img src=\"data:image/svg+xml,", out);
+    for (size_t i = 0; i < count; i++)
+        if (strchr("<#%\"&", small[i]) || (unsigned char)small[i] < ' ')
+            fprintf(out, "%%%02X", (unsigned char)small[i]);
+        else
+            fputc(small[i], out);
     fputs("\" alt=\"", out);
     html_print(out, label);
     fputs("\">", out);
+    free(small);
 }
 
 void html_print_badge(FILE *out, const char *kind, const char *text) {
@@ -153,9 +253,10 @@ void html_print_text_cell(FILE *out, const char *text) {
 }
 
 void html_print_number_cell(FILE *out, double value, const char *shown) {
+    char *end;
     fputs("<td class=\"n\"", out);
-    if (!isnan(value))
-        fprintf(out, " data-v=\"%.9g\"", value);
+    if (!isnan(value) && (strtod(shown, &end) != value || *end))
+        fprintf(out, " data-v=\"%.6g\"", value);
     fputc('>', out);
     html_print(out, shown);
     fputs("</td>", out);

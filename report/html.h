@@ -15,9 +15,9 @@ void html_printf(FILE *out, const char *format, ...) __attribute__((format(print
 /* A link to a file: its path from the folder that the page is in. Both folders are absolute. */
 void html_print_link(FILE *out, const char *page_folder, const char *path, const char *text);
 
-/* An image embedded in the page: the bytes of a file, and a text for readers who cannot see it. */
-void html_print_image(FILE *out, const char *type, const void *data, size_t bytes,
-                      const char *label);
+/* A chart embedded as an image, made smaller first, and a text for readers who cannot see it. `text`
+ * ends with a zero byte. */
+void html_print_svg(FILE *out, const char *text, size_t bytes, const char *label);
 
 /* Text in which `code` between backquotes is set as code. */
 void html_print_prose(FILE *out, const char *text);
@@ -38,5 +38,5 @@ typedef struct {
 void html_start_table(FILE *out, const html_column *columns, size_t count, const char *caption);
 void html_end_table(FILE *out);
 void html_print_text_cell(FILE *out, const char *text);
-/* `value` is what it is sorted by, `shown` what is seen. */
+/* `value` is what it is sorted by, `shown` what is seen; the former is left out where both are one. */
 void html_print_number_cell(FILE *out, double value, const char *shown);

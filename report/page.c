@@ -42,7 +42,7 @@ static const struct {
     {"failures", page_print_failures, NULL},
     {"doubts", page_print_doubts, ""},
     {"summary", page_print_summary, RUN_FIRST},
-    {"found", page_print_found, NOTHING},
+    {"token", page_print_token, NOTHING},
     {"claims", page_print_claims, NOTHING},
     {"experiments", page_print_experiments, NOTHING},
     {"right", page_print_right, NOTHING},

@@ -1,11 +1,14 @@
-/* Sorts tables and switches the theme. Everything on the page is readable without it. */
+/* Sorts tables, switches the theme, and opens what a link leads to. Everything on the page is readable
+ * without it. */
 "use strict";
 (function () {
     /* The value that a cell is sorted by: a number, a text, or nothing. Nothing goes last. */
     function valueOf(cell, isNumber) {
         if (!isNumber)
             return cell.textContent.trim() || null;
-        return cell.hasAttribute("data-v") ? Number(cell.getAttribute("data-v")) : null;
+        var value = Number(cell.hasAttribute("data-v") ? cell.getAttribute("data-v")
+            : cell.textContent.trim() || NaN);
+        return isNaN(value) ? null : value;
     }
 
     function compare(a, b) {
@@ -77,6 +80,20 @@
         try { localStorage.setItem("assay-theme", next); } catch (ignored) { /* not remembered */ }
     });
     apply(themes.indexOf(recall()) < 0 ? "auto" : recall());
+    /* A link to something folded, and a printer, open it. */
+    function open(all) {
+        var target = all ? null : document.getElementById(decodeURIComponent(location.hash.slice(1)));
+        Array.prototype.forEach.call(document.querySelectorAll("details"), function (fold) {
+            if (all || (target && fold.contains(target)))
+                fold.open = true;
+        });
+        if (target)
+            target.scrollIntoView();
+    }
+    window.addEventListener("hashchange", function () { open(false); });
+    window.addEventListener("beforeprint", function () { open(true); });
+    if (location.hash)
+        open(false);
     Array.prototype.forEach.call(document.querySelectorAll("#claims table.sort"), labelCells);
     Array.prototype.forEach.call(document.querySelectorAll("table.sort"), makeSortable);
 }());

@@ -15,26 +15,50 @@ typedef struct {
 typedef bool page_part(page *p, FILE *out, err *e);
 
 page_part page_print_title, page_print_date, page_print_failures, page_print_doubts,
-    page_print_summary, page_print_found, page_print_claims, page_print_experiments,
+    page_print_summary, page_print_token, page_print_claims, page_print_experiments,
     page_print_right, page_print_times, page_print_devices, page_print_missing, page_print_files;
 
 /* Shared printers, in page_shared.c ------------------------------------------------------------ */
 
-/* A link to a file of results by its name. */
-void page_print_file(const page *p, FILE *out, const store_folder *f, const char *name);
+/* "" and NaN where there is no such column. */
+const char *page_get_cell(const csv_file *f, size_t row, const char *title);
+double page_get_number(const csv_file *f, size_t row, const char *title);
 
+/* A paragraph set off from the text, in which `code` is set as code. */
+void page_print_note(FILE *out, const char *sentence);
+
+/* A link to a file of results by its name; to a table and, where there are some, its samples. */
+void page_print_file(const page *p, FILE *out, const store_folder *f, const char *name);
+void page_print_table_files(const page *p, FILE *out, const store_folder *f,
+                            const store_file *file);
+
+/* "stale", "origin unknown" or nothing. */
+void page_print_staleness(FILE *out, const store_file *file);
 /* Commit and date of a file, and what is stale of it. */
 void page_print_origin(FILE *out, const store_file *file);
+/* From when to when files of a folder were measured; NULL: of all folders. */
+void page_print_dates(const page *p, FILE *out, const store_folder *only);
 
-/* All rows of a file as a table that sorts; long ones are cut, and say so. */
-void page_print_rows(const page *p, FILE *out, const store_folder *f, const store_file *file);
+/* What a device has in a section: below its name if there are several. An emulated one is folded if
+ * there are others. */
+bool page_is_folded(const page *p, const store_folder *f);
+void page_start_device(const page *p, FILE *out, const store_folder *f);
+void page_end_device(const page *p, FILE *out, const store_folder *f);
 
 /* Charts of a file or of an experiment; how many there are. */
 size_t page_print_charts(const page *p, FILE *out, const store_folder *f, const char *what);
 
-/* After the times of bench: trends over all runs, and verdicts against the baselines; in
- * part_history.c. */
-void page_print_history(const page *p, FILE *out, const store_folder *f, const store_file *bench);
+/* Small drawings, in part_history.c ------------------------------------------------------------ */
+
+/* The runs of bench, one after the other, of one case; NULL: there is no history. */
+typedef struct case_history case_history;
+case_history *page_new_history(const store_folder *f, const char *name);
+/* Two cells: a line of medians, and how the last run differs from the one before. */
+void page_print_trend(FILE *out, const char *name, case_history *h);
+/* A cell: samples as a histogram. */
+void page_print_samples(FILE *out, const timing_sample *samples, size_t count);
+/* Verdicts against the baselines beside a file. */
+void page_print_baselines(FILE *out, const store_folder *f, const store_file *bench);
 
 /* Counts, in part_kernels.c ------------------------------------------------------------------- */
 

@@ -1,20 +1,56 @@
-/* page_shared: what several parts of a page print: links to files, rows, charts. */
-#include <ctype.h>
+/* page_shared: what several parts of a page print: links to files, origins, devices, charts. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/array.h"
 #include "harness/base/os.h"
-#include "harness/measure/results.h"
 #include "page_parts.h"
 
-enum { MAX_ROWS = 400 };
+const char *page_get_cell(const csv_file *f, size_t row, const char *title) {
+    size_t column;
+    return csv_find_column(f, title, &column, NULL) ? csv_get_text(f, row, column) : "";
+}
+
+double page_get_number(const csv_file *f, size_t row, const char *title) {
+    size_t column;
+    double value = NAN;
+    return csv_find_column(f, title, &column, NULL) && csv_get_double(f, row, column, &value, NULL)
+               ? value
+               : NAN;
+}
+
+void page_print_note(FILE *out, const char *sentence) {
+    fputs("<p class=\"note\">", out);
+    html_print_prose(out, sentence);
+    fputs("</p>\n", out);
+}
+
+/* Files --------------------------------------------------------------------------------------- */
 
 void page_print_file(const page *p, FILE *out, const store_folder *f, const char *name) {
     char path[PATH_MAX + 160], whole[PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", f->path, name);
     html_print_link(out, p->folder, realpath(path, whole) ? whole : path, name);
+}
+
+void page_print_table_files(const page *p, FILE *out, const store_folder *f,
+                            const store_file *file) {
+    const char *name = strrchr(file->path, '/') + 1;
+    char samples[160];
+    page_print_file(p, out, f, name);
+    fprintf(out, " (%zu rows)", csv_count_rows(file->csv));
+    snprintf(samples, sizeof samples, "%.*s.samples.csv", (int)strlen(name) - 4, name);
+    if (store_has(f, samples)) {
+        fputs(", ", out);
+        page_print_file(p, out, f, samples);
+    }
+}
+
+void page_print_staleness(FILE *out, const store_file *file) {
+    if (file->origin.stale + file->origin.unknown == 0)
+        return;
+    fputc(' ', out);
+    html_print_badge(out, "bad", file->origin.stale > 0 ? "stale" : "origin unknown");
 }
 
 void page_print_origin(FILE *out, const store_file *file) {
@@ -24,108 +60,55 @@ void page_print_origin(FILE *out, const store_file *file) {
         return;
     file_origin_get_warning(o, warning, sizeof warning);
     fputs("<p class=\"dim\">", out);
-    html_printf(out, "Commit %s%s, measured on %.10s. ", o->commits[0],
+    html_printf(out, "Commit %s%s, measured on %.10s.", o->commits[0],
                 o->commit_count > 1 ? " and others" : "", o->first);
-    if (warning[0])
-        html_print_badge(out, "bad",
-                         o->stale > 0     ? "stale"
-                         : o->unknown > 0 ? "origin unknown"
-                         : o->dirty > 0   ? "uncommitted"
-                                          : "several commits");
+    page_print_staleness(out, file);
     html_printf(out, " %s", warning);
     fputs("</p>\n", out);
 }
 
-/* Rows ---------------------------------------------------------------------------------------- */
-
-/* A cell that is a number, or nothing. */
-static bool read_number(const char *text, double *out) {
-    char *end;
-    *out = NAN;
-    if (!*text || strcmp(text, "-") == 0)
-        return true;
-    *out = strtod(text, &end);
-    return *end == 0 && !isspace((unsigned char)*text) && !strpbrk(text, "xXpP");
-}
-
-static bool is_number_column(const csv_file *f, size_t column) {
-    double value;
-    bool is_any = false;
-    for (size_t r = 0; r < csv_count_rows(f); r++) {
-        if (!read_number(csv_get_text(f, r, column), &value))
-            return false;
-        is_any = is_any || !isnan(value);
-    }
-    return is_any;
-}
-
-static void print_cell(FILE *out, const char *text, bool is_number) {
-    double value;
-    char shown[48];
-    if (!is_number || !read_number(text, &value)) {
-        html_print_text_cell(out, text);
-        return;
-    }
-    html_format_number(value, shown, sizeof shown);
-    html_print_number_cell(out, value, shown);
-}
-
-/* Does this column have the same value in every row? */
-static bool is_constant(const csv_file *c, size_t column) {
-    for (size_t r = 1; r < csv_count_rows(c); r++)
-        if (strcmp(csv_get_text(c, r, column), csv_get_text(c, 0, column)) != 0)
-            return false;
-    return csv_count_rows(c) > 1;
-}
-
-/* Columns that are empty in this file are left out, and those with the same value in every row are
- * printed once. `shown` gets the numbers of the others. */
-static size_t choose_columns(FILE *out, const csv_file *c, size_t *shown) {
-    size_t count = 0, said = 0;
-    bool is_wide = results_has_rows(c);
-    for (size_t i = 0; i < csv_count_columns(c); i++) {
-        if (strcmp(csv_get_title(c, i), "made_of") == 0) /* for programs; its verdict is shown */
-            continue;
-        if (!is_wide || !is_constant(c, i)) {
-            shown[count++] = i;
-            continue;
+/* Dates are texts that sort. */
+void page_print_dates(const page *p, FILE *out, const store_folder *only) {
+    const char *first = NULL, *last = NULL;
+    for (size_t f = 0; f < p->store->count; f++)
+        for (size_t i = 0; i < p->store->folders[f].count; i++) {
+            const char *date = csv_get_meta(p->store->folders[f].files[i].csv, "date");
+            if (!date || (only && only != &p->store->folders[f]))
+                continue;
+            first = !first || strcmp(date, first) < 0 ? date : first;
+            last = !last || strcmp(date, last) > 0 ? date : last;
         }
-        const char *text = csv_get_text(c, 0, i);
-        if (!*text)
-            continue;
-        fputs(said++ ? "; " : "<p class=\"dim\">The same in every row: ", out);
-        html_printf(out, "%s %.200s", csv_get_title(c, i), text);
-    }
-    fputs(said ? ".</p>\n" : "", out);
-    return count;
+    if (!first)
+        fputs("at an unknown time", out);
+    else if (strncmp(first, last, 10) == 0)
+        html_printf(out, "on %.10s", first);
+    else
+        html_printf(out, "from %.10s to %.10s", first, last);
 }
 
-void page_print_rows(const page *p, FILE *out, const store_folder *f, const store_file *file) {
-    const csv_file *c = file->csv;
-    size_t rows = csv_count_rows(c), *shown = array_new(csv_count_columns(c), sizeof *shown);
-    html_column *heads = array_new(csv_count_columns(c), sizeof *heads);
-    char caption[320];
-    size_t count = choose_columns(out, c, shown);
-    for (size_t i = 0; i < count; i++)
-        heads[i] = (html_column){csv_get_title(c, shown[i]), is_number_column(c, shown[i]), NULL};
-    snprintf(caption, sizeof caption, "%.120s on %.120s, %zu row%s", file->name, f->device, rows,
-             rows == 1 ? "" : "s");
-    html_start_table(out, heads, count, caption);
-    for (size_t r = 0; r < rows && r < MAX_ROWS; r++) {
-        fputs("<tr>", out);
-        for (size_t i = 0; i < count; i++)
-            print_cell(out, csv_get_text(c, r, shown[i]), heads[i].is_number);
-        fputs("</tr>\n", out);
-    }
-    html_end_table(out);
-    if (rows > MAX_ROWS) {
-        fprintf(out, "<p class=\"dim\">These are the first %d of %zu rows; all are in ", MAX_ROWS,
-                rows);
-        page_print_file(p, out, f, strrchr(file->path, '/') + 1);
-        fputs(".</p>\n", out);
-    }
-    free(heads);
-    free(shown);
+/* Devices ------------------------------------------------------------------------------------- */
+
+bool page_is_folded(const page *p, const store_folder *f) {
+    bool is_any_real = false;
+    for (size_t i = 0; i < p->store->count; i++)
+        is_any_real = is_any_real || !p->store->folders[i].emulated;
+    return f->emulated && is_any_real;
+}
+
+void page_start_device(const page *p, FILE *out, const store_folder *f) {
+    bool is_folded = page_is_folded(p, f);
+    if (p->store->count < 2)
+        return;
+    fputs(is_folded ? "<details class=\"emulated\"><summary>" : "<h3>", out);
+    html_print(out, f->device);
+    if (f->emulated)
+        fputs(" <span class=\"badge unknown\">emulated</span>", out);
+    fputs(is_folded ? "</summary>\n" : "</h3>\n", out);
+}
+
+void page_end_device(const page *p, FILE *out, const store_folder *f) {
+    if (p->store->count > 1 && page_is_folded(p, f))
+        fputs("</details>\n", out);
 }
 
 /* Charts -------------------------------------------------------------------------------------- */
@@ -156,12 +139,10 @@ static void print_chart(const page *p, FILE *out, const store_folder *f, const c
         err_set(&why, EXIT_USAGE, "%.160s is not a whole SVG file", path);
     fputs("<figure>", out);
     if (why.text[0]) {
-        fputs("<p class=\"note\">", out);
-        html_print(out, why.text);
-        fputs("</p>", out);
+        page_print_note(out, why.text);
     } else {
         fputs("<div class=\"chart\">", out);
-        html_print_image(out, "image/svg+xml", text, bytes, label);
+        html_print_svg(out, text, bytes, label);
         fputs("</div>", out);
     }
     print_chart_links(p, out, f, name);

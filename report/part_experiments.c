@@ -1,7 +1,8 @@
-/* part_experiments: each experiment with question, conclusion, charts, numbers and data, of all
- * devices together: conclusions and numbers side by side, charts below each other, since half a
- * page is too narrow for them. */
+/* part_experiments: each experiment as its conclusion, which opens into question, charts and numbers of
+ * all devices: conclusions and numbers side by side, charts below each other, since half a page is
+ * too narrow for them. */
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +16,7 @@ static void print_charts(page *p, FILE *out, const store_folder *f, const store_
         return; /* a chart is of an earlier run, if the last one failed */
     fputs("<p class=\"note\">", out);
     html_printf(out, "There is no chart of this experiment on %.160s. ", f->device);
-    html_print_prose(out, "Charts are drawn with gnuplot when an experiment has run.");
-    fputs("</p>\n", out);
+    fputs("Charts are drawn with gnuplot when an experiment has run.</p>\n", out);
 }
 
 /* Numbers ------------------------------------------------------------------------------------- */
@@ -103,50 +103,38 @@ static void print_level(FILE *out, const char *level) {
                    strcmp(level, "quick") == 0 ? "quick: fewer points, less time for each" : level);
 }
 
-static void print_device_name(const page *p, FILE *out, const store_folder *f) {
-    if (p->store->count < 2)
-        return;
-    fputs("<h4>", out);
-    html_print(out, f->device);
-    fputs(f->emulated ? " <span class=\"badge unknown\">emulated</span></h4>\n" : "</h4>\n", out);
+static void print_conclusions(FILE *out, const store_file *file, size_t most) {
+    const char *key, *value, *failure = store_get_failure(file);
+    if (failure) {
+        fputs("<strong class=\"failed\">Failed:</strong> ", out);
+        html_print(out, failure);
+    } else if (!csv_get_meta(file->csv, "conclusion"))
+        fputs("The file has no conclusion.", out);
+    for (size_t i = 0; !failure && most > 0 && csv_list_meta(file->csv, i, &key, &value); i++)
+        if (strcmp(key, "conclusion") == 0) {
+            most--;
+            html_print_prose(out, value);
+            fputc(' ', out);
+        }
 }
 
 static void print_finding(page *p, FILE *out, const store_folder *f, const store_file *file) {
-    const char *key, *value;
     const char *model = csv_get_meta(file->csv, "model"), *level = csv_get_meta(file->csv, "level");
     fputs("<div>", out);
-    print_device_name(p, out, f);
-    if (store_get_failure(file)) {
-        fputs("<p class=\"failed\"><strong>Failed:</strong> ", out);
-        html_print(out, store_get_failure(file));
-        fputs("</p></div>\n", out);
-        return;
-    }
-    fputs("<p class=\"found\"><strong>Found:</strong>", out);
-    for (size_t i = 0; csv_list_meta(file->csv, i, &key, &value); i++)
-        if (strcmp(key, "conclusion") == 0) {
-            fputc(' ', out);
-            html_print_prose(out, value);
-        }
-    fputs(csv_get_meta(file->csv, "conclusion") ? "</p>\n" : " the file has no conclusion.</p>\n",
-          out);
+    page_start_device(p, out, f);
+    fputs("<p><strong>Found:</strong> ", out);
+    print_conclusions(out, file, SIZE_MAX);
+    fputs("</p>\n", out);
     if (model)
         print_fact(out, "Model:", model);
     if (level)
         print_level(out, level);
     page_print_origin(out, file);
+    fputs("<p>", out);
+    page_print_table_files(p, out, f, file);
+    fputs("</p>", out);
+    page_end_device(p, out, f);
     fputs("</div>\n", out);
-}
-
-static void print_data(page *p, FILE *out, const store_folder *f, const store_file *file) {
-    fputs("<details><summary>The data", out);
-    if (p->store->count > 1)
-        html_printf(out, " of %.160s", f->device);
-    fprintf(out, ": %zu rows</summary>\n", csv_count_rows(file->csv));
-    page_print_rows(p, out, f, file);
-    fputs("<p>Raw: ", out);
-    page_print_file(p, out, f, strrchr(file->path, '/') + 1);
-    fputs("</p></details>\n", out);
 }
 
 /* Calls print for the file of an experiment of each device that has one. */
@@ -160,41 +148,63 @@ static void print_each(page *p, FILE *out, const char *name,
     }
 }
 
+/* What stands there when it is closed: of a GPU, if there is one that has it. */
+static void print_head(const page *p, FILE *out, const char *name) {
+    const store_folder *f = NULL;
+    const store_file *file = NULL;
+    for (size_t i = 0; i < p->store->count; i++) {
+        const store_folder *here = &p->store->folders[i];
+        const store_file *any = store_find(here, STORE_EXPERIMENT, name);
+        if (any && (!file || (f->emulated && !here->emulated))) {
+            f = here;
+            file = any;
+        }
+    }
+    const char *level = csv_get_meta(file->csv, "level");
+    bool is_smoke = level && strcmp(level, "smoke") == 0;
+    fputs("<summary><strong>", out);
+    html_print(out, name);
+    fputs("</strong>", out);
+    page_print_staleness(out, file);
+    fputs("<br><span class=\"said\">", out);
+    print_conclusions(out, file, 1);
+    if (f->emulated || is_smoke)
+        fprintf(out, " <span class=\"dim\">(%s%s%s)</span>", f->emulated ? "emulated" : "",
+                f->emulated && is_smoke ? ", " : "",
+                is_smoke ? "smoke run: the numbers mean nothing" : "");
+    fputs("</span></summary>\n", out);
+}
+
 static void print_experiment(page *p, FILE *out, const char *name) {
     static const char *const keys[] = {"question", "claim", "how"};
     static const char *const titles[] = {"Question:", "Published:", "How it is measured:"};
     const store_file *any = NULL;
     for (size_t f = 0; f < p->store->count && !any; f++)
         any = store_find(&p->store->folders[f], STORE_EXPERIMENT, name);
-    fputs("<article class=\"card\" id=\"x-", out);
+    fputs("<details class=\"card\" id=\"x-", out);
     html_print(out, name);
-    fputs("\"><h3>", out);
-    html_print(out, name);
-    fputs("</h3>\n", out);
+    fputs("\">", out);
+    print_head(p, out, name);
+    fputs("<div class=\"devices\">\n", out);
+    print_each(p, out, name, print_finding);
+    fputs("</div>\n", out);
+    for (size_t i = 0; i < p->store->together_count; i++)
+        page_print_charts(p, out, &p->store->together[i], name);
+    print_each(p, out, name, print_charts);
+    print_metrics(p, out, name);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *value = csv_get_meta(any->csv, keys[i]);
         if (value && *value && strcmp(value, "-") != 0)
             print_fact(out, titles[i], value);
     }
-    for (size_t i = 0; i < p->store->together_count; i++)
-        page_print_charts(p, out, &p->store->together[i], name);
-    fputs("<div class=\"devices\">\n", out);
-    print_each(p, out, name, print_finding);
-    fputs("</div>\n", out);
-    print_each(p, out, name, print_charts);
-    print_metrics(p, out, name);
-    print_each(p, out, name, print_data);
-    fputs("</article>\n", out);
+    fputs("</details>\n", out);
 }
 
 bool page_print_experiments(page *p, FILE *out, err *e) {
     (void)e;
     for (size_t i = 0; i < p->name_count; i++)
         print_experiment(p, out, p->names[i]);
-    if (p->name_count == 0) {
-        fputs("<p class=\"note\">", out);
-        html_print_prose(out, "There are none. `assay experiment all` runs them.");
-        fputs("</p>\n", out);
-    }
+    if (p->name_count == 0)
+        page_print_note(out, "There are none. `assay experiment all` runs them.");
     return true;
 }

@@ -1,4 +1,5 @@
-/* part_history: how the times of bench developed: a trend per case, and verdicts against baselines. */
+/* part_history: small drawings of the cases of bench: samples as a histogram, runs as a line with the
+ * change from the run before, and verdicts against baselines. */
 #include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,151 +10,122 @@
 #include "harness/measure/comparison.h"
 #include "page_parts.h"
 
-/* Trends -------------------------------------------------------------------------------------- */
+/* Samples ------------------------------------------------------------------------------------- */
 
-#define WIDTH 220.0
-#define HEIGHT 44.0
-#define EDGE 5.0
+enum { BINS = 20, BIN_WIDTH = 5, HEIGHT = 28 };
+
+static void start_drawing(FILE *out, double width) {
+    fprintf(out, "<td><svg class=\"small\" viewBox=\"0 0 %g %d\" role=\"img\"><title>", width,
+            HEIGHT);
+}
+
+void page_print_samples(FILE *out, const timing_sample *samples, size_t count) {
+    double low = INFINITY, high = 0;
+    size_t bins[BINS] = {0}, most = 1;
+    char from[32], to[32];
+    for (size_t i = 0; i < count; i++) {
+        low = fmin(low, samples[i].gpu_ns);
+        high = fmax(high, samples[i].gpu_ns);
+    }
+    if (count < 2) {
+        fputs("<td>-</td>", out);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t at =
+            high > low ? (size_t)(BINS * (samples[i].gpu_ns - low) / (high - low)) : BINS / 2;
+        size_t *bin = &bins[at < BINS ? at : BINS - 1];
+        most = ++*bin > most ? *bin : most;
+    }
+    start_drawing(out, BINS * BIN_WIDTH);
+    html_printf(out, "%zu samples from %s to %s", count, format_time(low, from, sizeof from),
+                format_time(high, to, sizeof to));
+    fprintf(out, "</title><path d=\"M0 %d", HEIGHT);
+    for (size_t i = 0, last = 0; i < BINS; last = bins[i++]) {
+        if (bins[i] != last)
+            fprintf(out, "V%.0f", HEIGHT - HEIGHT * (double)bins[i] / (double)most);
+        if (i + 1 == BINS || bins[i + 1] != bins[i])
+            fprintf(out, "H%zu", (i + 1) * BIN_WIDTH);
+    }
+    fprintf(out, "V%dz\"/></svg></td>", HEIGHT);
+}
+
+/* Runs ---------------------------------------------------------------------------------------- */
+
+enum { SHOWN_RUNS = 24, WIDTH = 120, EDGE = 4 };
 
 typedef struct {
-    const char *date, *commit, *hash;
+    const char *date, *hash;
     double median, low, high;
-} point;
+} run;
 
-static const char *get_cell(const csv_file *f, size_t row, const char *title) {
-    size_t column;
-    return csv_find_column(f, title, &column, NULL) ? csv_get_text(f, row, column) : "";
+struct case_history {
+    size_t count;
+    run runs[];
+};
+
+/* In the order of the file, which only grows. */
+case_history *page_new_history(const store_folder *f, const char *name) {
+    const store_file *file = store_find(f, STORE_HISTORY, NULL);
+    size_t rows = file ? csv_count_rows(file->csv) : 0;
+    case_history *h = array_new(1, sizeof *h + rows * sizeof *h->runs);
+    for (size_t r = 0; r < rows; r++)
+        if (strcmp(page_get_cell(file->csv, r, "case"), name) == 0)
+            h->runs[h->count++] = (run){
+                page_get_cell(file->csv, r, "date"), page_get_cell(file->csv, r, "kernel_hash"),
+                page_get_number(file->csv, r, "median_ns"), page_get_number(file->csv, r, "low_ns"),
+                page_get_number(file->csv, r, "high_ns")};
+    return h;
 }
 
-static double get_number(const csv_file *f, size_t row, const char *title) {
-    size_t column;
-    double value = NAN;
-    return csv_find_column(f, title, &column, NULL) && csv_get_double(f, row, column, &value, NULL)
-               ? value
-               : NAN;
-}
-
-/* All runs of a case, in the order of the file, which only grows. */
-static size_t list_points(const csv_file *f, const char *name, point *out) {
-    size_t count = 0;
-    for (size_t r = 0; r < csv_count_rows(f); r++)
-        if (strcmp(get_cell(f, r, "case"), name) == 0)
-            out[count++] = (point){get_cell(f, r, "date"),        get_cell(f, r, "commit"),
-                                   get_cell(f, r, "kernel_hash"), get_number(f, r, "median_ns"),
-                                   get_number(f, r, "low_ns"),    get_number(f, r, "high_ns")};
-    return count;
-}
-
-/* In the colour of the text: it follows the theme. A square is the first run of another source. */
-static void print_trend(FILE *out, const char *name, const point *points, size_t count) {
-    double least = INFINITY, most = 0;
+/* Medians as a line, 95 % intervals as strokes, a square where the source changed. */
+static void print_line(FILE *out, const char *name, const case_history *h) {
+    size_t first = h->count > SHOWN_RUNS ? h->count - SHOWN_RUNS : 0, count = h->count - first;
+    const run *runs = h->runs + first, *last = &runs[count - 1];
+    double least = INFINITY, most = 0, step = (double)(WIDTH - 2 * EDGE) / (double)(count - 1);
+    char from[32], to[32];
     for (size_t i = 0; i < count; i++) {
-        least = fmin(least, points[i].low);
-        most = fmax(most, points[i].high);
+        least = fmin(least, runs[i].low);
+        most = fmax(most, runs[i].high);
     }
-    double middle = (least + most) / 2, span = fmax(most - least, 0.02 * middle);
-    fprintf(
-        out,
-        "<td><svg class=\"trend\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" role=\"img\" "
-        "aria-label=\"",
-        WIDTH, HEIGHT, WIDTH, HEIGHT);
-    html_printf(out, "%.200s: %zu runs", name, count);
-    fputs("\"><polyline fill=\"none\" stroke=\"currentColor\" stroke-width=\"1\" points=\"", out);
-#define X(i) (EDGE + (double)(i) * (WIDTH - 2 * EDGE) / (double)(count > 1 ? count - 1 : 1))
-#define Y(value) (HEIGHT / 2 - ((value)-middle) * (HEIGHT - 2 * EDGE) / span)
+    double middle = (least + most) / 2,
+           scale = (HEIGHT - 2 * EDGE) / fmax(most - least, 0.02 * middle);
+#define Y(value) (HEIGHT / 2 - ((value)-middle) * scale)
+    start_drawing(out, WIDTH);
+    html_printf(out, "%.200s: %zu runs from %.10s (%s) to %.10s (%s)", name, count, runs[0].date,
+                format_time(runs[0].median, from, sizeof from), last->date,
+                format_time(last->median, to, sizeof to));
+    fputs("</title><path class=\"line\" d=\"", out);
     for (size_t i = 0; i < count; i++)
-        fprintf(out, "%.1f,%.1f ", X(i), Y(points[i].median));
-    fputs("\"/>", out);
-    for (size_t i = 0; i < count; i++) {
-        const point *p = &points[i];
-        char text[64];
-        bool is_other = i > 0 && strcmp(p->hash, points[i - 1].hash) != 0;
-        fprintf(out,
-                "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"currentColor\"/>",
-                X(i), X(i), Y(p->low), Y(p->high));
-        if (is_other)
-            fprintf(out,
-                    "<rect x=\"%.1f\" y=\"%.1f\" width=\"7\" height=\"7\" fill=\"currentColor\">",
-                    X(i) - 3.5, Y(p->median) - 3.5);
-        else
-            fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\" fill=\"currentColor\">", X(i),
-                    Y(p->median));
-        fputs("<title>", out);
-        html_printf(out, "%.24s, commit %.32s: %s%s", p->date, p->commit,
-                    format_time(p->median, text, sizeof text), is_other ? ", source changed" : "");
-        fputs(is_other ? "</title></rect>" : "</title></circle>", out);
-    }
-#undef X
-#undef Y
-    fputs("</svg></td>", out);
-}
-
-static void print_case(FILE *out, const char *name, const point *points, size_t count) {
-    const point *first = &points[0], *last = &points[count - 1];
-    char text[64];
-    double change = 100 * (last->median / first->median - 1);
-    size_t sources = 1;
+        fprintf(out, "%c%.0f %.1f", i ? 'L' : 'M', EDGE + (double)i * step, Y(runs[i].median));
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "M%.0f %.1fV%.1f", EDGE + (double)i * step, Y(runs[i].low), Y(runs[i].high));
+    fputs("\"/><path d=\"", out);
     for (size_t i = 1; i < count; i++)
-        sources += strcmp(points[i].hash, points[i - 1].hash) != 0;
-    fputs("<tr>", out);
-    html_print_text_cell(out, name);
-    print_trend(out, name, points, count); /* second, so that a phone shows it */
-    snprintf(text, sizeof text, "%+.1f %%", change);
-    html_print_number_cell(out, change, text);
-    html_format_number((double)count, text, sizeof text);
-    html_print_number_cell(out, (double)count, text);
-    html_format_number((double)sources, text, sizeof text);
-    html_print_number_cell(out, (double)sources, text);
-    html_print_number_cell(out, first->median, format_time(first->median, text, sizeof text));
-    html_print_number_cell(out, last->median, format_time(last->median, text, sizeof text));
-    fputs("</tr>\n", out);
+        if (strcmp(runs[i].hash, runs[i - 1].hash) != 0)
+            fprintf(out, "M%.0f %.1fh6v6h-6z", EDGE + (double)i * step - 3, Y(runs[i].median) - 3);
+#undef Y
+    fputs("\"/></svg></td>", out);
 }
 
-static bool is_first(const csv_file *f, size_t row) {
-    const char *name = get_cell(f, row, "case");
-    for (size_t r = 0; r < row; r++)
-        if (strcmp(get_cell(f, r, "case"), name) == 0)
-            return false;
-    return true;
+/* Of the last run against the one before; the interval is that of both medians' intervals. */
+static void print_change(FILE *out, const run *was, const run *is) {
+    double change = 100 * (is->median / was->median - 1);
+    double low = 100 * (is->low / was->high - 1), high = 100 * (is->high / was->low - 1);
+    fprintf(out, "<td class=\"n%s\" data-v=\"%.4g\">%+.1f %%<br><small>%+.1f to %+.1f</small></td>",
+            low > 0    ? " slower"
+            : high < 0 ? " faster"
+                       : "",
+            change, change, low, high);
 }
 
-static void print_history(const page *p, FILE *out, const store_folder *f, const store_file *file) {
-    static const html_column columns[] = {
-        {"case", false, NULL},
-        {"trend", false, "medians over runs with 95 % intervals; a square: the source changed"},
-        {"change", true, "of the last against the first"},
-        {"runs", true, NULL},
-        {"sources", true, "versions of the kernel's source that were timed, one after the other"},
-        {"first", true, "median of the first run"},
-        {"last", true, "median of the last run"}};
-    size_t rows = csv_count_rows(file->csv), shown = 0, once = 0;
-    point *points = array_new(rows + 1, sizeof *points);
-    char caption[240];
-    snprintf(caption, sizeof caption, "Trends on %.160s%s", f->device,
-             f->emulated ? " (emulated)" : "");
-    for (size_t r = 0; r < rows; r++) {
-        if (!is_first(file->csv, r))
-            continue;
-        size_t count = list_points(file->csv, get_cell(file->csv, r, "case"), points);
-        if (count < 2) {
-            once++;
-            continue;
-        }
-        if (shown++ == 0)
-            html_start_table(out, columns, sizeof columns / sizeof *columns, caption);
-        print_case(out, get_cell(file->csv, r, "case"), points, count);
-    }
-    if (shown > 0)
-        html_end_table(out);
-    fputs("<p class=\"dim\">", out);
-    if (once > 0)
-        fprintf(out,
-                "%zu case%s timed once so far: a second <code>assay bench</code> starts a trend. ",
-                once, once == 1 ? " was" : "s were");
-    fputs("Every run: ", out);
-    page_print_file(p, out, f, strrchr(file->path, '/') + 1);
-    fputs("</p>\n", out);
-    free(points);
+void page_print_trend(FILE *out, const char *name, case_history *h) {
+    if (h->count > 1) {
+        print_line(out, name, h);
+        print_change(out, &h->runs[h->count - 2], &h->runs[h->count - 1]);
+    } else
+        fputs("<td>-</td><td class=\"n\">-</td>", out);
+    free(h);
 }
 
 /* Baselines ----------------------------------------------------------------------------------- */
@@ -211,13 +183,13 @@ static bool is_baseline(const char *name) {
            !strstr(name, ".samples.csv");
 }
 
-static void print_baselines(FILE *out, const store_folder *f, const store_file *file) {
+void page_print_baselines(FILE *out, const store_folder *f, const store_file *bench) {
     char folder[PATH_MAX + 16], path[2 * PATH_MAX];
     struct dirent **names = NULL;
     snprintf(folder, sizeof folder, "%s/baselines", f->path);
     int count = scandir(folder, &names, NULL, alphasort);
     for (int i = 0; i < count; i++) {
-        const char *name = names[i]->d_name, *base = path, *now = file->path;
+        const char *name = names[i]->d_name, *base = path, *now = bench->path;
         comparison_list l = {NULL, 0};
         err why = {.code = EXIT_OK};
         snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -225,20 +197,10 @@ static void print_baselines(FILE *out, const store_folder *f, const store_file *
             char title[200];
             snprintf(title, sizeof title, "%.*s", (int)strlen(name) - 4, name);
             print_verdicts(out, title, &l);
-        } else if (why.text[0]) {
-            fputs("<p class=\"note\">", out);
-            html_print(out, why.text);
-            fputs("</p>\n", out);
-        }
+        } else if (why.text[0])
+            page_print_note(out, why.text);
         comparison_free(&l);
         free(names[i]);
     }
     free(names);
-}
-
-void page_print_history(const page *p, FILE *out, const store_folder *f, const store_file *bench) {
-    for (size_t i = 0; i < f->count; i++)
-        if (f->files[i].kind == STORE_HISTORY)
-            print_history(p, out, f, &f->files[i]);
-    print_baselines(out, f, bench);
 }

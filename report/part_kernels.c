@@ -10,18 +10,13 @@
 
 /* Counting ------------------------------------------------------------------------------------ */
 
-static const char *get_cell(const csv_file *f, size_t row, const char *title) {
-    size_t column;
-    return csv_find_column(f, title, &column, NULL) ? csv_get_text(f, row, column) : "";
-}
-
 static bool is_right(const csv_file *f, size_t row) {
-    return strcmp(get_cell(f, row, "verdict"), "pass") == 0;
+    return strcmp(page_get_cell(f, row, "verdict"), "pass") == 0;
 }
 
 /* A case that its kernel does not take was not run: it counts neither way. */
 static bool is_skipped(const csv_file *f, size_t row) {
-    return strcmp(get_cell(f, row, "verdict"), "skip") == 0;
+    return strcmp(page_get_cell(f, row, "verdict"), "skip") == 0;
 }
 
 page_verdict page_count_checks(const store_folder *f) {
@@ -76,46 +71,31 @@ static double get_larger(double a, double b) {
     return isnan(a) || b > a ? b : a;
 }
 
-static bool add_case(kernel_sum *s, const csv_file *f, size_t row, err *e) {
-    size_t margin, ulp;
-    double value;
-    if (is_skipped(f, row))
-        return true;
-    s->cases++;
-    s->wrong += !is_right(f, row);
-    if (!csv_find_column(f, "margin", &margin, e) || !csv_get_double(f, row, margin, &value, e))
-        return false;
-    s->margin = get_larger(s->margin, value);
-    if (!csv_find_column(f, "max_ulp", &ulp, e) || !csv_get_double(f, row, ulp, &value, e))
-        return false;
-    s->ulp = get_larger(s->ulp, value);
-    return true;
-}
-
 /* One per kernel, in the order of the file; the caller frees it. */
-static bool sum_kernels(const csv_file *f, kernel_sum **out, size_t *count, err *e) {
+static kernel_sum *sum_kernels(const csv_file *f, size_t *count) {
     kernel_sum *list = array_new(csv_count_rows(f) + 1, sizeof *list);
-    *out = list;
     *count = 0;
     for (size_t r = 0; r < csv_count_rows(f); r++) {
-        const char *name = get_cell(f, r, "kernel");
+        const char *name = page_get_cell(f, r, "kernel");
         size_t i = 0;
         while (i < *count && strcmp(list[i].kernel, name) != 0)
             i++;
         if (i == *count)
             list[(*count)++] = (kernel_sum){.kernel = name, .margin = NAN, .ulp = NAN};
-        if (!add_case(&list[i], f, r, e))
-            return false;
+        if (is_skipped(f, r))
+            continue;
+        list[i].cases++;
+        list[i].wrong += !is_right(f, r);
+        list[i].margin = get_larger(list[i].margin, page_get_number(f, r, "margin"));
+        list[i].ulp = get_larger(list[i].ulp, page_get_number(f, r, "max_ulp"));
     }
-    return true;
+    return list;
 }
 
 static void print_sum(FILE *out, const kernel_sum *s) {
     char text[48];
     fputs("<tr><td class=\"id\">", out);
     html_print(out, s->kernel);
-    fputs("</td><td>", out);
-    html_print_badge(out, s->wrong ? "bad" : "good", s->wrong ? "wrong" : "right");
     fputs("</td>", out);
     snprintf(text, sizeof text, "%zu", s->cases);
     html_print_number_cell(out, (double)s->cases, text);
@@ -138,53 +118,80 @@ static void print_wrong(FILE *out, const csv_file *f) {
         if (is_right(f, r) || is_skipped(f, r))
             continue;
         fputs("<tr>", out);
-        html_print_text_cell(out, get_cell(f, r, "kernel"));
-        html_print_text_cell(out, get_cell(f, r, "shape"));
-        html_print_text_cell(out, get_cell(f, r, "input"));
-        html_print_text_cell(out, get_cell(f, r, "message"));
+        html_print_text_cell(out, page_get_cell(f, r, "kernel"));
+        html_print_text_cell(out, page_get_cell(f, r, "shape"));
+        html_print_text_cell(out, page_get_cell(f, r, "input"));
+        html_print_text_cell(out, page_get_cell(f, r, "message"));
         fputs("</tr>\n", out);
     }
     html_end_table(out);
 }
 
-static bool print_check(const page *p, FILE *out, const store_folder *f, const store_file *file,
-                        err *e) {
+static void print_check(const page *p, FILE *out, const store_folder *f, const store_file *file) {
     static const html_column columns[] = {
         {"kernel", false, NULL},
-        {"verdict", false, NULL},
         {"cases", true, NULL},
         {"wrong", true, NULL},
         {"largest margin", true, "the largest error divided by the tolerance"},
         {"largest error, ulp", true, "in units of the last place of the output's format"}};
-    kernel_sum *sums = NULL;
-    size_t count = 0, wrong = 0;
-    page_print_origin(out, file);
-    bool ok = sum_kernels(file->csv, &sums, &count, e);
-    if (ok) {
-        char caption[320];
-        for (size_t i = 0; i < count; i++)
-            wrong += sums[i].wrong;
-        if (wrong > 0)
-            print_wrong(out, file->csv);
-        snprintf(caption, sizeof caption, "Kernels against their reference on %.160s", f->device);
-        html_start_table(out, columns, sizeof columns / sizeof *columns, caption);
-        for (size_t i = 0; i < count; i++)
-            print_sum(out, &sums[i]);
-        html_end_table(out);
-        fputs("<p>Every case: ", out);
-        page_print_file(p, out, f, strrchr(file->path, '/') + 1);
-        fputs("</p>\n", out);
+    size_t count, wrong = 0, cases = 0;
+    double margin = NAN;
+    char caption[320], text[48];
+    kernel_sum *sums = sum_kernels(file->csv, &count);
+    for (size_t i = 0; i < count; i++) {
+        wrong += sums[i].wrong;
+        cases += sums[i].cases;
+        margin = get_larger(margin, sums[i].margin);
     }
+    html_format_number(margin, text, sizeof text);
+    fprintf(out,
+            "<p><strong>Results.</strong> %zu of %zu cases of %zu kernels are right; the largest "
+            "margin is %s. ",
+            cases - wrong, cases, count, text);
+    page_print_table_files(p, out, f, file);
+    fputs("</p>\n", out);
+    page_print_origin(out, file);
+    if (wrong > 0)
+        print_wrong(out, file->csv);
+    fputs("<details><summary>Every kernel</summary>\n", out);
+    snprintf(caption, sizeof caption, "Kernels against their reference on %.160s", f->device);
+    html_start_table(out, columns, sizeof columns / sizeof *columns, caption);
+    for (size_t i = 0; i < count; i++)
+        print_sum(out, &sums[i]);
+    html_end_table(out);
+    fputs("</details>\n", out);
     free(sums);
-    return ok;
 }
 
 /* Validation ---------------------------------------------------------------------------------- */
 
+static void print_findings(FILE *out, const csv_file *f) {
+    static const html_column columns[] = {{"class", false, NULL},
+                                          {"where", false, NULL},
+                                          {"case", false, NULL},
+                                          {"what", false, NULL},
+                                          {"times", true, NULL}};
+    enum { MOST = 100 };
+    html_start_table(out, columns, 5, "Findings");
+    for (size_t r = 0; r < csv_count_rows(f) && r < MOST; r++) {
+        fputs("<tr>", out);
+        html_print_text_cell(out, page_get_cell(f, r, "class"));
+        fputs("<td>", out);
+        html_printf(out, "%s:%s", page_get_cell(f, r, "file"), page_get_cell(f, r, "line"));
+        fputs("</td>", out);
+        html_print_text_cell(out, page_get_cell(f, r, "case"));
+        html_print_text_cell(out, page_get_cell(f, r, "text"));
+        html_print_number_cell(out, page_get_number(f, r, "count"), page_get_cell(f, r, "count"));
+        fputs("</tr>\n", out);
+    }
+    html_end_table(out);
+    if (csv_count_rows(f) > MOST)
+        fprintf(out, "<p class=\"dim\">The first %d of %zu.</p>\n", MOST, csv_count_rows(f));
+}
+
 static void print_validation(const page *p, FILE *out, const store_folder *f,
                              const store_file *file) {
     page_verdict v = page_count_validations(f);
-    page_print_origin(out, file);
     const char *canaries = csv_get_meta(file->csv, "canaries");
     fputs("<p><strong>Memory.</strong> Every load and store was watched", out);
     if (v.cases > 0)
@@ -197,40 +204,31 @@ static void print_validation(const page *p, FILE *out, const store_folder *f,
                     canaries);
     if (csv_count_rows(file->csv) == 0)
         fputs("Nothing was found. ", out);
-    fputs("Findings: ", out);
-    page_print_file(p, out, f, strrchr(file->path, '/') + 1);
+    page_print_table_files(p, out, f, file);
     fputs("</p>\n", out);
+    page_print_origin(out, file);
     if (csv_count_rows(file->csv) > 0)
-        page_print_rows(p, out, f, file);
-}
-
-static void print_none(FILE *out, const char *sentence) {
-    fputs("<p class=\"note\">", out);
-    html_print_prose(out, sentence);
-    fputs("</p>\n", out);
+        print_findings(out, file->csv);
 }
 
 bool page_print_right(page *p, FILE *out, err *e) {
+    (void)e;
     for (size_t i = 0; i < p->store->count; i++) {
         const store_folder *f = &p->store->folders[i];
-        if (p->store->count > 1) {
-            fputs("<h3>", out);
-            html_print(out, f->device);
-            fputs("</h3>\n", out);
-        }
-        for (size_t k = 0; k < f->count; k++)
+        page_start_device(p, out, f);
+        for (size_t k = 0; k < f->count; k++) {
             if (f->files[k].kind == STORE_VALIDATE)
                 print_validation(p, out, f, &f->files[k]);
-        if (!store_find(f, STORE_VALIDATE, NULL))
-            print_none(out, "Nothing was validated: `assay validate --csv FILE` writes what is "
-                            "shown here.");
-        for (size_t k = 0; k < f->count; k++)
-            if (f->files[k].kind == STORE_CHECK && !print_check(p, out, f, &f->files[k], e))
-                return false;
-        page_print_charts(p, out, f, "check");
+            if (f->files[k].kind == STORE_CHECK)
+                print_check(p, out, f, &f->files[k]);
+        }
         if (!store_find(f, STORE_CHECK, NULL))
-            print_none(out, "Nothing was checked: `assay check --csv FILE` writes what is shown "
-                            "here.");
+            page_print_note(out, "Nothing was checked: `assay check --csv FILE` writes what is "
+                                 "shown here.");
+        if (!store_find(f, STORE_VALIDATE, NULL))
+            page_print_note(out, "Nothing was validated: `assay validate --csv FILE` writes what "
+                                 "is shown here.");
+        page_end_device(p, out, f);
     }
     return true;
 }
@@ -244,86 +242,92 @@ static void print_number(FILE *out, double value, const char *unit) {
     html_print_number_cell(out, value, text);
 }
 
-/* "emulated+busy" with places to break the line. */
-static void print_labels(FILE *out, const char *labels) {
-    for (const char *p = labels; *p; p += strcspn(p, "+")) {
+/* Kernel and, smaller, what else says under which conditions the time was taken. */
+static void print_name(freshness *fresh, FILE *out, const result_row *r, bool is_mixed) {
+    char changes[120];
+    fputs("<tr><td>", out);
+    html_print(out, r->kernel);
+    fputs("<br><small>", out);
+    html_printf(out, "%s %s %s", r->shape, r->regime, r->cache);
+    for (const char *p = r->labels; *p; p += strcspn(p, "+")) {
         p += *p == '+';
-        html_printf(out, "%s%.*s", p == labels ? "" : ", ", (int)strcspn(p, "+"), p);
+        html_printf(out, ", %.*s", (int)strcspn(p, "+"), p);
     }
+    if (r->message[0])
+        html_printf(out, ", not timed: %s", r->message);
+    fputs("</small>", out);
+    if (is_mixed && !r->message[0] && freshness_judge(fresh, r->made_of, changes, sizeof changes)) {
+        fputc(' ', out);
+        html_print_badge(out, "bad", changes[0] ? "stale" : "origin unknown");
+    }
+    fputs("</td>", out);
 }
 
-static void print_time(freshness *fresh, FILE *out, const result_row *r) {
-    char text[64], changes[120];
-    fputs("<tr>", out);
-    html_print_text_cell(out, r->kernel);
-    html_print_text_cell(out, r->shape);
-    fputs("<td>", out);
-    html_printf(out, "%s%s%s", r->regime, r->regime[0] && r->cache[0] ? ", " : "", r->cache);
-    fputs("</td>", out);
+static void print_time(const page *p, FILE *out, const store_folder *f, const store_file *file,
+                       const result_row *r, const result_case *c) {
+    char text[64];
+    const file_origin *o = &file->origin; /* if all rows are stale, the line above says so */
     double median = r->gpu.count > 0 ? r->gpu.median : NAN;
+    print_name(p->store->fresh, out, r, o->stale < o->rows && o->unknown < o->rows);
     html_print_number_cell(out, median, format_time(median, text, sizeof text));
+    print_number(out, r->pct_roof, " %");
+    page_print_samples(out, c ? c->samples : NULL, c ? c->count : 0);
+    page_print_trend(out, r->name, page_new_history(f, r->name));
     print_number(out, 100 * (r->gpu.q3 - r->gpu.q1) / median, " %");
     print_number(out, (double)r->gpu.count, "");
     print_number(out, r->gb_s, "");
-    print_number(out, r->pct_roof, " %");
     print_number(out, r->gflop_s, "");
-    fputs("<td>", out);
-    if (r->message[0])
-        html_printf(out, "not timed: %s", r->message);
-    else
-        print_labels(out, r->labels);
-    if (!r->message[0] && freshness_judge(fresh, r->made_of, changes, sizeof changes)) {
-        fputs(r->labels[0] ? " " : "", out);
-        html_print_badge(out, "bad", changes[0] ? "stale" : "origin unknown");
-    }
-    fputs("</td></tr>\n", out);
+    fputs("</tr>\n", out);
 }
 
-static void start_times(FILE *out, const store_folder *f) {
+static void print_times(const page *p, FILE *out, const store_folder *f, const store_file *file) {
     static const html_column columns[] = {
-        {"kernel", false, NULL},
-        {"shape", false, NULL},
-        {"regime", false, "single, chained or independent launches, with a warm or a cold cache"},
-        {"time", true, "median GPU time of a case"},
+        {"case", false,
+         "the kernel; its shape; single, chained or independent launches, with a warm "
+         "or a cold cache; labels"},
+        {"time", true, "median GPU time"},
+        {"of roof", true, "of the nearer one: bandwidth or arithmetic, measured in the same run"},
+        {"samples", false, "how many samples fell into each twentieth of their range"},
+        {"history", false, "medians over runs with 95 % intervals; a square: the source changed"},
+        {"last change", true, "of the last run against the one before, and its interval"},
         {"spread", true, "distance between the quartiles, relative to the median"},
         {"n", true, "samples"},
         {"GB/s", true, "of the bytes that must be moved; 1 GB is 1e9 bytes"},
-        {"of roof", true, "of the nearer one: bandwidth or arithmetic, measured in the same run"},
-        {"GFLOP/s", true, NULL},
-        {"labels", false, "conditions that make a time less trustworthy"}};
-    char caption[240];
-    snprintf(caption, sizeof caption, "Kernel times on %.160s%s", f->device,
+        {"GFLOP/s", true, NULL}};
+    char caption[320];
+    results_list samples = {.count = 0};
+    bool has_samples = results_read(file->path, &samples, NULL);
+    snprintf(caption, sizeof caption, "%.120s on %.120s%s", file->name, f->device,
              f->emulated ? " (emulated)" : "");
-    html_start_table(out, columns, sizeof columns / sizeof *columns, caption);
-}
-
-static bool print_times(const page *p, FILE *out, const store_folder *f, const store_file *file,
-                        err *e) {
-    page_print_charts(p, out, f, file->name);
     page_print_origin(out, file);
-    start_times(out, f);
+    fputs("<div class=\"less\"><label class=\"all\"><input type=\"checkbox\"> all columns</label>",
+          out);
+    html_start_table(out, columns, sizeof columns / sizeof *columns, caption);
     for (size_t r = 0; r < csv_count_rows(file->csv); r++) {
         result_row row;
-        if (!result_read_row(file->csv, r, &row, e))
-            return false;
-        print_time(p->store->fresh, out, &row);
+        if (result_read_row(file->csv, r, &row, NULL)) /* the store has read it before */
+            print_time(p, out, f, file, &row,
+                       has_samples ? results_list_find(&samples, row.name) : NULL);
     }
     html_end_table(out);
-    page_print_history(p, out, f, file);
-    return true;
+    fputs("</div><p>", out);
+    page_print_table_files(p, out, f, file);
+    fputs("</p>\n", out);
+    page_print_baselines(out, f, file);
+    results_list_free(&samples);
 }
 
 bool page_print_times(page *p, FILE *out, err *e) {
-    bool is_any = false, ok = true;
-    for (size_t i = 0; i < p->store->count; i++)
-        for (size_t k = 0; ok && k < p->store->folders[i].count; k++) {
-            const store_file *file = &p->store->folders[i].files[k];
-            if (file->kind != STORE_BENCH)
-                continue;
-            is_any = true;
-            ok = print_times(p, out, &p->store->folders[i], file, e);
-        }
-    if (!is_any)
-        print_none(out, "No kernels were timed one by one: `assay bench` does it.");
-    return ok;
+    (void)e;
+    for (size_t i = 0; i < p->store->count; i++) {
+        const store_folder *f = &p->store->folders[i];
+        page_start_device(p, out, f);
+        for (size_t k = 0; k < f->count; k++)
+            if (f->files[k].kind == STORE_BENCH)
+                print_times(p, out, f, &f->files[k]);
+        if (!store_find(f, STORE_BENCH, NULL))
+            page_print_note(out, "No kernels were timed one by one: `assay bench` does it.");
+        page_end_device(p, out, f);
+    }
+    return true;
 }

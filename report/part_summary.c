@@ -1,6 +1,10 @@
-/* part_summary: the head of the page, and what a reader with one minute should know. */
+/* part_summary: the head of the page: what is stale, five numbers per device, and one chart. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/measure/results.h"
 #include "page_parts.h"
 
 bool page_print_title(page *p, FILE *out, err *e) {
@@ -13,109 +17,12 @@ bool page_print_title(page *p, FILE *out, err *e) {
     return true;
 }
 
-/* Dates are texts that sort. */
 bool page_print_date(page *p, FILE *out, err *e) {
     (void)e;
-    const char *first = NULL, *last = NULL;
-    for (size_t f = 0; f < p->store->count; f++)
-        for (size_t i = 0; i < p->store->folders[f].count; i++) {
-            const char *date = csv_get_meta(p->store->folders[f].files[i].csv, "date");
-            if (!date)
-                continue;
-            first = !first || strcmp(date, first) < 0 ? date : first;
-            last = !last || strcmp(date, last) > 0 ? date : last;
-        }
-    if (!first)
-        fputs("The files do not say when they were made.", out);
-    else if (strncmp(first, last, 10) == 0)
-        html_printf(out, "Measured on %.10s.", first);
-    else
-        html_printf(out, "Measured from %.10s to %.10s.", first, last);
+    fputs("Measured ", out);
+    page_print_dates(p, out, NULL);
+    fputs(".", out);
     return true;
-}
-
-/* Questions and answers ----------------------------------------------------------------------- */
-
-static void start_answer(FILE *out, const char *question) {
-    fprintf(out, "<dt>%s</dt><dd>", question);
-}
-
-static void print_right(FILE *out, const store_folder *f) {
-    page_verdict v = page_count_checks(f);
-    start_answer(out, "Do the kernels compute the right thing?");
-    if (!v.is_known || v.cases == 0) {
-        html_print_badge(out, "unknown", "not known");
-        html_print_prose(out, " There are no results of `assay check` in this folder.");
-    } else if (v.wrong == 0) {
-        html_print_badge(out, "good", "yes");
-        fprintf(out, " All %zu cases agree with the reference.", v.cases);
-    } else {
-        html_print_badge(out, "bad", "no");
-        fprintf(out, " %zu of %zu cases are wrong; <a href=\"#right\">which</a>.", v.wrong,
-                v.cases);
-    }
-    fputs("</dd>\n", out);
-}
-
-static void print_clean(FILE *out, const store_folder *f) {
-    page_verdict v = page_count_validations(f);
-    size_t findings = page_count_findings(f);
-    start_answer(out, "Do they touch only what they may?");
-    if (!v.is_known) {
-        html_print_badge(out, "unknown", "not known");
-        html_print_prose(out, " There are no results of `assay validate` in this folder.");
-    } else if (findings == 0 && v.wrong == 0) {
-        html_print_badge(out, "good", "yes");
-        if (v.cases > 0)
-            fprintf(out, " Nothing was found in %zu cases with every memory access watched.",
-                    v.cases);
-        else
-            fputs(" Nothing was found with every memory access watched.", out);
-    } else {
-        html_print_badge(out, "bad", "no");
-        fprintf(out, " %zu finding%s, %zu case%s failed; <a href=\"#right\">which</a>.", findings,
-                findings == 1 ? "" : "s", v.wrong, v.wrong == 1 ? "" : "s");
-    }
-    fputs("</dd>\n", out);
-}
-
-static void print_fast(FILE *out, const store_folder *f) {
-    size_t experiments = 0, cases = 0;
-    for (size_t i = 0; i < f->count; i++) {
-        experiments += f->files[i].kind == STORE_EXPERIMENT && !store_get_failure(&f->files[i]);
-        if (f->files[i].kind == STORE_BENCH)
-            cases += csv_count_rows(f->files[i].csv);
-    }
-    start_answer(out, "How fast is it?");
-    if (experiments + cases == 0) {
-        html_print_badge(out, "unknown", "not known");
-        fputs(" Nothing was timed.", out);
-    } else if (f->emulated) {
-        html_print_badge(out, "unknown", "emulated");
-        fprintf(
-            out,
-            " %zu experiment%s and %zu kernel case%s were run on a CPU that emulates a GPU. Their "
-            "times show how the harness works and say <strong>nothing about a GPU</strong>.",
-            experiments, experiments == 1 ? "" : "s", cases, cases == 1 ? "" : "s");
-    } else {
-        html_print_badge(out, "plain", "measured");
-        fprintf(out,
-                " %zu experiment%s and %zu kernel case%s were timed on this device: see <a "
-                "href=\"#found\">what was found</a>.",
-                experiments, experiments == 1 ? "" : "s", cases, cases == 1 ? "" : "s");
-    }
-    fputs("</dd>\n", out);
-}
-
-static void print_claim_counts(FILE *out, const page *p, const store_folder *f) {
-    claim_counts c = claims_count(p->content->claims, f);
-    char text[256];
-    claim_format_counts(&c, text, sizeof text);
-    start_answer(out, "Do the published claims hold?");
-    html_print(out, text);
-    fputs(f->emulated ? ", most of them because they are about time, and this is not a GPU" : "",
-          out);
-    fputs("; <a href=\"#claims\">each of them</a>.</dd>\n", out);
 }
 
 /* On top: what of the page is not about the code as it is now. */
@@ -136,95 +43,235 @@ bool page_print_doubts(page *p, FILE *out, err *e) {
     return true;
 }
 
-bool page_print_summary(page *p, FILE *out, err *e) {
-    (void)e;
-    fputs("<div class=\"cards\">\n", out);
-    for (size_t i = 0; i < p->store->count; i++) {
-        const store_folder *f = &p->store->folders[i];
-        const char *os = store_find_meta(f, "os"), *cpu = store_find_meta(f, "cpu");
-        fputs("<div class=\"card\"><h3>", out);
-        html_print(out, f->device);
-        fputs(" ", out);
-        if (f->emulated)
-            html_print_badge(out, "unknown", "emulated");
-        fputs("</h3><p class=\"dim\">", out);
-        html_print(out, cpu ? cpu : "CPU not named");
-        fputs(", ", out);
-        html_print(out, os ? os : "system not named");
-        fputs("</p><dl>\n", out);
-        print_right(out, f);
-        print_clean(out, f);
-        print_fast(out, f);
-        print_claim_counts(out, p, f);
-        fputs("</dl></div>\n", out);
-    }
-    fputs("</div>\n", out);
-    return true;
+/* Five numbers -------------------------------------------------------------------------------- */
+
+static void start_tile(FILE *out, const char *kind, const char *title, const char *link) {
+    fprintf(out, "<a class=\"tile%s\" href=\"#%s\"><span>%s</span><b>", kind, link, title);
 }
 
-/* What was found ------------------------------------------------------------------------------ */
+static void end_tile(FILE *out, const char *about, const store_file *file) {
+    fputs("</b><small>", out);
+    html_print(out, about);
+    if (file)
+        page_print_staleness(out, file);
+    fputs("</small></a>\n", out);
+}
 
-static void print_conclusions(FILE *out, const store_file *file) {
-    const char *key, *value, *failure = store_get_failure(file);
-    bool is_any = failure != NULL;
-    if (failure) {
-        fputs("<strong class=\"failed\">Failed:</strong> ", out);
-        html_print(out, failure);
-    }
-    for (size_t i = 0; csv_list_meta(file->csv, i, &key, &value); i++) {
-        if (strcmp(key, "conclusion") != 0)
+static void print_rate(FILE *out, const store_folder *f, const char *title, const char *experiment,
+                       const char *metric) {
+    const store_file *file = store_find(f, STORE_EXPERIMENT, experiment);
+    const store_metric *m = file ? store_find_metric(file, metric) : NULL;
+    char link[80], text[48], about[200];
+    snprintf(link, sizeof link, "x-%s", experiment);
+    start_tile(out, "", title, file ? link : "missing");
+    html_format_number(m && m->value >= 1000 ? round(m->value)
+                       : m                   ? m->value
+                                             : NAN,
+                       text, sizeof text);
+    html_print(out, text);
+    const char *model = file ? csv_get_meta(file->csv, "model") : NULL;
+    snprintf(about, sizeof about, "tok/s, %.160s", model ? model : "a model");
+    end_tile(out, m ? about : "not measured", file);
+}
+
+/* The largest share of a file; rows above the roof were not measured right. */
+static double find_best(const store_file *file, const char *op, const char *format, size_t *best) {
+    double most = NAN;
+    for (size_t r = 0; r < csv_count_rows(file->csv); r++) {
+        double share = page_get_number(file->csv, r, "pct_roof");
+        if (isnan(share) || share <= most || share > 100 ||
+            (op && (strcmp(page_get_cell(file->csv, r, "op"), op) != 0 ||
+                    strcmp(page_get_cell(file->csv, r, "format"), format) != 0)))
             continue;
-        fputs(is_any ? "<br>" : "", out);
-        html_print(out, value);
-        is_any = true;
+        most = share;
+        *best = r;
     }
-    if (!is_any)
-        fputs("<span class=\"dim\">The file has no conclusion.</span>", out);
+    return most;
 }
 
-static void print_row(FILE *out, const page *p, const char *name, const store_folder *f) {
-    const store_file *file = store_find(f, STORE_EXPERIMENT, name);
-    if (!file)
-        return;
-    fputs("<tr><td class=\"id\"><a href=\"#x-", out);
-    html_print(out, name);
-    fputs("\">", out);
-    html_print(out, name);
-    fputs("</a></td>", out);
-    if (p->store->count > 1)
-        html_print_text_cell(out, f->device);
-    fputs("<td class=\"wide\">", out);
-    if (file->origin.stale + file->origin.unknown > 0) {
-        html_print_badge(out, "bad", file->origin.stale > 0 ? "stale" : "origin unknown");
-        fputc(' ', out);
+static bool has_shares(const store_file *file) {
+    return file->kind == STORE_BENCH ||
+           (file->kind == STORE_EXPERIMENT && strcmp(file->name, "roofline") == 0);
+}
+
+/* Of an op and a format; NULL: of all. *where gets the file and *row the row. */
+static double find_share(const store_folder *f, const char *op, const char *format,
+                         const store_file **where, size_t *row) {
+    double most = NAN;
+    for (size_t i = 0; i < f->count; i++) {
+        size_t best = 0;
+        double share = has_shares(&f->files[i]) ? find_best(&f->files[i], op, format, &best) : NAN;
+        if (!isnan(share) && !(share <= most)) {
+            most = share;
+            *where = &f->files[i];
+            *row = best;
+        }
     }
-    print_conclusions(out, file);
-    const char *level = csv_get_meta(file->csv, "level");
-    bool is_smoke = level && strcmp(level, "smoke") == 0;
-    if (f->emulated || is_smoke)
-        fprintf(out, " <span class=\"dim\">(%s%s%s)</span>", f->emulated ? "emulated" : "",
-                f->emulated && is_smoke ? ", " : "",
-                is_smoke ? "smoke run: the numbers mean nothing" : "");
+    return most;
+}
+
+static void print_share(FILE *out, const store_folder *f) {
+    const store_file *file = NULL;
+    size_t row = 0;
+    char about[240] = "nothing was timed";
+    double share = find_share(f, NULL, NULL, &file, &row);
+    start_tile(out, "", "Best share of the roof", "times");
+    if (file) {
+        fprintf(out, "%.0f %%", share);
+        snprintf(about, sizeof about, "%.100s %.60s", page_get_cell(file->csv, row, "kernel"),
+                 page_get_cell(file->csv, row, "shape"));
+    } else
+        fputs("-", out);
+    end_tile(out, about, file);
+}
+
+static void print_right(FILE *out, const store_folder *f) {
+    page_verdict v = page_count_checks(f);
+    bool is_known = v.is_known && v.cases > 0;
+    start_tile(out, !is_known ? "" : v.wrong ? " bad" : " good", "Cases right", "right");
+    if (is_known)
+        fprintf(out, "%zu of %zu", v.cases - v.wrong, v.cases);
+    else
+        fputs("-", out);
+    end_tile(out, is_known ? "agree with the reference" : "nothing was checked",
+             store_find(f, STORE_CHECK, NULL));
+}
+
+static void print_bugs(FILE *out, const store_folder *f) {
+    const store_file *file = store_find(f, STORE_VALIDATE, NULL);
+    const char *canaries = file ? csv_get_meta(file->csv, "canaries") : NULL;
+    page_verdict v = page_count_validations(f);
+    size_t findings = page_count_findings(f);
+    char about[120];
+    start_tile(out,
+               !file                ? ""
+               : findings + v.wrong ? " bad"
+                                    : " good",
+               "Planted bugs found", "right");
+    html_printf(out, "%.*s",
+                canaries ? (int)strlen(canaries) - (strstr(canaries, " caught") ? 7 : 0) : 1,
+                canaries ? canaries : "-");
+    snprintf(about, sizeof about, "and %zu in the kernels, in %zu cases", findings, v.cases);
+    end_tile(out, file ? about : "nothing was validated", file);
+}
+
+static void print_device(FILE *out, const page *p, const store_folder *f) {
+    const char *os = store_find_meta(f, "os"), *cpu = store_find_meta(f, "cpu");
+    claim_counts c = claims_count(p->content->claims, f);
+    char text[256];
+    fprintf(out, f->emulated ? "<details class=\"card emulated\"%s><summary>" : "<div%s><h2>",
+            f->emulated && !page_is_folded(p, f) ? " open" : "");
+    html_print(out, f->device);
+    if (f->emulated)
+        fputs(" <span class=\"badge unknown\">emulated</span></summary><p>Times are those of a CPU "
+              "that emulates a GPU: they say <strong>nothing about a GPU</strong>.</p>\n",
+              out);
+    fputs(f->emulated ? "" : "</h2>\n", out);
+    fputs("<div class=\"tiles\">\n", out);
+    print_rate(out, f, "Decode", "decode", "tok_s");
+    print_rate(out, f, "Prefill", "prefill", "tok_s_best");
+    print_share(out, f);
+    print_right(out, f);
+    print_bugs(out, f);
+    fputs("</div><p class=\"dim\">", out);
+    html_printf(out, "%s, %s. Published ", cpu ? cpu : "CPU not named",
+                os ? os : "system not named");
+    claim_format_counts(&c, text, sizeof text);
+    fputs("<a href=\"#claims\">claims</a>: ", out);
+    html_print(out, text);
+    fputs(f->emulated ? ".</p></details>\n" : ".</p></div>\n", out);
+}
+
+/* The chart ----------------------------------------------------------------------------------- */
+
+enum { BARS = 14 };
+
+typedef struct {
+    const char *op, *format;
+    double share; /* the largest of all devices */
+} bar;
+
+/* Ops and formats of a folder's rows, each once; the list grows. */
+static size_t add_bars(const store_folder *f, bar **bars, size_t count) {
+    for (size_t i = 0; i < f->count; i++)
+        for (size_t r = 0; has_shares(&f->files[i]) && r < csv_count_rows(f->files[i].csv); r++) {
+            const csv_file *c = f->files[i].csv;
+            bar b = {page_get_cell(c, r, "op"), page_get_cell(c, r, "format"),
+                     page_get_number(c, r, "pct_roof")};
+            size_t k = 0;
+            while (k < count &&
+                   (strcmp((*bars)[k].op, b.op) != 0 || strcmp((*bars)[k].format, b.format) != 0))
+                k++;
+            if (isnan(b.share) || b.share > 100)
+                continue;
+            if (k == count) {
+                *bars = realloc(*bars, ++count * sizeof **bars);
+                assert(*bars);
+                (*bars)[k] = b;
+            }
+            (*bars)[k].share = fmax((*bars)[k].share, b.share);
+        }
+    return count;
+}
+
+static int compare_bars(const void *a, const void *b) {
+    double x = ((const bar *)a)->share, y = ((const bar *)b)->share;
+    return (x < y) - (x > y);
+}
+
+static void print_bar(FILE *out, const page *p, const bar *b, bool is_named) {
+    fputs("<tr><th scope=\"row\">", out);
+    html_printf(out, "%s %s", b->op, b->format);
+    fputs("</th><td>", out);
+    for (size_t f = 0; f < p->store->count; f++) {
+        const store_file *file = NULL;
+        size_t row = 0;
+        const store_folder *folder = &p->store->folders[f];
+        double share =
+            page_is_folded(p, folder) ? NAN : find_share(folder, b->op, b->format, &file, &row);
+        if (!file)
+            continue;
+        fprintf(out, "<span class=\"bar d%zu\" style=\"width:%.1f%%\"></span><small>%.3g %% ",
+                f % 4, 0.6 * share, share);
+        html_print(out, page_get_cell(file->csv, row, "kernel"));
+        if (is_named)
+            html_printf(out, ", %s", folder->device);
+        fputs("</small><br>", out);
+    }
     fputs("</td></tr>\n", out);
 }
 
-bool page_print_found(page *p, FILE *out, err *e) {
+static void print_shares(FILE *out, const page *p) {
+    bar *bars = NULL;
+    size_t count = 0, devices = 0;
+    for (size_t f = 0; f < p->store->count; f++)
+        if (!page_is_folded(p, &p->store->folders[f])) {
+            count = add_bars(&p->store->folders[f], &bars, count);
+            devices++;
+        }
+    if (count == 0)
+        return;
+    fputs(
+        "<table class=\"bars\"><caption>How near the kernels are to the roof: the best of each op, "
+        "in percent of the fastest plain read, copy or arithmetic of the same "
+        "run</caption><tbody>\n",
+        out);
+    qsort(bars, count, sizeof *bars, compare_bars);
+    for (size_t i = 0; i < count && i < BARS; i++)
+        print_bar(out, p, &bars[i], devices > 1);
+    fputs("</tbody></table>\n", out);
+    free(bars);
+}
+
+/* Devices before emulated ones. */
+bool page_print_summary(page *p, FILE *out, err *e) {
     (void)e;
-    static const html_column columns[] = {
-        {"experiment", false, NULL}, {"device", false, NULL}, {"conclusion", false, NULL}};
-    static const html_column alone[] = {{"experiment", false, NULL}, {"conclusion", false, NULL}};
-    bool is_many = p->store->count > 1;
-    if (p->name_count == 0) {
-        fputs("<p class=\"note\">", out);
-        html_print_prose(out, "No experiment has been run. `assay experiment all` runs them.");
-        fputs("</p>\n", out);
-        return true;
+    for (int emulated = 0; emulated < 2; emulated++) {
+        for (size_t i = 0; i < p->store->count; i++)
+            if (p->store->folders[i].emulated == (emulated == 1))
+                print_device(out, p, &p->store->folders[i]);
+        if (emulated == 0)
+            print_shares(out, p);
     }
-    html_start_table(out, is_many ? columns : alone, is_many ? 3 : 2,
-                     "What each experiment concludes");
-    for (size_t i = 0; i < p->name_count; i++)
-        for (size_t f = 0; f < p->store->count; f++)
-            print_row(out, p, p->names[i], &p->store->folders[f]);
-    html_end_table(out);
     return true;
 }

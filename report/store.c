@@ -35,11 +35,13 @@ static store_kind find_kind(const csv_file *f) {
     static const char *const check[] = {"kernel", "verdict", "margin", "message", NULL};
     static const char *const validate[] = {"case", "class", "outside_by", NULL};
     static const char *const history[] = {"case", "date", "median_ns", "low_ns", "high_ns", NULL};
+    static const char *const trace[] = {"launch", "op", "start_ns", "duration_ns", NULL};
     return csv_get_meta(f, "experiment") ? STORE_EXPERIMENT
            : results_has_rows(f)         ? STORE_BENCH
            : has_columns(f, history)     ? STORE_HISTORY
            : has_columns(f, check)       ? STORE_CHECK
            : has_columns(f, validate)    ? STORE_VALIDATE
+           : has_columns(f, trace)       ? STORE_TRACE
                                          : STORE_OTHER;
 }
 
@@ -144,17 +146,19 @@ static bool check_rows(const csv_file *f, err *e) {
 
 /* The numbers that the page will read: a file is left out as a whole or not at all. */
 static bool check_numbers(const store_file *f, err *e) {
-    static const char *const check[] = {"margin", "max_ulp", NULL};
-    static const char *const history[] = {"median_ns", "low_ns", "high_ns", NULL};
-    const char *const *titles = f->kind == STORE_CHECK ? check : history;
+    static const char *const read[][5] = {
+        [STORE_CHECK] = {"margin", "max_ulp"},
+        [STORE_HISTORY] = {"median_ns", "low_ns", "high_ns"},
+        [STORE_TRACE] = {"start_ns", "duration_ns", "gap_ns", "bytes"},
+        [STORE_OTHER] = {NULL}};
     result_row row;
     size_t column;
     double value;
     for (size_t r = 0; r < csv_count_rows(f->csv); r++) {
         if (f->kind == STORE_BENCH && !result_read_row(f->csv, r, &row, e))
             return false;
-        for (size_t i = 0; titles[i] && (f->kind == STORE_CHECK || f->kind == STORE_HISTORY); i++)
-            if (!csv_find_column(f->csv, titles[i], &column, e) ||
+        for (const char *const *title = read[f->kind]; *title; title++)
+            if (!csv_find_column(f->csv, *title, &column, e) ||
                 !csv_get_double(f->csv, r, column, &value, e))
                 return false;
     }

@@ -6,7 +6,7 @@
  * A file that is malformed, or that has the numbers of another device than most files of its folder, is
  * left out: they would be credited to the wrong one.
  *
- * Files of raw samples can be large, and the report does not need them: listed, but not read. */
+ * Files of raw samples can be large: listed, but not read here. */
 #pragma once
 
 #include <limits.h>
@@ -23,6 +23,7 @@ typedef enum {
     STORE_CHECK,      /* of assay check */
     STORE_VALIDATE,   /* of assay validate */
     STORE_HISTORY,    /* of assay bench, over all its runs */
+    STORE_TRACE,      /* of assay trace */
     STORE_OTHER       /* any other table */
 } store_kind;
 

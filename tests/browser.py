@@ -4,7 +4,7 @@ usage: python3 tests/browser.py PAGE.html [--charts N] [--shots DIR]
 
 No console error, nothing fetched from anywhere, every table sorts by every column both ways, every
 chart has a size, ids are unique, light and dark apply (by the system setting and by the button), a
-phone does not scroll sideways, and every link to a file leads to one. --charts is how many charts
+phone does not scroll sideways, the sidebar stays, and every link to a file leads to one. --charts is how many charts
 there must be; --shots keeps pictures. Exit status: 0, 1 with one sentence per fault, 77 without Chromium.
 
 Speaks the DevTools protocol through a pair of pipes (JSON texts that end in a zero byte), so that only
@@ -152,8 +152,10 @@ SORT = r"""
                 moved += table.tBodies[0].innerText !== before;
                 var values = Array.from(table.tBodies[0].rows, function (row) {
                     var cell = row.cells[index];
-                    if (isNumber)
-                        return "v" in cell.dataset ? Number(cell.dataset.v) : null;
+                    if (isNumber) {
+                        var value = "v" in cell.dataset ? cell.dataset.v : cell.textContent.trim();
+                        return value === "" || isNaN(value) ? null : Number(value);
+                    }
                     return cell.textContent.trim() || null;
                 });
                 if (head.getAttribute("aria-sort") !== way)
@@ -230,11 +232,18 @@ def check_width(browser):
     """No table of numbers or claims is wider than its box on a common screen."""
     browser.set_size(1200, 900, False)
     return browser.evaluate("""Array.from(document.querySelectorAll(
-        "#times .box, #claims .box, #found .box")).filter(function (box) {
+        "#times .box, #claims .box")).filter(function (box) {
             return box.scrollWidth > box.clientWidth + 1;
         }).map(function (box) {
             return "at 1200 px a table is cut: " + (box.querySelector("caption") || box).textContent.slice(0, 60);
         })""")
+
+
+def check_sidebar(browser):
+    """It is where it was after scrolling to the end."""
+    top = browser.evaluate("scrollTo(0, 1e6), document.querySelector('aside').getBoundingClientRect().top")
+    browser.evaluate("scrollTo(0, 0)")
+    return [] if abs(top) < 1 else ["the sidebar does not stay: it is at %g after scrolling" % top]
 
 
 def check_phone(browser):
@@ -304,14 +313,15 @@ def look(browser, page, arguments):
     if arguments.shots:
         take_pictures(browser, arguments.shots)
         browser.set_size(1200, 900, False)
+    browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     charts = browser.evaluate(CHARTS)
     faults = charts["faults"]
     if arguments.charts is not None and charts["shown"] != arguments.charts:
         faults.append("%d charts show where there must be %d" % (charts["shown"], arguments.charts))
-    browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     faults += browser.evaluate(SORT)
     faults += check_themes(browser)
     faults += check_width(browser)
+    faults += check_sidebar(browser)
     faults += check_phone(browser)
     faults += check_links(browser, page)
     faults += check_events(browser, address)
