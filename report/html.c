@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,109 +93,100 @@ void html_print_link(FILE *out, const char *page_folder, const char *path, const
 
 /* Charts ------------------------------------------------------------------------------------- */
 
-/* The start tag of a group that has nothing in it yet: where it begins in the text, SIZE_MAX: none. */
-typedef struct {
-    char *text;
-    size_t count, group;
-} small_svg;
-
-/* Copies a tag from after its '<'. Coordinates lose all but one decimal, every number its zeros at the
- * end; "x" becomes 'x' if the tag has no such quotes yet inside others. Returns where the tag ends. */
-static const char *copy_tag(small_svg *s, const char *p, const char *end) {
-    const char *mixed = strstr(p, "\"'"), *stop = strchr(p, '>');
-    char quote = mixed && mixed < stop ? '"' : '\'';
-    for (s->text[s->count++] = '<'; p < end && *p != '>'; p++) {
-        char last = s->text[s->count - 1];
-        if (isspace((unsigned char)*p)) {
-            if (!isspace((unsigned char)last) && last != ',')
-                s->text[s->count++] = ' ';
-        } else if (*p == '.' && isdigit((unsigned char)last) && isdigit((unsigned char)p[1])) {
-            size_t from = s->count, kept, length = strspn(p + 1, "0123456789");
-            kept = isdigit((unsigned char)s->text[from - 2]) && length > 1 ? 1 : length;
-            while (kept > 0 && p[kept] == '0')
-                kept--;
-            memcpy(s->text + from, p, kept ? kept + 1 : 0);
-            s->count += kept ? kept + 1 : 0;
-            p += length;
-        } else
-            s->text[s->count++] = *p == '"' ? quote : *p;
-    }
-    return p;
+static const char *find_within(const char *p, const char *end, const char *what) {
+    for (size_t length = strlen(what); p + length <= end; p++)
+        if (memcmp(p, what, length) == 0)
+            return p;
+    return NULL;
 }
 
-/* What says nothing in a tag that was copied: the values that these have anyway. */
-static void drop_defaults(small_svg *s, size_t from) {
+/* Copies a tag. Coordinates lose all but one decimal, every number the zeros at its end; "x" becomes
+ * 'x' unless a text has such quotes inside. Returns the end of the copy. */
+static char *copy_tag(const char *p, const char *end, char *out) {
+    char quote = find_within(p, end, "\"'") ? '"' : '\'';
+    for (char last = 0; p < end; p++, last = out[-1]) {
+        size_t digits = *p == '.' && isdigit((unsigned char)last) ? strspn(p + 1, "0123456789") : 0;
+        if (isspace((unsigned char)*p)) {
+            if (last != ' ' && last != ',')
+                *out++ = ' ';
+        } else if (digits > 0) {
+            size_t kept = isdigit((unsigned char)out[-2]) ? 1 : digits;
+            while (kept > 0 && p[kept] == '0')
+                kept--;
+            memcpy(out, p, kept ? kept + 1 : 0);
+            out += kept ? kept + 1 : 0;
+            p += digits;
+        } else
+            *out++ = *p == '"' ? quote : *p;
+    }
+    return out;
+}
+
+/* Removes what says nothing from a tag: values that these have anyway. Returns the tag's new end. */
+static char *drop_defaults(char *tag, char *end) {
     static const char *const names[] = {" stroke-linecap='butt'", " stroke-linejoin='miter'",
                                         " class='gridline'"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        s->text[s->count] = 0;
-        char *at = strstr(s->text + from, names[i]);
-        if (!at)
+        const char *found = find_within(tag, end, names[i]);
+        size_t length = strlen(names[i]);
+        if (!found)
             continue;
-        memmove(at, at + strlen(names[i]), strlen(at + strlen(names[i])));
-        s->count -= strlen(names[i]);
+        memmove(tag + (found - tag), found + length, (size_t)(end - found) - length);
+        end -= length;
     }
+    return end;
 }
 
-/* A mark that gnuplot defines and this chart does not use: <path id='gpPt7' .../>; how many bytes. */
-static size_t find_unused(const char *p, const char *all) {
-    const char *end = strchr(p, '>'), *id = strstr(p, "id='gpPt");
-    char used[24];
-    if (!end || end[-1] != '/' || !id || id > end)
-        return 0;
-    snprintf(used, sizeof used, "'#%.*s'", (int)strcspn(id + 4, "'"), id + 4);
-    return strstr(all, used) ? 0 : (size_t)(end + 1 - p);
-}
-
-/* Elements that are not drawn, and the prolog; how many bytes. */
-static size_t find_unseen(const char *p) {
+/* What is not drawn, from *p on: the prolog, comments, titles, and marks that gnuplot defines and the
+ * chart does not use, <path id='gpPt7' .../>. How many bytes. */
+static size_t find_unseen(const char *p, const char *tag_end, const char *all, const char *end) {
     static const char *const names[][2] = {
-        {"<?", "?>"}, {"<!--", "-->"}, {"<!", ">"}, {"<title>", "</title>"}, {"<desc>", "</desc>"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *end =
-            strncmp(p, names[i][0], strlen(names[i][0])) == 0 ? strstr(p, names[i][1]) : NULL;
-        if (end)
-            return (size_t)(end - p) + strlen(names[i][1]);
+        {"<!--", "-->"}, {"<title>", "</title>"}, {"<desc>", "</desc>"}};
+    const char *id = find_within(p, tag_end, "id='gpPt");
+    char used[24];
+    if (id && tag_end[-2] == '/') {
+        snprintf(used, sizeof used, "'#%.*s'", (int)strcspn(id + 4, "'"), id + 4);
+        return find_within(all, end, used) ? 0 : (size_t)(tag_end - p);
     }
-    return 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(p, names[i][0], strlen(names[i][0])) == 0) {
+            const char *last = find_within(p, end, names[i][1]);
+            return last ? (size_t)(last - p) + strlen(names[i][1]) : 0;
+        }
+    return p[1] == '?' || p[1] == '!' ? (size_t)(tag_end - p) : 0;
 }
 
 /* The same picture in half the bytes: gnuplot writes many groups with nothing in them. */
 static size_t shrink_svg(const char *all, const char *end, char *out) {
-    small_svg s = {out, 0, SIZE_MAX};
+    char *to = out, *group = NULL; /* the start tag of a group with nothing in it so far */
     for (const char *p = all; p < end;) {
-        size_t unseen = *p == '<' ? find_unseen(p) + find_unused(p, all) : 0;
-        bool is_close = strncmp(p, "</g>", 4) == 0;
-        p += unseen;
-        if (unseen > 0)
-            continue;
-        if (is_close && s.group != SIZE_MAX) {
-            s.count = s.group;
-            p += 4;
-        } else if (*p == '<') {
-            size_t at = s.count;
-            bool is_group = strncmp(p, "<g ", 3) == 0;
-            p = copy_tag(&s, p + 1, end);
-            drop_defaults(&s, at);
-            s.text[s.count++] = '>';
-            s.group = is_group ? at : SIZE_MAX;
-            p += p < end;
-            continue;
-        } else if (!isspace((unsigned char)*p) ||
-                   (s.count > 0 && s.text[s.count - 1] != '>' && s.text[s.count - 1] != ' ')) {
-            s.text[s.count++] = isspace((unsigned char)*p) ? ' ' : *p;
+        const char *close = *p == '<' ? memchr(p, '>', (size_t)(end - p)) : NULL;
+        size_t unseen = close ? find_unseen(p, close + 1, all, end) : 0;
+        if (unseen > 0) {
+            p += unseen;
+        } else if (close && group && strncmp(p, "</g>", 4) == 0) {
+            to = group;
+            group = NULL;
+            p = close + 1;
+        } else if (close) {
+            char *tag = to;
+            group = strncmp(p, "<g ", 3) == 0 ? tag : NULL;
+            to = drop_defaults(tag, copy_tag(p, close + 1, tag));
+            p = close + 1;
+        } else if (isspace((unsigned char)*p)) {
+            if (to > out && to[-1] != '>' && to[-1] != ' ')
+                *to++ = ' ';
             p++;
         } else {
-            p++;
-            continue;
+            *to++ = *p++;
+            group = NULL;
         }
-        s.group = SIZE_MAX;
     }
-    return s.count;
+    return (size_t)(to - out);
 }
 
 void html_print_svg(FILE *out, const char *text, size_t bytes, const char *label) {
-    char *small = malloc(bytes + 2);
+    char *small = malloc(bytes + 1);
     assert(small);
     size_t count = shrink_svg(text, text + bytes, small);
     fputs("<img src=\"data:image/svg+xml,", out);

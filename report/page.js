@@ -34,18 +34,6 @@
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
     }
 
-    /* On a phone cells stand below each other and need their column's name. */
-    function labelCells(table) {
-        var heads = Array.prototype.map.call(table.tHead.rows[0].cells, function (head) {
-            return head.textContent.trim();
-        });
-        Array.prototype.forEach.call(table.tBodies[0].rows, function (row) {
-            Array.prototype.forEach.call(row.cells, function (cell, index) {
-                cell.setAttribute("data-label", heads[index] || "");
-            });
-        });
-    }
-
     function makeSortable(table) {
         Array.prototype.forEach.call(table.tHead.rows[0].cells, function (head, index) {
             var button = document.createElement("button");
@@ -94,6 +82,5 @@
     window.addEventListener("beforeprint", function () { open(true); });
     if (location.hash)
         open(false);
-    Array.prototype.forEach.call(document.querySelectorAll("#claims table.sort"), labelCells);
     Array.prototype.forEach.call(document.querySelectorAll("table.sort"), makeSortable);
 }());

@@ -137,22 +137,43 @@ static void print_right(FILE *out, const store_folder *f) {
              store_find(f, STORE_CHECK, NULL));
 }
 
+/* The rows of `assay mutants`: how many changed something, and were caught. False: there are none. */
+static bool count_mutants(const store_folder *f, size_t *caught, size_t *count) {
+    static const char *const fates[] = {"survived", "check", "validate", "crash", "time-out"};
+    *caught = *count = 0;
+    for (size_t i = 0; i < f->count; i++)
+        for (size_t r = 0; f->files[i].kind == STORE_OTHER && r < csv_count_rows(f->files[i].csv);
+             r++)
+            for (size_t k = 0; k < sizeof fates / sizeof *fates; k++)
+                if (strcmp(page_get_cell(f->files[i].csv, r, "fate"), fates[k]) == 0) {
+                    *caught += k > 0;
+                    ++*count;
+                }
+    return *count > 0;
+}
+
 static void print_bugs(FILE *out, const store_folder *f) {
     const store_file *file = store_find(f, STORE_VALIDATE, NULL);
     const char *canaries = file ? csv_get_meta(file->csv, "canaries") : NULL;
     page_verdict v = page_count_validations(f);
-    size_t findings = page_count_findings(f);
-    char about[120];
+    size_t findings = page_count_findings(f), caught, count, planted;
+    char about[160] = "nothing was validated";
     start_tile(out,
                !file                ? ""
                : findings + v.wrong ? " bad"
                                     : " good",
                "Planted bugs found", "right");
-    html_printf(out, "%.*s",
-                canaries ? (int)strlen(canaries) - (strstr(canaries, " caught") ? 7 : 0) : 1,
-                canaries ? canaries : "-");
-    snprintf(about, sizeof about, "and %zu in the kernels, in %zu cases", findings, v.cases);
-    end_tile(out, file ? about : "nothing was validated", file);
+    if (count_mutants(f, &caught, &count))
+        fprintf(out, "%zu of %zu", caught, count);
+    else if (canaries && sscanf(canaries, "%zu of %zu", &caught, &planted) == 2)
+        fprintf(out, "%zu of %zu", caught, planted);
+    else
+        fputs("-", out);
+    if (file)
+        snprintf(about, sizeof about, "and %zu in the kernels, in %zu cases", findings, v.cases);
+    else if (count > 0)
+        snprintf(about, sizeof about, "mutants of the kernels");
+    end_tile(out, about, file);
 }
 
 static void print_device(FILE *out, const page *p, const store_folder *f) {

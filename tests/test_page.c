@@ -95,7 +95,6 @@ TEST the_page_says_what_was_measured_on_what_and_what_came_out(void) {
     ASSERT_SAYS("<a href=\"soft/speed.csv\">speed.csv</a>");
     ASSERT_SAYS("<a href=\"soft/bench.samples.csv\">bench.samples.csv</a>");
     ASSERT(!command_says("{{"));
-    /* By which columns tables are sorted, and how. */
     ASSERT_SAYS("<th scope=\"col\" data-sort=\"text\">kernel</th>");
     ASSERT_SAYS("<th scope=\"col\" data-sort=\"number\">cases</th>");
     ASSERT_SAYS("<td class=\"n\" data-v=\"2.5e+06\">2.5 ms</td>");
@@ -207,6 +206,12 @@ TEST what_is_missing_is_said(void) {
     ASSERT(fixture_put("claims.csv", claim_rows) && put_m4());
     ASSERT_RUN(SHOW, 0);
     ASSERT_SAYS("<span>Cases right</span><b>-</b><small>nothing was checked</small>");
+    ASSERT_SAYS("<span>Planted bugs found</span><b>-</b><small>nothing was validated</small>");
+    ASSERT(fixture_put("r/m4/mutants.csv", FIXTURE_M4 "file,mutation,fate\na,b,check\na,b,known\n"
+                                                      "a,b,survived\na,b,crash\n"));
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS(
+        "<span>Planted bugs found</span><b>2 of 3</b><small>mutants of the kernels</small>");
     ASSERT_SAYS("Nothing was validated: <code>assay validate --csv FILE</code>");
     ASSERT_SAYS("<code>assay bench</code>");
     ASSERT_SAYS("There is no chart of this experiment on Apple M4.");
@@ -297,9 +302,8 @@ TEST verdicts_against_baselines_are_on_the_page(void) {
 }
 
 TEST half_a_last_line_of_a_killed_run_is_left_out(void) {
-    ASSERT(put_soft());
-    ASSERT(fixture_put("r/soft/bench.csv",
-                       FIXTURE_SOFT BENCH_HEAD BENCH_ROW("alpha", "1000") "op,beta,64"));
+    ASSERT(put_soft() && fixture_put("r/soft/bench.csv", FIXTURE_SOFT BENCH_HEAD BENCH_ROW(
+                                                             "alpha", "1000") "op,beta,64"));
     ASSERT_RUN(SHOW, 0);
     ASSERT_SAYS("<a href=\"soft/bench.csv\">bench.csv</a> (1 rows)");
     fixture_clear();
@@ -424,6 +428,7 @@ TEST a_broken_chart_is_said_and_the_page_is_drawn(void) {
 /* In a browser ------------------------------------------------------------------------------ */
 
 #define LOOK "python3 \"$H/tests/browser.py\" "
+#define WITHOUT_BROWSER "no Chromium or no python3: sh tools/deps.sh browser installs them"
 enum { NO_BROWSER = 77 };
 
 TEST a_browser_shows_the_page_without_a_fault(void) {
@@ -431,13 +436,11 @@ TEST a_browser_shows_the_page_without_a_fault(void) {
     ASSERT_RUN(DRAW, 0);
     int status = command_run("cd \"$T\" && command -v python3 > /dev/null || exit 77; " LOOK
                              "r/report.html --charts 2");
-    if (status == NO_BROWSER) {
-        fixture_clear();
-        SKIPm("no Chromium or no python3: sh tools/deps.sh browser installs them");
-    }
+    fixture_clear();
+    if (status == NO_BROWSER)
+        SKIPm(WITHOUT_BROWSER);
     ASSERT_EQ_FMTm(command_get_output(), 0, status, "%d");
     ASSERT_SAYS("the page is fine");
-    fixture_clear();
     PASS();
 }
 
@@ -456,10 +459,9 @@ TEST a_browser_sees_what_is_wrong_with_a_page(void) {
     int status = command_run(
         "cd \"$T/r\" && command -v python3 > /dev/null || exit 77; rm soft/check.csv; " LOOK
         "bad.html --charts 2");
-    if (status == NO_BROWSER) {
-        fixture_clear();
-        SKIPm("no Chromium or no python3: sh tools/deps.sh browser installs them");
-    }
+    fixture_clear();
+    if (status == NO_BROWSER)
+        SKIPm(WITHOUT_BROWSER);
     ASSERT_EQ_FMTm(command_get_output(), 1, status, "%d");
     ASSERT_SAYS("is not ascending");
     ASSERT_SAYS("planted");
@@ -468,7 +470,6 @@ TEST a_browser_sees_what_is_wrong_with_a_page(void) {
     ASSERT_SAYS("0 charts show where there must be 2");
     ASSERT_SAYS("on a phone the page is");
     ASSERT_SAYS("the link soft/check.csv leads to no file");
-    fixture_clear();
     PASS();
 }
 
