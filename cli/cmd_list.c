@@ -17,7 +17,7 @@ static struct {
 
 static const option options[] = {
     AXES_KERNEL_OPTIONS(settings.axes),
-    FLAG_OPTION("md", &settings.md, "as a Markdown table, one row per op"),
+    FLAG_OPTION("md", &settings.md, "as Markdown: a table of the ops, and one of variants per op"),
     FLAG_OPTION("json", &settings.json, "as a JSON array, one object per kernel"),
 };
 
@@ -124,63 +124,99 @@ typedef struct {
     size_t count;
 } op_kernels;
 
-/* Once each, in the order of the kernels. */
-static void print_formats(const op_kernels *l) {
-    for (size_t i = 0; i < l->count; i++) {
-        size_t j = 0;
-        while (j < i && l->kernels[j]->format != l->kernels[i]->format)
+/* A row of the table of an op stands for all kernels of a variant that work in the same way. */
+static bool is_alike(const kernel *a, const kernel *b) {
+    return strcmp(get_about(a->variant), get_about(b->variant)) == 0 &&
+           strcmp(get_about(a->about), get_about(b->about)) == 0;
+}
+
+/* Formats of the kernels that are like the first one, once each, in the order of the kernels. */
+static void print_formats(const op_kernels *l, size_t first) {
+    for (size_t i = first; i < l->count; i++) {
+        size_t j = first;
+        while (j < i && (!is_alike(l->kernels[j], l->kernels[first]) ||
+                         l->kernels[j]->format != l->kernels[i]->format))
             j++;
         char format[32];
         axes_get_format(l->kernels[i], format, sizeof format);
-        if (j == i)
-            printf("%s%s", i && *format ? " " : "", format);
+        if (j == i && is_alike(l->kernels[i], l->kernels[first]))
+            printf("%s%s", i > first ? " " : "", format);
     }
 }
 
+static const char *describe_outputs(const op_kernels *l, size_t first) {
+    bool has_plain = false, has_sum = false;
+    for (size_t i = first; i < l->count; i++)
+        if (is_alike(l->kernels[i], l->kernels[first])) {
+            has_sum = has_sum || l->kernels[i]->accumulates;
+            has_plain = has_plain || !l->kernels[i]->accumulates;
+        }
+    return has_sum && has_plain ? "= and +=" : has_sum ? "+=" : "=";
+}
+
+/* Formats and `=` or `+=` are columns where they tell kernels of the op apart. */
 static void print_variants(const op_kernels *l) {
+    bool has_format = false, has_sum = false;
     for (size_t i = 0; i < l->count; i++) {
-        const kernel *k = l->kernels[i];
+        has_format = has_format || l->kernels[i]->format;
+        has_sum = has_sum || l->kernels[i]->accumulates != l->kernels[0]->accumulates;
+    }
+    printf("\n## %s\n\n| variant |%s%s how |\n|---|%s%s---|\n", l->op->name,
+           has_format ? " formats |" : "", has_sum ? " y |" : "", has_format ? "---|" : "",
+           has_sum ? "---|" : "");
+    for (size_t i = 0; i < l->count; i++) {
         size_t j = 0;
-        while (j < i && k->variant && l->kernels[j]->variant &&
-               strcmp(k->variant, l->kernels[j]->variant) != 0)
+        while (j < i && !is_alike(l->kernels[j], l->kernels[i]))
             j++;
         if (j < i)
             continue;
-        printf("%s%s%s", i ? "; " : "", k->variant ? k->variant : "", k->variant ? ": " : "");
-        print_markdown_cell(get_about(k->about));
+        printf("| %s | ", l->kernels[i]->variant ? l->kernels[i]->variant : "plain");
+        if (has_format) {
+            print_formats(l, i);
+            fputs(" | ", stdout);
+        }
+        if (has_sum)
+            printf("%s | ", describe_outputs(l, i));
+        print_markdown_cell(get_about(l->kernels[i]->about));
+        puts(" |");
     }
 }
 
-static const char *describe_outputs(const op_kernels *l) {
-    bool has_plain = false, has_sum = false;
-    for (size_t i = 0; i < l->count; i++) {
-        has_sum = has_sum || l->kernels[i]->accumulates;
-        has_plain = has_plain || !l->kernels[i]->accumulates;
-    }
-    return has_sum && has_plain ? "= and +=" : has_sum ? "+=" : "";
+static void print_op(const op_kernels *l) {
+    printf("| `%s` | ", l->op->name);
+    print_markdown_cell(get_about(l->op->about));
+    printf(" | %s | ", l->op->dims);
+    if (l->count == 1)
+        print_markdown_cell(get_about(l->kernels[0]->about));
+    else
+        printf("[%zu kernels](#%s)", l->count, l->op->name);
+    puts(" |");
 }
 
+static op_kernels find_kernels(const selection *s, const op *o) {
+    op_kernels l = {.op = o};
+    for (size_t k = 0; k < o->kernel_count; k++)
+        if (has_kernel(s, o, &o->kernels[k])) {
+            assert(l.count < sizeof l.kernels / sizeof *l.kernels);
+            l.kernels[l.count++] = &o->kernels[k];
+        }
+    return l;
+}
+
+/* A table of the ops, then one of variants for each op that has several kernels. */
 static size_t print_markdown(const selection *s) {
     size_t count = 0;
-    puts("| op | computes | shape | formats | | kernels | variants "
-         "|\n|---|---|---|---|---|---|---|");
+    puts("| op | computes | shape | kernels |\n|---|---|---|---|");
     for (size_t i = 0; i < registry_count; i++) {
-        op_kernels l = {.op = registry[i]};
-        for (size_t k = 0; k < l.op->kernel_count; k++)
-            if (has_kernel(s, l.op, &l.op->kernels[k])) {
-                assert(l.count < sizeof l.kernels / sizeof *l.kernels);
-                l.kernels[l.count++] = &l.op->kernels[k];
-            }
-        if (l.count == 0)
-            continue;
+        op_kernels l = find_kernels(s, registry[i]);
+        if (l.count > 0)
+            print_op(&l);
         count += l.count;
-        printf("| `%s` | ", l.op->name);
-        print_markdown_cell(get_about(l.op->about));
-        printf(" | %s | ", l.op->dims);
-        print_formats(&l);
-        printf(" | %s | %zu | ", describe_outputs(&l), l.count);
-        print_variants(&l);
-        puts(" |");
+    }
+    for (size_t i = 0; i < registry_count; i++) {
+        op_kernels l = find_kernels(s, registry[i]);
+        if (l.count > 1)
+            print_variants(&l);
     }
     return count;
 }
