@@ -1,6 +1,6 @@
 # rows: all cases of a file, for results that have no script of their own, such as those of bench. Kernels that do the
-# same (op, format, shape, input, regime, cache) stand together, the fastest on top: every sample is a dot, the line goes from
-# quartile to quartile and the mark is the median. Kernels of others (FILE.metal:KERNEL) have another colour, and ours
+# same (op, format, shape, input, regime, cache) stand together, the fastest on top: every sample is a dot (of up to
+# 100 rows), the line goes from quartile to quartile and the mark is the median. Kernels of others (FILE.metal:KERNEL) have another colour, and ours
 # beside them say how many times as fast they are. Given besides: samples (files, or "").
 set datafile separator comma
 set datafile columnheaders
@@ -48,7 +48,10 @@ do for [i=1:rows] { if (strlen(shown[i]) > longest) { longest = strlen(shown[i])
 names = 7.4 * longest + 34
 do for [i=1:rows] { if (8.4 * strlen(group[i]) + 16 > names) { names = 8.4 * strlen(group[i]) + 16 } }
 width = 440 + names > 880 ? 440 + names : 880
-subtitle = 'GPU clock; dots: samples, lines: quartiles, marks: medians; the fastest of each group on top'
+# Of many rows the samples are left out: there would be tens of thousands of dots.
+has_samples = rows <= 100
+do for [f=1:files] { if (word(samples, f) eq '') { has_samples = 0 } }
+subtitle = 'GPU clock; '.(has_samples ? 'dots: samples, ' : '').'lines: quartiles, marks: medians; the fastest of each group on top'
 height = 190 + 19 * lines + 16 * (footer_lines - 1)
 load common.'style.gp'
 set lmargin at screen names / width
@@ -82,8 +85,6 @@ place_of(text, f) = text.' '.f eq last ? place : (find(text, f), last = text.' '
 jitter(i) = 0.5 * (i * 0.61803 - floor(i * 0.61803)) - 0.25
 side(is_theirs) = (strstrt(strcol('kernel'), '.metal:') > 0) == is_theirs && column('n') > 0 ? 1e-3 * column('gpu_ns') : NaN
 line(f, is_theirs) = f == 1 ? 1 + is_theirs : 2 + f
-has_samples = 1
-do for [f=1:files] { if (word(samples, f) eq '') { has_samples = 0 } }
 plot for [f=1:(has_samples ? files : 0)] word(samples, f) using (1e-3 * column('gpu_ns')):(place_of(strcol('case'), f) + jitter(column('i'))) \
     with points pt 7 ps 0.25 lc rgb '#9AA5B1' notitle, \
     for [f=1:files] for [t=0:(has_theirs ? 1 : 0)] file(f) using (side(t)):(place_of(strcol('case'), f)):(1e-3 * column('gpu_q1_ns')):(1e-3 * column('gpu_q3_ns')) \
