@@ -1,7 +1,8 @@
-# rows: all cases of a file, for results that have no script of their own, such as those of bench. Kernels that do the
-# same (op, format, shape, input, regime, cache) stand together, the fastest on top: every sample is a dot (of up to
-# 100 rows), the line goes from quartile to quartile and the mark is the median. Kernels of others (FILE.metal:KERNEL) have another colour, and ours
-# beside them say how many times as fast they are. Given besides: samples (files, or "").
+# rows: the cases of a file, for results that have no script of their own, such as those of bench. Kernels that do the
+# same (op, format, shape, input, regime, cache) stand together, the fastest on top: every sample is a dot, the line goes
+# from quartile to quartile and the mark is the median. Of more than 100 rows only the fastest of each group is drawn.
+# Kernels of others (FILE.metal:KERNEL) have another colour, and ours beside them say how many times as fast they are.
+# Given besides: samples (files, or "").
 set datafile separator comma
 set datafile columnheaders
 rows = 0
@@ -33,10 +34,17 @@ array known[rows]
 do for [i=1:rows] { known[i] = first_of(i) }
 is_before(j, i) = known[j] != known[i] ? known[j] < known[i] : \
     median[j] != median[i] ? median[j] < median[i] : j < i
+is_many = rows > 100
+array kept[rows]
+do for [i=1:rows] {
+    kept[i] = !is_many || group[i] eq '' || (sum [j=1:rows] (known[j] == known[i] && owner[j] == owner[i] && is_before(j, i) ? 1 : 0)) == 0
+    if (is_many && group[i] ne '') { shown[i] = group[i].': '.shown[i] }
+}
 # Above each group is a line with its name.
-heads(i) = (sum [j=1:rows] (known[j] == j && j <= known[i] && group[j] ne '' ? 1 : 0))
-do for [i=1:rows] { y[i] = 1 + (sum [j=1:rows] (is_before(j, i) ? 1 : 0)) + heads(i) }
-lines = rows + (rows > 0 ? (sum [j=1:rows] (known[j] == j && group[j] ne '' ? 1 : 0)) : 0)
+has_head(i) = !is_many && known[i] == i && group[i] ne ''
+heads(i) = (sum [j=1:rows] (j <= known[i] && has_head(j) ? 1 : 0))
+do for [i=1:rows] { y[i] = kept[i] ? 1 + (sum [j=1:rows] (kept[j] && is_before(j, i) ? 1 : 0)) + heads(i) : NaN }
+lines = rows > 0 ? (sum [j=1:rows] (kept[j] + has_head(j))) : 0
 # The fastest of others in the group of a row, on the same device.
 rival(i) = (fastest = 1e300, sum [j=1:rows] (known[j] == known[i] && owner[j] == owner[i] && theirs[j] && median[j] < fastest ? \
     (fastest = median[j], 0) : 0), fastest < 1e300 ? fastest : NaN)
@@ -44,14 +52,13 @@ has_theirs = rows > 0 ? (sum [j=1:rows] (theirs[j] ? 1 : 0)) : 0
 
 # Room for the longest name, and the same for the rest of the chart.
 longest = 0
-do for [i=1:rows] { if (strlen(shown[i]) > longest) { longest = strlen(shown[i]) } }
+do for [i=1:rows] { if (kept[i] && strlen(shown[i]) > longest) { longest = strlen(shown[i]) } }
 names = 7.4 * longest + 34
-do for [i=1:rows] { if (8.4 * strlen(group[i]) + 16 > names) { names = 8.4 * strlen(group[i]) + 16 } }
+do for [i=1:rows] { if (!is_many && 8.4 * strlen(group[i]) + 16 > names) { names = 8.4 * strlen(group[i]) + 16 } }
 width = 440 + names > 880 ? 440 + names : 880
-# Of many rows the samples are left out: there would be tens of thousands of dots.
-has_samples = rows <= 100
+has_samples = !is_many
 do for [f=1:files] { if (word(samples, f) eq '') { has_samples = 0 } }
-subtitle = 'GPU clock; '.(has_samples ? 'dots: samples, ' : '').'lines: quartiles, marks: medians; the fastest of each group on top'
+subtitle = 'GPU clock; '.(has_samples ? 'dots: samples, ' : '').'lines: quartiles, marks: medians; '.(is_many ? 'of each op, format and shape the fastest kernel' : 'the fastest of each group on top')
 height = 190 + 19 * lines + 16 * (footer_lines - 1)
 load common.'style.gp'
 set lmargin at screen names / width
@@ -63,8 +70,9 @@ set xlabel 'us'
 set yrange [lines + 0.7:0.3]
 set ytics scale 0 ('' 0)
 do for [i=1:rows] {
+    if (!kept[i]) { continue }
     set ytics add (shown[i] y[i])
-    if (known[i] == i && group[i] ne '') {
+    if (has_head(i)) {
         edge = lines + 1
         do for [j=1:rows] { if (known[j] == i && y[j] < edge) { edge = y[j] } }
         set label 1000 + i group[i] at screen 12.0 / width, first edge - 1 left font bold.',12.5'
