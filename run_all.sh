@@ -167,7 +167,11 @@ step setup "what this machine has"
 sh tools/deps.sh run || remark "missing tools: see the lines that start with deps: above"
 
 step build "build"
-if ! make -j "$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)" all >&2; then
+# A line per file would be most of the log: warnings and errors are what matters.
+make -j "$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)" all > build/make.log 2>&1
+built=$?
+grep -v ' build/.*\.o$' build/make.log >&2
+if [ "$built" -ne 0 ]; then
     fail 3 "the compiler's message is above; nothing else can run without it"
     finish
 fi
@@ -189,10 +193,10 @@ on_device() {
 }
 
 step check "every kernel against its oracle"
-on_device && try check --math fast --csv "$results/check.csv" # as it is timed below
+on_device && try check --ops --math fast --csv "$results/check.csv" # as it is timed below
 
 step validate "every kernel with each memory access watched"
-on_device && try_if_possible validate $cases --csv "$results/validate.csv"
+on_device && try_if_possible validate --ops $cases --csv "$results/validate.csv"
 
 step model "every launch of the model against its oracle"
 on_device && try model check

@@ -31,7 +31,6 @@ static void format_row(const result_row *r, char cells[BENCH_COLUMNS][128]) {
 
 void bench_table_start(bench_table *t, FILE *out, const bench_list *cases,
                        const bench_settings *s) {
-    *t = (bench_table){.rows = {.out = out}};
     for (int i = 0; i < BENCH_COLUMNS; i++) {
         bool is_number = i >= FIRST_NUMBER && i <= LAST_NUMBER;
         t->columns[i] = (table_column){
@@ -49,9 +48,7 @@ void bench_table_start(bench_table *t, FILE *out, const bench_list *cases,
     }
     for (size_t i = 0; i < s->rival_count; i++)
         table_fit(&t->columns[0], s->rivals[i].name);
-    t->rows.columns = t->columns;
-    t->rows.count = BENCH_COLUMNS;
-    t->rows.colour = table_wants_colour(out);
+    t->rows = table_new(out, t->columns, BENCH_COLUMNS);
     table_print_header(&t->rows);
 }
 

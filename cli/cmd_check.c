@@ -45,15 +45,11 @@ static bool write_outcomes(const outcome_list *outcomes, const device_facts *f, 
 static exit_code check_cases(const case_list *cases, const device_facts *f, err *e) {
     outcome_list outcomes = {.count = 0};
     uint64_t began_ns = os_now_ns();
-    FILE *out = settings.json ? stderr : stdout;
-    if (!settings.json)
+    if (!settings.json && !settings.quiet)
         report_print_header(f, settings.run.seed);
     csv *file = settings.csv ? report_start_csv(f, settings.run.seed) : NULL;
     report r;
-    report_start(&r, out, cases, settings.run.seed, file);
-    r.api = f->api;
-    r.show_skips = settings.skipped;
-    r.quiet = settings.quiet || settings.json;
+    report_start(&r, "check", &settings, f, cases, file);
     r.outcomes = &outcomes;
     settings.run.device = f->spec;
     settings.run.arguments = LIST_VALUES("check", options);
@@ -87,13 +83,15 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return code;
 }
 
-VERB(verb_check, "check", .names = "[FILTER...]",
-     .about = "run kernels against their oracles: one row per case, exit status 1 if any is wrong",
-     .notes =
-         "A case is kernel/shape/input. FILTER is the name of a kernel or of an op, a part of a\n"
-         "case's name, or a glob over it: 'matvec*/*/zeros'. Without one, everything is checked.\n"
-         "Each row shows the largest absolute, relative and ULP error of an output, its\n"
-         "normalised mean squared error, the largest error divided by its tolerance (margin),\n"
-         "and where that error is. The same seed gives the same rows. ASSAY_KERNELS names\n"
-         "another kernels folder.\n",
-     VERB_OPTIONS(options), .math = "safe", .runs_ops = true);
+VERB(
+    verb_check, "check", .names = "[FILTER...]",
+    .about = "run kernels against their oracles: exit status 1 if any is wrong",
+    .notes =
+        "A case is kernel/shape/input. FILTER is the name of a kernel or of an op, a part of a\n"
+        "case's name, or a glob over it: 'matvec*/*/zeros'. Without one, everything is checked.\n"
+        "A line per kernel shows the largest error of its cases divided by its tolerance (margin)\n"
+        "and the time that the device took. With -v a row per case shows the largest absolute,\n"
+        "relative and ULP error of an output, its normalised mean squared error, and where the\n"
+        "largest error is. Failures come last. The same seed gives the same rows. ASSAY_KERNELS\n"
+        "names another kernels folder.\n",
+    VERB_OPTIONS(options), .math = "safe", .runs_ops = true);

@@ -105,7 +105,7 @@ static void fold(row_list *l, const claim_list *claims) {
 static void print_table(row_list *l, const claim_list *claims, const store *s) {
     size_t first = s->count > 1 ? DEVICE : CLAIM;
     table_column columns[COLUMNS];
-    table t = {stdout, columns + first, COLUMNS - first, table_wants_colour(stdout)};
+    table t = table_new(stdout, columns + first, COLUMNS - first);
     fold(l, claims);
     for (size_t i = 0; i < COLUMNS; i++)
         columns[i] = (table_column){.title = titles[i], .width = 0};

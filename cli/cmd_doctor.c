@@ -116,18 +116,24 @@ static void find_line(const char *log, unsigned flags, char *text, size_t size) 
     }
 }
 
-/* The next line that tells of a failure; NULL if there is none. A row of check is followed by it. */
+/* As in "  kernel/shape/input: what is wrong", of check and validate. */
+static bool names_case(const char *line) {
+    size_t indent = strspn(line, " "), length = strcspn(line + indent, " \n");
+    return indent == 2 && length > 0 && line[indent + length - 1] == ':' &&
+           memchr(line + indent, '/', length);
+}
+
+/* The next line that tells of a failure; NULL if there is none. */
 static const char *find_failure(const char *log, char *text, size_t size) {
     static const char *const signs[] = {"error: ", "crashed", "timed out", "not caught",
                                         "does not compile"};
-    bool is_next = false;
     for (const char *line = log; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        bool is_failure = names_case(line);
         copy_line(text, size, line);
         for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-            is_next |= strstr(text, signs[i]) != NULL;
-        if (is_next)
+            is_failure |= strstr(text, signs[i]) != NULL;
+        if (is_failure)
             return line;
-        is_next = strstr(text, " FAIL ") != NULL;
     }
     return NULL;
 }

@@ -61,11 +61,19 @@ static const char *get_about(const char *text) {
     return text ? text : "";
 }
 
-enum { COLUMNS = 7 };
+enum { COLUMNS = 5 };
+
+static void print_op(const table *t, const op *o) {
+    char line[400];
+    snprintf(line, sizeof line, "%s%s%s  %s%s%s", t->colour ? "\033[32m" : "", o->name,
+             t->colour ? "\033[0m" : "", o->dims, *get_about(o->about) ? ": " : "",
+             get_about(o->about));
+    table_print_text(t->out, table_find_limit(t->out), 0, line);
+}
 
 /* One line per op, then one per kernel. Measures the columns, or prints if there are none to
  * measure. */
-static size_t list_kernels(const selection *s, const table *t, table_column *columns) {
+static size_t list_kernels(const selection *s, table *t, table_column *columns) {
     size_t count = 0;
     const op *last = NULL;
     for (size_t i = 0; i < registry_count; i++)
@@ -74,22 +82,15 @@ static size_t list_kernels(const selection *s, const table *t, table_column *col
             const kernel *k = &o->kernels[j];
             if (!has_kernel(s, o, k))
                 continue;
-            char format[32];
+            char name[128], format[32];
             axes_get_format(k, format, sizeof format);
-            const char *head[COLUMNS] = {o->name, "", "", "", "", o->dims, get_about(o->about)};
-            const char *cells[COLUMNS] = {"",
-                                          k->name,
-                                          format,
-                                          k->accumulates ? "+=" : "",
-                                          k->tokens ? "many" : "",
-                                          "",
-                                          get_about(k->about)};
-            for (size_t c = 0; c + 1 < COLUMNS && columns; c++) {
-                table_fit(&columns[c], head[c]);
+            snprintf(name, sizeof name, "  %s", k->name);
+            const char *cells[COLUMNS] = {name, format, k->accumulates ? "+=" : "",
+                                          k->tokens ? "many" : "", get_about(k->about)};
+            for (size_t c = 0; c < COLUMNS && columns; c++)
                 table_fit(&columns[c], cells[c]);
-            }
             if (!columns && o != last)
-                table_print_row(t, head, 0, PAINT_GOOD);
+                print_op(t, o);
             if (!columns)
                 table_print_row(t, cells, 0, PAINT_NONE);
             last = o;
@@ -99,11 +100,12 @@ static size_t list_kernels(const selection *s, const table *t, table_column *col
 }
 
 static size_t print_table(const selection *s) {
-    table_column columns[COLUMNS] = {{.title = "op"},   {.title = "kernel"}, {.title = "format"},
-                                     {.title = ""},     {.title = "tokens"}, {.title = "shape"},
+    table_column columns[COLUMNS] = {{.title = "op, kernel"},
+                                     {.title = "format"},
+                                     {.title = "+=", .rank = 2},
+                                     {.title = "tokens", .rank = 1},
                                      {.title = "about"}};
-    table t = {
-        .out = stdout, .columns = columns, .count = COLUMNS, .colour = table_wants_colour(stdout)};
+    table t = table_new(stdout, columns, COLUMNS);
     if (list_kernels(s, &t, columns) == 0)
         return 0;
     table_print_header(&t);

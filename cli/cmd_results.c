@@ -52,7 +52,7 @@ static line make_line(const char *name, const file_origin *o) {
     return l;
 }
 
-static void print_line(const table *t, line *l) {
+static void print_line(table *t, line *l) {
     for (int i = 0; i < COLUMNS; i++)
         l->cells[i] = l->texts[i];
     table_print_row(t, l->cells, STALE, strcmp(l->texts[STALE], "0") ? PAINT_BAD : PAINT_NONE);
@@ -70,7 +70,7 @@ static void print_table(const store_folder *f, const file_origin *sum) {
         for (int k = 0; k < COLUMNS && f->files[i].origin.rows > 0; k++)
             table_fit(&columns[k], l.texts[k]);
     }
-    table t = {stdout, columns, COLUMNS, table_wants_colour(stdout)};
+    table t = table_new(stdout, columns, COLUMNS);
     printf("# %s: %s\n", f->path, f->device);
     table_print_header(&t);
     for (size_t i = 0; i < f->count; i++) {

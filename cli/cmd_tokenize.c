@@ -129,8 +129,7 @@ static void escape(gguf_text piece, char *out, size_t size) {
 
 static void print_pieces(const tokenizer *t, const token_list *ids) {
     table_column columns[] = {{.title = "id", .right = true, .width = 6}, {.title = "piece"}};
-    table out = {
-        .out = stdout, .columns = columns, .count = 2, .colour = table_wants_colour(stdout)};
+    table out = table_new(stdout, columns, 2);
     table_print_header(&out);
     for (size_t i = 0; i < ids->count; i++) {
         char id[16], piece[1024] = "", quoted[sizeof piece + 2];

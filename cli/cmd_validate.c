@@ -88,17 +88,18 @@ static bool check_virtual(const device_facts *f, err *e) {
 typedef struct {
     finding_list found;
     outcome_list outcomes;
-    size_t passed, failed, skipped, canaries;
+    size_t canaries;
+    report report;
 } totals;
 
 /* Findings are rows; the head says that there was a run and how many cases it covered. */
 static void add_csv_counts(csv *file, const totals *all) {
     char text[64];
-    snprintf(text, sizeof text, "%zu", all->passed);
+    snprintf(text, sizeof text, "%zu", all->report.passed);
     csv_add_meta(file, "passed", text);
-    snprintf(text, sizeof text, "%zu", all->failed);
+    snprintf(text, sizeof text, "%zu", all->report.failed);
     csv_add_meta(file, "failed", text);
-    snprintf(text, sizeof text, "%zu", all->skipped);
+    snprintf(text, sizeof text, "%zu", all->report.skipped);
     csv_add_meta(file, "skipped", text);
     snprintf(text, sizeof text, "%zu of %zu caught", all->canaries, all->canaries);
     csv_add_meta(file, "canaries", text); /* all of them, or nothing is called clean */
@@ -185,38 +186,29 @@ static bool open_folder(err *e) {
     return !format || validation_open_folder(folder, sizeof folder, e);
 }
 
-static void add_totals(totals *all, const report *r, const finding_list *found,
-                       const device_facts *f) {
+static void add_totals(totals *all, const finding_list *found, const device_facts *f) {
     for (size_t i = 0; i < canary_count; i++)
         all->canaries += canary_is_for(&canaries[i], f);
-    all->passed += r->passed;
-    all->failed += r->failed;
-    all->skipped += r->skipped;
     for (size_t i = 0; i < found->count; i++)
         finding_add(&all->found, &found->items[i]);
 }
 
 static exit_code validate_cases(const case_list *cases, const device_facts *f, totals *all,
                                 err *e) {
-    report r;
     finding_list found = {0};
+    size_t failed = all->report.failed;
     /* Validation is tested before it is trusted. Its canaries are not findings. */
     bool is_trusted = open_folder(e) && suite_play_canaries(&settings.run, f, get_out(), e);
     if (!check_virtual(f, e) || !is_trusted || !check_reports(&found, false, e) || !open_folder(e))
         return e->code;
-    report_start(&r, get_out(), cases, settings.run.seed, NULL);
-    r.show_skips = settings.skipped;
-    r.quiet = settings.quiet || settings.json;
-    r.outcomes = &all->outcomes;
     fflush(stdout);
-    suite_listener listener = report_get_listener(&r);
+    suite_listener listener = report_get_listener(&all->report);
     bool ok =
         suite_run(&settings.run, cases, &listener, &found, e) && check_reports(&found, true, e);
-    print_all(&found);
-    report_end(&r);
-    add_totals(all, &r, &found, f);
-    ok = ok && report_check_ran(&r, e);
-    bool is_clean = r.failed == 0 && finding_count_failing(&found, validation_is_strict()) == 0;
+    add_totals(all, &found, f);
+    ok = ok && report_check_ran(&all->report, e);
+    bool is_clean =
+        all->report.failed == failed && finding_count_failing(&found, validation_is_strict()) == 0;
     finding_free(&found);
     return !ok ? e->code : is_clean ? EXIT_OK : EXIT_WRONG;
 }
@@ -230,7 +222,8 @@ static exit_code validate_with_tools(const case_list *cases, const device_facts 
         err own = {.code = EXIT_OK};
         if (!sanitizer_choose(sanitizer_tools[i], e))
             return e->code;
-        fprintf(get_out(), "\n# compute-sanitizer's %s\n", sanitizer_tools[i]);
+        all->report.tool = sanitizer_tools[i];
+        all->report.is_last = i + 1 == SANITIZER_TOOLS;
         exit_code code = validate_cases(cases, f, all, &own);
         if (code == EXIT_INCONCLUSIVE) {
             *e = own;
@@ -265,15 +258,21 @@ static bool write_outcomes(const totals *all, const device_facts *f, uint64_t be
 
 static exit_code validate_on(const case_list *cases, const device_facts *f, err *e) {
     uint64_t began_ns = os_now_ns();
-    settings.run.device = f->spec;
-    settings.run.arguments = LIST_VALUES("validate", options);
-    if (!settings.json)
+    if (!settings.json && !settings.quiet)
         report_print_header(f, settings.run.seed);
     bool is_cuda = f->kind == DEVICE_CUDA;
     format = is_cuda ? &sanitizer_log : f->kind == DEVICE_METAL ? &metal_log : NULL;
-    totals all = {.passed = 0};
+    totals all = {.canaries = 0};
+    report_start(&all.report, "validate", &settings, f, cases, NULL);
+    all.report.outcomes = &all.outcomes;
+    all.report.lists_findings = true;
+    settings.run.device = f->spec;
+    settings.run.arguments = LIST_VALUES("validate", options);
     exit_code code =
         is_cuda ? validate_with_tools(cases, f, &all, e) : validate_cases(cases, f, &all, e);
+    report_end_rows(&all.report);
+    print_all(&all.found);
+    report_end(&all.report);
     /* An error means that the run says nothing; findings alone are no error. */
     if (settings.csv && e->code == EXIT_OK) {
         csv *file = report_start_csv(f, settings.run.seed);
@@ -336,16 +335,18 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return code;
 }
 
-VERB(verb_validate, "validate", .names = "[FILTER...]",
-     .about = "check kernels with every memory access watched: exit status 1 if anything is found",
-     .notes =
-         "First the canaries: kernels with one planted bug for each class of bugs that the\n"
-         "device claims to find. One that is not caught fails the run. Then every case of `assay\n"
-         "check`, with accesses watched: loads and stores outside buffers, arrays and\n"
-         "threadgroup memory, reads of memory that was never written, data races, stores to\n"
-         "read-only buffers, misaligned accesses, barriers that not all threads reach, shuffles\n"
-         "from inactive lanes, undefined arithmetic, endless loops. No times are shown: they\n"
-         "would mean nothing. MTL_SHADER_VALIDATION=1 does the same for every other verb. On\n"
-         "NVIDIA GPUs one case of each kernel, the largest of its edge shapes, runs under each of\n"
-         "the four tools of compute-sanitizer; with --full, --shape or --input, all that match.\n",
-     VERB_OPTIONS(options), .math = "safe", .runs_ops = true);
+VERB(
+    verb_validate, "validate", .names = "[FILTER...]",
+    .about = "check kernels with every memory access watched: exit status 1 if anything is found",
+    .notes =
+        "First the canaries: kernels with one planted bug for each class of bugs that the\n"
+        "device claims to find. One that is not caught fails the run. Then every case of `assay\n"
+        "check`, with accesses watched: loads and stores outside buffers, arrays and\n"
+        "threadgroup memory, reads of memory that was never written, data races, stores to\n"
+        "read-only buffers, misaligned accesses, barriers that not all threads reach, shuffles\n"
+        "from inactive lanes, undefined arithmetic, endless loops. The time is that of validation\n"
+        "and says nothing about the kernel. MTL_SHADER_VALIDATION=1 does the same for every other\n"
+        "verb. On NVIDIA GPUs one case of each kernel, the largest of its edge shapes, runs under\n"
+        "each of the four tools of compute-sanitizer, and the line of a kernel counts all four;\n"
+        "with --full, --shape or --input, all cases that match.\n",
+    VERB_OPTIONS(options), .math = "safe", .runs_ops = true);

@@ -57,7 +57,7 @@ static void print_table(const comparison_list *l, const comparison_options *o, F
         for (int c = 0; c < COLUMNS; c++)
             table_fit(&columns[c], cells[c]);
     }
-    table t = {out, columns, COLUMNS, table_wants_colour(out)};
+    table t = table_new(out, columns, COLUMNS);
     table_print_header(&t);
     for (size_t i = 0; i < l->count; i++) {
         const char *row[COLUMNS];

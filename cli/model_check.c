@@ -70,9 +70,15 @@ typedef struct {
     size_t done;
 } view;
 
-static const table_column launch_columns[LAUNCH_COLUMNS] = {
-    {"part", false, 10},   {"kernel", false, 40}, {"output", false, 14}, {"smallest", true, 12},
-    {"largest", true, 12}, {"mean", true, 12},    {"NaN", true, 6},      {"error", true, 6}};
+static table_column launch_columns[LAUNCH_COLUMNS] = {
+    {.title = "part", .width = 10},
+    {.title = "kernel", .width = 40},
+    {.title = "output", .width = 14, .rank = 1},
+    {.title = "smallest", .right = true, .width = 12, .rank = 3},
+    {.title = "largest", .right = true, .width = 12, .rank = 2},
+    {.title = "mean", .right = true, .width = 12, .rank = 4},
+    {.title = "NaN", .right = true, .width = 6},
+    {.title = "error", .right = true, .width = 6}};
 
 static void show_launch(void *context, const launch_report *l) {
     view *v = context;
@@ -98,8 +104,7 @@ static void print_report(const model_report *r) {
     table_fit(&columns[1], "wrong");
     for (size_t i = 0; i < r->count; i++)
         table_fit(&columns[0], r->rows[i].what);
-    table t = {
-        .out = stdout, .columns = columns, .count = COLUMNS, .colour = table_wants_colour(stdout)};
+    table t = table_new(stdout, columns, COLUMNS);
     table_print_header(&t);
     for (size_t i = 0; i < r->count; i++) {
         const check_row *row = &r->rows[i];
@@ -116,10 +121,7 @@ static size_t count_launches(model *m) {
 }
 
 static bool check(open_model *s, const uint32_t *prompt, bool *passed, err *e) {
-    view v = {.table = {.out = stdout,
-                        .columns = launch_columns,
-                        .count = LAUNCH_COLUMNS,
-                        .colour = table_wants_colour(stdout)}};
+    view v = {.table = table_new(stdout, launch_columns, LAUNCH_COLUMNS)};
     v.progress = progress_new(stderr, "launches", count_launches(s->model));
     model_check_options how = {.prompt = prompt,
                                .prompt_tokens = (size_t)settings.prompt,

@@ -107,7 +107,7 @@ static double get_score(const size_t *counts) {
     return all ? (double)killed / (double)all : 1;
 }
 
-static void print_counts(const table *t, const char *name, const size_t *counts) {
+static void print_counts(table *t, const char *name, const size_t *counts) {
     char numbers[COLUMNS][24] = {""};
     const char *cells[COLUMNS] = {name};
     size_t all = 0;
@@ -147,7 +147,7 @@ static void print_table(FILE *out, size_t counts[MUTATE_KINDS][MUTANT_FATES], co
         table_fit(&columns[i], columns[i].title);
     for (int k = 0; k < MUTATE_KINDS; k++)
         table_fit(&columns[0], mutate_get_name((mutate_kind)k));
-    table t = {.out = out, .columns = columns, .count = COLUMNS, .colour = table_wants_colour(out)};
+    table t = table_new(out, columns, COLUMNS);
     table_print_header(&t);
     for (int k = 0; k < MUTATE_KINDS; k++)
         print_counts(&t, mutate_get_name((mutate_kind)k), counts[k]);

@@ -52,6 +52,12 @@ static int find_kernel_line(const char *path, const char *name) {
     return found;
 }
 
+char *places_find_kernel(const kernel *k, int *line) {
+    char *path = find_kernel_file(k->file);
+    *line = find_kernel_line(path, k->name);
+    return path;
+}
+
 /* The line that a message about this file begins with, as "mul.op:10: "; 0 if it has none. */
 static int read_line(const char *message, const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -101,9 +107,10 @@ void places_add_outcomes(place_list *l, const outcome_list *outcomes) {
         if (!is_wrong || o->has_findings || o->is_untried || o->kernel == last)
             continue;
         last = o->kernel;
-        char *path = find_kernel_file(o->kernel->file);
+        int begins;
+        char *path = places_find_kernel(o->kernel, &begins);
         int line = read_line(o->message, path);
-        place *p = add(l, path, line ? line : find_kernel_line(path, o->kernel->name), 0, true);
+        place *p = add(l, path, line ? line : begins, 0, true);
         set_rule(p, o->kind == OUTCOME_FAIL ? "wrong" : "not checked");
         snprintf(p->text, sizeof p->text, "%s: %s", o->name, o->message);
     }

@@ -20,6 +20,9 @@ typedef struct {
     size_t count, room;
 } place_list;
 
+/* The file of a kernel, to be freed, and the line on which its function begins, or 0. */
+char *places_find_kernel(const kernel *k, int *line);
+
 /* Findings of validation: the same in several cases is one place. */
 void places_add_findings(place_list *l, const finding_list *found, bool is_strict);
 /* Cases that failed without findings, at their kernels; one place per kernel, of the first case. */

@@ -7,16 +7,33 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/base/format.h"
 #include "harness/check/findings.h"
 #include "harness/measure/made_of.h"
 #include "harness/measure/results.h"
 #include "output.h"
+#include "places.h"
 #include "verb.h"
 
-static const char *const titles[REPORT_COLUMNS] = {"kernel",  "shape",   "input",   "verdict",
-                                                   "max abs", "max rel", "max ulp", "nmse",
-                                                   "margin",  "worst"};
-enum { VERDICT_COLUMN = 3, NUMBER_WIDTH = 9, REPORT_FINDINGS = 8, REPORT_FAILURES = 20 };
+/* Of a case, and of a kernel or an op. */
+static const table_column titles[REPORT_COLUMNS] = {
+    {.title = "kernel", .lifts = true},
+    {.title = "shape", .lifts = true},
+    {.title = "input", .lifts = true},
+    {.title = "verdict"},
+    {.title = "max abs", .right = true, .width = 9, .rank = 1},
+    {.title = "max rel", .right = true, .width = 9, .rank = 4},
+    {.title = "max ulp", .right = true, .width = 9, .rank = 2},
+    {.title = "nmse", .right = true, .width = 9, .rank = 5},
+    {.title = "margin", .right = true, .width = 9},
+    {.title = "worst", .right = true, .width = 9, .rank = 3}};
+static const table_column sums[] = {{.title = "kernel"},
+                                    {.title = "verdict"},
+                                    {.title = "cases", .right = true, .width = 6},
+                                    {.title = "margin", .right = true, .width = 9},
+                                    {.title = "time", .right = true, .width = 9}};
+enum { VERDICT_COLUMN = 3, SUMS_VERDICT = 1, SUMS_COLUMNS = sizeof sums / sizeof *sums };
+enum { REPORT_FINDINGS = 8, REPORT_FAILURES = 20 };
 
 static void add_csv_header(csv *c) {
     static const char *const names[] = {"op",      "kernel",   "shape",   "input",     "seed",
@@ -26,32 +43,68 @@ static void add_csv_header(csv *c) {
     csv_add_row(c, names, sizeof names / sizeof *names);
 }
 
-void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, csv *file) {
-    *r = (report){.seed = seed, .csv = file};
-    for (int i = 0; i < REPORT_COLUMNS; i++)
-        r->columns[i] = (table_column){.title = titles[i],
-                                       .right = i > VERDICT_COLUMN,
-                                       .width = i > VERDICT_COLUMN ? NUMBER_WIDTH : 0};
+static void start_table(report *r, FILE *out, const case_list *cases) {
+    bool has_cases = r->detail == REPORT_CASES;
+    memcpy(r->columns, has_cases ? titles : sums, has_cases ? sizeof titles : sizeof sums);
+    r->rows = table_new(out, r->columns, has_cases ? REPORT_COLUMNS : SUMS_COLUMNS);
+    r->rows.heads = has_cases;
+    if (r->detail == REPORT_OPS)
+        r->columns[0].title = "op";
     for (size_t i = 0; i < cases->count; i++) {
         const kernel_case *c = &cases->items[i];
         char text[64];
-        shape_get_text(&c->shape, text, sizeof text);
-        table_fit(&r->columns[0], c->kernel->name);
-        table_fit(&r->columns[1], text);
-        table_fit(&r->columns[2], distribution_get_name(c->inputs));
+        table_fit(&r->columns[0], r->detail == REPORT_OPS ? c->op->name : c->kernel->name);
+        if (has_cases) {
+            shape_get_text(&c->shape, text, sizeof text);
+            table_fit(&r->columns[1], text);
+            table_fit(&r->columns[2], distribution_get_name(c->inputs));
+        }
     }
-    table_fit(&r->columns[VERDICT_COLUMN], "FAIL");
-    r->rows = (table){.out = out,
-                      .columns = r->columns,
-                      .count = REPORT_COLUMNS,
-                      .colour = table_wants_colour(out)};
+    table_fit(&r->columns[has_cases ? VERDICT_COLUMN : SUMS_VERDICT], "FAIL");
+}
+
+/* Not before the first row: what is printed before it is no part of the table. */
+static void show_header(report *r) {
+    if (r->has_header)
+        return;
     table_print_header(&r->rows);
+    r->has_header = true;
+}
+
+static void set_command(report *r, const char *name, const suite_settings *s,
+                        const device_facts *f) {
+    char seed[40] = "";
+    if (s->run.seed != 1)
+        snprintf(seed, sizeof seed, " --seed %" PRIu64, s->run.seed);
+    snprintf(r->again, sizeof r->again, "assay %s%s%.40s%s%s%s", name,
+             s->run.device ? " --device " : "", s->run.device ? s->run.device : "",
+             f->math == MATH_SAFE ? "" : " --math ",
+             f->math == MATH_SAFE ? "" : math_mode_get_name(f->math), seed);
+}
+
+void report_start(report *r, const char *name, const suite_settings *s, const device_facts *f,
+                  const case_list *cases, csv *file) {
+    *r = (report){.seed = s->run.seed,
+                  .csv = file,
+                  .api = f->api,
+                  .is_last = true,
+                  .show_skips = s->skipped,
+                  .detail = s->quiet || s->json ? REPORT_VERDICT
+                            : s->verbose        ? REPORT_CASES
+                            : s->ops            ? REPORT_OPS
+                                                : REPORT_KERNELS};
+    set_command(r, name, s, f);
+    r->failures = open_memstream(&r->failure_text, &r->failure_size);
+    assert(r->failures);
+    start_table(r, s->json ? stderr : stdout, cases);
     if (file)
         add_csv_header(file);
 }
 
-static void print_row(const report *r, const kernel_case *c, const char *verdict, paint p,
+static void print_row(report *r, const kernel_case *c, const char *verdict, paint p,
                       const comparison *n) {
+    if (r->detail != REPORT_CASES)
+        return;
     char shape_text[64], numbers[REPORT_COLUMNS][32];
     const char *cells[REPORT_COLUMNS] = {c->kernel->name, shape_text,
                                          distribution_get_name(c->inputs), verdict};
@@ -66,7 +119,53 @@ static void print_row(const report *r, const kernel_case *c, const char *verdict
             snprintf(numbers[VERDICT_COLUMN + 1 + i], sizeof numbers[0], "%.3g", values[i]);
         snprintf(numbers[REPORT_COLUMNS - 1], sizeof numbers[0], "%zu", n->worst);
     }
+    show_header(r);
     table_print_row(&r->rows, cells, VERDICT_COLUMN, p);
+}
+
+static void print_sum(report *r, report_sum *sum) {
+    char cases[32], margin[32] = "-", time[32];
+    const char *const cells[] = {r->detail == REPORT_OPS ? sum->op->name : sum->kernel->name,
+                                 sum->failed ? "FAIL" : "pass", cases, margin,
+                                 format_time(sum->ns, time, sizeof time)};
+    if (sum->is_printed || (r->detail != REPORT_KERNELS && r->detail != REPORT_OPS))
+        return;
+    snprintf(cases, sizeof cases, "%zu", sum->passed + sum->failed);
+    if (sum->margin >= 0)
+        format_number(sum->margin, 3, margin, sizeof margin);
+    show_header(r);
+    table_print_row(&r->rows, cells, SUMS_VERDICT, sum->failed ? PAINT_BAD : PAINT_GOOD);
+    sum->is_printed = true;
+}
+
+static bool is_of(const report *r, const report_sum *sum, const kernel_case *c) {
+    return r->detail == REPORT_OPS ? sum->op == c->op : sum->kernel == c->kernel;
+}
+
+/* Cases of a kernel follow each other. Where they come several times, a kernel's line waits for the last. */
+static report_sum *find_sum(report *r, const kernel_case *c) {
+    if (r->sum_count > 0 && is_of(r, &r->sums[r->current], c))
+        return &r->sums[r->current];
+    if (r->sum_count > 0 && r->is_last)
+        print_sum(r, &r->sums[r->current]);
+    for (r->current = 0; r->current < r->sum_count; r->current++)
+        if (is_of(r, &r->sums[r->current], c))
+            return &r->sums[r->current];
+    report_sum *sum = ARRAY_ADD(r->sums, r->sum_count, r->sum_room);
+    *sum = (report_sum){.op = c->op, .kernel = c->kernel, .margin = -1};
+    return sum;
+}
+
+static void add_to_sum(report *r, const kernel_case *c, const check_result *result, bool passed) {
+    report_sum *sum = find_sum(r, c);
+    sum->passed += passed;
+    sum->failed += !passed;
+    r->passed += passed;
+    r->failed += !passed;
+    if (result) {
+        sum->margin = fmax(sum->margin, result->worst.margin);
+        sum->ns += (double)result->gpu_ns;
+    }
 }
 
 /* Cases of a kernel follow each other. */
@@ -116,94 +215,99 @@ static void add_csv_row(const report *r, const kernel_case *c, const char *verdi
     csv_end_row(r->csv);
 }
 
-/* A tool's output, indented; not again when the next case says the same. */
+/* A tool's output, indented. */
 static void print_tool_output(report *r, const char *text) {
-    if (!*text || (r->shown && strcmp(r->shown, text) == 0))
-        return;
-    free(r->shown);
-    r->shown = strdup(text);
     for (const char *line = text; *line;) {
         int n = (int)strcspn(line, "\n");
-        fprintf(r->rows.out, "      %.*s\n", n, line);
+        fprintf(r->failures, "      %.*s\n", n, line);
         line += n + (line[n] == '\n');
     }
 }
 
-static void print_elements(const report *r, const check_result *result) {
-    for (size_t i = 0; i < result->worst.shown; i++) {
+static void print_elements(report *r, const check_result *result) {
+    for (size_t i = 1; i < result->worst.shown; i++) { /* the message has the first */
         const bad_element *b = &result->worst.first[i];
-        fprintf(r->rows.out, "      %s element %zu: expected %.9g, ", result->buffer, b->index,
-                b->want);
+        fprintf(r->failures, "      element %zu: expected %.9g, ", b->index, b->want);
         if (b->unwritten)
-            fprintf(r->rows.out, "never written\n");
+            fprintf(r->failures, "never written\n");
         else
-            fprintf(r->rows.out, "got %.9g, tolerance %.3g\n", b->got, b->tolerance);
+            fprintf(r->failures, "got %.9g, tolerance %.3g\n", b->got, b->tolerance);
     }
 }
 
 static void add_skip(report *r, const kernel_case *c, const char *reason) {
     if (r->skipped++ == 0)
         snprintf(r->first_skip, sizeof r->first_skip, "%.80s %.110s", c->name, reason);
-    if (r->show_skips) {
-        print_row(r, c, "skip", PAINT_DIM, NULL);
-        fprintf(r->rows.out, "    %s: %s\n", c->name, reason);
-    }
+    if (r->show_skips)
+        fprintf(r->rows.out, "skipped %s: %s\n", c->name, reason);
     add_csv_row(r, c, "skip", NULL, reason);
 }
 
-static void note_failure(report *r, const char *name, const char *message) {
-    snprintf(*ARRAY_ADD(r->failures, r->failure_count, r->failure_room), REPORT_LINE, "%.90s: %.*s",
-             name, (int)strcspn(message, "\n"), message);
+/* How many more cases of the kernel have failed than the one that is told. */
+static void end_failure(report *r) {
+    size_t tried = r->failed_more - r->untried;
+    if (tried > 0 && r->failure_count <= REPORT_FAILURES)
+        fprintf(r->failures, "      %zu more of its cases failed%s\n", tried,
+                r->detail == REPORT_CASES ? "" : "; -v shows them");
+    if (r->untried > 0 && r->failure_count <= REPORT_FAILURES)
+        fprintf(r->failures, "      %zu more of its cases were not run\n", r->untried);
+    r->failed_more = r->untried = 0;
 }
 
-/* One line for all cases of a kernel that were not tried. */
-static void tell_untried(report *r) {
-    char line[160];
-    if (!r->untried)
+static void print_place(report *r, const kernel_case *c) {
+    int line;
+    char *path = places_find_kernel(c->kernel, &line);
+    if (line > 0)
+        fprintf(r->failures, "      the kernel begins at %s:%d\n", path, line);
+    else
+        fprintf(r->failures, "      the kernel is in %s\n", path);
+    free(path);
+}
+
+/* A kernel's first failure is told with its details, if there is room for them. */
+static void tell_failure(report *r, const kernel_case *c, const case_report *what,
+                         const check_result *result, const char *message) {
+    char line[1200];
+    if (r->failed_kernel == c->kernel) {
+        r->failed_more++;
+        r->untried += what->is_untried;
         return;
-    snprintf(line, sizeof line, "%zu case%s %s", r->untried_count, r->untried_count == 1 ? "" : "s",
-             r->why_untried);
-    fprintf(r->rows.out, "    %s: %s\n", r->untried->name, line);
-    note_failure(r, r->untried->name, line);
-    r->untried = NULL;
-}
-
-static void add_untried(report *r, const kernel_case *c, const char *why) {
-    if (r->untried != c->kernel) {
-        tell_untried(r);
-        r->untried = c->kernel;
-        r->untried_count = 0;
-        snprintf(r->why_untried, sizeof r->why_untried, "%.95s", why);
     }
-    r->untried_count++;
-    r->failed++;
-    add_csv_row(r, c, "fail", NULL, why);
+    end_failure(r);
+    r->failed_kernel = c->kernel;
+    if (r->failure_count++ >= REPORT_FAILURES)
+        return;
+    snprintf(line, sizeof line, "%s: %s%s%s", c->name, r->tool ? r->tool : "", r->tool ? ": " : "",
+             message);
+    table_print_text(r->failures, table_find_limit(r->rows.out), 2, line);
+    if (!r->lists_findings)
+        findings_print(r->failures, &what->findings, REPORT_FINDINGS);
+    if (result)
+        print_elements(r, result);
+    else if (!what->failure)
+        print_tool_output(r, what->error.detail);
+    print_place(r, c);
+    fprintf(r->failures, "      to run it alone: %s %s\n", r->again, c->name);
 }
 
-/* Failures scroll away between rows that pass: they are listed again at the end. */
-static void print_failures(const report *r) {
-    if (r->failed == 0 || r->passed == 0)
-        return;
-    fputs("failed:\n", r->rows.out);
-    for (size_t i = 0; i < r->failure_count && i < REPORT_FAILURES; i++)
-        fprintf(r->rows.out, "  %s\n", r->failures[i]);
+static void print_failures(report *r) {
+    end_failure(r);
+    fclose(r->failures);
+    if (r->failure_count > 0)
+        fprintf(r->rows.out, "%sfailed:\n%s", r->detail == REPORT_VERDICT ? "" : "\n",
+                r->failure_text);
     if (r->failure_count > REPORT_FAILURES)
-        fprintf(r->rows.out, "  and %zu more\n", r->failure_count - REPORT_FAILURES);
+        fprintf(r->rows.out, "  and %zu more kernels\n", r->failure_count - REPORT_FAILURES);
+    free(r->failure_text);
 }
 
 static void add_row(report *r, const kernel_case *c, const case_report *what) {
     const check_result *result = what->made && !what->failure ? &what->result : NULL;
     if (r->outcomes)
         outcome_add(r->outcomes, c, what);
-    if (what->is_untried) {
-        add_untried(r, c, what->failure);
-        return;
-    }
-    tell_untried(r);
     if (result && result->verdict == CHECK_PASS) {
-        r->passed++;
-        if (!r->quiet)
-            print_row(r, c, "pass", PAINT_GOOD, &result->worst);
+        add_to_sum(r, c, result, true);
+        print_row(r, c, "pass", PAINT_GOOD, &result->worst);
         add_csv_row(r, c, "pass", &result->worst, "");
         return;
     }
@@ -216,30 +320,27 @@ static void add_row(report *r, const kernel_case *c, const case_report *what) {
     const char *message = what->failure ? what->failure
                           : result      ? result->message
                                         : what->error.text;
-    r->failed++;
-    note_failure(r, c->name, message);
-    print_row(r, c, "FAIL", PAINT_BAD, n);
-    fprintf(r->rows.out, "    %s: %s\n", c->name, message);
-    findings_print(r->rows.out, &what->findings, REPORT_FINDINGS);
-    if (result)
-        print_elements(r, result);
-    else if (!what->failure)
-        print_tool_output(r, what->error.detail);
+    add_to_sum(r, c, n ? result : NULL, false);
+    if (!what->is_untried)
+        print_row(r, c, "FAIL", PAINT_BAD, n);
+    tell_failure(r, c, what, result, message);
     add_csv_row(r, c, "fail", n, message);
 }
 
+void report_end_rows(report *r) {
+    for (size_t i = 0; i < r->sum_count; i++)
+        print_sum(r, &r->sums[i]);
+}
+
 void report_end(report *r) {
-    tell_untried(r);
+    report_end_rows(r);
     print_failures(r);
-    free(r->failures);
-    r->failures = NULL;
     fprintf(r->rows.out, "%zu passed, %zu failed", r->passed, r->failed);
     if (r->skipped > 0)
         fprintf(r->rows.out, ", %zu skipped", r->skipped);
     fputc('\n', r->rows.out);
     fflush(r->rows.out); /* annotations follow on stderr, which must begin a line */
-    free(r->shown);
-    r->shown = NULL;
+    free(r->sums);
 }
 
 bool report_check_ran(const report *r, err *e) {
@@ -266,6 +367,9 @@ csv *report_start_csv(const device_facts *f, uint64_t seed) {
 }
 
 void report_print_header(const device_facts *f, uint64_t seed) {
-    printf("# device: %s (%s%s)\n# compiler: %s\n# seed: %" PRIu64 "\n", f->name, f->api,
-           f->validates ? ", checked" : "", f->compiler, seed);
+    char line[400];
+    printf("# device: %s (%s%s)\n", f->name, f->api, f->validates ? ", checked" : "");
+    snprintf(line, sizeof line, "# compiler: %s", f->compiler);
+    table_print_text(stdout, table_find_limit(stdout), 0, line);
+    printf("# seed: %" PRIu64 "\n", seed);
 }

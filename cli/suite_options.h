@@ -9,7 +9,7 @@ typedef struct {
     suite run;
     const char *csv, *shapes, *input;
     axes_query axes;
-    bool quick, skipped, quiet, worker;
+    bool quick, skipped, quiet, verbose, ops, worker;
     bool json;
     const char *junit;
 } suite_settings;
@@ -26,8 +26,9 @@ typedef struct {
      "only the edge shapes of each kernel, and one shape with every input", 0, 0}, \
     {"skipped", OPTION_FLAG, &(settings).skipped, NULL, \
      "also list the cases that are skipped, and why", 0, 0}, \
-    {"quiet", OPTION_FLAG, &(settings).quiet, NULL, \
-     "no rows of cases that pass", 0, 0}, \
+    {"v|verbose", OPTION_FLAG, &(settings).verbose, NULL, "a row per case instead of a line per kernel", 0, 0}, \
+    {"ops", OPTION_FLAG, &(settings).ops, NULL, "a line per op instead of a line per kernel", 0, 0}, \
+    {"q|quiet", OPTION_FLAG, &(settings).quiet, NULL, "only the failures and the counts", 0, 0}, \
     {"json", OPTION_FLAG, &(settings).json, NULL, \
      "print one JSON object instead of the table", 0, 0}, \
     {"junit", OPTION_TEXT, &(settings).junit, "FILE.xml", \

@@ -22,7 +22,7 @@ row() { # VERB RESULT TEXT
 # The errors of lint; of check and validate the first failed case of each kernel.
 list_failures() { # LOG
     awk -v here="$(pwd -P)/" '
-        /^[^:]+:[0-9]+:[0-9]+: error: / || (/^    [^ \/]+\/[^ ]+: / && !seen[substr($1, 1, index($1, "/"))]++) {
+        /^[^:]+:[0-9]+:[0-9]+: error: / || /^  [^ \/]+\/[^ ]+: / {
             sub(/^ */, "")
             while (i = index($0, here))
                 $0 = substr($0, 1, i - 1) substr($0, i + length(here))

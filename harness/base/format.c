@@ -24,7 +24,7 @@ const char *format_number(double value, int digits, char *text, size_t size) {
     else if (large >= 1e9 || (large > 0 && large < 1e-4))
         snprintf(text, size, "%.*g", digits, value);
     else if (value == floor(value) || large >= pow(10, digits) - 0.5)
-        snprintf(text, size, "%.0f", value);
+        snprintf(text, size, "%.0f", value == 0 ? 0 : value); /* no -0 */
     else
         snprintf(text, size, "%.*g", digits, value);
     return text;

@@ -39,11 +39,11 @@ void findings_print(FILE *out, const finding_list *list, size_t most) {
         {.title = "finding"},
         {.title = "where"},
         {.title = "thread"},
-        {.title = "threadgroup"},
+        {.title = "threadgroup", .rank = 1},
         {.title = "buffer"},
         {.title = "element", .right = true},
-        {.title = "bytes outside", .right = true},
-        {.title = "times", .right = true},
+        {.title = "bytes outside", .right = true, .rank = 2},
+        {.title = "times", .right = true, .rank = 3},
     };
     size_t shown = list->count < most ? list->count : most;
     row_cells cells;
@@ -52,7 +52,7 @@ void findings_print(FILE *out, const finding_list *list, size_t most) {
         for (size_t k = 0; k < COLUMNS; k++)
             table_fit(&columns[k], cells[k]);
     }
-    table t = {.out = out, .columns = columns, .count = COLUMNS, .colour = table_wants_colour(out)};
+    table t = table_new(out, columns, COLUMNS);
     if (shown > 0)
         table_print_header(&t);
     for (size_t i = 0; i < shown; i++) {
