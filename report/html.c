@@ -100,7 +100,7 @@ static const char *find_within(const char *p, const char *end, const char *what)
     return NULL;
 }
 
-/* Copies a tag. Coordinates lose all but one decimal, every number the zeros at its end; "x" becomes
+/* Copies a tag. Numbers keep one decimal from 10 on and none from 100 on, and lose zeros at the end; "x" becomes
  * 'x' unless a text has such quotes inside. Returns the end of the copy. */
 static char *copy_tag(const char *p, const char *end, char *out) {
     char quote = find_within(p, end, "\"'") ? '"' : '\'';
@@ -110,7 +110,8 @@ static char *copy_tag(const char *p, const char *end, char *out) {
             if (last != ' ' && last != ',')
                 *out++ = ' ';
         } else if (digits > 0) {
-            size_t kept = isdigit((unsigned char)out[-2]) ? 1 : digits;
+            bool is_large = isdigit((unsigned char)out[-2]);
+            size_t kept = !is_large ? digits : isdigit((unsigned char)out[-3]) ? 0 : 1;
             while (kept > 0 && p[kept] == '0')
                 kept--;
             memcpy(out, p, kept ? kept + 1 : 0);
@@ -122,10 +123,11 @@ static char *copy_tag(const char *p, const char *end, char *out) {
     return out;
 }
 
-/* Removes what says nothing from a tag: values that these have anyway. Returns the tag's new end. */
+/* Removes what says nothing from a tag of gnuplot, which does not nest groups that set these: values
+ * that they have anyway. Returns the tag's new end. */
 static char *drop_defaults(char *tag, char *end) {
     static const char *const names[] = {" stroke-linecap='butt'", " stroke-linejoin='miter'",
-                                        " class='gridline'"};
+                                        " stroke-width='1'", " color='black'", " class='gridline'"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *found = find_within(tag, end, names[i]);
         size_t length = strlen(names[i]);
@@ -159,6 +161,7 @@ static size_t find_unseen(const char *p, const char *tag_end, const char *all, c
 /* The same picture in half the bytes: gnuplot writes many groups with nothing in them. */
 static size_t shrink_svg(const char *all, const char *end, char *out) {
     char *to = out, *group = NULL; /* the start tag of a group with nothing in it so far */
+    bool is_gnuplot = find_within(all, end, "gnuplot_canvas") != NULL;
     for (const char *p = all; p < end;) {
         const char *close = *p == '<' ? memchr(p, '>', (size_t)(end - p)) : NULL;
         size_t unseen = close ? find_unseen(p, close + 1, all, end) : 0;
@@ -171,7 +174,8 @@ static size_t shrink_svg(const char *all, const char *end, char *out) {
         } else if (close) {
             char *tag = to;
             group = strncmp(p, "<g ", 3) == 0 ? tag : NULL;
-            to = drop_defaults(tag, copy_tag(p, close + 1, tag));
+            to = copy_tag(p, close + 1, tag);
+            to = is_gnuplot ? drop_defaults(tag, to) : to;
             p = close + 1;
         } else if (isspace((unsigned char)*p)) {
             if (to > out && to[-1] != '>' && to[-1] != ' ')
@@ -243,9 +247,8 @@ void html_print_text_cell(FILE *out, const char *text) {
 }
 
 void html_print_number_cell(FILE *out, double value, const char *shown) {
-    char *end;
     fputs("<td class=\"n\"", out);
-    if (!isnan(value) && (strtod(shown, &end) != value || *end))
+    if (!isnan(value) && !(fabs(strtod(shown, NULL) - value) <= 1e-3 * fabs(value)))
         fprintf(out, " data-v=\"%.6g\"", value);
     fputc('>', out);
     html_print(out, shown);

@@ -38,5 +38,5 @@ typedef struct {
 void html_start_table(FILE *out, const html_column *columns, size_t count, const char *caption);
 void html_end_table(FILE *out);
 void html_print_text_cell(FILE *out, const char *text);
-/* `value` is what it is sorted by, `shown` what is seen; the former is left out where both are one. */
+/* `value` is what it is sorted by, `shown` what is seen; the former is left out where the latter begins with it. */
 void html_print_number_cell(FILE *out, double value, const char *shown);

@@ -6,8 +6,7 @@
     function valueOf(cell, isNumber) {
         if (!isNumber)
             return cell.textContent.trim() || null;
-        var value = Number(cell.hasAttribute("data-v") ? cell.getAttribute("data-v")
-            : cell.textContent.trim() || NaN);
+        var value = parseFloat(cell.getAttribute("data-v") || cell.textContent);
         return isNaN(value) ? null : value;
     }
 

@@ -15,8 +15,7 @@
 enum { BINS = 20, BIN_WIDTH = 5, HEIGHT = 28 };
 
 static void start_drawing(FILE *out, double width) {
-    fprintf(out, "<td><svg class=\"small\" viewBox=\"0 0 %g %d\" role=\"img\"><title>", width,
-            HEIGHT);
+    fprintf(out, "<td><svg class=\"small\" viewBox=\"0 0 %g %d\"><title>", width, HEIGHT);
 }
 
 void page_print_samples(FILE *out, const timing_sample *samples, size_t count) {

@@ -94,9 +94,8 @@ static kernel_sum *sum_kernels(const csv_file *f, size_t *count) {
 
 static void print_sum(FILE *out, const kernel_sum *s) {
     char text[48];
-    fputs("<tr><td class=\"id\">", out);
-    html_print(out, s->kernel);
-    fputs("</td>", out);
+    fputs("<tr>", out);
+    html_print_text_cell(out, s->kernel);
     snprintf(text, sizeof text, "%zu", s->cases);
     html_print_number_cell(out, (double)s->cases, text);
     snprintf(text, sizeof text, "%zu", s->wrong);
@@ -280,11 +279,22 @@ static void print_time(const page *p, FILE *out, const store_folder *f, const st
     fputs("</tr>\n", out);
 }
 
-static void print_times(const page *p, FILE *out, const store_folder *f, const store_file *file) {
+/* Another kernel was faster at the same: such rows of long files are left to the file. */
+static bool is_beaten(const result_row *rows, size_t count, const result_row *r) {
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].gpu.count > 0 && rows[i].gpu.median < r->gpu.median &&
+            strcmp(rows[i].op, r->op) == 0 && strcmp(rows[i].format, r->format) == 0 &&
+            strcmp(rows[i].shape, r->shape) == 0 && strcmp(rows[i].regime, r->regime) == 0 &&
+            strcmp(rows[i].cache, r->cache) == 0)
+            return true;
+    return false;
+}
+
+static void start_times(FILE *out, const store_folder *f, const store_file *file) {
     static const html_column columns[] = {
         {"case", false,
-         "the kernel; its shape; single, chained or independent launches, with a warm "
-         "or a cold cache; labels"},
+         "the kernel; its shape; single, chained or independent launches, with a warm or a cold "
+         "cache; labels"},
         {"time", true, "median GPU time"},
         {"of roof", true, "of the nearer one: bandwidth or arithmetic, measured in the same run"},
         {"samples", false, "how many samples fell into each twentieth of their range"},
@@ -295,26 +305,39 @@ static void print_times(const page *p, FILE *out, const store_folder *f, const s
         {"GB/s", true, "of the bytes that must be moved; 1 GB is 1e9 bytes"},
         {"GFLOP/s", true, NULL}};
     char caption[320];
-    results_list samples = {.count = 0};
-    bool has_samples = results_read(file->path, &samples, NULL);
     snprintf(caption, sizeof caption, "%.120s on %.120s%s", file->name, f->device,
              f->emulated ? " (emulated)" : "");
-    page_print_origin(out, file);
     fputs("<div class=\"less\"><label class=\"all\"><input type=\"checkbox\"> all columns</label>",
           out);
     html_start_table(out, columns, sizeof columns / sizeof *columns, caption);
-    for (size_t r = 0; r < csv_count_rows(file->csv); r++) {
-        result_row row;
-        if (result_read_row(file->csv, r, &row, NULL)) /* the store has read it before */
-            print_time(p, out, f, file, &row,
-                       has_samples ? results_list_find(&samples, row.name) : NULL);
+}
+
+static void print_times(const page *p, FILE *out, const store_folder *f, const store_file *file) {
+    enum { LONG = 60 };
+    size_t count = csv_count_rows(file->csv), shown = 0;
+    result_row *rows = array_new(count + 1, sizeof *rows);
+    results_list samples = {.count = 0};
+    bool has_samples = results_read(file->path, &samples, NULL);
+    page_print_origin(out, file);
+    start_times(out, f, file);
+    for (size_t r = 0; r < count; r++)
+        result_read_row(file->csv, r, &rows[r], NULL); /* the store has read it before */
+    for (size_t r = 0; r < count; r++) {
+        if (count > LONG && is_beaten(rows, count, &rows[r]))
+            continue;
+        shown++;
+        print_time(p, out, f, file, &rows[r],
+                   has_samples ? results_list_find(&samples, rows[r].name) : NULL);
     }
     html_end_table(out);
     fputs("</div><p>", out);
+    if (shown < count)
+        fputs("The fastest kernel of each op, format and shape. All: ", out);
     page_print_table_files(p, out, f, file);
     fputs("</p>\n", out);
     page_print_baselines(out, f, file);
     results_list_free(&samples);
+    free(rows);
 }
 
 bool page_print_times(page *p, FILE *out, err *e) {

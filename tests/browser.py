@@ -153,8 +153,8 @@ SORT = r"""
                 var values = Array.from(table.tBodies[0].rows, function (row) {
                     var cell = row.cells[index];
                     if (isNumber) {
-                        var value = "v" in cell.dataset ? cell.dataset.v : cell.textContent.trim();
-                        return value === "" || isNaN(value) ? null : Number(value);
+                        var value = parseFloat("v" in cell.dataset ? cell.dataset.v : cell.textContent);
+                        return isNaN(value) ? null : value;
                     }
                     return cell.textContent.trim() || null;
                 });
