@@ -63,7 +63,7 @@ static const char *get_about(const char *text) {
 
 enum { COLUMNS = 5 };
 
-static void print_op(const table *t, const op *o) {
+static void print_heading(const table *t, const op *o) {
     char line[400];
     snprintf(line, sizeof line, "%s%s%s  %s%s%s", t->colour ? "\033[32m" : "", o->name,
              t->colour ? "\033[0m" : "", o->dims, *get_about(o->about) ? ": " : "",
@@ -90,7 +90,7 @@ static size_t list_kernels(const selection *s, table *t, table_column *columns) 
             for (size_t c = 0; c < COLUMNS && columns; c++)
                 table_fit(&columns[c], cells[c]);
             if (!columns && o != last)
-                print_op(t, o);
+                print_heading(t, o);
             if (!columns)
                 table_print_row(t, cells, 0, PAINT_NONE);
             last = o;
