@@ -85,7 +85,7 @@ tuning=tune-smollm-135m:150 # quick: the shape with the most to choose
 [ -n "$quick" ] || tuning="$tuning tune-1b:600 tune-7b:600 tune-rwkv7-0.1b:300"
 plan="models:90 check-fast:45 $tuning
 bench-matvec:105 bench-tokens:155 bench-attention:10 bench-other:40
-model-smollm-135m:10 model-1b:10 model-7b:25 model-rwkv7-0.1b:10"
+model-smollm-135m:10 model-1b:10 model-7b:25 model-rwkv7-0.1b:10 trace:10"
 for name in $experiments; do
     case $name in
         matvec_ladder) cost=115 ;;
@@ -214,6 +214,7 @@ run_part() { # name
         experiment-rwkv7_*) "$assay" experiment "$of" --resume --out "$work" -m "$(find_model rwkv7-0.1b)" $quick ;;
         experiment-*) "$assay" experiment "$of" --resume --out "$work" -m "$(find_model smollm-135m)" $quick ;;
         model-*) bench_model "$of" ;;
+        trace) "$assay" trace -m "$(find_model smollm-135m)" --out /dev/null --csv "$work/trace.csv" ;;
         rivals) bench_rivals ;;
         validate) validate ;;
     esac
