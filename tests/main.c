@@ -66,6 +66,7 @@
     X(msl_launch_suite)                                                                            \
     X(msl_source_suite)                                                                            \
     X(readme_suite)                                                                                \
+    X(docs_suite)                                                                                  \
     X(record_suite)                                                                                \
     X(worker_suite)                                                                                \
     X(timing_suite)                                                                                \
