@@ -48,11 +48,11 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return EXIT_OK;
 }
 
-VERB(
-    verb_cache, "cache",
-    .about = "tell where compiled kernels are kept and how much there is, and clear them",
-    .notes =
-        "Everything in it can be made again: kernels compiled for the software device and for\n"
-        "NVIDIA GPUs, and descriptions of ops. compiling is what making them took. When the cache\n"
-        "passes its limit (ASSAY_CACHE_LIMIT, default 1G), what was not used for longest leaves.\n",
-    VERB_OPTIONS(options));
+VERB(verb_cache, "cache",
+     .about = "show where compiled kernels are cached and how large the cache is, or clear it",
+     .notes =
+         "Everything in it can be made again: kernels compiled for the software device and for\n"
+         "NVIDIA GPUs, and descriptions of ops. `compiling` is the time that it took. When the "
+         "cache\n"
+         "passes its limit (ASSAY_CACHE_LIMIT, default 1G), the least recently used is deleted.\n",
+     VERB_OPTIONS(options));

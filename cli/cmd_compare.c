@@ -66,13 +66,13 @@ VERB(
     .about = "compare runs of bench or of experiments: which cases are slower, and is it certain?",
     .notes =
         "BASE and NEW are NAME.csv files of bench or of experiments, with their NAME.samples.csv\n"
-        "beside them, or folders of such. Several runs per side stand on both sides of `--`:\n"
+        "beside them, or folders of such. `--` separates several runs per side:\n"
         "    assay compare base1.csv base2.csv base3.csv -- new1.csv new2.csv new3.csv\n"
         "Rows of the same name in column `case` are compared. A case is slower when the ratio of\n"
         "medians is beyond the smallest effect, its 99% interval is clear of 1, and a test agrees\n"
         "after Holm's correction over all cases; same when the whole interval is within the\n"
-        "smallest effect; ambiguous when neither can be said. With several runs, runs are the\n"
-        "unit: Student's t over their medians. With one run per side: a bootstrap and a\n"
+        "smallest effect; otherwise it is ambiguous. Several runs per side are compared run by\n"
+        "run: Student's t over their medians. One run per side: a bootstrap and a\n"
         "Mann-Whitney test, wider where neighbouring samples resemble each other, and ambiguous\n"
         "if the run was disturbed (labels busy, throttled, ramp). Exit status: 4 if one is\n"
         "slower, else 5 if one is ambiguous or missing, else 0.\n",

@@ -13,7 +13,7 @@ static bool wants_c;
 
 static const option options[] = {
     FLAG_OPTION("c", &wants_c,
-                "describe the op by a C file, which can do anything, not by a short text"),
+                "describe the op in C, which can do anything, instead of in a short text"),
 };
 
 static bool copy_file(const char *from, const char *to, const char *name, err *e) {

@@ -32,7 +32,7 @@ static const option options[] = {
     LIST_OPTION("I|include", &settings.folders, "DIR", "look for included files in DIR"),
     LIST_OPTION("D|define", &settings.macros, "NAME[=V]", "define a macro"),
     LIST_OPTION("allow-overread", &settings.overreads, "I",
-                "loads past the end of buffer I are no findings: some kernels do it on purpose"),
+                "loads past the end of buffer I are not findings: some kernels do it on purpose"),
     LIST_OPTION("constant", &settings.constants, "I=T:V",
                 "value of function constant I, such as 0=u32:64 (a bool is u8:1)"),
     LIST_OPTION("threadgroup", &settings.threadgroups, "I=N",

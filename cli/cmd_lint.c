@@ -31,8 +31,8 @@ static const option options[] = {
                 "only compile each kernel for NVIDIA GPUs (none is needed), and assemble it if "
                 "ptxas exists"),
     TEXT_OPTION("device", &settings.device, "D",
-                "only compile each kernel on this device, soft, metal or cuda: its compiler's "
-                "messages; threads, lanes and threadgroup memory of each pipeline"),
+                "only compile each kernel on this device: its compiler's messages, the limits of "
+                "each pipeline"),
     FLAG_OPTION("json", &settings.json, "print one JSON object instead of the messages"),
     TEXT_OPTION("sarif", &settings.sarif, "FILE.sarif",
                 "also write the messages as SARIF 2.1.0, for code scanning"),

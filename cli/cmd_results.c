@@ -145,7 +145,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
 }
 
 VERB(verb_results, "results", .names = "[DIR...]",
-     .about = "which stored numbers are still those of the code as it is now",
+     .about = "show which stored numbers are stale because code has changed since",
      .notes =
          "DIR is a device's folder of results, or a folder of them (default results/). Every row\n"
          "says in its column made_of what it was made of: kernel (with what it includes),\n"

@@ -35,7 +35,7 @@ static const option options[] = {
                 "GGUF file (default: the model that comes with Assay)"),
     ANY_TEXT_OPTION("p|prompt", &settings.prompt, "TEXT", "text to continue; - reads stdin"),
     TEXT_OPTION("f|file", &settings.file, "FILE",
-                "the prompt is in this file; one newline at its end does not count"),
+                "read the prompt from this file, without the newline at its end"),
     {"n|tokens", OPTION_NUMBER, &settings.tokens, "N",
      "maximum number of tokens to generate (default 128)", 0, UINT32_MAX},
     {"c|context", OPTION_NUMBER, &settings.context, "N",

@@ -348,14 +348,14 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
 
 VERB(
     verb_tune, "tune", .names = "[FILTER...]",
-    .about = "find the kernels that make a model faster on this device than the rules' do",
+    .about = "find kernels that make a model faster on this device than the rules do",
     .notes =
         "A choice is an op, the format of its weights, = or +=, and a shape; --list shows those\n"
-        "of the model, with * at what is taken now. Each kernel is checked against its oracle on\n"
+        "of the model, with * at those in use. Each kernel is checked against its oracle on\n"
         "the shape and timed alone, which decides what is worth a try. Then the whole model is\n"
         "timed with and without it, interleaved, in every test that it changes: prompts, and\n"
         "tokens at several depths. A kernel is kept if a test is significantly faster and none is\n"
-        "slower. 'apart' is a launch for each step of a fused op, 'attention_ranges:N' attention\n"
+        "slower. 'apart' is one launch per step of a fused op, 'attention_ranges:N' attention\n"
         "with the keys cut into N ranges. results/<device>/tuned.csv is used by run, model and\n"
         "experiment, unless ASSAY_TUNED is off or another file. FILTER is an op, or a part of a\n"
         "text such as 'matvec q4_0 += 576x1536x8'; rows of other choices stay. The exit status is\n"

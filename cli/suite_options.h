@@ -37,7 +37,7 @@ typedef struct {
     {"jobs", OPTION_NUMBER, &(settings).run.jobs, "N", \
      "workers at the same time (default: one per CPU, up to 16)", 1, 256}, \
     {"timeout", OPTION_SECONDS, &(settings).run.timeout_s, "S", \
-     "give up on a case after this many seconds, compiling apart (default 60)", 0, 0}, \
+     "give up on a case after this many seconds, not counting compilation (default 60)", 0, 0}, \
     {"worker", OPTION_FLAG, &(settings).worker, NULL, NULL, 0, 0}
 
 /* The cases that they ask for. */

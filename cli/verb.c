@@ -23,8 +23,8 @@ static const option language_option =
                 "version of MSL: 3.0, 3.1, 3.2 or 4.0 (default: the newest that the device has)");
 static const option safe_option = MATH_OPTION(&math, "safe");
 static const option fast_option = MATH_OPTION(&math, "fast, as Metal's");
-static const option tuned_option =
-    FLAG_OPTION("no-tuned", &no_tuned, "kernels by the device's kind alone, not by its tuned.csv");
+static const option tuned_option = FLAG_OPTION(
+    "no-tuned", &no_tuned, "follow the built-in rules and ignore the device's tuned.csv");
 
 /* Does it compile kernels? */
 static bool has_language(const verb *v) {
