@@ -3,13 +3,24 @@
 #include <math.h>
 #include <string.h>
 
+#include "bench_summary.h"
 #include "harness/base/format.h"
 #include "harness/base/json.h"
 
-static const char *const titles[BENCH_COLUMNS] = {"kernel", "shape",  "input",   "regime",
-                                                  "cache",  "time",   "iqr",     "n",
-                                                  "GB/s",   "% roof", "GFLOP/s", "labels"};
-enum { FIRST_NUMBER = 5, LAST_NUMBER = 10, NUMBER_WIDTH = 9 };
+static const table_column titles[BENCH_COLUMNS] = {
+    {.title = "kernel"},
+    {.title = "shape", .lifts = true},
+    {.title = "input", .lifts = true},
+    {.title = "regime", .lifts = true},
+    {.title = "cache", .lifts = true},
+    {.title = "time", .right = true, .width = 9},
+    {.title = "iqr", .right = true, .width = 7},
+    {.title = "n", .right = true, .width = 6, .rank = 2},
+    {.title = "GB/s", .right = true, .width = 7},
+    {.title = "GFLOP/s", .right = true, .width = 7, .rank = 4},
+    {.title = "% roof", .right = true, .width = 7},
+    {.title = "roof", .width = 6, .rank = 3},
+    {.title = "labels", .width = 13}};
 
 static void format_row(const result_row *r, char cells[BENCH_COLUMNS][128]) {
     const size_t size = 128;
@@ -24,18 +35,18 @@ static void format_row(const result_row *r, char cells[BENCH_COLUMNS][128]) {
         strcat(cells[6], "%");
     snprintf(cells[7], size, "%zu", r->gpu.count);
     format_number(r->gb_s, 3, cells[8], size);
-    format_number(r->pct_roof, 3, cells[9], size);
-    format_number(r->gflop_s > 0 ? r->gflop_s : NAN, 3, cells[10], size); /* 0: not described */
-    snprintf(cells[11], size, "%s", r->message[0] ? "NOT TIMED" : r->labels);
+    format_number(r->gflop_s > 0 ? r->gflop_s : NAN, 3, cells[9], size); /* 0: not described */
+    format_number(r->pct_roof, 3, cells[10], size);
+    snprintf(cells[11], size, "%s", bench_get_roof(r));
+    size_t used = 0; /* "emulated, busy" of "emulated+busy" */
+    for (const char *p = r->message[0] ? "NOT TIMED" : r->labels; *p && used + 3 < size; p++)
+        used += (size_t)snprintf(cells[12] + used, size - used, *p == '+' ? ", " : "%c", *p);
+    cells[12][used] = 0;
 }
 
 void bench_table_start(bench_table *t, FILE *out, const bench_list *cases,
                        const bench_settings *s) {
-    for (int i = 0; i < BENCH_COLUMNS; i++) {
-        bool is_number = i >= FIRST_NUMBER && i <= LAST_NUMBER;
-        t->columns[i] = (table_column){
-            .title = titles[i], .right = is_number, .width = is_number ? NUMBER_WIDTH : 0};
-    }
+    memcpy(t->columns, titles, sizeof titles);
     for (size_t i = 0; i < cases->count; i++) {
         const bench_case *c = &cases->items[i];
         char text[64];
@@ -44,11 +55,12 @@ void bench_table_start(bench_table *t, FILE *out, const bench_list *cases,
         table_fit(&t->columns[1], text);
         table_fit(&t->columns[2], distribution_get_name(c->timed.inputs));
         table_fit(&t->columns[3], timing_get_regime_name(c->regime));
-        table_fit(&t->columns[4], "cache");
+        table_fit(&t->columns[4], timing_get_cache_name(c->cache));
     }
     for (size_t i = 0; i < s->rival_count; i++)
         table_fit(&t->columns[0], s->rivals[i].name);
     t->rows = table_new(out, t->columns, BENCH_COLUMNS);
+    t->rows.heads = 1; /* after all columns that can go */
     table_print_header(&t->rows);
 }
 
@@ -60,12 +72,15 @@ void bench_table_add(bench_table *t, const result_row *r) {
         row[i] = cells[i];
     table_print_row(&t->rows, row, BENCH_COLUMNS - 1, r->message[0] ? PAINT_BAD : PAINT_DIM);
     if (r->message[0])
-        fprintf(t->rows.out, "    %s\n", r->message);
+        table_print_text(t->rows.out, t->rows.limit, 4, r->message);
 }
 
 void bench_print_head(FILE *out, const results_meta *m) {
-    for (size_t i = 0; i < m->count; i++)
-        fprintf(out, "# %s: %s\n", m->facts[i].key, m->facts[i].value);
+    char line[2000];
+    for (size_t i = 0; i < m->count; i++) {
+        snprintf(line, sizeof line, "# %s: %s", m->facts[i].key, m->facts[i].value);
+        table_print_text(out, table_find_limit(out), 0, line);
+    }
 }
 
 /* JSON -------------------------------------------------------------------------------------- */
@@ -118,10 +133,10 @@ void bench_print_markdown(FILE *out, const results_meta *m, const result_row *ro
             results_meta_find(m, "cpu"), results_meta_find(m, "date"),
             results_meta_find(m, "commit"), results_meta_find(m, "seed"));
     for (int i = 0; i < BENCH_COLUMNS; i++)
-        fprintf(out, "| %s ", titles[i]);
+        fprintf(out, "| %s ", titles[i].title);
     fputs("|\n", out);
     for (int i = 0; i < BENCH_COLUMNS; i++)
-        fputs(i >= FIRST_NUMBER && i <= LAST_NUMBER ? "|---:" : "|---", out);
+        fputs(titles[i].right ? "|---:" : "|---", out);
     fputs("|\n", out);
     for (size_t r = 0; r < count; r++) {
         char cells[BENCH_COLUMNS][128];

@@ -5,7 +5,7 @@
 #include "comparison_print.h"
 #include "harness/base/table.h"
 
-enum { BENCH_COLUMNS = 12 };
+enum { BENCH_COLUMNS = 13 };
 
 typedef struct {
     table_column columns[BENCH_COLUMNS];

@@ -9,6 +9,7 @@
 #include "bench_cases.h"
 #include "bench_files.h"
 #include "bench_print.h"
+#include "bench_summary.h"
 #include "comparison_print.h"
 #include "harness/base/os.h"
 #include "harness/check/suite.h"
@@ -298,6 +299,10 @@ static exit_code finish(run *r) {
         bench_print_json(stdout, &r->meta, r->rows, r->count, &r->comparison, &o);
     else if (settings.markdown && r->comparison.count == 0)
         bench_print_markdown(stdout, &r->meta, r->rows, r->count);
+    else if (r->comparison.count == 0) {
+        bench_print_summary(stdout, r->rows, r->count, r->cases);
+        fflush(stdout);
+    }
     size_t timed = r->count - r->failed - r->skipped;
     fprintf(stderr, "%zu timed, %zu not timed", timed, r->failed);
     if (r->skipped > 0)

@@ -17,8 +17,8 @@ static const option options[] = {
 
 static void print_facts(const cache_facts *f) {
     printf("path       %s\n", f->path);
-    printf("size       %.1f MB in %zu files, of at most %.1f MB\n", (double)f->bytes * 1e-6,
-           f->files, (double)f->limit * 1e-6);
+    printf("size       %.1f MB in %zu file%s, of at most %.1f MB\n", (double)f->bytes * 1e-6,
+           f->files, f->files == 1 ? "" : "s", (double)f->limit * 1e-6);
     printf("compiling  %.1f s\n", f->seconds);
 }
 
@@ -37,7 +37,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (settings.clear) {
         if (!cache_room_clear(&f, e))
             return e->code;
-        fprintf(stderr, "removed %.1f MB in %zu files\n", (double)f.bytes * 1e-6, f.files);
+        fprintf(stderr, "removed %.1f MB in %zu file%s\n", (double)f.bytes * 1e-6, f.files,
+                f.files == 1 ? "" : "s");
     }
     if (!cache_room_find(&f, e))
         return e->code;

@@ -1,10 +1,12 @@
 /* cmd_claims: `assay claims`. Published numbers against stored results. */
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/csv.h"
+#include "harness/base/format.h"
 #include "harness/base/json.h"
 #include "harness/base/table.h"
 #include "report/claims.h"
@@ -17,8 +19,8 @@ static struct {
 
 static const option options[] = {
     TEXT_OPTION("claims", &settings.claims, "FILE.csv", "the claims (default results/claims.csv)"),
-    FLAG_OPTION("json", &settings.json, "print JSON instead of the table"),
-    FLAG_OPTION("md", &settings.markdown, "print Markdown instead of the table"),
+    FLAG_OPTION("json", &settings.json, "print JSON instead of sentences"),
+    FLAG_OPTION("md", &settings.markdown, "print a Markdown table instead of sentences"),
     TEXT_OPTION("csv", &settings.csv, "FILE", "also write the rows to a file"),
 };
 
@@ -76,8 +78,10 @@ static void print_counts(const claim_list *claims, const store *s) {
         claim_counts c = claims_count(claims, &s->folders[f]);
         char text[256];
         claim_format_counts(&c, text, sizeof text);
-        printf("%s%s%s\n", s->count > 1 ? s->folders[f].device : "", s->count > 1 ? ": " : "",
-               text);
+        char line[512];
+        snprintf(line, sizeof line, "%s%s%s", s->count > 1 ? s->folders[f].device : "",
+                 s->count > 1 ? ": " : "", text);
+        table_print_text(stdout, table_find_limit(stdout), 0, line);
     }
 }
 
@@ -101,28 +105,38 @@ static void fold(row_list *l, const claim_list *claims) {
         set_cells(&l->items[i]);
 }
 
-/* A single device is named once, above the table. */
-static void print_table(row_list *l, const claim_list *claims, const store *s) {
-    size_t first = s->count > 1 ? DEVICE : CLAIM;
-    table_column columns[COLUMNS];
-    table t = table_new(stdout, columns + first, COLUMNS - first);
+/* "Holds: a launch costs 1.27 us (launch-each)", then why. */
+static void print_sentence(const row *r, bool has_colour) {
+    static const char *const paints[CLAIM_VERDICTS] = {
+        [CLAIM_HOLDS] = "\033[32m",          [CLAIM_FAILS] = "\033[1;31m",
+        [CLAIM_CONTRADICTED] = "\033[1;31m", [CLAIM_ELSEWHERE] = "",
+        [CLAIM_UNCLEAR] = "\033[2m",         [CLAIM_UNKNOWN] = "\033[2m"};
+    const char *colour = has_colour ? paints[r->answer.verdict] : "";
+    char text[900], with_units[1000], verdict[64];
+    int limit = table_find_limit(stdout);
+    snprintf(verdict, sizeof verdict, "%s", r->cells[VERDICT]);
+    verdict[0] = (char)toupper((unsigned char)verdict[0]);
+    if (r->folded[0])
+        snprintf(text, sizeof text, "%s%s%s: %s", colour, verdict, *colour ? "\033[0m" : "",
+                 r->folded);
+    else
+        snprintf(text, sizeof text, "%s%s%s: %s (%s)", colour, verdict, *colour ? "\033[0m" : "",
+                 r->claim->text, r->claim->id);
+    table_print_text(stdout, limit, 0, format_units(text, with_units, sizeof with_units));
+    table_print_text(stdout, limit, 4,
+                     format_units(r->answer.reason, with_units, sizeof with_units));
+}
+
+static void print_sentences(row_list *l, const claim_list *claims, const store *s) {
+    const store_folder *last = NULL;
     fold(l, claims);
-    for (size_t i = 0; i < COLUMNS; i++)
-        columns[i] = (table_column){.title = titles[i], .width = 0};
-    for (size_t i = 0; i < l->count; i++)
-        for (size_t k = 0; k < COLUMNS; k++)
-            table_fit(&columns[k], l->items[i].cells[k]);
-    if (first == CLAIM)
-        printf("# device: %s%s\n", s->folders[0].device,
-               s->folders[0].emulated ? " (emulated)" : "");
-    table_print_header(&t);
     for (size_t i = 0; i < l->count; i++) {
-        static const paint paints[CLAIM_VERDICTS] = {
-            [CLAIM_HOLDS] = PAINT_GOOD,       [CLAIM_FAILS] = PAINT_BAD,
-            [CLAIM_ELSEWHERE] = PAINT_NONE,   [CLAIM_UNCLEAR] = PAINT_DIM,
-            [CLAIM_CONTRADICTED] = PAINT_BAD, [CLAIM_UNKNOWN] = PAINT_DIM};
-        table_print_row(&t, l->items[i].cells + first, VERDICT - first,
-                        paints[l->items[i].answer.verdict]);
+        const store_folder *f = l->items[i].folder;
+        if (f != last)
+            printf("%s# device: %s%s\n", last ? "\n" : "", f->device,
+                   f->emulated ? " (emulated)" : "");
+        print_sentence(&l->items[i], table_wants_colour(stdout));
+        last = f;
     }
     print_counts(claims, s);
 }
@@ -204,13 +218,14 @@ static bool write_csv(const row_list *l, const char *path, err *e) {
 
 static bool answer(const claim_list *claims, const store *s, err *e) {
     row_list l = make_rows(claims, s);
-    bool ok = !settings.csv || write_csv(&l, settings.csv, e); /* all rows: the table folds some */
+    bool ok =
+        !settings.csv || write_csv(&l, settings.csv, e); /* all rows: the sentences fold some */
     if (settings.json)
         print_json(&l);
     else if (settings.markdown)
         print_markdown(&l);
     else
-        print_table(&l, claims, s);
+        print_sentences(&l, claims, s);
     free(l.items);
     return ok;
 }

@@ -3,6 +3,7 @@
  * The launch is done by a worker, which is this verb again with the hidden option --worker and the
  * same command line. It answers with the text to print. */
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -152,8 +153,19 @@ static bool read_geometry(launch_request *r, err *e) {
            argument_parse_size("group", settings.group, &r->group, e);
 }
 
+/* What is wrong with the file is said before anything about its launch. */
+static bool check_file(const char *path, err *e) {
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return err_set(e, EXIT_USAGE, "cannot read %.200s: %s", path, strerror(errno));
+    fclose(file);
+    return true;
+}
+
 static bool read_request(const char *const *names, size_t count, launch_request *r, err *e) {
     const char *validation = getenv("MTL_SHADER_VALIDATION");
+    if (count > 0 && !check_file(names[0], e))
+        return false;
     if (count != 2)
         return err_set(e, EXIT_USAGE,
                        "launch takes a file and the name of a kernel in it, as in assay launch "

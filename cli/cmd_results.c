@@ -62,7 +62,9 @@ static void print_table(const store_folder *f, const file_origin *sum) {
     table_column columns[COLUMNS];
     line total = make_line("total", sum);
     for (int i = 0; i < COLUMNS; i++) {
-        columns[i] = (table_column){.title = titles[i], .right = i >= ROWS && i <= DIRTY};
+        columns[i] = (table_column){.title = titles[i],
+                                    .right = i >= ROWS && i <= DIRTY,
+                                    .rank = i == COMMIT ? 2 : i == DATE};
         table_fit(&columns[i], total.texts[i]);
     }
     for (size_t i = 0; i < f->count; i++) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
@@ -20,7 +21,7 @@ static struct {
     const char *model, *prompt, *file, *device, *system, *save_state, *load_state;
     uint64_t tokens, context, top_k, repeat_last, seed, in_flight, threads;
     double temperature, top_p, min_p, repeat_penalty;
-    bool chat, echo, ids, special, no_scan, trace, long_context;
+    bool chat, echo, no_echo, ids, special, no_scan, trace, long_context;
 } settings = {.tokens = 128,
               .top_k = 40,
               .repeat_last = 64,
@@ -57,7 +58,8 @@ static const option options[] = {
     SEED_OPTION(&settings.seed, "the sampling"),
     FLAG_OPTION("chat", &settings.chat, "treat the prompt as a message to an assistant"),
     ANY_TEXT_OPTION("system", &settings.system, "TEXT", "system message, with --chat"),
-    FLAG_OPTION("echo", &settings.echo, "print the prompt too"),
+    FLAG_OPTION("echo", &settings.echo, "print the prompt too, not only on a terminal"),
+    FLAG_OPTION("no-echo", &settings.no_echo, "do not print the prompt"),
     FLAG_OPTION("ids", &settings.ids, "print token ids instead of text"),
     FLAG_OPTION("special", &settings.special, "print control tokens too"),
     TEXT_OPTION("save-state", &settings.save_state, "FILE",
@@ -71,6 +73,7 @@ static const option options[] = {
                 "look for NaN after every launch of the prompt first"),
     DEVICE_OPTION(&settings.device),
     THREADS_OPTION(&settings.threads),
+    {"no-display-prompt", OPTION_FLAG, &settings.no_echo, NULL, NULL, 0, 0},
     {"n-predict", OPTION_NUMBER, &settings.tokens, "N", NULL, 0, UINT32_MAX},
     {"ctx-size", OPTION_NUMBER, &settings.context, "N", NULL, 1, UINT32_MAX},
     FOREIGN_OPTION("cnv|conversation|no-cnv|no-conversation|i|interactive",
@@ -228,10 +231,12 @@ static void print_report(const open_model *s, uint64_t load_ns, const generate_r
     fprintf(stderr, "memory   %8.1f MB  %.1f weights, %.1f state, %.1f scratch\n",
             (double)(memory.weights + memory.state + memory.scratch) / 1e6,
             (double)memory.weights / 1e6, (double)memory.state / 1e6, (double)memory.scratch / 1e6);
-    fprintf(stderr, "prefill  %8.2f s   %zu tokens, %.2f tok/s\n", (double)r->prefill_ns / 1e9,
-            r->prompt_tokens, get_rate(r->prompt_tokens, r->prefill_ns));
-    fprintf(stderr, "decode   %8.2f s   %zu tokens, %.2f tok/s; %s\n", (double)r->decode_ns / 1e9,
-            r->decoded, get_rate(r->decoded, r->decode_ns), end_reason_get_text(r->end));
+    fprintf(stderr, "prefill  %8.2f s   %zu token%s, %.2f tok/s\n", (double)r->prefill_ns / 1e9,
+            r->prompt_tokens, r->prompt_tokens == 1 ? "" : "s",
+            get_rate(r->prompt_tokens, r->prefill_ns));
+    fprintf(stderr, "decode   %8.2f s   %zu token%s, %.2f tok/s; %s\n", (double)r->decode_ns / 1e9,
+            r->decoded, r->decoded == 1 ? "" : "s", get_rate(r->decoded, r->decode_ns),
+            end_reason_get_text(r->end));
 }
 
 static sampler *make_sampler(uint32_t vocab) {
@@ -298,6 +303,12 @@ static uint32_t choose_in_flight(const model_shape *s) {
     return settings.save_state && s->context == 0 ? 1 : (uint32_t)settings.in_flight;
 }
 
+/* As llama.cpp does, but in a pipe only what the model has written. */
+static bool has_echo(void) {
+    bool is_plain = !settings.chat && !settings.ids && !settings.no_echo;
+    return settings.echo || (is_plain && isatty(STDOUT_FILENO) == 1);
+}
+
 static bool generate_text(open_model *s, const tokenizer *t, token_list *prompt, uint64_t start_ns,
                           bool *is_clean, err *e) {
     stream out = {.tokenizer = t};
@@ -316,7 +327,7 @@ static bool generate_text(open_model *s, const tokenizer *t, token_list *prompt,
     open_model_end_compiling(s);
     ok = ok && trace_prompt(s->model, prompt, e);
     uint64_t load_ns = os_now_ns() - start_ns;
-    for (size_t i = pending; ok && settings.echo && i < prompt->count; i++)
+    for (size_t i = pending; ok && has_echo() && i < prompt->count; i++)
         emit(&out, prompt->items[i]);
     size_t start = model_get_position(s->model);
     /* To be continued without more text, the last token of a prompt must be left to feed. */
@@ -339,6 +350,8 @@ static bool check_settings(err *e) {
                        "input");
     if (settings.prompt && settings.file)
         return err_set(e, EXIT_USAGE, "--prompt and --file are both a prompt: give one of them");
+    if (settings.echo && settings.no_echo)
+        return err_set(e, EXIT_USAGE, "--echo and --no-echo contradict each other");
     if (settings.system && !settings.chat)
         return err_set(e, EXIT_USAGE, "--system needs --chat");
     if (settings.system && settings.load_state)
@@ -390,8 +403,9 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
 VERB(
     verb_run, "run", .about = "generate text with a model, and report tokens per second",
     .notes =
-        "The text goes to stdout as it is generated, the timings to stderr. At temperature 0 (the\n"
-        "default) output is deterministic; above 0, --seed decides. Without -m the small model\n"
-        "that comes with the project is used; `make model` gets a larger one. Ctrl-C ends the "
-        "text.\n",
+        "The text goes to stdout as it is generated, the timings to stderr. On a terminal the\n"
+        "prompt comes first, except with --chat and --ids; in a pipe only with --echo. At\n"
+        "temperature 0 (the default) output is deterministic; above 0, --seed decides. Without -m\n"
+        "the small model that comes with the project is used; `make model` gets a larger one.\n"
+        "Ctrl-C ends the text.\n",
     VERB_OPTIONS(options), .math = "fast", .reads_tuned = true);

@@ -3,32 +3,25 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/format.h"
 #include "harness/base/json.h"
 #include "harness/base/table.h"
 #include "output.h"
 
 enum { COLUMNS = 7, VERDICT_COLUMN = 1 };
 static const char *const titles[2][COLUMNS] = {
-    {"case", "verdict", "base us", "now us", "ratio", "interval", "note"},
-    {"ours", "verdict", "theirs us", "ours us", "ours/theirs", "interval", "theirs"}};
-
-static void format_number(char cell[320], int digits, double value) {
-    if (isnan(value))
-        snprintf(cell, 320, "-");
-    else
-        snprintf(cell, 320, "%.*g", digits, value);
-}
+    {"case", "verdict", "base", "now", "ratio", "interval", "note"},
+    {"ours", "verdict", "their time", "our time", "ours/theirs", "interval", "theirs"}};
 
 static void format_cells(const comparison_row *r, char cells[COLUMNS][320]) {
     const verdict_case *t = &r->test;
     snprintf(cells[0], 320, "%s", r->key);
     snprintf(cells[1], 320, "%s", verdict_get_name(t->verdict));
-    format_number(cells[2], 4, t->base_median * 1e-3);
-    format_number(cells[3], 4, t->now_median * 1e-3);
-    format_number(cells[4], 4, t->interval.ratio);
-    snprintf(cells[5], 320, "%.3f to %.3f", t->interval.low, t->interval.high);
-    if (isnan(t->interval.ratio))
-        snprintf(cells[5], 320, "-");
+    format_time(t->base_median, cells[2], 320);
+    format_time(t->now_median, cells[3], 320);
+    bool is_known = !isnan(t->interval.ratio);
+    snprintf(cells[4], 320, is_known ? "%.3f" : "-", t->interval.ratio);
+    snprintf(cells[5], 320, is_known ? "%.3f to %.3f" : "-", t->interval.low, t->interval.high);
     snprintf(cells[6], 320, "%s", r->note);
 }
 
@@ -51,13 +44,17 @@ static void print_table(const comparison_list *l, const comparison_options *o, F
     table_column columns[COLUMNS];
     char cells[COLUMNS][320];
     for (int c = 0; c < COLUMNS; c++)
-        columns[c] = (table_column){.title = titles[o->against][c], .right = c >= 2 && c <= 4};
+        columns[c] = (table_column){.title = titles[o->against][c],
+                                    .right = c >= 2 && c <= 4,
+                                    .rank = c == 5 ? 2 : 0, /* the interval */
+                                    .lifts = c == 6};
     for (size_t i = 0; i < l->count; i++) {
         format_cells(&l->rows[i], cells);
         for (int c = 0; c < COLUMNS; c++)
             table_fit(&columns[c], cells[c]);
     }
     table t = table_new(out, columns, COLUMNS);
+    t.heads = 1;
     table_print_header(&t);
     for (size_t i = 0; i < l->count; i++) {
         const char *row[COLUMNS];
@@ -73,7 +70,7 @@ static void print_table(const comparison_list *l, const comparison_options *o, F
         char text[640];
         verdict_explain(&l->rows[i].test, o->min_effect, text, sizeof text);
         if (o->explain)
-            fprintf(out, "    %s\n", text);
+            table_print_text(out, t.limit, 4, text);
     }
 }
 

@@ -131,7 +131,8 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     if (o->bytes < sizeof a)
         return err_set(e, EXIT_CANNOT, WORKER_OTHER_BUILD);
     memcpy(&a, o->answer, sizeof a);
-    printf("%s: %zu of %zu kernels compile\n", t->paths[task], a.compiled, a.kernels);
+    printf("%s: %zu of %zu kernel%s compile%s\n", t->paths[task], a.compiled, a.kernels,
+           a.kernels == 1 ? "" : "s", a.kernels == 1 ? "s" : "");
     fwrite((const char *)o->answer + sizeof a, 1, o->bytes - sizeof a, stdout);
     t->errors += a.is_read ? a.kernels - a.compiled : 1;
     t->kernels += a.kernels;
@@ -175,7 +176,8 @@ bool lint_device_run(const lint_device_settings *s, const char *const *paths, si
     free(tasks);
     *errors = t.errors;
     if (ok)
-        printf("%zu kernels in %zu file%s, %zu of them do not compile\n", t.kernels, count,
-               count == 1 ? "" : "s", t.errors);
+        printf("%zu kernel%s in %zu file%s, %zu of them %s not compile\n", t.kernels,
+               t.kernels == 1 ? "" : "s", count, count == 1 ? "" : "s", t.errors,
+               t.errors == 1 ? "does" : "do");
     return ok;
 }

@@ -204,8 +204,8 @@ double mutant_report(FILE *out, const mutant_list *l, const mutant_outcome *outc
     print_fate(out, l, outcomes, MUTANT_KNOWN, "known to change nothing");
     print_fate(out, l, outcomes, MUTANT_SURVIVED, "survived");
     double score = get_score(total);
-    fprintf(out, "\n%zu mutants of %zu; %.1f %% of those that change something were caught",
-            l->count, l->all, 100 * score);
+    fprintf(out, "\n%zu mutant%s of %zu; %.1f %% of those that change something were caught",
+            l->count, l->count == 1 ? "" : "s", l->all, 100 * score);
     if (total[MUTANT_KNOWN] > 0) {
         total[MUTANT_SURVIVED] += total[MUTANT_KNOWN];
         fprintf(out, " (%.1f %% if the known ones counted as survivors)", 100 * get_score(total));

@@ -47,7 +47,7 @@ static void start_table(report *r, FILE *out, const case_list *cases) {
     bool has_cases = r->detail == REPORT_CASES;
     memcpy(r->columns, has_cases ? titles : sums, has_cases ? sizeof titles : sizeof sums);
     r->rows = table_new(out, r->columns, has_cases ? REPORT_COLUMNS : SUMS_COLUMNS);
-    r->rows.heads = has_cases;
+    r->rows.heads = has_cases ? REPORT_COLUMNS : 0; /* before any column goes */
     if (r->detail == REPORT_OPS)
         r->columns[0].title = "op";
     for (size_t i = 0; i < cases->count; i++) {

@@ -57,6 +57,19 @@ TEST a_run_that_is_killed_can_be_read_and_resumed(void) {
     PASS();
 }
 
+/* Only what differs in the kernel alone is compared. */
+TEST a_run_ends_with_how_many_times_as_fast_the_fastest_is(void) {
+    ASSERT_RUN(BENCH "'ffn_silu*' --shape 64,96", 0);
+    ASSERT_SAYS("\nffn_silu 64, chained, warm: ffn_silu");
+    ASSERT_SAYS("\nffn_silu 96, chained, warm: ffn_silu");
+    ASSERT_SAYS(" % of the ");
+    ASSERT_SAYS(" roof) is ");
+    ASSERT_SAYS(" times as fast as ffn_silu");
+    ASSERT_RUN(BENCH "'ffn_silu/*' --shape 64,96", 0); /* one kernel */
+    ASSERT_FALSEm(command_get_output(), command_says(" times as fast as "));
+    PASS();
+}
+
 TEST axes_multiply(void) {
     ASSERT_RUN("ASSAY_CACHE_BYTES=1000000 " BENCH
                "matvec --format q4_0 --accumulate no --variant reuse --shape 8x32 --batch 1,3 "
@@ -411,6 +424,7 @@ TEST a_closed_pipe_and_an_interrupt_end_every_verb_alike(void) {
 SUITE(bench_suite) {
     RUN_TEST(bench_writes_rows_and_samples_and_continues_where_it_stopped);
     RUN_TEST(a_run_that_is_killed_can_be_read_and_resumed);
+    RUN_TEST(a_run_ends_with_how_many_times_as_fast_the_fastest_is);
     RUN_TEST(axes_multiply);
     RUN_TEST(rows_can_be_json);
     RUN_TEST(mistakes_are_answered_with_what_would_have_been_right);

@@ -333,7 +333,7 @@ TEST a_path_that_is_wrong_is_a_usage_error(void) {
         "tokenize -m /no/such x",
         "tune -m /no/such",
         "lint /no/such.metal",
-        "launch /no/such.metal k --threads 1 --group 1",
+        "launch /no/such.metal",
         "init /dev/null/x",
         "report --out /no/such/x.html",
         "check --device $D buffer_copy/33/ --junit /no/such/x.xml",
@@ -342,6 +342,8 @@ TEST a_path_that_is_wrong_is_a_usage_error(void) {
         char line[200];
         snprintf(line, sizeof line, "\"$A\" %s", lines[i]);
         ASSERT_RUN(line, 2);
+        if (strncmp(lines[i], "launch", 6) == 0)
+            ASSERT_SAYS("cannot read /no/such.metal: "); /* and nothing about its grid */
     }
     PASS();
 }

@@ -199,6 +199,17 @@ TEST progress_estimates_the_time_left(void) {
     p.done = 0;
     progress_get_estimate(&p, 1000 + 10000000000u, text, sizeof text);
     ASSERT_STR_EQ("", text);
+    /* The last of 100 has taken 40 s so far, the others 0.1 s each. */
+    p.done = 99;
+    p.changed_ns = 1000 + 9900000000u;
+    progress_get_estimate(&p, p.changed_ns + 40000000000u, text, sizeof text);
+    ASSERT_STR_EQ(", about 40 s left", text);
+    double expected[2] = {10, 5};
+    p = (progress){.total = 2, .start_ns = 1000, .expected_s = expected};
+    progress_get_estimate(&p, 1000 + 4000000000u, text, sizeof text);
+    ASSERT_STR_EQ(", about 11 s left", text);
+    progress_get_estimate(&p, 1000 + 30000000000u, text, sizeof text);
+    ASSERT_STR_EQ(", about 25 s left", text);
     PASS();
 }
 

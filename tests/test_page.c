@@ -256,7 +256,7 @@ TEST times_of_several_runs_are_drawn_as_a_trend(void) {
                                                  "alpha,2026-01-02,bbb,b,h1,9,1010,990,1020,\n"
                                                  "alpha,2026-01-03,<c>,b,h2,9,1200,1190,1210,\n"));
     ASSERT_RUN(SHOW, 0);
-    ASSERT_SAYS("<title>alpha: 3 runs from 2026-01-01 (1 us) to 2026-01-03 (1.2 us)</title>");
+    ASSERT_SAYS("<title>alpha: 3 runs from 2026-01-01 (1 µs) to 2026-01-03 (1.2 µs)</title>");
     ASSERT_SAYS("h6v6h-6z\"/>"); /* the square: the source changed */
     ASSERT_SAYS("<td class=\"n slower\" data-v=\"18.81\">+18.8 %<br><small>+16.7 to +22.2</small>");
     ASSERT_EQ_FMT(1, count_of("class=\"line\""), "%d"); /* beta was timed once */

@@ -49,6 +49,23 @@ TEST the_same_prompt_gives_the_same_text_from_an_argument_and_from_stdin(void) {
     PASS();
 }
 
+#define TERMINAL "python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "
+
+TEST the_prompt_is_printed_on_a_terminal_only(void) {
+    ASSERT_RUN(RUN "-p 'one two' -n 4 2> /dev/null", 0);
+    ASSERT_FALSE(command_says("one two"));
+    ASSERT_RUN(RUN "-p 'one two' -n 4 --echo 2> /dev/null", 0);
+    ASSERT(strncmp(command_get_output(), "one two", 7) == 0);
+    ASSERT_RUN(RUN "-p 'one two' --echo --no-echo", 2);
+    if (command_run("command -v python3") != 0)
+        SKIPm("a terminal is made with python3");
+    ASSERT_RUN(TERMINAL RUN "-p 'one two' -n 4 < /dev/null", 0);
+    ASSERT_SAYS("one two");
+    ASSERT_RUN(TERMINAL RUN "-p 'one two' -n 4 --no-echo < /dev/null", 0);
+    ASSERT_FALSEm(command_get_output(), command_says("one two"));
+    PASS();
+}
+
 TEST a_seed_fixes_what_is_drawn(void) {
     ASSERT_RUN(
         RUN "-p abc -n 12 --temp 1.5 --top-k 0 --top-p 1 --min-p 0 --seed 4 --ids 2> /dev/null", 0);
@@ -214,6 +231,7 @@ SUITE(run_suite) {
     RUN_TEST(a_model_can_be_made);
     RUN_TEST(the_text_goes_to_stdout_and_the_times_to_stderr);
     RUN_TEST(the_same_prompt_gives_the_same_text_from_an_argument_and_from_stdin);
+    RUN_TEST(the_prompt_is_printed_on_a_terminal_only);
     RUN_TEST(a_seed_fixes_what_is_drawn);
     RUN_TEST(a_full_context_ends_the_text_and_says_so);
     RUN_TEST(what_cannot_be_run_is_one_sentence);

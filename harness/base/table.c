@@ -74,6 +74,10 @@ static void drop_columns(table *t) {
             if (!c->is_hidden && c->rank > (least ? least->rank : 0))
                 least = c;
         }
+        if (t->heads > (least ? least->rank : 0) && !t->columns[0].is_hidden) {
+            t->has_heads = t->columns[0].is_hidden = true;
+            continue;
+        }
         if (!least)
             break;
         fprintf(t->out, "%s%s", any ? ", " : "# no room for: ", least->title);
@@ -99,14 +103,17 @@ static void shrink(const table *t, table_column *c, int least) {
 }
 
 static void cut_texts(table *t) {
-    table_column *widest = NULL;
-    shrink(t, find_text(t), MIN_WRAPPED);
-    for (size_t i = 0; i < t->count; i++) {
-        table_column *c = &t->columns[i];
-        if (!c->is_hidden && !c->right && (!widest || c->width > widest->width))
-            widest = c;
+    table_column *text = find_text(t);
+    shrink(t, text, MIN_WRAPPED);
+    for (size_t turn = 0; turn < t->count && measure(t) > t->limit; turn++) {
+        table_column *widest = NULL;
+        for (size_t i = 0; i < t->count; i++) {
+            table_column *c = &t->columns[i];
+            if (!c->is_hidden && !c->right && c != text && (!widest || c->width > widest->width))
+                widest = c;
+        }
+        shrink(t, widest, MIN_TEXT);
     }
-    shrink(t, widest, MIN_TEXT);
 }
 
 static void narrow(table *t) {
@@ -114,8 +121,6 @@ static void narrow(table *t) {
     if (!t->limit || measure(t) <= t->limit)
         return;
     lift_constants(t);
-    if (t->heads && !t->columns[0].is_hidden && measure(t) > t->limit)
-        t->has_heads = t->columns[0].is_hidden = true;
     drop_columns(t);
     cut_texts(t);
 }

@@ -25,7 +25,8 @@ typedef struct {
     table_column *columns;
     size_t count;
     bool colour;
-    bool heads; /* where there is too little room, the first cell goes to a line of its own */
+    int heads; /* where there is too little room, the first cell goes to a line of its own: as if it had
+                * this rank */
     /* Found by table_print_header. */
     bool has_heads;
     int limit;     /* characters of a line, or 0 */
@@ -46,9 +47,9 @@ void table_fit(table_column *column, const char *cell);
 
 table table_new(FILE *out, table_column *columns, size_t count);
 
-/* Makes the table fit first: columns whose cells are all the same go to a line above it, the first
- * column to lines of its own, columns of a high rank are left out, with a line that says so, text in
- * the last column is broken into lines, and the widest other text is cut. */
+/* Makes the table fit first: columns whose cells are all the same go to a line above it, columns of a
+ * high rank are left out, with a line that says so, the first goes to lines of its own, text in the
+ * last column is broken into lines, and the widest other text is cut. */
 void table_print_header(table *t);
 /* One cell per column. `cell_paint` colours column `painted` only. */
 void table_print_row(table *t, const char *const *cells, size_t painted, paint cell_paint);

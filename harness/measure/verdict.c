@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "harness/base/array.h"
+#include "harness/base/format.h"
 #include "harness/base/stats.h"
 
 const char *verdict_get_name(verdict_kind v) {
@@ -133,7 +134,7 @@ void verdict_explain(const verdict_case *c, double min_effect, char *text, size_
         snprintf(text, size, "%s: %s", verdict_get_name(c->verdict), find_reason(c, min_effect));
         return;
     }
-    char test[80];
+    char test[80], base[32], now[32];
     if (has_runs(c))
         snprintf(test, sizeof test, "Student's t over %zu and %zu runs: p %.2g",
                  c->base_run_count > 1 ? c->base_run_count : 1,
@@ -143,10 +144,10 @@ void verdict_explain(const verdict_case *c, double min_effect, char *text, size_
                  c->paired ? "interleaved: sign test" : "Mann-Whitney", c->ranks.p,
                  c->ranks.exact ? "exact" : "normal");
     snprintf(text, size,
-             "%s: median %.4g us (n %zu) to %.4g us (n %zu), ratio %.4f, %g%% interval %.4f to "
+             "%s: median %s (n %zu) to %s (n %zu), ratio %.4f, %g%% interval %.4f to "
              "%.4f; %s, %.2g after Holm; smallest effect %g%%: %s",
-             verdict_get_name(c->verdict), c->base_median * 1e-3, c->base_count,
-             c->now_median * 1e-3, c->now_count, c->interval.ratio, 100 - 100 * find_level(c),
-             c->interval.low, c->interval.high, test, c->p, min_effect * 100,
-             find_reason(c, min_effect));
+             verdict_get_name(c->verdict), format_time(c->base_median, base, sizeof base),
+             c->base_count, format_time(c->now_median, now, sizeof now), c->now_count,
+             c->interval.ratio, 100 - 100 * find_level(c), c->interval.low, c->interval.high, test,
+             c->p, min_effect * 100, find_reason(c, min_effect));
 }
