@@ -193,10 +193,10 @@ on_device() {
 }
 
 step check "every kernel against its oracle"
-on_device && try check --ops --math fast --csv "$results/check.csv" # as it is timed below
+on_device && try check -q --math fast --csv "$results/check.csv" # as it is timed below
 
 step validate "every kernel with each memory access watched"
-on_device && try_if_possible validate --ops $cases --csv "$results/validate.csv"
+on_device && try_if_possible validate -q $cases --csv "$results/validate.csv"
 
 step model "every launch of the model against its oracle"
 on_device && try model check

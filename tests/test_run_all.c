@@ -26,8 +26,8 @@ SUITE(run_all_suite);
 #define FAKED(settings) "cd \"$T\" && rm -f calls; " settings " PATH=\"$T/bin\" sh ./run_all.sh"
 
 #define ALL_CALLS                                                                                  \
-    "info|info --field results|check --ops --math fast --csv results/fake/check.csv|"              \
-    "validate --ops --quick --csv results/fake/validate.csv|model check|experiment all --quick|"   \
+    "info|info --field results|check -q --math fast --csv results/fake/check.csv|"                 \
+    "validate -q --quick --csv results/fake/validate.csv|model check|experiment all --quick|"      \
     "plot results/fake|claims|report|run -p The old smith -n 96 --temp 0.7 --seed 2 --echo|"       \
     "model bench -p 8,64 -n 32 -r 3|"
 
@@ -52,7 +52,7 @@ TEST every_step_runs_once_in_order(void) {
     ASSERT_STR_EQ(ALL_CALLS, get_calls());
     ASSERT_RUN(FAKED("") " --full", 0);
     get_calls();
-    ASSERT_SAYS("|validate --ops --full --csv results/fake/validate.csv|");
+    ASSERT_SAYS("|validate -q --full --csv results/fake/validate.csv|");
     ASSERT_SAYS("|experiment all|");
     clear();
     PASS();
