@@ -259,7 +259,7 @@ TEST a_file_is_compiled_by_the_device_itself(void) {
                "\"$H/kernels/buffer_copy.metal\"",
                1);
     ASSERT_SAYS("use of undeclared identifier 'nothing'");
-    ASSERT_SAYS("buffer_copy.metal: 1 of 1 kernels compile");
+    ASSERT_SAYS("buffer_copy.metal: 1 of 1 kernel compiles");
     ASSERT_SAYS("1024 threads   32 lanes");
     ASSERT_RUN("\"$A\" lint --device $D \"$T/none.metal\"", 1);
     ASSERT_SAYS("none.metal");

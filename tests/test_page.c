@@ -74,6 +74,22 @@ static int count_of(const char *text) {
     return count;
 }
 
+#define MODEL_ROW(test, ns)                                                                        \
+    "model/m/" test ",software Metal device,soft,m,model,m," test ",Q4_0," test ",1,,fast,,,9," ns \
+    ",1,1,1,1,1,1,1," ns ",1,1,1,1,1,1,,1,,,1,1,steady,,abc,s.csv,\n"
+
+TEST speeds_are_those_of_model_bench_where_it_ran(void) {
+    ASSERT(put_soft() && fixture_put("r/soft/model_bench.csv",
+                                     FIXTURE_SOFT BENCH_HEAD MODEL_ROW("tg32", "2000000")
+                                         MODEL_ROW("tg32@d16", "1000000") MODEL_ROW("pp8", "500000")
+                                             MODEL_ROW("pp64", "1000000")));
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("<span>Decode</span><b>16000</b><small>tok/s, tg32, m</small>");
+    ASSERT_SAYS("<span>Prefill</span><b>64000</b><small>tok/s, pp64, m</small>");
+    fixture_clear();
+    PASS();
+}
+
 TEST the_page_says_what_was_measured_on_what_and_what_came_out(void) {
     ASSERT(put_soft());
     ASSERT_RUN(DRAW, 0);
@@ -370,10 +386,10 @@ TEST a_trace_is_drawn_as_a_timeline(void) {
                        "0,embedding,lookup,k,100,0,1000,0\n1,layer 0,<norm>,k,100,2000,1000,1000\n"
                        "2,layer 1,<norm>,k,300,3000,1000,0\n"));
     ASSERT_RUN(SHOW, 0);
-    ASSERT_SAYS("<path class=\"d0\" d=\"M0.0 2h250.0v14h-250.0z\"><title>lookup: 1 us</title>");
+    ASSERT_SAYS("<path class=\"d0\" d=\"M0.0 2h250.0v14h-250.0z\"><title>lookup: 1 µs</title>");
     ASSERT_SAYS(
-        "d=\"M500.0 20h250.0v14h-250.0zM750.0 20h250.0v14h-250.0z\"><title>&lt;norm&gt;: 2 us");
-    ASSERT_SAYS("3 launches. As a whole the token took 5 us");
+        "d=\"M500.0 20h250.0v14h-250.0zM750.0 20h250.0v14h-250.0z\"><title>&lt;norm&gt;: 2 µs");
+    ASSERT_SAYS("3 launches. As a whole the token took 5 µs");
     ASSERT_SAYS("How the times were made: each launch timed alone.");
     ASSERT(fixture_put("r/soft/trace.csv", FIXTURE_SOFT TRACE_HEAD "0,e,lookup,k,100,soon,1,0\n"));
     ASSERT_RUN(DRAW, 2);
@@ -475,6 +491,7 @@ TEST a_browser_sees_what_is_wrong_with_a_page(void) {
 
 SUITE(page_suite) {
     RUN_TEST(the_page_says_what_was_measured_on_what_and_what_came_out);
+    RUN_TEST(speeds_are_those_of_model_bench_where_it_ran);
     RUN_TEST(the_same_files_give_the_same_page);
     RUN_TEST(links_lead_from_wherever_the_page_is);
     RUN_TEST(markup_in_files_comes_out_as_text);

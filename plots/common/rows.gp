@@ -14,6 +14,8 @@ do for [f=1:files] {
 array name[rows]
 array shown[rows]
 array group[rows]
+array state[rows]
+array shape[rows]
 array owner[rows]
 array median[rows]
 array theirs[rows]
@@ -24,6 +26,7 @@ join(a, b) = b eq '' ? a : a eq '' ? b : a.', '.b
 label_of(x) = strcol('kernel') eq '' ? strcol('case') : strcol('kernel').(strcol('math') eq 'fast' || strcol('math') eq '' ? '' : ', '.strcol('math').' math')
 note(is_timed, f) = is_timed ? (at_row = at_row + 1, name[at_row] = strcol('case'), owner[at_row] = f, \
     shown[at_row] = label_of(0), median[at_row] = column('gpu_ns'), right[at_row] = column('gpu_q3_ns'), \
+    state[at_row] = join(strcol('regime'), strcol('cache')), shape[at_row] = strcol('shape'), \
     theirs[at_row] = strstrt(strcol('kernel'), '.metal:') > 0, \
     group[at_row] = strcol('kernel') eq '' ? '' : join(join(strcol('op').(strcol('format') eq '' ? '' : ' '.strcol('format')).' '.strcol('shape'), join(strcol('regime'), strcol('cache'))), \
         strcol('input') eq 'normal' ? '' : strcol('input')), 0) : 0
@@ -35,10 +38,11 @@ do for [i=1:rows] { known[i] = first_of(i) }
 is_before(j, i) = known[j] != known[i] ? known[j] < known[i] : \
     median[j] != median[i] ? median[j] < median[i] : j < i
 is_many = rows > 100
+is_uniform = rows > 0 ? (sum [j=1:rows] (state[j] ne state[1] ? 1 : 0)) == 0 : 1
 array kept[rows]
 do for [i=1:rows] {
     kept[i] = !is_many || group[i] eq '' || (sum [j=1:rows] (known[j] == known[i] && owner[j] == owner[i] && is_before(j, i) ? 1 : 0)) == 0
-    if (is_many && group[i] ne '') { shown[i] = group[i].': '.shown[i] }
+    if (is_many) { shown[i] = join(shown[i].' '.shape[i], is_uniform ? '' : state[i]) }
 }
 # Above each group is a line with its name.
 has_head(i) = !is_many && known[i] == i && group[i] ne ''
@@ -55,10 +59,11 @@ longest = 0
 do for [i=1:rows] { if (kept[i] && strlen(shown[i]) > longest) { longest = strlen(shown[i]) } }
 names = 7.4 * longest + 34
 do for [i=1:rows] { if (!is_many && 8.4 * strlen(group[i]) + 16 > names) { names = 8.4 * strlen(group[i]) + 16 } }
-width = 440 + names > 880 ? 440 + names : 880
+sides = is_many ? 390 : 440
+width = sides + names > 880 ? sides + names : 880
 has_samples = !is_many
 do for [f=1:files] { if (word(samples, f) eq '') { has_samples = 0 } }
-subtitle = 'GPU clock; '.(has_samples ? 'dots: samples, ' : '').'lines: quartiles, marks: medians; '.(is_many ? 'of each op, format and shape the fastest kernel' : 'the fastest of each group on top')
+subtitle = 'GPU clock; '.(has_samples ? 'dots: samples, ' : '').'lines: quartiles, marks: medians; '.(is_many ? 'of each op, format and shape the fastest kernel'.(is_uniform ? ', '.state[1] : '') : 'the fastest of each group on top')
 height = 190 + 19 * lines + 16 * (footer_lines - 1)
 load common.'style.gp'
 set lmargin at screen names / width
