@@ -13,9 +13,8 @@ set label 'tolerance ' at 1, graph 0.04 right font small
 # Each kind is named at its curve, where a quarter, half or three quarters of its cases are.
 set style textbox opaque noborder fillcolor rgb 'white' margins 0.3, 0.3
 do for [k=1:words(kinds)] {
-    STATS_records = 0
     stats file(1) using (margin_of(k)) nooutput
-    if (STATS_records > 0) {
+    if (exists("STATS_records") ? STATS_records > 0 : 0) { # gnuplot forgets it where no case has an error
         spot = k == 1 ? STATS_median : k < 4 ? STATS_up_quartile : STATS_lo_quartile
         rise = k == 1 ? 0.5 : k < 4 ? 0.75 : 0.25
         set label 10 + k word(kinds, k) at spot, rise center boxed font small textcolor rgb hue(k) front

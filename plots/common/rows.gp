@@ -7,9 +7,8 @@ set datafile separator comma
 set datafile columnheaders
 rows = 0
 do for [f=1:files] {
-    STATS_records = 0
     stats word(csv, f) using (column('n') > 0 ? column('gpu_ns') : NaN) nooutput
-    rows = rows + STATS_records
+    rows = rows + (exists("STATS_records") ? STATS_records : 0)
 }
 array name[rows]
 array shown[rows]
