@@ -126,12 +126,19 @@ static void print_chart_links(const page *p, FILE *out, const store_folder *f, c
     fputs("</figcaption>", out);
 }
 
-/* As an image: whatever the file contains cannot run, fetch or reach into the page. */
+/* As an image: whatever the file contains cannot run, fetch or reach into the page. Of a device that is
+ * folded away only the links: its charts are as large as those that people look at. */
 static void print_chart(const page *p, FILE *out, const store_folder *f, const char *what,
                         const char *name) {
     char path[PATH_MAX + 160], label[400];
     err why = {.code = EXIT_OK};
     size_t bytes = 0;
+    if (page_is_folded(p, f)) {
+        fputs("<figure>", out);
+        print_chart_links(p, out, f, name);
+        fputs("</figure>\n", out);
+        return;
+    }
     snprintf(path, sizeof path, "%s/%s", f->path, name);
     snprintf(label, sizeof label, "Chart of %.120s on %.120s", what, f->device);
     char *text = os_read_file(path, &bytes, &why);

@@ -31,8 +31,8 @@ void page_print_samples(FILE *out, const timing_sample *samples, size_t count) {
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        size_t at =
-            high > low ? (size_t)(BINS * (samples[i].gpu_ns - low) / (high - low)) : BINS / 2;
+        size_t at = high > low ? (size_t)((double)BINS * (samples[i].gpu_ns - low) / (high - low))
+                               : BINS / 2;
         size_t *bin = &bins[at < BINS ? at : BINS - 1];
         most = ++*bin > most ? *bin : most;
     }
@@ -42,7 +42,7 @@ void page_print_samples(FILE *out, const timing_sample *samples, size_t count) {
     fprintf(out, "</title><path d=\"M0 %d", HEIGHT);
     for (size_t i = 0, last = 0; i < BINS; last = bins[i++]) {
         if (bins[i] != last)
-            fprintf(out, "V%.0f", HEIGHT - HEIGHT * (double)bins[i] / (double)most);
+            fprintf(out, "V%.0f", (double)HEIGHT * (1 - (double)bins[i] / (double)most));
         if (i + 1 == BINS || bins[i + 1] != bins[i])
             fprintf(out, "H%zu", (i + 1) * BIN_WIDTH);
     }
@@ -96,13 +96,16 @@ static void print_line(FILE *out, const char *name, const case_history *h) {
                 format_time(last->median, to, sizeof to));
     fputs("</title><path class=\"line\" d=\"", out);
     for (size_t i = 0; i < count; i++)
-        fprintf(out, "%c%.0f %.1f", i ? 'L' : 'M', EDGE + (double)i * step, Y(runs[i].median));
+        fprintf(out, "%c%.0f %.1f", i ? 'L' : 'M', (double)EDGE + (double)i * step,
+                Y(runs[i].median));
     for (size_t i = 0; i < count; i++)
-        fprintf(out, "M%.0f %.1fV%.1f", EDGE + (double)i * step, Y(runs[i].low), Y(runs[i].high));
+        fprintf(out, "M%.0f %.1fV%.1f", (double)EDGE + (double)i * step, Y(runs[i].low),
+                Y(runs[i].high));
     fputs("\"/><path d=\"", out);
     for (size_t i = 1; i < count; i++)
         if (strcmp(runs[i].hash, runs[i - 1].hash) != 0)
-            fprintf(out, "M%.0f %.1fh6v6h-6z", EDGE + (double)i * step - 3, Y(runs[i].median) - 3);
+            fprintf(out, "M%.0f %.1fh6v6h-6z", (double)EDGE + (double)i * step - 3,
+                    Y(runs[i].median) - 3);
 #undef Y
     fputs("\"/></svg></td>", out);
 }

@@ -75,9 +75,9 @@ static void print_lane(FILE *out, const timeline *t, size_t index) {
         if (!find_lane(t, r, &at) || at != index)
             continue;
         fprintf(out, "M%.1f %zuh%.1fv%dh-%.1fz",
-                WIDTH * page_get_number(t->csv, r, "start_ns") / t->end_ns, index * LANE + 2,
-                fmax(0.4, WIDTH * get_duration(t, r) / t->end_ns), LANE - 4,
-                fmax(0.4, WIDTH * get_duration(t, r) / t->end_ns));
+                (double)WIDTH * page_get_number(t->csv, r, "start_ns") / t->end_ns,
+                index * LANE + 2, fmax(0.4, (double)WIDTH * get_duration(t, r) / t->end_ns),
+                LANE - 4, fmax(0.4, (double)WIDTH * get_duration(t, r) / t->end_ns));
     }
     fputs("\"><title>", out);
     html_printf(out, "%.160s: %s", l->name, format_time(l->duration_ns, text, sizeof text));
