@@ -368,7 +368,9 @@ csv *report_start_csv(const device_facts *f, uint64_t seed) {
 
 void report_print_header(const device_facts *f, uint64_t seed) {
     char line[400];
-    printf("# device: %s (%s%s)\n", f->name, f->api, f->validates ? ", checked" : "");
+    snprintf(line, sizeof line, "# device: %s (%s%s)", f->name, f->api,
+             f->validates ? ", checked" : "");
+    table_print_text(stdout, table_find_limit(stdout), 0, line);
     snprintf(line, sizeof line, "# compiler: %s", f->compiler);
     table_print_text(stdout, table_find_limit(stdout), 0, line);
     printf("# seed: %" PRIu64 "\n", seed);

@@ -276,8 +276,7 @@ TEST rows_fit_the_terminal(void) {
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char line[300];
         snprintf(line, sizeof line,
-                 "COLUMNS=64 \"$A\" %s | sed 's/…/./g' | awk 'length > 64 && !/^# device/ { print; "
-                 "n++ } END { "
+                 "COLUMNS=64 \"$A\" %s | sed 's/…/./g' | awk 'length > 64 { print; n++ } END { "
                  "exit n > 0 }'",
                  lines[i]);
         ASSERT_RUN(line, 0);
