@@ -20,7 +20,7 @@ CUDA_SUITES = tape check_suite threads simd language cuda sanitizer doctor#  sui
 DOUBLE_SUITES = tape check_suite threads simd language kernels subject time_mix model nonfinite llama rwkv7 state cli doctor double \
            run_suite launch_suite untrusted validation bench experiments mutants project page readme
 ROOMS    = harness/base harness/device harness/device/msl harness/device/soft harness/device/cuda harness/check \
-           harness/measure kernels kernels/cuda reference project runner/gguf runner/tokenizer runner/model runner/llama \
+           harness/measure kernels kernels/product kernels/cuda reference project runner/gguf runner/tokenizer runner/model runner/llama \
            runner/rwkv7 runner/choice runner/generate experiments report cli
 
 # --- derived ----------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ $(BUILD)/obj/%.o: %.m $(BUILD)/flags | $(READY)
 
 # What results are made of besides kernels (harness/measure/made_of.h): hashed now, because an installed program
 # has no sources.
-HASHED := $(sort $(wildcard kernels/*.[ch] experiments/*.[ch] runner/*/*.[ch] harness/device/*.[ch] \
+HASHED := $(sort $(wildcard kernels/*.[ch] kernels/product/*.[ch] experiments/*.[ch] runner/*/*.[ch] harness/device/*.[ch] \
     harness/device/*/*.[chm] harness/device/*/*/*.h))
 $(BUILD)/sources.c: $(HASHED) tools/sources.sh tools/sources.awk $(BUILD)/hashed
 	@sh tools/sources.sh $@ $(HASHED)

@@ -62,8 +62,12 @@ static bool record_product(tape *to, const stage *t, slice normed, err *e) {
 
 static bool record_fused(tape *to, const stage *t, int way, slice x, slice norm_w, err *e) {
     const kernel *k = &rmsnorm_matvec_op.kernels[way == FUSED_ROW ? 0 : 1];
-    return rmsnorm_matvec_record(to, k, x, norm_w, get_at(t, 2), get_at(t, 3), t->out, t->in, 1e-5f,
-                                 e);
+    const product p = {
+        {{.w = get_at(t, 2), .x = x, .y = get_at(t, 3), .rows = t->out, .columns = t->in}},
+        .tokens = 1,
+        .norm_w = norm_w,
+        .eps = 1e-5f};
+    return product_record(to, k, &p, e);
 }
 
 /* The products of the stages; group[i] is the stage whose x stage i uses, and the first of a group

@@ -24,9 +24,9 @@ static double sum_scores(const float *q, const float *keys, size_t stride, size_
         for (size_t i = 0; i < count; i++) {
             double score = 0, terms = 0;
             for (size_t d = 0; d < head_dim; d++) {
-                double product = scale * q[d] * keys[i * stride + d];
-                score += product;
-                terms += fabs(product);
+                double term = scale * q[d] * keys[i * stride + d];
+                score += term;
+                terms += fabs(term);
             }
             if (pass == 0)
                 largest = fmax(largest, score);

@@ -31,8 +31,8 @@ static result compute_mul(const double *in, const float *scalars) {
 }
 
 static result compute_affine(const double *in, const float *scalars) {
-    double product = (double)scalars[0] * in[0], bias = (double)scalars[1];
-    return (result){product + bias, fabs(product) + fabs(bias)};
+    double scaled = (double)scalars[0] * in[0], bias = (double)scalars[1];
+    return (result){scaled + bias, fabs(scaled) + fabs(bias)};
 }
 
 static result mix(double from, double to, double share) {

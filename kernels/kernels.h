@@ -13,6 +13,7 @@
 
 #include "activations.h"
 #include "ops.h"
+#include "product/product.h"
 #include "reference/quant.h"
 
 /* For the tables of an op's file. A kernel; its group and other fields follow. */
@@ -121,70 +122,6 @@ bool kv_cache_copy_record(tape *t, const kernel *k, slice k_src, slice v_src, sl
 bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
                                  slice v_cache, uint32_t n_tokens, uint32_t kv_dim, param row_idx,
                                  err *e);
-
-/* y (batch, out_dim) = W x, or y += W x, for each of x (batch, in_dim); W (out_dim, in_dim)
- * exactly. k gives the format and whether it accumulates. in_dim must be whole blocks. Only kernels
- * with k->tokens take a batch other than 1. */
-bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
-                   uint32_t in_dim, uint32_t batch, err *e);
-/* Of which the offset of W must be a multiple. */
-size_t matvec_get_alignment(const kernel *k);
-
-/* y (batch, out_dim) = activation(W x + bias (out_dim)): as matvec_record, with one of activations.h.
- * No bias: a slice without a buffer. */
-bool matvec_activate_record(tape *t, const kernel *k, slice w, slice x, slice bias, slice y,
-                            uint32_t out_dim, uint32_t in_dim, uint32_t batch, uint32_t activation,
-                            err *e);
-
-/* Several products of one token in one launch: y (rows) = activation(W x + bias), or y += W x, for
- * each. W (rows, columns) in any format, columns a multiple of 4. No bias: a slice without a buffer.
- */
-typedef struct {
-    slice w, x, bias, y;
-    const weight_format *format;
-    uint32_t rows, columns, activation;
-    bool accumulates; /* then there is no bias and no activation */
-} matvec_product;
-enum { MATVEC_MIXED_MOST = 7 };
-bool matvec_mixed_record(tape *t, const kernel *k, const matvec_product *products, size_t count,
-                         err *e);
-
-/* y[i] (rows[i]) = w[i] x for three matrices (rows[i], in_dim) in Q4_0, of which the third may have
- * no rows. */
-bool matvec_q4_0_batched_record(tape *t, const kernel *k, const slice w[3], slice x,
-                                const slice y[3], const uint32_t rows[3], uint32_t in_dim, err *e);
-
-/* y (out_dim) += W (silu(gate) * up), W in Q4_0; gate and up (in_dim) */
-bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel *k, slice w, slice gate, slice up,
-                                        slice y, uint32_t out_dim, uint32_t in_dim, err *e);
-
-/* y (out_dim) = W rmsnorm(x), with norm_w (in_dim); W in the format of the kernel.
- * megakernel_rmsnorm_matvec takes an in_dim of at most 8160. */
-bool rmsnorm_matvec_record(tape *t, const kernel *k, slice x, slice norm_w, slice w, slice y,
-                           uint32_t out_dim, uint32_t in_dim, float eps, err *e);
-
-/* out (tokens, out_dim) = silu(Wg rmsnorm(x)) * (Wu rmsnorm(x)) for each of x (tokens, in_dim), with
- * norm_w (in_dim); both weights (out_dim, in_dim) in the format of the kernel. Only kernels with
- * k->tokens take more than one token. */
-typedef struct {
-    slice x, norm_w, w_gate, w_up, out;
-} gate_up_slices;
-bool gate_up_silu_record(tape *t, const kernel *k, const gate_up_slices *a, uint32_t out_dim,
-                         uint32_t in_dim, uint32_t tokens, float eps, err *e);
-
-/* For each token t of x (tokens, in_dim): q (tokens, q_dim) = Wq rmsnorm(x), turned to position
- * pos + t by (pos + t) * freqs[p] of its pair; row pos + t of k_cache (rows, kv_dim) the same of Wk,
- * that of v_cache Wv rmsnorm(x). freqs (head_dim / 2) serves every head. head_dim must be even,
- * q_dim and kv_dim multiples of it. Only kernels with k->tokens take more than one token. */
-typedef struct {
-    slice x, norm_w, wq, wk, wv, q, k_cache, v_cache, freqs;
-} qkv_slices;
-typedef struct {
-    uint32_t q_dim, kv_dim, in_dim, head_dim, tokens;
-    float eps;
-} qkv_sizes;
-bool qkv_rope_append_record(tape *t, const kernel *k, const qkv_slices *a, const qkv_sizes *s,
-                            param pos, err *e);
 
 /* out (n_tokens, n_heads, head_dim): as decode_attention for n_tokens queries at once; query t
  * stands at position start + t and sees rows 0 to start + t of the caches, where its own key and

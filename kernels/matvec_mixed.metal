@@ -12,7 +12,7 @@ using namespace metal;
 #include "matvec_rows.h"
 #include "q4_0_rows.h"
 
-// As matvec_mixed.c fills it: groups counts threadgroups of 8 rows.
+// As product.c fills it: groups counts threadgroups of 8 rows.
 struct product_shape {
     uint rows, in_dim, groups;
     uchar format, activation, has_bias, accumulates;

@@ -4,7 +4,7 @@
 // Every variant reads each weight once (18 bytes for 32 of them), x once per row from cache, and
 // writes 4 bytes per row. They differ in how rows and blocks are assigned to threads. In all of
 // them neighbouring lanes read neighbouring blocks, rows past the end are skipped, and
-// in_dim is a multiple of 32: matvec_record refuses anything else.
+// in_dim is a multiple of 32: product_record refuses anything else.
 #include <metal_stdlib>
 using namespace metal;
 

@@ -5,7 +5,7 @@
 // An input X gives x as F::wide, from any memory: at(i) starts at element i. from(i) is the rest of
 // it from there on: an address that several loads share.
 //
-// in_dim is a multiple of F::values and of a unit: matvec_record refuses anything else.
+// in_dim is a multiple of F::values and of a unit: product_record refuses anything else.
 #pragma once
 
 #include "activations.h"
@@ -292,7 +292,7 @@ activated_alone(device const typename F::block *w [[buffer(0)]],
 }
 
 // The kernels of a format, = and +=. `any` is the format as read in rows of any length. A new
-// variant is a template above, two lines here and a row in matvec.c.
+// variant is a template above, two lines here and a row in product/kernels.c.
 #define MATVEC_KERNEL(name, function, format, accumulate)                                          \
     template [[host_name(                                                                          \
         name)]] kernel decltype(function<format, accumulate>) function<format, accumulate>;

@@ -70,7 +70,10 @@ bool record_args(tape *t, const kernel *k, const launch_arg *args, size_t count,
     for (size_t i = 0; i < count; i++)
         if (args[i].name) {
             launch_bind(l, (int)i, at[i], args[i].access, args[i].type);
-            l->bytes += (args[i].access == ACCESS_BOTH ? 2 : 1) * at[i].bytes;
+            if (!args[i].is_unread)
+                l->bytes += (args[i].access == ACCESS_BOTH ? 2 : 1) * at[i].bytes;
+        } else if (args[i].bytes) {
+            launch_set_bytes(l, (int)i, args[i].bytes, args[i].byte_count);
         } else if (!args[i].is_absent) {
             launch_set_param(l, (int)i, args[i].value, args[i].type);
         }

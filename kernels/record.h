@@ -27,7 +27,10 @@ typedef struct {
     const weight_format *format; /* of weights (rows, columns); NULL: others */
     uint32_t rows, columns;
     param value;
+    const void *bytes; /* a value of byte_count bytes; NULL: of 4 */
+    size_t byte_count;
     bool is_absent; /* the kernel has no such argument */
+    bool is_unread; /* bound because Metal requires it; not counted as moved */
 } launch_arg;
 
 #define ARG_BUFFER(name_, at_, count_, access_, type_, alignment_)                                 \
@@ -53,6 +56,8 @@ typedef struct {
 #define ARG_PARAM(value_)                                                                          \
     { .type = ELEM_U32, .value = value_ }
 #define ARG_U32(value) ARG_PARAM(param_u32(value))
+#define ARG_BYTES(bytes_, count_)                                                                  \
+    { .bytes = bytes_, .byte_count = count_ }
 #define ARG_F32(value_)                                                                            \
     { .type = ELEM_F32, .value = param_f32(value_) }
 

@@ -63,7 +63,7 @@ struct threadgroup_input {
 // A threadgroup of 256 computes 8 rows, one simdgroup each, and the norm once for all of them: its
 // threads sum the squares together and leave the normalised x in threadgroup memory, where the rows
 // read it. `normal` has room for hidden floats, which with `partial` must fit the 32 KB of a
-// threadgroup: rmsnorm_matvec_record refuses a hidden that does not. The norm is computed
+// threadgroup: product_record refuses a hidden that does not. The norm is computed
 // out_dim / 8 times.
 kernel void megakernel_rmsnorm_matvec(device const float *x [[buffer(0)]],
                                       device const float *norm_w [[buffer(1)]],

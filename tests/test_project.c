@@ -245,7 +245,7 @@ TEST a_description_of_another_abi_is_refused(void) {
     ASSERT_RUN(NEW_C "printf '#include <stdint.h>\\nconst uint32_t assay_abi[6] = {77};\\n' > "
                      "\"$T\"/softcap.c && \"$A\" check" ON,
                3);
-    ASSERT_SAYS("was compiled against headers of ABI 77, and this program has ABI 2");
+    ASSERT_SAYS("was compiled against headers of ABI 77, and this program has ABI 3");
     PASS();
 }
 

@@ -46,9 +46,12 @@ TEST rows_that_are_not_whole_blocks_are_refused_and_not_cut(void) {
     const kernel *reuse = op_find_kernel(&matvec_op, "multi_token_matvec_f32_reuse");
     ASSERT_REFUSED(matvec_record(nowhere, reuse, take(0, 4 * 7), x, y, 1, 7, 1, &e), reuse->name,
                    "multiple of 4");
-    const slice three[] = {w, w, w};
-    ASSERT_REFUSED(matvec_q4_0_batched_record(nowhere, &matvec_batched_op.kernels[0], three, x,
-                                              three, (uint32_t[]){1, 1, 1}, 63, &e),
+    const product three = {{{.w = w, .x = x, .y = w, .rows = 1, .columns = 63},
+                            {.w = w, .y = w, .rows = 1},
+                            {.w = w, .y = w, .rows = 1}},
+                           .count = 3,
+                           .tokens = 1};
+    ASSERT_REFUSED(product_record(nowhere, &matvec_batched_op.kernels[0], &three, &e),
                    "matvec_q4_0_batched", "63");
     PASS();
 }
@@ -85,8 +88,10 @@ TEST rows_that_are_too_long_to_be_near_are_refused(void) {
 TEST a_hidden_that_threadgroup_memory_cannot_hold_is_refused(void) {
     const kernel *k = &rmsnorm_matvec_op.kernels[1];
     slice x = take(0, 4 * 8192), w = take(0, 8192 / 32 * 18), y = take(0, 4);
-    ASSERT_REFUSED(rmsnorm_matvec_record(nowhere, k, x, x, w, y, 1, 8192, 1e-5f, &e),
-                   "megakernel_rmsnorm_matvec", "at most 8184, not 8192");
+    const product p = {
+        {{.w = w, .x = x, .y = y, .rows = 1, .columns = 8192}}, .tokens = 1, .norm_w = x};
+    ASSERT_REFUSED(product_record(nowhere, k, &p, &e), "megakernel_rmsnorm_matvec",
+                   "at most 8184, not 8192");
     PASS();
 }
 

@@ -304,17 +304,19 @@ TEST unknown_activations_and_products_that_do_not_fit_are_refused(void) {
     ASSERT_REFUSED(add_activate_record(nowhere, &add_activate_op.kernels[0], s, s, 1, 4, false,
                                        ACTIVATION_COUNT, &e),
                    "activation");
-    matvec_product p = {.w = w, .x = s, .y = s, .format = &format_f32, .rows = 8, .columns = 8};
+    product p = {{{.w = w, .x = s, .y = s, .format = &format_f32, .rows = 8, .columns = 8}},
+                 .tokens = 1};
     const kernel *k = &matvec_mixed_op.kernels[0];
-    ASSERT_REFUSED(matvec_mixed_record(nowhere, k, &p, 0, &e), "1 to 7 products");
-    p.columns = 6;
-    ASSERT_REFUSED(matvec_mixed_record(nowhere, k, &p, 1, &e), "multiple of 4 weights");
-    p.columns = 4;
-    ASSERT_REFUSED(matvec_mixed_record(nowhere, k, &p, 1, &e), "another format");
-    p.columns = 8;
-    p.accumulates = true;
-    p.activation = ACTIVATION_TANH;
-    ASSERT_REFUSED(matvec_mixed_record(nowhere, k, &p, 1, &e), "no activation");
+    ASSERT_REFUSED(product_record(nowhere, k, &p, &e), "1 to 7 products");
+    p.count = 1;
+    p.items[0].columns = 6;
+    ASSERT_REFUSED(product_record(nowhere, k, &p, &e), "multiple of 4 weights");
+    p.items[0].columns = 4;
+    ASSERT_REFUSED(product_record(nowhere, k, &p, &e), "another format");
+    p.items[0].columns = 8;
+    p.items[0].accumulates = true;
+    p.items[0].activation = ACTIVATION_TANH;
+    ASSERT_REFUSED(product_record(nowhere, k, &p, &e), "no activation");
     PASS();
 }
 

@@ -1,7 +1,7 @@
 /* formats: THE list of weight formats, for C and for MSL.
  *
  * X(format, shapes) for each: the format's name as used in the names of kernels, and which of the
- * shapes of matvec.c its products are checked with. The kernels of matvec and of embedding_lookup
+ * shapes of product/shapes.h its products are checked with. The kernels of matvec and of embedding_lookup
  * are made from this list. To add a format:
  *   1. write formats/<format>.h, the struct by which kernels read it (below), and include it here;
  *   2. add its line to the list;
@@ -18,7 +18,7 @@
 
 #pragma once
 
-/* Most weights are Q4_0: it has more variants than the others (matvec.c). */
+/* Most weights are Q4_0: it has more variants than the others (product/kernels.c). */
 #define FORMATS(X) X(q4_0, ladder) BLOCK_FORMATS(X) FLOAT_FORMATS(X)
 #define BLOCK_FORMATS(X)                                                                           \
     X(q4_1, of_32)                                                                                 \

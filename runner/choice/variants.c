@@ -277,7 +277,7 @@ const kernel *variants_pick_matvec(const variants_basis *v, const weight_format 
     static const char *const narrow[] = {"lean", "reuse", "plain"};
     choice c = {&matvec_op, f, accumulates, {{out_dim, in_dim, tokens}}};
     const kernel *k = pick(v, &c, e);
-    for (size_t i = 0; k && offset % matvec_get_alignment(k) != 0 && i < COUNT_OF(narrow); i++) {
+    for (size_t i = 0; k && offset % product_get_alignment(k) != 0 && i < COUNT_OF(narrow); i++) {
         const kernel *other = find_variant(v->facts, &c, narrow[i], k->tokens != 0, true);
         k = other ? other : k;
     }

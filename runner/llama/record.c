@@ -10,6 +10,16 @@ static const llama *get_own(const model *m) {
     return m->own;
 }
 
+/* y = W rmsnorm(x) for one token */
+static bool record_fused_norm(model *m, tape *t, const kernel *k, slice x, const weight *norm,
+                              const weight *w, slice y, err *e) {
+    const product p = {{{.w = w->at, .x = x, .y = y, .rows = w->rows, .columns = w->columns}},
+                       .tokens = 1,
+                       .norm_w = norm->at,
+                       .eps = get_own(m)->shape.eps};
+    return product_record(t, k, &p, e);
+}
+
 static bool record_norm(model *m, tape *t, slice x, const weight *norm, slice y, uint32_t tokens,
                         err *e) {
     return rmsnorm_record(
@@ -33,11 +43,14 @@ static bool record_products(model *m, tape *t, const weight *const w[3], slice x
             ? variants_pick(&m->variants, &matvec_batched_op, &format_q4_0,
                             (shape){{rows[0], rows[1], rows[2], w[0]->columns}}, NULL)
             : NULL;
-    if (batched) {
-        slice matrices[3] = {w[0]->at, w[1]->at, w[2] ? w[2]->at : w[1]->at};
-        slice outputs[3] = {y[0], y[1], w[2] ? y[2] : y[1]};
-        return matvec_q4_0_batched_record(t, batched, matrices, x, outputs, rows, w[0]->columns, e);
+    product p = {{{.x = x, .columns = w[0]->columns}}, .count = w[2] ? 3 : 2, .tokens = 1};
+    for (uint32_t i = 0; i < p.count; i++) {
+        p.items[i].w = w[i]->at;
+        p.items[i].y = y[i];
+        p.items[i].rows = rows[i];
     }
+    if (batched)
+        return product_record(t, batched, &p, e);
     for (int i = 0; i < 3 && w[i]; i++)
         if (!model_record_product(m, t, w[i], x, y[i], false, tokens, e))
             return false;
@@ -58,9 +71,8 @@ static bool record_normed(model *m, tape *t, const weight *norm, const weight *c
         return record_norm(m, t, a->x, norm, a->normed, tokens, e) &&
                record_products(m, t, w, a->normed, y, tokens, e);
     for (int i = 0; i < 3 && w[i]; i++)
-        if (!rmsnorm_matvec_record(t, variants_pick_fixed(&m->variants, &rmsnorm_matvec_op), a->x,
-                                   norm->at, w[i]->at, y[i], w[i]->rows, w[i]->columns,
-                                   get_own(m)->shape.eps, e))
+        if (!record_fused_norm(m, t, variants_pick_fixed(&m->variants, &rmsnorm_matvec_op), a->x,
+                               norm, w[i], y[i], e))
             return false;
     return true;
 }
@@ -157,11 +169,17 @@ static bool record_qkv(model *m, tape *t, const llama_layer *l, const llama_cach
                  : NULL;
     if (!k)
         return record_qkv_apart(m, t, l, c, tokens, e);
-    qkv_slices at = {a->x, l->attn_norm.at, l->q.at,   l->k.at,          l->v.at,
-                     a->q, c->keys,         c->values, get_own(m)->freqs};
-    qkv_sizes sizes = {
-        s->heads * s->head_dim, s->kv_heads * s->head_dim, s->hidden, s->head_dim, tokens, s->eps};
-    return qkv_rope_append_record(t, k, &at, &sizes, model_get_control(m, CONTROL_POSITION), e);
+    const product p = {
+        {{.w = l->q.at, .x = a->x, .y = a->q, .rows = s->heads * s->head_dim, .columns = s->hidden},
+         {.w = l->k.at, .y = c->keys, .rows = s->kv_heads * s->head_dim},
+         {.w = l->v.at, .y = c->values}},
+        .tokens = tokens,
+        .norm_w = l->attn_norm.at,
+        .eps = s->eps,
+        .freqs = get_own(m)->freqs,
+        .head_dim = s->head_dim,
+        .pos = model_get_control(m, CONTROL_POSITION)};
+    return product_record(t, k, &p, e);
 }
 
 static bool record_gate_up_apart(model *m, tape *t, const llama_layer *l, uint32_t tokens, err *e) {
@@ -184,9 +202,16 @@ static bool record_gate_up(model *m, tape *t, const llama_layer *l, uint32_t tok
                  : NULL;
     if (!k)
         return record_gate_up_apart(m, t, l, tokens, e);
-    gate_up_slices at = {a->x, l->ffn_norm.at, l->gate.at, l->up.at, a->activated};
-    return gate_up_silu_record(t, k, &at, l->gate.rows, l->gate.columns, tokens,
-                               get_own(m)->shape.eps, e);
+    const product p = {{{.w = l->gate.at,
+                         .x = a->x,
+                         .y = a->activated,
+                         .rows = l->gate.rows,
+                         .columns = l->gate.columns},
+                        {.w = l->up.at}},
+                       .tokens = tokens,
+                       .norm_w = l->ffn_norm.at,
+                       .eps = get_own(m)->shape.eps};
+    return product_record(t, k, &p, e);
 }
 
 static bool record_layer(model *m, tape *t, uint32_t index, uint32_t tokens,
@@ -216,8 +241,7 @@ static bool record_head(model *m, tape *t, uint32_t tokens, err *e) {
                                               (shape){{head->rows, head->columns}}, NULL)
                               : NULL;
     if (fused)
-        return rmsnorm_matvec_record(t, fused, last, l->weights.norm.at, head->at, m->logits,
-                                     head->rows, head->columns, l->shape.eps, e);
+        return record_fused_norm(m, t, fused, last, &l->weights.norm, head, m->logits, e);
     return record_norm(m, t, last, &l->weights.norm, normed, 1, e) &&
            model_record_product(m, t, head, normed, m->logits, false, 1, e);
 }

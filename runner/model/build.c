@@ -164,11 +164,26 @@ bool model_record_embedding(model *m, tape *t, const weight *table, slice ids, s
                                         m->shape.vocab, e);
 }
 
+product_matrix weight_multiply(const weight *w, slice x, slice y) {
+    return (product_matrix){
+        .w = w->at, .x = x, .y = y, .format = w->format, .rows = w->rows, .columns = w->columns};
+}
+
+bool model_record_matrix(model *m, tape *t, const product_matrix *p, uint32_t tokens, err *e) {
+    const variants_basis *v = &m->variants;
+    const product one = {{*p}, .tokens = tokens};
+    const kernel *k = p->bias.buffer || p->activation != ACTIVATION_NONE
+                          ? variants_pick_activated(v, p->format, p->rows, p->columns, tokens, e)
+                          : variants_pick_matvec(v, p->format, p->accumulates, p->w.offset, p->rows,
+                                                 p->columns, tokens, e);
+    return k && product_record(t, k, &one, e);
+}
+
 bool model_record_product(model *m, tape *t, const weight *w, slice x, slice y, bool accumulates,
                           uint32_t tokens, err *e) {
-    const kernel *k = variants_pick_matvec(&m->variants, w->format, accumulates, w->at.offset,
-                                           w->rows, w->columns, tokens, e);
-    return k && matvec_record(t, k, w->at, x, y, w->rows, w->columns, tokens, e);
+    product_matrix p = weight_multiply(w, x, y);
+    p.accumulates = accumulates;
+    return model_record_matrix(m, t, &p, tokens, e);
 }
 
 bool model_record_bias(tape *t, const weight *bias, slice y, uint32_t tokens, err *e) {

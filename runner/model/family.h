@@ -104,6 +104,10 @@ weight weight_take_values(const weight *v, uint32_t first, uint32_t count);
 /* x (tokens, columns) = rows of the embedding */
 bool model_record_embedding(model *m, tape *t, const weight *table, slice ids, slice x,
                             uint32_t tokens, err *e);
+/* y = W x, to be given a bias, an activation or accumulation; and recorded for each of x (tokens,
+ * columns), with the kernel that is chosen for it */
+product_matrix weight_multiply(const weight *w, slice x, slice y);
+bool model_record_matrix(model *m, tape *t, const product_matrix *p, uint32_t tokens, err *e);
 /* y (tokens, rows) = W x, or += */
 bool model_record_product(model *m, tape *t, const weight *w, slice x, slice y, bool accumulates,
                           uint32_t tokens, err *e);

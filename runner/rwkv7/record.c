@@ -42,37 +42,18 @@ static bool record_shift(model *m, tape *t, const weight *w, const weight *b, co
 
 /* --- products --- */
 
-static matvec_product make_product(const weight *w, slice x, const weight *bias, slice y,
-                                   uint32_t activation) {
-    return (matvec_product){.w = w->at,
-                            .x = x,
-                            .bias = bias ? bias->at : (slice){0},
-                            .y = y,
-                            .format = w->format,
-                            .rows = w->rows,
-                            .columns = w->columns,
-                            .activation = activation};
-}
-
-static bool record_product(model *m, tape *t, const matvec_product *p, uint32_t tokens, err *e) {
-    const kernel *k;
-    if (p->bias.buffer || p->activation != ACTIVATION_NONE) {
-        k = variants_pick_activated(&m->variants, p->format, p->rows, p->columns, tokens, e);
-        return k && matvec_activate_record(t, k, p->w, p->x, p->bias, p->y, p->rows, p->columns,
-                                           tokens, p->activation, e);
-    }
-    k = variants_pick_matvec(&m->variants, p->format, false, p->w.offset, p->rows, p->columns,
-                             tokens, e);
-    return k && matvec_record(t, k, p->w, p->x, p->y, p->rows, p->columns, tokens, e);
+static product_matrix make_product(const weight *w, slice x, slice y, uint32_t activation) {
+    product_matrix p = weight_multiply(w, x, y);
+    p.activation = activation;
+    return p;
 }
 
 /* Products that do not depend on each other. */
-static bool record_products(model *m, tape *t, const matvec_product *products, size_t count,
-                            uint32_t tokens, err *e) {
-    if (variants_fuses_token(&m->variants, m->fusion, tokens))
-        return matvec_mixed_record(t, &matvec_mixed_op.kernels[0], products, count, e);
-    for (size_t i = 0; i < count; i++)
-        if (!record_product(m, t, &products[i], tokens, e))
+static bool record_products(model *m, tape *t, const product *p, err *e) {
+    if (variants_fuses_token(&m->variants, m->fusion, p->tokens))
+        return product_record(t, &matvec_mixed_op.kernels[0], p, e);
+    for (uint32_t i = 0; i < p->count; i++)
+        if (!model_record_matrix(m, t, &p->items[i], p->tokens, e))
             return false;
     return true;
 }
@@ -94,21 +75,22 @@ static bool record_projections(model *m, tape *t, uint32_t index, slice v, uint3
         {ADAPTER_G, MIX_G, ACTIVATION_SIGMOID, ACTIVATION_NONE, a->g},
         {ADAPTER_V, MIX_V, ACTIVATION_NONE, ACTIVATION_SIGMOID, a->v_gate}, /* last: see count */
     };
-    matvec_product from[3 + ADAPTERS] = {
-        make_product(&l->receptance, rwkv7_take_mix(m, MIX_R, tokens), NULL, a->r, ACTIVATION_NONE),
-        make_product(&l->key, rwkv7_take_mix(m, MIX_K, tokens), NULL, a->k, ACTIVATION_NONE),
-        make_product(&l->value, rwkv7_take_mix(m, MIX_V, tokens), NULL, v, ACTIVATION_NONE)};
-    matvec_product to[ADAPTERS];
-    size_t count = index == 0 ? ADAPTERS - 1 : ADAPTERS;
-    for (size_t i = 0; i < count; i++) {
+    uint32_t count = index == 0 ? ADAPTERS - 1 : ADAPTERS;
+    product from = {{weight_multiply(&l->receptance, rwkv7_take_mix(m, MIX_R, tokens), a->r),
+                     weight_multiply(&l->key, rwkv7_take_mix(m, MIX_K, tokens), a->k),
+                     weight_multiply(&l->value, rwkv7_take_mix(m, MIX_V, tokens), v)},
+                    .count = 3 + count,
+                    .tokens = tokens},
+            to = {.count = count, .tokens = tokens};
+    for (uint32_t i = 0; i < count; i++) {
         const adapter *w = &l->adapters[adapters[i].which];
         slice low = a->low[adapters[i].which];
-        from[3 + i] = make_product(&w->down, rwkv7_take_mix(m, adapters[i].mix, tokens), NULL, low,
-                                   adapters[i].inner);
-        to[i] = make_product(&w->up, low, &w->bias, adapters[i].out, adapters[i].outer);
+        from.items[3 + i] = make_product(&w->down, rwkv7_take_mix(m, adapters[i].mix, tokens), low,
+                                         adapters[i].inner);
+        to.items[i] = make_product(&w->up, low, adapters[i].out, adapters[i].outer);
+        to.items[i].bias = w->bias.at;
     }
-    return record_products(m, t, from, 3 + count, tokens, e) &&
-           record_products(m, t, to, count, tokens, e);
+    return record_products(m, t, &from, e) && record_products(m, t, &to, e);
 }
 
 /* --- layers --- */
@@ -165,10 +147,12 @@ static bool record_layer(model *m, tape *t, uint32_t index, uint32_t tokens, err
         !record_heads(m, t, index, v, tokens, e) ||
         !model_record_product(m, t, &l->output, a->y, a->x, true, tokens, e))
         return false;
-    matvec_product up = make_product(&c->key, rwkv7_take_mix(m, 0, tokens), NULL, a->activated,
-                                     ACTIVATION_SQUARED_RELU);
+    const product up = {{make_product(&c->key, rwkv7_take_mix(m, 0, tokens), a->activated,
+                                      ACTIVATION_SQUARED_RELU)},
+                        .count = 1,
+                        .tokens = tokens};
     return record_shift(m, t, &c->norm_w, &c->norm_b, &c->mix, s->channel_shift, tokens, e) &&
-           record_products(m, t, &up, 1, tokens, e) &&
+           record_products(m, t, &up, e) &&
            model_record_product(m, t, &c->value, a->activated, a->x, true, tokens, e);
 }
 

@@ -16,13 +16,10 @@ static const kernel *pick(const recording *r, const op *o, shape s) {
 }
 
 /* y = activation(W x) */
-static bool product(const recording *r, const weight *w, slice x, slice y, uint32_t activation) {
-    if (activation == ACTIVATION_NONE)
-        return model_record_product(r->m, r->t, w, x, y, false, r->tokens, r->e);
-    const kernel *k =
-        variants_pick_activated(&r->m->variants, w->format, w->rows, w->columns, r->tokens, r->e);
-    return k && matvec_activate_record(r->t, k, w->at, x, (slice){0}, y, w->rows, w->columns,
-                                       r->tokens, activation, r->e);
+static bool multiply(const recording *r, const weight *w, slice x, slice y, uint32_t activation) {
+    product_matrix p = weight_multiply(w, x, y);
+    p.activation = activation;
+    return model_record_matrix(r->m, r->t, &p, r->tokens, r->e);
 }
 
 static bool norm(const recording *r, const weight *w, const weight *b) {
@@ -44,8 +41,8 @@ static bool shift(const recording *r, const weight *mixes, slice state, uint32_t
 /* out = outer(up inner(down mixed) + bias) */
 static bool adapt(const recording *r, const adapter *w, slice low, rwkv7_mix mix, uint32_t inner,
                   uint32_t outer, slice out) {
-    if (!product(r, &w->down, rwkv7_take_mix(r->m, mix, r->tokens), low, inner) ||
-        !product(r, &w->up, low, out, ACTIVATION_NONE))
+    if (!multiply(r, &w->down, rwkv7_take_mix(r->m, mix, r->tokens), low, inner) ||
+        !multiply(r, &w->up, low, out, ACTIVATION_NONE))
         return false;
     return !w->bias.format || add_activate_record(r->t, &add_activate_op.kernels[0], w->bias.at,
                                                   out, r->tokens, r->dim, true, outer, r->e);
@@ -64,10 +61,10 @@ static bool project(const recording *r, uint32_t index, slice v) {
     return buffer_copy_record(r->t, &buffer_copy_op.kernels[0],
                               model_take_row(a->normed, r->tokens - 1, r->dim), state, r->dim,
                               r->e) &&
-           product(r, &l->receptance, rwkv7_take_mix(r->m, MIX_R, r->tokens), a->r,
-                   ACTIVATION_NONE) &&
-           product(r, &l->key, rwkv7_take_mix(r->m, MIX_K, r->tokens), a->k, ACTIVATION_NONE) &&
-           product(r, &l->value, rwkv7_take_mix(r->m, MIX_V, r->tokens), v, ACTIVATION_NONE) &&
+           multiply(r, &l->receptance, rwkv7_take_mix(r->m, MIX_R, r->tokens), a->r,
+                    ACTIVATION_NONE) &&
+           multiply(r, &l->key, rwkv7_take_mix(r->m, MIX_K, r->tokens), a->k, ACTIVATION_NONE) &&
+           multiply(r, &l->value, rwkv7_take_mix(r->m, MIX_V, r->tokens), v, ACTIVATION_NONE) &&
            adapt(r, &l->adapters[ADAPTER_W], a->low[ADAPTER_W], MIX_W, ACTIVATION_TANH,
                  ACTIVATION_DECAY, a->w) &&
            adapt(r, &l->adapters[ADAPTER_A], a->low[ADAPTER_A], MIX_A, ACTIVATION_NONE,
@@ -114,7 +111,7 @@ static bool time_mix(const recording *r, uint32_t index) {
            time_first_v7_record(r->t, pick(r, &time_first_v7_op, sizes), l->r_k.at, a->r, packed,
                                 a->y, r->tokens, s->heads, s->head_size, r->e) &&
            mul_record(r->t, &mul_op.kernels[0], a->g, a->y, r->tokens, r->dim, false, r->e) &&
-           product(r, &l->output, a->y, a->k, ACTIVATION_NONE) &&
+           multiply(r, &l->output, a->y, a->k, ACTIVATION_NONE) &&
            add_record(r->t, &add_op.kernels[0], a->k, a->x, r->tokens, r->dim, false, r->e);
 }
 
@@ -124,9 +121,9 @@ static bool channel_mix(const recording *r, uint32_t index) {
     const rwkv7_scratch *a = &own->scratch;
     slice state = own->states[index].channel_shift;
     return norm(r, &l->norm_w, &l->norm_b) && shift(r, &l->mix, state, 0) &&
-           product(r, &l->key, rwkv7_take_mix(r->m, 0, r->tokens), a->activated,
-                   ACTIVATION_SQUARED_RELU) &&
-           product(r, &l->value, a->activated, a->y, ACTIVATION_NONE) &&
+           multiply(r, &l->key, rwkv7_take_mix(r->m, 0, r->tokens), a->activated,
+                    ACTIVATION_SQUARED_RELU) &&
+           multiply(r, &l->value, a->activated, a->y, ACTIVATION_NONE) &&
            channel_mix_v7_record(r->t, &channel_mix_v7_op.kernels[0], state, a->y, a->normed,
                                  r->tokens, r->dim, r->e) &&
            add_record(r->t, &add_op.kernels[0], a->normed, a->x, r->tokens, r->dim, false, r->e);

@@ -1,0 +1,216 @@
+/* shapes: what the kernels of products are checked with, in the order of op.dims. For kernels.c only. */
+#pragma once
+
+#include "kernels/kernels.h"
+#include "kernels/record.h"
+
+/* matvec: rows, columns, tokens -------------------------------------------------------------- */
+
+/* Rows: 1, and around the 4, 8, 16 and 32 of a threadgroup. Blocks of a row: 1, and around the 16,
+ * 32 and 64 that one stride of the lanes covers. */
+static const shape ladder[] = {
+    {{1, 32}},    {{2, 64}},    {{4, 480}},    {{5, 512}},    {{7, 544}},     {{8, 992}},
+    {{9, 1024}},  {{15, 1056}}, {{16, 2016}},  {{17, 2048}},  {{33, 2080}},   {{1, 11008}},
+    {{192, 576}}, {{576, 576}}, {{1536, 576}}, {{576, 1536}}, {{4096, 4096}}, {{49152, 576}},
+};
+
+/* The same for the other formats, in blocks of 32, of 256 and of 1: fewer, because their kernels
+ * assign rows and blocks in only one way. Logits are never accumulated, and only two formats are
+ * used for a head. */
+/* clang-format off */
+#define SHAPES_OF_32 {{1, 32}}, {{3, 64}}, {{7, 480}}, {{8, 992}}, {{9, 1024}}, {{17, 1056}}, \
+    {{33, 2080}}, {{1, 11008}}, {{1536, 576}}, {{576, 1536}}
+#define SHAPES_OF_256 {{1, 256}}, {{7, 512}}, {{8, 768}}, {{9, 1280}}, {{33, 2304}}, {{1, 8192}}, \
+    {{768, 3072}}
+/* clang-format on */
+static const shape of_32[] = {SHAPES_OF_32}, of_256[] = {SHAPES_OF_256};
+static const shape large_of_32[] = {SHAPES_OF_32, {{4096, 4096}}};
+static const shape head_of_32[] = {SHAPES_OF_32, {{49152, 576}}};
+static const shape head_of_256[] = {SHAPES_OF_256, {{49152, 512}}};
+static const shape floats[] = {
+    {{1, 1}},   {{2, 3}},    {{7, 4}},    {{8, 31}},   {{9, 32}},
+    {{17, 33}}, {{33, 127}}, {{1, 8191}}, {{5, 1000}}, {{1024, 96}},
+};
+
+/* For kernels that take 2048 columns at a time, 256 of them at least, and 4096 of x, and 32 rows for
+ * each of at most 256 threadgroups. */
+static const shape of_wide_rows[] = {
+    {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{9, 2048}},  {{15, 2304}},   {{16, 4096}},
+    {{31, 4352}}, {{32, 6144}}, {{33, 8448}}, {{65, 2048}}, {{8225, 2304}}, {{4096, 4096}},
+};
+/* For kernels that take 1024 columns of 32 rows and 8 tokens at a time, 64 of them at least. */
+static const shape of_wide_tokens[] = {
+    {{1, 64, 1}},    {{7, 256, 3}},    {{31, 960, 8}},   {{32, 1024, 7}},
+    {{33, 1088, 9}}, {{65, 3200, 17}}, {{192, 576, 16}}, {{4096, 4096, 8}},
+};
+static const shape_list wide_tokens = SHAPE_LIST(of_wide_tokens, 7, 256, 3);
+static const shape of_wider_rows[] = {
+    {{1, 2048}},   {{2, 4096}},  {{15, 6144}},   {{16, 8192}},
+    {{17, 10240}}, {{33, 2048}}, {{4129, 4096}}, {{4096, 4096}},
+};
+static const shape of_eights[] = {
+    {{1, 8}},     {{2, 248}},   {{7, 256}},    {{15, 264}},    {{16, 1024}},
+    {{17, 1032}}, {{31, 4096}}, {{33, 10000}}, {{4129, 1032}}, {{4096, 4096}},
+};
+/* For kernels that take 256 to 4096 columns, of 16 or 32 rows. */
+static const shape of_near_rows[] = {
+    {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{15, 2304}},   {{16, 3840}},   {{31, 4096}},
+    {{32, 2048}}, {{33, 1024}}, {{65, 2560}}, {{8225, 2304}}, {{4096, 4096}},
+};
+static const shape of_near_tokens[] = {
+    {{1, 256, 1}},   {{7, 512, 3}},    {{31, 1792, 8}},  {{32, 4096, 7}},
+    {{33, 1024, 9}}, {{65, 2304, 17}}, {{192, 768, 16}}, {{4096, 4096, 8}},
+};
+static const shape_list near_tokens = SHAPE_LIST(of_near_tokens, 7, 512, 3);
+static const shape of_wider_near_rows[] = {
+    {{1, 2048}}, {{15, 4096}}, {{16, 2048}}, {{17, 4096}}, {{4129, 2048}}, {{4096, 4096}},
+};
+static const shape_list near_rows = SHAPE_LIST(of_near_rows, 7, 512),
+                        wider_near_rows = SHAPE_LIST(of_wider_near_rows, 7, 2048),
+                        eights = SHAPE_LIST(of_eights, 7, 256),
+                        wide_rows = SHAPE_LIST(of_wide_rows, 7, 512),
+                        wider_rows = SHAPE_LIST(of_wider_rows, 7, 2048);
+
+/* Formats decoded like one above: fewer shapes. */
+static const shape few_of_32[] = {{{1, 32}}, {{7, 480}}, {{9, 1024}}, {{33, 2080}}};
+static const shape few_of_256[] = {{{1, 256}}, {{7, 768}}, {{9, 1280}}, {{33, 2304}}};
+static const shape few_floats[] = {
+    {{1, 1}}, {{7, 3}}, {{8, 31}}, {{9, 32}}, {{33, 33}}, {{5, 1000}},
+};
+
+/* Tokens: 1 to more than two tiles of 8. Rows: around the 32 of a threadgroup. Units of a row (32
+ * weights, or 4 floats): around the 4 lanes that share it. */
+static const shape many_of_32[] = {
+    {{1, 32, 1}},  {{3, 64, 2}},   {{31, 96, 3}},  {{32, 128, 4}},  {{33, 160, 5}},
+    {{7, 544, 6}}, {{40, 576, 7}}, {{9, 1056, 9}}, {{64, 224, 16}}, {{576, 1536, 8}},
+};
+static const shape many_of_256[] = {
+    {{1, 256, 1}}, {{3, 512, 2}},  {{31, 256, 3}}, {{32, 768, 4}},  {{33, 256, 5}},
+    {{7, 512, 6}}, {{40, 256, 7}}, {{65, 512, 8}}, {{9, 1280, 17}},
+};
+static const shape many_floats[] = {
+    {{1, 1, 1}},  {{3, 4, 2}},    {{31, 12, 3}}, {{32, 16, 4}},  {{33, 20, 5}},
+    {{7, 36, 6}}, {{40, 100, 7}}, {{65, 64, 8}}, {{9, 333, 17}},
+};
+
+/* And fewer for formats decoded like another, but still each number of tokens that has code of its
+ * own. */
+static const shape few_many_of_32[] = {
+    {{1, 32, 1}},  {{3, 64, 2}},  {{31, 96, 3}}, {{32, 128, 4}},  {{33, 160, 5}},
+    {{7, 288, 6}}, {{40, 64, 7}}, {{65, 96, 8}}, {{9, 1056, 17}},
+};
+static const shape few_many_of_256[] = {
+    {{1, 256, 1}}, {{3, 512, 2}},  {{31, 256, 3}}, {{32, 256, 4}},  {{33, 256, 5}},
+    {{7, 512, 6}}, {{40, 256, 7}}, {{65, 256, 8}}, {{9, 1280, 17}},
+};
+
+/* Rows and tokens around the 16, 32 and 64 of a tile; blocks of a row: around the 4 of a turn. */
+static const shape tiled_of_32[] = {
+    {{1, 32, 1}},    {{15, 64, 33}},  {{16, 96, 31}},  {{33, 128, 32}},
+    {{65, 160, 63}}, {{64, 288, 65}}, {{63, 576, 64}}, {{129, 32, 130}},
+};
+static const shape tiled_of_256[] = {
+    {{1, 256, 1}}, {{65, 256, 63}}, {{64, 512, 65}}, {{63, 768, 7}}, {{129, 256, 64}},
+};
+static const shape tiled_floats[] = {
+    {{1, 4, 1}},    {{65, 28, 63}},  {{64, 32, 65}},   {{63, 36, 64}},
+    {{3, 100, 17}}, {{129, 64, 65}}, {{100, 128, 19}},
+};
+/* The shapes a format is checked with, by the name that formats.h gives them. */
+typedef struct {
+    shape_list replace, accumulate, many, tiles;
+} matvec_shapes;
+
+#define SHAPES(name, replace, accumulate, many, tiles, ...)                                        \
+    static const matvec_shapes name##_shapes = {                                                   \
+        SHAPE_LIST(replace, __VA_ARGS__), SHAPE_LIST(accumulate, __VA_ARGS__),                     \
+        SHAPE_LIST(many, __VA_ARGS__, 3), SHAPE_LIST(tiles, __VA_ARGS__, 3)}
+SHAPES(ladder, ladder, large_of_32, many_of_32, tiled_of_32, 7, 96);
+SHAPES(of_32, of_32, of_32, many_of_32, tiled_of_32, 7, 96);
+SHAPES(head_of_32, head_of_32, of_32, many_of_32, tiled_of_32, 7, 96);
+SHAPES(few_of_32, few_of_32, few_of_32, few_many_of_32, tiled_of_32, 7, 96);
+SHAPES(of_256, of_256, of_256, many_of_256, tiled_of_256, 7, 512);
+SHAPES(head_of_256, head_of_256, of_256, many_of_256, tiled_of_256, 7, 512);
+SHAPES(few_of_256, few_of_256, few_of_256, few_many_of_256, tiled_of_256, 7, 512);
+SHAPES(floats, floats, floats, many_floats, tiled_floats, 7, 100);
+SHAPES(few_floats, few_floats, few_floats, many_floats, tiled_floats, 7, 100);
+
+/* The other ops -------------------------------------------------------------------------------- */
+
+/* The products themselves are checked as matvec: here are the ends of rows and of tiles of 8 tokens,
+ * each activation, and the shapes of adapters. */
+static const shape activated_blocks[] = {
+    {{1, 256, 1, ACTIVATION_TANH}},      {{9, 512, 1, ACTIVATION_SQUARED_RELU}},
+    {{33, 256, 1, ACTIVATION_DECAY, 1}}, {{7, 768, 3, ACTIVATION_SIGMOID, 1}},
+    {{40, 256, 9, ACTIVATION_NONE, 1}},  {{33, 512, 8, ACTIVATION_SILU}},
+    {{64, 768, 1, ACTIVATION_TANH}},     {{256, 256, 2, ACTIVATION_SQUARED_RELU}},
+};
+/* Adapters of a low rank are the only products with such short rows. */
+static const shape activated_floats[] = {
+    {{1, 4, 1, ACTIVATION_SIGMOID, 1}},    {{31, 12, 3, ACTIVATION_TANH}},
+    {{64, 768, 1, ACTIVATION_TANH}},       {{768, 64, 1, ACTIVATION_DECAY, 1}},
+    {{33, 32, 5, ACTIVATION_SIGMOID, 1}},  {{7, 100, 8, ACTIVATION_NONE, 1}},
+    {{768, 32, 9, ACTIVATION_SIGMOID, 1}}, {{65, 36, 17, ACTIVATION_SILU}},
+    {{9, 33, 1, ACTIVATION_SQUARED_RELU}}, {{5, 31, 1, ACTIVATION_DECAY}},
+};
+static const shape_list activated_float_list =
+    SHAPE_LIST(activated_floats, 7, 100, 1, ACTIVATION_SIGMOID, 1);
+
+/* 1 to 7 products; each format in the first place; rows around the 8 of a threadgroup. */
+static const shape mixed[] = {
+    {{1, 32, 1, 0}},    {{7, 64, 2, 1}},   {{8, 96, 3, 2}},   {{9, 32, 4, 3}},  {{3, 544, 5, 4}},
+    {{33, 32, 6, 5}},   {{1, 96, 7, 6}},   {{2, 32, 7, 7}},   {{15, 64, 7, 8}}, {{16, 32, 7, 9}},
+    {{17, 128, 7, 10}}, {{64, 768, 7, 8}}, {{768, 64, 4, 8}},
+};
+
+/* Boundaries between matrices at every place in a threadgroup; the model's QKV, and gate with
+ * up. */
+static const shape batched[] = {
+    {{1, 1, 1, 32}},   {{1, 1, 0, 32}},   {{8, 8, 8, 64}},     {{7, 9, 1, 480}},
+    {{3, 5, 0, 512}},  {{31, 1, 33, 96}}, {{2, 30, 65, 1056}}, {{576, 192, 192, 576}},
+    {{9, 6, 17, 992}}, {{32, 32, 0, 32}}, {{5, 4, 100, 2080}}, {{1536, 1536, 0, 576}},
+};
+
+/* Only the down projection of a model has this form. */
+static const shape of_silu[] = {
+    {{1, 32}},    {{2, 64}},  {{7, 96}},    {{8, 992}},    {{9, 1024}},
+    {{15, 1056}}, {{17, 32}}, {{1, 11008}}, {{576, 1536}},
+};
+
+/* 8160 is the largest hidden of whole blocks that the megakernel takes. */
+static const shape normed_blocks[] = {
+    {{1, 32}},   {{2, 64}},    {{7, 96}},    {{8, 992}},    {{9, 1024}},   {{15, 1056}},
+    {{3, 8160}}, {{192, 576}}, {{576, 576}}, {{1536, 576}}, {{576, 1536}},
+};
+static const shape normed_floats[] = {
+    {{1, 1}}, {{2, 31}}, {{7, 32}}, {{8, 33}}, {{9, 100}}, {{3, 8191}}, {{192, 576}}, {{64, 1536}},
+};
+static const shape_list normed_float_list = SHAPE_LIST(normed_floats, 7, 77);
+
+/* Rows: around the 4 of a threadgroup. Blocks of a row: around the 16 that lanes take at a time. */
+static const shape gated[] = {
+    {{1, 32}},   {{2, 64}},    {{3, 480}}, {{4, 512}},    {{5, 544}},
+    {{9, 1024}}, {{15, 1056}}, {{3, 96}},  {{1536, 576}}, {{64, 4096}},
+};
+/* Outputs around the 8, 16 and 32, tokens around the 32 and 64 of a tile. */
+static const shape gated_tiled[] = {
+    {{1, 32, 1}},    {{7, 64, 33}},   {{9, 96, 31}},   {{17, 128, 32}},
+    {{33, 160, 63}}, {{32, 288, 65}}, {{31, 576, 64}}, {{65, 32, 130}},
+};
+static const shape_list gated_tiled_list = SHAPE_LIST(gated_tiled, 7, 96, 3);
+
+/* Rows: boundaries between q, k and v at every place in a threadgroup of 8. Blocks of a row: around
+ * the 16 that lanes take at a time. Then those of models. */
+static const shape appended[] = {
+    {{0, 1, 1, 2, 32}},     {{1, 1, 1, 2, 64}},       {{3, 3, 1, 2, 480}},  {{7, 5, 1, 6, 512}},
+    {{2, 2, 2, 34, 544}},   {{5, 4, 2, 16, 1056}},    {{0, 9, 3, 64, 576}}, {{10, 9, 3, 64, 576}},
+    {{2047, 9, 3, 64, 96}}, {{100, 8, 2, 128, 1024}},
+};
+
+/* Stacked rows around the 16, 32 and 64, tokens around the 32 and 64 of a tile. */
+static const shape appended_tiled[] = {
+    {{0, 1, 1, 2, 32, 1}},     {{1, 5, 1, 2, 64, 33}},      {{3, 3, 1, 6, 96, 31}},
+    {{7, 1, 1, 22, 160, 63}},  {{2, 2, 1, 16, 288, 65}},    {{0, 9, 3, 64, 576, 8}},
+    {{10, 3, 1, 64, 128, 64}}, {{100, 2, 1, 128, 32, 130}},
+};
+static const shape_list appended_tiled_list = SHAPE_LIST(appended_tiled, 3, 3, 1, 6, 96, 5);
