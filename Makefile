@@ -111,7 +111,7 @@ check: $(PROGRAM) ## check every kernel against its oracle
 
 # Nothing of it needs a GPU; libdevice is brought where there is no CUDA toolkit.
 ptx: $(PROGRAM) ## compile every kernel for NVIDIA GPUs, and assemble it where ptxas is
-	printf '%s\n' kernels/*.metal kernels/cuda/*.metal harness/check/canaries/*.metal \
+	printf '%s\n' kernels/*.metal kernels/*/*.metal harness/check/canaries/*.metal \
 	    $(patsubst %,tests/kernels/%.metal,tape threads simd language launch) | \
 	    ASSAY_LIBDEVICE=$$(sh tools/libdevice.sh) PATH="$$PATH:$(CURDIR)/build/deps" \
 	    xargs -n 4 -P $$(getconf _NPROCESSORS_ONLN) ./$(PROGRAM) lint --ptx
@@ -207,7 +207,8 @@ format-check: ## fail if a file is not formatted
 
 # Installed: the program, and in share/assay what it reads at run time, at the same paths as here.
 VERSION := $(shell sed -n 's/^.define ASSAY_VERSION "\(.*\)"/\1/p' cli/verb.h)
-SHARED   = $(wildcard kernels/*.metal kernels/*.h kernels/formats/*.h kernels/cuda/* harness/device/soft/abi.h harness/device/cuda/abi.h \
+SHARED   = $(wildcard kernels/*.metal kernels/*.h kernels/formats/*.h kernels/product/*.metal kernels/product/*.h kernels/cuda/* \
+    harness/device/soft/abi.h harness/device/cuda/abi.h \
     harness/device/msl/limits.h harness/device/msl/strict/*.h harness/device/shim/*.h \
     harness/device/shim/*/*.h harness/check/canaries/*.metal plots/*.gp plots/common/*.gp report/page.* results/claims.csv \
     models/assay-tiny.gguf tests/mutants-known.txt tools/gate.sh) $(shell find harness/device/msl/include examples -type f) \

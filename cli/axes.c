@@ -83,7 +83,7 @@ static bool check_words(const word_list *l, const char *what, const char *const 
     return true;
 }
 
-#define NAME(format, shapes) #format,
+#define NAME(format, ...) #format,
 static const char *const formats[] = {FORMATS(NAME)};
 
 /* Variants and kernels, some of them more than once. */

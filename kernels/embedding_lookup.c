@@ -80,7 +80,7 @@ static const shape shapes[] = {
     {{3, 256, 2}}, {{9, 512, 40}}, {{33, 768, 90}}, {{4, 4096, 32}},
 };
 
-#define KERNEL(type, shapes_)                                                                      \
+#define KERNEL(type, ...)                                                                          \
     OP_KERNEL("embedding_lookup_" #type, NULL, "one thread per value", "embedding_lookup.metal",   \
               .format = &format_##type, .group = 256),
 static const kernel kernels[] = {FORMATS(KERNEL)};

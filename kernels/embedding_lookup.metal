@@ -27,7 +27,7 @@ kernel void embedding_lookup(device const typename F::block *table [[buffer(0)]]
                         : as_type<float>(0x7FC00000u);
 }
 
-#define EMBEDDING_LOOKUP(format, shapes)                                                           \
+#define EMBEDDING_LOOKUP(format, ...)                                                              \
     template [[host_name("embedding_lookup_" #format)]] kernel decltype(embedding_lookup<format>)  \
         embedding_lookup<format>;
 FORMATS(EMBEDDING_LOOKUP)

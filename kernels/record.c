@@ -82,6 +82,7 @@ bool record_args(tape *t, const kernel *k, const launch_arg *args, size_t count,
     l->appends = w->appends;
     l->flops = w->flops;
     l->oracle = w->oracle;
+    l->context = w->context;
     uint32_t group = w->group ? w->group : k->group;
     if (w->threads)
         launch_set_threads_rounded(l, w->threads, group);

@@ -71,6 +71,7 @@ typedef struct {
     uint64_t unmoved; /* bytes of its arguments that need not be moved */
     uint32_t appends; /* as launch.appends */
     oracle_fn oracle;
+    const void *context; /* as launch.context */
 } launch_work;
 
 /* Threadgroups of k->rows rows and k->tokens tokens. */

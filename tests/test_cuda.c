@@ -105,7 +105,7 @@ TEST pointers_keep_the_space_they_point_to(void) {
 
 /* max_total_threads_per_threadgroup bounds registers, and two halves are one operand. */
 TEST ptx_says_how_many_threads_must_find_room(void) {
-    return ptx_says("kernels/matvec_stream.metal", "matvec_q4_k_stream",
+    return ptx_says("kernels/product/matvec_stream.metal", "matvec_q4_k_stream",
                     LIST(".maxntid 512", ".f16x2"), LIST("_depot"));
 }
 
@@ -174,7 +174,7 @@ TEST the_host_learns_from_the_ptx_how_much_shared_memory_a_kernel_adds(void) {
                *cluster = strstr(ptx, ".reqnctapercluster 2, 1, 1\n{");
     ASSERT(cluster && entry && entry < cluster && !strstr(ptx, "_depot"));
     free(ptx);
-    ptx = compile("kernels/matvec_q4_k.metal", "matvec_q4_k_lean", &s);
+    ptx = compile("kernels/product/matvec_q4_k.metal", "matvec_q4_k_lean", &s);
     ASSERTm(e.text, ptx);
     ASSERT_EQ_FMT(0u, ptx_count_bulk(ptx), "%u");
     ASSERT(strstr(ptx, ".version 7.8"));
@@ -261,7 +261,7 @@ TEST a_mistake_is_reported_at_its_line(void) {
 TEST kernels_compile_for_nvidia_gpus(void) {
     NEEDS_COMPILER();
     ASSERT_RUN("\"$A\" lint --ptx \"$H/tests/kernels/simd.metal\" \"$H/kernels/argmax.metal\" "
-               "\"$H/kernels/matvec_bf16.metal\" \"$H/kernels/prefill_attention.metal\"",
+               "\"$H/kernels/product/matvec_mixed.metal\" \"$H/kernels/prefill_attention.metal\"",
                0);
     PASS();
 }

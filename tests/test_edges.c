@@ -35,9 +35,10 @@ static const wrong_kernel wrong_kernels[] = {
      "size_t(row_idx - (row_idx == 127))"},
     {"kv_cache_copy_tokens", "kv_cache_copy_tokens.metal", "n_tokens * kv_dim)",
      "n_tokens * kv_dim - (n_tokens == 256))"},
-    {"qkv_rope_append_q4_0", "qkv_rope_append.metal", "size_t(pos) * kv_dim",
+    {"qkv_rope_append_q4_0", "product/qkv_rope_append.metal", "size_t(pos) * kv_dim",
      "size_t(pos - (pos == 256)) * kv_dim"},
-    {"qkv_rope_append_q4_0", "qkv_rope_append.metal", "float(pos)", "float(pos - (pos == 63))"},
+    {"qkv_rope_append_q4_0", "product/qkv_rope_append.metal", "float(pos)",
+     "float(pos - (pos == 63))"},
     /* one id of a vocabulary */
     {"embedding_lookup_f32", "embedding_lookup.metal", "size_t(id)", "size_t(ushort(id))"},
     {"embedding_lookup_f32", "embedding_lookup.metal", "size_t(id)", "size_t(min(id, vocab - 2))"},
@@ -91,7 +92,7 @@ static const wrong_kernel wrong_kernels[] = {
     {"l2_norm", "layer_norm.metal", "row >= rows", "row >= rows - (rows == 256)"},
     {"rmsnorm", "rmsnorm.metal", "j < dim", "j < dim - (dim == 257)"},
     {"token_shift", "token_shift.metal", "i >= count", "i >= count - (tokens == 257)"},
-    {"matvec_f32", "matvec_rows.h", "row >= out_dim", "row >= out_dim - (out_dim == 256)"},
+    {"matvec_f32", "product/row.h", "row >= out_dim", "row >= out_dim - (out_dim == 256)"},
 };
 
 /* A folder of kernels with this one wrong, in a new library. */

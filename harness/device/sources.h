@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 typedef struct {
-    const char *path;     /* "kernels/product/kernels.c" */
+    const char *path;     /* "kernels/product/product.c" */
     const char *sum;      /* of its text without comments and white space */
     const char *includes; /* what it includes in quotes; a space after each */
 } source_file;

@@ -8,8 +8,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "../few_words.h"
-#include "../matvec_rows.h"
+#include "../product/few_words.h"
+#include "../product/row.h"
 #include "bulk_rows.h"
 #include "mma_halves.h"
 

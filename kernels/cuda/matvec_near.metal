@@ -16,11 +16,11 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "../few_words.h"
+#include "../product/few_words.h"
 #include "../formats/q4_0.h"
 #include "../formats/q4_k.h"
 #include "../formats/q6_k.h"
-#include "../matvec_rows.h"
+#include "../product/row.h"
 #include "../opaque.h"
 #include "bulk_rows.h"
 #include "mma_bytes.h"

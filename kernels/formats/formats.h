@@ -1,13 +1,15 @@
 /* formats: THE list of weight formats, for C and for MSL.
  *
- * X(format, shapes) for each: the format's name as used in the names of kernels, and which of the
- * shapes of product/shapes.h its products are checked with. The kernels of matvec and of embedding_lookup
- * are made from this list. To add a format:
- *   1. write formats/<format>.h, the struct by which kernels read it (below), and include it here;
- *   2. add its line to the list;
- *   3. write matvec_<format>.metal, which names its instantiations;
- *   4. describe and code its blocks in reference/quant.h and quant.c: format_<format>;
- *   5. name it in runner/gguf/type.c if files have it.
+ * X(format, kind, shapes) for each: the format's name as used in the names of kernels, how the
+ * products read it, and which of the shapes of product/shapes.h they are checked with:
+ *   parts    16 weights per lane too (product/lean.h); its kernels are in product/matvec_<format>.metal
+ *   blocks   only as below; its kernels are in product/matvec_blocks.metal
+ *   floats   one weight at a time too, as <format>_single; product/matvec_floats.metal
+ * The kernels that every format has follow from this list. To add a format:
+ *   1. write formats/<format>.h, the struct by which kernels read it (below);
+ *   2. include it here and add its line to the list;
+ *   3. describe and code its blocks in reference/quant.h and quant.c: format_<format>;
+ *   4. name it in runner/gguf/type.c if files have it.
  *
  * What a kernel knows of a format F:
  *   F::block   what a row consists of; F::values weights each
@@ -18,20 +20,18 @@
 
 #pragma once
 
-/* Most weights are Q4_0: it has more variants than the others (product/kernels.c). */
-#define FORMATS(X) X(q4_0, ladder) BLOCK_FORMATS(X) FLOAT_FORMATS(X)
-#define BLOCK_FORMATS(X)                                                                           \
-    X(q4_1, of_32)                                                                                 \
-    X(q5_0, few_of_32)                                                                             \
-    X(q5_1, few_of_32)                                                                             \
-    X(q8_0, head_of_32)                                                                            \
-    X(q4_k, of_256)                                                                                \
-    X(q5_k, few_of_256)                                                                            \
-    X(q6_k, head_of_256)
-#define FLOAT_FORMATS(X)                                                                           \
-    X(f16, floats)                                                                                 \
-    X(bf16, few_floats)                                                                            \
-    X(f32, floats)
+#define FORMATS(X)                                                                                 \
+    X(q4_0, parts, ladder)                                                                         \
+    X(q4_1, blocks, of_32)                                                                         \
+    X(q5_0, blocks, few_of_32)                                                                     \
+    X(q5_1, blocks, few_of_32)                                                                     \
+    X(q8_0, parts, head_of_32)                                                                     \
+    X(q4_k, parts, of_256)                                                                         \
+    X(q5_k, blocks, few_of_256)                                                                    \
+    X(q6_k, parts, head_of_256)                                                                    \
+    X(f16, floats, floats)                                                                         \
+    X(bf16, floats, few_floats)                                                                    \
+    X(f32, floats, floats)
 
 #ifdef __METAL_VERSION__
 #include "floats.h"

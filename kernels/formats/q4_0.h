@@ -87,7 +87,111 @@ struct q4_0 {
     }
 };
 
-// For matvec_strip.h, by eight bytes at a time: the same nibble of each of their ushorts becomes
+// By halves of blocks: two neighbours share a block, so that a row of 576 (36 half blocks) occupies
+// all 32 lanes. With nibbles as 16 + n (nibbles.h) the product of a half block is
+// sum((16 + n) * x) - 24 * sum(x), and the last part is the same for all rows.
+
+// Half a block as it is in memory.
+struct q4_0_half_bits {
+    ushort q[4];
+    half d;
+};
+
+inline q4_0_half_bits q4_0_take_half(device const block_q4_0 *b, uint part) {
+    device const ushort *q = (device const ushort *)b->qs + 4 * part;
+    const q4_0_half_bits w = {{q[0], q[1], q[2], q[3]}, b->d};
+    return w;
+}
+
+// 16 weights, in the order of q4_0_half_input: even and odd values of the low and high nibbles.
+// (16 + n) * d - 24 * d in one operation is exactly (n - 8) * d.
+inline void q4_0_decode_half(thread const q4_0_half_bits &h, uint sixteen, thread float4 *w) {
+    const uint4 n = uint4(h.q[0], h.q[1], h.q[2], h.q[3]);
+    const float4 d = float4(float(h.d));
+    const float4 m = -24.0f * d;
+    w[0] = fma(sixteen_more(n << 19u, sixteen), d, m);
+    w[1] = fma(sixteen_more(n << 11u, sixteen), d, m);
+    w[2] = fma(sixteen_more(n << 15u, sixteen), d, m);
+    w[3] = fma(sixteen_more(n << 7u, sixteen), d, m);
+}
+
+inline float q4_0_half_product(thread const q4_0_half_bits &w, thread const q4_0_half_input &x,
+                               uint sixteen) {
+    const uint4 n = uint4(w.q[0], w.q[1], w.q[2], w.q[3]);
+    float4 dots = sixteen_more(n << 19u, sixteen) * x.low_even;
+    dots = fma(sixteen_more(n << 11u, sixteen), x.low_odd, dots);
+    dots = fma(sixteen_more(n << 15u, sixteen), x.high_even, dots);
+    dots = fma(sixteen_more(n << 7u, sixteen), x.high_odd, dots);
+    return float(w.d) * ((dots.x + dots.y) + (dots.z + dots.w) - 3.0f * x.eights);
+}
+
+// For product/lean.h.
+struct q4_0_parts {
+    typedef block_q4_0 block;
+    typedef q4_0_half_bits bits;
+    typedef q4_0_half_input input;
+    enum : uint { values = 32, lanes = 2 };
+    static METAL_FUNC input load(device const float *x, uint part) {
+        return q4_0_load_half(x, part);
+    }
+    static METAL_FUNC bits take(device const block_q4_0 *b, uint part) {
+        return q4_0_take_half(b, part);
+    }
+    static METAL_FUNC float multiply(thread const bits &w, thread const input &x, uint some) {
+        return q4_0_half_product(w, x, get_sixteen(some));
+    }
+};
+
+// 8 weights of a block: those of a word of nibbles (product/few.h).
+struct q4_0_few {
+    typedef block_q4_0 block;
+    struct part {
+        ushort low, high;
+        half d;
+    };
+    static METAL_FUNC part take(device const block_q4_0 *b, uint pair) {
+        device const ushort *q = (device const ushort *)b->qs + 2 * pair;
+        const part p = {q[0], q[1], b->d};
+        return p;
+    }
+    static METAL_FUNC float scale(part p) { return float(p.d); }
+    static METAL_FUNC void decode(part p, uint some, thread float *w) {
+        decode_word(uint(p.low) | uint(p.high) << 16u, some, w);
+    }
+    static METAL_FUNC void decode_word(uint bytes, uint some, thread float *w) {
+        const uint exponents = get_1024s(some);
+        for (uint odd = 0; odd < 2; odd++) {
+            const half2 low = low_nibbles(bytes >> 8u * odd, exponents);
+            const half2 high = high_nibbles(bytes >> 8u * odd, exponents);
+            w[odd] = low.x;
+            w[odd + 2] = low.y;
+            w[odd + 4] = high.x;
+            w[odd + 6] = high.y;
+        }
+    }
+};
+
+// For product/tile.h: two threads per row, half a block each.
+struct q4_0_tiles {
+    typedef block_q4_0 block;
+    typedef q4_0_few few;
+    enum : uint { values = 32, lanes = 2 };
+    typedef q4_0_half_bits part;
+    static METAL_FUNC part fetch(device const block_q4_0 *row, uint step, uint, uint lane) {
+        return q4_0_take_half(row + step, lane);
+    }
+    static METAL_FUNC void put(part p, uint lane, threadgroup float4 *at) {
+        float4 w[4];
+        q4_0_decode_half(p, get_sixteen(0), w);
+        at += 2 * lane;
+        at[0] = float4(w[0].x, w[1].x, w[0].y, w[1].y);
+        at[1] = float4(w[0].z, w[1].z, w[0].w, w[1].w);
+        at[4] = float4(w[2].x, w[3].x, w[2].y, w[3].y);
+        at[5] = float4(w[2].z, w[3].z, w[2].w, w[3].w);
+    }
+};
+
+// For product/strip.h, by eight bytes at a time: the same nibble of each of their ushorts becomes
 // the upper half of a float, 16 + n (nibbles.h), in a few operations on one 64-bit integer. A CPU
 // does these beside the arithmetic of vectors, of which two instructions are left for four weights.
 struct q4_0_strip {

@@ -49,7 +49,7 @@ struct q4_k {
     }
 };
 
-// For matvec_lean.h: a lane takes eight bytes, whose low nibbles are weights of one part of 32 and
+// For product/lean.h: a lane takes eight bytes, whose low nibbles are weights of one part of 32 and
 // whose high nibbles are weights of the next (nibbles.h).
 struct q4_k_parts {
     typedef block_q4_k block;
@@ -102,7 +102,7 @@ struct q4_k_parts {
     }
 };
 
-// For tiles.h: two threads per row, 16 weights of a part each.
+// For product/tile.h: two threads per row, 16 weights of a part each.
 struct q4_k_tiles {
     typedef block_q4_k block;
     enum : uint { values = 256, lanes = 2 };

@@ -53,7 +53,7 @@ struct q6_k {
     }
 };
 
-// For matvec_lean.h: a lane takes bytes l to l + 3 of half a block, which are four weights of each
+// For product/lean.h: a lane takes bytes l to l + 3 of half a block, which are four weights of each
 // of its quarters, so that every byte is loaded once and neighbours load neighbours. n becomes a
 // float without a conversion: as the last bits below the exponent of 2^23 it is 2^23 + n, from
 // which 2^23 + 32 is subtracted exactly. (The shorter way, sum((64 + n) * x) - 96 * sum(x), cancels
@@ -111,7 +111,7 @@ struct q6_k_parts {
     }
 };
 
-// For tiles.h: two threads per row, 16 weights of a quarter of half a block each.
+// For product/tile.h: two threads per row, 16 weights of a quarter of half a block each.
 struct q6_k_tiles {
     typedef block_q6_k block;
     enum : uint { values = 256, lanes = 2 };

@@ -31,7 +31,7 @@ struct q8_0 {
     }
 };
 
-// For matvec_lean.h, by halves of blocks: 16 weights from 8 loads, the widest that their alignment
+// For product/lean.h, by halves of blocks: 16 weights from 8 loads, the widest that their alignment
 // allows.
 struct q8_0_parts {
     typedef block_q8_0 block;
@@ -63,7 +63,7 @@ struct q8_0_parts {
     }
 };
 
-// For tiles.h: two threads per row, half a block each.
+// For product/tile.h: two threads per row, half a block each.
 struct q8_0_tiles {
     typedef block_q8_0 block;
     enum : uint { values = 32, lanes = 2 };
@@ -85,7 +85,7 @@ struct q8_0_tiles {
     }
 };
 
-// For matvec_strip.h.
+// For product/strip.h.
 struct q8_0_strip {
     typedef block_q8_0 block;
     enum : uint { values = 32, rows = 4 };

@@ -44,13 +44,11 @@ typedef struct {
     const char *variant; /* NULL: of all kernels of the op */
     product_prologue prologue;
     product_epilogue epilogue;
-    size_t matrices; /* at most */
+    size_t matrices;
+    bool varies; /* there may be fewer */
     product_part args[LAUNCH_BUFFERS];
     product_part shape[SHAPE_DIMS];
 } product_layout;
-
-/* Of the ops of products. */
-const product_layout *product_find_layout(const kernel *k);
 
 /* A matrix of matvec_mixed as its kernel reads it. */
 typedef struct {

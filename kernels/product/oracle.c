@@ -160,7 +160,7 @@ static void set_lengths(const view *v) {
 }
 
 void product_oracle(const launch *l, oracle_io *io) {
-    view v = {.launch = l, .layout = product_find_layout(l->kernel), .p = {.tokens = 1}};
+    view v = {.launch = l, .layout = l->context, .p = {.tokens = 1}};
     for (int at = 0; v.layout->args[at].role; at++)
         read_arg(&v, io, at, v.layout->args[at]);
     product_spread(v.layout, l->kernel, &v.p);

@@ -1,13 +1,73 @@
 #include "product.h"
 
-#include <stddef.h>
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "kernels/activation_judge.h"
-#include "kernels/ops.h"
+#include "kernels/kernels.h"
 #include "kernels/record.h"
 #include "layout.h"
 #include "oracle.h"
+#include "table.h"
+
+/* The ops -------------------------------------------------------------------------------------- */
+
+/* Buffers with their names in messages, numbers (N), of the first matrix or of another (N_OF). */
+/* clang-format off */
+#define N_OF(what, i) {what, i, NULL}
+#define N(what) N_OF(what, 0)
+#define BUFFERS(i) {WEIGHTS, i, "w" #i}, {INPUT, i, "x" #i}, {BIAS, i, "b" #i}, {OUTPUT, i, "y" #i}
+static const product_layout layouts[] = {
+    {&matvec_op, NULL, AS_IT_IS, STORED, 1, false,
+     {{WEIGHTS, 0, "w"}, {INPUT, 0, "x"}, {OUTPUT, 0, "y"}, N(ROWS), N(COLUMNS), N(TOKENS), N(SHARE)},
+     {N(ROWS), N(COLUMNS), N(TOKENS)}},
+    {&matvec_activate_op, NULL, AS_IT_IS, ACTIVATED, 1, false,
+     {{WEIGHTS, 0, "w"}, {INPUT, 0, "x"}, {OUTPUT, 0, "y"}, N(ROWS), N(COLUMNS), {BIAS, 0, "bias"},
+      N(HAS_BIAS), N(ACTIVATION), N(TOKENS)},
+     {N(ROWS), N(COLUMNS), N(TOKENS), N(ACTIVATION), N(HAS_BIAS)}},
+    {&matvec_mixed_op, NULL, AS_IT_IS, MIXED, PRODUCT_MATRICES, true,
+     {BUFFERS(0), BUFFERS(1), BUFFERS(2), BUFFERS(3), BUFFERS(4), BUFFERS(5), BUFFERS(6), N(LIST)},
+     {N(ROWS), N(COLUMNS), N(COUNT), N(FORMAT)}},
+    {&matvec_batched_op, NULL, AS_IT_IS, STORED, 3, true,
+     {{WEIGHTS, 0, "wa"}, {WEIGHTS, 1, "wb"}, {WEIGHTS, 2, "wc"}, {INPUT, 0, "x"},
+      {OUTPUT, 0, "ya"}, {OUTPUT, 1, "yb"}, {OUTPUT, 2, "yc"}, N(STACK)},
+     {N(ROWS), N_OF(ROWS, 1), N_OF(ROWS, 2), N(COLUMNS)}},
+    {&silu_matvec_op, NULL, SILU, STORED, 1, false,
+     {{WEIGHTS, 0, "w"}, {INPUT, 0, "gate"}, {SECOND, 0, "up"}, {OUTPUT, 0, "y"}, N(ROWS), N(COLUMNS)},
+     {N(ROWS), N(COLUMNS)}},
+    {&rmsnorm_matvec_op, "megakernel", NORMED, STORED, 1, false,
+     {{INPUT, 0, "x"}, {NORM, 0, "norm_w"}, {WEIGHTS, 0, "w"}, {OUTPUT, 0, "y"}, N(COLUMNS), N(EPS), N(ROWS)},
+     {N(ROWS), N(COLUMNS)}},
+    {&rmsnorm_matvec_op, NULL, NORMED, STORED, 1, false,
+     {{INPUT, 0, "x"}, {NORM, 0, "norm_w"}, {WEIGHTS, 0, "w"}, {OUTPUT, 0, "y"}, N(ROWS), N(COLUMNS), N(EPS)},
+     {N(ROWS), N(COLUMNS)}},
+    {&gate_up_silu_op, NULL, NORMED, GATED, 2, false,
+     {{INPUT, 0, "x"}, {NORM, 0, "norm_w"}, {WEIGHTS, 0, "w_gate"}, {WEIGHTS, 1, "w_up"},
+      {OUTPUT, 0, "out"}, N(ROWS), N(COLUMNS), N(EPS), N(TOKENS)},
+     {N(ROWS), N(COLUMNS), N(TOKENS)}},
+    {&qkv_rope_append_op, NULL, NORMED, APPENDED, 3, false,
+     {{INPUT, 0, "x"}, {NORM, 0, "norm_w"}, {WEIGHTS, 0, "wq"}, {WEIGHTS, 1, "wk"},
+      {WEIGHTS, 2, "wv"}, {OUTPUT, 0, "q"}, {OUTPUT, 1, "k_cache"}, {OUTPUT, 2, "v_cache"},
+      {FREQS, 0, "freqs"}, N(ROWS), N_OF(ROWS, 1), N(COLUMNS), N(HEAD_DIM), N(EPS),
+      {POSITION, 0, "pos"}, N(TOKENS)},
+     {N(POSITION), N(HEADS), N_OF(HEADS, 1), N(HEAD_DIM), N(COLUMNS), N(TOKENS)}},
+};
+/* clang-format on */
+
+static const product_layout *find_layout(const kernel *k) {
+    for (size_t i = 0; i < COUNT_OF(layouts); i++) {
+        const product_layout *a = &layouts[i];
+        if (k >= a->op->kernels && k < a->op->kernels + a->op->kernel_count &&
+            (!a->variant || strcmp(a->variant, k->variant) == 0))
+            return a;
+    }
+    assert(!"a kernel of a product");
+    return NULL;
+}
 
 /* What a kernel takes ------------------------------------------------------------------------- */
 
@@ -191,7 +251,7 @@ static launch_arg make_value(const kernel *k, product *p, product_part part, siz
 }
 
 bool product_record(tape *t, const kernel *k, const product *given, err *e) {
-    const product_layout *a = product_find_layout(k);
+    const product_layout *a = find_layout(k);
     product p = *given;
     product_shape list[PRODUCT_MATRICES] = {{0}};
     launch_arg args[LAUNCH_BUFFERS];
@@ -204,7 +264,8 @@ bool product_record(tape *t, const kernel *k, const product *given, err *e) {
                               p.items[0].columns};
     launch_work work = {.groups = find_groups(a, t, k, &p),
                         .flops = count_flops(a, k, &p),
-                        .oracle = product_oracle};
+                        .oracle = product_oracle,
+                        .context = a};
     if (k->most && a->prologue == NORMED) /* it keeps the values */
         work.threadgroup_bytes = p.items[0].columns * (uint32_t)sizeof(float);
     if (a->epilogue == MIXED)
@@ -230,3 +291,138 @@ bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t
                        .tokens = batch};
     return product_record(t, k, &p, e);
 }
+
+/* Cases ---------------------------------------------------------------------------------------- */
+
+/* matvec_mixed: rows x columns of the first matrix; each next one has 5 rows more, another format,
+ * activation and, in turn, a bias, no bias, or an output to which it adds. */
+static void vary(product *p, uint32_t first) {
+    uint32_t formats = 0;
+    while (product_get_format(formats))
+        formats++;
+    for (uint32_t i = 0; i < p->count && i < PRODUCT_MATRICES; i++) {
+        product_matrix *m = &p->items[i];
+        m->format = product_get_format((first + i) % formats);
+        m->rows = p->items[0].rows + 5 * i;
+        m->columns = p->items[0].columns;
+        m->accumulates = i % 3 == 2;
+        m->has_bias = i % 3 == 1;
+        m->activation = m->accumulates ? ACTIVATION_NONE : (first + i) % ACTIVATION_COUNT;
+    }
+    for (uint32_t i = 0; i < p->count && i < PRODUCT_MATRICES; i++)
+        if (p->items[i].format->values == 256)
+            p->items[i].columns = divide_up(p->items[i].columns, 256) * 256;
+}
+
+/* The description of a shape, without buffers. */
+static product read_shape(const product_layout *a, const kernel *k, const shape *s) {
+    product p = {.eps = 1e-5f};
+    for (size_t d = 0; d < SHAPE_DIMS && a->shape[d].role; d++)
+        *product_find_size(&p, a->shape[d]) = s->dim[d];
+    p.tokens = p.tokens ? p.tokens : 1;
+    if (a->epilogue == MIXED)
+        vary(&p, s->dim[3]);
+    else if (a->matrices == 3)
+        p.count = p.items[2].rows ? 3 : 2;
+    product_spread(a, k, &p);
+    for (uint32_t i = 0; a->epilogue == APPENDED && i < 3; i++) {
+        p.items[i].rows *= p.head_dim;
+        p.items[i].y.bytes = /* of a cache: one more row, which is never written */
+            size_multiply((size_t)p.pos.bits + p.tokens + 1, p.items[i].rows) * sizeof(float);
+    }
+    return p;
+}
+
+static bool accepts(const kernel *k, const shape *s, err *e) {
+    const product_layout *a = find_layout(k);
+    product p = read_shape(a, k, s);
+    if (a->epilogue == ACTIVATED)
+        return activation_check(p.items[0].activation, e);
+    if (a->epilogue == APPENDED)
+        return (p.head_dim != 0 && p.head_dim % 2 == 0) ||
+               err_set(e, EXIT_CANNOT, "needs an even head_dim, not %u", p.head_dim);
+    bool is_mixed = a->epilogue == MIXED;
+    if (is_mixed && (p.count == 0 || p.count > a->matrices))
+        return err_set(e, EXIT_CANNOT, "needs 1 to %zu products, not %u", a->matrices, p.count);
+    for (uint32_t i = 0; is_mixed && i < p.count; i++) {
+        const product_matrix *m = &p.items[i];
+        size_t step = m->format->values < 4 ? 4 : m->format->values;
+        if (m->columns % step != 0)
+            return err_set(e, EXIT_CANNOT, "needs rows of a multiple of %zu weights in %s, not %u",
+                           step, m->format->name, m->columns);
+    }
+    return true;
+}
+
+static bool make_freqs(kernel_case *c, const char *name, product *p, err *e) {
+    uint32_t count = p->head_dim / 2;
+    float *freqs = array_new(count + 1, sizeof *freqs);
+    for (uint32_t i = 0; i < count; i++)
+        freqs[i] = (float)pow(10000, -2.0 * i / p->head_dim);
+    bool ok = case_input_bytes(c, name, freqs, count * sizeof *freqs, &p->freqs, e);
+    free(freqs);
+    return ok;
+}
+
+/* With large weights of the norm, gate times up would not fit in a float, and fast math may compute
+ * it first. A position comes from device memory, as it does in a model. */
+static bool fill_buffer(kernel_case *c, const product_layout *a, product_part part, product *p,
+                        err *e) {
+    const product_matrix *m = &p->items[part.of];
+    slice *at = product_find_buffer(p, part);
+    size_t count = product_count_floats(a, p, part);
+    distribution all = c->inputs;
+    if (part.of >= p->count || (part.role == BIAS && !m->has_bias))
+        return true;
+    if (part.role == WEIGHTS)
+        return case_input_weights(c, part.name, m->format, m->rows, m->columns, at, e);
+    if (part.role == FREQS)
+        return make_freqs(c, part.name, p, e);
+    if (part.role == POSITION)
+        return case_input_bytes(c, part.name, &p->pos.bits, sizeof p->pos.bits, at, e);
+    if (product_get_access(a, p, part) == ACCESS_WRITE)
+        return case_output(c, part.name, count * sizeof(float), at, e);
+    if (part.role == NORM && a->epilogue == GATED && all == INPUT_NEGATIVE)
+        c->inputs = INPUT_NORMAL;
+    bool ok = case_input_f32(c, part.name, count, at, e);
+    c->inputs = all;
+    return ok;
+}
+
+/* The buffers in the order of the arguments. */
+static bool build(kernel_case *c, err *e) {
+    const product_layout *a = find_layout(c->kernel);
+    product p = read_shape(a, c->kernel, &c->shape);
+    for (size_t i = 0; a->args[i].role; i++)
+        if ((a->args[i].role < ROWS || a->args[i].role == POSITION) &&
+            !fill_buffer(c, a, a->args[i], &p, e))
+            return false;
+    if (p.pos.at.buffer)
+        p.pos = param_at(p.pos.at);
+    return product_record(c->tape, c->kernel, &p, e);
+}
+
+#define PRODUCT(name, about, dims, kernels, shapes, ...)                                           \
+    OP(name, about, dims, kernels, shapes, .accepts = accepts, .build = build, __VA_ARGS__)
+/* All kernels of matvec have shapes of their own; the lists have the edges of all tiles of tokens. */
+PRODUCT(matvec, "y = W x or y += W x, for one x or many", "out x in x batch", matvec_kernels, {0},
+        .inner = "in", .many = "batch", .sizes = "out");
+PRODUCT(matvec_activate, "y = activation(W x + bias), for one x or many",
+        "out x in x batch x activation x bias", activate_kernels,
+        SHAPE_LIST(activated_blocks, 7, 256, 1, ACTIVATION_SIGMOID, 1), .inner = "in",
+        .many = "batch", .sizes = "out in batch");
+PRODUCT(matvec_mixed, "up to 7 products in one launch, each in its own format",
+        "rows x columns x products x first_format", mixed_kernels, SHAPE_LIST(mixed, 5, 64, 7, 6),
+        .sizes = "rows columns");
+PRODUCT(matvec_batched, "three products with the same x", "a x b x c x in", batched_kernels,
+        SHAPE_LIST(batched, 7, 3, 5, 96), .inner = "in", .sizes = "a b c in");
+PRODUCT(silu_matvec, "y += W (silu(gate) * up)", "out x in", silu_kernels,
+        SHAPE_LIST(of_silu, 7, 96), .inner = "in", .sizes = "out in");
+PRODUCT(rmsnorm_matvec, "y = W rmsnorm(x)", "out x in", normed_kernels,
+        SHAPE_LIST(normed_blocks, 7, 96), .inner = "in", .sizes = "out in");
+PRODUCT(gate_up_silu, "silu(Wg rmsnorm(x)) * (Wu rmsnorm(x))", "out x in x tokens", gated_kernels,
+        SHAPE_LIST(gated, 7, 96), .inner = "in", .many = "tokens", .sizes = "out in tokens");
+PRODUCT(qkv_rope_append, "norm, query, key and value, rotated and appended to the caches",
+        "pos x heads x kv_heads x head_dim x in x tokens", appended_kernels,
+        SHAPE_LIST(appended, 3, 3, 1, 6, 96), .inner = "in", .many = "tokens",
+        .sizes = "heads kv_heads head_dim in tokens", .places = "pos");

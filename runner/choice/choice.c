@@ -137,7 +137,7 @@ void choice_get_format(const weight_format *f, char *text, size_t size) {
 }
 
 const weight_format *choice_find_format(const char *name) {
-#define FORMAT(f, shapes) &format_##f,
+#define FORMAT(f, ...) &format_##f,
     static const weight_format *const all[] = {FORMATS(FORMAT)};
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         char text[16];

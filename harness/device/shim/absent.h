@@ -8,7 +8,7 @@
 #define ASSAY_EARLY_ROWS(buffers) ((void)0)
 #endif
 
-#ifndef ASSAY_HAS_16X8X32 // kernels/few.h
+#ifndef ASSAY_HAS_16X8X32 // kernels/product/few.h
 #define ASSAY_HAS_16X8X32 false
 #define ASSAY_MULTIPLY_16X8X32(w, x, sums) ((void)0)
 #endif

@@ -7,10 +7,9 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "early.h"
+#include "../early.h"
 #include "few_words.h"
-#include "matvec_rows.h"
-#include "q4_0_tiles.h"
+#include "row.h"
 
 // Two blocks of 32 rows on their way from device to threadgroup memory.
 struct q4_0_columns {

@@ -22,9 +22,9 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "early.h"
-#include "matvec_rows.h"
-#include "opaque.h"
+#include "../early.h"
+#include "row.h"
+#include "../opaque.h"
 #include "runs.h"
 #include "scatter_sums.h"
 

@@ -1,15 +1,15 @@
 // matvec_q6_k: y = W x and y += W x, with W (out_dim, in_dim) in Q6_K blocks: the head of most
 // quantised models.
 //
-// matvec_rows.h says what a thread and a threadgroup do; the format is in formats/q6_k.h.
+// row.h says what a thread and a threadgroup do; the format is in formats/q6_k.h.
 #include <metal_stdlib>
 using namespace metal;
 
-#include "formats/q6_k.h"
-#include "matvec_lean.h"
-#include "matvec_matrix.h"
-#include "matvec_rows.h"
-#include "matvec_tiled.h"
+#include "../formats/q6_k.h"
+#include "lean.h"
+#include "matrix.h"
+#include "row.h"
+#include "tiled.h"
 
 MATVEC_MANY_TOKENS(q6_k, q6_k)
 MATVEC_LEAN(q6_k)

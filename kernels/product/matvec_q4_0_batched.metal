@@ -6,8 +6,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "formats/q4_0.h"
-#include "matvec_rows.h"
+#include "../formats/q4_0.h"
+#include "row.h"
 
 // One of the three matrices, and one of its rows.
 struct product {

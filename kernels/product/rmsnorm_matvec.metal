@@ -6,12 +6,12 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "early.h"
-#include "formats/floats.h"
-#include "formats/q4_0.h"
-#include "matvec_rows.h"
-#include "q4_0_rows.h"
-#include "threadgroup_sum.h"
+#include "../early.h"
+#include "../formats/floats.h"
+#include "../formats/q4_0.h"
+#include "row.h"
+#include "normed_rows.h"
+#include "../threadgroup_sum.h"
 
 // x / rms * norm_w, computed when needed.
 template <typename V> struct normal_input {
@@ -96,7 +96,7 @@ kernel void megakernel_rmsnorm_matvec(device const float *x [[buffer(0)]],
 }
 
 // A threadgroup of 128 computes 16 rows: each of its 4 simdgroups computes 4 at once and the norm in
-// the same pass over x (q4_0_rows.h), so that nothing waits for the norm. It is computed out_dim / 4
+// the same pass over x (normed_rows.h), so that nothing waits for the norm. It is computed out_dim / 4
 // times, at the price of a multiplication and an addition per value of x. Rows past the end are
 // replaced by the last one.
 kernel void rmsnorm_matvec_q4_0_onepass(device const float *x [[buffer(0)]],

@@ -1,16 +1,16 @@
 // matvec_q8_0: y = W x and y += W x, with W (out_dim, in_dim) in Q8_0 blocks: the head of a small
 // model, whose embeddings need more than 4 bits.
 //
-// matvec_rows.h says what a thread and a threadgroup do; the format is in formats/q8_0.h.
+// row.h says what a thread and a threadgroup do; the format is in formats/q8_0.h.
 #include <metal_stdlib>
 using namespace metal;
 
-#include "formats/q8_0.h"
-#include "matvec_lean.h"
-#include "matvec_matrix.h"
-#include "matvec_rows.h"
-#include "matvec_strip.h"
-#include "matvec_tiled.h"
+#include "../formats/q8_0.h"
+#include "lean.h"
+#include "matrix.h"
+#include "row.h"
+#include "strip.h"
+#include "tiled.h"
 
 MATVEC_MANY_TOKENS(q8_0, q8_0)
 MATVEC_LEAN(q8_0)

@@ -5,7 +5,7 @@
 // adds the product of both to sums of which the total counts.
 #pragma once
 
-#include "matvec_rows.h"
+#include "row.h"
 
 // R rows and their sums. Not an array: compilers give up unrolling loops of this size, and what a
 // loop indexes is not in registers.

@@ -1,10 +1,10 @@
-// matvec_matrix: the tiles of matvec_tiled.h, multiplied as matrices of 8 x 8 by whole simdgroups, for
+// matvec_matrix: the tiles of tiled.h, multiplied as matrices of 8 x 8 by whole simdgroups, for
 // which Apple's GPUs have instructions.
 #pragma once
 
-#include "matvec_tiled.h"
+#include "tiled.h"
 
-// sums (32 tokens, 32 rows) += 32 columns of them, whose rows are 36 floats apart (tiles.h).
+// sums (32 tokens, 32 rows) += 32 columns of them, whose rows are 36 floats apart (tile.h).
 inline void add_matrices(thread simdgroup_float8x8 (&sums)[4][4], threadgroup const float *x,
                          threadgroup const float *w) {
     for (uint k = 0; k < 32; k += 8) {

@@ -1,11 +1,11 @@
 // runs: formats as matvec_stream.metal reads them, whose head says what each has to have.
 #pragma once
 
-#include "formats/floats.h"
-#include "formats/q4_0.h"
-#include "formats/q4_k.h"
-#include "formats/q6_k.h"
-#include "formats/q8_0.h"
+#include "../formats/floats.h"
+#include "../formats/q4_0.h"
+#include "../formats/q4_k.h"
+#include "../formats/q6_k.h"
+#include "../formats/q8_0.h"
 
 // Q4_0. A lane takes two blocks, 9 words. The words of the first one are half a word
 // off: its first two bytes and its last two make one word, which comes first. The values of x are

@@ -8,15 +8,13 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "formats/q4_0.h"
-#include "matvec_lean.h"
-#include "matvec_matrix.h"
-#include "matvec_rows.h"
-#include "matvec_strip.h"
-#include "matvec_tiled.h"
-#include "q4_0_rows.h"
-#include "q4_0_tiles.h"
-#include "q4_0_tokens.h"
+#include "../formats/q4_0.h"
+#include "lean.h"
+#include "matrix.h"
+#include "row.h"
+#include "strip.h"
+#include "tiled.h"
+#include "token_rows.h"
 #include "scatter_sums.h"
 
 // A threadgroup is one simdgroup and computes one row; a thread takes blocks lane, lane + 32, ...
@@ -275,12 +273,12 @@ MATVEC_LEAN(q4_0)
 
 MATVEC_STRIP(q4_0)
 
-// For many tokens: see matvec_rows.h.
+// For many tokens: see row.h.
 MATVEC_TOKEN_BY_TOKEN(q4_0, q4_0)
 MATVEC_MANY_TOKENS(q4_0, q4_0)
 
 // y = activation(W x + bias): R rows per simdgroup, 4 simdgroups per threadgroup of 128, and 8 tokens
-// (q4_0_tokens.h); the second axis of the grid counts tiles of 8 tokens. Few rows per simdgroup fill a
+// (token_rows.h); the second axis of the grid counts tiles of 8 tokens. Few rows per simdgroup fill a
 // GPU when there are few tokens; more rows use each value of x more often.
 template <uint R>
 kernel void activated_lean(device const block_q4_0 *w [[buffer(0)]],
@@ -317,7 +315,7 @@ kernel void activated_lean(device const block_q4_0 *w [[buffer(0)]],
 MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean", activated_lean, 2)
 MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean_rows", activated_lean, 4)
 
-// Large batches: see matvec_tiled.h.
+// Large batches: see tiled.h.
 
 MATVEC_TILED(q4_0, q4_0_tiles)
 MATVEC_MATRIX(q4_0, q4_0_tiles)

@@ -1,66 +1,8 @@
-// q4_0_rows: several rows of Q4_0 weights times one x by one simdgroup, for GPUs with wide memory:
-// what matvec_q4_0, rmsnorm_matvec, qkv_rope_append and gate_up_silu share.
-//
-// A lane takes half blocks: two neighbours share a block, so that a row of 576 (36 half blocks)
-// occupies all 32 lanes. Its 16 values of x are loaded once for all rows.
-//
-// With nibbles as 16 + n (nibbles.h) the product of a half block is sum((16 + n) * x) - 24 * sum(x),
-// and the last part is the same for all rows.
+// normed_rows: several rows of Q4_0 weights times one x by one simdgroup, with the norm of x in the same
+// pass: what rmsnorm_matvec, qkv_rope_append and gate_up_silu share.
 #pragma once
 
-#include "formats/q4_0.h"
-#include "nibbles.h"
-
-// Half a block as it is in memory.
-struct q4_0_half_bits {
-    ushort q[4];
-    half d;
-};
-
-inline q4_0_half_bits q4_0_take_half(device const block_q4_0 *b, uint part) {
-    device const ushort *q = (device const ushort *)b->qs + 4 * part;
-    const q4_0_half_bits w = {{q[0], q[1], q[2], q[3]}, b->d};
-    return w;
-}
-
-// 16 weights, in the order of q4_0_half_input: even and odd values of the low and high nibbles.
-// (16 + n) * d - 24 * d in one operation is exactly (n - 8) * d.
-inline void q4_0_decode_half(thread const q4_0_half_bits &h, uint sixteen, thread float4 *w) {
-    const uint4 n = uint4(h.q[0], h.q[1], h.q[2], h.q[3]);
-    const float4 d = float4(float(h.d));
-    const float4 m = -24.0f * d;
-    w[0] = fma(sixteen_more(n << 19u, sixteen), d, m);
-    w[1] = fma(sixteen_more(n << 11u, sixteen), d, m);
-    w[2] = fma(sixteen_more(n << 15u, sixteen), d, m);
-    w[3] = fma(sixteen_more(n << 7u, sixteen), d, m);
-}
-
-inline float q4_0_half_product(thread const q4_0_half_bits &w, thread const q4_0_half_input &x,
-                               uint sixteen) {
-    const uint4 n = uint4(w.q[0], w.q[1], w.q[2], w.q[3]);
-    float4 dots = sixteen_more(n << 19u, sixteen) * x.low_even;
-    dots = fma(sixteen_more(n << 11u, sixteen), x.low_odd, dots);
-    dots = fma(sixteen_more(n << 15u, sixteen), x.high_even, dots);
-    dots = fma(sixteen_more(n << 7u, sixteen), x.high_odd, dots);
-    return float(w.d) * ((dots.x + dots.y) + (dots.z + dots.w) - 3.0f * x.eights);
-}
-
-// For matvec_lean.h.
-struct q4_0_parts {
-    typedef block_q4_0 block;
-    typedef q4_0_half_bits bits;
-    typedef q4_0_half_input input;
-    enum : uint { values = 32, lanes = 2 };
-    static METAL_FUNC input load(device const float *x, uint part) {
-        return q4_0_load_half(x, part);
-    }
-    static METAL_FUNC bits take(device const block_q4_0 *b, uint part) {
-        return q4_0_take_half(b, part);
-    }
-    static METAL_FUNC float multiply(thread const bits &w, thread const input &x, uint some) {
-        return q4_0_half_product(w, x, get_sixteen(some));
-    }
-};
+#include "../formats/q4_0.h"
 
 // R rows times x * norm_w, N half blocks per lane and turn, and the squares of x, of which every lane
 // sums those that it loads. As lanes load all of x between them, simd_sum(squares) is what a norm

@@ -2,8 +2,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "formats/q4_0.h"
-#include "matvec_rows.h"
+#include "../formats/q4_0.h"
+#include "row.h"
 
 // silu(gate) * up, computed when needed. As in ffn_silu, a very negative gate gives -0.
 struct silu_input {

@@ -7,10 +7,9 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "formats/formats.h"
-#include "matvec_lean.h"
-#include "matvec_rows.h"
-#include "q4_0_rows.h"
+#include "../formats/formats.h"
+#include "lean.h"
+#include "row.h"
 
 // As product.c fills it: groups counts threadgroups of 8 rows.
 struct product_shape {
@@ -21,7 +20,7 @@ struct product_list {
     product_shape items[7];
 };
 
-#define FORMAT_NUMBER(f, shapes) number_##f,
+#define FORMAT_NUMBER(f, ...) number_##f,
 enum format_number { FORMATS(FORMAT_NUMBER) };
 
 template <typename F>
@@ -31,7 +30,7 @@ METAL_FUNC float mixed_dot(device const uchar *w, device const float *x, uint ro
     return dot_row<F>((device const typename F::block *)w, input, row, in_dim, lane);
 }
 
-// The same by the parts of matvec_lean.h, for the formats that have them.
+// The same by the parts of lean.h, for the formats that have them.
 template <typename H>
 METAL_FUNC float lean_dot(device const uchar *w, device const float *x, uint row, uint in_dim,
                           uint lane) {
@@ -51,25 +50,20 @@ METAL_FUNC void make_row(device const uchar *w, device const float *x, device co
                          device float *y, product_shape p, uint row, uint lane) {
     float sum = 0.0f;
     switch (p.format) {
-#define LEAN_CASE(f)                                                                               \
+#define CASE(f, sum_of)                                                                            \
     case number_##f:                                                                               \
-        sum = lean_dot<f##_parts>(w, x, row, p.in_dim, lane);                                      \
+        sum = sum_of(w, x, row, p.in_dim, lane);                                                   \
         break;
-#define FORMAT_CASE(f)                                                                             \
-    case number_##f:                                                                               \
-        sum = mixed_dot<f>(w, x, row, p.in_dim, lane);                                             \
-        break;
-        LEAN_CASE(q4_0)
-        LEAN_CASE(q8_0)
-        LEAN_CASE(q4_k)
-        LEAN_CASE(q6_k)
-        FORMAT_CASE(q4_1)
-        FORMAT_CASE(q5_0)
-        FORMAT_CASE(q5_1)
-        FORMAT_CASE(q5_k)
-        FORMAT_CASE(f16)
-        FORMAT_CASE(bf16)
-        FORMAT_CASE(f32)
+#define LEAN_parts(f) CASE(f, lean_dot<f##_parts>)
+#define LEAN_blocks(f)
+#define LEAN_floats(f)
+#define OTHER_parts(f)
+#define OTHER_blocks(f) CASE(f, mixed_dot<f>)
+#define OTHER_floats(f) CASE(f, mixed_dot<f>)
+#define LEAN_CASE(f, kind, ...) LEAN_##kind(f)
+#define OTHER_CASE(f, kind, ...) OTHER_##kind(f)
+        FORMATS(LEAN_CASE)
+        FORMATS(OTHER_CASE)
     }
     if (lane != 0)
         return;

@@ -8,7 +8,7 @@
 // in_dim is a multiple of F::values and of a unit: product_record refuses anything else.
 #pragma once
 
-#include "activations.h"
+#include "../activations.h"
 
 inline float total(float v) {
     return v;
@@ -292,7 +292,7 @@ activated_alone(device const typename F::block *w [[buffer(0)]],
 }
 
 // The kernels of a format, = and +=. `any` is the format as read in rows of any length. A new
-// variant is a template above, two lines here and a row in product/kernels.c.
+// variant is a template above, two lines here and a row in product/table.h.
 #define MATVEC_KERNEL(name, function, format, accumulate)                                          \
     template [[host_name(                                                                          \
         name)]] kernel decltype(function<format, accumulate>) function<format, accumulate>;

@@ -2,8 +2,8 @@
 // few_stream.metal and cuda/few_near.metal share.
 #pragma once
 
+#include "../formats/q4_0.h"
 #include "few.h"
-#include "formats/q4_0.h"
 
 // Four bytes of nibbles of the first or second of two blocks, which are 9 words: those that begin
 // at word 0 of them, or as many words further as `from` is. The first block begins within a word.

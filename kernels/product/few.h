@@ -11,7 +11,7 @@
 // its 8 weights without their scale; F::scale.
 #pragma once
 
-#include "early.h"
+#include "../early.h"
 #include "tile_sums.h"
 
 // The product of a turn, and where its elements are. A device may have instructions that take all 16

@@ -6,8 +6,8 @@
 // and H::take, which loads it; H::multiply, the product of both, and a number for opaque.h.
 #pragma once
 
-#include "early.h"
-#include "matvec_rows.h"
+#include "../early.h"
+#include "row.h"
 
 // R rows of `blocks` blocks, N parts of each per lane and turn, all of whose loads are under way at
 // once. Past the end of a row the last part is loaded again and left out.

@@ -1,11 +1,11 @@
 // q4_0_tokens: rows of Q4_0 weights times 8 tokens by one simdgroup.
 //
-// A lane takes half blocks, as in q4_0_rows.h. It decodes those of R rows once, to floats that are
+// A lane takes half blocks, as q4_0_parts does. It decodes those of R rows once, to floats that are
 // exact, and multiplies them with 8 tokens, whose R * 8 sums stay in registers. In the end the lanes
 // exchange sums so that each has one sum, or several lanes the same.
 #pragma once
 
-#include "q4_0_rows.h"
+#include "../formats/q4_0.h"
 #include "scatter_sums.h"
 
 constant uint TOKENS = 8;

@@ -1,11 +1,11 @@
 // matvec_tiled: y = W x and y += W x for many tokens, a tile of rows and tokens per threadgroup
-// (tiles.h). The second axis of the grid counts tiles of tokens.
+// (tile.h). The second axis of the grid counts tiles of tokens.
 #pragma once
 
-#include "early.h"
+#include "../early.h"
 #include "few.h"
-#include "matvec_rows.h"
-#include "tiles.h"
+#include "row.h"
+#include "tile.h"
 
 template <typename F, typename Tile, bool accumulate>
 kernel void matvec_tiled(device const typename F::block *w [[buffer(0)]],

@@ -1,0 +1,204 @@
+/* table: the kernels of products. For product.c only.
+ *
+ * A row is a format, the shapes it is checked with, and a schedule: how rows, columns and
+ * tokens are shared among threads. A new variant is its MSL function and its row here. */
+#pragma once
+
+#include "kernels/formats/formats.h"
+#include "shapes.h"
+
+/* Schedules: the file, and how a kernel's name begins; threads, rows and tokens of a threadgroup, what
+ * in_dim is a multiple of and the most it may be, the most threadgroups, and what the device must
+ * offer; how the name ends, the variant, and what it tries. */
+/* clang-format off */
+enum { ALL_TOKENS = 1 << 30 }; /* it loops over them itself */
+enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 }; /* of a large GPU, with room for the next launch */
+#define OWN(f, kind) "product/matvec_" FILE_##kind(f) ".metal"
+#define FILE_parts(f) #f
+#define FILE_blocks(f) "blocks"
+#define FILE_floats(f) "floats"
+#define STREAM_FILE(...) "product/matvec_stream.metal"
+#define FEW_STREAM_FILE(...) "product/few_stream.metal"
+#define NEAR_FILE(...) "cuda/matvec_near.metal"
+#define FEW_NEAR_FILE(...) "cuda/few_near.metal"
+#define ONE  "matvec_"
+#define MANY "multi_token_matvec_"
+
+/*                             threads rows tokens  of  most groups needs */
+#define ROW         OWN, ONE,    256,    8,   0,    0,    0, 0, 0, \
+    "", "plain", "one simdgroup per row"
+#define BY_WEIGHT   OWN, ONE,     32,    1,   0,    0,    0, 0, 0, \
+    "", "plain", "one simdgroup per row, weight by weight"
+#define VEC4        OWN, ONE,     32,    1,   0,    0,    0, 0, 0, \
+    "_vec4", "vec4", "four weights at a time"
+#define MULTIROW    OWN, ONE,    256,    4,   0,    0,    0, 0, 0, \
+    "_multirow", "multirow", "two simdgroups per row"
+#define SIMDGROUP   OWN, ONE,    256,   32,   0,    0,    0, 0, 0, \
+    "_simdgroup", "simdgroup", "4 rows per simdgroup, one after another"
+#define COALESCED   OWN, ONE,    256,    8,   0,    0,    0, 0, 0, \
+    "_coalesced", "coalesced", "one simdgroup per row, 16-bit loads"
+#define HALFBLOCK   OWN, ONE,    256,    8,   0,    0,    0, 0, 0, \
+    "_halfblock", "halfblock", "one simdgroup per row, half a block per lane"
+#define ROWBLOCK    OWN, ONE,    128,   16,   0,    0,    0, 0, 0, \
+    "_rowblock", "rowblock", "4 rows per simdgroup at once, x in registers"
+#define LEAN        OWN, ONE,    128,    4,   0,    0,    0, 0, 0, \
+    "_lean", "lean", "one row per simdgroup, 16 weights per lane"
+#define LEAN_ROWS   OWN, ONE,    128,   16,   0,    0,    0, 0, 0, \
+    "_lean_rows", "lean_rows", "the same, 4 rows per simdgroup"
+#define STRIP(n)    OWN, ONE, 32 / n,   32,   0,    0,    0, 0, 0, \
+    "_strip", "strip", #n " rows per thread"
+#define STREAM(rows, of, groups) STREAM_FILE, ONE, \
+                                 256, rows,   0,   of,    0, groups, 0, \
+    "_stream", "stream", "rows by way of threadgroup memory, in loads of 16 bytes"
+#define NEAR(of) NEAR_FILE, ONE, \
+                                 512,   32,   0,   of, 4096, 0, FEATURE_BULK_COPIES, \
+    "_near", "near", "NVIDIA: rows by bulk copies (TMA), multiplied as bytes by tensor cores"
+#define BY_TOKEN    OWN, MANY,   256,    8, ALL_TOKENS,    0,    0, 0, 0, \
+    "", "plain", "one token after another"
+#define REUSE       OWN, MANY,   128,   32,   8,    4,    0, 0, 0, \
+    "_reuse", "reuse", "each weight decoded once for 8 tokens, one quad per row"
+#define ALONE       OWN, MANY,    32,   32,   8,    4,    0, 0, 0, \
+    "_alone", "alone", "the same, one thread per row"
+#define LEAN_TOKENS OWN, MANY,   128,    8,   8,    0,    0, 0, 0, \
+    "_lean", "lean", "each weight decoded once for 8 tokens, 2 rows per simdgroup"
+#define LEAN_ROWS_TOKENS OWN, MANY, \
+                                 128,   16,   8,    0,    0, 0, 0, \
+    "_lean_rows", "lean_rows", "the same, 4 rows per simdgroup"
+#define TILED       OWN, MANY,   128,   64,  64,    4,    0, 0, 0, \
+    "_tiled", "tiled", "tiles of 64 rows and 64 tokens, weights decoded once per tile"
+#define TILED_SPLIT OWN, MANY,   128,   16,  32,    4,    0, 0, 0, \
+    "_tiled_split", "tiled_split", "tiles of 16 rows and 32 tokens, columns split in four"
+#define TILED_FEW   OWN, MANY,   256,   16,   8,    4,    0, 0, 0, \
+    "_tiled_few", "tiled_few", "tiles of 16 rows and 8 tokens, columns split in eight"
+#define MATRIX      OWN, MANY,   128,   64,  64,    4,    0, 0, 0, \
+    "_matrix", "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices"
+#define TILED_STREAM FEW_STREAM_FILE, MANY, \
+                                 512,   32,   8,   64,    0, 0, 0, \
+    "_tiled_stream", "tiled_stream", \
+    "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory"
+#define TILED_NEAR FEW_NEAR_FILE, MANY, \
+                                 512,   32,   8,  256, 4096, 0, FEATURE_BULK_COPIES, \
+    "_tiled_near", "tiled_near", \
+    "NVIDIA: rows by bulk copies (TMA), as halves by tensor cores, in clusters of two"
+/* The kernels: a format and its kind (formats.h), the shapes it is checked with, a schedule. */
+#define KERNEL(f, kind, adds, does, list, file_, start, group_, rows_, tokens_, of, most_, groups_, \
+               needs_, end, variant_, about_) \
+    {.name = start #f adds end, .variant = variant_, .about = about_, .file = file_(f, kind), \
+     .format = &format_##f, .accumulates = does, .group = group_, .groups = groups_, .needs = needs_, \
+     .rows = rows_, .tokens = tokens_, .multiple_of = of, .most = most_, .shapes = list}
+#define EXPAND(...) KERNEL(__VA_ARGS__)
+/* y = W x, y += W x, y = activation(W x + bias); or the first two, with the same shapes or with those
+ * that formats.h names. */
+#define PUT(f, kind, list, ...) EXPAND(f, kind, "", false, list, __VA_ARGS__)
+#define ADD(f, kind, list, ...) EXPAND(f, kind, "_accumulate", true, list, __VA_ARGS__)
+#define ACTIVATE(f, kind, list, ...) EXPAND(f, kind, "_activate", false, list, __VA_ARGS__)
+#define BOTH(f, kind, list, ...) PUT(f, kind, &list, __VA_ARGS__), ADD(f, kind, &list, __VA_ARGS__)
+#define SINGLE(f, kind, s, ...) \
+    PUT(f, kind, &s##_shapes.replace, __VA_ARGS__), ADD(f, kind, &s##_shapes.accumulate, __VA_ARGS__)
+
+static const kernel matvec_kernels[] = {
+    /* Most weights are Q4_0. */
+    PUT(q4_0, parts, &ladder_shapes.replace, BY_WEIGHT),
+    PUT(q4_0, parts, &ladder_shapes.replace, VEC4),
+    PUT(q4_0, parts, &ladder_shapes.replace, MULTIROW),
+    PUT(q4_0, parts, &ladder_shapes.replace, SIMDGROUP),
+    PUT(q4_0, parts, &ladder_shapes.replace, COALESCED),
+    PUT(q4_0, parts, &ladder_shapes.replace, HALFBLOCK),
+    SINGLE(q4_0, parts, ladder, ROWBLOCK),
+    ADD(q4_0, parts, &ladder_shapes.accumulate, ROW),
+    BOTH(q4_0, parts, ladder_shapes.many, BY_TOKEN), /* it is published */
+    BOTH(q4_0, parts, ladder_shapes.many, TILED_FEW),
+    BOTH(q4_0, parts, wide_tokens, TILED_STREAM),
+    BOTH(q4_0, parts, near_tokens, TILED_NEAR),
+    /* The formats that most weights are in. */
+    SINGLE(q4_0, parts, ladder, LEAN),                SINGLE(q4_0, parts, ladder, LEAN_ROWS),
+    SINGLE(q8_0, parts, head_of_32, LEAN),            SINGLE(q8_0, parts, head_of_32, LEAN_ROWS),
+    SINGLE(q4_k, parts, of_256, LEAN),                SINGLE(q4_k, parts, of_256, LEAN_ROWS),
+    SINGLE(q6_k, parts, head_of_256, LEAN),           SINGLE(q6_k, parts, head_of_256, LEAN_ROWS),
+    SINGLE(q4_0, parts, ladder, STRIP(8)),            SINGLE(q8_0, parts, head_of_32, STRIP(4)),
+    BOTH(q4_0, parts, wide_rows, STREAM(32, 256, TWO_PER_CORE)),
+    BOTH(q8_0, parts, wide_rows, STREAM(16, 256, ONE_PER_CORE)),
+    BOTH(q4_k, parts, wide_rows, STREAM(32, 256, TWO_PER_CORE)),
+    BOTH(q6_k, parts, wider_rows, STREAM(16, 2048, ONE_PER_CORE)),
+    BOTH(f16, floats, eights, STREAM(16, 8, 0)),
+    BOTH(q4_0, parts, near_rows, NEAR(256)),
+    BOTH(q4_k, parts, near_rows, NEAR(256)),
+    BOTH(q6_k, parts, wider_near_rows, NEAR(2048)),
+    BOTH(q4_0, parts, ladder_shapes.tiles, TILED_SPLIT),
+    BOTH(q4_0, parts, ladder_shapes.tiles, MATRIX),
+    BOTH(q8_0, parts, head_of_32_shapes.tiles, TILED_SPLIT),
+    BOTH(q8_0, parts, head_of_32_shapes.tiles, MATRIX),
+    BOTH(q4_k, parts, of_256_shapes.tiles, TILED_SPLIT),
+    BOTH(q4_k, parts, of_256_shapes.tiles, MATRIX),
+    BOTH(q6_k, parts, head_of_256_shapes.tiles, TILED_SPLIT),
+    BOTH(q6_k, parts, head_of_256_shapes.tiles, MATRIX),
+    BOTH(f16, floats, floats_shapes.tiles, TILED_SPLIT),
+    BOTH(f16, floats, floats_shapes.tiles, MATRIX),
+    /* Every format; those that have nothing better for one token also one simdgroup per row, and floats
+     * rows of any length for many. */
+#define ONE_parts(f, s)
+#define ONE_blocks(f, s) SINGLE(f, blocks, s, ROW),
+#define ONE_floats(f, s) SINGLE(f, floats, s, ROW), BOTH(f, floats, s##_shapes.many, BY_TOKEN),
+#define EVERY(f, kind, s) \
+    ONE_##kind(f, s) BOTH(f, kind, s##_shapes.many, REUSE), BOTH(f, kind, s##_shapes.many, ALONE), \
+    BOTH(f, kind, s##_shapes.tiles, TILED),
+    FORMATS(EVERY)
+};
+
+#define LIST_parts NULL
+#define LIST_blocks NULL
+#define LIST_floats &activated_float_list
+#define EVERY_ACTIVATED(f, kind, ...) \
+    ACTIVATE(f, kind, LIST_##kind, ROW), ACTIVATE(f, kind, LIST_##kind, REUSE), \
+    ACTIVATE(f, kind, LIST_##kind, ALONE),
+static const kernel activate_kernels[] = {
+    ACTIVATE(q4_0, parts, NULL, LEAN_TOKENS), ACTIVATE(q4_0, parts, NULL, LEAN_ROWS_TOKENS),
+    FORMATS(EVERY_ACTIVATED)
+};
+
+static const kernel mixed_kernels[] = {
+    {.name = "matvec_mixed", .about = "one simdgroup per row", .file = "product/matvec_mixed.metal", .group = 256,
+     .rows = 8},
+};
+
+/* The fused ops, whose weights are Q4_0: the name, threads, rows and tokens of a threadgroup. */
+#define FUSED(name_, threads, rows_, tokens_, file_, variant_, about_) \
+    .name = name_, .variant = variant_, .about = about_, .file = file_, .format = &format_q4_0, \
+    .group = threads, .rows = rows_, .tokens = tokens_
+#define NORM_FILE "product/rmsnorm_matvec.metal"
+#define GATE_FILE "product/gate_up_silu.metal"
+#define QKV_FILE "product/qkv_rope_append.metal"
+#define ABOUT_TILED "tiles of 64 rows and 64 tokens, weights decoded once per tile"
+#define ABOUT_SPLIT "tiles of 16 rows and 32 tokens, columns split in four"
+#define ABOUT_FEW "tiles of 16 rows and 8 tokens, columns split in nine"
+/* Threadgroup memory that every Metal device has, less 32 bytes of partial sums, in floats. */
+enum { MOST_HIDDEN = (32768 - 32) / 4 };
+
+static const kernel batched_kernels[] = {
+    {FUSED("matvec_q4_0_batched",          256,  8,  0, "product/matvec_q4_0_batched.metal", "plain", "one simdgroup per row")},
+};
+static const kernel silu_kernels[] = {
+    {FUSED("silu_matvec_q4_0_accumulate",  256,  8,  0, "product/silu_matvec_q4_0_accumulate.metal", NULL,
+           "one simdgroup per row, each computes its activations"), .accumulates = true},
+};
+static const kernel normed_kernels[] = {
+    {FUSED("rmsnorm_matvec_q4_0",           32,  1,  0, NORM_FILE, "plain", "one simdgroup per row, each computes the norm")},
+    {FUSED("megakernel_rmsnorm_matvec",    256,  8,  0, NORM_FILE, "megakernel", "the norm once for 8 rows, in threadgroup memory"),
+     .most = MOST_HIDDEN},
+    {FUSED("rmsnorm_matvec_q4_0_onepass",  128, 16,  0, NORM_FILE, "onepass", "4 rows per simdgroup, the norm in the same pass")},
+    OP_KERNEL("rmsnorm_matvec_f32", "plain", "one simdgroup per row, each computes the norm", NORM_FILE,
+              .format = &format_f32, .group = 32, .rows = 1, .shapes = &normed_float_list),
+};
+static const kernel gated_kernels[] = {
+    {FUSED("gate_up_silu_q4_0",            128,  4,  0, GATE_FILE,  "plain",       "one simdgroup per output, the norm in the same pass")},
+    {FUSED("gate_up_silu_q4_0_tiled",      128, 32, 64, GATE_FILE, "tiled",       ABOUT_TILED), .shapes = &gated_tiled_list},
+    {FUSED("gate_up_silu_q4_0_tiled_split",128,  8, 32, GATE_FILE, "tiled_split", ABOUT_SPLIT), .shapes = &gated_tiled_list},
+    {FUSED("gate_up_silu_q4_0_tiled_few",  288,  8,  8, GATE_FILE, "tiled_few",   ABOUT_FEW),   .shapes = &gated_tiled_list},
+};
+static const kernel appended_kernels[] = {
+    {FUSED("qkv_rope_append_q4_0",            128,  8,  0, QKV_FILE,  "plain",       "two rows per simdgroup, the norm in the same pass")},
+    {FUSED("qkv_rope_append_q4_0_tiled",      128, 64, 64, QKV_FILE, "tiled",       ABOUT_TILED), .shapes = &appended_tiled_list},
+    {FUSED("qkv_rope_append_q4_0_tiled_split",128, 16, 32, QKV_FILE, "tiled_split", ABOUT_SPLIT), .shapes = &appended_tiled_list},
+    {FUSED("qkv_rope_append_q4_0_tiled_few",  288, 16,  8, QKV_FILE, "tiled_few",   ABOUT_FEW),   .shapes = &appended_tiled_list},
+};
+/* clang-format on */
