@@ -1,32 +1,11 @@
 /* description_read: the lines of a description. Owns their grammar; expressions stay as they are. */
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "description.h"
 #include "harness/base/line.h"
-
-bool describe_refuse(const description *d, int line, err *e, const char *format, ...) {
-    char text[220];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    return err_set(e, EXIT_USAGE, "%.60s:%d: %s", d->file, line, text);
-}
-
-described_argument *describe_find_argument(description *d, const char *name) {
-    for (size_t i = 0; i < d->argument_count; i++)
-        if (strcmp(d->arguments[i].name, name) == 0)
-            return &d->arguments[i];
-    return NULL;
-}
-
-bool describe_is_output(const described_argument *a) {
-    return a->kind == ARGUMENT_OUT || a->kind == ARGUMENT_BOTH;
-}
 
 /* Comma-separated expressions. */
 static bool split(char *text, int line, expressions *out) {

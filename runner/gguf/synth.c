@@ -1,12 +1,11 @@
-/* synth: see synth.h. Owns the shapes, how weights are drawn, and the models of the llama family;
- * those of RWKV-7 are in synth_rwkv7.c, the vocabularies in synth_vocab.c. */
+/* synth: see synth.h. Owns the shapes and the models of the llama family; synth_parts.c draws the
+ * weights, synth_rwkv7.c has the models of RWKV-7, synth_vocab.c the vocabularies. */
 #include "synth.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/check/fill.h"
 #include "synth_parts.h"
 
 #define RWKV7(name, about, layers, hidden, heads, ffn, vocab, w, a, v, g)                          \
@@ -49,62 +48,6 @@ const synth_shape *synth_find_shape(const char *name, err *e) {
                                  shapes[i].name);
     }
     return err_null(e, EXIT_USAGE, "no shape '%.40s' (valid: %s)", name, valid);
-}
-
-/* --- the weights --- */
-
-/* A sum of four whole numbers of 16 bits, drawn together: nearly normal, and the same everywhere.
- * Its mean is 131070, its spread 65536 / sqrt(3). */
-static void draw_weights(rng *r, double spread, float *out, size_t count) {
-    float scale = (float)(spread * sqrt(3.0) / 65536);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t bits = rng_next(r);
-        int sum = (int)(bits & 0xffff) + (int)(bits >> 16 & 0xffff) + (int)(bits >> 32 & 0xffff) +
-                  (int)(bits >> 48);
-        out[i] = (float)(sum - 131070) * scale;
-    }
-}
-
-static void draw_uniform(rng *r, const synth_values *v, float *out, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        out[i] = (float)(v->low + v->width * rng_uniform(r));
-}
-
-static bool write_tensor(synthesis *s, const char *name, const gguf_type *type, uint64_t elements,
-                         const synth_values *v) {
-    rng r = rng_new(s->options->seed, name);
-    for (uint64_t left = elements; left > 0;) {
-        size_t count = left < WEIGHT_PIECE ? (size_t)left : WEIGHT_PIECE;
-        if (v->spread > 0)
-            draw_weights(&r, v->spread, s->out.values, count);
-        else
-            draw_uniform(&r, v, s->out.values, count);
-        if (!weight_stream_encode(&s->out, type, count, s->e))
-            return false;
-        left -= count;
-    }
-    return true;
-}
-
-bool synth_add_shaped(synthesis *s, const char *name, const gguf_type *type, const uint64_t *dim,
-                      uint32_t dims, synth_values v) {
-    uint64_t elements = 1;
-    for (uint32_t i = 0; i < dims; i++)
-        elements *= dim[i];
-    if (s->is_writing)
-        return write_tensor(s, name, type, elements, &v);
-    weight_stream_add(&s->out, name, type, dim, dims);
-    return true;
-}
-
-bool synth_add(synthesis *s, const char *name, const gguf_type *type, uint64_t columns,
-               uint64_t rows, synth_values v) {
-    const uint64_t dim[] = {columns, rows};
-    return synth_add_shaped(s, name, type, dim, rows > 1 ? 2 : 1, v);
-}
-
-uint32_t synth_count_layers(const synthesis *s) {
-    return s->options->layers ? s->options->layers : s->shape->layers;
 }
 
 /* --- a llama --- */

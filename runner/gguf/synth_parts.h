@@ -1,5 +1,5 @@
-/* synth_parts: what the files that invent models share. synth.c draws and writes, and has the
- * llama; synth_rwkv7.c has the RWKV-7. */
+/* synth_parts: what the files that invent models share. synth.c has the llama, synth_rwkv7.c
+ * the RWKV-7. */
 #pragma once
 
 #include "synth.h"

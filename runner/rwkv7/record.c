@@ -9,12 +9,6 @@ static const rwkv7 *get_own(const model *m) {
     return m->own;
 }
 
-slice rwkv7_take_mix(const model *m, uint32_t mix, uint32_t tokens) {
-    slice all = get_own(m)->scratch.mixed;
-    size_t bytes = (size_t)tokens * m->shape.hidden * sizeof(float);
-    return slice_part(all.buffer, all.offset + mix * bytes, bytes);
-}
-
 /* y (tokens, hidden) = the norm of x */
 static bool record_norm(model *m, tape *t, slice x, const weight *w, const weight *b, slice y,
                         uint32_t tokens, err *e) {

@@ -4,6 +4,12 @@
 #include "parts.h"
 #include "runner/choice/variants.h"
 
+slice rwkv7_take_mix(const model *m, uint32_t mix, uint32_t tokens) {
+    slice all = ((const rwkv7 *)m->own)->scratch.mixed;
+    size_t bytes = (size_t)tokens * m->shape.hidden * sizeof(float);
+    return slice_part(all.buffer, all.offset + mix * bytes, bytes);
+}
+
 typedef struct {
     model *m;
     tape *t;

@@ -21,15 +21,6 @@ struct tokenizer {
     token_pieces pieces;
 };
 
-void token_list_add(token_list *l, uint32_t id) {
-    *ARRAY_ADD(l->items, l->count, l->capacity) = id;
-}
-
-void token_list_free(token_list *l) {
-    free(l->items);
-    *l = (token_list){0};
-}
-
 /* --- a tokenizer from a file --- */
 
 static const tokenizer_kind *const kinds[] = {&tokenizer_gpt2, &tokenizer_rwkv};

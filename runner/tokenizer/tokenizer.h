@@ -6,16 +6,9 @@
 #pragma once
 
 #include "runner/gguf/gguf.h"
+#include "token_list.h"
 
 typedef struct tokenizer tokenizer;
-
-typedef struct {
-    uint32_t *items;
-    size_t count, capacity;
-} token_list;
-
-void token_list_add(token_list *l, uint32_t id);
-void token_list_free(token_list *l); /* empty again */
 
 #define TOKEN_NONE UINT32_MAX
 
