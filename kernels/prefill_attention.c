@@ -75,6 +75,7 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
+    /* No rule chooses it: the first variant, as close to decode_attention as many tokens get. */
     {.name = "prefill_attention",
      .variant = "plain",
      .about = "one simdgroup per head of a token",

@@ -51,8 +51,7 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
-    OP_KERNEL("softmax", "threadgroup", "one threadgroup per row", "softmax.metal", .group = 256),
-    OP_KERNEL("softmax_alone", "alone", "one thread per row", "softmax.metal", .group = 1),
+    OP_KERNEL("softmax", NULL, "one threadgroup per row", "softmax.metal", .group = 256),
 };
 
 OP(softmax, "y = e^x / sum of e^x", "rows x n", kernels, SHAPE_LIST(shapes, 3, 77),

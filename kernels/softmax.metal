@@ -34,13 +34,3 @@ kernel void softmax(device const float *x [[buffer(0)]],
     const size_t at = size_t(row) * n;
     soften(team, x + at, y + at, n);
 }
-
-// One thread per row, for the software device.
-kernel void softmax_alone(device const float *x [[buffer(0)]],
-                          device float *y [[buffer(1)]],
-                          constant uint &n [[buffer(2)]],
-                          uint row [[threadgroup_position_in_grid]]) {
-    const lone_thread team = {};
-    const size_t at = size_t(row) * n;
-    soften(team, x + at, y + at, n);
-}

@@ -2,8 +2,9 @@
 // for a simdgroup and for a threadgroup: the first is the fastest on the software device, where
 // lanes that never meet are a plain loop, the last on a GPU.
 //
-// T::first() and T::step() say which elements of a row a thread takes. sum and largest are over one
-// value per thread and are returned to all of them; successive calls use different slots.
+// T::first() and T::step() say which elements of a row a thread takes. sum (and largest, of a
+// threadgroup) is over one value per thread and is returned to all of them; successive calls use
+// different slots.
 #pragma once
 
 #include "threadgroup_sum.h"
@@ -12,7 +13,6 @@ struct lone_thread {
     uint first() const { return 0; }
     uint step() const { return 1; }
     float sum(float value, uint) const { return value; }
-    float largest(float value, uint) const { return value; }
 };
 
 struct one_simdgroup {
@@ -20,7 +20,6 @@ struct one_simdgroup {
     uint first() const { return lane; }
     uint step() const { return 32; }
     float sum(float value, uint) const { return simd_sum(value); }
-    float largest(float value, uint) const { return simd_max(value); }
 };
 
 // partial has 32 floats per slot.

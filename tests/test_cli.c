@@ -157,7 +157,7 @@ TEST cases_are_chosen_by_axes(void) {
     ASSERT_RUN("\"$A\" check --device $D matvec --format q4_0,q8_0 --accumulate yes --shape 7x96 "
                "--batch 1,8 --input zeros -v | tr -s ' '",
                0);
-    ASSERT_SAYS("matvec_q4_0_accumulate_rowblock 7x96 ");
+    ASSERT_SAYS("matvec_q4_0_accumulate_lean_rows 7x96 ");
     ASSERT_SAYS("multi_token_matvec_q8_0_accumulate_alone 7x96x8 ");
     ASSERT_SAYS(counts);
     ASSERT_RUN("\"$A\" list --format Q6_K --variant reuse | tr -s ' '", 0);

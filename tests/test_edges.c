@@ -58,8 +58,8 @@ static const wrong_kernel wrong_kernels[] = {
     {"argmax_final", "argmax.metal", "b.index < a.index", "b.index + 1 < a.index"},
     /* rows of very negative numbers, and their last ones */
     {"softmax", "softmax.metal", "largest = x[0]", "largest = 0.0f"},
-    {"softmax_alone", "softmax.metal", "largest = x[0]", "largest = -1e30f"},
-    {"softmax_alone", "softmax.metal", "largest = x[0]", "largest = -1000.0f"},
+    {"softmax", "softmax.metal", "largest = x[0]", "largest = -1e30f"},
+    {"softmax", "softmax.metal", "largest = x[0]", "largest = -1000.0f"},
     {"softmax", "softmax.metal", "sum += exp(x[i] - largest)",
      "sum += i == 256 ? 0.0f : exp(x[i] - largest)"},
     {"decode_attention", "attention.h", "NO_SCORE = -0.5f * FLT_MAX", "NO_SCORE = -1e9f"},

@@ -277,7 +277,7 @@ static gguf *make_model(const char *shape_name) {
 /* None of these is what a rule takes on the device. */
 TEST a_model_takes_what_its_table_says_and_is_still_right(void) {
     const char *const kernels[] = {
-        "matvec_q4_0_accumulate_rowblock", "gate_up_silu_q4_0_tiled_few", "rmsnorm",
+        "matvec_q4_0_accumulate_lean_rows", "gate_up_silu_q4_0_tiled_few", "rmsnorm",
         support_is_emulated() ? "decode_attention_threadgroup" : "decode_attention"};
     enum { KERNELS = sizeof kernels / sizeof *kernels, LAYERS = 2, PROMPT = 9 };
     gguf *g = make_model("tiny");

@@ -236,39 +236,6 @@ kernel void matvec_q4_0_accumulate(device const block_q4_0 *w [[buffer(0)]],
         y[row] += sum;
 }
 
-// A threadgroup of 128 computes 16 rows: each of its 4 simdgroups computes 4 at once, as
-// matvec_q4_0_rowblock does.
-kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(0)]],
-                                            device const float *x [[buffer(1)]],
-                                            device float *y [[buffer(2)]],
-                                            constant uint &out_dim [[buffer(3)]],
-                                            constant uint &in_dim [[buffer(4)]],
-                                            uint group [[threadgroup_position_in_grid]],
-                                            uint sg [[simdgroup_index_in_threadgroup]],
-                                            uint lane [[thread_index_in_simdgroup]]) {
-    const uint first = (group * 4 + sg) * 4;
-    if (first >= out_dim)
-        return;
-    const uint blocks = in_dim / 32;
-    const uint part = lane % 2;
-    const uint last = out_dim - 1;
-    device const block_q4_0 *w0 = w + size_t(first) * blocks;
-    device const block_q4_0 *w1 = w + size_t(min(first + 1, last)) * blocks;
-    device const block_q4_0 *w2 = w + size_t(min(first + 2, last)) * blocks;
-    device const block_q4_0 *w3 = w + size_t(min(first + 3, last)) * blocks;
-    float4 sums = float4(0.0f);
-    for (uint b = lane / 2; b < blocks; b += 16) {
-        const q4_0_half_input input = q4_0_load_half(x + 32 * b, part);
-        sums.x += q4_0_half_dot(w0 + b, part, input);
-        sums.y += q4_0_half_dot(w1 + b, part, input);
-        sums.z += q4_0_half_dot(w2 + b, part, input);
-        sums.w += q4_0_half_dot(w3 + b, part, input);
-    }
-    sums = simd_sum(sums);
-    if (lane < 4 && first + lane < out_dim)
-        y[first + lane] += sums[lane];
-}
-
 MATVEC_LEAN(q4_0)
 
 MATVEC_STRIP(q4_0)

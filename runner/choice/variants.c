@@ -153,7 +153,6 @@ static const rule rules[] = {
     {PRODUCT, GPU,      ONE,     {8193, ANY}, ALWAYS,           "lean_rows"},
     {PRODUCT, GPU,      FEW,     ALL,         ALWAYS,           "lean"},
     {PRODUCT, GPU,      MANY,    ALL,         ALWAYS,           "lean_rows"},
-    {PRODUCT, GPU,      ONE,     ALL,         ALWAYS,           "rowblock"},
     {PRODUCT, GPU,      SEVERAL, ALL,         ALWAYS,           "reuse"},
     {PRODUCT, GPU,      ALL,     ALL,         ALWAYS,           "plain"},
     {FUSED,   GPU,      ONE,     ALL,         ALWAYS,           "plain"},
