@@ -2,8 +2,8 @@
  * matvec_activate, matvec_mixed, matvec_batched, silu_matvec, rmsnorm_matvec, gate_up_silu and
  * qkv_rope_append.
  *
- * One description and one record function serve all of them. layout.c says what each op has and in
- * which order its kernels take it, kernels.c lists the kernels, oracle.c is what they should compute. */
+ * One description and one record function serve all of them. product.c says what each op has and in
+ * which order its kernels take it, table.h lists the kernels, oracle.c is what they should compute. */
 #pragma once
 
 #include "harness/check/kernel_case.h"

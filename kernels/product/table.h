@@ -157,49 +157,54 @@ static const kernel activate_kernels[] = {
     FORMATS(EVERY_ACTIVATED)
 };
 
-static const kernel mixed_kernels[] = {
-    {.name = "matvec_mixed", .about = "one simdgroup per row", .file = "product/matvec_mixed.metal", .group = 256,
-     .rows = 8},
-};
-
-/* The fused ops, whose weights are Q4_0: the name, threads, rows and tokens of a threadgroup. */
-#define FUSED(name_, threads, rows_, tokens_, file_, variant_, about_) \
-    .name = name_, .variant = variant_, .about = about_, .file = file_, .format = &format_q4_0, \
+/* The other ops, whose weights are Q4_0 or of any format: name; file; threads, rows and tokens of a
+ * threadgroup; the variant; what it tries. */
+#define FUSED(name_, file_, threads, rows_, tokens_, variant_, about_) \
+    .name = name_, .variant = variant_, .about = about_, .file = "product/" file_ ".metal", \
     .group = threads, .rows = rows_, .tokens = tokens_
-#define NORM_FILE "product/rmsnorm_matvec.metal"
-#define GATE_FILE "product/gate_up_silu.metal"
-#define QKV_FILE "product/qkv_rope_append.metal"
-#define ABOUT_TILED "tiles of 64 rows and 64 tokens, weights decoded once per tile"
-#define ABOUT_SPLIT "tiles of 16 rows and 32 tokens, columns split in four"
-#define ABOUT_FEW "tiles of 16 rows and 8 tokens, columns split in nine"
+#define OF_Q4_0(...) FUSED(__VA_ARGS__), .format = &format_q4_0
 /* Threadgroup memory that every Metal device has, less 32 bytes of partial sums, in floats. */
 enum { MOST_HIDDEN = (32768 - 32) / 4 };
+#define TILES_OF_64 "tiles of 64 rows and 64 tokens, weights decoded once per tile"
+#define TILES_OF_16 "tiles of 16 rows and 32 tokens, columns split in four"
+#define FEW_TOKENS "tiles of 16 rows and 8 tokens, columns split in nine"
 
+static const kernel mixed_kernels[] = {
+    {FUSED("matvec_mixed", "matvec_mixed", 256, 8, 0, NULL, "one simdgroup per row")},
+};
 static const kernel batched_kernels[] = {
-    {FUSED("matvec_q4_0_batched",          256,  8,  0, "product/matvec_q4_0_batched.metal", "plain", "one simdgroup per row")},
+    {OF_Q4_0("matvec_q4_0_batched", "matvec_q4_0_batched", 256, 8, 0, "plain",
+             "one simdgroup per row")},
 };
 static const kernel silu_kernels[] = {
-    {FUSED("silu_matvec_q4_0_accumulate",  256,  8,  0, "product/silu_matvec_q4_0_accumulate.metal", NULL,
-           "one simdgroup per row, each computes its activations"), .accumulates = true},
+    {OF_Q4_0("silu_matvec_q4_0_accumulate", "silu_matvec_q4_0_accumulate", 256, 8, 0, NULL,
+             "one simdgroup per row, each computes its activations"), .accumulates = true},
 };
 static const kernel normed_kernels[] = {
-    {FUSED("rmsnorm_matvec_q4_0",           32,  1,  0, NORM_FILE, "plain", "one simdgroup per row, each computes the norm")},
-    {FUSED("megakernel_rmsnorm_matvec",    256,  8,  0, NORM_FILE, "megakernel", "the norm once for 8 rows, in threadgroup memory"),
-     .most = MOST_HIDDEN},
-    {FUSED("rmsnorm_matvec_q4_0_onepass",  128, 16,  0, NORM_FILE, "onepass", "4 rows per simdgroup, the norm in the same pass")},
-    OP_KERNEL("rmsnorm_matvec_f32", "plain", "one simdgroup per row, each computes the norm", NORM_FILE,
-              .format = &format_f32, .group = 32, .rows = 1, .shapes = &normed_float_list),
+    {OF_Q4_0("rmsnorm_matvec_q4_0", "rmsnorm_matvec",          32,  1,  0, "plain",
+             "one simdgroup per row, each computes the norm")},
+    {OF_Q4_0("megakernel_rmsnorm_matvec", "rmsnorm_matvec",   256,  8,  0, "megakernel",
+             "the norm once for 8 rows, in threadgroup memory"), .most = MOST_HIDDEN},
+    {OF_Q4_0("rmsnorm_matvec_q4_0_onepass", "rmsnorm_matvec", 128, 16,  0, "onepass",
+             "4 rows per simdgroup, the norm in the same pass")},
+    {FUSED("rmsnorm_matvec_f32", "rmsnorm_matvec",             32,  1,  0, "plain",
+           "one simdgroup per row, each computes the norm"),
+     .format = &format_f32, .shapes = &normed_float_list},
 };
+#define GATE_TILES(...) {OF_Q4_0("gate_up_silu_q4_0" __VA_ARGS__), .shapes = &gated_tiled_list}
 static const kernel gated_kernels[] = {
-    {FUSED("gate_up_silu_q4_0",            128,  4,  0, GATE_FILE,  "plain",       "one simdgroup per output, the norm in the same pass")},
-    {FUSED("gate_up_silu_q4_0_tiled",      128, 32, 64, GATE_FILE, "tiled",       ABOUT_TILED), .shapes = &gated_tiled_list},
-    {FUSED("gate_up_silu_q4_0_tiled_split",128,  8, 32, GATE_FILE, "tiled_split", ABOUT_SPLIT), .shapes = &gated_tiled_list},
-    {FUSED("gate_up_silu_q4_0_tiled_few",  288,  8,  8, GATE_FILE, "tiled_few",   ABOUT_FEW),   .shapes = &gated_tiled_list},
+    {OF_Q4_0("gate_up_silu_q4_0", "gate_up_silu",     128,  4,  0, "plain",
+             "one simdgroup per output, the norm in the same pass")},
+    GATE_TILES("_tiled",       "gate_up_silu",          128, 32, 64, "tiled",       TILES_OF_64),
+    GATE_TILES("_tiled_split", "gate_up_silu",          128,  8, 32, "tiled_split", TILES_OF_16),
+    GATE_TILES("_tiled_few",   "gate_up_silu",          288,  8,  8, "tiled_few",   FEW_TOKENS),
 };
+#define QKV_TILES(...) {OF_Q4_0("qkv_rope_append_q4_0" __VA_ARGS__), .shapes = &appended_tiled_list}
 static const kernel appended_kernels[] = {
-    {FUSED("qkv_rope_append_q4_0",            128,  8,  0, QKV_FILE,  "plain",       "two rows per simdgroup, the norm in the same pass")},
-    {FUSED("qkv_rope_append_q4_0_tiled",      128, 64, 64, QKV_FILE, "tiled",       ABOUT_TILED), .shapes = &appended_tiled_list},
-    {FUSED("qkv_rope_append_q4_0_tiled_split",128, 16, 32, QKV_FILE, "tiled_split", ABOUT_SPLIT), .shapes = &appended_tiled_list},
-    {FUSED("qkv_rope_append_q4_0_tiled_few",  288, 16,  8, QKV_FILE, "tiled_few",   ABOUT_FEW),   .shapes = &appended_tiled_list},
+    {OF_Q4_0("qkv_rope_append_q4_0", "qkv_rope_append", 128,  8,  0, "plain",
+             "two rows per simdgroup, the norm in the same pass")},
+    QKV_TILES("_tiled",       "qkv_rope_append",      128, 64, 64, "tiled",       TILES_OF_64),
+    QKV_TILES("_tiled_split", "qkv_rope_append",      128, 16, 32, "tiled_split", TILES_OF_16),
+    QKV_TILES("_tiled_few",   "qkv_rope_append",      288, 16,  8, "tiled_few",   FEW_TOKENS),
 };
 /* clang-format on */
