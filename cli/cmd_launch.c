@@ -323,7 +323,7 @@ VERB(verb_launch, "launch", .names = "FILE.metal KERNEL",
          "                            random, value:V, value:V,V,V or file:PATH (raw bytes)\n"
          "  --arg 3=@0+1024:512       the buffer of argument 0 again, 512 bytes from byte 1024 on\n"
          "  --arg 0=u8[]:file:w.bin   as many elements as the file has\n"
-         "  --arg 2=u32:576           a scalar\n"
+         "  --arg 2=u32:9*64          a scalar; sizes and values are numbers or expressions\n"
          "Types are f32 f16 bf16 i8 u8 i16 u16 i32 u32 i64 u64; u8 also for structs. What the "
          "kernel\n"
          "declares const or constant is only read. Exit status: 1 if the kernel crashes, hangs,\n"

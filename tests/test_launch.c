@@ -36,7 +36,7 @@ TEST values_of_every_width_come_back_exactly(void) {
                                    "--group 2"),
                0);
     ASSERT_SAYS("3.14  3.14\n");
-    ASSERT_RUN(LAUNCH("copy_u64", "--arg '0=u64[2]:value:18446744073709551615,0x10' "
+    ASSERT_RUN(LAUNCH("copy_u64", "--arg '0=u64[1<<1]:value:18446744073709551615,(3+1)*4' "
                                   "--arg '1=u64[2]' --threads 2 --group 2"),
                0);
     ASSERT_SAYS("18446744073709551615                    16\n");

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expression.h"
 #include "fill.h"
 #include "harness/base/os.h"
-#include "harness/check/fill.h"
 
-enum { MAX_VALUE = 64 }; /* characters of a number */
+enum { MAX_VALUE = 128 }; /* characters of an expression */
 
 static const char *const content_names[] = {
     [CONTENT_UNWRITTEN] = "unwritten", [CONTENT_ZERO] = "zero", [CONTENT_ONE] = "one",
@@ -61,28 +61,17 @@ static bool parse_float(elem type, const char *text, void *out) {
     return true;
 }
 
-/* 64-bit integers do not go through a double. */
-static bool parse_integer(elem type, const char *text, void *out) {
-    unsigned bits = (unsigned)elem_get_bytes(type) * 8;
-    bool is_signed = type == ELEM_I8 || type == ELEM_I16 || type == ELEM_I32 || type == ELEM_I64;
-    bool is_negative = text[0] == '-';
-    const char *digits = text + is_negative;
-    char *end;
-    errno = 0;
-    uint64_t value = strtoull(digits, &end, digits[0] == '0' && digits[1] == 'x' ? 16 : 10);
-    if (!isdigit((unsigned char)digits[0]) || *end || errno || (is_negative && !is_signed))
-        return false;
-    uint64_t limit = UINT64_MAX >> (64 - bits);
-    if (is_signed)
-        limit = limit / 2 + is_negative;
-    if (value > limit)
-        return false;
-    value = is_negative ? 0 - value : value;
-    uint8_t bytes[8];
-    for (size_t i = 0; i < sizeof bytes; i++)
-        bytes[i] = (uint8_t)(value >> 8 * i);
-    memcpy(out, bytes, elem_get_bytes(type));
-    return true;
+/* An expression over numbers, as descriptions have them (expression.h). */
+static bool evaluate(const char *text, elem type, void *out) {
+    number value;
+    err why = {.code = EXIT_OK};
+    return expression_evaluate(text, NULL, NULL, &value, &why) && number_store(value, type, out);
+}
+
+/* Half of the numbers of a u64 are more than an expression has. */
+static bool parse_large(elem type, const char *text, void *out) {
+    const char *end;
+    return type == ELEM_U64 && argument_parse_number(text, UINT64_MAX, out, &end) && !*end;
 }
 
 /* One number, up to the next comma or the end. */
@@ -91,7 +80,8 @@ static bool parse_value(elem type, const char *text, void *out, const char **res
     size_t n = strcspn(text, ",");
     *rest = text + n;
     snprintf(copy, sizeof copy, "%.*s", n < sizeof copy ? (int)n : 0, text);
-    if (elem_is_float(type) ? parse_float(type, copy, out) : parse_integer(type, copy, out))
+    if ((elem_is_float(type) && parse_float(type, copy, out)) || parse_large(type, copy, out) ||
+        evaluate(copy, type, out))
         return true;
     return err_set(e, EXIT_USAGE, "'%.*s' is not a value of type %s", n < 60 ? (int)n : 60, text,
                    elem_get_name(type));
@@ -137,17 +127,19 @@ static bool parse_content(const char *text, const char *p, argument *out, err *e
 
 static bool parse_array(const char *text, const char *p, argument *out, err *e) {
     out->is_array = true;
+    char copy[MAX_VALUE];
     uint64_t count = 0;
-    bool is_open = p[1] == ']';
-    const char *close = p + 1;
-    if (!is_open && (!argument_parse_number(p + 1, SIZE_MAX / 16, &count, &close) || count == 0))
-        return refuse(text, "the number of elements is a whole number above 0", e);
+    const size_t n = strcspn(p + 1, "]");
+    const char *close = p + 1 + n;
+    snprintf(copy, sizeof copy, "%.*s", n < sizeof copy ? (int)n : 0, p + 1);
     if (*close != ']' || (close[1] && close[1] != ':'))
         return refuse(text, "the number of elements goes between [ and ]", e);
+    if (n > 0 && (!evaluate(copy, ELEM_U64, &count) || count == 0 || count > SIZE_MAX / 16))
+        return refuse(text, "the number of elements is a whole number above 0", e);
     out->count = (size_t)count;
     if (close[1] && !parse_content(text, close + 2, out, e))
         return false;
-    if (is_open && out->fill != CONTENT_FILE && out->fill != CONTENT_VALUES)
+    if (n == 0 && out->fill != CONTENT_FILE && out->fill != CONTENT_VALUES)
         return refuse(text, "[] needs a file or a list of values that says how many there are", e);
     return true;
 }

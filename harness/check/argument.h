@@ -6,6 +6,9 @@
  *     3=u32:576            a scalar
  *     3=@1+1024:512        the buffer of argument 1 from byte 1024 on, 512 bytes of it (or the rest)
  *
+ * Sizes and values are expressions as in descriptions (expression.h), 3=f32[64*576] or 3=u32:1<<10, but
+ * without commas, which separate values.
+ *
  * Reading the text and making the bytes are two steps, so that a typing mistake is answered before
  * anything is compiled. The texts must outlive the arguments. */
 #pragma once

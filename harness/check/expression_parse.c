@@ -104,7 +104,8 @@ static node *as_truth(parser *p, node *n) {
 
 static node *parse_number(parser *p) {
     char *after, *real_after;
-    long long whole = strtoll(p->at, &after, 0);
+    bool is_hex = p->at[0] == '0' && (p->at[1] == 'x' || p->at[1] == 'X');
+    long long whole = strtoll(p->at, &after, is_hex ? 16 : 10);
     double real = strtod(p->at, &real_after);
     bool is_real = real_after > after;
     p->at = is_real ? real_after : after;
