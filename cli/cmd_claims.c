@@ -122,9 +122,9 @@ static void print_sentence(const row *r, bool has_colour) {
     else
         snprintf(text, sizeof text, "%s%s%s: %s (%s)", colour, verdict, *colour ? "\033[0m" : "",
                  r->claim->text, r->claim->id);
-    table_print_text(stdout, limit, 0, format_units(text, with_units, sizeof with_units));
+    table_print_text(stdout, limit, 0, format_text(text, with_units, sizeof with_units));
     table_print_text(stdout, limit, 4,
-                     format_units(r->answer.reason, with_units, sizeof with_units));
+                     format_text(r->answer.reason, with_units, sizeof with_units));
 }
 
 static void print_sentences(row_list *l, const claim_list *claims, const store *s) {

@@ -199,7 +199,8 @@ static void conclude(sheet *s) {
     }
     sheet_conclude(
         s,
-        "%s, token outer, each submitted alone, warm: %.3g times faster per token at 4, %.3g at 8. "
+        "%s, token outer, each submitted alone, warm: %.3g times as fast per token at 4, %.3g at "
+        "8. "
         "Of the saving, %.0f %% is submit, %.0f %% launch and %.0f %% weights that are read once; "
         "%.0f %% of a single token is compute, which a batch does not save (fit within %.2g %%%s).",
         first, four, eight, sheet_get_metric(s, "saved_by_submit_pct"),
@@ -208,7 +209,7 @@ static void conclude(sheet *s) {
         f[0].relative_rms > 0.1 ? ": noisy" : "");
     sheet_conclude(
         s,
-        "Chained and cold, without the submit: %.3g times faster at 4 with token outer, "
+        "Chained and cold, without the submit: %.3g times as fast at 4 with token outer, "
         "%.3g with weights decoded once for 8 tokens, which computes for %.3g instead of "
         "%.3g us per token; reading the weights takes %.3g us from memory, %.3g from "
         "caches.",

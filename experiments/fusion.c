@@ -220,15 +220,16 @@ static void conclude(sheet *s) {
     decoding_add_rate(s, "tok_s_fused", "tokens, fused_row");
     sheet_add_metric(s, "fused_row_wins", row_wins, "count");
     sheet_add_metric(s, "fused_group_wins", group_wins, "count");
-    sheet_conclude(
-        s,
-        "Norms and products of a SmolLM layer take %+.3g %% fused per row (%.0f norms) and "
-        "%+.3g %% fused per group (%.0f), relative to separate launches (%.0f); whole tokens go "
-        "from %.4g to %.4g tok/s.",
-        100 * (row - 1), sheet_get_metric(s, "norms_a_layer_fused_row"), 100 * (group - 1),
-        sheet_get_metric(s, "norms_a_layer_fused_group"),
-        sheet_get_metric(s, "norms_a_layer_separate"), sheet_get_metric(s, "tok_s_separate"),
-        sheet_get_metric(s, "tok_s_fused"));
+    sheet_conclude(s,
+                   "Norms and products of a SmolLM layer take %.3g %% of the time of separate "
+                   "launches if they are "
+                   "fused per row (%.0f norms), and %.3g %% fused per group (%.0f); separate ones "
+                   "have %.0f. Whole "
+                   "tokens go from %.4g to %.4g tok/s.",
+                   100 * row, sheet_get_metric(s, "norms_a_layer_fused_row"), 100 * group,
+                   sheet_get_metric(s, "norms_a_layer_fused_group"),
+                   sheet_get_metric(s, "norms_a_layer_separate"),
+                   sheet_get_metric(s, "tok_s_separate"), sheet_get_metric(s, "tok_s_fused"));
     sheet_conclude(
         s,
         "Fusing per row is faster on %d of %d shapes (best %s: %.3g of the time), fusing "

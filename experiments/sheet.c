@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "harness/base/size.h"
 #include "harness/measure/fit.h"
@@ -272,8 +273,12 @@ void sheet_conclude(sheet *s, const char *format, ...) {
     assert(s->conclusion_count < SHEET_CONCLUSIONS);
     va_list values;
     va_start(values, format);
-    s->conclusions[s->conclusion_count++] = print_text(format, values);
+    char *text = print_text(format, values);
+    size_t size = 2 * strlen(text) + 64; /* digits instead of an exponent, and units of two bytes */
     va_end(values);
+    s->conclusions[s->conclusion_count] = array_new(1, size);
+    format_text(text, s->conclusions[s->conclusion_count++], size);
+    free(text);
 }
 
 size_t sheet_count_conclusions(const sheet *s) {

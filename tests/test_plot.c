@@ -42,6 +42,16 @@ TEST numbers_have_no_exponent(void) {
     PASS();
 }
 
+TEST a_sentence_has_no_exponents_and_the_units_of_people(void) {
+    char text[120], small[8];
+    ASSERT_STR_EQ("1310 GB/s in 3.4 µs, 2 × as fast; 1e-05 of 121100 tok/s",
+                  format_text("1.31e+03 GB/s in 3.4 us, 2 x as fast; 1e-05 of 1.211e+05 tok/s",
+                              text, sizeof text));
+    ASSERT_STR_EQ("use+4 4 usual x 0x1", format_text("use+4 4 usual x 0x1", text, sizeof text));
+    ASSERT_STR_EQ("1000000", format_text("1e+09 us", small, sizeof small)); /* cut, not overrun */
+    PASS();
+}
+
 /* Findings ------------------------------------------------------------------------------------- */
 
 #define BATCH(regime, cache, batch, ns)                                                            \
@@ -311,6 +321,7 @@ TEST a_long_conclusion_is_shown_whole(void) {
 }
 
 SUITE(plot_suite) {
+    RUN_TEST(a_sentence_has_no_exponents_and_the_units_of_people);
     RUN_TEST(numbers_have_no_exponent);
     RUN_TEST(the_saving_of_a_batch_follows_from_measured_times);
     RUN_TEST(a_difference_within_its_spread_is_not_called_one);

@@ -2,7 +2,9 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *format_time(double ns, char *text, size_t size) {
@@ -17,20 +19,33 @@ const char *format_time(double ns, char *text, size_t size) {
     return text;
 }
 
-const char *format_units(const char *text, char *out, size_t size) {
+/* "1.31e+03", which %g makes of large numbers: the bytes of it at the start of the text; 0: it is not one. */
+static size_t measure_exponent(const char *p) {
+    size_t digits = strspn(p, "0123456789."), tail;
+    if (digits == 0 || p[digits] != 'e' || p[digits + 1] != '+')
+        return 0;
+    tail = strspn(p + digits + 2, "0123456789");
+    return tail ? digits + 2 + tail : 0;
+}
+
+const char *format_text(const char *text, char *out, size_t size) {
     static const char *const units[][2] = {{" us", " µs"}, {" x", " ×"}};
-    size_t used = 0;
-    for (const char *p = text; *p && used + 5 < size;) {
+    size_t used = 0, length;
+    for (const char *p = text; *p && used + 1 < size; p += length) {
+        bool follows_digit = p > text && isdigit((unsigned char)p[-1]);
         size_t u = 0;
-        while (u < 2 && !(p > text && isdigit((unsigned char)p[-1]) &&
-                          strncmp(p, units[u][0], strlen(units[u][0])) == 0 &&
+        while (u < 2 && !(follows_digit && strncmp(p, units[u][0], strlen(units[u][0])) == 0 &&
                           !isalnum((unsigned char)p[strlen(units[u][0])])))
             u++;
-        if (u < 2)
-            used += (size_t)snprintf(out + used, size - used, "%s", units[u][1]);
+        bool is_start = p == text || !strchr("0123456789.", p[-1]);
+        if (u < 2) {
+            length = strlen(units[u][0]);
+            snprintf(out + used, size - used, "%s", units[u][1]);
+        } else if (is_start && (length = measure_exponent(p)))
+            snprintf(out + used, size - used, "%.0f", strtod(p, NULL));
         else
-            out[used++] = *p;
-        p += u < 2 ? strlen(units[u][0]) : 1;
+            snprintf(out + used, size - used, "%.*s", (int)(length = 1), p);
+        used += strlen(out + used);
     }
     out[used] = 0;
     return out;

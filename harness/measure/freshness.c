@@ -57,13 +57,29 @@ static const char *find_sum(freshness *f, const made_of_part *p) {
 /* Unless it is there already. Texts that do not fit are what "..." stands for. */
 static void add_text(char *list, size_t size, const char *text) {
     size_t used = strlen(list), length = strlen(text);
+    if (path_ends_with(list, "..."))
+        return;
     for (const char *p = list; (p = strstr(p, text)); p++)
         if (strchr(", ", p[length]) || !p[length])
             return;
     if (used + length + 8 < size)
         snprintf(list + used, size - used, "%s%s", used ? ", " : "", text);
-    else if (!path_ends_with(list, "...") && used + 6 < size)
+    else if (used + 6 < size)
         snprintf(list + used, size - used, ", ...");
+}
+
+/* Each of a list, so that none is there twice. */
+static void add_texts(char *list, size_t size, const char *more) {
+    char text[120];
+    for (const char *p = more; *p; p += strspn(p, ", ")) {
+        size_t length = strcspn(p, ",");
+        snprintf(text, sizeof text, "%.*s", (int)length, p);
+        if (strcmp(text, "...") != 0)
+            add_text(list, size, text);
+        p += length;
+    }
+    if (path_ends_with(more, "..."))
+        add_text(list, size, "...");
 }
 
 origin freshness_judge(freshness *f, const char *made_of, char *changes, size_t size) {
@@ -148,7 +164,7 @@ void freshness_judge_file(freshness *f, const csv_file *c, file_origin *out) {
         add_commit(out, *commit ? commit : "unknown");
         add_date(out, get(c, r, "date", "test_time", "date"));
         if (o == ORIGIN_STALE)
-            add_text(out->changes, sizeof out->changes, changes);
+            add_texts(out->changes, sizeof out->changes, changes);
     }
 }
 
@@ -158,8 +174,7 @@ void file_origin_add(file_origin *sum, const file_origin *more) {
     sum->stale += more->stale;
     sum->unknown += more->unknown;
     sum->dirty += more->dirty;
-    if (more->changes[0])
-        add_text(sum->changes, sizeof sum->changes, more->changes);
+    add_texts(sum->changes, sizeof sum->changes, more->changes);
     for (size_t i = 0; i < more->commit_count && i < FILE_COMMITS; i++)
         add_commit(sum, more->commits[i]);
     if (more->commit_count > FILE_COMMITS && sum->commit_count <= FILE_COMMITS)

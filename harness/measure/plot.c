@@ -127,6 +127,17 @@ static const char *get_fact(const csv_file *f, const char *key) {
     return value ? value : "";
 }
 
+/* A list that is longer than a line of a chart ends with what fits. */
+static void shorten(char *text) {
+    enum { LINE = 110 };
+    if (strlen(text) <= LINE)
+        return;
+    char *end = text + LINE - 5;
+    while (end > text && *end != ',')
+        end--;
+    strcpy(end > text ? end : text + LINE - 5, ", ...)");
+}
+
 /* "software Metal device, 2 threads, 2025-01-31, EMULATED": one line per file; if there are
  * several, with how the device is drawn. What is not the work of the code as it is now has a line
  * of its own. */
@@ -154,6 +165,7 @@ static void add_footer(prelude *p, freshness *fresh, csv_file *const *files, siz
         add(p, "%s", strcmp(get_fact(files[i], "api"), "soft") == 0 ? ", EMULATED" : "");
         freshness_judge_file(fresh, files[i], &made);
         file_origin_get_warning(&made, warning, sizeof warning);
+        shorten(warning);
         add(p, "%s", warning[0] ? "'.\"\\n\".'" : "");
         add_quoted(p, warning);
         lines += warning[0] != 0;
