@@ -62,17 +62,6 @@ typedef struct {
 
 /* Measuring ----------------------------------------------------------------------------------- */
 
-static const char *find_label(const launch *l, access_mode access) {
-    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
-        const binding *b = &l->args[i];
-        if (b->kind == BIND_BUFFER && b->at.buffer->storage != STORAGE_NO_COPY &&
-            (access == ACCESS_WRITE ? (b->access & ACCESS_WRITE) != 0 : b->access == ACCESS_READ) &&
-            strcmp(b->at.buffer->label, "control") != 0)
-            return b->at.buffer->label;
-    }
-    return "control";
-}
-
 static bool open_trace(trace *t, err *e) {
     model_options o = {.context = settings.depth < 63 ? 64 : (uint32_t)settings.depth + 1};
     lab_options how = {settings.device, settings.model, LEVEL_QUICK, settings.seed};
@@ -139,8 +128,7 @@ static void lay_out(trace *t) {
     for (size_t i = 0; i < count; i++) {
         event *v = &t->events[i];
         const launch *l = &t->token->launches[i];
-        snprintf(v->op, sizeof v->op, "%s: %s > %s", l->pipeline->kernel,
-                 find_label(l, ACCESS_READ), find_label(l, ACCESS_WRITE));
+        lab_name_launch(l, v->op, sizeof v->op);
         v->gap_ns = i ? gap : 0;
         v->start_ns = at += v->gap_ns;
         at += v->duration_ns;

@@ -74,6 +74,8 @@ void lab_close_decoder(lab_decoder *d);
 void lab_rewind_decoder(lab_decoder *d);
 bool lab_check_logits(const lab_decoder *d, const float *logits, const char *what, err *e);
 bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *e);
+/* A launch of a token, named for people: "kernel: buffer that it reads > buffer that it writes". */
+void lab_name_launch(const struct launch *l, char *text, size_t size);
 
 /* From now on the model is of this family (runner/model/family.h), NULL: of any. The one given with the
  * options is used if it is. */

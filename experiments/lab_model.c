@@ -212,3 +212,20 @@ void lab_close_decoder(lab_decoder *d) {
     free(d->room);
     *d = (lab_decoder){.model = NULL};
 }
+
+/* The label of the buffer that a launch reads its activations from, or writes. */
+static const char *find_label(const launch *l, access_mode access) {
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        const binding *b = &l->args[i];
+        if (b->kind == BIND_BUFFER && b->at.buffer->storage != STORAGE_NO_COPY &&
+            (access == ACCESS_WRITE ? (b->access & ACCESS_WRITE) != 0 : b->access == ACCESS_READ) &&
+            strcmp(b->at.buffer->label, "control") != 0)
+            return b->at.buffer->label;
+    }
+    return "control";
+}
+
+void lab_name_launch(const launch *l, char *text, size_t size) {
+    snprintf(text, size, "%s: %s > %s", l->pipeline->kernel, find_label(l, ACCESS_READ),
+             find_label(l, ACCESS_WRITE));
+}

@@ -48,26 +48,13 @@ typedef struct {
     tape *empties; /* as many empty launches as the token has */
 } breakdown;
 
-/* The label of the buffer that a launch reads its activations from, or writes. */
-static const char *find_label(const launch *l, access_mode access) {
-    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
-        const binding *b = &l->args[i];
-        if (b->kind == BIND_BUFFER && b->at.buffer->storage != STORAGE_NO_COPY &&
-            (access == ACCESS_WRITE ? (b->access & ACCESS_WRITE) != 0 : b->access == ACCESS_READ) &&
-            strcmp(b->at.buffer->label, "control") != 0)
-            return b->at.buffer->label;
-    }
-    return "control";
-}
-
 static bool split(breakdown *b, err *e) {
     b->part_of = array_new(b->token->count, sizeof *b->part_of);
     b->each = array_new(b->token->count, sizeof *b->each);
     for (size_t i = 0; i < b->token->count; i++) {
         const launch *l = &b->token->launches[i];
         char name[160];
-        snprintf(name, sizeof name, "%s: %s > %s", l->pipeline->kernel, find_label(l, ACCESS_READ),
-                 find_label(l, ACCESS_WRITE));
+        lab_name_launch(l, name, sizeof name);
         size_t p = 0;
         while (p < b->count && strcmp(b->parts[p].name, name) != 0)
             p++;

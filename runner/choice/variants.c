@@ -54,6 +54,10 @@ static sizes get_sizes(kind k, const shape *s) {
         return (sizes){d[2], d[0], d[1]};
     if (k == FUSED) /* gate and up; or queries, keys and values */
         return d[3] ? (sizes){d[5], (d[1] + 2 * d[2]) * d[3], d[4]} : (sizes){d[2], 2 * d[0], d[1]};
+    if (k == BATCHED)
+        return (sizes){1, d[0] + d[1] + d[2], d[3]};
+    if (k == NORMED)
+        return (sizes){1, d[0], d[1]};
     if (k == DECODE)
         return (sizes){1, d[0], 0};
     return (sizes){k == NORM || k == PREFILL ? d[0] : 1, 0, 0};
@@ -68,9 +72,13 @@ static sizes get_sizes(kind k, const shape *s) {
  * instead of 5.5 for 576x576, 6.9 instead of 11.8 for 576x1536, 7.7 instead of 8.9 for 1536x576).
  *
  * WIDE: rows go by way of threadgroup memory. Each threadgroup has 16 or 32 of them and loads all
- * of x, so that there must be enough of them for all cores, and of columns for all lanes. (On an
- * H200 4096x4096 takes half of the time of lean_rows. Other GPUs were not measured, and need the
- * memory for other things.)
+ * of x, so that there must be enough columns for all lanes. (On an H200 4096x4096 takes half of
+ * the time of lean_rows, 2048x2048 2.7 us instead of 4.3. Other GPUs were not measured, and need
+ * the memory for other things.)
+ *
+ * WIDE_BLOCKS: fusing saves launches, but on an H200 the fused kernels read such rows at a fifth of
+ * the roof, and a product alone at two thirds: gate and up of 14336x4096 took 72 us in one launch,
+ * and take 24 in two.
  *
  * WIDE_ON_CORES: bulk copies bring the rows while the previous launch still runs. For one token that
  * pays as long as all threadgroups of this launch and of the next are on the cores at the same time,
@@ -85,11 +93,12 @@ typedef enum {
     FEW_SMALL_TILES,
     LARGE_TILES, /* MANY_TILES, but not FEW_SMALL_TILES */
     WIDE,
+    WIDE_BLOCKS, /* WIDE, and no rest */
     WIDE_ON_CORES
 } condition;
 
 static bool holds(condition when, const device_facts *d, const choice *c, const sizes *s) {
-    enum { ENOUGH_TILES = 96, SMALL_TILES = 1024, COLUMNS = 2048, ROWS_PER_CORE = 64 };
+    enum { ENOUGH_TILES = 96, SMALL_TILES = 1024, COLUMNS = 2048, BLOCK = 256, ROWS_PER_CORE = 64 };
     bool has_tiles = device_offers(d, FEATURE_MATRICES, NULL), is_wide = s->columns >= COLUMNS;
     bool is_many = divide_up(s->rows, 64) * divide_up(s->tokens, 64) >= ENOUGH_TILES,
          is_few_small = divide_up(s->rows, 16) * divide_up(s->tokens, 8) < SMALL_TILES,
@@ -101,6 +110,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [FEW_SMALL_TILES] = has_tiles && is_few_small,
                         [LARGE_TILES] = has_tiles && is_many && !is_few_small,
                         [WIDE] = is_wide,
+                        [WIDE_BLOCKS] = is_wide && s->columns % BLOCK == 0,
                         [WIDE_ON_CORES] = is_wide && is_on_cores};
     return all[when];
 }
@@ -114,7 +124,7 @@ typedef struct {
     int devices;
     uint32_t tokens[2], rows[2]; /* from, to */
     condition when;
-    const char *variant; /* of the kernel; NULL: the first one of the op */
+    const char *variant; /* of the kernel, or apart; NULL: the first one of the op */
 } rule;
 
 /* The first row that fits and whose kernel takes the choice decides; none: a launch for each step.
@@ -133,13 +143,17 @@ typedef struct {
 #define SEVERAL {2, ANY}
 #define ALL {0, ANY}
 #define LARGE {4096, ANY}
+#define MEDIUM {512, ANY}
 static const rule rules[] = {
     /* kind   devices   tokens   rows         when              variant */
     {PRODUCT, SOFT,     ONE,     ALL,         ALWAYS,           "strip"},
     {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
     {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "plain"},
     {PRODUCT, CUDA,     ONE,     LARGE,       WIDE_ON_CORES,    "near"},
-    {PRODUCT, CUDA,     ONE,     LARGE,       WIDE,             "stream"},
+    {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "stream"},
+    /* 8 tokens at a time: 4096x4096 with 64 takes 37 us instead of 213, 2048x2048 with 8 3.5 instead of 5.4 */
+    {PRODUCT, CUDA,     SEVERAL, MEDIUM,      WIDE,             "tiled_near"},
+    {PRODUCT, CUDA,     SEVERAL, MEDIUM,      WIDE,             "tiled_stream"},
     {PRODUCT, GPU,      FEW,     LARGE,       ALWAYS,           "tiled_near"},
     /* copies its weights first: 4096x4096 with 8 tokens takes 9.5 us instead of 14 */
     {PRODUCT, GPU,      FEW,     LARGE,       MATRICES,         "tiled_stream"},
@@ -155,12 +169,15 @@ static const rule rules[] = {
     {PRODUCT, GPU,      MANY,    ALL,         ALWAYS,           "lean_rows"},
     {PRODUCT, GPU,      SEVERAL, ALL,         ALWAYS,           "reuse"},
     {PRODUCT, GPU,      ALL,     ALL,         ALWAYS,           "plain"},
+    {FUSED,   CUDA,     ALL,     ALL,         WIDE_BLOCKS,      "apart"},
     {FUSED,   GPU,      ONE,     ALL,         ALWAYS,           "plain"},
     {FUSED,   GPU,      FEW,     ALL,         MATRICES,         "tiled_few"},
     {FUSED,   GPU,      MANY,    ALL,         MANY_TILES,       "tiled"},
     {FUSED,   GPU,      MANY,    ALL,         FEW_TILES,        "tiled_split"},
+    {NORMED,  CUDA,     ONE,     ALL,         WIDE_BLOCKS,      "apart"},
     {NORMED,  GPU,      ONE,     ALL,         ALWAYS,           "onepass"},
     /* fewer launches are worth more than the better kernel for each product */
+    {BATCHED, CUDA,     ONE,     ALL,         WIDE_BLOCKS,      "apart"},
     {BATCHED, GPU,      ONE,     ALL,         ALWAYS,           "plain"},
     /* a whole threadgroup for a row pays where its simdgroups run side by side */
     {NORM,    SOFT,     ONE,     ALL,         ALWAYS,           "alone"},
@@ -227,6 +244,8 @@ static const kernel *apply(const rule *r, const device_facts *d, const choice *c
         return NULL;
     if (r->kind == DECODE && strcmp(r->variant, "ranges") == 0)
         return find_ranges(d, c);
+    if (r->variant && strcmp(r->variant, "apart") == 0)
+        return choice_find_apart(c);
     bool is_batch = s.tokens > 1 || (d->emulated && r->tokens[1] > 1);
     return find_variant(d, c, r->variant, is_batch, must_take);
 }
