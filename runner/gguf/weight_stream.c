@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "harness/base/share.h"
+
 bool weight_stream_open(weight_stream *s, const char *path, weight_watch watch, void *context,
                         err *e) {
     *s = (weight_stream){.values = malloc(WEIGHT_PIECE * sizeof *s->values),
@@ -36,10 +38,23 @@ bool weight_stream_write(weight_stream *s, const void *data, size_t bytes, err *
            err_set(e, EXIT_INTERRUPTED, "stopped; nothing was written");
 }
 
+typedef struct {
+    const weight_format *format;
+    const float *values;
+    uint8_t *blocks;
+} encoding;
+
+static void encode_blocks(void *context, size_t from, size_t to) {
+    const encoding *c = context;
+    for (size_t i = from; i < to; i++)
+        c->format->encode(c->values + i * c->format->values, c->blocks + i * c->format->bytes);
+}
+
 bool weight_stream_encode(weight_stream *s, const gguf_type *type, size_t count, err *e) {
+    enum { WORTH_A_THREAD = 32768 };
     const weight_format *f = type->format;
-    uint8_t *block = s->blocks;
-    for (size_t i = 0; i < count; i += f->values, block += f->bytes)
-        f->encode(s->values + i, block);
-    return weight_stream_write(s, s->blocks, (size_t)(block - s->blocks), e);
+    encoding c = {f, s->values, s->blocks};
+    size_t blocks = count / f->values;
+    share_run(blocks, WORTH_A_THREAD / f->values, encode_blocks, &c);
+    return weight_stream_write(s, s->blocks, blocks * f->bytes, e);
 }

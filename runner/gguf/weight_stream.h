@@ -4,7 +4,7 @@
 
 #include "write.h"
 
-enum { WEIGHT_PIECE = 32768 }; /* values at a time: whole blocks of every type */
+enum { WEIGHT_PIECE = 1 << 20 }; /* values at a time: whole blocks of every type */
 
 /* Told how many of the bytes are written; false stops the work, and no file is left. */
 typedef bool (*weight_watch)(void *context, uint64_t done, uint64_t total);
