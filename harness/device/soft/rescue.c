@@ -144,6 +144,26 @@ static void handle(int signal_number, siginfo_t *info, void *raw) {
     set_place(u, (place){(uintptr_t)go, find_fresh_stack(r->worker, p.sp), 0});
 }
 
+/* The processor's time, not the clock's: on a busy machine a kernel waits for its turn. */
+static int64_t get_spent_ms(void) {
+    struct timespec spent;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    return (int64_t)spent.tv_sec * 1000 + spent.tv_nsec / 1000000;
+}
+
+/* Waits until the turn ends, or for so long. */
+static void wait_ms(soft_rescue *r, uint64_t turn, int64_t ms) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    int late = 0;
+    while (!r->closing && r->turn == turn && !late)
+        late = pthread_cond_timedwait(&r->changed, &r->lock, &until);
+}
+
 static void *run_timer(void *argument) {
     soft_rescue *r = argument;
     pthread_mutex_lock(&r->lock);
@@ -153,23 +173,17 @@ static void *run_timer(void *argument) {
             continue;
         }
         uint64_t turn = r->turn;
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += (time_t)r->seconds;
         uint64_t groups = atomic_load(&r->groups);
-        int late = 0;
-        while (!r->closing && r->turn == turn && !late)
-            late = pthread_cond_timedwait(&r->changed, &r->lock, &until);
+        int64_t end = get_spent_ms() + 1000 * (int64_t)r->seconds, left;
+        while (!r->closing && r->turn == turn && groups == atomic_load(&r->groups) &&
+               (left = end - get_spent_ms()) > 0)
+            wait_ms(r, turn, left);
         if (groups != atomic_load(&r->groups))
             continue; /* it moves on */
         /* Again and again: a signal between two threadgroups finds no kernel to stop. */
         while (!r->closing && r->turn == turn) {
             pthread_kill(r->runner, SIGUSR2);
-            clock_gettime(CLOCK_REALTIME, &until);
-            until.tv_nsec += 5000000;
-            until.tv_sec += until.tv_nsec / 1000000000;
-            until.tv_nsec %= 1000000000;
-            pthread_cond_timedwait(&r->changed, &r->lock, &until);
+            wait_ms(r, turn, 5);
         }
     }
     pthread_mutex_unlock(&r->lock);
