@@ -76,6 +76,7 @@
     X(tape_memory_suite)                                                                           \
     X(check_suite)                                                                                 \
     X(threads_suite)                                                                               \
+    X(tensor_suite)                                                                                \
     X(simd_suite)                                                                                  \
     X(language_suite)                                                                              \
     X(sampler_suite)                                                                               \

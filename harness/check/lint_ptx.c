@@ -50,8 +50,8 @@ static void report(const msl_signature *s, const char *path, const err *why, rem
         remark_add(out, REMARK_ERROR, list.items[i].file, list.items[i].line, list.items[i].column,
                    "ptx", "%s", list.items[i].text);
     if (list.count == 0)
-        remark_add(out, REMARK_ERROR, path, s->line, 1, "ptx", "%s: %.*s", why->text,
-                   (int)strcspn(why->detail, "\n"), why->detail);
+        remark_add(out, REMARK_ERROR, path, s->line, 1, "ptx", "%s%s%.*s", why->text,
+                   why->detail[0] ? ": " : "", (int)strcspn(why->detail, "\n"), why->detail);
     diagnostic_free(&list);
 }
 

@@ -162,12 +162,20 @@ static void translate(const diagnostic_list *list, size_t i, char *text, size_t 
         replace(text, size, opencl_spaces[s], msl_spaces[s]);
 }
 
+/* Where the file led to an error in the declarations of strict/metal.h. */
+static const diagnostic *find_place(const diagnostic_list *list, size_t i) {
+    for (size_t n = i; n < diagnostic_end_notes(list, i); n++)
+        if (!has(list->items[n].file, "/harness/device/msl/strict/"))
+            return &list->items[n];
+    return &list->items[i];
+}
+
 static void judge_all(const msl_unit *u, const diagnostic_list *list, remark_list *out,
                       strict_result *result) {
     remark_list found = {0};
     char text[448];
     for (size_t i = 0; i < list->count; i = diagnostic_end_notes(list, i)) {
-        const diagnostic *d = &list->items[i];
+        const diagnostic *d = find_place(list, i);
         verdict v = judge(u, list, i);
         if (v == VERDICT_FINE)
             continue;
@@ -188,7 +196,8 @@ static void judge_all(const msl_unit *u, const diagnostic_list *list, remark_lis
     remark_free(&found);
 }
 
-static bool run_clang(const char *clang, const char *source, char **messages, int *status, err *e) {
+static bool run_clang(const char *clang, const char *source, bool has_tensors, char **messages,
+                      int *status, err *e) {
     char home[PATH_MAX - 64], header[PATH_MAX];
     if (!os_find_home(home, sizeof home, e))
         return false;
@@ -206,6 +215,7 @@ static bool run_clang(const char *clang, const char *source, char **messages, in
                                 "-fno-caret-diagnostics",
                                 "-ferror-limit=0",
                                 "-w",
+                                has_tensors ? "-DASSAY_TENSORS=1" : "-UASSAY_TENSORS",
                                 "-include",
                                 header,
                                 source,
@@ -223,7 +233,7 @@ bool strict_check(const char *clang, const msl_unit *u, remark_list *out, strict
     snprintf(source, sizeof source, "%s/strict.%ld.clcpp", cache, (long)getpid());
     char *text = msl_rewrite_strict(u);
     bool ok = os_write_file(source, text, strlen(text), e) &&
-              run_clang(clang, source, &messages, &status, e);
+              run_clang(clang, source, msl_text_has_tensors(text), &messages, &status, e);
     free(text);
     unlink(source);
     diagnostic_list list;

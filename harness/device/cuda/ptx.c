@@ -147,6 +147,8 @@ typedef struct {
     const char *name;
     math_mode math;
     bool watches_races; /* racecheck knows atomic updates, not relaxed loads and stores */
+    bool
+        has_tensors; /* the file includes Metal 4's headers of tensors, which the shim lacks here */
 } order;
 
 enum { WATCHES_RACES = 1 << 8 }; /* in the key of the cache, beside the math */
@@ -220,6 +222,11 @@ static bool complete_ptx(const char *path, err *e) {
     return ok;
 }
 
+static bool is_about_tensors(const char *messages) {
+    return strstr(messages, "tensor") || strstr(messages, "dextents") ||
+           strstr(messages, "matmul2d");
+}
+
 static bool make_ptx(void *context, const char *source, const char *object, err *e) {
     const order *o = context;
     ptx_compiler *c = o->compiler;
@@ -247,8 +254,11 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
             return false;
     }
     if (status != 0) {
-        err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile for NVIDIA GPUs", o->name);
-        err_set_detail(e, output ? output : "");
+        bool is_tensors = o->has_tensors && output && is_about_tensors(output);
+        err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile for NVIDIA GPUs%s", o->name,
+                is_tensors ? ": Metal 4 tensors run on the software device only (--device soft)"
+                           : "");
+        err_set_detail(e, output && !is_tensors ? output : "");
     }
     free(output);
     return status == 0 && complete_ptx(object, e);
@@ -266,7 +276,7 @@ char *ptx_compile(ptx_compiler *c, const char *text, const char *name, math_mode
     char own[PATH_MAX];
     const char *tool = sanitizer_get_tool();
     bool watches_races = tool && strcmp(tool, "racecheck") == 0 && strstr(text, "atomic");
-    order o = {c, name, math, watches_races};
+    order o = {c, name, math, watches_races, msl_text_has_tensors(text)};
     uint32_t key = (uint32_t)math | (watches_races ? WATCHES_RACES : 0);
     if (!path) {
         path = own;

@@ -154,6 +154,9 @@ bool msl_uses_matrices(const msl_unit *u, const char *host_name);
  * The caller frees the string. */
 char *msl_rewrite(const msl_unit *u, const char *host_name, const msl_constant_text *constants,
                   size_t count, err *e);
+/* Does a text of msl_rewrite need the shim's tensors? Where the file includes Metal 4's headers of them,
+ * in a version of the language that has them. */
+bool msl_text_has_tensors(const char *text);
 /* The same with every statement's end marked, to trace where something happens. */
 char *msl_rewrite_traced(const msl_unit *u, const char *host_name,
                          const msl_constant_text *constants, size_t count, err *e);

@@ -154,6 +154,9 @@ static void read_type(reading *r) {
     char *joined = text_take(&type);
     snprintf(p->type, sizeof p->type, "%s", joined);
     free(joined);
+    if (strncmp(p->type, "tensor<", 7) == 0 || strncmp(p->type, "metal::tensor<", 14) == 0)
+        complain(r, "is a tensor that the host makes, and only those that a kernel makes from a "
+                    "pointer (tensor_inline) are supported");
     if (!pointed && p->space != MSL_SPACE_NONE)
         complain(r, "has an address space and is neither a pointer nor a reference");
     if (!pointed)

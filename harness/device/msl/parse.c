@@ -121,14 +121,15 @@ static void finish_entry(msl_unit *u, entry *e, const template_argument *argumen
         s->max_total_threads = (uint32_t)limit;
 }
 
-/* What no device here has and a file may use in kernels of its own. */
-static char *find_unsupported(const tokens *t, const decl *d, const char *name) {
+/* What the version of the language does not have and a file may use in kernels of its own. */
+static char *find_unsupported(const msl_unit *u, const decl *d, const char *name) {
     static const char *const words[] = {"mpp", "tensor_ops", "matmul2d", "tensor_inline", NULL};
+    const tokens *t = &u->tokens;
     text problem = {0};
-    for (at i = d->open; i < d->end; i++)
+    for (at i = d->open; i < d->end && u->language < 400; i++)
         if (t->list[i].kind == TOKEN_WORD && token_is_one_of(t, i, words)) {
-            text_print(&problem,
-                       "kernel %s uses MetalPerformancePrimitives, which is not supported", name);
+            text_print(&problem, "kernel %s uses tensors, which are of Metal 4: --language 4.0",
+                       name);
             return text_take(&problem);
         }
     return NULL;
@@ -143,7 +144,7 @@ static void add_kernel(msl_unit *u, const decl *d, const head *h, const char *pr
     k->name = text_take(&name);
     k->count = param_read_all(u, d->open, k->name, &k->params, &k->problem);
     if (!k->problem)
-        k->problem = find_unsupported(t, d, k->name);
+        k->problem = find_unsupported(u, d, k->name);
     bool specialised = h->template_open != NOT_FOUND && token_is(t, h->template_open + 1, ">");
     if (h->template_open != NOT_FOUND && !(specialised && h->host_name))
         return;

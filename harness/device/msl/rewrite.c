@@ -250,6 +250,10 @@ static char *rewrite_text(const msl_unit *u, const entry *w, const msl_constant_
     return NULL;
 }
 
+bool msl_text_has_tensors(const char *written) {
+    return strstr(written, "struct assay_tensors;") != NULL;
+}
+
 bool msl_check_constants(const msl_unit *u, const char *host_name,
                          const msl_constant_text *constants, size_t count, err *e) {
     const entry *w = entry_find(u, host_name, e);

@@ -88,7 +88,9 @@ static bool begins_with(const char *operand, const char *end, const char *what) 
 
 /* One of the few that are not empty here: the preprocessor brings them. */
 static bool is_framework(const char *operand, const char *end) {
-    return begins_with(operand, end, "<MetalPerformancePrimitives/");
+    return begins_with(operand, end, "<MetalPerformancePrimitives/") ||
+           begins_with(operand, end, "<metal_tensor") ||
+           begins_with(operand, end, "<metal_cooperative_tensor");
 }
 
 static bool is_known_header(const char *operand, const char *end) {
@@ -332,6 +334,7 @@ static bool run_preprocessor(const char *in, const char *out, const char *folder
                            version,
                            "-D__METAL_MACOS__=1",
                            language >= 310 ? "-D__HAVE_BFLOAT__=1" : "-U__HAVE_BFLOAT__",
+                           language >= 400 ? "-D__HAVE_TENSOR__=1" : "-U__HAVE_TENSOR__",
                            extras->is_apple ? "-U__ASSAY__" : "-D__ASSAY__=1",
                            headers,
                            beside,

@@ -149,6 +149,15 @@ static void rewrite_vectors(edits *d) {
     }
 }
 
+/* The compiler deduces template arguments of variables, not of temporaries: tensor(p, e) is a function
+ * there. */
+static void rewrite_tensors(edits *d) {
+    const tokens *t = &d->unit->tokens;
+    for (at i = 1; i + 1 < t->count; i++)
+        if (token_is(t, i, "tensor") && token_is(t, i + 1, "(") && !is_word(t, i - 1))
+            d->edit[i] = "assay_tensor";
+}
+
 char *msl_rewrite_strict(const msl_unit *u) {
     edits d = edits_new(u);
     for (size_t i = 0; i < u->dropped_count; i++)
@@ -157,6 +166,8 @@ char *msl_rewrite_strict(const msl_unit *u) {
     rewrite_kernels(&d);
     rewrite_function_constants(&d);
     rewrite_vectors(&d);
+    if (msl_text_has_tensors(u->source))
+        rewrite_tensors(&d);
     text out = {0};
     edits_print(&d, &out);
     edits_free(&d);

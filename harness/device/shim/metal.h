@@ -127,6 +127,11 @@ using metal::as_type;
 // Generated kernels spell vector casts this way.
 #define __builtin_convertvector(v, V) static_cast<V>(v)
 
+#if defined(                                                                                       \
+    ASSAY_TENSORS) // the text includes Metal 4's headers of tensors, and the target has them
+#include "tensor_ops.h"
+#endif
+
 #undef ASSAY_EACH
 #undef ASSAY_SERVE
 #undef ASSAY_LAMBDA

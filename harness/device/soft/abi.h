@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 enum {
-    SOFT_ABI_VERSION = 5,
+    SOFT_ABI_VERSION = 6,
     SOFT_LANES = MSL_LANES,
     SOFT_MAX_THREADS = MSL_MAX_THREADS,
     SOFT_MAX_GROUPS = SOFT_MAX_THREADS / SOFT_LANES,
@@ -81,6 +81,7 @@ typedef struct {
     soft_u32 grid_threads[3]; /* threads_per_grid */
     soft_u32 grid_groups[3];
     soft_u32 group_nominal[3]; /* dispatch_threads_per_threadgroup */
+    soft_u32 tensor_layout;    /* of cooperative tensors in registers (shim/cooperative.h) */
 } soft_launch;
 
 /* How a kernel touches memory. */
@@ -107,6 +108,7 @@ enum {
     SOFT_INACTIVE,  /* a value of a lane that takes no part; value: the lane; text: the function */
     SOFT_SPIN,      /* an attempt to take a lock, in a loop; value: its address */
     SOFT_NO_LANE,   /* a value from outside the simdgroup; likewise */
+    SOFT_SCOPE,     /* a tensor operation of n simdgroups where there are m; value: n, m << 16 */
 };
 
 /* Who a meeting is for. A product of matrices needs what all lanes loaded before: like a barrier of
@@ -199,6 +201,12 @@ typedef struct soft_worker {
     /* meetings: values posted, results to fetch; of whatever type the meeting has, packed */
     __attribute__((aligned(64))) unsigned char in[SOFT_LANES * SOFT_EXCHANGE_BYTES];
     __attribute__((aligned(64))) unsigned char out[SOFT_LANES * SOFT_EXCHANGE_BYTES];
+
+    /* tensor operations of several simdgroups: what threads posted, how many each has reached, and the
+     * last one's place */
+    void *posted[SOFT_MAX_THREADS];
+    soft_u32 tensor_runs[SOFT_MAX_GROUPS];
+    const char *tensor_site;
 
     /* the scheduler's own */
     soft_context scheduler;

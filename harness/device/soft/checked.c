@@ -186,10 +186,35 @@ static const void *find_return(const soft_checker *c, uint32_t *thread) {
     return NULL;
 }
 
+/* A tensor operation of several simdgroups is one that all of them reach. */
+static void check_tensor_runs(soft_checker *c) {
+    soft_worker *w = c->worker;
+    uint32_t groups = (w->group_total + SOFT_LANES - 1) / SOFT_LANES, least = w->tensor_runs[0];
+    uint32_t most = least, missing = 0;
+    for (uint32_t i = 1; i < groups; i++) {
+        missing = w->tensor_runs[i] < least ? i : missing;
+        least = w->tensor_runs[i] < least ? w->tensor_runs[i] : least;
+        most = w->tensor_runs[i] > most ? w->tensor_runs[i] : most;
+    }
+    report *r =
+        least < most ? checker_add_report(c, FINDING_BARRIER, w->tensor_site + 1, -1) : NULL;
+    if (r)
+        snprintf(r->row.text, sizeof r->row.text,
+                 "simdgroup %u does not reach a tensor operation of all simdgroups of the "
+                 "threadgroup",
+                 missing);
+    memset(w->tensor_runs, 0, sizeof w->tensor_runs);
+}
+
+void soft_checker_end_group(soft_checks *hooks) {
+    check_tensor_runs((soft_checker *)(void *)hooks);
+}
+
 /* Every thread has returned or parked, and some have parked: all must have, and at one barrier. */
 void soft_checker_end_phase(soft_checks *hooks) {
     soft_checker *c = (soft_checker *)(void *)hooks;
     const soft_worker *w = c->worker;
+    check_tensor_runs(c);
     uint32_t parked = 0, ended = 0, first = 0, elsewhere = 0;
     for (uint32_t t = 0; t < w->group_total; t++) {
         const soft_simdgroup *g = &w->group[t / SOFT_LANES];

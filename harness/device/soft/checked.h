@@ -49,6 +49,7 @@ void soft_checker_end(soft_checker *c, finding_list *out);
  * threadgroup variable was placed. */
 void soft_checker_begin_group(soft_checks *c);
 void soft_checker_end_phase(soft_checks *c);
+void soft_checker_end_group(soft_checks *c);
 void soft_checker_add_variable(soft_checks *c, void *at, size_t bytes, const char *name,
                                uint32_t element_bytes);
 void soft_checker_add_dynamic(soft_checks *c, int index, void *at, size_t bytes);

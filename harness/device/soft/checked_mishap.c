@@ -87,6 +87,10 @@ static void tell(char *out, size_t size, soft_u32 what, soft_u64 value, const ch
                  "elsewhere or does not exist",
                  text, n);
         break;
+    case SOFT_SCOPE:
+        snprintf(out, size, "%s is an operation of %lld simdgroups, and the threadgroup has %lld",
+                 text, n & 0xFFFF, n >> 16);
+        break;
     default:
         snprintf(out, size, "%s takes the value of lane %lld, outside of the simdgroup", text, n);
     }
@@ -95,12 +99,12 @@ static void tell(char *out, size_t size, soft_u32 what, soft_u64 value, const ch
 void checker_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const char *text,
                     const void *pc) {
     static const finding_class classes[] = {
-        [SOFT_DIVIDE] = FINDING_DIVIDE,   [SOFT_SHIFT] = FINDING_SHIFT,
-        [SOFT_CONVERT] = FINDING_CONVERT, [SOFT_OVERFLOW] = FINDING_OVERFLOW,
-        [SOFT_CLAMP] = FINDING_CLAMP,     [SOFT_EDGES] = FINDING_CLAMP,
-        [SOFT_FIELD] = FINDING_SHIFT,     [SOFT_NO_RETURN] = FINDING_NO_RETURN,
-        [SOFT_VARIES] = FINDING_DIVERGED, [SOFT_INACTIVE] = FINDING_DIVERGED,
-        [SOFT_NO_LANE] = FINDING_DIVERGED};
+        [SOFT_DIVIDE] = FINDING_DIVIDE,    [SOFT_SHIFT] = FINDING_SHIFT,
+        [SOFT_CONVERT] = FINDING_CONVERT,  [SOFT_OVERFLOW] = FINDING_OVERFLOW,
+        [SOFT_CLAMP] = FINDING_CLAMP,      [SOFT_EDGES] = FINDING_CLAMP,
+        [SOFT_FIELD] = FINDING_SHIFT,      [SOFT_NO_RETURN] = FINDING_NO_RETURN,
+        [SOFT_VARIES] = FINDING_DIVERGED,  [SOFT_INACTIVE] = FINDING_DIVERGED,
+        [SOFT_NO_LANE] = FINDING_DIVERGED, [SOFT_SCOPE] = FINDING_DIVERGED};
     soft_checker *c = checker_of(w);
     if (what == SOFT_INDEX) {
         note_index(c, value, text, pc);

@@ -14,6 +14,7 @@
 #include "harness/base/path.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
+#include "harness/device/msl/msl.h"
 #include "harness/device/precompiled.h"
 #include "inspect.h"
 #include "instrument.h"
@@ -28,7 +29,7 @@ struct soft_compiler {
     char shim[PATH_MAX];       /* the header that every kernel is compiled with */
     char folders[2][PATH_MAX]; /* where its headers are, as options */
     code_cache cache;
-    precompiled headers[BUILD_COUNT][MATH_COUNT], syntax_headers[2];
+    precompiled headers[2][BUILD_COUNT][MATH_COUNT], syntax_headers[3]; /* with tensors, the last */
 };
 
 #if defined(__APPLE__) && defined(__aarch64__)
@@ -64,6 +65,10 @@ static const char *const flags[] = {
     "-mrecip=none", /* an estimate of 1 / infinity, improved, is NaN; no GPU divides so */
 #endif
 };
+
+/* A descriptor of Metal 4's tensor operations is a template argument, and their elements have several
+ * indices: newer C++ than the rest of the language is. */
+static const char *const tensor_flags[] = {"-std=c++2b", "-DASSAY_TENSORS=1"};
 
 /* A function that ends without its value is stopped, or it would run on into the next one. */
 static const char *const fast_flags[] = {"-O2", "-fsanitize=return", "-fsanitize-trap=return"};
@@ -106,11 +111,12 @@ static const bool keeps_object = false;
 
 enum {
     FLAG_COUNT = sizeof flags / sizeof *flags,
+    TENSOR_COUNT = sizeof tensor_flags / sizeof *tensor_flags,
     FAST_COUNT = sizeof fast_flags / sizeof *fast_flags,
     CHECKED_COUNT = sizeof checked_flags / sizeof *checked_flags,
     LINK_COUNT = sizeof link_flags / sizeof *link_flags,
     WHAT_COUNT = 6,
-    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + MATH_FLAGS + WHAT_COUNT + 16,
+    MAX_ARGUMENTS = FLAG_COUNT + TENSOR_COUNT + CHECKED_COUNT + MATH_FLAGS + WHAT_COUNT + 16,
     COMPILE_SECONDS = 300,
 };
 static_assert(OS_FILE_MB == 64, "as run_clang says");
@@ -121,6 +127,7 @@ static bool open_cache(soft_compiler *c, err *e) {
     sha256 h;
     sha256_start(&h);
     code_cache_hash_texts(&h, flags, FLAG_COUNT);
+    code_cache_hash_texts(&h, tensor_flags, TENSOR_COUNT);
     code_cache_hash_texts(&h, fast_flags, FAST_COUNT);
     code_cache_hash_texts(&h, checked_flags, CHECKED_COUNT);
     code_cache_hash_texts(&h, link_flags, LINK_COUNT);
@@ -198,6 +205,7 @@ typedef struct {
     soft_build how;
     math_mode math;
     bool packs; /* the text packs structs, and the build is checked */
+    bool has_tensors;
 } order;
 
 /* Everything but the headers, the source and what to make of it. */
@@ -207,6 +215,8 @@ static int add_options(const order *o, const char *less, const char **argv) {
     int n = 0;
     argv[n++] = c->clang;
     n = add_arguments(argv, n, flags, FLAG_COUNT);
+    if (o->has_tensors)
+        n = add_arguments(argv, n, tensor_flags, TENSOR_COUNT);
     if (how == BUILD_FAST)
         n = add_arguments(argv, n, fast_flags, FAST_COUNT);
     else
@@ -233,8 +243,8 @@ static int add_options(const order *o, const char *less, const char **argv) {
 }
 
 /* The code depends on how it is built and on math; so do the precompiled headers. */
-static uint32_t get_key(soft_build how, math_mode math) {
-    return (uint32_t)how | (uint32_t)math << 8;
+static uint32_t get_key(soft_build how, math_mode math, bool has_tensors) {
+    return (uint32_t)how | (uint32_t)math << 8 | (uint32_t)has_tensors << 16;
 }
 
 static const char *find_header(soft_compiler *c, precompiled *p, uint32_t key, const char **argv,
@@ -260,7 +270,8 @@ static bool compile_source(const order *o, const char *source, const char *less,
     const char *argv[MAX_ARGUMENTS], *header = NULL;
     int n = add_options(o, less, argv);
     if (!less && !o->packs)
-        header = find_header(c, &c->headers[o->how][o->math], get_key(o->how, o->math), argv, n);
+        header = find_header(c, &c->headers[o->has_tensors][o->how][o->math],
+                             get_key(o->how, o->math, o->has_tensors), argv, n);
     n = add_arguments(argv, n, what, WHAT_COUNT);
     while (n > 0 && !argv[n - 1])
         n--;
@@ -402,9 +413,10 @@ static bool make_hooks(void *context, const char *source, const char *object, er
 
 static bool find_hooks(const order *o, char *path, size_t size, err *e) {
     order own = *o;
+    own.has_tensors = false;
     path[0] = 0;
     return o->how == BUILD_FAST ||
-           code_cache_find(&o->compiler->cache, "// hooks\n", get_key(o->how, o->math), ".o",
+           code_cache_find(&o->compiler->cache, "// hooks\n", get_key(o->how, o->math, false), ".o",
                            make_hooks, &own, path, size, e);
 }
 
@@ -426,27 +438,33 @@ static bool make_image(void *context, const char *source, const char *image, err
 
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
                   math_mode math, char object[PATH_MAX], err *e) {
-    order o = {.compiler = c, .name = name, .how = how, .math = math};
-    return code_cache_find(&c->cache, text, get_key(how, math), ".so", make_image, &o, object,
-                           PATH_MAX, e);
+    order o = {.compiler = c,
+               .name = name,
+               .how = how,
+               .math = math,
+               .has_tensors = msl_text_has_tensors(text)};
+    return code_cache_find(&c->cache, text, get_key(how, math, o.has_tensors), ".so", make_image,
+                           &o, object, PATH_MAX, e);
 }
 
 bool soft_compiler_check_syntax(soft_compiler *c, const char *text, int language, bool *is_right,
                                 char **messages, err *e) {
     char source[PATH_MAX];
-    const int is_17 = language >= 400;
+    const int kind = msl_text_has_tensors(text) ? 2 : language >= 400;
     if (!path_print(source, sizeof source, e, "%s/syntax.%ld.cpp", c->cache.folder, (long)getpid()))
         return false;
-    const char *const options[] = {"-Qunused-arguments", is_17 ? "-std=c++17" : "-std=c++14",
-                                   "-Werror=return-type", c->folders[0], c->folders[1]};
+    static const char *const versions[] = {"-std=c++14", "-std=c++17", "-DASSAY_TENSORS=1"};
+    const char *const options[] = {"-Qunused-arguments",  versions[kind],
+                                   "-Werror=return-type", c->folders[0],
+                                   c->folders[1],         kind == 2 ? "-std=c++2b" : NULL};
     const char *argv[MAX_ARGUMENTS] = {c->clang};
     int n = add_arguments(argv, 1, flags, FLAG_COUNT);
     for (int i = 1; i < n;
          i++) /* with -w functions are not looked at for their return statements */
         argv[i] = strcmp(argv[i], "-w") == 0 ? "-Wno-everything" : argv[i];
-    n = add_arguments(argv, n, options, sizeof options / sizeof *options);
-    const char *header =
-        find_header(c, &c->syntax_headers[is_17], get_key(BUILD_COUNT, (math_mode)is_17), argv, n);
+    n = add_arguments(argv, n, options, kind == 2 ? 6 : 5);
+    const char *header = find_header(c, &c->syntax_headers[kind],
+                                     get_key(BUILD_COUNT, (math_mode)kind, false), argv, n);
     int status = 1;
     argv[n++] = "-fsyntax-only";
     argv[n++] = "-ferror-limit=0";

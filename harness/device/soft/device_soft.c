@@ -18,6 +18,7 @@ typedef struct {
     soft_compiler *compiler;
     soft_engine *engine;
     pool_mode mode;
+    uint32_t tensor_layout; /* of the next launch; 0: always that of an Apple M5 */
 } soft_device;
 
 static bool count_threads(int *threads, err *e) {
@@ -53,6 +54,22 @@ static bool choose_flushing(const device *d, bool *flush, err *e) {
     return true;
 }
 
+/* How cooperative tensors lie in registers: as on an Apple M5, or permuted, another way in each launch,
+ * beginning with a number. */
+static bool choose_layout(uint32_t *layout, err *e) {
+    const char *given = getenv("ASSAY_TENSOR_LAYOUT");
+    char *end = NULL;
+    *layout = 1;
+    if (!given || !*given)
+        return true;
+    unsigned long n = strtoul(given, &end, 10);
+    *layout = (uint32_t)n;
+    if (strcmp(given, "m5") == 0 || (!*end && n > 0 && n <= UINT32_MAX))
+        return true;
+    return err_set(e, EXIT_USAGE, "ASSAY_TENSOR_LAYOUT is '%.40s'; it takes m5 or a number from 1",
+                   given);
+}
+
 static void describe_sandbox(sandbox_state s, char *text, size_t size) {
     snprintf(text, size, "%s",
              s.has_files && s.has_calls
@@ -66,7 +83,8 @@ static bool soft_open(device *d, err *e) {
     int threads;
     bool flush;
     pool_mode mode = choose_mode();
-    if (!count_threads(&threads, e) || !choose_flushing(d, &flush, e))
+    uint32_t layout;
+    if (!count_threads(&threads, e) || !choose_flushing(d, &flush, e) || !choose_layout(&layout, e))
         return false;
     int used = mode == POOL_FAST ? threads : 1; /* races are found by order, not by collisions */
     soft_compiler *compiler = soft_compiler_new(e);
@@ -82,6 +100,7 @@ static bool soft_open(device *d, err *e) {
     s->compiler = compiler;
     s->engine = engine;
     s->mode = mode;
+    s->tensor_layout = layout;
     d->impl = s;
     device_facts *f = &d->facts;
     /* The same in every mode: results of one device lie in one folder. */
@@ -337,6 +356,9 @@ static bool soft_submit(device *d, tape *t, size_t first, size_t count, ticket *
     for (size_t i = 0; i < count; i++) {
         soft_item *item = soft_job_get_item(j, i);
         encode(item, &t->launches[first + i]);
+        item->launch.tensor_layout = s->tensor_layout;
+        if (s->tensor_layout && ++s->tensor_layout == 0)
+            s->tensor_layout = 1;
         if (soft_job_get_bound(j, i))
             describe_bindings(item, &t->launches[first + i], soft_job_get_bound(j, i));
     }

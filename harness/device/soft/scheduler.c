@@ -219,4 +219,6 @@ void soft_worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 positi
             waiting = waiting || g->parked;
         }
     }
+    if (w->checks)
+        soft_checker_end_group(w->checks);
 }

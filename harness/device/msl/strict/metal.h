@@ -228,5 +228,8 @@ typedef metal::assay_bfloats<4> bfloat4;
 #include "functions.h"
 #include "group.h"
 #include "internals.h"
+#if defined(ASSAY_TENSORS)
+#include "tensor.h"
+#endif
 
 #include "../../shim/absent.h"

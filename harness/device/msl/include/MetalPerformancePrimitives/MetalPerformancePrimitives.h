@@ -1,2 +1,3 @@
-/* Of what it declares nothing can run here; a file may name the namespace and use it in no kernel. */
+/* A file may name the namespace and use it in no kernel. */
+#include <metal_tensor>
 namespace mpp { namespace tensor_ops {} }
