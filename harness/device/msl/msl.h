@@ -84,7 +84,7 @@ typedef struct {
 
 /* Versions of the language are numbers as __METAL_VERSION__ has them: 310 is MSL 3.1. Those that can
  * be asked for; a Mac whose newest is older has that one. The shim of the software and the CUDA device
- * has what MSL_LANGUAGE has, and takes newer texts that do without the rest. */
+ * has what MSL_LANGUAGE has, the software device also 4.0's tensors; newer texts may do without the rest. */
 enum { MSL_LANGUAGES = 4, MSL_LANGUAGE = 320, MSL_LANGUAGE_TEXT = 16 };
 extern const int msl_languages[MSL_LANGUAGES];                   /* oldest first */
 bool msl_read_language(const char *text, int *language, err *e); /* "3.1" */
