@@ -63,14 +63,12 @@ static const product_layout layouts[] = {
 /* clang-format on */
 
 static const product_layout *find_layout(const kernel *k) {
-    for (size_t i = 0; i < COUNT_OF(layouts); i++) {
-        const product_layout *a = &layouts[i];
-        if (k >= a->op->kernels && k < a->op->kernels + a->op->kernel_count &&
-            (!a->variant || strcmp(a->variant, k->variant) == 0))
-            return a;
-    }
-    assert(!"a kernel of a product");
-    return NULL;
+    const product_layout *a = layouts, *end = layouts + COUNT_OF(layouts);
+    while (a < end && (k < a->op->kernels || k >= a->op->kernels + a->op->kernel_count ||
+                       (a->variant && strcmp(a->variant, k->variant) != 0)))
+        a++;
+    assert(a < end);
+    return a;
 }
 
 /* What a kernel takes ------------------------------------------------------------------------- */
