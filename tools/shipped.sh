@@ -1,0 +1,276 @@
+#!/bin/sh
+# shipped.sh: does validation find bugs that shipped in Metal kernels of other projects?
+#
+# Usage: tools/shipped.sh [--clones DIR] [--recipes DIR] [--program PATH] [--keep DIR] [--doc FILE] [NAME...]
+#        tools/shipped.sh --parse [--recipes DIR] [NAME...]
+#
+# A recipe of tests/shipped (its README.md says how they are written) names a bug by project, commit, kernel
+# and launch. The text of the kernel is not part of this repository: it is taken from a clone of the project in
+# DIR (default: ASSAY_CLONES), once as it was with the bug and once with the fix, and both are run. A bug is
+# found if a finding has the class and the line that the recipe says; a fixed text must have no findings.
+# --doc writes the table of docs/shipped-bugs.md; --keep leaves the texts and the output of each run in a
+# folder; --parse only reads the recipes. Exit status: 1 if a result is not the one that its recipe expects.
+set -u
+here=$(cd "$(dirname "$0")/.." && pwd -P) || exit 2
+clones=${ASSAY_CLONES:-} recipes=$here/tests/shipped program=$here/assay keep='' doc='' parse=no
+
+fail() {
+    printf 'shipped.sh: %s\n' "$1" >&2
+    exit 2
+}
+
+while [ $# -gt 0 ]; do
+    case $1 in
+        --parse) parse=yes ;;
+        --clones | --recipes | --program | --keep | --doc)
+            [ $# -ge 2 ] || fail "$1 needs a value"
+            case $1 in
+                --clones) clones=$2 ;;
+                --recipes) recipes=$2 ;;
+                --program) program=$2 ;;
+                --keep) keep=$2 ;;
+                --doc) doc=$2 ;;
+            esac
+            shift
+            ;;
+        -*) fail "unknown option $1; the head of this file lists them" ;;
+        *) break ;;
+    esac
+    shift
+done
+
+# The values of a key, one per line.
+get() { # KEY
+    awk -v key="$1" '$1 == key { sub(/^[^ \t]+[ \t]*/, ""); print }' "$recipe"
+}
+
+# Says what is wrong with the recipe, one line per mistake.
+mistakes() {
+    awk '
+        BEGIN {
+            n = split("project fix kernel bug", must)
+            split("project fix link buggy fixed kernel bug found line shows missed", once)
+            split("file tree include cut sed before after launch buggy-launch fixed-launch op", many)
+            for (i in once) known[once[i]] = 1
+            for (i in many) known[many[i]] = 2
+        }
+        /^[ \t]*(#|$)/ { next }
+        !known[$1] { printf "line %d: unknown key %s\n", NR, $1; next }
+        NF == 1 && $1 != "before" && $1 != "after" { printf "line %d: %s has no value\n", NR, $1 }
+        seen[$1]++ && known[$1] == 1 { printf "line %d: a second %s\n", NR, $1 }
+        END {
+            for (i = 1; i <= n; i++)
+                if (!seen[must[i]]) printf "no line %s\n", must[i]
+            if (!seen["file"]) print "no line file"
+            if (!seen["launch"] && !seen["op"]) print "no line launch or op"
+            if (!seen["found"] && !seen["shows"] && !seen["op"]) print "no line found or shows"
+            if (seen["found"] && !seen["line"]) print "found needs a line"
+        }' "$recipe"
+}
+
+# The git directory of a clone of the project: DIR/NAME, DIR/NAME.git or DIR/OWNER+NAME.
+clone_of() { # PROJECT
+    for c in "$clones/$1" "$clones/$1.git" "$clones"/*+"$1"; do
+        for d in "$c/.git" "$c/repo" "$c"; do
+            git --git-dir="$d" rev-parse --git-dir > /dev/null 2>&1 && printf '%s\n' "$d" && return 0
+        done
+    done
+    return 1
+}
+
+# Takes the files of the recipe from a commit into a folder. The first file is the one that is launched.
+take() { # COMMIT FOLDER
+    mkdir -p "$2" || return 1
+    get file | while read -r path; do
+        mkdir -p "$2/$(dirname "$path")"
+        git --git-dir="$git" show "$1:$path" > "$2/$path" || exit 1
+    done || return 1
+    get tree | while read -r path; do
+        git --git-dir="$git" archive "$1" "$path" | tar -xf - -C "$2" || exit 1
+    done || return 1
+    main=$2/$(get file | head -n 1)
+    cut=$(get cut)
+    if [ -n "$cut" ]; then # the lines between two others: kernels in strings of other languages
+        awk -v cut="$cut" 'BEGIN { split(cut, mark, / *\| */) }
+            from && $0 ~ mark[2] { exit }
+            from { print }
+            $0 ~ mark[1] { from = 1 }' "$main" > "$2/cut" || return 1
+        mv "$2/cut" "$main"
+    fi
+    get sed > "$2/edits"
+    { get before && sed -f "$2/edits" "$main" && get after; } > "$2/kernel.metal"
+}
+
+# Runs a side; its output goes to SIDE.out, its exit status to SIDE.status.
+run() { # SIDE
+    side=$work/$1
+    { get launch && get "$1-launch"; } > "$side/args"
+    set --
+    for d in $(get include); do
+        set -- "$@" -I "$side/$d"
+    done
+    status=0
+    if [ -n "$(get op)" ]; then
+        mkdir -p "$side/project"
+        { printf 'include = %s\n' "$(get include | sed "s|^|$side/|" | tr '\n' ' ')"; } > "$side/project/assay.project"
+        cp "$side/kernel.metal" "$side/project/"
+        get op > "$side/project/shipped.op"
+        "$program" check -C "$side/project" --device soft < /dev/null > "$side.out" 2>&1 || status=$?
+    else
+        case " $(tr '\n' ' ' < "$side/args")" in
+            *' --validate '*) ;;
+            *) [ -n "$(get shows)" ] || set -- "$@" --validate ;;
+        esac
+        "$program" launch "$side/kernel.metal" "$(get kernel)" --device soft --max-findings 1000 \
+            -I "$(dirname "$side/$(get file | head -n 1)")" "$@" --args "$side/args" \
+            < /dev/null > "$side.out" 2>&1 || status=$?
+    fi
+    echo $status > "$side.status"
+}
+
+# The findings of a side: class, tab, text of the line.
+findings() { # SIDE
+    awk -v folder="$work/$1" -v first="$(get file | head -n 1)" '
+        /^finding  +where/ { table = 1; next }
+        /^[0-9]+ findings?$/ { table = 0 }
+        table && /^[^ ]/ {
+            split($0, column, /  +/)
+            line = file = column[2]
+            sub(/.*:/, "", line)
+            sub(/:[^:]*$/, "", file)
+            if (!((file, line) in text)) {
+                cmd = "find \"" folder "\" -path \"*/" file "\" -type f | head -n 1"
+                cmd | getline path
+                close(cmd)
+                for (n = 1; (getline t < path) > 0; n++)
+                    text[file, n] = t
+                close(path)
+            }
+            print column[1] "\t" text[file, line]
+        }' "$work/$1.out"
+}
+
+# What a side shows: "clean", "found", or in words what else.
+verdict() { # SIDE
+    status=$(cat "$work/$1.status")
+    if [ -n "$(get shows)" ]; then
+        grep -Eq -e "$(get shows)" "$work/$1.out" && echo found && return
+        case $status in 0 | 1) echo clean ;; *) tail -n 1 "$work/$1.out" ;; esac
+    elif [ -n "$(get op)" ]; then
+        case $status in 0) echo clean ;; 1) echo found ;; *) tail -n 1 "$work/$1.out" ;; esac
+    elif findings "$1" | grep -E -e "^($(get found))	" | cut -f 2- | grep -Eq -e "$(get line)"; then
+        echo found
+    elif [ "$status" = 0 ]; then
+        echo clean
+    else
+        findings "$1" | sed 's/	 */ at /' | grep . || tail -n 1 "$work/$1.out"
+    fi
+}
+
+# One bug: both sides, one line on stdout, one row for the document.
+try() { # NAME
+    recipe=$recipes/$1 work=$scratch/$1
+    mkdir -p "$work"
+    git=$(clone_of "$(get project)") || {
+        printf '%-32s skipped: no clone of %s\n' "$1" "$(get project)"
+        echo skipped >> "$scratch/tally"
+        return
+    }
+    buggy=$(get buggy) fixed=$(get fixed)
+    take "${buggy:-$(get fix)^}" "$work/buggy" || fail "$1: no text at ${buggy:-$(get fix)^}"
+    run buggy
+    was=$(verdict buggy | head -n 1) now=clean
+    if [ "$fixed" != none ]; then
+        take "${fixed:-$(get fix)}" "$work/fixed" || fail "$1: no text at ${fixed:-$(get fix)}"
+        run fixed
+        now=$(verdict fixed | head -n 1)
+    fi
+    missed=$(get missed) result=found
+    [ "$was" = found ] || result=missed
+    expected=found
+    [ -z "$missed" ] || expected=missed
+    if [ $result = $expected ] && [ "$now" = clean ]; then
+        printf '%-32s %s\n' "$1" "$result"
+    else
+        printf '%-32s WRONG: with the bug %s; fixed: %s\n' "$1" "$was" "$now"
+        result=wrong
+    fi
+    echo $result >> "$scratch/tally"
+    [ "$result" = wrong ] || row "$result" "$fixed" >> "$scratch/$result"
+}
+
+row() { # RESULT FIXED
+    how=$(get missed)
+    if [ "$1" = found ]; then
+        how=$(get found | tr '|' '/')
+        [ -n "$how" ] || how='wrong values, by `assay check`'
+        [ -z "$(get shows)" ] || how='wrong values'
+    fi
+    [ "$2" != none ] || how="$how; not fixed yet"
+    printf '| %s | %s%s | `%s` | %s | %s |\n' "$(get project)" "$(get fix)" \
+        "$(get link | sed 's/^/, /')" "$(get kernel)" "$(get bug | sed 's/|/\\|/g')" "$how"
+}
+
+count() {
+    grep -c "^$1\$" "$scratch/tally" || true
+}
+
+table() { # FILE
+    echo '| # | project | fix | kernel | what was wrong | '"$2"' |'
+    echo '|--:|---|---|---|---|---|'
+    sort "$1" | awk '{ print "| " NR " " $0 }'
+}
+
+document() {
+    found=$(count found) missed=$(count missed)
+    echo '# Bugs that shipped'
+    echo
+    echo 'Bugs of Metal kernels in released software, from the histories of public projects. `tools/shipped.sh` takes the text of each'
+    echo 'kernel with the bug and with the fix from a clone of its project and runs both on the software device, without a GPU:'
+    echo "**$found of $((found + missed)) are found at their line, and no fixed text has a finding.**"
+    echo 'The recipes (commit, kernel, arguments of the launch) are in `tests/shipped/`; other projects'"'"' text is not part of this repository.'
+    echo 'This page is written by the tool:'
+    echo
+    echo '```sh'
+    echo 'tools/shipped.sh --clones DIR --doc docs/shipped-bugs.md'
+    echo '```'
+    echo
+    table "$scratch/found" 'found as'
+    if [ -s "$scratch/missed" ]; then
+        printf '\n## Not found\n\n'
+        table "$scratch/missed" 'why not'
+    fi
+}
+
+[ $# -gt 0 ] || set -- $(cd "$recipes" && ls | grep -v README)
+[ $# -gt 0 ] || fail "no recipes in $recipes"
+bad=0
+for name in "$@"; do
+    recipe=$recipes/$name
+    [ -f "$recipe" ] || fail "no recipe $recipe"
+    mistakes | sed "s|^|$name: |" | grep . && bad=1
+done
+[ $bad = 0 ] || exit 1
+[ $parse = no ] || { echo "$# recipes"; exit 0; }
+[ -d "$clones" ] || fail '--clones DIR or ASSAY_CLONES: the folder with clones of the projects'
+program=$(cd "$(dirname "$program")" && pwd -P)/$(basename "$program")
+if [ -n "$keep" ]; then
+    mkdir -p "$keep" && scratch=$(cd "$keep" && pwd -P) || exit 2
+else
+    scratch=$(mktemp -d "${TMPDIR:-/tmp}/assay-shipped.XXXXXX") || exit 2
+    trap 'rm -rf "$scratch"' EXIT
+    trap 'exit 2' HUP INT TERM
+fi
+: > "$scratch/tally"
+: > "$scratch/found"
+: > "$scratch/missed"
+for name in "$@"; do
+    try "$name"
+done
+printf '%s found, %s missed, %s wrong, %s skipped\n' \
+    "$(count found)" "$(count missed)" "$(count wrong)" "$(count skipped)"
+[ "$(count wrong)" = 0 ] || exit 1
+if [ -n "$doc" ]; then
+    [ "$(count skipped)" = 0 ] || fail 'a page of a part of the recipes is not written'
+    document > "$doc"
+fi
