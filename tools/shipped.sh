@@ -49,7 +49,7 @@ mistakes() {
     awk '
         BEGIN {
             n = split("project fix kernel bug", must)
-            split("project fix link buggy fixed kernel bug found line shows missed", once)
+            split("project fix link buggy fixed kernel bug math found line shows missed", once)
             split("file tree include cut sed before after launch buggy-launch fixed-launch op", many)
             for (i in once) known[once[i]] = 1
             for (i in many) known[many[i]] = 2
@@ -105,25 +105,26 @@ take() { # COMMIT FOLDER
 run() { # SIDE
     side=$work/$1
     { get launch && get "$1-launch"; } > "$side/args"
-    set --
-    for d in $(get include); do
-        set -- "$@" -I "$side/$d"
-    done
+    set -- --device soft
+    [ -z "$(get math)" ] || set -- "$@" --math "$(get math)"
+    folders=$(for d in "$(dirname "$(get file | head -n 1)")" $(get include); do printf '%s\n' "$side/$d"; done)
     status=0
     if [ -n "$(get op)" ]; then
         mkdir -p "$side/project"
-        { printf 'include = %s\n' "$(get include | sed "s|^|$side/|" | tr '\n' ' ')"; } > "$side/project/assay.project"
+        printf 'include = %s\n' "$(echo $folders)" > "$side/project/assay.project"
         cp "$side/kernel.metal" "$side/project/"
         get op > "$side/project/shipped.op"
-        "$program" check -C "$side/project" --device soft < /dev/null > "$side.out" 2>&1 || status=$?
+        "$program" check -C "$side/project" "$@" < /dev/null > "$side.out" 2>&1 || status=$?
     else
         case " $(tr '\n' ' ' < "$side/args")" in
             *' --validate '*) ;;
             *) [ -n "$(get shows)" ] || set -- "$@" --validate ;;
         esac
-        "$program" launch "$side/kernel.metal" "$(get kernel)" --device soft --max-findings 1000 \
-            -I "$(dirname "$side/$(get file | head -n 1)")" "$@" --args "$side/args" \
-            < /dev/null > "$side.out" 2>&1 || status=$?
+        for d in $folders; do
+            set -- "$@" -I "$d"
+        done
+        "$program" launch "$side/kernel.metal" "$(get kernel)" "$@" --max-findings 1000 \
+            --args "$side/args" < /dev/null > "$side.out" 2>&1 || status=$?
     fi
     echo $status > "$side.status"
 }
@@ -153,17 +154,16 @@ findings() { # SIDE
 # What a side shows: "clean", "found", or in words what else.
 verdict() { # SIDE
     status=$(cat "$work/$1.status")
-    if [ -n "$(get shows)" ]; then
-        grep -Eq -e "$(get shows)" "$work/$1.out" && echo found && return
-        case $status in 0 | 1) echo clean ;; *) tail -n 1 "$work/$1.out" ;; esac
-    elif [ -n "$(get op)" ]; then
-        case $status in 0) echo clean ;; 1) echo found ;; *) tail -n 1 "$work/$1.out" ;; esac
-    elif findings "$1" | grep -E -e "^($(get found))	" | cut -f 2- | grep -Eq -e "$(get line)"; then
+    shows=$(get shows)
+    [ -z "$(get op)" ] || shows=${shows:-element .* is .*, expected}
+    if [ -n "$shows" ] && [ "$status" -le 1 ] && grep -Eq -e "$shows" "$work/$1.out"; then
         echo found
     elif [ "$status" = 0 ]; then
         echo clean
+    elif findings "$1" | grep -E -e "^($(get found))	" | cut -f 2- | grep -Eq -e "$(get line)"; then
+        echo found
     else
-        findings "$1" | sed 's/	 */ at /' | grep . || tail -n 1 "$work/$1.out"
+        findings "$1" | sed 's/	 */ at /' | grep . || grep -m 1 -E 'error:|^assay:' "$work/$1.out" || tail -n 1 "$work/$1.out"
     fi
 }
 
