@@ -246,7 +246,9 @@ static const struct {
     const char *kernel;
     finding_class what;
     int line;
-} wrong[] = {{"wrong_fence", FINDING_RACE_IN_GROUP, 37}, {"hole_in_array", FINDING_UNWRITTEN, 72}};
+} wrong[] = {{"wrong_fence", FINDING_RACE_IN_GROUP, 37},
+             {"hole_in_array", FINDING_UNWRITTEN, 72},
+             {"matrix_without_fence", FINDING_RACE_IN_GROUP, 154}};
 
 TEST wrong_kernels_are_reported_at_their_line(size_t which) {
     launch *l = prepare_pair(wrong[which].kernel);

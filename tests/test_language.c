@@ -132,6 +132,8 @@ static const double vector_claims[] = {
     34, /* matrix * vector */
     17,
     39, /* vector * matrix */
+    3,
+    4, /* a column of matrix / scalar */
     7,
     8,
     9, /* through a packed pointer */

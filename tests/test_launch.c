@@ -243,6 +243,25 @@ TEST a_kernel_that_does_not_compile_is_told_with_its_line(void) {
     PASS();
 }
 
+#define BESIDE(kernel, rest)                                                                       \
+    "\"$A\" launch \"$H/tests/kernels/beside.metal\" " kernel                                      \
+    " --device soft --grid 1 --group 32 " rest
+
+TEST kernels_run_beside_one_that_does_not_compile(void) {
+    ASSERT_RUN(BESIDE("races", "--arg '0=f32[32]' --validate"), 1);
+    ASSERT_SAYS("race in threadgroup  beside.metal:14");
+    ASSERT_SAYS("at beside.h line 3\n");
+    ASSERT_RUN(BESIDE("bad_f32", "--arg '0=f32[32]'"), 1);
+    ASSERT_SAYS("beside.metal:6:");
+    PASS();
+}
+
+TEST a_thread_may_have_100000_bytes_of_private_memory(void) {
+    ASSERT_RUN(BESIDE("large", "--arg '0=f32[33]:zero' --print 0:4"), 0);
+    ASSERT_SAYS("0:     0     0   700  1400\n");
+    PASS();
+}
+
 SUITE(launch_suite) {
     RUN_TEST(outputs_are_printed_and_times_are_labelled);
     RUN_TEST(values_of_every_width_come_back_exactly);
@@ -257,4 +276,6 @@ SUITE(launch_suite) {
     RUN_TEST(a_crashing_kernel_is_told);
     RUN_TEST(a_hanging_kernel_is_given_up);
     RUN_TEST(a_kernel_that_does_not_compile_is_told_with_its_line);
+    RUN_TEST(kernels_run_beside_one_that_does_not_compile);
+    RUN_TEST(a_thread_may_have_100000_bytes_of_private_memory);
 }

@@ -142,3 +142,15 @@ kernel void underflow_of_a_store(device const float *in [[buffer(0)]],
                                  uint i [[thread_position_in_grid]]) {
     out[i - 1u] = in[i];
 }
+
+// Matrices that are copied through threadgroup memory, again without a fence for it: wrong.
+kernel void matrix_without_fence(device const float2x2 *in [[buffer(0)]],
+                                 device float *out [[buffer(1)]],
+                                 uint i [[thread_position_in_grid]],
+                                 uint l [[thread_index_in_threadgroup]]) {
+    threadgroup float2x2 shared[256];
+    shared[l] = in[i % 32];
+    threadgroup_barrier(mem_flags::mem_device);
+    const float2x2 other = shared[l ^ 1];
+    out[i] = other[0].x;
+}

@@ -62,6 +62,9 @@ kernel void vectors(device float *out [[buffer(0)]]) {
     const float2x2 q = float2x2(float2(1, 2), float2(3, 4));
     put2(q * a);
     put2(a * q);
+    float2x2 d = q / 2;
+    d /= 0.5f;
+    put2(d[1]);
     device packed_float3 *p = (device packed_float3 *)(out + n);
     *p = packed_float3(b);
     n += 3;

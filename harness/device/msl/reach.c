@@ -43,6 +43,17 @@ static bool has_caller(const tokens *t, const decl *d) {
     return false;
 }
 
+/* The name in `typedef decltype(kernel<half>) kernel_t;`: the type of a kernel, which instantiations
+ * of that kernel name. Nothing else needs it, so it must not keep the kernel. */
+static at name_of_function_type(const tokens *t, const decl *d) {
+    at open = d->begin + 2;
+    if (d->kind != DECL_OTHER || open >= d->end || !token_is(t, d->begin, "typedef") ||
+        !token_is(t, d->begin + 1, "decltype") || t->list[open].pair == NOT_FOUND)
+        return NOT_FOUND;
+    at name = t->list[open].pair + 1;
+    return name + 1 < d->end && token_is(t, name + 1, ";") ? name : NOT_FOUND;
+}
+
 /* Is it used without being named? Variables, aliases and assertions count as such, and what the
  * language itself calls. */
 static bool is_used_unnamed(const msl_unit *u, const decl *d) {
@@ -52,6 +63,8 @@ static bool is_used_unnamed(const msl_unit *u, const decl *d) {
     for (size_t i = 0; i < u->dropped_count; i++)
         if (d->begin >= u->dropped[i].begin && d->begin < u->dropped[i].end)
             return false;
+    if (name_of_function_type(t, d) != NOT_FOUND)
+        return false;
     return d->kind == DECL_OTHER || d->name == NOT_FOUND || token_is_one_of(t, d->name, words) ||
            has_caller(t, d);
 }
@@ -61,6 +74,7 @@ static bool visit_names(void *context, const decl *d, const char *prefix) {
     index_of_names *x = context;
     const tokens *t = &x->unit->tokens;
     add_name(x, d->name);
+    add_name(x, name_of_function_type(t, d));
     for (at i = tokens_end_item(t, d->begin, d->end) + 1; d->kind == DECL_OTHER && i < d->end;
          i = tokens_end_item(t, i, d->end) + 1)
         if (t->list[i].kind == TOKEN_WORD)

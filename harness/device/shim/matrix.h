@@ -13,6 +13,9 @@ template <class T, int C, int R> struct matrix {
     vec<T, R> columns[C];
 
     matrix() = default;
+    // explicit, because those that the compiler makes would have lines of this file
+    METAL_FUNC constexpr matrix(const matrix &) = default;
+    METAL_FUNC constexpr matrix &operator=(const matrix &) = default;
     METAL_FUNC constexpr explicit matrix(T diagonal) : columns{} {
         for (int c = 0; c < C; ++c)
             for (int r = 0; r < R; ++r)
@@ -67,6 +70,12 @@ template <class T, int C, int R, class S, assay::if_splats<T, S> = 0>
 METAL_FUNC constexpr matrix<T, C, R> operator*(S s, matrix<T, C, R> m) {
     return m * s;
 }
+template <class T, int C, int R, class S, assay::if_splats<T, S> = 0>
+METAL_FUNC constexpr matrix<T, C, R> operator/(matrix<T, C, R> m, S s) {
+    for (int c = 0; c < C; ++c)
+        m[c] /= s;
+    return m;
+}
 template <class T, int C, int R>
 METAL_FUNC constexpr vec<T, R> operator*(const matrix<T, C, R> &m, vec<T, C> v) {
     vec<T, R> sum = m[0] * v[0];
@@ -104,6 +113,10 @@ METAL_FUNC constexpr matrix<T, C, R> &operator-=(matrix<T, C, R> &a, const matri
 template <class T, int C, int R, class B>
 METAL_FUNC constexpr matrix<T, C, R> &operator*=(matrix<T, C, R> &a, const B &b) {
     return a = a * b;
+}
+template <class T, int C, int R, class S>
+METAL_FUNC constexpr matrix<T, C, R> &operator/=(matrix<T, C, R> &a, const S &s) {
+    return a = a / s;
 }
 
 template <class T, int C, int R>

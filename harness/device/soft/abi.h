@@ -28,8 +28,8 @@ enum {
     SOFT_LANES = MSL_LANES,
     SOFT_MAX_THREADS = MSL_MAX_THREADS,
     SOFT_MAX_GROUPS = SOFT_MAX_THREADS / SOFT_LANES,
-    SOFT_STACK_BYTES = 128 << 10,
-    SOFT_STACK_USABLE = 88 << 10,    /* less guard page, stagger, and what our own code needs */
+    SOFT_STACK_BYTES = 256 << 10,
+    SOFT_STACK_USABLE = 216 << 10,   /* less guard page, stagger, and what our own code needs */
     SOFT_EXCHANGE_BYTES = 64,        /* largest value a lane can post at a meeting */
     SOFT_THREADGROUP_ROOM = 8 << 20, /* what we can hold, to report by how much a kernel is over */
     /* Unused memory before and after it, and in checked mode between variables: an index that is
@@ -40,9 +40,9 @@ enum {
     SOFT_DYNAMIC = MSL_THREADGROUPS,
 };
 
-/* State first, then the stacks, half each; 2^28 bytes of address space, touched only where used. */
-#define SOFT_REGION_BYTES (1ull << 28)
-#define SOFT_STACKS_AT (1ull << 27)
+/* State first, then the stacks, half each; 2^29 bytes of address space, touched only where used. */
+#define SOFT_REGION_BYTES (1ull << 29)
+#define SOFT_STACKS_AT (1ull << 28)
 
 /* Private arrays of checked mode: address space for each fiber, and as much for its marks. */
 #define SOFT_FIBERS ((SOFT_REGION_BYTES - SOFT_STACKS_AT) / SOFT_STACK_BYTES)

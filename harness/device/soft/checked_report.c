@@ -125,9 +125,10 @@ static void add_other(const soft_checker *c, report *r) {
     checker_find_line(c, (const char *)c->image_begin + r->other.pc, file, sizeof file, &line);
     name_thread(c, &r->other, who, sizeof who);
     finding *f = &r->row;
-    snprintf(rest, sizeof rest, "; the other is a %s of %u bytes by %s%s%s%s",
+    bool elsewhere = line && strcmp(file, f->file) != 0;
+    snprintf(rest, sizeof rest, "; the other is a %s of %u bytes by %s%s%s%s%s",
              checker_name_access(r->other.how), r->other.bytes, who, line ? " at " : "",
-             line && strcmp(file, f->file) != 0 ? file : "", line ? "line " : "");
+             elsewhere ? file : "", elsewhere ? " " : "", line ? "line " : "");
     size_t n = strlen(f->text);
     if (line)
         snprintf(f->text + n, sizeof f->text - n, "%s%d", rest, line);

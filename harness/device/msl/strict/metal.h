@@ -158,6 +158,7 @@ template <class T, int C, int R> matrix<T, C, R> operator+(matrix<T, C, R>, matr
 template <class T, int C, int R> matrix<T, C, R> operator-(matrix<T, C, R>, matrix<T, C, R>);
 template <class T, int C, int R> matrix<T, C, R> operator*(matrix<T, C, R>, T);
 template <class T, int C, int R> matrix<T, C, R> operator*(T, matrix<T, C, R>);
+template <class T, int C, int R> matrix<T, C, R> operator/(matrix<T, C, R>, T);
 template <class T, int C, int R> vec<T, R> operator*(matrix<T, C, R>, vec<T, C>);
 template <class T, int C, int R> vec<T, C> operator*(vec<T, R>, matrix<T, C, R>);
 template <class T, int C, int R, int K> matrix<T, K, R> operator*(matrix<T, C, R>, matrix<T, K, C>);
