@@ -51,6 +51,7 @@
     X(cuda_ptx_suite)                                                                              \
     X(cuda_halves_suite)                                                                           \
     X(gate_suite)                                                                                  \
+    X(shipped_suite)                                                                               \
     X(ci_suite)                                                                                    \
     X(stats_suite)                                                                                 \
     X(significance_suite)                                                                          \

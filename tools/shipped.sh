@@ -202,7 +202,7 @@ try() { # NAME
 row() { # RESULT FIXED
     how=$(get missed)
     if [ "$1" = found ]; then
-        how=$(get found | tr '|' '/')
+        how=$(get found | sed -e 's/\.\*//g' -e 's/[()]//g' -e 's/|/ or /g')
         [ -n "$how" ] || how='wrong values, by `assay check`'
         [ -z "$(get shows)" ] || how='wrong values'
     fi
