@@ -411,7 +411,7 @@ TEST every_token_keeps_its_line(void) {
     static const char source[] = "// one\n#include <metal_stdlib>\n/* three\nfour */ constant\n"
                                  "float five = 5.;\n#pragma unroll\nkernel\nvoid k(\n"
                                  "  device float *x\n  [[buffer(0)]]) {\n  threadgroup float\n"
-                                 "    a[2];\n  x[0] = thirteen;\n}\n";
+                                 "    a[2];\n  x[0] = thirteen;\n#pragma unused(a)\n}\n";
     ASSERT(read_text(source));
     ASSERT(rewrite("k", NULL, 0));
     const char *body = strchr(cpp, '\n') + 1; /* after #line 1 */

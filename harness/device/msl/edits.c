@@ -38,7 +38,7 @@ static bool is_dropped_directive(const char *p, size_t bytes) {
         return true;
     if (left < 6 || strncmp(p, "pragma", 6) != 0)
         return false;
-    static const char *const words[] = {"unroll", "METAL", "once", NULL};
+    static const char *const words[] = {"unroll", "METAL", "once", "unused", NULL};
     for (size_t i = 0; words[i]; i++)
         for (const char *q = p; q + strlen(words[i]) <= end; q++)
             if (strncmp(q, words[i], strlen(words[i])) == 0)
