@@ -37,7 +37,8 @@ TEST every_recipe_can_be_read_and_has_its_row(void) {
 TEST a_planted_bug_is_found_and_its_fix_is_clean(void) {
     ASSERT_RUN(CLONE RUN "--doc page.md && cat page.md", 0);
     ASSERT_SAYS("1 found, 0 missed, 0 wrong, 0 skipped\n");
-    ASSERT_SAYS("**1 of 1 are found at their line, and no fixed text has a finding.**");
+    ASSERT_SAYS("**1 of 1 are found: 1 by validation at their line, 0 by their values. No fixed "
+                "text has a finding.**");
     ASSERT_SAYS("| `copy` | no guard | store outside |");
     PASS();
 }
