@@ -58,8 +58,11 @@ static at name_of_function_type(const tokens *t, const decl *d) {
  * language itself calls. */
 static bool is_used_unnamed(const msl_unit *u, const decl *d) {
     const tokens *t = &u->tokens;
-    static const char *const words[] = {"operator", "begin", "end",    "get", "final",
-                                        "class",    "union", "struct", NULL};
+    /* numeric_limits of a type is Metal's, and asks for the last one. */
+    static const char *const words[] = {"operator", "begin",  "end",
+                                        "get",      "final",  "class",
+                                        "union",    "struct", "_numeric_limits_impl",
+                                        NULL};
     for (size_t i = 0; i < u->dropped_count; i++)
         if (d->begin >= u->dropped[i].begin && d->begin < u->dropped[i].end)
             return false;
