@@ -269,25 +269,28 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return !ok ? e->code : errors > 0 ? EXIT_WRONG : EXIT_OK;
 }
 
-VERB(verb_lint, "lint", .names = "FILE.metal...",
-     .about = "find mistakes in .metal files without running them, and which kernels compile",
-     .notes =
-         "FILE is any .metal file or a folder of them (default: the kernels of the project, or\n"
-         "--kernels; a folder called cuda in it is only for NVIDIA GPUs, and read with --ptx or\n"
-         "--device cuda). The project's include folders are searched too. Each file is compiled "
-         "for\n"
-         "the software device and parsed again as C++ for OpenCL, which has MSL's address spaces:\n"
-         "passing a device pointer where a thread pointer is expected is an error there. What\n"
-         "Apple's compiler refuses is reported in its words, in the version of the language that\n"
-         "--language names (default 3.2): pointers and references without address space, lambdas\n"
-         "before 3.2, class templates without arguments before 4.0, noexcept, goto, long long. "
-         "Also\n"
-         "reported: thread positions of mixed shapes, a buffer index used twice or out of range, a "
-         "buffer\n"
-         "passed by value, more than 32 KB of threadgroup memory, threadgroup variables with an\n"
-         "initial value, kernels that return a value, recursion, virtual methods,\n"
-         "undefined helpers, keywords as names, and, as a warning, stores by thread position\n"
-         "without a bounds check. A comment NOLINT(rule) on its line silences a warning. A file\n"
-         "that the second parser does not accept (templates over vectors) is reported as\n"
-         "compiled, not linted. Exit status: 1 if there is any error.\n",
-     VERB_OPTIONS(options), .reads_kernels = true);
+VERB(
+    verb_lint, "lint", .names = "FILE.metal...",
+    .about = "find mistakes in .metal files without running them, and which kernels compile",
+    .notes =
+        "FILE is any .metal file or a folder of them (default: the kernels of the project, or\n"
+        "--kernels; a folder called cuda in it is only for NVIDIA GPUs, and read with --ptx or\n"
+        "--device cuda). The project's include folders are searched too. Each file is compiled "
+        "for\n"
+        "the software device and parsed again as C++ for OpenCL, which has MSL's address spaces:\n"
+        "passing a device pointer where a thread pointer is expected is an error there. What\n"
+        "Apple's compiler refuses is reported in its words, in the version of the language that\n"
+        "--language names (default 3.2): pointers and references without address space, lambdas\n"
+        "before 3.2, class templates without arguments before 4.0, noexcept, goto, long long. "
+        "Also\n"
+        "reported: thread positions of mixed shapes, a buffer index used twice or out of range, a "
+        "buffer\n"
+        "passed by value, more than 32 KB of threadgroup memory, threadgroup variables with an\n"
+        "initial value, kernels that return a value, recursion, virtual methods,\n"
+        "undefined helpers, keywords as names, macros that ask which compiler, processor, system\n"
+        "or harness reads the text (__METAL_VERSION__, __HAVE_... and those of the project may be\n"
+        "asked for), and, as a warning, stores by thread position without a bounds check. A "
+        "comment NOLINT(rule) on its line silences a warning. A file\n"
+        "that the second parser does not accept (templates over vectors) is reported as\n"
+        "compiled, not linted. Exit status: 1 if there is any error.\n",
+    VERB_OPTIONS(options), .reads_kernels = true);

@@ -165,6 +165,16 @@ TEST reserved_names_are_found(void) {
     PASS();
 }
 
+TEST texts_that_ask_who_reads_them_are_found(void) {
+    ASSERT_FOUND(7, "environment.metal", "// mistake", "error: ");
+    ASSERT_SAYS("'__ASSAY__' asks which harness runs it");
+    ASSERT_SAYS("'__clang_major__' asks which compiler reads it");
+    ASSERT_SAYS("environment.h:2:8: error: '__NVPTX__' asks which processor runs it");
+    ASSERT_SAYS("environment.h:5:8: error: '__x86_64__' asks which processor runs it");
+    ASSERT_SAYS("2 kernels, 2 compile, 10 errors, 0 warnings, linted\n");
+    PASS();
+}
+
 TEST what_is_not_supported_is_named_and_the_rest_is_linted(void) {
     ASSERT_RUN("\"$A\" lint \"$H/tests/kernels/lint/unsupported.metal\"", 0);
     ASSERT_SAYS("is [[texture]], which is not supported");
@@ -248,6 +258,7 @@ SUITE(lint_suite) {
     RUN_TEST(too_much_threadgroup_memory_is_found);
     RUN_TEST(stores_that_nothing_guards_are_warned_of);
     RUN_TEST(reserved_names_are_found);
+    RUN_TEST(texts_that_ask_who_reads_them_are_found);
     RUN_TEST(what_is_not_supported_is_named_and_the_rest_is_linted);
     RUN_TEST(the_kernels_that_do_not_compile_are_told_from_those_that_do);
     RUN_TEST(right_kernels_get_no_message);

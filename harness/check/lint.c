@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "environment.h"
 #include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/toolchain.h"
@@ -202,6 +203,7 @@ bool linter_check(linter *l, const char *path, const msl_extras *given, lint_rep
     } else {
         report_unread(path, &why, out);
     }
+    environment_check(path, u, &out->remarks);
     msl_free(u);
     remark_drop_silenced(&out->remarks, path, text);
     remark_sort(&out->remarks);

@@ -17,6 +17,7 @@
  *     address-space       pointer and reference types without one
  *     threadgroup-memory  more than 32 KB of it
  *     reserved-name       keywords as names, names that begin with two underscores
+ *     environment         a text that asks which compiler, processor, system or harness reads it
  *     missing-guard       a store by thread position that is compared with nothing (a warning)
  *     unsupported         kernels that cannot be run here (a warning)
  * A warning is silenced by a comment NOLINT(rule) on its line.

@@ -178,3 +178,16 @@ kernel void complex_numbers(device complex_of<float> *x [[buffer(0)]],
     x[i] = x[i] * complex_of<float>(2.0f) * x[i];
     y[i] = y[i] * y[i];
 }
+
+// What the language and a project define may be asked for; and a comment may say __clang__.
+#if defined(__METAL_VERSION__) && __METAL_VERSION__ >= 220 && !defined(MY_PROJECT_HAS_BF16)
+#ifdef __HAVE_BFLOAT__
+#define MY_PROJECT_BF16 bfloat
+#endif
+#endif
+#if defined(__METAL_MACOS__) || TARGET_OS_OSX || __METAL__ || __cpp_variable_templates
+#define MY_PROJECT_WIDTH 32
+#else
+#define MY_PROJECT_WIDTH 16
+#endif
+constant char said[] = "__FILE__ \" __linux__";
