@@ -78,8 +78,7 @@ static void print_above(FILE *out, const result_row *r) {
         is_memory ? "GB/s" : "GFLOP/s",
         is_memory ? "plain read, copy or triad has" : "plain multiply-adds have",
         format_number(is_memory ? r->roof_gb_s : r->roof_gflop_s, 3, limit, sizeof limit),
-        is_memory ? "It does not move all the bytes that are counted, or the roof was measured "
-                    "in a slower moment."
+        is_memory ? "It is a better loop than those, or the roof was measured in a slower moment."
                   : "Matrix units can do more than multiply-adds; otherwise the count of its "
                     "operations is wrong.");
     table_print_text(out, table_find_limit(out), 0, text);

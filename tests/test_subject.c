@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/measure/subject.h"
-#include "harness/measure/timing.h"
+#include "harness/measure/meter.h"
 #include "kernels/kernels.h"
+#include "kernels/roof_kernels.h"
 #include "support.h"
 
 SUITE(subject_suite);
@@ -131,10 +131,34 @@ TEST a_wrong_kernel_has_no_time(void) {
     PASS();
 }
 
+/* The same kernel, with the bytes that it moves and with a million times as many. */
+TEST a_time_that_memory_does_not_allow_is_an_error(void) {
+    meter_options o = {.plan = timing_plan_new(), .sample_s = 1e-4, .roof_s = 0.002, .window_s = 5};
+    o.plan.budget_s = 0.01;
+    meter *m = NULL;
+    for (int lies = 0; lies < 2; lies++) {
+        measurement x = {.samples = 5};
+        kernel_case c;
+        ASSERTm(e.text, open_case(&c, &ffn_silu_op, "ffn_silu", (shape){{700}}));
+        case_close(&c);
+        m = m ? m : meter_new(kernels, &bandwidth_roof_kernels, &o);
+        ASSERTm(e.text, measurement_open(&x, kernels, &c, 1, TIMING_CHAINED, TIMING_WARM, &e));
+        x.tape->launches[0].bytes *= lies ? 1000000 : 1;
+        e = (err){.code = EXIT_OK};
+        ASSERT_EQm(e.text, !lies, meter_time(m, &x, 1, &e));
+        ASSERT_EQ(lies ? EXIT_WRONG : EXIT_OK, e.code);
+        ASSERTm(e.text, !lies || strstr(e.text, "GB/s is not possible where the fastest plain"));
+        measurement_close(&x);
+    }
+    meter_free(m);
+    PASS();
+}
+
 SUITE(subject_suite) {
     RUN_TEST(every_regime_and_cache_state_computes_what_the_tape_does);
     RUN_TEST(cold_has_copies_beyond_twice_the_cache);
     RUN_TEST(independent_plays_have_outputs_of_their_own);
     RUN_TEST(a_wrong_kernel_has_no_time);
+    RUN_TEST(a_time_that_memory_does_not_allow_is_an_error);
     library_free(kernels);
 }

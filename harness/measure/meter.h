@@ -53,7 +53,7 @@ bool measurement_open(measurement *x, library *lib, const kernel_case *c, uint64
 void measurement_close(measurement *x);
 
 /* Checks, times all of them interleaved, checks again. A wrong one is EXIT_WRONG, and none is
- * timed. */
+ * timed; so is one that would have moved more bytes per second than memory can. */
 bool meter_time(meter *m, measurement *items, size_t count, err *e);
 
 /* More samples of the same, added to their results, for at most `seconds` in all. */

@@ -63,7 +63,7 @@ enum {
     LABEL_BUSY = 16,        /* other programs took the CPU away while it was timed */
     LABEL_GPU_IS_WALL = 32, /* no clock of its own: GPU time is wall time */
     LABEL_UNSTEADY = 64,    /* the budget ended before the target was met */
-    LABEL_ABOVE_ROOF = 128, /* more GB/s than the roof: it cannot have come from there */
+    LABEL_ABOVE_ROOF = 128, /* more GB/s or GFLOP/s than the roof, within reason */
     LABEL_VALIDATED = 256,  /* under validation: times mean nothing */
     LABEL_HOT = 512,        /* the system reports heat */
     LABEL_LOW_POWER = 1024, /* the user asked for less speed */
