@@ -219,6 +219,20 @@ TEST a_kernel_that_differs_from_run_to_run_is_refused(void) {
     PASS();
 }
 
+TEST a_kernel_that_keeps_an_earlier_result_is_refused(void) {
+    const check_options unordered = {.unordered = true};
+    bench b;
+    ASSERT_REFUSED("keeps_results", "reads 'out' (buffer 1), which it may only write", NULL);
+    ASSERT_REFUSED("keeps_signed_results", "reads 'out' (buffer 1), which it may only write", NULL);
+    ASSERTm(b.e.text, bench_open(&b, STORAGE_SHARED, COUNT));
+    ASSERTm(b.e.text, bench_add(&b, "keeps_results", b.x, slice_whole(b.out)));
+    ASSERTm(b.e.text, check_tape(b.tape, &unordered, &b.result, &b.e));
+    ASSERT(b.result.verdict == CHECK_FAIL);
+    ASSERTm(b.result.message, strstr(b.result.message, "reads 'out' (buffer 1)"));
+    bench_close(&b);
+    PASS();
+}
+
 TEST a_write_outside_the_bound_slice_is_refused(void) {
     bench b;
     ASSERTm(b.e.text, bench_open(&b, STORAGE_SHARED, 3 * COUNT));
@@ -314,6 +328,7 @@ SUITE(check_suite) {
     RUN_TEST(a_changed_input_is_refused);
     RUN_TEST(a_lost_sign_of_zero_is_refused_where_bits_must_agree);
     RUN_TEST(a_kernel_that_differs_from_run_to_run_is_refused);
+    RUN_TEST(a_kernel_that_keeps_an_earlier_result_is_refused);
     RUN_TEST(a_write_outside_the_bound_slice_is_refused);
     RUN_TEST(what_is_bound_for_both_keeps_what_is_not_written);
     RUN_TEST(private_buffers_are_checked_like_shared_ones);

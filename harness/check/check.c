@@ -9,8 +9,11 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "ask.h"
+#include "harness/base/array.h"
 #include "harness/base/worker.h"
 #include "harness/device/validation.h"
 #include "snapshot.h"
@@ -21,8 +24,10 @@ typedef struct {
     size_t index;
     const launch *launch;
     snapshot before, after, again;
+    snapshot held; /* where bits may differ: what was there before the second run */
     oracle_io io;
-    comparison worst; /* of this launch's outputs */
+    comparison worst;  /* of this launch's outputs */
+    bool is_unordered; /* bits may differ from run to run */
     check_result *result;
 } trial;
 
@@ -64,15 +69,34 @@ static bool is_poisoned(const launch *l, int index) {
     return true;
 }
 
-/* Poisons the outputs and plays the launch as a command buffer of its own. */
-static bool play(trial *t, err *e) {
+/* An output as an earlier run could have left it: right values, none of them where it belongs. */
+static bool fill_stale(const binding *b, const uint8_t *right, err *e) {
+    size_t size = elem_get_bytes(b->type), count = b->at.bytes / size;
+    uint8_t *stale = array_new(count + 1, size);
+    size_t first = (count / 2 + 1) % (count ? count : 1) * size, rest = count * size - first;
+    memcpy(stale, right + first, rest);
+    memcpy(stale + rest, right, first);
+    for (size_t i = 0; i < count * size; i += size)
+        if (memcmp(stale + i, right + i, size) == 0)
+            stale[i + (size > 2 ? size / 2 : 0)] ^= 0x10; /* a number near it, in every type */
+    bool ok = buffer_upload(b->at.buffer, b->at.offset, stale, count * size, e);
+    free(stale);
+    return ok;
+}
+
+/* Poisons the outputs, or fills them from a run before, and plays the launch as a command buffer of
+ * its own. */
+static bool play(trial *t, const snapshot *earlier, err *e) {
     const launch *l = t->launch;
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
         slice at = l->args[i].at;
         if (is_poisoned(l, i) &&
-            !buffer_fill_pattern(at.buffer, at.offset, at.bytes, POISON_PATTERN, e))
+            (!buffer_fill_pattern(at.buffer, at.offset, at.bytes, POISON_PATTERN, e) ||
+             (earlier && !fill_stale(&l->args[i], snapshot_find(earlier, at), e))))
             return false;
     }
+    if (earlier && t->is_unordered && !snapshot_take(l, &t->held, e))
+        return false;
     device *d = library_get_device(t->tape->lib);
     ticket k;
     play_times times;
@@ -198,45 +222,91 @@ static bool check_outputs(trial *t, err *e) {
     return true;
 }
 
-/* From the same state, the same bits. */
-static bool check_repeat(trial *t, err *e) {
-    if (!snapshot_restore(&t->before, e) || !play(t, e) || !check_guards(t, e) ||
+/* Element `element` of binding a in a snapshot. */
+static double read_element(const snapshot *s, const binding *a, size_t element) {
+    return elem_read(a->type, snapshot_find(s, a->at), element);
+}
+
+static bool refuse_reading(trial *t, int index, size_t element) {
+    const binding *a = &t->launch->args[index];
+    return refuse(
+        t,
+        "reads '%s' (buffer %d), which it may only write: element %zu is %.9g if it was "
+        "NaN before the run, and not if a result of an earlier run was there; validate on "
+        "the software device names the line",
+        a->at.buffer->label, index, element, read_element(&t->after, a, element));
+}
+
+static bool is_same(const snapshot *x, const snapshot *y, const binding *a, size_t element) {
+    size_t size = elem_get_bytes(a->type);
+    return memcmp(snapshot_find(x, a->at) + element * size,
+                  snapshot_find(y, a->at) + element * size, size) == 0;
+}
+
+/* Two runs from the same inputs differ in byte `at` of buffer b, although only what was in the outputs
+ * before them was not the same. Was it that? Then the first run can be repeated. */
+static bool refuse_difference(trial *t, const buffer *b, size_t at, err *e) {
+    int index = find_binding(t->launch, b, at);
+    if (index < 0)
+        return refuse(t, "two runs from the same state differ in byte %zu of '%s'", at, b->label);
+    const binding *a = &t->launch->args[index];
+    size_t element = (at - a->at.offset) / elem_get_bytes(a->type);
+    double is = read_element(&t->again, a, element);
+    snapshot_free(&t->again);
+    if (!snapshot_restore(&t->before, e) || !play(t, NULL, e) ||
         !snapshot_take(t->launch, &t->again, e))
         return false;
-    for (size_t i = 0; i < t->after.count; i++) {
-        const buffer *b = t->after.parts[i].buffer;
-        size_t at;
-        if (!snapshot_find_change(&t->after.parts[i], &t->again.parts[i], 0, &at))
-            continue;
-        int index = find_binding(t->launch, b, at);
-        if (index < 0)
-            return refuse(t, "two runs from the same state differ in byte %zu of '%s'", at,
-                          b->label);
-        const binding *a = &t->launch->args[index];
-        size_t element = (at - a->at.offset) / elem_get_bytes(a->type);
-        return refuse(t,
-                      "two runs from the same state differ: element %zu of '%s' (buffer %d) is "
-                      "%.9g, then %.9g",
-                      element, b->label, index,
-                      elem_read(a->type, snapshot_find(&t->after, a->at), element),
-                      elem_read(a->type, snapshot_find(&t->again, a->at), element));
+    if (is_poisoned(t->launch, index) && is_same(&t->after, &t->again, a, element))
+        return refuse_reading(t, index, element);
+    return refuse(t,
+                  "two runs from the same state differ: element %zu of '%s' (buffer %d) is "
+                  "%.9g, then %.9g",
+                  element, b->label, index, read_element(&t->after, a, element), is);
+}
+
+/* Where bits may differ, no element of an output is what it was before the run. */
+static bool check_kept(trial *t) {
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        const binding *a = &t->launch->args[i];
+        size_t count = is_poisoned(t->launch, i) ? a->at.bytes / elem_get_bytes(a->type) : 0;
+        for (size_t k = 0; k < count; k++)
+            if (is_same(&t->held, &t->again, a, k) && !is_same(&t->after, &t->again, a, k))
+                return refuse_reading(t, i, k);
     }
     return true;
+}
+
+/* Runs again with something else in the outputs: the same bits. */
+static bool check_repeat(trial *t, err *e) {
+    if (!snapshot_restore(&t->before, e) || !play(t, &t->after, e) || !check_guards(t, e) ||
+        !snapshot_take(t->launch, &t->again, e))
+        return false;
+    for (size_t i = 0; i < t->after.count && !t->is_unordered; i++) {
+        size_t at;
+        if (snapshot_find_change(&t->after.parts[i], &t->again.parts[i], 0, &at))
+            return refuse_difference(t, t->after.parts[i].buffer, at, e);
+    }
+    return !t->is_unordered || check_kept(t);
 }
 
 static void trial_free(trial *t) {
     snapshot_free(&t->before);
     snapshot_free(&t->after);
     snapshot_free(&t->again);
+    snapshot_free(&t->held);
     ask_free(&t->io);
 }
 
 /* False with the result refused, or with e set. Leaves the buffers as the launch left them. */
 static bool check_launch(tape *t, size_t index, const check_options *o, check_result *out, err *e) {
-    trial x = {.tape = t, .index = index, .launch = &t->launches[index], .result = out};
-    bool ok = snapshot_take(x.launch, &x.before, e) && play(&x, e) && check_guards(&x, e) &&
+    trial x = {.tape = t,
+               .index = index,
+               .launch = &t->launches[index],
+               .is_unordered = o->unordered,
+               .result = out};
+    bool ok = snapshot_take(x.launch, &x.before, e) && play(&x, NULL, e) && check_guards(&x, e) &&
               snapshot_take(x.launch, &x.after, e) && check_untouched(&x) && check_outputs(&x, e) &&
-              (o->unordered || check_repeat(&x, e));
+              check_repeat(&x, e);
     if (o->observe && (ok || out->verdict == CHECK_FAIL))
         o->observe(o->context, &(check_step){.launch = x.launch,
                                              .part = tape_get_part(t, index),

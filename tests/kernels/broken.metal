@@ -91,3 +91,24 @@ kernel void loses_sign(device const float *x [[buffer(0)]], device float *out [[
     if (i < count)
         out[i] = x[i] == 0.0f ? 0.0f : 2.0f * x[i];
 }
+
+// Keeps what an earlier run left.
+kernel void keeps_results(device const float *x [[buffer(0)]], device float *out [[buffer(1)]],
+                          constant uint &count [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    if (i < count && isnan(out[i]))
+        out[i] = 2.0f * x[i];
+}
+
+// And signs them in their lowest bits, so that nothing else is kept.
+kernel void keeps_signed_results(device const float *x [[buffer(0)]],
+                                 device float *out [[buffer(1)]],
+                                 constant uint &count [[buffer(2)]],
+                                 uint i [[thread_position_in_grid]]) {
+    if (i >= count)
+        return;
+    uint had = as_type<uint>(out[i]);
+    if ((had & 3) != popcount(had >> 2) % 4 || isnan(out[i])) {
+        uint bits = as_type<uint>(2.0f * x[i]) & ~3u;
+        out[i] = as_type<float>(bits | popcount(bits >> 2) % 4);
+    }
+}
