@@ -63,7 +63,7 @@ TEST one_that_writes_outside_is_not_timed_and_ours_is(void) {
 
 TEST one_that_is_right_only_once_is_not_timed_and_ours_is(void) {
     ASSERT_RUN(MATVEC OTHERS "others_once", 1);
-    ASSERT_SAYS("others_once run chained, warm");
+    ASSERT_SAYS("others_once: reads 'y' (buffer 0), which it may only write");
     ASSERT_SAYS("2 timed, 2 not timed");
     PASS();
 }

@@ -44,6 +44,7 @@ TEST every_regime_and_cache_state_computes_what_the_tape_does(void) {
                                      .cache = (timing_cache)cache,
                                      .cache_bytes = 40000,
                                      .scrub = c.tape,
+                                     .varies = true,
                                      .sample_s = 1e-4};
                 subject *s = subject_new(c.tape, &o, &e);
                 ASSERTm(e.text, s);
@@ -53,7 +54,7 @@ TEST every_regime_and_cache_state_computes_what_the_tape_does(void) {
                 for (int i = 0; i < 3; i++)
                     ASSERTm(e.text, source.take(source.context, &sample, &e));
                 ASSERT(sample.wall_ns > 0);
-                ASSERTm(e.text, subject_check(s, &e));
+                ASSERTm(e.text, subject_check_last(s, &e));
                 subject_free(s);
                 case_close(&c);
             }
@@ -100,10 +101,16 @@ static void double_oracle(const launch *l, oracle_io *io) {
         io->out[1].value[i] = 2 * (double)((const float *)io->in[0])[i];
 }
 
-static bool time_kernel(const char *name) {
+/* With room for kernels that hide something in the lowest bits. */
+static void loose_oracle(const launch *l, oracle_io *io) {
+    double_oracle(l, io);
+    io->out[1].roundings = 1 << 13;
+}
+
+static bool time_kernel(const char *name, timing_regime regime, timing_cache cache, bool varies) {
     float x[32];
     for (int i = 0; i < 32; i++)
-        x[i] = (float)i;
+        x[i] = (float)(1 + i * i);
     launch *l = support_launch("broken.metal", name);
     if (!l)
         return false;
@@ -111,23 +118,47 @@ static bool time_kernel(const char *name) {
     launch_bind(l, 1, support_buffer(NULL, sizeof x), ACCESS_WRITE, ELEM_F32);
     launch_set_u32(l, 2, 32);
     launch_set_threads_rounded(l, 32, 32);
-    l->oracle = double_oracle;
-    subject_options o = {.regime = TIMING_CHAINED, .cache = TIMING_WARM, .sample_s = 1e-5};
+    l->oracle = strstr(name, "keeps") ? loose_oracle : double_oracle;
+    subject_options o = {.regime = regime,
+                         .cache = cache,
+                         .cache_bytes = 1 << 10,
+                         .varies = varies,
+                         .sample_s = 1e-5};
     e = (err){.code = EXIT_OK};
     subject *s = subject_new(support_get_tape(), &o, &e);
-    bool ok = s && subject_check(s, &e);
+    bool ok = s && subject_varies(s) == varies && subject_check(s, &e);
+    timing_sample sample;
+    for (int i = 0; ok && i < 3; i++)
+        ok = subject_get_source(s).take(subject_get_source(s).context, &sample, &e);
+    ok = ok && subject_check_last(s, &e);
     subject_free(s);
     support_end();
     return ok;
 }
 
 TEST a_wrong_kernel_has_no_time(void) {
-    ASSERTm(support_get_error()->text, time_kernel("right"));
-    ASSERT(!time_kernel("one_row_wrong"));
+    ASSERTm(support_get_error()->text, time_kernel("right", TIMING_CHAINED, TIMING_WARM, false));
+    ASSERT(!time_kernel("one_row_wrong", TIMING_CHAINED, TIMING_WARM, false));
     ASSERT_EQ(EXIT_WRONG, e.code);
     ASSERTm(e.text, strstr(e.text, "one_row_wrong"));
-    ASSERT(!time_kernel("writes_nothing"));
+    ASSERT(!time_kernel("writes_nothing", TIMING_CHAINED, TIMING_WARM, false));
     ASSERT_EQ(EXIT_WRONG, e.code);
+    PASS();
+}
+
+/* It is right when it is checked: only inputs that change show that it keeps results. */
+TEST a_kernel_that_keeps_results_has_no_time_in_any_regime(void) {
+    for (int r = 0; r < TIMING_REGIMES; r++)
+        for (int cache = 0; cache < TIMING_CACHES; cache++) {
+            timing_regime regime = (timing_regime)r;
+            ASSERTm(e.text, time_kernel("right", regime, (timing_cache)cache, true));
+            ASSERT(!time_kernel("keeps_results", regime, (timing_cache)cache, true));
+            ASSERT_EQ(EXIT_WRONG, e.code);
+            ASSERT(!time_kernel("keeps_placed_results", regime, (timing_cache)cache, true));
+            ASSERT_EQ(EXIT_WRONG, e.code);
+            ASSERTm(e.text, strstr(e.text, "leaves different bits"));
+        }
+    ASSERTm(e.text, time_kernel("keeps_placed_results", TIMING_CHAINED, TIMING_WARM, false));
     PASS();
 }
 
@@ -159,6 +190,7 @@ SUITE(subject_suite) {
     RUN_TEST(cold_has_copies_beyond_twice_the_cache);
     RUN_TEST(independent_plays_have_outputs_of_their_own);
     RUN_TEST(a_wrong_kernel_has_no_time);
+    RUN_TEST(a_kernel_that_keeps_results_has_no_time_in_any_regime);
     RUN_TEST(a_time_that_memory_does_not_allow_is_an_error);
     library_free(kernels);
 }

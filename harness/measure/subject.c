@@ -1,4 +1,4 @@
-/* subject: see subject.h. Owns the copies, their launches and their contents. */
+/* subject: see subject.h. Owns what is played on which buffers, and what is compared when. */
 #include "subject.h"
 
 #include <assert.h>
@@ -7,37 +7,32 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/base/sha256.h"
+#include "subject_parts.h"
 
 enum {
     MAX_COPIES = 256,   /* if more were needed, scrub instead */
     MAX_REPEATS = 1024, /* of a tape in a command buffer */
     MAX_IN_PLACE = 256, /* plays before buffers that drift are put back */
     INDEPENDENT_REPEATS = 64,
+    MAX_CANDIDATES = 3, /* inputs that are tried, to find one that matters */
+    PIECE = 16 << 10,   /* of the outputs, compared after each sample: far below 1 percent of it */
 };
 #define OUTPUT_BYTES ((size_t)256 << 20) /* of all outputs of independent plays together */
 
-/* A buffer of the tape, its contents at the start, and its copies. */
-typedef struct {
-    buffer *original;
-    size_t from, bytes; /* the part that is bound */
-    bool is_written;
-    uint8_t *contents; /* from..from+bytes at the start */
-    buffer **copies;   /* of copy 1, 2, ...; NULL where the original is shared */
-} part;
-
+/* Plays are numbered, through all samples: see find_input. */
 struct subject {
     tape *original;
     subject_options options;
-    device *device;
-    part *parts;
-    size_t part_count, copies, repeats, turn;
-    size_t plays;  /* of the tape since the buffers were put back, over all copies */
-    bool in_place; /* a play starts from what the previous one left */
-    bool drifts;   /* and those are floats, which can grow without bound */
+    part_list parts;
+    size_t copies, repeats, turn;
+    size_t plays; /* of the tape since the buffers were put back, over all copies */
+    bool rotates; /* cold, over copies of all buffers */
     bool scrubs;
-    tape **tapes; /* single: one per copy. Else tapes[0] has all */
+    bool is_known; /* what plays leave */
+    tape **tapes;  /* played in turn: all that a sample can be */
     size_t tape_count;
+    uint64_t random;
+    uint8_t *piece;
 };
 
 uint64_t tape_sum_bytes(const tape *t) {
@@ -63,103 +58,69 @@ size_t subject_get_copies(const subject *s) {
 }
 
 size_t subject_get_working_set(const subject *s) {
-    size_t sum = 0;
-    for (size_t i = 0; i < s->part_count; i++)
-        sum += s->parts[i].bytes;
-    return sum;
+    return parts_sum_bytes(&s->parts, false);
+}
+
+bool subject_varies(const subject *s) {
+    return s->parts.varied;
 }
 
 /* Buffers ----------------------------------------------------------------------------------- */
 
-static part *find_part(subject *s, const buffer *b) {
-    for (size_t i = 0; i < s->part_count; i++)
-        if (s->parts[i].original == b)
-            return &s->parts[i];
-    return NULL;
-}
-
-static void add_binding(subject *s, const binding *b) {
-    part *p = find_part(s, b->at.buffer);
-    bool is_read = b->access & ACCESS_READ, is_written = b->access & ACCESS_WRITE;
-    if (!p) {
-        s->parts = realloc(s->parts, (s->part_count + 1) * sizeof *s->parts);
-        assert(s->parts);
-        p = &s->parts[s->part_count++];
-        *p = (part){.original = b->at.buffer, .from = b->at.offset, .bytes = b->at.bytes};
-    } else if (is_written && !p->is_written)
-        s->in_place = s->drifts = true; /* read by a launch before, or by this one */
-    size_t end = p->from + p->bytes, new_end = b->at.offset + b->at.bytes;
-    p->from = b->at.offset < p->from ? b->at.offset : p->from;
-    p->bytes = (new_end > end ? new_end : end) - p->from;
-    p->is_written = p->is_written || is_written;
-    s->in_place = s->in_place || (is_read && is_written);
-    s->drifts = s->drifts || (is_read && is_written && elem_is_float(b->type));
-}
-
-static bool list_parts(subject *s, err *e) {
-    for (size_t i = 0; i < s->original->count; i++)
-        for (int j = 0; j < LAUNCH_BUFFERS; j++)
-            if (s->original->launches[i].args[j].kind == BIND_BUFFER)
-                add_binding(s, &s->original->launches[i].args[j]);
-    for (size_t i = 0; i < s->part_count; i++) {
-        part *p = &s->parts[i];
-        p->contents = malloc(p->bytes + 1);
-        if (!p->contents)
-            return err_set(e, EXIT_CANNOT, "no memory to keep the %zu bytes of '%s'", p->bytes,
-                           p->original->label);
-        if (!buffer_download(p->original, p->from, p->contents, p->bytes, e))
+/* Copies of all buffers when cold, else of what is written, where plays need outputs of their own,
+ * and of the input that varies. */
+static bool make_copies(subject *s, err *e) {
+    for (size_t i = 0; i < s->parts.count; i++) {
+        part *p = &s->parts.items[i];
+        size_t count = s->rotates || p->is_written ? s->copies : p == s->parts.varied ? 2 : 1;
+        if (count > 1 && !parts_make_copies(&s->parts, p, count, e))
             return false;
     }
     return true;
 }
 
-static buffer *get_copy(const part *p, size_t copy) {
-    return copy == 0 || !p->copies ? p->original : p->copies[copy - 1];
-}
-
-/* Copies 1, 2, ... of the buffers that need them: all when cold, what is written otherwise. */
-static bool make_copies(subject *s, bool all, err *e) {
-    for (size_t i = 0; i < s->part_count && s->copies > 1; i++) {
-        part *p = &s->parts[i];
-        if (!all && !p->is_written)
-            continue;
-        p->copies = array_new(s->copies - 1, sizeof *p->copies);
-        for (size_t c = 0; c + 1 < s->copies; c++) {
-            storage_mode storage =
-                p->original->storage == STORAGE_NO_COPY ? STORAGE_SHARED : p->original->storage;
-            buffer *b =
-                device_new_buffer(s->device, p->original->bytes, storage, p->original->label, e);
-            p->copies[c] = b;
-            if (!b || !buffer_upload(b, p->from, p->contents, p->bytes, e))
-                return false;
-        }
-    }
-    return true;
-}
-
-/* Every written buffer as it was at the start. */
+/* Buffers as they were at the start, and outputs as if nothing had been written to them. */
 static bool reset(subject *s, err *e) {
-    for (size_t i = 0; i < s->part_count; i++) {
-        const part *p = &s->parts[i];
-        for (size_t c = 0; p->is_written && c < (p->copies ? s->copies : 1); c++)
-            if (!buffer_upload(get_copy(p, c), p->from, p->contents, p->bytes, e))
-                return false;
-    }
     s->plays = 0;
-    return true;
+    return parts_reset(&s->parts, e) &&
+           (s->parts.in_place || parts_poison(&s->parts, s->original, e));
+}
+
+/* Which copy of its inputs play k works on; of the outputs it is k modulo their number. When an input
+ * varies, this moves on by one in every other round: an output then always holds the result of
+ * other inputs when a play begins. */
+static size_t find_input(const subject *s, size_t k) {
+    size_t shift = s->parts.varied && s->copies > 1 ? k / s->copies % 2 : 0;
+    return (k + shift) % (s->rotates ? s->copies : s->parts.varied ? 2 : 1);
+}
+
+/* 1 where play k works on the turned contents. */
+static int find_set(const subject *s, size_t k) {
+    return s->parts.varied ? (int)(find_input(s, k) % 2) : 0;
+}
+
+/* After this many plays all is as at the first: a whole number of samples. */
+static size_t find_period(const subject *s) {
+    size_t round = s->parts.varied ? 2 * s->copies : s->copies, period = round;
+    while (period % s->repeats != 0)
+        period += round;
+    return period;
 }
 
 /* Tapes ------------------------------------------------------------------------------------- */
 
-/* Appends launch i of the tape over the buffers of a copy. */
-static void add_launch(subject *s, tape *to, size_t i, size_t copy, bool barrier) {
+/* Appends launch i of the tape over the buffers of play k. */
+static void add_launch(subject *s, tape *to, size_t i, size_t k, bool barrier) {
     const launch *from = &s->original->launches[i];
     launch *l = tape_add_pipeline(to, from->pipeline);
     *l = *from;
     l->barrier_before = barrier;
     for (int j = 0; j < LAUNCH_BUFFERS; j++)
-        if (l->args[j].kind == BIND_BUFFER)
-            l->args[j].at.buffer = get_copy(find_part(s, from->args[j].at.buffer), copy);
+        if (l->args[j].kind == BIND_BUFFER) {
+            const part *p = parts_find(&s->parts, from->args[j].at.buffer);
+            l->args[j].at.buffer =
+                part_get_copy(p, p->is_written ? k % s->copies : find_input(s, k));
+        }
 }
 
 static tape *new_tape(subject *s, play_order order) {
@@ -171,50 +132,83 @@ static tape *new_tape(subject *s, play_order order) {
     return t;
 }
 
-/* Independent plays of a tape with more than one launch: the first launch of all of them, then the
- * second of all. A barrier stands between, because there is none for one play alone. */
-static void record(subject *s) {
+/* One sample. Independent plays of a tape with more than one launch: the first launch of all of them,
+ * then the second of all. A barrier stands between, because there is none for one play alone. */
+static void record_sample(subject *s, size_t first) {
     size_t count = s->original->count;
-    if (s->options.regime == TIMING_INDEPENDENT) {
-        tape *t = new_tape(s, ORDER_CONCURRENT);
+    bool is_independent = s->options.regime == TIMING_INDEPENDENT;
+    tape *t = new_tape(s, is_independent ? ORDER_CONCURRENT : s->original->order);
+    for (size_t i = 0; i < count && is_independent; i++)
+        for (size_t r = 0; r < s->repeats; r++)
+            add_launch(s, t, i, first + r, r == 0 && i > 0);
+    for (size_t r = 0; r < s->repeats && !is_independent; r++)
         for (size_t i = 0; i < count; i++)
-            for (size_t r = 0; r < s->repeats; r++)
-                add_launch(s, t, i, r % s->copies, r == 0 && i > 0);
-        return;
-    }
-    bool is_single = s->options.regime == TIMING_SINGLE;
-    tape *t = NULL;
-    for (size_t r = 0; r < (is_single ? s->copies : s->repeats); r++) {
-        if (!t || is_single)
-            t = new_tape(s, s->original->order);
-        for (size_t i = 0; i < count; i++)
-            add_launch(s, t, i, r % s->copies,
+            add_launch(s, t, i, first + r,
                        s->original->launches[i].barrier_before || (i == 0 && r > 0));
-    }
 }
 
-/* How long the tape takes by itself: the better of two plays after a first one. */
-static bool estimate(subject *s, double *seconds, err *e) {
-    *seconds = INFINITY;
-    for (int i = 0; i < 3; i++) {
-        play_times times;
-        if (!tape_play(s->original, PLAY_WHOLE, &times, NULL, e))
+/* Planning ---------------------------------------------------------------------------------- */
+
+static bool play_original(subject *s, double *seconds, err *e) {
+    play_times times;
+    if (!tape_play(s->original, PLAY_WHOLE, &times, NULL, e))
+        return false;
+    *seconds = fmin(*seconds, (double)times.gpu_ns * 1e-9);
+    return true;
+}
+
+/* What the tape leaves when the input that varies has its turned contents. */
+static bool play_turned(subject *s, part *p, double *seconds, err *e) {
+    return reset(s, e) && part_put(p, p->turned, e) && play_original(s, seconds, e) &&
+           parts_keep(&s->parts, 1, e) && part_put(p, p->contents, e);
+}
+
+/* Where memory has room for it, and the caches if all else is in them. */
+static bool may_vary(const subject *s, const part *p) {
+    size_t all = subject_get_working_set(s), cache = s->options.cache_bytes;
+    return p->float_bytes > 0 && p->bytes > p->float_bytes &&
+           p->original->storage != STORAGE_NO_COPY &&
+           p->bytes <= device_get_facts(s->parts.device)->memory_bytes / 8 &&
+           (s->options.cache == TIMING_COLD || all > cache || all + p->bytes <= cache);
+}
+
+/* The smallest input of floats that changes the results. */
+static bool choose_varied(subject *s, double *seconds, err *e) {
+    part_list *l = &s->parts;
+    if (!s->options.varies || s->options.unordered || l->in_place)
+        return true;
+    if (!parts_keep(l, 0, e))
+        return false;
+    size_t above = 0; /* bytes of the last one that was tried */
+    for (int tried = 0; tried < MAX_CANDIDATES && !l->varied; tried++) {
+        part *best = NULL;
+        for (size_t i = 0; i < l->count; i++)
+            if (l->items[i].bytes > above && may_vary(s, &l->items[i]) &&
+                (!best || l->items[i].bytes < best->bytes))
+                best = &l->items[i];
+        if (!best)
+            return true;
+        above = best->bytes;
+        if (!part_turn(best))
+            continue;
+        if (!play_turned(s, best, seconds, e))
             return false;
-        if (i > 0)
-            *seconds = fmin(*seconds, (double)times.gpu_ns * 1e-9);
+        l->varied = parts_differ(l) ? best : NULL;
     }
-    return reset(s, e);
+    return true;
+}
+
+/* How long the tape takes by itself: the best of some plays after a first one. */
+static bool estimate(subject *s, double *seconds, err *e) {
+    double ignored = INFINITY;
+    *seconds = INFINITY;
+    return play_original(s, &ignored, e) && choose_varied(s, seconds, e) &&
+           play_original(s, seconds, e) && (s->parts.varied || play_original(s, seconds, e)) &&
+           reset(s, e);
 }
 
 static size_t clamp(double value, size_t least, size_t most) {
     return !(value > (double)least) ? least : value < (double)most ? (size_t)value : most;
-}
-
-static size_t sum_written(const subject *s) {
-    size_t sum = 1;
-    for (size_t i = 0; i < s->part_count; i++)
-        sum += s->parts[i].is_written ? s->parts[i].bytes : 0;
-    return sum;
 }
 
 /* How many copies, and how many plays per sample. */
@@ -231,12 +225,17 @@ static bool plan(subject *s, err *e) {
                        subject_get_working_set(s));
     if (!estimate(s, &seconds, e))
         return false;
+    size_t odd = s->parts.varied != NULL; /* then there is an even number of everything */
+    s->rotates = s->copies > 1;
+    s->copies += s->copies > 1 ? s->copies & odd : 0;
     if (o->regime == TIMING_SINGLE)
         return true;
-    size_t most = s->drifts ? MAX_IN_PLACE : MAX_REPEATS;
+    size_t most = s->parts.drifts ? MAX_IN_PLACE : MAX_REPEATS;
     if (o->regime == TIMING_INDEPENDENT)
-        most = clamp((double)OUTPUT_BYTES / (double)sum_written(s), 2, INDEPENDENT_REPEATS);
+        most = clamp((double)OUTPUT_BYTES / (double)(parts_sum_bytes(&s->parts, true) + 1), 2,
+                     INDEPENDENT_REPEATS);
     s->repeats = o->repeats ? o->repeats : clamp(ceil(o->sample_s / fmax(seconds, 1e-9)), 2, most);
+    s->repeats += o->repeats ? 0 : s->repeats & odd;
     if (o->cache ==
         TIMING_COLD) /* whole rounds, or the next sample would find what this one left */
         s->repeats = s->scrubs || o->regime == TIMING_INDEPENDENT
@@ -252,9 +251,10 @@ subject *subject_new(tape *t, const subject_options *o, err *e) {
     subject *s = array_new(1, sizeof *s);
     s->original = t;
     s->options = *o;
-    s->device = library_get_device(t->lib);
-    if (list_parts(s, e) && plan(s, e) && make_copies(s, o->cache == TIMING_COLD, e)) {
-        record(s);
+    s->piece = array_new(PIECE, 1);
+    if (parts_list(&s->parts, t, e) && plan(s, e) && make_copies(s, e)) {
+        for (size_t first = 0, period = find_period(s); first < period; first += s->repeats)
+            record_sample(s, first);
         return s;
     }
     subject_free(s);
@@ -266,21 +266,14 @@ void subject_free(subject *s) {
         return;
     for (size_t i = 0; i < s->tape_count; i++)
         tape_free(s->tapes[i]);
-    for (size_t i = 0; i < s->part_count; i++) {
-        part *p = &s->parts[i];
-        for (size_t c = 0; p->copies && c + 1 < s->copies; c++)
-            buffer_free(p->copies[c]);
-        free(p->copies);
-        free(p->contents);
-    }
+    parts_free(&s->parts);
     free(s->tapes);
-    free(s->parts);
+    free(s->piece);
     free(s);
 }
 
 /* Playing ----------------------------------------------------------------------------------- */
 
-/* One sample: for single, a play of the next copy; else of all copies. */
 static bool play(subject *s, timing_sample *out, err *e) {
     tape *t = s->tapes[s->turn];
     s->turn = (s->turn + 1) % s->tape_count;
@@ -307,13 +300,37 @@ static bool put_back(subject *s, err *e) {
     return true;
 }
 
+static bool refuse_timed(const subject *s, const char *label, err *e) {
+    return err_set(e, EXIT_WRONG,
+                   "%.100s: what a timed run left in '%s' is not what the checked run left: it "
+                   "keeps results of earlier runs, or differs from run to run",
+                   s->original->launches[0].pipeline->kernel, label);
+}
+
+/* A piece of what the last play of the sample left, at random. */
+static bool check_piece(subject *s, err *e) {
+    size_t k = s->turn * s->repeats + s->tape_count * s->repeats - 1, outputs = 0;
+    const part *p = NULL;
+    bool same = true;
+    s->random = s->random * 6364136223846793005u + 1442695040888963407u;
+    for (size_t i = 0; i < s->parts.count; i++)
+        if (s->parts.items[i].is_written && (s->random >> 32) % ++outputs == 0)
+            p = &s->parts.items[i];
+    if (!p)
+        return true;
+    size_t bytes = p->bytes < PIECE ? p->bytes : PIECE;
+    size_t at = (size_t)(s->random >> 16) % (p->bytes - bytes + 1);
+    return part_compare(p, k % s->copies, find_set(s, k), at, bytes, s->piece, &same, e) &&
+           (same || refuse_timed(s, p->original->label, e));
+}
+
 static bool take(void *context, timing_sample *out, err *e) {
     subject *s = context;
-    if (s->drifts && s->plays + s->repeats > MAX_IN_PLACE * s->copies && !put_back(s, e))
+    if (s->parts.drifts && s->plays + s->repeats > MAX_IN_PLACE * s->copies && !put_back(s, e))
         return false;
     if (s->scrubs && !tape_play(s->options.scrub, PLAY_WHOLE, NULL, NULL, e))
         return false;
-    return play(s, out, e);
+    return play(s, out, e) && (!s->is_known || check_piece(s, e));
 }
 
 timing_source subject_get_source(subject *s) {
@@ -322,43 +339,28 @@ timing_source subject_get_source(subject *s) {
 
 /* Checking ---------------------------------------------------------------------------------- */
 
-static bool hash_outputs(const subject *s, size_t copy, char hex[65], err *e) {
-    sha256 h;
-    sha256_start(&h);
-    for (size_t i = 0; i < s->part_count; i++) {
-        const part *p = &s->parts[i];
-        if (!p->is_written)
-            continue;
-        uint8_t *bytes = array_new(1, p->bytes + 1);
-        bool ok = buffer_download(get_copy(p, copy), p->from, bytes, p->bytes, e);
-        sha256_add(&h, bytes, p->bytes);
-        free(bytes);
-        if (!ok)
-            return false;
-    }
-    sha256_finish(&h, hex);
-    return true;
-}
-
 /* What is timed must leave in every copy what the same number of plays of the tape leaves. */
 static bool check_plays(subject *s, err *e) {
-    char want[65], got[65];
-    size_t each = s->options.regime == TIMING_SINGLE ? 1 : s->repeats / s->copies;
+    size_t period = find_period(s);
+    double ignored = INFINITY;
+    timing_sample sample;
     if (!reset(s, e))
         return false;
-    for (size_t i = 0; i < (s->in_place ? each : 1); i++)
-        if (!tape_play(s->original, PLAY_WHOLE, NULL, NULL, e))
+    for (size_t i = 0; i < (s->parts.in_place ? period / s->copies : 1); i++)
+        if (!play_original(s, &ignored, e))
             return false;
-    if (!hash_outputs(s, 0, want, e) || !reset(s, e))
+    if (!parts_keep(&s->parts, 0, e) ||
+        (s->parts.varied && !play_turned(s, s->parts.varied, &ignored, e)) || !reset(s, e))
         return false;
-    timing_sample ignored;
+    s->turn = 0;
     for (size_t i = 0; i < s->tape_count; i++)
-        if (!play(s, &ignored, e))
+        if (!play(s, &sample, e))
             return false;
     for (size_t c = 0; c < s->copies; c++) {
-        if (!hash_outputs(s, c, got, e))
+        bool same;
+        if (!parts_compare(&s->parts, c, find_set(s, period - s->copies + c), &same, e))
             return false;
-        if (strcmp(want, got) != 0)
+        if (!same)
             return err_set(
                 e, EXIT_WRONG,
                 "%s run %s, %s (%zu times over %zu copies) leaves different bits in copy "
@@ -373,9 +375,36 @@ static bool check_plays(subject *s, err *e) {
 bool subject_check(subject *s, err *e) {
     check_options options = {.unordered = s->options.unordered};
     check_result result;
+    s->is_known = false;
     if (!reset(s, e) || !check_tape(s->original, &options, &result, e))
         return false;
     if (result.verdict != CHECK_PASS)
         return err_set(e, EXIT_WRONG, "%.250s", result.message);
-    return (s->options.unordered || check_plays(s, e)) && reset(s, e);
+    if (s->options.unordered)
+        return reset(s, e);
+    if (!check_plays(s, e))
+        return false;
+    s->is_known = !s->parts.in_place;
+    return s->is_known || reset(s, e);
+}
+
+bool subject_check_last(subject *s, err *e) {
+    if (!s->is_known)
+        return subject_check(s, e);
+    for (size_t i = 0; i < s->parts.count; i++)
+        for (size_t c = 0; c <= s->parts.items[i].copy_count; c++) {
+            ptrdiff_t at;
+            if (!buffer_check_guards(part_get_copy(&s->parts.items[i], c), &at, e))
+                return false;
+        }
+    /* The last plays: their numbers, as if all had been played once more before. */
+    size_t next = (s->turn + s->tape_count) * s->repeats;
+    for (size_t k = next - s->copies; k < next; k++) {
+        bool same;
+        if (!parts_compare(&s->parts, k % s->copies, find_set(s, k), &same, e))
+            return false;
+        if (!same)
+            return refuse_timed(s, "its outputs", e);
+    }
+    return true;
 }

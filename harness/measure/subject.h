@@ -14,6 +14,12 @@
  * when it was checked. A tape must pass subject_check before it is timed: it compares the tape with
  * its oracles, then plays what will be timed and compares that with the tape.
  *
+ * Results cannot be kept from play to play: plays work in turn on an input as it is and on the same
+ * values at other places (the smallest input of floats that changes the results), and an output
+ * always holds the result of the other when a play begins. What the last play of a sample left is
+ * compared with what the checked tape left, in a piece at random after each sample, and whole after
+ * the last one.
+ *
  * Tapes that work in place (a += b) would run away when played thousands of times: their buffers
  * are restored now and then, between samples. */
 #pragma once
@@ -26,12 +32,13 @@ typedef struct subject subject;
 typedef struct {
     timing_regime regime;
     timing_cache cache;
-    size_t cache_bytes; /* cold: of the last-level cache */
+    size_t cache_bytes; /* of the last-level cache; 0: not known, and it is warm */
     tape *scrub;        /* cold: reads or writes more than twice that; NULL: not available */
     double sample_s;    /* chained, independent: how long a sample should take, about */
     /* Plays per sample; 0: enough for sample_s. Things to be compared need the same number: a
      * scheduler treats short samples differently from long ones. */
     size_t repeats;
+    bool varies;    /* inputs change from play to play, if they can */
     bool unordered; /* float atomics: bits may differ from play to play */
 } subject_options;
 
@@ -43,6 +50,9 @@ void subject_free(subject *s);
 bool subject_check(subject *s, err *e);
 
 timing_source subject_get_source(subject *s);
+/* After the last sample, if nothing else has written to its buffers since: what it left. */
+bool subject_check_last(subject *s, err *e);
+bool subject_varies(const subject *s); /* does an input? */
 
 /* Plays of the tape in a sample; sets of buffers; bytes of one set. */
 size_t subject_get_repeats(const subject *s);
