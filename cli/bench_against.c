@@ -27,6 +27,8 @@ bool bench_against_open(const option_list *against, const option_list *launches,
 
 static bool takes(const rival *r, const kernel_case *c) {
     char format[32];
+    if (!r->op)
+        return true;
     axes_get_format(c->kernel, format, sizeof format);
     return strcmp(r->op, c->op->name) == 0 && r->adds == c->kernel->accumulates &&
            (!r->format || strcmp(r->format, format) == 0);
@@ -48,7 +50,7 @@ bool bench_against_choose(const bench_settings *s, bench_list *cases, err *e) {
     return kept > 0 ||
            err_set(e, EXIT_USAGE,
                    "none of the cases asked for is what %.80s computes: op %.40s%s%.20s, %s output",
-                   first->kernel, first->op, first->format ? ", format " : "",
+                   first->kernel, first->op ? first->op : "any", first->format ? ", format " : "",
                    first->format ? first->format : "",
                    first->adds ? "added to its" : "replacing its");
 }

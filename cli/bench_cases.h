@@ -25,5 +25,7 @@ bench_case bench_cases_new(const kernel_case *t, timing_regime r, timing_cache c
 void bench_cases_add(bench_list *l, const bench_case *c);
 /* Workers of s are those of `assay bench` with its values, on this device, for this many cases. */
 void bench_set_workers(bench_settings *s, const device_facts *f, size_t cases);
+/* And they also time this kernel of others, as with --against; how is a launch file, or NULL: as ours. */
+bool bench_set_rival(bench_settings *s, const char *given, const char *how, err *e);
 
 void bench_cases_free(bench_list *l);

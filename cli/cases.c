@@ -9,6 +9,7 @@
 
 #include "harness/base/array.h"
 #include "harness/check/edges.h"
+#include "harness/check/held_out.h"
 #include "kernels/kernels.h"
 
 static void add_case(case_list *l, size_t *room, const op *o, const kernel *k, const shape *s,
@@ -63,7 +64,7 @@ static case_list list_all(const axes *a) {
             for (size_t s = 0; s < shapes->count; s++)
                 add_batches(&l, o, k, &shapes->items[s], INPUT_NORMAL);
             for (int d = 0; is_given(&shapes->any_input) && d < INPUT_COUNT; d++)
-                if (d != INPUT_UNIFORM) /* shows nothing that normal ones do not */
+                if (d != INPUT_UNIFORM && d != INPUT_UNEVEN) /* show what held-out cases do */
                     add_batches(&l, o, k, &shapes->any_input, (distribution)d);
             add_edges(&l, o, k);
         }
@@ -160,10 +161,12 @@ static bool apply_filters(const case_query *q, case_list *l, err *e) {
         if (is_wanted)
             l->items[kept++] = l->items[i];
     }
+    size_t f = 0, room = l->count;
+    kernel_case named;
     l->count = kept;
-    size_t f = 0;
-    while (f < q->filter_count && has_matched[f])
-        f++;
+    for (; f < q->filter_count && (has_matched[f] || cases_parse(q->filters[f], &named)); f++)
+        if (!has_matched[f]) /* a case that is not listed, such as one with a random shape */
+            *ARRAY_ADD(l->items, l->count, room) = named;
     free(has_matched);
     return f == q->filter_count || refuse_filter(q->filters[f], e);
 }
@@ -285,9 +288,39 @@ void cases_keep_one(case_list *l) {
     l->count = kept;
 }
 
+static bool read_extra(const char *text, size_t *count, err *e) {
+    char end;
+    unsigned n = 0;
+    bool ok = !text || (sscanf(text, "random:%u%c", &n, &end) == 1 && n >= 1 && n <= HELD_OUT_MOST);
+    *count = n;
+    return ok || err_set(e, EXIT_USAGE, "--shapes takes random:N with N from 1 to %d, not '%.40s'",
+                         HELD_OUT_MOST, text);
+}
+
+/* After the cases of each kernel, `count` with shapes that are not listed. */
+static void add_held_out(case_list *l, size_t count, uint64_t seed) {
+    case_list all = {NULL, 0};
+    size_t room = 0;
+    for (size_t i = 0; count > 0 && i < l->count; i++) {
+        const kernel_case *c = &l->items[i];
+        shape drawn[HELD_OUT_MOST];
+        add_case(&all, &room, c->op, c->kernel, &c->shape, c->inputs);
+        if (i + 1 < l->count && c[1].kernel == c->kernel)
+            continue;
+        size_t n = held_out_make_shapes(c->op, c->kernel, seed, count, drawn);
+        for (size_t k = 0; k < n; k++)
+            add_case(&all, &room, c->op, c->kernel, &drawn[k], k % 2 ? INPUT_UNEVEN : INPUT_NORMAL);
+    }
+    if (count > 0) {
+        cases_free(l);
+        *l = all;
+    }
+}
+
 bool cases_find(const case_query *q, case_list *out, err *e) {
     axes a;
-    if (!axes_parse(&q->axes, &a, e))
+    size_t extra;
+    if (!axes_parse(&q->axes, &a, e) || !read_extra(q->extra, &extra, e))
         return false;
     *out = list_all(&a);
     if (!q->with_skips)
@@ -298,7 +331,9 @@ bool cases_find(const case_query *q, case_list *out, err *e) {
         apply_quick(out);
     if (ok && out->count == 0)
         ok = err_set(e, EXIT_USAGE, "no kernel has the given format, variant and accumulation");
-    if (!ok)
+    if (ok)
+        add_held_out(out, extra, q->seed);
+    else
         cases_free(out);
     return ok;
 }

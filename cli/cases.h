@@ -16,7 +16,9 @@ typedef struct {
     const char *shapes, *input;
     axes_query axes;
     bool quick;
-    bool with_skips; /* also those that their kernel does not take, to be counted as skipped */
+    const char *extra; /* NULL, or "random:N": also N shapes per kernel that are not listed */
+    uint64_t seed;     /* that those are drawn from */
+    bool with_skips;   /* also those that their kernel does not take, to be counted as skipped */
 } case_query;
 
 /* A query or a filter that matches nothing is an error that lists what exists. */

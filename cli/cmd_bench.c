@@ -76,6 +76,12 @@ void bench_set_workers(bench_settings *s, const device_facts *f, size_t cases) {
     s->arguments = LIST_VALUES("bench", options);
 }
 
+bool bench_set_rival(bench_settings *s, const char *given, const char *how, err *e) {
+    settings.against = (option_list){.items = {given}, .count = 1};
+    settings.launches = (option_list){.items = {how}, .count = how ? 1 : 0};
+    return bench_against_open(&settings.against, &settings.launches, s, e);
+}
+
 /* A run: what listens to bench_run. */
 typedef struct {
     const bench_list *cases;

@@ -16,9 +16,10 @@
 #include "harness/measure/results.h"
 #include "mutant_report.h"
 #include "report.h"
+#include "suite_options.h"
 #include "verb.h"
 
-static const char *csv_path, *worker_folder;
+static const char *csv_path, *extra, *worker_folder;
 static uint64_t sample, seed = 1, jobs;
 static double timeout_s = 10;
 static bool resume, json;
@@ -26,7 +27,8 @@ static bool resume, json;
 static const option options[] = {
     {"sample", OPTION_NUMBER, &sample, "N", "try only N of them, drawn at random (default: all)", 1,
      1000000},
-    SEED_OPTION(&seed, "the sample and of the inputs"),
+    RANDOM_SEED_OPTION(&seed, "the sample and of the inputs"),
+    HELD_OUT_OPTION(&extra),
     TEXT_OPTION("csv", &csv_path, "FILE", "also write one row per mutant to a file"),
     FLAG_OPTION("json", &json, "print one JSON object; the table goes to stderr"),
     FLAG_OPTION("resume", &resume,
@@ -234,7 +236,7 @@ static bool copy_kernels(const char *scratch, char *original, size_t size, err *
 
 /* An op may have the name of one of its kernels: only those of the kernel are wanted. */
 static bool find_cases(const char *name, case_list *out, err *e) {
-    const case_query query = {.filters = &name, .filter_count = 1};
+    const case_query query = {.filters = &name, .filter_count = 1, .extra = extra, .seed = seed};
     if (!cases_find(&query, out, e))
         return false;
     size_t kept = 0;
@@ -252,7 +254,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return mutant_serve(worker_folder, seed, timeout_s, find_cases, e);
     if (resume && !csv_path)
         return err_code(e, EXIT_USAGE, "--resume needs --csv FILE: the run to continue");
-    case_query query = {.filters = names, .filter_count = count};
+    case_query query = {.filters = names, .filter_count = count, .extra = extra, .seed = seed};
     const suite soft = {.device = "soft"};
     case_list cases = {NULL, 0};
     mutant_list l = {0};

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/check/fill.h"
 
 enum { MAX_NAME = 64 };
 
@@ -154,6 +155,12 @@ static bool add_to_list(const option *o, const char *text, err *e) {
 
 static bool parse_value(const option *o, const char *text, err *e) {
     switch (o->kind) {
+    case OPTION_SEED:
+        if (strcmp(text, "random") == 0) {
+            *(uint64_t *)o->value = rng_draw_seed();
+            return true;
+        }
+        return parse_number(o, text, e);
     case OPTION_NUMBER:
         return parse_number(o, text, e);
     case OPTION_NUMBERS:
@@ -312,6 +319,7 @@ static void list_value(text_list *l, const option *o) {
             add_value(l, o, o->kind == OPTION_MAYBE && !*text ? NULL : text);
         break;
     case OPTION_NUMBER:
+    case OPTION_SEED:
         snprintf(number, sizeof number, "%" PRIu64, *(uint64_t *)o->value);
         if (*(uint64_t *)o->value >= o->min && *(uint64_t *)o->value <= o->max)
             add_value(l, o, number);

@@ -18,6 +18,7 @@ typedef enum {
     OPTION_ANY_TEXT, /* const char *, may be empty */
     OPTION_MAYBE,    /* const char *: "" if nothing or another option follows */
     OPTION_NUMBER,   /* uint64_t */
+    OPTION_SEED,     /* uint64_t; "random" draws one */
     OPTION_SECONDS,  /* double, above 0 */
     OPTION_PERCENT,  /* double, above 0 */
     OPTION_REAL,     /* double, from min to max */
@@ -86,6 +87,8 @@ typedef struct {
     TEXT_OPTION("device", value, "D", "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)")
 #define SEED_OPTION(value, of)                                                                     \
     { "seed", OPTION_NUMBER, value, "N", "seed of " of " (default 1)", 0, UINT64_MAX }
+#define RANDOM_SEED_OPTION(value, of)                                                              \
+    { "seed", OPTION_SEED, value, "N", "seed of " of ", or 'random' (default 1)", 0, UINT64_MAX }
 #define MATH_OPTION(value, default_name)                                                           \
     TEXT_OPTION("math", value, "M",                                                                \
                 "math mode of kernels: safe, relaxed or fast (default " default_name ")")

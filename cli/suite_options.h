@@ -7,7 +7,7 @@
 
 typedef struct {
     suite run;
-    const char *csv, *shapes, *input;
+    const char *csv, *shapes, *extra, *input;
     axes_query axes;
     bool quick, skipped, quiet, verbose, ops, worker;
     bool json;
@@ -16,9 +16,12 @@ typedef struct {
 
 /* Options that both verbs have, for their tables. */
 /* clang-format off */
+#define HELD_OUT_OPTION(value) \
+    {"shapes", OPTION_TEXT, value, "random:N", "also N shapes per kernel, drawn from the seed, that its op does not list", 0, 0}
 #define SUITE_OPTIONS(settings) \
-    SEED_OPTION(&(settings).run.seed, "the inputs"), \
+    RANDOM_SEED_OPTION(&(settings).run.seed, "the inputs"), \
     {"shape", OPTION_TEXT, &(settings).shapes, "S,...", "only cases of these shapes, such as 3x576", 0, 0}, \
+    HELD_OUT_OPTION(&(settings).extra), \
     AXES_OPTIONS((settings).axes), \
     {"input", OPTION_TEXT, &(settings).input, "D", \
      "only this input: normal, zeros, denormals, large, negative", 0, 0}, \
@@ -43,5 +46,6 @@ typedef struct {
 /* The cases that they ask for. */
 #define SUITE_QUERY(settings, names, count) \
     {.filters = names, .filter_count = count, .shapes = (settings).shapes, .input = (settings).input, \
-     .axes = (settings).axes, .quick = (settings).quick, .with_skips = true}
+     .axes = (settings).axes, .quick = (settings).quick, .extra = (settings).extra, \
+     .seed = (settings).run.seed, .with_skips = true}
 /* clang-format on */

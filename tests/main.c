@@ -46,6 +46,7 @@
     X(depth_suite)                                                                                 \
     X(tune_verb_suite)                                                                             \
     X(against_suite)                                                                               \
+    X(judge_suite)                                                                                 \
     X(cuda_suite)                                                                                  \
     X(cuda_copies_suite)                                                                           \
     X(cuda_ptx_suite)                                                                              \

@@ -339,6 +339,23 @@ bool check_skip(check_result *out, const char *format, ...) {
     return true;
 }
 
+void check_add_findings(const device *d, check_result *out) {
+    const finding_list *found = device_get_findings(d);
+    bool is_strict = validation_is_strict();
+    if (out->verdict != CHECK_PASS || finding_count_failing(found, is_strict) == 0)
+        return;
+    const finding *f = found->items;
+    while (!is_strict && finding_is_mild(f->what))
+        f++;
+    out->verdict = CHECK_FAIL;
+    if (f->line > 0)
+        snprintf(out->message, sizeof out->message, "%s at %s:%d: %.300s",
+                 finding_get_name(f->what), f->file, f->line, f->text);
+    else
+        snprintf(out->message, sizeof out->message, "%s: %.300s", finding_get_name(f->what),
+                 f->text);
+}
+
 bool check_case(library *lib, const kernel_case *wanted, uint64_t seed, check_result *out, err *e) {
     kernel_case c = *wanted;
     check_options options = {.unordered = c.op->unordered};
@@ -354,19 +371,7 @@ bool check_case(library *lib, const kernel_case *wanted, uint64_t seed, check_re
     else
         ok = ok && check_tape(c.tape, &options, out, e);
     case_close(&c);
-    const finding_list *found = device_get_findings(d);
-    bool is_strict = validation_is_strict();
-    if (ok && out->verdict == CHECK_PASS && finding_count_failing(found, is_strict) > 0) {
-        const finding *f = found->items;
-        while (!is_strict && finding_is_mild(f->what))
-            f++;
-        out->verdict = CHECK_FAIL;
-        if (f->line > 0)
-            snprintf(out->message, sizeof out->message, "%s at %s:%d: %.300s",
-                     finding_get_name(f->what), f->file, f->line, f->text);
-        else
-            snprintf(out->message, sizeof out->message, "%s: %.300s", finding_get_name(f->what),
-                     f->text);
-    }
+    if (ok)
+        check_add_findings(d, out);
     return ok;
 }

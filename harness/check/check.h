@@ -44,6 +44,9 @@ bool check_tape(tape *t, const check_options *o, check_result *out, err *e);
  * reason is kept; it is neither a pass nor a failure. Returns true: the check has its result. */
 bool check_skip(check_result *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* What the device's validation has found fails a check that passed. */
+void check_add_findings(const device *d, check_result *out);
+
 /* Opens a case on a device and checks it. A shape that the kernel does not take, or a kernel that
  * the device cannot run, is skipped. If the device's validation is on, its findings also fail the
  * case, and stay in the device's list. */

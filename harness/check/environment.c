@@ -130,7 +130,7 @@ static void check_text(const char *text, const char *file, remark_list *out) {
 
 /* Files ------------------------------------------------------------------------------------------ */
 
-/* Files of the program: its shim, and the two headers of its kernels that offer what only some
+/* Files of the program: its devices, and the two headers of its kernels that offer what only some
  * devices have. */
 static bool is_own(const char *file) {
     static const char *const own[] = {"/kernels/early.h", "/kernels/product/few.h"};
@@ -142,7 +142,7 @@ static bool is_own(const char *file) {
     size_t n = strlen(base);
     if (strncmp(real, base, n) != 0)
         return false;
-    return strncmp(real + n, "/harness/", 9) == 0 || strcmp(real + n, own[0]) == 0 ||
+    return strncmp(real + n, "/harness/device/", 16) == 0 || strcmp(real + n, own[0]) == 0 ||
            strcmp(real + n, own[1]) == 0;
 }
 

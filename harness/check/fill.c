@@ -5,7 +5,11 @@
 #include "fill.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "harness/base/os.h"
 
 static uint64_t mix(uint64_t *state) { /* splitmix64 */
     uint64_t z = *state += 0x9E3779B97F4A7C15u;
@@ -23,6 +27,17 @@ rng rng_new(uint64_t seed, const char *name) {
     for (int i = 0; i < 4; i++)
         r.state[i] = mix(&state);
     return r;
+}
+
+uint64_t rng_draw_seed(void) {
+    uint64_t seed = os_now_ns() ^ (uint64_t)getpid() << 40;
+    uint32_t drawn = (uint32_t)(mix(&seed) >> 32), more = 0;
+    FILE *f = fopen("/dev/urandom", "rb");
+    if (f && fread(&more, sizeof more, 1, f) == 1)
+        drawn ^= more;
+    if (f)
+        fclose(f);
+    return drawn;
 }
 
 static uint64_t rotate_left(uint64_t x, int by) {
@@ -59,6 +74,7 @@ uint32_t rng_below(rng *r, uint32_t n) {
 static const char *const names[INPUT_COUNT] = {
     [INPUT_UNIFORM] = "uniform",     [INPUT_NORMAL] = "normal", [INPUT_ZEROS] = "zeros",
     [INPUT_DENORMALS] = "denormals", [INPUT_LARGE] = "large",   [INPUT_NEGATIVE] = "negative",
+    [INPUT_UNEVEN] = "uneven",
 };
 
 const char *distribution_get_name(distribution d) {
@@ -92,8 +108,22 @@ static float draw_large(rng *r, bool has_sign) { /* 0.5e12 to 2e12 */
     return (float)(has_sign && rng_below(r, 2) ? magnitude : -magnitude);
 }
 
+/* What looks like zeros at its start is not, and the errors of a few large terms do not average
+ * out. */
+static void fill_uneven(rng *r, float *out, size_t count) {
+    enum { MOST_ZEROS = 32 };
+    size_t room = count < 2 * MOST_ZEROS ? count / 2 : MOST_ZEROS;
+    size_t zeros = room > 0 ? 1 + rng_below(r, (uint32_t)room) : 0;
+    for (size_t i = 0; i < count; i++)
+        out[i] = i < zeros ? 0 : (float)(rng_normal(r) / (double)(1u << rng_below(r, 13)));
+}
+
 void fill_f32(rng *r, distribution d, float *out, size_t count) {
     assert(d < INPUT_COUNT);
+    if (d == INPUT_UNEVEN) {
+        fill_uneven(r, out, count);
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         switch (d) {
         case INPUT_UNIFORM: /* 24 bits: every value is a float, and 1 is never reached */
@@ -110,6 +140,7 @@ void fill_f32(rng *r, distribution d, float *out, size_t count) {
             out[i] = draw_large(r, d == INPUT_LARGE);
             break;
         case INPUT_ZEROS:
+        case INPUT_UNEVEN:
         case INPUT_COUNT:
             out[i] = 0;
             break;

@@ -11,6 +11,8 @@ typedef struct {
 
 rng rng_new(uint64_t seed,
             const char *name); /* the same seed and name give the same numbers everywhere */
+/* A seed that nobody can know beforehand, of 32 bits, so that it is easy to type again. */
+uint64_t rng_draw_seed(void);
 uint64_t rng_next(rng *r);
 double rng_uniform(rng *r); /* [0, 1) */
 double rng_normal(rng *r);
@@ -23,6 +25,7 @@ typedef enum {
     INPUT_DENORMALS, /* below the smallest normal f32 */
     INPUT_LARGE,     /* magnitudes around 1e12: squares and sums of products still fit an f32 */
     INPUT_NEGATIVE,  /* the same, all below 0: a maximum that starts too high stays wrong */
+    INPUT_UNEVEN,    /* a few zeros, then magnitudes from 1 to 2^-12: only of held-out cases */
     INPUT_COUNT
 } distribution;
 

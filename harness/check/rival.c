@@ -54,14 +54,35 @@ static bool find_folders(rival *r, err *e) {
     return true;
 }
 
-static msl_extras get_extras(const rival *r) {
+/* A kernel that is launched as ours includes what ours may: the folder of kernels and those that the
+ * project names. */
+bool rival_find_folders(rival *r, err *e) {
+    const library_project *p = library_get_project(NULL);
+    const char **folders = array_new(p->include_count + 1, sizeof *folders);
+    library *lib = library_new(NULL, NULL, e);
+    bool ok = lib != NULL;
+    r->folders = folders;
+    if (ok)
+        folders[r->folder_count++] = strdup(library_get_folder(lib));
+    for (size_t i = 0; ok && i < p->include_count; i++) {
+        char path[PATH_MAX];
+        ok = path_join(path, sizeof path, e, folders[0], p->includes[i]);
+        folders[r->folder_count++] = strdup(path);
+    }
+    library_free(lib);
+    return ok;
+}
+
+msl_extras rival_get_extras(const rival *r) {
     const description *d = r->launch;
+    if (!d)
+        return (msl_extras){.folders = r->folders, .folder_count = r->folder_count};
     return (msl_extras){d->includes, d->macros, d->include_count, d->macro_count, 0, false};
 }
 
 static bool check_kernel(const rival *r, err *e) {
     char path[PATH_MAX];
-    msl_extras extras = get_extras(r);
+    msl_extras extras = rival_get_extras(r);
     if (!path_join(path, sizeof path, e, r->folder, r->file))
         return false;
     msl_unit *unit = msl_load_with(path, &extras, e);
@@ -103,18 +124,17 @@ bool rival_open(rival *r, const char *given, const char *const *descriptions, si
         if (r->how)
             return find_folders(r, e) && check_kernel(r, e);
     }
-    if (count == 0)
-        return err_set(e, EXIT_USAGE,
-                       "--launch FILE says how the threads and arguments of %.100s are laid out: "
-                       "see docs/side-by-side.md",
-                       fresh.kernel);
+    if (count == 0) {
+        *r = fresh;
+        return rival_find_folders(r, e) && check_kernel(r, e);
+    }
     return err_set(e, EXIT_USAGE, "%.100s has no line 'kernel %.100s ...'", descriptions[count - 1],
                    fresh.kernel);
 }
 
 library *rival_new_library(const rival *r, device *d, err *e) {
     library *lib = library_new(d, r->folder, e);
-    msl_extras extras = get_extras(r);
+    msl_extras extras = rival_get_extras(r);
     if (lib)
         library_set_extras(lib, &extras);
     return lib;
@@ -290,7 +310,32 @@ static bool record(const scope *s, tape *t, rival_problem *p, err *e) {
            describe_refuse(d, r->how->line, e, "%s", why.text);
 }
 
+/* Our launches with its kernel in the place of ours. */
+static bool record_as_ours(const rival *r, const kernel_case *c, tape *t, err *e) {
+    const device_facts *facts = device_get_facts(library_get_device(t->lib));
+    for (size_t i = 0; i < c->tape->count; i++) {
+        const launch *ours = &c->tape->launches[i];
+        bool is_it = ours->kernel == c->kernel || c->tape->count == 1;
+        const pipeline *p =
+            !is_it ? ours->pipeline
+                   : library_find_like(t->lib, r->file, r->kernel, c->tape->lib, ours->pipeline, e);
+        err why;
+        if (!p)
+            return false;
+        launch *l = tape_add_pipeline(t, p);
+        *l = *ours;
+        l->pipeline = p;
+        if (!launch_check_fit(l, &p->signature, p->max_group_threads, facts->max_threadgroup_bytes,
+                              &why))
+            return err_set(e, EXIT_USAGE, "%.80s cannot be launched as %.60s is: %.100s", r->name,
+                           c->kernel->name, why.text);
+    }
+    return true;
+}
+
 bool rival_record(const rival *r, const kernel_case *c, tape *t, rival_problem *p, err *e) {
+    if (!r->launch)
+        return record_as_ours(r, c, t, e);
     if (c->tape->count != 1)
         return err_set(e, EXIT_CANNOT, "%.80s takes %zu launches, and a rival stands beside one",
                        c->kernel->name, c->tape->count);

@@ -15,18 +15,26 @@ typedef struct {
     char folder[PATH_MAX]; /* of the file */
     char file[128];        /* in it */
     char kernel[128];
-    char name[96];                    /* "FILE.metal:KERNEL": what rows call it */
-    struct description *launch;       /* the text that has a line for the kernel */
+    char name[96];              /* "FILE.metal:KERNEL": what rows call it */
+    struct description *launch; /* the text that has a line for the kernel; NULL: it is launched
+                                         as ours */
     const struct described_grid *how; /* that line */
-    const char *op;                   /* whose problem it solves */
+    const char *op;                   /* whose problem it solves; NULL: that of any it is given */
     const char *format;               /* of the weights; NULL: any or none */
     bool adds;                        /* has an inout line: it adds to its output */
+    const char *const *folders;       /* launched as ours: where its includes are looked for */
+    size_t folder_count;
 } rival;
 
 /* A kernel given as "path/FILE.metal:KERNEL" and its launch, from the description that has a line for
- * it. Both are read: a file without such a kernel is an error. The strings must stay, and what is
+ * it; without descriptions it is launched with the buffers and grid of ours. Both are read: a file
+ * without such a kernel is an error. The strings must stay, and what is
  * read stays for the rest of the process. */
 bool rival_open(rival *r, const char *given, const char *const *descriptions, size_t count, err *e);
+
+/* Where its includes and macros are: as the launch says, or as ours have them, which is found first. */
+bool rival_find_folders(rival *r, err *e);
+msl_extras rival_get_extras(const rival *r);
 
 /* The library of its file, which rival_record takes its kernel from. */
 library *rival_new_library(const rival *r, device *d, err *e);

@@ -238,6 +238,15 @@ const pipeline *library_find(library *lib, const char *file, const char *kernel,
     return made;
 }
 
+const pipeline *library_find_like(library *lib, const char *file, const char *kernel,
+                                  const library *other, const pipeline *p, err *e) {
+    const pipeline_entry *entry = other->pipelines;
+    while (entry && entry->pipeline != p)
+        entry = entry->next;
+    assert(entry);
+    return library_find(lib, file, kernel, entry->constants, entry->count, e);
+}
+
 size_t library_count_files(const library *lib) {
     size_t count = 0;
     for (const file_entry *f = lib->files; f; f = f->next)

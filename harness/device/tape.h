@@ -48,6 +48,9 @@ const msl_unit *library_find_unit(library *lib, const char *file, err *e);
 bool library_has_failed(const library *lib);
 const pipeline *library_find(library *lib, const char *file, const char *kernel,
                              const constant_value *constants, size_t count, err *e);
+/* The same, specialised by the constants of a pipeline of another library. */
+const pipeline *library_find_like(library *lib, const char *file, const char *kernel,
+                                  const library *other, const pipeline *p, err *e);
 
 /* The files of pipelines that were asked for since the library was made, or since the last
  * library_forget_uses; how many. There is room for library_count_files. */

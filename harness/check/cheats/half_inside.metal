@@ -1,0 +1,20 @@
+// Sums and products in half precision.
+// base: rmsnorm_rows_simdgroup
+// refused: check
+// because: expected
+#include <metal_stdlib>
+using namespace metal;
+
+kernel void cheat(device const float *x [[buffer(0)]], device const float *w [[buffer(1)]],
+                  device float *y [[buffer(2)]], constant uint &dim [[buffer(3)]],
+                  constant float &eps [[buffer(4)]], uint row [[threadgroup_position_in_grid]],
+                  uint lane [[thread_index_in_simdgroup]]) {
+    device const float *x_row = x + size_t(row) * dim;
+    device float *y_row = y + size_t(row) * dim;
+    half squares = 0.0h;
+    for (uint i = lane; i < dim; i += 32)
+        squares += half(x_row[i]) * half(x_row[i]);
+    const float inverse = rsqrt(float(simd_sum(squares)) / float(dim) + eps);
+    for (uint i = lane; i < dim; i += 32)
+        y_row[i] = float(half(x_row[i] * inverse) * half(w[i]));
+}

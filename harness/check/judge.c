@@ -1,0 +1,384 @@
+/* judge: see judge.h. Owns the order of the stages and what is kept of a refusal; each stage is
+ * someone else's: lint, rival, check, the checked mode of the software device. */
+#include "judge.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/array.h"
+#include "harness/base/os.h"
+#include "harness/base/worker.h"
+#include "harness/device/validation.h"
+#include "lint.h"
+#include "rival.h"
+
+/* Checked mode is slow: larger cases are only checked. */
+#define VALIDATE_WORK 65536.0
+enum { MAX_TEXT = 1 << 20 };
+
+static const char *const stage_names[JUDGE_STAGES] = {"text",     "compile", "lint", "check",
+                                                      "validate", "run",     "time"};
+
+const char *judge_get_stage_name(judge_stage s) {
+    return stage_names[s];
+}
+
+typedef struct {
+    const judge_settings *settings;
+    judge_candidate given;
+    judge_answer *out;
+    char path[2 * PATH_MAX]; /* path:kernel */
+    rival candidate;
+    case_list cases;
+    size_t listed; /* the first of the cases; the others are held out */
+    uint64_t ends_ns;
+} trial;
+
+/* Refuses the candidate: false, with e untouched. */
+static bool refuse(trial *t, judge_stage stage, const char *reason) {
+    t->out->is_right = false;
+    t->out->stage = stage;
+    snprintf(t->out->reason, sizeof t->out->reason, "%s", reason);
+    return false;
+}
+
+/* The text --------------------------------------------------------------------------------------- */
+
+static void keep_remark(trial *t, const remark *m) {
+    const char *slash = strrchr(m->file, '/');
+    snprintf(t->out->file, sizeof t->out->file, "%.127s", slash ? slash + 1 : m->file);
+    snprintf(t->out->class, sizeof t->out->class, "%.31s", m->rule ? m->rule : "");
+    t->out->line = m->line;
+}
+
+/* A kernel is in a file once however often it is asked for, so the name decides. */
+static bool choose_kernel(trial *t, const lint_report *r) {
+    const char *wanted = t->given.kernel;
+    const lint_kernel *found = NULL;
+    char text[400];
+    for (size_t i = 0; i < r->kernel_count; i++)
+        if (strcmp(r->kernels[i].name, wanted ? wanted : t->given.base) == 0)
+            found = &r->kernels[i];
+    if (!found && !wanted && r->kernel_count == 1)
+        found = &r->kernels[0];
+    if (!found) {
+        int used = snprintf(text, sizeof text,
+                            r->kernel_count == 0 ? "the file has no kernel"
+                            : wanted             ? "the file has no kernel %.80s: it has"
+                                     : "the file has several kernels, name one with --kernel:",
+                            wanted);
+        for (size_t i = 0; i < r->kernel_count && used < 300; i++)
+            used += snprintf(text + used, sizeof text - (size_t)used, "%s %.60s", i ? "," : "",
+                             r->kernels[i].name);
+        return refuse(t, JUDGE_TEXT, text);
+    }
+    const char *slash = strrchr(t->given.path, '/');
+    snprintf(t->out->kernel, sizeof t->out->kernel, "%s", found->name);
+    snprintf(t->out->file, sizeof t->out->file, "%.127s", slash ? slash + 1 : t->given.path);
+    t->out->line = found->line;
+    return true;
+}
+
+static bool read_report(trial *t, const lint_report *r) {
+    t->out->warnings = remark_count(&r->remarks, REMARK_WARNING);
+    for (size_t i = 0; i < r->remarks.count; i++) {
+        const remark *m = &r->remarks.items[i];
+        if (m->kind != REMARK_ERROR)
+            continue;
+        keep_remark(t, m);
+        return refuse(t, r->compiled ? JUDGE_LINT : JUDGE_COMPILE, m->text);
+    }
+    return r->compiled ? choose_kernel(t, r) : refuse(t, JUDGE_COMPILE, "it does not compile");
+}
+
+/* False with the candidate refused, or with e set. */
+static bool lint_text(trial *t, const msl_extras *extras, err *e) {
+    char *text = os_read_plain(t->given.path, MAX_TEXT, NULL, e);
+    linter *l = text ? linter_new(e) : NULL;
+    lint_report r = {.compiled = false};
+    msl_extras own = *extras;
+    err why = {.code = EXIT_OK};
+    free(text);
+    bool ok = l && msl_ask_language(&own.language, e);
+    worker_note(WORKER_COMPILER);
+    if (ok && !linter_check(l, t->given.path, &own, &r, &why)) {
+        snprintf(t->out->detail, sizeof t->out->detail, "%.1023s", why.detail);
+        ok = refuse(t, JUDGE_COMPILE, why.text);
+    } else if (ok) {
+        ok = read_report(t, &r);
+        lint_report_free(&r);
+    }
+    worker_note("");
+    linter_free(l);
+    return ok;
+}
+
+static bool open_candidate(trial *t, const char *name, err *e) {
+    const judge_settings *s = t->settings;
+    err why = {.code = EXIT_OK};
+    snprintf(t->path, sizeof t->path, "%s:%s", t->given.path, name);
+    if (rival_open(&t->candidate, t->path, &s->launch, s->launch ? 1 : 0, &why))
+        return true;
+    if (s->launch) {
+        *e = why;
+        return false;
+    }
+    return refuse(t, JUDGE_TEXT, why.text);
+}
+
+/* A launch says where the includes are, and so is read first; without one the text says which kernel
+ * there is. */
+static bool read_candidate(trial *t, err *e) {
+    rival alike = {.given = ""};
+    if (t->settings->launch) {
+        if (!open_candidate(t, t->given.kernel, e))
+            return false;
+        msl_extras theirs = rival_get_extras(&t->candidate);
+        return lint_text(t, &theirs, e);
+    }
+    if (!rival_find_folders(&alike, e))
+        return false;
+    msl_extras ours = rival_get_extras(&alike);
+    return lint_text(t, &ours, e) && open_candidate(t, t->out->kernel, e);
+}
+
+/* Cases ------------------------------------------------------------------------------------------ */
+
+static int by_work(const void *a, const void *b) {
+    const kernel_case *x = a, *y = b;
+    double p = shape_count_values(&x->shape), q = shape_count_values(&y->shape);
+    return p != q ? (p > q) - (p < q) : strcmp(x->name, y->name);
+}
+
+/* Small ones first, because the first failure ends it. */
+static bool find_cases(trial *t, err *e) {
+    const judge_settings *s = t->settings;
+    case_list listed;
+    if (!s->find(t->given.base, 0, s->seed, &listed, e))
+        return false;
+    t->listed = listed.count;
+    free(listed.items);
+    if (!s->find(t->given.base, s->random, s->seed, &t->cases, e))
+        return false;
+    qsort(t->cases.items, t->listed, sizeof *t->cases.items, by_work);
+    qsort(t->cases.items + t->listed, t->cases.count - t->listed, sizeof *t->cases.items, by_work);
+    return true;
+}
+
+typedef struct {
+    judge_stage stage;
+    device *device;
+    library *base, *own;
+} bench_top;
+
+/* Our case with its kernel in the place of ours. */
+static bool check_candidate(trial *t, const bench_top *b, const kernel_case *wanted,
+                            check_result *r, err *e) {
+    kernel_case c = *wanted;
+    rival_problem problem;
+    err reason;
+    device_clear_findings(b->device);
+    if (!op_takes(c.op, c.kernel, &c.shape, &reason) ||
+        !device_offers(device_get_facts(b->device), c.kernel->needs, &reason))
+        return check_skip(r, "%s", reason.text);
+    tape *own = tape_new(b->own);
+    const check_options o = {.unordered = c.op->unordered};
+    bool ok = case_open(&c, b->base, t->settings->seed, e) &&
+              rival_record(&t->candidate, &c, own, &problem, e);
+    if (ok && !device_can_play(own, &reason))
+        check_skip(r, "%s", reason.text);
+    else
+        ok = ok && check_tape(own, &o, r, e);
+    if (ok)
+        check_add_findings(b->device, r);
+    tape_free(own);
+    case_close(&c);
+    return ok;
+}
+
+/* What is wrong, and where. */
+static bool refuse_case(trial *t, const bench_top *b, size_t i, const check_result *r) {
+    judge_answer *a = t->out;
+    const char *colon = strstr(r->message, ": ");
+    bool is_named = strncmp(r->message, "kernel ", 7) == 0 && colon;
+    a->is_held_out = i >= t->listed;
+    snprintf(a->case_name, sizeof a->case_name, "%s", t->cases.items[i].name);
+    const finding_list *found = device_get_findings(b->device);
+    if (r->worst.bad > 0) {
+        snprintf(a->buffer, sizeof a->buffer, "%s", r->buffer);
+        a->shown = r->worst.shown;
+        memcpy(a->first, r->worst.first, sizeof a->first);
+    }
+    for (size_t k = found->count; k-- > 0;) {
+        const finding *f = &found->items[k];
+        if (finding_is_mild(f->what) || f->line == 0)
+            continue;
+        snprintf(a->class, sizeof a->class, "%.31s", finding_get_name(f->what));
+        snprintf(a->file, sizeof a->file, "%s", f->file);
+        a->line = f->line;
+    }
+    return refuse(t, b->stage, is_named ? colon + 2 : r->message);
+}
+
+/* What went wrong before there was anything to compare. Whose fault is it? */
+static bool refuse_error(trial *t, const bench_top *b, size_t i, const err *why, err *e) {
+    if (why->code == EXIT_CANNOT || why->code == EXIT_INTERRUPTED ||
+        (why->code == EXIT_USAGE && t->settings->launch)) {
+        *e = *why;
+        return false;
+    }
+    snprintf(t->out->case_name, sizeof t->out->case_name, "%s", t->cases.items[i].name);
+    snprintf(t->out->detail, sizeof t->out->detail, "%.1023s", why->detail);
+    return refuse(t,
+                  why->code == EXIT_USAGE      ? JUDGE_TEXT
+                  : library_has_failed(b->own) ? JUDGE_COMPILE
+                                               : JUDGE_RUN,
+                  why->text);
+}
+
+/* An op may take a shape that its oracle or its own kernels do not get right; that is not held
+ * against a candidate. */
+static bool does_base_fail(const trial *t, const bench_top *b, size_t i) {
+    check_result r;
+    err why;
+    return i >= t->listed &&
+           !(check_case(b->base, &t->cases.items[i], t->settings->seed, &r, &why) &&
+             r.verdict != CHECK_FAIL);
+}
+
+static bool check_all(trial *t, const bench_top *b, err *e) {
+    bool validates = b->stage == JUDGE_VALIDATE;
+    for (size_t i = 0; i < t->cases.count; i++) {
+        const kernel_case *c = &t->cases.items[i];
+        check_result r;
+        err why = {.code = EXIT_OK};
+        if (validates && i != 0 && shape_count_values(&c->shape) > VALIDATE_WORK)
+            continue;
+        if (os_now_ns() > t->ends_ns)
+            return refuse(t, JUDGE_RUN,
+                          "it is too slow: its time is used up before all cases are "
+                          "run (--timeout)");
+        bool made = check_candidate(t, b, c, &r, &why);
+        bool passed = made && r.verdict == CHECK_PASS;
+        if ((made && r.verdict == CHECK_SKIP) ||
+            (!passed && why.code == EXIT_CANNOT && i >= t->listed))
+            continue;
+        if (!passed) {
+            bool is_refused = made ? refuse_case(t, b, i, &r) : refuse_error(t, b, i, &why, e);
+            if (e->code == EXIT_OK && does_base_fail(t, b, i)) {
+                t->out->is_right = true;
+                continue;
+            }
+            return is_refused;
+        }
+        *(validates ? &t->out->validated : &t->out->checked) += 1;
+        t->out->held_out += !validates && i >= t->listed;
+    }
+    return (validates ? t->out->validated : t->out->checked) > 0 ||
+           err_set(e, EXIT_CANNOT, "no case of %.80s can be run on the device %.40s", t->given.base,
+                   device_get_facts(b->device)->api);
+}
+
+static bool run_stage(trial *t, judge_stage stage, const char *name, err *e) {
+    setenv("MTL_SHADER_VALIDATION", stage == JUDGE_VALIDATE ? "1" : "0", 1);
+    bench_top b = {.stage = stage, .device = device_open(name, e)};
+    bool ok = b.device && (b.base = library_new(b.device, NULL, e)) &&
+              (b.own = rival_new_library(&t->candidate, b.device, e));
+    if (ok)
+        *e = (err){.code = EXIT_OK}; /* devices that `auto` tried before are not errors */
+    ok = ok && check_all(t, &b, e);
+    library_free(b.own);
+    library_free(b.base);
+    device_close(b.device);
+    return ok;
+}
+
+/* The worker ------------------------------------------------------------------------------------- */
+
+enum { TASK_FIELDS = 4 };
+
+/* "number<TAB>base<TAB>kernel<TAB>path": the number makes a group of each, so that one that hangs
+ * does not keep the others from being tried. */
+static bool read_task(trial *t, char *task) {
+    char *fields[TASK_FIELDS];
+    for (int i = 0; i < TASK_FIELDS; i++) {
+        fields[i] = task;
+        task = i + 1 < TASK_FIELDS ? strchr(task, '\t') : NULL;
+        if (task)
+            *task++ = 0;
+        else if (i + 1 < TASK_FIELDS)
+            return false;
+    }
+    t->given = (judge_candidate){fields[3], *fields[2] ? fields[2] : NULL, fields[1]};
+    return true;
+}
+
+static void *judge_task(void *context, const char *task, size_t *bytes, bool *retire) {
+    trial *t = array_new(1, sizeof *t);
+    judge_answer *out = array_new(1, sizeof *out);
+    char *text = strdup(task);
+    *out = (judge_answer){.is_right = true};
+    t->settings = context;
+    t->out = out;
+    t->ends_ns = os_now_ns() + (uint64_t)(t->settings->timeout_s * 1e9);
+    bool ok = text && read_task(t, text) && read_candidate(t, &out->error) &&
+              find_cases(t, &out->error) &&
+              run_stage(t, JUDGE_CHECK, t->settings->device, &out->error) &&
+              run_stage(t, JUDGE_VALIDATE, "soft", &out->error);
+    out->is_our_failure = !ok && out->error.code != EXIT_OK;
+    free(t->cases.items);
+    free(text);
+    free(t);
+    *bytes = sizeof *out;
+    *retire = true; /* a wrong kernel may have written anywhere */
+    return out;
+}
+
+exit_code judge_serve(const judge_settings *s, err *e) {
+    return worker_serve(judge_task, (void *)(uintptr_t)s, e) ? EXIT_OK : e->code;
+}
+
+/* The side that hands out ------------------------------------------------------------------------ */
+
+static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
+    judge_answer *a = (judge_answer *)context + task;
+    if (!o->failure[0] && o->bytes == sizeof *a) {
+        memcpy(a, o->answer, sizeof *a);
+        return true;
+    }
+    if (!o->failure[0])
+        return err_set(e, EXIT_CANNOT, WORKER_OTHER_BUILD);
+    *a = (judge_answer){.stage = JUDGE_RUN};
+    snprintf(a->reason, sizeof a->reason, "%s", o->failure);
+    return true;
+}
+
+bool judge_run(const judge_settings *s, const judge_candidate *candidates, size_t count,
+               judge_answer *answers, err *e) {
+    char **tasks = array_new(count + 1, sizeof *tasks);
+    bool ok = true;
+    for (size_t i = 0; i < count; i++) {
+        const judge_candidate *c = &candidates[i];
+        size_t size = strlen(c->path) + 400;
+        tasks[i] = array_new(1, size);
+        snprintf(tasks[i], size, "%zu\t%.128s\t%.128s\t%s", i, c->base, c->kernel ? c->kernel : "",
+                 c->path);
+        if (strpbrk(c->path, "\n\t"))
+            ok = err_set(e, EXIT_USAGE, "the name of a candidate has a tab or a line end in it");
+    }
+    progress shown = progress_new(stderr, "candidates", count);
+    worker_plan plan = {.arguments = s->arguments,
+                        .tasks = (const char *const *)tasks,
+                        .count = count,
+                        .jobs = s->jobs ? (int)s->jobs : worker_count_jobs(8),
+                        .timeout_s = s->timeout_s,
+                        .deliver = deliver,
+                        .context = answers,
+                        .progress = &shown};
+    ok = ok && worker_run(&plan, e);
+    for (size_t i = 0; i < count; i++)
+        free(tasks[i]);
+    free(tasks);
+    return ok;
+}

@@ -1,0 +1,86 @@
+/* Tests of `assay judge`: cheats are refused for their reasons, honest kernels are accepted, a seed
+ * repeats a verdict, and hostile texts end in a sentence. Times are never judged. */
+#include <greatest.h>
+
+#include "command.h"
+#include "harness/check/held_out.h"
+#include "kernels/kernels.h"
+
+SUITE(judge_suite);
+
+#define JUDGE "$A judge --device soft --untimed "
+#define CHEATS "$H/harness/check/cheats/"
+
+TEST all_cheats_are_refused_for_the_expected_reason(void) {
+    ASSERT_RUN("ls " CHEATS "*.metal | wc -l | awk '{exit $1 < 25}'", 0);
+    ASSERT_RUN(
+        "$A judge --device soft --self-test $(ls " CHEATS " | sed 's/.metal$//') buffer_copy", 0);
+    ASSERT_SAYS("cheats, 0 accepted; 1 honest kernels, 0 refused; 0 verdicts not as expected");
+    PASS();
+}
+
+TEST a_refusal_says_what_differs_where_and_how_to_repeat_it(void) {
+    ASSERT_RUN(
+        JUDGE CHEATS "knows_shapes.metal --op rmsnorm --base rmsnorm_rows_simdgroup --seed 5", 1);
+    ASSERT_SAYS("REJECT knows_shapes.metal:cheat against rmsnorm_rows_simdgroup: check: 'y'");
+    ASSERT_SAYS("(held out)");
+    ASSERT_SAYS("element          expected          found      tolerance   of 'y' (buffer 2)");
+    ASSERT_SAYS("knows_shapes.metal --base rmsnorm_rows_simdgroup --seed 5");
+    ASSERT_RUN(JUDGE CHEATS "keeps_output.metal --op residual_add --json", 1);
+    ASSERT_SAYS("\"stage\": \"validate\"");
+    ASSERT_SAYS("\"finding\": \"unwritten memory\"");
+    PASS();
+}
+
+TEST a_folder_gives_a_ranking_and_is_timed(void) {
+    ASSERT_RUN(
+        "rm -rf $T; mkdir -p $T/c; cp $H/kernels/buffer_copy.metal " CHEATS
+        "skips_tail.metal $T/c; "
+        "$A judge --device soft $T/c --op buffer_copy --shape 576 --budget 0.01 --again 0.02",
+        0);
+    ASSERT_SAYS("1 accepted, 1 rejected");
+    ASSERT_SAYS("check: 'dst' (buffer 1): element");
+    PASS();
+}
+
+TEST mistakes_and_hostile_texts_end_in_a_sentence(void) {
+    ASSERT_RUN("rm -rf $T; mkdir -p $T; $A judge", 2);
+    ASSERT_RUN("$A judge $H/kernels/buffer_copy.metal", 2);
+    ASSERT_SAYS("--op OP says what the candidate computes");
+    ASSERT_RUN("$A judge $T/none.metal --op softmax", 2);
+    ASSERT_RUN(
+        "printf 'kernel void c(device const float *s [[buffer(0)]], device float *d "
+        "[[buffer(1)]], constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) "
+        "{ for (uint k = 0; k < n + 1; k = k) if (i < n) d[i] = s[i]; }' > $T/e.metal; " JUDGE
+        "$T/e.metal --op buffer_copy --timeout 3",
+        1);
+    ASSERT_SAYS("REJECT");
+    ASSERT_RUN("printf 'kernel void c(' > $T/p.metal; " JUDGE "$T/p.metal --op buffer_copy", 1);
+    ASSERT_SAYS("compile");
+    PASS();
+}
+
+TEST held_out_shapes_are_taken_not_listed_and_follow_from_the_seed(void) {
+    shape one[HELD_OUT_MOST], same[HELD_OUT_MOST], other[HELD_OUT_MOST];
+    const kernel *k = op_find_kernel(&rmsnorm_op, "rmsnorm_rows");
+    size_t n = held_out_make_shapes(&rmsnorm_op, k, 1, 8, one);
+    ASSERT_EQ(8u, n);
+    ASSERT_EQ(n, held_out_make_shapes(&rmsnorm_op, k, 1, 8, same));
+    ASSERT_EQ(n, held_out_make_shapes(&rmsnorm_op, k, 2, 8, other));
+    ASSERT_MEM_EQ(one, same, n * sizeof *one);
+    ASSERT(memcmp(one, other, n * sizeof *one) != 0);
+    for (size_t i = 0; i < n; i++)
+        ASSERT(op_takes(&rmsnorm_op, k, &one[i], NULL));
+    ASSERT_RUN("$A check rmsnorm_rows --device soft --quick --shapes random:3 --seed random -v", 0);
+    ASSERT_SAYS("uneven");
+    ASSERT_RUN("$A check rmsnorm_rows --shapes some:3", 2);
+    PASS();
+}
+
+SUITE(judge_suite) {
+    RUN_TEST(all_cheats_are_refused_for_the_expected_reason);
+    RUN_TEST(a_refusal_says_what_differs_where_and_how_to_repeat_it);
+    RUN_TEST(a_folder_gives_a_ranking_and_is_timed);
+    RUN_TEST(mistakes_and_hostile_texts_end_in_a_sentence);
+    RUN_TEST(held_out_shapes_are_taken_not_listed_and_follow_from_the_seed);
+}
