@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/base/worker.h"
 #include "harness/check/launch_run.h"
 #include "harness/device/validation.h"
@@ -294,7 +296,14 @@ static bool read_args_file(const char **names, size_t *count, err *e) {
     bool help = false;
     if (!options_parse(options, OPTION_COUNT, &used, words, &help, e))
         return false;
+    static char beside[PATH_MAX];
     for (int i = 0; i < used; i++) {
+        /* A .metal file that is not in the current folder is beside the file of words. */
+        size_t folder = (size_t)(path_get_name(settings.args_file) - settings.args_file);
+        if (*count == 0 && words[i][0] != '/' && access(words[i], R_OK) != 0 &&
+            path_print(beside, sizeof beside, e, "%.*s%s", (int)folder, settings.args_file,
+                       words[i]))
+            words[i] = beside;
         if (*count == 2)
             return err_set(e, EXIT_USAGE, "%.160s: '%.80s' is one name too many",
                            settings.args_file, words[i]);

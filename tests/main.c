@@ -95,6 +95,7 @@
     X(cache_suite)                                                                                 \
     X(gguf_suite)                                                                                  \
     X(convert_suite)                                                                               \
+    X(import_suite)                                                                                \
     X(launch_suite)                                                                                \
     X(attack_suite)                                                                                \
     X(untrusted_suite)                                                                             \

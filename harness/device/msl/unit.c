@@ -106,9 +106,12 @@ const char *msl_get_problem(const msl_unit *u, size_t i) {
     return u->entries[i]->problem;
 }
 
+/* Does a token between two have the line? With #line the lines of a kernel need not be in order. */
 static bool has_line(const tokens *t, range r, const char *file, int line) {
-    return r.begin < r.end && t->list[r.begin].line <= line && line <= t->list[r.end - 1].line &&
-           strcmp(token_file(t, r.begin), file) == 0;
+    for (at i = r.begin; i < r.end; i++)
+        if (t->list[i].line == line && strcmp(token_file(t, i), file) == 0)
+            return true;
+    return false;
 }
 
 bool msl_mark_kernels(const msl_unit *u, const char *file, int line, bool *marks) {

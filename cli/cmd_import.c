@@ -1,0 +1,86 @@
+/* cmd_import: `assay import`. A project of the kernels that Python files have in their strings. */
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/os.h"
+#include "harness/base/path.h"
+#include "import/import.h"
+#include "verb.h"
+
+static struct {
+    const char *out, *mlx;
+    option_list values;
+} settings = {.out = "imported"};
+
+static const option options[] = {
+    TEXT_OPTION("out", &settings.out, "DIR", "write the project to DIR (default: imported)"),
+    LIST_OPTION("set", &settings.values, "NAME=VALUE",
+                "a size or type that only the running program would know: V=4096, packed=uint32"),
+    TEXT_OPTION("mlx", &settings.mlx, "DIR",
+                "a checkout of MLX, for kernels that use more of its headers than Assay's own has"),
+};
+
+/* Every .py file below a folder; what begins with a dot is left out. */
+static bool take_folder(importer *im, const char *folder, int depth, err *e) {
+    struct dirent **entries;
+    int n = depth < 32 ? scandir(folder, &entries, NULL, alphasort) : 0;
+    if (n < 0)
+        return err_set(e, EXIT_USAGE, "cannot read the folder %.200s", folder);
+    bool ok = true;
+    for (int i = 0; i < n; i++) {
+        const char *name = entries[i]->d_name;
+        char path[PATH_MAX];
+        if (ok && name[0] != '.' && path_print(path, sizeof path, e, "%s/%s", folder, name)) {
+            err why = {.code = EXIT_OK};
+            if (os_is_folder(path))
+                ok = take_folder(im, path, depth + 1, e);
+            else if (path_ends_with(path, ".py") && !importer_take(im, path, stdout, stderr, &why))
+                fprintf(stderr, "%s\n", why.text); /* one file that is not Python 3 */
+        }
+        free(entries[i]);
+    }
+    if (n > 0)
+        free(entries);
+    return ok;
+}
+
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
+    if (count == 0)
+        return err_code(e, EXIT_USAGE,
+                        "name a .py file or a folder, as in assay import model.py --out kernels");
+    import_settings s = {settings.out, settings.mlx, settings.values.items, settings.values.count};
+    importer *im = importer_new(&s, e);
+    bool ok = im != NULL;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = os_is_folder(names[i]) ? take_folder(im, names[i], 0, e)
+                                    : importer_take(im, names[i], stdout, stderr, e);
+    import_counts n = ok ? importer_get_counts(im) : (import_counts){0};
+    importer_free(im);
+    if (!ok)
+        return e->code;
+    fprintf(stderr, "%zu call%s, %zu imported as %zu kernel%s; now: assay lint -C %s\n", n.found,
+            n.found == 1 ? "" : "s", n.imported, n.kernels, n.kernels == 1 ? "" : "s",
+            settings.out);
+    return n.found == 0 ? err_code(e, EXIT_USAGE, "no call of metal_kernel or compile_shader there")
+           : n.imported < n.found ? EXIT_WRONG
+                                  : EXIT_OK;
+}
+
+VERB(verb_import, "import", .names = "FILE.py|FOLDER...",
+     .about = "make a project of the Metal kernels that Python files have in strings",
+     .notes =
+         "Finds the calls of mx.fast.metal_kernel and torch.mps.compile_shader and writes each "
+         "kernel\n"
+         "as a .metal file, with the signature that MLX gives it, and, where its launch is found,\n"
+         "NAME.args for `assay launch --args`. Findings name the line of the Python file. No "
+         "Python is\n"
+         "needed. Sizes that the file does not say are assumed and listed. Exit status: 1 if a "
+         "call\n"
+         "could not be imported.\n\n"
+         "  assay import mlx_lm/tuner/losses.py --out losses\n"
+         "  assay lint -C losses\n"
+         "  assay launch --args losses/kl_forward.args --validate\n",
+     VERB_OPTIONS(options));
