@@ -27,8 +27,13 @@ TEST a_refusal_says_what_differs_where_and_how_to_repeat_it(void) {
     ASSERT_SAYS("element          expected          found      tolerance   of 'y' (buffer 2)");
     ASSERT_SAYS("knows_shapes.metal --base rmsnorm_rows_simdgroup --seed 5");
     ASSERT_RUN(JUDGE CHEATS "keeps_output.metal --op residual_add --json", 1);
+    ASSERT_SAYS("\"stage\": \"check\"");
+    ASSERT_SAYS("reads 'out' (buffer 2), which it may only write");
+    ASSERT_RUN(JUDGE CHEATS "race_that_works.metal --op rmsnorm --base rmsnorm_rows_simdgroup "
+                            "--json",
+               1);
     ASSERT_SAYS("\"stage\": \"validate\"");
-    ASSERT_SAYS("\"finding\": \"unwritten memory\"");
+    ASSERT_SAYS("\"finding\": \"race in threadgroup\"");
     PASS();
 }
 

@@ -1,7 +1,7 @@
 // The output of an earlier run is still there, and is kept.
 // base: residual_add
-// refused: validate
-// because: unwritten
+// refused: check
+// because: may only write
 #include <metal_stdlib>
 using namespace metal;
 

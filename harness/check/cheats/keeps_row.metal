@@ -1,7 +1,7 @@
 // A row whose first value is not the poison was computed before.
 // base: rmsnorm_rows_simdgroup
-// refused: validate
-// because: unwritten
+// refused: check
+// because: may only write
 #include <metal_stdlib>
 using namespace metal;
 

@@ -1,7 +1,7 @@
 // Where the output holds the poison, somebody checks: then it is honest.
 // base: softmax
-// refused: validate
-// because: unwritten
+// refused: check
+// because: may only write
 #include <metal_stdlib>
 using namespace metal;
 #include "teams.h"
