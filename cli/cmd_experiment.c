@@ -301,7 +301,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return err_code(e, EXIT_USAGE, "%zu names are too many; `all` is every experiment", count);
     static const char *chosen[MOST_EXPERIMENTS];
     static delivery s;
-    device_facts facts;
+    static device_facts facts;
     suite find = {.device = settings.device};
     size_t chosen_count;
     s.names = chosen;

@@ -110,10 +110,12 @@ static const char *find_mistake(const subject *s, const judge_answer *a) {
         return "ACCEPTED";
     if (!strstr(s->stages, judge_get_stage_name(a->stage)))
         return "refused by another stage";
-    return strstr(a->reason, s->because) || strstr(a->class, s->because) ||
-                   strstr(a->detail, s->because)
-               ? NULL
-               : "refused for another reason";
+    char because[sizeof s->because], *rest = because, *one;
+    snprintf(because, sizeof because, "%s", s->because);
+    while ((one = strtok_r(rest, "|", &rest)))
+        if (strstr(a->reason, one) || strstr(a->class, one) || strstr(a->detail, one))
+            return NULL;
+    return "refused for another reason";
 }
 
 static void print_row(FILE *out, const subject *s, const judge_answer *a, const char *mistake) {

@@ -62,7 +62,7 @@ TEST a_batch_that_saves_the_submit_is_said_to(void) {
 TEST a_batch_that_saves_the_stream_is_said_to(void) {
     put_batches(1, 200, 97, (double[]){0.5, 0.5});
     ASSERT(strstr(sheet_get_conclusion(made, 0), "1 % is submit, 2 % launch and 97 % weights"));
-    ASSERT(strstr(sheet_get_conclusion(made, 1), "200 us from memory, 97 from caches"));
+    ASSERT(strstr(sheet_get_conclusion(made, 1), "200 µs from memory, 97 from caches"));
     ASSERT(sheet_get_metric(made, "speedup_4_chained") > 3.8);
     sheet_free(made);
     PASS();
@@ -169,7 +169,7 @@ TEST a_fixed_cost_is_not_taken_for_bandwidth(void) {
     ASSERT_NEAR(100, sheet_get_metric(made, "gb_s_without_fixed"), 1e-3);
     ASSERT_NEAR(0.646, sheet_get_metric(made, "gb_s_192x576"), 1e-2);
     ASSERT(sheet_get_metric(made, "time_ratio_1536_192") < 1.1);
-    ASSERT(strstr(sheet_get_conclusion(made, 0), "a fixed cost of 100 us is 99 %"));
+    ASSERT(strstr(sheet_get_conclusion(made, 0), "a fixed cost of 100 µs is 99 %"));
     sheet_free(made);
     PASS();
 }

@@ -223,27 +223,27 @@ static bool refuse_case(trial *t, const bench_top *b, size_t i, const check_resu
 
 /* What went wrong before there was anything to compare. Whose fault is it? */
 static bool refuse_error(trial *t, const bench_top *b, size_t i, const err *why, err *e) {
-    if (why->code == EXIT_CANNOT || why->code == EXIT_INTERRUPTED ||
-        (why->code == EXIT_USAGE && t->settings->launch)) {
+    bool is_theirs = library_has_failed(b->own) && why->code != EXIT_INTERRUPTED;
+    if (!is_theirs && (why->code == EXIT_CANNOT || why->code == EXIT_INTERRUPTED ||
+                       (why->code == EXIT_USAGE && t->settings->launch))) {
         *e = *why;
         return false;
     }
     snprintf(t->out->case_name, sizeof t->out->case_name, "%s", t->cases.items[i].name);
     snprintf(t->out->detail, sizeof t->out->detail, "%.1023s", why->detail);
     return refuse(t,
-                  why->code == EXIT_USAGE      ? JUDGE_TEXT
-                  : library_has_failed(b->own) ? JUDGE_COMPILE
-                                               : JUDGE_RUN,
+                  is_theirs                 ? JUDGE_COMPILE
+                  : why->code == EXIT_USAGE ? JUDGE_TEXT
+                                            : JUDGE_RUN,
                   why->text);
 }
 
-/* An op may take a shape that its oracle or its own kernels do not get right; that is not held
- * against a candidate. */
+/* An op may take a shape, or draw inputs, that its oracle or its own kernels do not get right; that is
+ * not held against a candidate. */
 static bool does_base_fail(const trial *t, const bench_top *b, size_t i) {
     check_result r;
     err why;
-    return i >= t->listed &&
-           !(check_case(b->base, &t->cases.items[i], t->settings->seed, &r, &why) &&
+    return !(check_case(b->base, &t->cases.items[i], t->settings->seed, &r, &why) &&
              r.verdict != CHECK_FAIL);
 }
 

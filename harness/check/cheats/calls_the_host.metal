@@ -1,7 +1,7 @@
 // A call of the C library, to see or change the process.
 // base: residual_add
 // refused: compile
-// because: uses 'getpid'
+// because: getpid
 #include <metal_stdlib>
 using namespace metal;
 

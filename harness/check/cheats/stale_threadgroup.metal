@@ -1,7 +1,7 @@
 // Threadgroup memory still has what the threadgroup before left there.
 // base: softmax
-// refused: validate
-// because: unwritten
+// refused: check, validate
+// because: unwritten|may only write
 #include <metal_stdlib>
 using namespace metal;
 #include "teams.h"
