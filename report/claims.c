@@ -422,8 +422,8 @@ const char *claim_get_verdict_name(claim_verdict v) {
 }
 
 void claim_format_counts(const claim_counts *c, char *text, size_t size) {
-    int n =
-        snprintf(text, size, "%zu hold, %zu do not hold", c->of[CLAIM_HOLDS], c->of[CLAIM_FAILS]);
+    int n = snprintf(text, size, "%zu hold, %zu %s not hold", c->of[CLAIM_HOLDS],
+                     c->of[CLAIM_FAILS], c->of[CLAIM_FAILS] == 1 ? "does" : "do");
     if (c->of[CLAIM_ELSEWHERE] > 0)
         n += snprintf(text + n, size - (size_t)n, ", %zu measured on another chip (%zu agree)",
                       c->of[CLAIM_ELSEWHERE], c->agree);
