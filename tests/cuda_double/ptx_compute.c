@@ -313,6 +313,8 @@ static bool compare(const ptx_insn *i, uint64_t a, uint64_t b) {
         less = is_less(i->type, a, b);
         equal = mask(a, i->type.bits) == mask(b, i->type.bits);
     }
+    if (strcmp(how, "num") == 0 || strcmp(how, "nan") == 0)
+        return unordered == (how[1] == 'a');
     if (unordered)
         return how[2] == 'u';
     return how[0] == 'e'   ? equal
