@@ -237,6 +237,7 @@ document() {
     echo 'kernel with the bug and with the fix from a clone of its project and runs both on the software device, without a GPU:'
     echo "**$found of $((found + missed)) are found: $((found - values)) by validation at their line, $values by their values. No fixed text has a finding.**"
     echo 'The recipes (commit, kernel, arguments of the launch) are in `tests/shipped/`; other projects'"'"' text is not part of this repository.'
+    echo 'They were picked because a launch could be written that shows them, so this is no rate of detection for bugs in general.'
     echo 'This page is written by the tool:'
     echo
     echo '```sh'
