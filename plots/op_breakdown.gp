@@ -14,7 +14,8 @@ do for [f=1:files] {
 stats file(1) using (column('rank')) nooutput
 n = STATS_max
 top = -0.6 - 1.1 * files
-set lmargin at screen 340.0 / width
+stats file(1) using (strlen(strcol('op'))) nooutput
+set lmargin at screen (30 + 6.7 * STATS_max) / width # room for the longest name
 set rmargin at screen 1 - 64.0 / width
 set xrange [0:most * 1.02]
 set yrange [n + 0.7:top - 0.3]
