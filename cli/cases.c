@@ -230,6 +230,18 @@ static void drop_skips(case_list *l) {
     l->count = kept;
 }
 
+bool cases_find_kernel(const char *name, const char *extra, uint64_t seed, case_list *out, err *e) {
+    const case_query query = {.filters = &name, .filter_count = 1, .extra = extra, .seed = seed};
+    if (!cases_find(&query, out, e))
+        return false;
+    size_t kept = 0;
+    for (size_t i = 0; i < out->count; i++)
+        if (strcmp(out->items[i].kernel->name, name) == 0)
+            out->items[kept++] = out->items[i];
+    out->count = kept;
+    return true;
+}
+
 bool cases_keep_offered(case_list *l, const device_facts *d, err *e) {
     size_t kept = 0;
     err why = {.code = EXIT_OK};

@@ -23,6 +23,9 @@ typedef struct {
 
 /* A query or a filter that matches nothing is an error that lists what exists. */
 bool cases_find(const case_query *q, case_list *out, err *e);
+/* Those of the kernel of this name; an op may have the name of one of its kernels. extra and seed: as in
+ * a query. */
+bool cases_find_kernel(const char *name, const char *extra, uint64_t seed, case_list *out, err *e);
 /* Drops those of kernels that the device does not offer; an error if none is left. */
 bool cases_keep_offered(case_list *l, const device_facts *d, err *e);
 /* Keeps one case of each kernel: the largest of its edge shapes. */

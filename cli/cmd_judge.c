@@ -62,20 +62,10 @@ static const option options[] = {
 
 /* Cases and candidates ------------------------------------------------------------------------- */
 
-/* An op may have the name of one of its kernels: only those of the kernel are wanted. */
 static bool find_cases(const char *name, size_t random, uint64_t seed, case_list *out, err *e) {
     char extra[32];
     snprintf(extra, sizeof extra, "random:%zu", random);
-    const case_query query = {
-        .filters = &name, .filter_count = 1, .extra = random ? extra : NULL, .seed = seed};
-    if (!cases_find(&query, out, e))
-        return false;
-    size_t kept = 0;
-    for (size_t i = 0; i < out->count; i++)
-        if (strcmp(out->items[i].kernel->name, name) == 0)
-            out->items[kept++] = out->items[i];
-    out->count = kept;
-    return true;
+    return cases_find_kernel(name, random ? extra : NULL, seed, out, e);
 }
 
 /* The base: the kernel that is named, or the first of the op that both this device and the software

@@ -234,17 +234,8 @@ static bool copy_kernels(const char *scratch, char *original, size_t size, err *
     return ok;
 }
 
-/* An op may have the name of one of its kernels: only those of the kernel are wanted. */
 static bool find_cases(const char *name, case_list *out, err *e) {
-    const case_query query = {.filters = &name, .filter_count = 1, .extra = extra, .seed = seed};
-    if (!cases_find(&query, out, e))
-        return false;
-    size_t kept = 0;
-    for (size_t i = 0; i < out->count; i++)
-        if (strcmp(out->items[i].kernel->name, name) == 0)
-            out->items[kept++] = out->items[i];
-    out->count = kept;
-    return true;
+    return cases_find_kernel(name, extra, seed, out, e);
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {

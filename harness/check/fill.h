@@ -11,7 +11,7 @@ typedef struct {
 
 rng rng_new(uint64_t seed,
             const char *name); /* the same seed and name give the same numbers everywhere */
-/* A seed that nobody can know beforehand, of 32 bits, so that it is easy to type again. */
+/* A random seed. It has 32 bits, so that it is easy to type again. */
 uint64_t rng_draw_seed(void);
 uint64_t rng_next(rng *r);
 double rng_uniform(rng *r); /* [0, 1) */
