@@ -46,6 +46,8 @@
     X(matvec_activate)                                                                             \
     X(matvec_mixed)                                                                                \
     X(matvec_batched)                                                                              \
+    X(split_halves)                                                                                \
+    X(matvec_split)                                                                                \
     X(silu_matvec)                                                                                 \
     X(rmsnorm_matvec)                                                                              \
     X(qkv_rope_append)                                                                             \

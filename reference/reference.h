@@ -65,6 +65,12 @@ void reference_matvec_fused(const weight_format *f, const void *w, const double 
                             const double *x_magnitude, size_t out_dim, size_t in_dim, size_t batch,
                             double *y, double *magnitude);
 
+/* x (tokens, columns) as split_halves makes it, word by word, and back. */
+void reference_split_halves(const float *x, size_t tokens, size_t columns, uint32_t *halves,
+                            float *powers);
+void reference_join_halves(const uint32_t *halves, const float *powers, size_t tokens,
+                           size_t columns, double *x);
+
 /* out (n_tokens, n_heads, head_dim): query t of q, of the same shape, attends to rows 0 to start +
  * t of the caches (rows, n_kv_heads, head_dim): softmax(scale * q K^T) V, each head by itself.
  * Query heads share the heads of the caches in equal runs.

@@ -74,7 +74,9 @@ TEST every_way_that_takes_the_shape_is_listed(void) {
 static const device_facts kinds[] = {
     {.kind = DEVICE_SOFT, .emulated = true, .offers = FEATURE_MATRICES},
     {.kind = DEVICE_METAL, .cores = 10, .offers = FEATURE_MATRICES},
-    {.kind = DEVICE_CUDA, .cores = 132, .offers = FEATURE_MATRICES | FEATURE_BULK_COPIES}};
+    {.kind = DEVICE_CUDA,
+     .cores = 132,
+     .offers = FEATURE_MATRICES | FEATURE_BULK_COPIES | FEATURE_TENSORS}};
 
 /* What models of several sizes choose: a rule that changes shows here what else it changes. */
 TEST the_rules_choose_what_is_listed_for_three_kinds_of_devices(void) {

@@ -28,9 +28,9 @@ uint32_t *product_find_size(product *p, product_part which) {
 
 slice *product_find_buffer(product *p, product_part which) {
     product_matrix *m = &p->items[which.of];
-    slice *const all[] = {
-        [WEIGHTS] = &m->w, [INPUT] = &m->x,     [BIAS] = &m->bias,   [OUTPUT] = &m->y,
-        [SECOND] = &p->up, [NORM] = &p->norm_w, [FREQS] = &p->freqs, [POSITION] = &p->pos.at};
+    slice *const all[] = {[WEIGHTS] = &m->w,   [INPUT] = &m->x,         [BIAS] = &m->bias,
+                          [OUTPUT] = &m->y,    [SECOND] = &p->up,       [NORM] = &p->norm_w,
+                          [FREQS] = &p->freqs, [POSITION] = &p->pos.at, [POWERS] = &p->powers};
     return all[which.role];
 }
 
@@ -42,6 +42,8 @@ size_t product_count_floats(const product_layout *a, const product *p, product_p
     const product_matrix *m = &p->items[which.of];
     if (is_cache(a, which))
         return m->y.bytes / sizeof(float);
+    if (which.role == POWERS)
+        return p->tokens;
     size_t tokens = which.role == INPUT || which.role == OUTPUT ? p->tokens : 1;
     return which.role == FREQS
                ? p->head_dim / 2

@@ -11,6 +11,7 @@ typedef enum {
     INPUT,
     SECOND, /* up */
     NORM,
+    POWERS,
     BIAS,
     OUTPUT,
     FREQS,
@@ -36,7 +37,7 @@ typedef struct {
     const char *name;
 } product_part;
 
-typedef enum { AS_IT_IS, SILU, NORMED } product_prologue;
+typedef enum { AS_IT_IS, SPLIT_HALVES, SILU, NORMED } product_prologue;
 typedef enum { STORED, ACTIVATED, MIXED, GATED, APPENDED } product_epilogue;
 
 typedef struct {

@@ -40,7 +40,7 @@ static void read_stack(view *v, const uint32_t *stack) {
     for (uint32_t i = 0; i < 3; i++)
         v->p.items[i].rows = stack[i];
     v->p.items[0].columns = stack[3];
-    v->p.count = stack[2] ? 3 : 2;
+    v->p.count = stack[2] ? 3 : stack[1] ? 2 : 1;
 }
 
 static void read_arg(view *v, oracle_io *io, int at, product_part part) {
@@ -71,6 +71,16 @@ static double *make_input(const view *v, size_t token) {
     return made;
 }
 
+/* The same of what split_halves made, for all tokens. */
+static double *join_halves(const view *v) {
+    size_t columns = v->p.items[0].columns, count = v->p.tokens * columns;
+    double *made = array_new(2 * count, sizeof *made);
+    reference_join_halves(v->in[INPUT][0], v->in[POWERS][0], v->p.tokens, columns, made);
+    for (size_t i = 0; i < count; i++)
+        made[count + i] = fabs(made[i]);
+    return made;
+}
+
 /* value (rows) += W x of matrix i, and its scale; x of make_input. */
 static void add_product(const view *v, size_t i, const double *x, double *value, double *scale) {
     const product_matrix *m = &v->p.items[i];
@@ -95,6 +105,12 @@ static void expect_plain(const view *v, size_t i) {
         const void *x = v->in[INPUT][v->layout->epilogue == MIXED ? i : 0];
         reference_matvec(m->format, v->in[WEIGHTS][i], x, m->rows, m->columns, v->p.tokens,
                          out->value, out->scale);
+    } else if (v->layout->prologue == SPLIT_HALVES) {
+        double *x = join_halves(v);
+        reference_matvec_fused(m->format, v->in[WEIGHTS][i], x,
+                               x + (size_t)v->p.tokens * m->columns, m->rows, m->columns,
+                               v->p.tokens, out->value, out->scale);
+        free(x);
     } else {
         double *x = make_input(v, 0);
         add_product(v, i, x, out->value, out->scale);

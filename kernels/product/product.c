@@ -12,6 +12,7 @@
 #include "kernels/record.h"
 #include "layout.h"
 #include "oracle.h"
+#include "reference/reference.h"
 #include "table.h"
 
 /* The ops -------------------------------------------------------------------------------------- */
@@ -37,6 +38,11 @@ static const product_layout layouts[] = {
      {{WEIGHTS, 0, "wa"}, {WEIGHTS, 1, "wb"}, {WEIGHTS, 2, "wc"}, {INPUT, 0, "x"},
       {OUTPUT, 0, "ya"}, {OUTPUT, 1, "yb"}, {OUTPUT, 2, "yc"}, N(STACK)},
      {N(ROWS), N_OF(ROWS, 1), N_OF(ROWS, 2), N(COLUMNS)}},
+    {&matvec_split_op, NULL, SPLIT_HALVES, STORED, 3, true,
+     {{WEIGHTS, 0, "wa"}, {WEIGHTS, 1, "wb"}, {WEIGHTS, 2, "wc"}, {INPUT, 0, "x"},
+      {POWERS, 0, "powers"}, {OUTPUT, 0, "ya"}, {OUTPUT, 1, "yb"}, {OUTPUT, 2, "yc"}, N(STACK),
+      N(TOKENS)},
+     {N(ROWS), N_OF(ROWS, 1), N_OF(ROWS, 2), N(COLUMNS), N(TOKENS)}},
     {&silu_matvec_op, NULL, SILU, STORED, 1, false,
      {{WEIGHTS, 0, "w"}, {INPUT, 0, "gate"}, {SECOND, 0, "up"}, {OUTPUT, 0, "y"}, N(ROWS),
       N(COLUMNS)},
@@ -163,12 +169,13 @@ static bool check(const product_layout *a, const kernel *k, product *p, err *e) 
 
 /* Recording ----------------------------------------------------------------------------------- */
 
-/* Of all matrices; a threadgroup of matvec_mixed has rows of one only. */
+/* Of all matrices; a threadgroup of matvec_mixed or matvec_split has rows of one only. */
 static uint32_t count_rows(const product_layout *a, const kernel *k, const product *p) {
     uint32_t rows = 0;
     for (uint32_t i = 0; i < p->count; i++)
-        rows += a->epilogue == MIXED ? divide_up(p->items[i].rows, k->rows) * k->rows
-                                     : p->items[i].rows;
+        rows += a->epilogue == MIXED || a->prologue == SPLIT_HALVES
+                    ? divide_up(p->items[i].rows, k->rows) * k->rows
+                    : p->items[i].rows;
     return rows;
 }
 
@@ -201,7 +208,7 @@ static uint64_t count_flops(const product_layout *a, const kernel *k, const prod
             p->items[i].rows * (2 * (uint64_t)p->items[i].columns +
                                 (a->epilogue == STORED ? k->accumulates : per_row[a->epilogue]));
     return p->tokens *
-           (flops + (a->prologue == AS_IT_IS ? 0 : 4 * columns) + (a->prologue == NORMED ? 3 : 0));
+           (flops + (a->prologue < SILU ? 0 : 4 * columns) + (a->prologue == NORMED ? 3 : 0));
 }
 
 static void fill_list(const kernel *k, const product *p, product_shape list[PRODUCT_MATRICES]) {
@@ -227,9 +234,11 @@ static launch_arg make_buffer(const product_layout *a, const kernel *k, product 
         part.role = INPUT;
     const product_matrix *m = &p->items[part.of];
     bool is_x = part.role == INPUT || part.role == SECOND || part.role == NORM;
-    launch_arg made = ARG_BUFFER(part.name, *product_find_buffer(p, part),
-                                 product_count_floats(a, p, part), product_get_access(a, p, part),
-                                 ELEM_F32, is_x ? get_x_alignment(k) : sizeof(float));
+    launch_arg made =
+        ARG_BUFFER(part.name, *product_find_buffer(p, part), product_count_floats(a, p, part),
+                   product_get_access(a, p, part),
+                   a->prologue == SPLIT_HALVES && part.role == INPUT ? ELEM_U32 : ELEM_F32,
+                   is_x ? get_x_alignment(k) : sizeof(float));
     if (part.role == WEIGHTS)
         made = (launch_arg)ARG_WEIGHTS(part.name, m->w, m->format, m->rows, m->columns,
                                        get_alignment(k, m->format));
@@ -325,7 +334,7 @@ static product read_shape(const product_layout *a, const kernel *k, const shape 
     if (a->epilogue == MIXED)
         vary(&p, s->dim[3]);
     else if (a->matrices == 3)
-        p.count = p.items[2].rows ? 3 : 2;
+        p.count = p.items[2].rows ? 3 : p.items[1].rows ? 2 : 1;
     product_spread(a, k, &p);
     for (uint32_t i = 0; a->epilogue == APPENDED && i < 3; i++) {
         p.items[i].rows *= p.head_dim;
@@ -366,6 +375,21 @@ static bool make_freqs(kernel_case *c, const char *name, product *p, err *e) {
     return ok;
 }
 
+/* Any x, split. */
+static bool fill_split(kernel_case *c, product *p, err *e) {
+    size_t columns = p->items[0].columns, count = size_multiply(p->tokens, columns);
+    float *x = array_new(count, sizeof *x), *powers = array_new(p->tokens, sizeof *powers);
+    uint32_t *halves = array_new(count, sizeof *halves);
+    fill_f32(&c->random, c->inputs, x, count);
+    reference_split_halves(x, p->tokens, columns, halves, powers);
+    bool ok = case_input_bytes(c, "x", halves, count * sizeof *halves, &p->items[0].x, e) &&
+              case_input_bytes(c, "powers", powers, p->tokens * sizeof *powers, &p->powers, e);
+    free(x);
+    free(powers);
+    free(halves);
+    return ok;
+}
+
 /* With large weights of the norm, gate times up would not fit in a float, and fast math may compute
  * it first. A position comes from device memory, as it does in a model. */
 static bool fill_buffer(kernel_case *c, const product_layout *a, product_part part, product *p,
@@ -380,6 +404,8 @@ static bool fill_buffer(kernel_case *c, const product_layout *a, product_part pa
         return case_input_weights(c, part.name, m->format, m->rows, m->columns, at, e);
     if (part.role == FREQS)
         return make_freqs(c, part.name, p, e);
+    if (a->prologue == SPLIT_HALVES && part.role != OUTPUT)
+        return part.role == POWERS || fill_split(c, p, e);
     if (part.role == POSITION)
         return case_input_bytes(c, part.name, &p->pos.bits, sizeof p->pos.bits, at, e);
     if (product_get_access(a, p, part) == ACCESS_WRITE)
@@ -418,6 +444,9 @@ PRODUCT(matvec_mixed, "up to 7 products in one launch, each in its own format",
         .sizes = "rows columns");
 PRODUCT(matvec_batched, "three products with the same x", "a x b x c x in", batched_kernels,
         SHAPE_LIST(batched, 7, 3, 5, 96), .inner = "in", .sizes = "a b c in");
+PRODUCT(matvec_split, "up to three products of many tokens, x in two halves",
+        "a x b x c x in x tokens", split_kernels, SHAPE_LIST(split, 65, 3, 1, 256, 3),
+        .inner = "in", .many = "tokens", .sizes = "a b c in tokens");
 PRODUCT(silu_matvec, "y += W (silu(gate) * up)", "out x in", silu_kernels,
         SHAPE_LIST(of_silu, 7, 96), .inner = "in", .sizes = "out in");
 PRODUCT(rmsnorm_matvec, "y = W rmsnorm(x)", "out x in", normed_kernels,

@@ -1,6 +1,6 @@
 /* product: out = epilogue(W . prologue(x)), for weights in any format: the ops matvec,
- * matvec_activate, matvec_mixed, matvec_batched, silu_matvec, rmsnorm_matvec, gate_up_silu and
- * qkv_rope_append.
+ * matvec_activate, matvec_mixed, matvec_batched, matvec_split, silu_matvec, rmsnorm_matvec,
+ * gate_up_silu and qkv_rope_append.
  *
  * One description and one record function serve all of them. product.c says what each op has and in
  * which order its kernels take it, table.h lists the kernels, oracle.c is what they should compute. */
@@ -29,8 +29,9 @@ typedef struct {
 typedef struct {
     product_matrix items[PRODUCT_MATRICES];
     uint32_t
-        count; /* matvec_mixed: 1 to 7; matvec_batched: 2 or 3; the others have a fixed number */
+        count; /* matvec_mixed: 1 to 7; matvec_batched: 2 or 3; matvec_split: 1 to 3; the others have a fixed number */
     uint32_t tokens; /* only kernels with k->tokens take a number other than 1 */
+    slice powers;    /* matvec_split: x is what split_halves makes of it, and powers with it */
     slice up;        /* silu_matvec: silu(x) * up is multiplied; up (columns) */
     slice norm_w; /* rmsnorm_matvec and the ops below: rmsnorm(x) is multiplied; norm_w (columns) */
     float eps;

@@ -171,6 +171,14 @@ static const shape batched[] = {
     {{9, 6, 17, 992}}, {{32, 32, 0, 32}}, {{5, 4, 100, 2080}}, {{1536, 1536, 0, 576}},
 };
 
+/* One matrix to three. Rows and tokens around the 128 and 64 of a tile, and the 32 of a warp; columns:
+ * 256 at a time. */
+static const shape split[] = {
+    {{1, 0, 0, 256, 1}},     {{31, 33, 0, 512, 33}},      {{64, 1, 127, 768, 31}},
+    {{65, 0, 0, 1024, 65}},  {{127, 129, 0, 256, 63}},    {{129, 2, 3, 256, 64}},
+    {{257, 0, 0, 256, 130}}, {{512, 128, 128, 2048, 64}},
+};
+
 /* Only the down projection of a model has this form. */
 static const shape of_silu[] = {
     {{1, 32}},    {{2, 64}},  {{7, 96}},    {{8, 992}},    {{9, 1024}},

@@ -24,7 +24,7 @@ static const kernel ranges[] = {RANGES(2),  RANGES(4),  RANGES(8), RANGES(14),
 
 const kernel *choice_find_apart(const choice *c) {
     static const op *const fused[] = {&qkv_rope_append_op, &gate_up_silu_op, &rmsnorm_matvec_op,
-                                      &matvec_batched_op};
+                                      &matvec_batched_op, &matvec_split_op};
     for (size_t i = 0; i < COUNT_OF(fused); i++)
         if (fused[i] == c->op)
             return &apart;

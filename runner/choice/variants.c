@@ -12,7 +12,7 @@ typedef struct {
     uint32_t tokens, rows, columns;
 } sizes;
 
-typedef enum { PRODUCT, FUSED, NORMED, BATCHED, NORM, DECODE, PREFILL, SINGLE } kind;
+typedef enum { PRODUCT, FUSED, NORMED, BATCHED, SPLIT, NORM, DECODE, PREFILL, SINGLE } kind;
 
 static const struct {
     const op *op;
@@ -24,6 +24,7 @@ static const struct {
     {&gate_up_silu_op, FUSED},
     {&rmsnorm_matvec_op, NORMED},
     {&matvec_batched_op, BATCHED},
+    {&matvec_split_op, SPLIT},
     {&rmsnorm_op, NORM},
     {&decode_attention_op, DECODE},
     {&prefill_attention_op, PREFILL},
@@ -56,6 +57,8 @@ static sizes get_sizes(kind k, const shape *s) {
         return d[3] ? (sizes){d[5], (d[1] + 2 * d[2]) * d[3], d[4]} : (sizes){d[2], 2 * d[0], d[1]};
     if (k == BATCHED)
         return (sizes){1, d[0] + d[1] + d[2], d[3]};
+    if (k == SPLIT)
+        return (sizes){d[4], d[0] + d[1] + d[2], d[3]};
     if (k == NORMED)
         return (sizes){1, d[0], d[1]};
     if (k == DECODE)
@@ -179,6 +182,9 @@ static const rule rules[] = {
     /* fewer launches are worth more than the better kernel for each product */
     {BATCHED, CUDA,     ONE,     ALL,         WIDE_BLOCKS,      "apart"},
     {BATCHED, GPU,      ONE,     ALL,         ALWAYS,           "plain"},
+    /* x in halves for all products with it, by tensor cores: a 7B prompt of 512 tokens 9078 per second
+     * instead of 3715, of 128 tokens 4394 instead of 3581; of 64 tokens of 1B 10351 instead of 13631 */
+    {SPLIT,   CUDA,     {97, ANY}, MEDIUM,    WIDE,             "tiled"},
     /* a whole threadgroup for a row pays where its simdgroups run side by side */
     {NORM,    SOFT,     ONE,     ALL,         ALWAYS,           "alone"},
     {NORM,    SOFT,     SEVERAL, ALL,         ALWAYS,           "rows_simdgroup"},
@@ -300,6 +306,13 @@ const kernel *variants_pick_matvec(const variants_basis *v, const weight_format 
         k = other ? other : k;
     }
     return k;
+}
+
+const kernel *variants_pick_split(const variants_basis *v, const weight_format *f, bool accumulates,
+                                  shape s) {
+    const choice c = {&matvec_split_op, f, accumulates, s};
+    const kernel *k = pick(v, &c, NULL);
+    return k && choice_is_apart(k) ? NULL : k;
 }
 
 /* Any activation, and a bias: they cost the same. */

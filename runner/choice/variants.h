@@ -24,6 +24,10 @@ const kernel *variants_find(const variants_basis *v, const choice *c, err *e);
 /* Is it one of the ops that models have a choice for? */
 bool variants_has_rule(const op *o);
 
+/* For up to three products with the same x in two halves; NULL: one by one, x as it is. */
+const kernel *variants_pick_split(const variants_basis *v, const weight_format *f, bool accumulates,
+                                  shape s);
+
 /* The kernel of an op for weights of a format (NULL: it has none) and a shape as op.dims says.
  * NULL without e set: separate launches are better than the fused op, or the format has no such
  * kernel. */

@@ -30,7 +30,8 @@ static bool make_scratch(model *m, llama *l, err *e) {
         if (!model_make(m, MEMORY_SCRATCH, parts[i].label, m->tile, parts[i].columns, parts[i].at,
                         e))
             return false;
-    return true;
+    uint32_t widest = s->hidden > s->ffn ? s->hidden : s->ffn;
+    return model_make_halves(m, widest > q_dim ? widest : q_dim, e);
 }
 
 static bool make_freqs(model *m, llama *l, err *e) {

@@ -169,8 +169,37 @@ product_matrix weight_multiply(const weight *w, slice x, slice y) {
         .w = w->at, .x = x, .y = y, .format = w->format, .rows = w->rows, .columns = w->columns};
 }
 
+bool model_make_halves(model *m, uint32_t columns, err *e) {
+    return !m->device || !device_offers(device_get_facts(m->device), FEATURE_TENSORS, NULL) ||
+           (model_make(m, MEMORY_SCRATCH, "halves", m->tile, columns, &m->halves, e) &&
+            model_make(m, MEMORY_SCRATCH, "powers", m->tile, 1, &m->powers, e));
+}
+
+bool model_record_split(model *m, tape *t, const product_matrix *matrices, uint32_t count,
+                        uint32_t tokens, bool *is_done, err *e) {
+    product p = {.count = count, .tokens = tokens, .powers = m->powers};
+    shape s = {{0, 0, 0, matrices->columns, tokens}};
+    bool can = m->halves.buffer && tokens > 1;
+    for (uint32_t i = 0; i < count; i++) {
+        p.items[i] = matrices[i];
+        s.dim[i] = matrices[i].rows;
+        can = can && matrices[i].format == matrices->format && !matrices[i].bias.buffer &&
+              matrices[i].activation == ACTIVATION_NONE && matrices[i].w.offset % 16 == 0;
+    }
+    const kernel *k =
+        can ? variants_pick_split(&m->variants, matrices->format, matrices->accumulates, s) : NULL;
+    *is_done = k != NULL;
+    p.items[0].x = m->halves;
+    return !k || (split_halves_record(t, &split_halves_op.kernels[0], matrices->x, m->halves,
+                                      m->powers, tokens, matrices->columns, e) &&
+                  product_record(t, k, &p, e));
+}
+
 bool model_record_matrix(model *m, tape *t, const product_matrix *p, uint32_t tokens, err *e) {
     const variants_basis *v = &m->variants;
+    bool is_done;
+    if (!model_record_split(m, t, p, 1, tokens, &is_done, e) || is_done)
+        return is_done;
     const product one = {{*p}, .tokens = tokens};
     const kernel *k = p->bias.buffer || p->activation != ACTIVATION_NONE
                           ? variants_pick_activated(v, p->format, p->rows, p->columns, tokens, e)

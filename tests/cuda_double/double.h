@@ -23,6 +23,8 @@ typedef enum {
     OP_ADD,
     OP_AND,
     OP_ASYNC_COPY,
+    OP_ASYNC_CLOSE,
+    OP_ASYNC_LEAVE,
     OP_ASYNC_WAIT,
     OP_ATOM,
     OP_BAR,

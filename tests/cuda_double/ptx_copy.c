@@ -33,6 +33,7 @@ typedef struct {
     const uint8_t *from;     /* NULL: a value */
     size_t bytes;
     uint32_t value;
+    uint32_t closed; /* groups of its owner that ended after it was started */
 } copy;
 
 struct ptx_copies {
@@ -136,13 +137,21 @@ static void count_bytes(uint8_t *at, size_t bytes, CUresult *fault) {
         *fault = CUDA_ERROR_LAUNCH_FAILED;
 }
 
+/* A group of the copies of a thread ends. */
+static void close_group(ptx_copies *c, const ptx_thread *owner) {
+    for (size_t n = 0; n < c->count; n++)
+        if (!c->copies[n].barrier && c->copies[n].owner == owner)
+            c->copies[n].closed++;
+}
+
 /* The copies that a barrier counts come, or those of a thread that none counts, in the order in
- * which they were started. */
-static void finish_copies(ptx_copies *c, uint8_t *at, const ptx_thread *owner, CUresult *fault) {
+ * which they were started; `closed`: after whose start so many groups have ended at least. */
+static void finish_copies(ptx_copies *c, uint8_t *at, const ptx_thread *owner, uint64_t closed,
+                          CUresult *fault) {
     size_t kept = 0;
     for (size_t n = 0; n < c->count; n++) {
         copy one = c->copies[n];
-        if (one.barrier != at || (!at && one.owner != owner)) {
+        if (one.barrier != at || (!at && (one.owner != owner || one.closed < closed))) {
             c->copies[kept++] = one;
             continue;
         }
@@ -156,8 +165,13 @@ static void finish_copies(ptx_copies *c, uint8_t *at, const ptx_thread *owner, C
 /* Instructions ---------------------------------------------------------------------------------- */
 
 void ptx_step_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *i, CUresult *fault) {
-    if (i->op == OP_ASYNC_WAIT) {
-        finish_copies(b->cluster->copies, NULL, t, fault);
+    if (i->op == OP_ASYNC_CLOSE) {
+        close_group(b->cluster->copies, t);
+        return;
+    }
+    if (i->op == OP_ASYNC_WAIT || i->op == OP_ASYNC_LEAVE) {
+        uint64_t closed = i->op == OP_ASYNC_WAIT ? 0 : ptx_read(b, t, &i->args[0]) + 1;
+        finish_copies(b->cluster->copies, NULL, t, closed, fault);
         return;
     }
     if (i->op == OP_BULK_COPY || i->op == OP_ASYNC_COPY || i->op == OP_SEND) {
@@ -199,7 +213,7 @@ bool ptx_ask(const ptx_block *b, ptx_thread *lanes, uint32_t party, const ptx_in
             in_vain[count++] = at;
     }
     for (uint32_t n = 0; n < count && !*fault; n++)
-        finish_copies(b->cluster->copies, in_vain[n], NULL, fault);
+        finish_copies(b->cluster->copies, in_vain[n], NULL, 0, fault);
     return is_complete;
 }
 

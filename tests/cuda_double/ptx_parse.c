@@ -12,7 +12,8 @@
 /* By the first word; an instruction that is known in one form only, by all of it. */
 /* clang-format off */
 static const char *const op_names[OP_COUNT] = {
-    "abs", "activemask", "add", "and", "cp.async.cg.shared.global", "cp.async.wait_all", "atom",
+    "abs", "activemask", "add", "and", "cp.async.cg.shared.global",
+    "cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all", "atom",
     "bar", "mbarrier.arrive.expect_tx.shared.b64", "mbarrier.try_wait.parity.shared.b64",
     "mbarrier.init.shared.b64", "bar.warp", "bfe", "bfi", "bra",
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",

@@ -228,6 +228,8 @@ void ptx_step(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fa
         b->cluster->arrivals++;
         return;
     case OP_ASYNC_COPY:
+    case OP_ASYNC_CLOSE:
+    case OP_ASYNC_LEAVE:
     case OP_ASYNC_WAIT:
     case OP_BARRIER_ARRIVE:
     case OP_BARRIER_INIT:

@@ -86,6 +86,13 @@ METAL_FUNC void copy_async(void *to, const void *from) {
 METAL_FUNC void wait_for_own_copies() {
     __asm__ volatile("cp.async.wait_all;" ::: "memory");
 }
+// Those since the last call are a group; then all groups but the last `left` are waited for.
+METAL_FUNC void close_copies() {
+    __asm__ volatile("cp.async.commit_group;" ::: "memory");
+}
+template <uint left> METAL_FUNC void wait_for_all_but() {
+    __asm__ volatile("cp.async.wait_group %0;" ::"n"(left) : "memory");
+}
 
 // Waits about this many clocks, or until the flag, an atomic_uint, is set. (All lanes load one word at once; an
 // mbarrier in its place made a product of 8 tokens 0.4 us longer.)
@@ -170,6 +177,18 @@ METAL_FUNC void mma_bytes(const uint (&a)[2][2], const uint (&b)[2], int (&d)[2]
 METAL_FUNC uint pack_halves(float lower, float upper) {
     uint d;
     __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(upper), "f"(lower));
+    return d;
+}
+
+// a - b and a * b + c of two halves each: as MSL's half2 they would be taken apart and put together again.
+METAL_FUNC uint subtract_halves(uint a, uint b) {
+    uint d;
+    __asm__("sub.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+    return d;
+}
+METAL_FUNC uint fma_halves(uint a, uint b, uint c) {
+    uint d;
+    __asm__("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
     return d;
 }
 

@@ -1,0 +1,48 @@
+// split_halves: x as halves that tensor cores multiply (cuda/matvec_split.metal): each value as two of
+// them, the second of which has what the first one lost.
+//
+// The values of a token are multiplied by a power of two that brings the largest one to 2^14: 22 bits
+// of a value are left, and fewer if it is less than 2^-17 of the largest. What a product is to be
+// multiplied by is in `powers`.
+//
+// Four neighbours a, b, c, d are four words: the first halves of a and c, of b and d, then the second
+// ones.
+#include <metal_stdlib>
+using namespace metal;
+
+enum : uint { GROUP = 256, TEAMS = GROUP / 32 };
+
+// A threadgroup per token.
+[[max_total_threads_per_threadgroup(GROUP)]] kernel void
+split_halves(device const float4 *x [[buffer(0)]], device uint4 *halves [[buffer(1)]],
+             device float *powers [[buffer(2)]], constant uint &columns [[buffer(3)]],
+             uint token [[threadgroup_position_in_grid]],
+             uint thread_index [[thread_index_in_threadgroup]],
+             uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float most_of[TEAMS];
+    const uint quads = columns / 4;
+    x += size_t(token) * quads;
+    halves += size_t(token) * quads;
+    float most = 0.0f;
+    for (uint i = thread_index; i < quads; i += GROUP) {
+        const float4 v = fabs(x[i]);
+        most = max(most, max(max(v.x, v.y), max(v.z, v.w)));
+    }
+    most = simd_max(most);
+    if (lane == 0)
+        most_of[sg] = most;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint i = 0; i < TEAMS; i++)
+        most = max(most, most_of[i]);
+    const uint exponent = clamp(as_type<uint>(most) >> 23u, 15u, 254u);
+    const float power = as_type<float>((268u - exponent) << 23u);
+    if (thread_index == 0)
+        powers[token] = as_type<float>((exponent - 14u) << 23u);
+    for (uint i = thread_index; i < quads; i += GROUP) {
+        const float4 v = x[i] * power;
+        const half4 first = half4(v);
+        const half4 rest = half4(v - float4(first));
+        halves[i] = uint4(as_type<uint>(first.xz), as_type<uint>(first.yw), as_type<uint>(rest.xz),
+                          as_type<uint>(rest.yw));
+    }
+}
