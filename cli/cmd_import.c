@@ -1,12 +1,10 @@
 /* cmd_import: `assay import`. A project of the kernels that Python files have in their strings. */
-#include <dirent.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/folder.h"
 #include "harness/base/os.h"
-#include "harness/base/path.h"
 #include "import/import.h"
 #include "verb.h"
 
@@ -23,28 +21,13 @@ static const option options[] = {
                 "a checkout of MLX, for kernels that use more of its headers than Assay's own has"),
 };
 
-/* Every .py file below a folder; what begins with a dot is left out. */
-static bool take_folder(importer *im, const char *folder, int depth, err *e) {
-    struct dirent **entries;
-    int n = depth < 32 ? scandir(folder, &entries, NULL, alphasort) : 0;
-    if (n < 0)
-        return err_set(e, EXIT_USAGE, "cannot read the folder %.200s", folder);
-    bool ok = true;
-    for (int i = 0; i < n; i++) {
-        const char *name = entries[i]->d_name;
-        char path[PATH_MAX];
-        if (ok && name[0] != '.' && path_print(path, sizeof path, e, "%s/%s", folder, name)) {
-            err why = {.code = EXIT_OK};
-            if (os_is_folder(path))
-                ok = take_folder(im, path, depth + 1, e);
-            else if (path_ends_with(path, ".py") && !importer_take(im, path, stdout, stderr, &why))
-                fprintf(stderr, "%s\n", why.text); /* one file that is not Python 3 */
-        }
-        free(entries[i]);
-    }
-    if (n > 0)
-        free(entries);
-    return ok;
+/* A file of a folder that is not Python 3 is named, and the others are taken. */
+static bool take_file(void *context, const char *path, err *e) {
+    (void)e;
+    err why = {.code = EXIT_OK};
+    if (!importer_take(context, path, stdout, stderr, &why))
+        fprintf(stderr, "%s\n", why.text);
+    return true;
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
@@ -55,7 +38,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     importer *im = importer_new(&s, e);
     bool ok = im != NULL;
     for (size_t i = 0; ok && i < count; i++)
-        ok = os_is_folder(names[i]) ? take_folder(im, names[i], 0, e)
+        ok = os_is_folder(names[i]) ? folder_walk(names[i], ".py", NULL, take_file, im, e)
                                     : importer_take(im, names[i], stdout, stderr, e);
     import_counts n = ok ? importer_get_counts(im) : (import_counts){0};
     importer_free(im);

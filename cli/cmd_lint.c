@@ -1,13 +1,13 @@
 /* cmd_lint: `assay lint FILE.metal...`. Messages as compilers print them, then one line per file
  * and one for all. */
 #include <assert.h>
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/base/folder.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
@@ -48,10 +48,13 @@ typedef struct {
     size_t count, room;
 } path_list;
 
-static void add_path(path_list *list, const char *path) {
+static bool add_path(void *context, const char *path, err *e) {
+    path_list *list = context;
     char *copy = strdup(path);
+    (void)e;
     assert(copy);
     *ARRAY_ADD(list->paths, list->count, list->room) = copy;
+    return true;
 }
 
 static void free_paths(path_list *list) {
@@ -66,30 +69,6 @@ static bool is_for_others(const char *name) {
     return strcmp(name, "cuda") == 0 && !is_nvidia;
 }
 
-/* Every .metal file below a folder; what begins with a dot is left out. */
-static bool add_folder(path_list *list, const char *folder, int depth, err *e) {
-    struct dirent **entries;
-    int n = depth < 32 ? scandir(folder, &entries, NULL, alphasort) : 0;
-    if (n < 0)
-        return err_set(e, EXIT_USAGE, "cannot read the folder %.200s", folder);
-    bool ok = true;
-    for (int i = 0; i < n; i++) {
-        const char *name = entries[i]->d_name, *dot = strrchr(name, '.');
-        char path[PATH_MAX];
-        int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-        if (ok && name[0] != '.' && length < (int)sizeof path) {
-            if (os_is_folder(path))
-                ok = is_for_others(name) || add_folder(list, path, depth + 1, e);
-            else if (dot && strcmp(dot, ".metal") == 0)
-                add_path(list, path);
-        }
-        free(entries[i]);
-    }
-    if (n > 0)
-        free(entries);
-    return ok;
-}
-
 static bool find_files(const char *const *names, size_t count, const char *kernels, path_list *list,
                        err *e) {
     if (count == 0 && !*kernels)
@@ -101,8 +80,8 @@ static bool find_files(const char *const *names, size_t count, const char *kerne
     for (size_t i = 0; i < count; i++) {
         size_t before = list->count;
         if (!os_is_folder(names[i]))
-            add_path(list, names[i]);
-        else if (!add_folder(list, names[i], 0, e))
+            add_path(list, names[i], e);
+        else if (!folder_walk(names[i], ".metal", is_for_others, add_path, list, e))
             return false;
         else if (list->count == before)
             return err_set(e, EXIT_USAGE, "there is no .metal file in %.200s", names[i]);

@@ -15,8 +15,8 @@ const char *lab_get_level_name(lab_level l) {
     return names[l];
 }
 
-/* A GPU fills a sample of 2 ms whatever the case, so 20 of them are enough for a first look. */
-static meter_options make_options(lab_level level, const device_facts *f) {
+/* A sample takes 2 ms whatever the case, so 20 of them are enough for a first look. */
+static meter_options make_options(lab_level level) {
     static const double window_s[LEVEL_COUNT] = {10, 30, 0}, roof_s[LEVEL_COUNT] = {0.05, 0.02, 0},
                         sample_s[LEVEL_COUNT] = {TIMING_SAMPLE_S, TIMING_SAMPLE_S, 0.0001};
     meter_options o = {.plan = timing_plan_new(),
@@ -27,7 +27,7 @@ static meter_options make_options(lab_level level, const device_facts *f) {
         return o;
     bool is_quick = level == LEVEL_QUICK;
     o.plan.target = 0.02;
-    o.plan.budget_s = !is_quick ? 0.001 : f->emulated ? 0.1 : 0.04;
+    o.plan.budget_s = is_quick ? 0.04 : 0.001;
     o.plan.warm_up_s = o.plan.budget_s / 10;
     o.plan.min_samples = 3; /* for slow cases; fast ones continue until the budget ends */
     o.plan.max_samples = is_quick ? 200 : 3;
@@ -55,11 +55,9 @@ static bool limit_options(meter_options *o, double *budget_s, err *e) {
 
 lab *lab_new(const lab_options *o, err *e) {
     lab *l = array_new(1, sizeof *l);
-    meter_options how;
+    meter_options how = make_options(o->level);
     l->options = *o;
     l->device = device_open_with(o->device, &(device_options){.cpu_clock = true}, e);
-    if (l->device)
-        how = make_options(o->level, lab_get_facts(l));
     if (l->device && limit_options(&how, &l->budget_s, e) &&
         (l->lib = library_new(l->device, NULL, e)) && tuned_open(l->lib, &l->tuned, e)) {
         l->variants = (variants_basis){.facts = lab_get_facts(l), .table = l->tuned};

@@ -65,6 +65,7 @@
     X(oracles_suite)                                                                               \
     X(time_mix_suite)                                                                              \
     X(msl_suite)                                                                                   \
+    X(msl_rewrite_suite)                                                                           \
     X(msl_launch_suite)                                                                            \
     X(msl_source_suite)                                                                            \
     X(readme_suite)                                                                                \
@@ -108,6 +109,7 @@
     X(claims_suite)                                                                                \
     X(plot_suite)                                                                                  \
     X(page_suite)                                                                                  \
+    X(page_charts_suite)                                                                           \
     X(arrows_suite)                                                                                \
     X(run_all_suite)
 

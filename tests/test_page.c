@@ -1,88 +1,24 @@
-/* Tests of `assay report`: what its page says, that files cannot put anything into it but text, and
- * what it looks like in a browser. */
+/* Tests of `assay report`: what its page says, and that files cannot put anything into it but text.
+ * Charts, and the page in a browser, are in test_page_charts.c. */
 #include <greatest.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
 #include "harness/base/os.h"
-#include "results_fixture.h"
+#include "page_fixture.h"
 
 SUITE(page_suite);
-
-#define CHECK_HEAD                                                                                 \
-    "op,kernel,shape,input,seed,verdict,elements,bad,nonfinite,unwritten,max_abs,max_rel,max_ulp," \
-    "nmse,margin,worst,message\n"
-#define VALIDATE_HEAD                                                                              \
-    "case,class,file,line,thread,group,buffer,label,element,outside_by,bytes,count,text\n"
-#define BENCH_HEAD                                                                                 \
-    "case,device,api,model,op,kernel,variant,format,shape,batch,input,math,regime,cache,n,gpu_ns," \
-    "gpu_q1_ns,gpu_q3_ns,gpu_min_ns,gpu_p95_ns,gpu_mean_ns,gpu_mad_ns,encode_ns,wall_ns,"          \
-    "wall_q1_ns,wall_q3_ns,repeats,copies,bytes,flops,gb_s,gflop_s,roof_gb_s,pct_roof,launch_ns,"  \
-    "submit_ns,stop,labels,kernel_hash,samples,message\n"
-#define BENCH_ROW(name, median)                                                                    \
-    name ",software Metal device,soft,,op," name ",,,64x64,,normal,safe,chained,warm,9," median    \
-         ",900,1100,1,1,1,1,1,1,"                                                                  \
-         "1,1,1,1,1,1,12.5,1,20,62.5,1,1,steady,emulated,abc,bench.samples.csv,\n"
-#define CHART                                                                                      \
-    "<?xml version=\"1.0\"?>\n<svg width=\"400\" height=\"200\" viewBox=\"0 0 400 200\" "          \
-    "xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\">\n"         \
-    "<defs><circle id='dot' r='3'/></defs><rect width=\"400\" height=\"200\" fill=\"white\"/>"     \
-    "<use xlink:href='#dot' x='10' y='10'/><text x='20' y='20'>a &lt; b</text></svg>\n"
-
-static const char claim_rows[] =
-    FIXTURE_CLAIMS "norms,Two norms,about,2,,count,0,count,a layer,,any device,speed,norms,\n"
-                   "quick,It is quick,about,100,,us,10,time,alone,,Apple M4,speed,it_us,\n"
-                   "late,It is late,about,1,,us,10,time,alone,,Apple M4,later,it_us,\n";
-
-/* A software device with a file of every kind. */
-static bool put_soft(void) {
-    return fixture_put("claims.csv", claim_rows) &&
-           fixture_put("r/soft/check.csv",
-                       FIXTURE_SOFT CHECK_HEAD "a,alpha,8,normal,1,pass,8,0,0,0,0,0,0.5,0,0.25,0,\n"
-                                               "a,alpha,9,normal,1,pass,8,0,0,0,0,0,2,0,0.75,0,\n"
-                                               "b,beta,8,normal,1,pass,8,0,0,0,0,0,1,0,0.1,0,\n"
-                                               "b,beta,9,normal,1,skip,0,0,0,0,nan,nan,nan,nan,nan,"
-                                               "0,takes whole blocks\n") &&
-           fixture_put("r/soft/validate.csv", FIXTURE_SOFT
-                       "# passed: 12\n# failed: 0\n# canaries: 18 of 18 caught\n" VALIDATE_HEAD) &&
-           fixture_put("r/soft/bench.csv",
-                       FIXTURE_SOFT BENCH_HEAD BENCH_ROW("alpha", "2500000")
-                           BENCH_ROW("beta", "1000") BENCH_ROW("gamma", "50000")) &&
-           fixture_put("r/soft/bench.samples.csv", FIXTURE_SOFT "case,i\n") &&
-           fixture_put("r/soft/speed.csv",
-                       FIXTURE_SOFT FIXTURE_EXPERIMENT("speed",
-                                                       "# metric: it_us = 7 us\n# metric: norms = "
-                                                       "2 count\n") "variant,n,us\nslow,9,10."
-                                                                    "5\nquick,10,9\nnone,100,\n") &&
-           fixture_put("r/soft/speed.svg", CHART) && fixture_put("r/soft/speed-more.svg", CHART);
-}
-
-static bool put_m4(void) {
-    return fixture_put("r/m4/speed.csv", FIXTURE_M4 FIXTURE_EXPERIMENT(
-                                             "speed", "# metric: it_us = 101 us\n") "a,b\n1,2\n");
-}
-
-/* The page of $T/r, printed. */
-#define DRAW "cd \"$T\" && \"$A\" report r --claims claims.csv --out r/report.html"
-#define SHOW DRAW " > /dev/null && cat r/report.html"
-
-static int count_of(const char *text) {
-    int count = 0;
-    for (const char *p = command_get_output(); (p = strstr(p, text)); p += strlen(text))
-        count++;
-    return count;
-}
 
 #define MODEL_ROW(test, ns)                                                                        \
     "model/m/" test ",software Metal device,soft,m,model,m," test ",Q4_0," test ",1,,fast,,,9," ns \
     ",1,1,1,1,1,1,1," ns ",1,1,1,1,1,1,,1,,,1,1,steady,,abc,s.csv,\n"
 
 TEST speeds_are_those_of_model_bench_where_it_ran(void) {
-    ASSERT(put_soft() && fixture_put("r/soft/model_bench.csv",
-                                     FIXTURE_SOFT BENCH_HEAD MODEL_ROW("tg32", "2000000")
-                                         MODEL_ROW("tg32@d16", "1000000") MODEL_ROW("pp8", "500000")
-                                             MODEL_ROW("pp64", "1000000")));
+    ASSERT(page_put_soft() && fixture_put("r/soft/model_bench.csv",
+                                          FIXTURE_SOFT BENCH_HEAD MODEL_ROW("tg32", "2000000")
+                                              MODEL_ROW("tg32@d16", "1000000") MODEL_ROW(
+                                                  "pp8", "500000") MODEL_ROW("pp64", "1000000")));
     ASSERT_RUN(SHOW, 0);
     ASSERT_SAYS("<span>Decode</span><b>16000</b><small>tok/s, tg32, m</small>");
     ASSERT_SAYS("<span>Prefill</span><b>64000</b><small>tok/s, pp64, m</small>");
@@ -91,7 +27,7 @@ TEST speeds_are_those_of_model_bench_where_it_ran(void) {
 }
 
 TEST the_page_says_what_was_measured_on_what_and_what_came_out(void) {
-    ASSERT(put_soft());
+    ASSERT(page_put_soft());
     ASSERT_RUN(DRAW, 0);
     ASSERT_SAYS("r/report.html\n");
     ASSERT_RUN(SHOW, 0);
@@ -120,7 +56,7 @@ TEST the_page_says_what_was_measured_on_what_and_what_came_out(void) {
 }
 
 TEST the_same_files_give_the_same_page(void) {
-    ASSERT(put_soft());
+    ASSERT(page_put_soft());
     ASSERT_RUN(DRAW " && cp r/report.html first && sleep 1 && " DRAW " && cmp first r/report.html",
                0);
     fixture_clear();
@@ -128,7 +64,7 @@ TEST the_same_files_give_the_same_page(void) {
 }
 
 TEST links_lead_from_wherever_the_page_is(void) {
-    ASSERT(put_soft());
+    ASSERT(page_put_soft());
     ASSERT_RUN(
         "cd \"$T\" && mkdir -p 'x y/z' && \"$A\" report r --claims claims.csv --out 'x y/z/p.html' "
         "&& cat 'x y/z/p.html'",
@@ -142,7 +78,7 @@ TEST links_lead_from_wherever_the_page_is(void) {
 }
 
 TEST markup_in_files_comes_out_as_text(void) {
-    ASSERT(put_soft());
+    ASSERT(page_put_soft());
     ASSERT(
         fixture_put("r/soft/check.csv",
                     "# schema: 2\n# device: <script>alert(1)</script>\n" CHECK_HEAD
@@ -160,14 +96,14 @@ TEST markup_in_files_comes_out_as_text(void) {
     ASSERT_SAYS("&lt;script&gt;alert(2)&lt;/script&gt;");
     ASSERT_SAYS("&lt;img src=x onerror=alert(3)&gt;");
     ASSERT_SAYS("&lt;b&gt;so&lt;/b&gt; &amp;amp; <code>&lt;i&gt;</code>");
-    ASSERT_EQ_FMT(1, count_of("<script"), "%d");
-    ASSERT_EQ_FMT(0, count_of("<img"), "%d");
+    ASSERT_EQ_FMT(1, page_count("<script"), "%d");
+    ASSERT_EQ_FMT(0, page_count("<img"), "%d");
     fixture_clear();
     PASS();
 }
 
 TEST wrong_kernels_and_findings_are_shown(void) {
-    ASSERT(put_soft());
+    ASSERT(page_put_soft());
     ASSERT(fixture_put("r/soft/check.csv", FIXTURE_SOFT CHECK_HEAD
                        "a,alpha,8,normal,1,fail,8,3,0,0,1,1,9,1,nan,4,3 of 8 elements are wrong\n"
                        "a,alpha,9,normal,1,pass,8,0,0,0,0,0,1,0,0.5,0,\n"));
@@ -190,10 +126,10 @@ TEST wrong_kernels_and_findings_are_shown(void) {
 
 /* The emulated one folded, unless it is alone. */
 TEST two_devices_stand_beside_each_other(void) {
-    ASSERT(put_soft());
+    ASSERT(page_put_soft());
     ASSERT_RUN(SHOW, 0);
     ASSERT_SAYS("<details class=\"card emulated\" open><summary>software Metal device");
-    ASSERT(put_m4());
+    ASSERT(page_put_m4());
     ASSERT_RUN(SHOW, 0);
     ASSERT_SAYS("<h2>Apple M4</h2>");
     ASSERT_SAYS("<details class=\"card emulated\"><summary>software Metal device");
@@ -207,18 +143,8 @@ TEST two_devices_stand_beside_each_other(void) {
     PASS();
 }
 
-TEST charts_of_several_devices_are_shown_once(void) {
-    ASSERT(put_soft() && put_m4() && fixture_put("r/all/speed.svg", CHART));
-    ASSERT_RUN(SHOW, 0);
-    ASSERT_SAYS("Assay report: 2 devices");
-    ASSERT_EQ_FMT(1, count_of("<img"), "%d"); /* those of the emulated device are links */
-    ASSERT_SAYS("several devices: <a href=\"all/speed.svg\">");
-    fixture_clear();
-    PASS();
-}
-
 TEST what_is_missing_is_said(void) {
-    ASSERT(fixture_put("claims.csv", claim_rows) && put_m4());
+    ASSERT(fixture_put("claims.csv", page_claims) && page_put_m4());
     ASSERT_RUN(SHOW, 0);
     ASSERT_SAYS("<span>Cases right</span><b>-</b><small>nothing was checked</small>");
     ASSERT_SAYS("<span>Planted bugs found</span><b>-</b><small>nothing was validated</small>");
@@ -238,14 +164,14 @@ TEST what_is_missing_is_said(void) {
 
 /* The page is drawn without the file, says so, and the exit status tells. */
 TEST a_malformed_file_is_left_out_and_named_with_its_line(void) {
-    ASSERT(put_soft());
+    ASSERT(page_put_soft());
     ASSERT(fixture_put("r/soft/speed.csv", FIXTURE_SOFT "# experiment: speed\na,b\n1,2\n1,2,3\n"));
     ASSERT_RUN(DRAW, 2);
     ASSERT_SAYS("soft/speed.csv:13: 3 fields where the header has 2");
     ASSERT_RUN("cat $T/r/report.html", 0);
     ASSERT_SAYS("<li>A file was left out: r/soft/speed.csv:13: 3 fields where the header has 2");
     ASSERT_SAYS("<b>3 of 3</b>");
-    ASSERT(put_soft());
+    ASSERT(page_put_soft());
     ASSERT(fixture_put("r/soft/bench.csv", FIXTURE_SOFT BENCH_HEAD BENCH_ROW("alpha", "soon")));
     ASSERT_RUN(DRAW, 2);
     ASSERT_SAYS("soft/bench.csv:11: 'soon' in column 'gpu_ns' is not a number");
@@ -265,7 +191,7 @@ TEST a_malformed_file_is_left_out_and_named_with_its_line(void) {
 #define HISTORY_HEAD "case,date,commit,build,kernel_hash,n,median_ns,low_ns,high_ns,labels\n"
 
 TEST times_of_several_runs_are_drawn_as_a_trend(void) {
-    ASSERT(put_soft());
+    ASSERT(page_put_soft());
     ASSERT(fixture_put("r/soft/bench.history.csv",
                        FIXTURE_SOFT HISTORY_HEAD "alpha,2026-01-01,aaa,b,h1,9,1000,990,1010,\n"
                                                  "beta,2026-01-01,aaa,b,h1,9,500,490,510,\n"
@@ -275,7 +201,7 @@ TEST times_of_several_runs_are_drawn_as_a_trend(void) {
     ASSERT_SAYS("<title>alpha: 3 runs from 2026-01-01 (1 µs) to 2026-01-03 (1.2 µs)</title>");
     ASSERT_SAYS("h6v6h-6z\"/>"); /* the square: the source changed */
     ASSERT_SAYS("<td class=\"n slower\" data-v=\"18.81\">+18.8 %<br><small>+16.7 to +22.2</small>");
-    ASSERT_EQ_FMT(1, count_of("class=\"line\""), "%d"); /* beta was timed once */
+    ASSERT_EQ_FMT(1, page_count("class=\"line\""), "%d"); /* beta was timed once */
     fixture_clear();
     PASS();
 }
@@ -289,7 +215,7 @@ TEST verdicts_against_baselines_are_on_the_page(void) {
         a += (size_t)snprintf(base + a, sizeof base - a, "alpha,%d,%d,1,1\n", i, 1000 + i % 3);
         b += (size_t)snprintf(now + b, sizeof now - b, "alpha,%d,%d,1,1\n", i, 1300 + i % 3);
     }
-    ASSERT(put_soft());
+    ASSERT(page_put_soft());
     ASSERT(fixture_put("r/soft/bench.csv", FIXTURE_SOFT BENCH_HEAD BENCH_ROW("alpha", "1301")));
     ASSERT(fixture_put("r/soft/bench.samples.csv", now));
     ASSERT(fixture_put("r/soft/baselines/main.csv",
@@ -306,8 +232,8 @@ TEST verdicts_against_baselines_are_on_the_page(void) {
 }
 
 TEST half_a_last_line_of_a_killed_run_is_left_out(void) {
-    ASSERT(put_soft() && fixture_put("r/soft/bench.csv", FIXTURE_SOFT BENCH_HEAD BENCH_ROW(
-                                                             "alpha", "1000") "op,beta,64"));
+    ASSERT(page_put_soft() && fixture_put("r/soft/bench.csv", FIXTURE_SOFT BENCH_HEAD BENCH_ROW(
+                                                                  "alpha", "1000") "op,beta,64"));
     ASSERT_RUN(SHOW, 0);
     ASSERT_SAYS("<a href=\"soft/bench.csv\">bench.csv</a> (1 rows)");
     fixture_clear();
@@ -316,7 +242,7 @@ TEST half_a_last_line_of_a_killed_run_is_left_out(void) {
 
 /* Of many kernels of one op and shape the fastest is shown. */
 TEST a_long_file_is_shown_by_its_fastest_kernels(void) {
-    ASSERT(put_soft());
+    ASSERT(page_put_soft());
     ASSERT_RUN("cd $T/r/soft && sed -n 's/alpha/slow/gp' bench.csv > row && for i in $(seq 60); do "
                "sed \"s/slow/slow$i/g\" row; done >> bench.csv && " SHOW,
                0);
@@ -328,7 +254,7 @@ TEST a_long_file_is_shown_by_its_fastest_kernels(void) {
 }
 
 TEST a_page_that_cannot_be_written_is_an_error(void) {
-    ASSERT(put_soft());
+    ASSERT(page_put_soft());
     ASSERT_RUN("cd \"$T\" && \"$A\" report r --claims claims.csv --out no/such/p.html", 2);
     ASSERT_SAYS("there is no folder no/such");
     ASSERT_RUN("cd \"$T\" && mkdir none && \"$A\" report none --claims claims.csv --out p.html", 2);
@@ -337,50 +263,10 @@ TEST a_page_that_cannot_be_written_is_an_error(void) {
     PASS();
 }
 
-/* Nothing of a file can run, fetch or reach into the page: a chart is an image, and its text is not
- * text of the page. */
-TEST a_chart_is_an_image_whatever_is_in_it(void) {
-    ASSERT(put_soft() &&
-           fixture_put("r/soft/speed.svg", "<svg onload='x()'><script>alert(1)</script>"
-                                           "\"></div></main><img src='http://x/y.png'></svg>"));
-    ASSERT_RUN(SHOW, 0);
-    ASSERT_SAYS("<img src=\"data:image/svg+xml,%3Csvg onload='x()'>%3Cscript>alert(1)%3C/script>"
-                "%22>%3C/div>%3C/main>%3Cimg src='http://x/y.png'>%3C/svg>\" "
-                "alt=\"Chart of speed on software Metal device\">");
-    ASSERT_EQ_FMT(0, count_of("<svg onload"), "%d");
-    ASSERT_EQ_FMT(2, count_of("<img"), "%d"); /* and speed-more.svg */
-    ASSERT_EQ_FMT(1, count_of("</main>"), "%d");
-    fixture_clear();
-    PASS();
-}
-
-/* Smaller, and the same to see: coordinates keep a decimal, and text is left alone. */
-TEST a_chart_is_made_smaller_and_a_broken_one_is_named(void) {
-    ASSERT(put_soft() &&
-           fixture_put("r/soft/speed.svg",
-                       "<?xml version=\"1.0\"?>\n<!-- x -->\n<svg>\n<title>t</title>\n"
-                       "<path id='gpPt7' d='M1,2'/><path id='gpPt8' d='M1,2'/>\n"
-                       "<g fill=\"none\"  stroke-linecap=\"butt\">\n</g>\n"
-                       "<g color=\"rgb(1, 2, 3)\"><use xlink:href='#gpPt8'/>\n"
-                       "<path d='M88.46,450.00 L1.25,2.50'/>\n<text>0.125 50%</text></g></svg>\n"));
-    ASSERT_RUN(SHOW, 0);
-    ASSERT_SAYS(
-        "svg+xml,%3Csvg>%3Cpath id='gpPt8' d='M1,2'/>%3Cg color='rgb(1,2,3)'>%3Cuse "
-        "xlink:href='%23gpPt8'/>%3Cpath d='M88.4,450 L1.25,2.5'/>%3Ctext>0.125 50%25%3C/text>"
-        "%3C/g>%3C/svg>\"");
-    ASSERT(put_soft() && fixture_put("r/soft/speed.svg", "<svg viewBox='0 0 1 1'>\n<g></main>"));
-    ASSERT_RUN(SHOW, 0);
-    ASSERT_SAYS("speed.svg is not a whole SVG file");
-    ASSERT_EQ_FMT(1, count_of("<img"), "%d");
-    ASSERT_EQ_FMT(1, count_of("</main>"), "%d");
-    fixture_clear();
-    PASS();
-}
-
 #define TRACE_HEAD "launch,part,op,kernel,bytes,start_ns,duration_ns,gap_ns\n"
 
 TEST a_trace_is_drawn_as_a_timeline(void) {
-    ASSERT(put_soft() &&
+    ASSERT(page_put_soft() &&
            fixture_put("r/soft/trace.csv", FIXTURE_SOFT
                        "# how: each launch timed alone\n# token_ns: 5000\n" TRACE_HEAD
                        "0,embedding,lookup,k,100,0,1000,0\n1,layer 0,<norm>,k,100,2000,1000,1000\n"
@@ -400,14 +286,14 @@ TEST a_trace_is_drawn_as_a_timeline(void) {
 
 /* On top and at each number. */
 TEST stale_rows_and_smoke_runs_are_marked(void) {
-    ASSERT(put_soft());
+    ASSERT(page_put_soft());
     ASSERT_RUN("cd $T && sed -i 's/^# made of: .*/# made of: device:soft=00000000/' "
                "r/soft/check.csv && " SHOW,
                0);
     ASSERT_SAYS("Not all numbers are of the code as it is now.");
     ASSERT_SAYS("<small>agree with the reference <span class=\"badge bad\">stale</span></small>");
-    ASSERT_EQ_FMT(1, count_of("<small>and 0 in the kernels, in 12 cases</small>"), "%d");
-    ASSERT(put_soft() &&
+    ASSERT_EQ_FMT(1, page_count("<small>and 0 in the kernels, in 12 cases</small>"), "%d");
+    ASSERT(page_put_soft() &&
            fixture_put("r/soft/speed.csv",
                        FIXTURE_SOFT FIXTURE_EXPERIMENT("speed", "# level: smoke\n") "a\n1\n"));
     ASSERT_RUN(SHOW, 0);
@@ -429,67 +315,6 @@ TEST the_page_of_the_stored_results_is_small(void) {
     PASS();
 }
 
-TEST the_label_of_a_chart_is_text(void) {
-    ASSERT(put_soft());
-    ASSERT(fixture_put("r/soft/speed.csv", "# schema: 2\n# device: d\" onload=\"x()\n"
-                                           "# experiment: speed\na\n1\n"));
-    ASSERT(fixture_put("r/soft/bench.csv", "a\n1\n") && fixture_put("r/soft/check.csv", "a\n1\n") &&
-           fixture_put("r/soft/validate.csv", "a\n1\n"));
-    ASSERT_RUN(SHOW, 0);
-    ASSERT_SAYS("alt=\"Chart of speed on d&quot; onload=&quot;x()\"");
-    fixture_clear();
-    PASS();
-}
-
-/* In a browser ------------------------------------------------------------------------------ */
-
-#define LOOK "python3 \"$H/tests/browser.py\" "
-#define WITHOUT_BROWSER "no Chromium or no python3: sh tools/deps.sh browser installs them"
-enum { NO_BROWSER = 77 };
-
-TEST a_browser_shows_the_page_without_a_fault(void) {
-    ASSERT(put_soft() && put_m4() && fixture_put("r/m4/speed.svg", CHART) &&
-           fixture_put("r/m4/speed-more.svg", CHART));
-    ASSERT_RUN(DRAW, 0);
-    int status = command_run("cd \"$T\" && command -v python3 > /dev/null || exit 77; " LOOK
-                             "r/report.html --charts 2");
-    fixture_clear();
-    if (status == NO_BROWSER)
-        SKIPm(WITHOUT_BROWSER);
-    ASSERT_EQ_FMTm(command_get_output(), 0, status, "%d");
-    ASSERT_SAYS("the page is fine");
-    PASS();
-}
-
-/* All faults at once: a browser takes seconds to start. */
-TEST a_browser_sees_what_is_wrong_with_a_page(void) {
-    ASSERT(put_soft());
-    ASSERT_RUN(DRAW, 0);
-    ASSERT_RUN("cd \"$T/r\" && sed -e 's/return a - b;/return b - a;/' "
-               "-e 's/^\"use strict\";/console.error(\"planted\");/' "
-               "-e 's/--page: #15181c/--page: #eeeeee/' "
-               "-e 's/<img src/<img style=\"display:none\" src/' "
-               "-e 's/<main id=\"top\">/&<div style=\"width:900px\">wide<\\/div>/' report.html > "
-               "bad.html && "
-               "! cmp -s report.html bad.html",
-               0);
-    int status = command_run(
-        "cd \"$T/r\" && command -v python3 > /dev/null || exit 77; rm soft/check.csv; " LOOK
-        "bad.html --charts 2");
-    fixture_clear();
-    if (status == NO_BROWSER)
-        SKIPm(WITHOUT_BROWSER);
-    ASSERT_EQ_FMTm(command_get_output(), 1, status, "%d");
-    ASSERT_SAYS("is not ascending");
-    ASSERT_SAYS("planted");
-    ASSERT_SAYS("is not dark");
-    ASSERT_SAYS("chart 1 does not show");
-    ASSERT_SAYS("0 charts show where there must be 2");
-    ASSERT_SAYS("on a phone the page is");
-    ASSERT_SAYS("the link soft/check.csv leads to no file");
-    PASS();
-}
-
 SUITE(page_suite) {
     RUN_TEST(the_page_says_what_was_measured_on_what_and_what_came_out);
     RUN_TEST(speeds_are_those_of_model_bench_where_it_ran);
@@ -498,7 +323,6 @@ SUITE(page_suite) {
     RUN_TEST(markup_in_files_comes_out_as_text);
     RUN_TEST(wrong_kernels_and_findings_are_shown);
     RUN_TEST(two_devices_stand_beside_each_other);
-    RUN_TEST(charts_of_several_devices_are_shown_once);
     RUN_TEST(what_is_missing_is_said);
     RUN_TEST(times_of_several_runs_are_drawn_as_a_trend);
     RUN_TEST(verdicts_against_baselines_are_on_the_page);
@@ -506,12 +330,7 @@ SUITE(page_suite) {
     RUN_TEST(half_a_last_line_of_a_killed_run_is_left_out);
     RUN_TEST(a_long_file_is_shown_by_its_fastest_kernels);
     RUN_TEST(a_page_that_cannot_be_written_is_an_error);
-    RUN_TEST(a_chart_is_an_image_whatever_is_in_it);
-    RUN_TEST(a_chart_is_made_smaller_and_a_broken_one_is_named);
     RUN_TEST(a_trace_is_drawn_as_a_timeline);
     RUN_TEST(stale_rows_and_smoke_runs_are_marked);
     RUN_TEST(the_page_of_the_stored_results_is_small);
-    RUN_TEST(the_label_of_a_chart_is_text);
-    RUN_TEST(a_browser_shows_the_page_without_a_fault);
-    RUN_TEST(a_browser_sees_what_is_wrong_with_a_page);
 }

@@ -40,6 +40,7 @@ struct library {
     library_watch *watch; /* or NULL */
     void *watch_context;
     bool has_failed; /* a pipeline was not made */
+    bool is_default; /* see library_is_default */
 };
 
 static library_project project;
@@ -61,24 +62,33 @@ static bool is_project_file(const library *lib, const char *name) {
     return false;
 }
 
+/* The folder that is given, or else that of ASSAY_KERNELS, of the project or of this program. */
+static bool find_folder(const char *given, char path[PATH_MAX], err *e) {
+    char home[PATH_MAX - 16];
+    if (!given)
+        given = getenv("ASSAY_KERNELS");
+    if (!given || !*given)
+        given = project.folder;
+    if (given && *given)
+        return path_print(path, PATH_MAX, e, "%s", given);
+    if (!os_find_home(home, sizeof home, e))
+        return false;
+    snprintf(path, PATH_MAX, "%s/kernels", home);
+    return true;
+}
+
 library *library_new(device *d, const char *folder, err *e) {
     library *lib = array_new(1, sizeof *lib);
+    char own[PATH_MAX];
     lib->device = d;
     lib->project = &project;
     lib->math = d ? d->facts.math : MATH_SAFE;
-    const char *given = folder ? folder : getenv("ASSAY_KERNELS");
-    if (!given || !*given)
-        given = project.folder;
-    char home[PATH_MAX - 16];
-    bool ok = true;
-    if (given && *given)
-        ok = path_print(lib->folder, sizeof lib->folder, e, "%s", given);
-    else if ((ok = os_find_home(home, sizeof home, e)))
-        snprintf(lib->folder, sizeof lib->folder, "%s/kernels", home);
-    if (ok)
-        return lib;
-    free(lib);
-    return NULL;
+    if (!find_folder(folder, lib->folder, e)) {
+        free(lib);
+        return NULL;
+    }
+    lib->is_default = !folder || (find_folder(NULL, own, NULL) && strcmp(own, lib->folder) == 0);
+    return lib;
 }
 
 library *library_new_of(device *d, const library_project *p, err *e) {
@@ -126,6 +136,10 @@ device *library_get_device(const library *lib) {
 
 bool library_has_failed(const library *lib) {
     return lib->has_failed;
+}
+
+bool library_is_default(const library *lib) {
+    return lib->is_default;
 }
 
 const char *library_get_folder(const library *lib) {

@@ -38,6 +38,8 @@ void library_set_watch(library *lib, library_watch *watch, void *context);
 void library_set_extras(library *lib, const msl_extras *extras);
 device *library_get_device(const library *lib);
 const char *library_get_folder(const library *lib);
+/* Is that the folder of a library for which none is given? */
+bool library_is_default(const library *lib);
 /* The file of the folder that a pipeline of this library was made of. */
 const char *library_get_file(const library *lib, const pipeline *p);
 /* The path of a file by the name it has in this library. */

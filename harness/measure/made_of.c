@@ -186,20 +186,13 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Are its kernels those of somebody else? Whether these have changed since cannot be told later. */
-static bool is_foreign(const library *lib) {
-    library *own = library_new(NULL, NULL, NULL);
-    bool is_own = own && strcmp(library_get_folder(own), library_get_folder(lib)) == 0;
-    library_free(own);
-    return !is_own;
-}
-
-/* In the order of the names: what was used first does not matter. */
+/* In the order of the names: what was used first does not matter. Files of another folder than this
+ * program's are not named: whether these have changed since cannot be told later. */
 static bool add_sorted(char text[MADE_OF], const library *lib, const char *part,
                        const char *const *names, size_t count, err *e) {
     char sum[16], list[MADE_OF] = "", name[PATH_MAX];
     size_t used = 0, start = strlen(text);
-    bool fits = true, is_named = strcmp(part, "kernel") != 0 || !is_foreign(lib);
+    bool fits = true, is_named = strcmp(part, "kernel") != 0 || library_is_default(lib);
     for (size_t i = 0; fits && i < count; i++) {
         if (is_named)
             shorten(part, names[i], name, sizeof name);

@@ -28,17 +28,17 @@ static const struct {
                   "largest buffer; one simdgroup alone reads {read_f32_one_simdgroup_gb_s} GB/s"},
     {"command_buffers",
      "One command buffer per token is {one_over_many} times as fast as one per launch; each "
-     "additional one costs {sync_us} us"},
+     "additional one costs {sync_us} µs"},
     {"decode",
      "{tok_s} tokens per second from an empty context, {tok_s_deepest} after {deepest} tokens"},
     {"dispatch_overhead",
-     "A launch costs {launch_us} us in a chain and {launch_independent_us} us among "
-     "independent ones; submitting and waiting costs {submit_us} us"},
+     "A launch costs {launch_us} µs in a chain and {launch_independent_us} µs among "
+     "independent ones; submitting and waiting costs {submit_us} µs"},
     {"fusion", "RMSNorm fused into the products of a SmolLM layer takes "
                "{fused_row_slowdown_pct|more} time per "
                "row, {fused_group_slowdown_pct|more} per group of 8"},
     {"op_breakdown",
-     "A token takes {token_us} us: kernels {kernels_pct} %, launches {launches_pct} %, "
+     "A token takes {token_us} µs: kernels {kernels_pct} %, launches {launches_pct} %, "
      "idle {idle_pct} %"},
     {"prefill", "A prompt is read at up to {tok_s_best} tokens per second in one pass, and at "
                 "{tok_s_token_by_token} token by token"},
@@ -52,7 +52,7 @@ static const struct {
                     "comparisons of a kernel "
                     "with itself find one"},
     {"split_dispatch",
-     "Each additional launch costs {launch_serial_us} us: {max:launches} launches take "
+     "Each additional launch costs {launch_serial_us} µs: {max:launches} launches take "
      "{most_launches_ratio} times as long as one"},
 };
 
@@ -360,7 +360,7 @@ static bool find_small_matrix(const csv_file *f, char *text, size_t size) {
     return fill_sentence(f,
                          is_fixed
                              ? "8 times the bytes take {time_ratio_1536_192} times as long: a "
-                               "fixed {fixed_us} us is mistaken for low bandwidth"
+                               "fixed {fixed_us} µs is mistaken for low bandwidth"
                              : "8 times the bytes take {time_ratio_1536_192} times as long: no "
                                "fixed cost is mistaken for low bandwidth",
                          text, size);
