@@ -9,6 +9,7 @@ using namespace metal;
 #include "attention.h"
 #include "attention_spread.h"
 #include "early.h"
+#include "eight.h"
 
 // A threadgroup is one simdgroup and computes one head, 32 keys at a time. Reads 8 bytes for each
 // dimension of each key, and the query once per key from cache. The first variant: no threadgroup
@@ -42,6 +43,39 @@ kernel void decode_attention(device const float *q [[buffer(0)]],
     }
 }
 
+// The products of a query with keys j to j + 3, eight dimensions at a time (eight.h); past the last
+// of `count` keys with that one.
+METAL_FUNC void dot_four(device const float *q, device const float *keys, attention_head h, uint j,
+                         uint count, thread float *dots) {
+    eight_floats sums[4];
+    for (uint i = 0; i < 4; i++)
+        sums[i] = eight_floats(0.0f);
+    for (uint d = 0; d < h.head_dim; d += 8) {
+        const eight_floats query = load_floats(q + d);
+        for (uint i = 0; i < 4; i++) {
+            device const float *key = keys + min(j + i, count - 1) * h.stride;
+            sums[i] = multiply_add(query, load_floats(key + d), sums[i]);
+        }
+    }
+    for (uint i = 0; i < 4; i++)
+        dots[i] = total(sums[i]);
+}
+
+// parts = fade * parts + the weighted sum of `count` values, in N eights of dimensions.
+template <uint N>
+METAL_FUNC void add_values(device const float *values, uint stride, uint count,
+                           thread const float *weights, float fade, thread eight_floats *parts) {
+    eight_floats sums[N];
+    for (uint i = 0; i < N; i++)
+        sums[i] = parts[i] * eight_floats(fade);
+    for (uint j = 0; j < count; j++)
+        for (uint i = 0; i < N; i++)
+            sums[i] = multiply_add(eight_floats(weights[j]),
+                                   load_floats(values + j * stride + 8 * i), sums[i]);
+    for (uint i = 0; i < N; i++)
+        parts[i] = sums[i];
+}
+
 // One thread computes one head, 32 keys at a time, with the weights and the sums in memory of its
 // own. head_dim is a multiple of 16: decode_attention_record refuses anything else. Nothing is
 // coalesced and a GPU is nearly empty: this is for the software device, where lanes that meet for
@@ -58,9 +92,9 @@ kernel void decode_attention_alone(device const float *q [[buffer(0)]],
                                    uint head [[threadgroup_position_in_grid]]) {
     const attention_head h =
         attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
-    float4 parts[8 * PARTS];
-    for (uint i = 0; i < head_dim / 4; i++)
-        parts[i] = float4(0.0f);
+    eight_floats parts[4 * PARTS];
+    for (uint i = 0; i < head_dim / 8; i++)
+        parts[i] = eight_floats(0.0f);
     float weights[KEYS];
     float largest = NO_SCORE;
     float sum = 0.0f;
@@ -69,9 +103,12 @@ kernel void decode_attention_alone(device const float *q [[buffer(0)]],
         device const float *keys = h.keys + size_t(first) * h.stride;
         device const float *values = h.values + size_t(first) * h.stride;
         float top = largest;
-        for (uint j = 0; j < count; j++) {
-            weights[j] = scale * attention_dot(q + head * head_dim, keys + j * h.stride, head_dim);
-            top = max(top, weights[j]);
+        for (uint j = 0; j < count; j += 4) {
+            dot_four(q + head * head_dim, keys, h, j, count, weights + j);
+            for (uint i = j; i < j + 4; i++) {
+                weights[i] *= scale;
+                top = max(top, weights[i]);
+            }
         }
         const float fade = exp(largest - top); // 0 at first
         largest = top;
@@ -80,22 +117,15 @@ kernel void decode_attention_alone(device const float *q [[buffer(0)]],
             weights[j] = exp(weights[j] - top);
             sum += weights[j];
         }
-        for (uint d = 0; d < head_dim / 4; d += 4) {
-            float4 sums[4];
-            for (uint i = 0; i < 4; i++)
-                sums[i] = fade * parts[d + i];
-            for (uint j = 0; j < count; j++) {
-                device const float4 *v = (device const float4 *)(values + j * h.stride) + d;
-                for (uint i = 0; i < 4; i++)
-                    sums[i] = fma(float4(weights[j]), v[i], sums[i]);
-            }
-            for (uint i = 0; i < 4; i++)
-                parts[d + i] = sums[i];
-        }
+        uint d = 0;
+        for (; d + 64 <= head_dim; d += 64)
+            add_values<8>(values + d, h.stride, count, weights, fade, parts + d / 8);
+        for (; d < head_dim; d += 16)
+            add_values<2>(values + d, h.stride, count, weights, fade, parts + d / 8);
     }
-    device packed_float4 *at = (device packed_float4 *)(out + head * head_dim);
-    for (uint i = 0; i < head_dim / 4; i++)
-        at[i] = parts[i] / sum;
+    thread const float *all = (thread const float *)parts;
+    for (uint d = 0; d < head_dim; d++)
+        out[head * head_dim + d] = all[d] / sum;
 }
 
 // A threadgroup of 256 computes one head: its 8 simdgroups take the next 32 keys in rotation, each

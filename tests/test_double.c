@@ -66,7 +66,7 @@ TEST a_fault_retires_the_process_of_its_case_alone(void) {
 }
 
 TEST an_experiment_that_faults_does_not_take_the_next_with_it(void) {
-    ASSERT_RUN("METAL_DOUBLE=fault:matvec_q4_0_strip \"$A\" experiment split_dispatch "
+    ASSERT_RUN("METAL_DOUBLE=fault:multi_token_matvec_q4_0_alone \"$A\" experiment split_dispatch "
                "bandwidth --smoke --device $D --out \"$T.d\"; s=$?; rm -rf \"$T.d\"; exit $s",
                1);
     ASSERT_SAYS("split_dispatch: ");

@@ -1,6 +1,7 @@
 /* The sampler: which token each setting can choose, and how often. */
 #include <greatest.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "runner/generate/sampler.h"
 
@@ -138,6 +139,75 @@ TEST the_same_seed_gives_the_same_choices(void) {
     PASS();
 }
 
+/* The same choice by sorting all candidates, with the sampler's random numbers. */
+enum { MANY = 1500 };
+static const float *sorted_by;
+
+static int compare_ids(const void *left, const void *right) {
+    const uint32_t *a = left, *b = right;
+    if (sorted_by[*a] != sorted_by[*b])
+        return sorted_by[*a] < sorted_by[*b] ? 1 : -1;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static double add_weights(const uint32_t *ids, size_t count, double temperature, double *sums) {
+    double sum = 0, largest = (double)sorted_by[ids[0]];
+    for (size_t i = 0; i < count; i++)
+        sums[i] = sum += exp(((double)sorted_by[ids[i]] - largest) / temperature);
+    return sum;
+}
+
+static uint32_t choose_by_sorting(const sampler_settings *o, const float *values, rng *random) {
+    uint32_t ids[MANY];
+    double sums[MANY];
+    size_t count = o->top_k > 0 && o->top_k < MANY ? o->top_k : MANY, i = 0;
+    for (uint32_t id = 0; id < MANY; id++)
+        ids[id] = id;
+    sorted_by = values;
+    qsort(ids, MANY, sizeof *ids, compare_ids);
+    if (o->top_p < 1) {
+        double sum = add_weights(ids, count, 1, sums);
+        while (sums[i] < o->top_p * sum)
+            i++;
+        count = i + 1;
+    }
+    double floor = (double)values[ids[0]] + (o->min_p > 0 ? log(o->min_p) : -INFINITY);
+    while ((double)values[ids[count - 1]] < floor)
+        count--;
+    double at = add_weights(ids, count, o->temperature, sums) * rng_uniform(random);
+    for (i = 0; i + 1 < count && !(sums[i] > at);)
+        i++;
+    return ids[i];
+}
+
+TEST selecting_chooses_as_sorting_does(void) {
+    static const uint32_t top_k[] = {0, 1, 2, 40, MANY - 1, MANY};
+    static const double top_p[] = {1, 0.95, 0.3}, min_p[] = {0, 0.05, 1},
+                        temperature[] = {0.8, 3, 0.05};
+    float values[MANY];
+    for (int i = 0; i < 6 * 3 * 3 * 3; i++) {
+        sampler_settings o = {.temperature = temperature[i % 3],
+                              .top_p = top_p[i / 3 % 3],
+                              .min_p = min_p[i / 9 % 3],
+                              .top_k = top_k[i / 27],
+                              .repeat_penalty = 1,
+                              .seed = (uint64_t)i};
+        sampler *s = sampler_new(&o, MANY);
+        rng fill = rng_new((uint64_t)i, "logits"), random = rng_new(o.seed, "sampler");
+        for (int round = 0; round < 8; round++) {
+            double scale = round % 2 ? 60 : 2; /* few in reach of the largest, or all of them */
+            for (int j = 0; j < MANY; j++) {
+                double value = scale * rng_uniform(&fill);
+                values[j] = (float)(round % 4 < 2 ? value : floor(value)); /* many are equal */
+            }
+            values[round] = -INFINITY;
+            ASSERT_EQ(choose_by_sorting(&o, values, &random), sampler_choose(s, values));
+        }
+        sampler_free(s);
+    }
+    PASS();
+}
+
 SUITE(sampler_suite) {
     RUN_TEST(temperature_zero_takes_the_largest_and_of_equals_the_lowest);
     RUN_TEST(nan_is_never_chosen);
@@ -146,4 +216,5 @@ SUITE(sampler_suite) {
     RUN_TEST(top_k_top_p_and_min_p_cut_the_tail);
     RUN_TEST(what_was_seen_is_penalised_once_and_forgotten_again);
     RUN_TEST(the_same_seed_gives_the_same_choices);
+    RUN_TEST(selecting_chooses_as_sorting_does);
 }

@@ -130,10 +130,11 @@ static void check_text(const char *text, const char *file, remark_list *out) {
 
 /* Files ------------------------------------------------------------------------------------------ */
 
-/* Files of the program: its devices, and the two headers of its kernels that offer what only some
- * devices have. */
+/* Files of the program: its devices, and the headers of its kernels that offer what only some devices
+ * have. */
 static bool is_own(const char *file) {
-    static const char *const own[] = {"/kernels/early.h", "/kernels/product/few.h"};
+    static const char *const own[] = {"/kernels/early.h", "/kernels/eight.h",
+                                      "/kernels/product/few.h"};
     char home[PATH_MAX], base[PATH_MAX], real[PATH_MAX];
     err ignored;
     if (!os_find_home(home, sizeof home, &ignored) || !realpath(home, base) ||
@@ -142,8 +143,10 @@ static bool is_own(const char *file) {
     size_t n = strlen(base);
     if (strncmp(real, base, n) != 0)
         return false;
-    return strncmp(real + n, "/harness/device/", 16) == 0 || strcmp(real + n, own[0]) == 0 ||
-           strcmp(real + n, own[1]) == 0;
+    bool is_found = strncmp(real + n, "/harness/device/", 16) == 0;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        is_found = is_found || strcmp(real + n, own[i]) == 0;
+    return is_found;
 }
 
 /* The name in a line mark, `#line 1 "file"` or `# 1 "file"`; "" if the line is none. */

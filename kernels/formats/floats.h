@@ -2,6 +2,8 @@
 // time for rows of any length, or four, for rows that are whole float4s.
 #pragma once
 
+#include "../eight.h"
+
 // Each as wide as it comes: the type that a template gives need not be spelled.
 inline float widen(float v) {
     return v;
@@ -55,3 +57,21 @@ typedef plain_weights<float, float4, float4> f32;
 typedef plain_weights<half, float4, half4> f16;
 typedef bfloat_weights<float, ushort> bf16_single;
 typedef bfloat_weights<float4, ushort4> bf16;
+
+// For product/alone.h.
+template <typename T> struct float_eights {
+    struct block {
+        T v[8];
+    };
+    enum : uint { values = 8, eights = 1, scales = 1, centre = 0, has_minimum = 0 };
+    static METAL_FUNC uint place(uint, uint) { return 0; }
+    static METAL_FUNC void get(device const block *b, uint, thread eight_floats *n) {
+        n[0] = load_floats(b->v);
+    }
+    static METAL_FUNC float2 get_scale(device const block *, uint, uint) {
+        return float2(1.0f, 0.0f);
+    }
+};
+typedef float_eights<float> f32_eights;
+typedef float_eights<half> f16_eights;
+typedef float_eights<ushort> bf16_eights;

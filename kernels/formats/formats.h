@@ -16,7 +16,13 @@
  *   F::wide    float4, or float where rows are not whole float4s
  *   F::wides   how many of them are decoded at a time: a unit
  *   F::load    decodes a unit of a row
- *   F::at      decodes one weight of a table */
+ *   F::at      decodes one weight of a table
+ *
+ * And of <format>_eights, by which threads that work alone read it (product/alone.h): a block has
+ * parts of S::eights eights, S::scales runs of which have a scale each.
+ *   S::place       where in a block an eight begins
+ *   S::get         the numbers of a part
+ *   S::get_scale   d and m: number n stands for d (n - S::centre), or d n + m if S::has_minimum */
 
 #pragma once
 

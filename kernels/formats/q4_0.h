@@ -5,6 +5,7 @@
 // aligned, so nothing wider than a ushort may be loaded from one. x must be 16-byte aligned.
 #pragma once
 
+#include "../eight.h"
 #include "../nibbles.h"
 
 struct block_q4_0 {
@@ -191,46 +192,24 @@ struct q4_0_tiles {
     }
 };
 
-// For product/strip.h, by eight bytes at a time: the same nibble of each of their ushorts becomes
-// the upper half of a float, 16 + n (nibbles.h), in a few operations on one 64-bit integer. A CPU
-// does these beside the arithmetic of vectors, of which two instructions are left for four weights.
-struct q4_0_strip {
+// The eights of 16 bytes of nibbles: low ones, then high ones.
+METAL_FUNC void get_nibbles(device const uchar *q, thread eight_floats *n) {
+    for (uint i = 0; i < 2; i++) {
+        const eight_ints bytes = load_ints(q + 8 * i);
+        n[i] = to_floats(bytes & 15);
+        n[i + 2] = to_floats(bytes >> 4);
+    }
+}
+
+// For product/alone.h.
+struct q4_0_eights {
     typedef block_q4_0 block;
-    enum : uint { values = 32, rows = 8 };
-    struct input {
-        float4 v[8];     // even and odd values for the low nibbles, likewise for the high ones
-        float4 subtract; // 24 times their sum
-    };
-
-    static METAL_FUNC input load(device const float *x) {
-        device const float4 *at = (device const float4 *)x;
-        input i;
-        i.subtract = float4(0.0f);
-        for (uint j = 0; j < 4; j++) {
-            const float4 a = at[2 * j];
-            const float4 b = at[2 * j + 1];
-            i.v[2 * j] = float4(a.x, a.z, b.x, b.z);
-            i.v[2 * j + 1] = float4(a.y, a.w, b.y, b.w);
-            i.subtract -= 24.0f * (a + b);
-        }
-        return i;
+    enum : uint { values = 32, eights = 4, scales = 1, centre = 8, has_minimum = 0 };
+    static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
+    static METAL_FUNC void get(device const block_q4_0 *b, uint, thread eight_floats *n) {
+        get_nibbles(b->qs, n);
     }
-
-    static METAL_FUNC float4 sixteen_more(ulong nibbles) {
-        const ulong halves = (nibbles & 0x0078007800780078ul) | 0x4180418041804180ul;
-        return as_type<float4>(uint4(as_type<ushort4>(halves)) << 16u);
-    }
-
-    static METAL_FUNC float4 add(device const block_q4_0 *b, thread const input &x, float4 sums) {
-        device const packed_ushort4 *q = (device const packed_ushort4 *)b->qs;
-        float4 dots = x.subtract;
-        for (uint j = 0; j < 2; j++) {
-            const ulong n = as_type<ulong>(ushort4(q[j]));
-            dots = fma(sixteen_more(n << 3u), x.v[2 * j], dots);
-            dots = fma(sixteen_more(n >> 5u), x.v[2 * j + 1], dots);
-            dots = fma(sixteen_more(n >> 1u), x.v[2 * j + 4], dots);
-            dots = fma(sixteen_more(n >> 9u), x.v[2 * j + 5], dots);
-        }
-        return fma(float4(float(b->d)), dots, sums);
+    static METAL_FUNC float2 get_scale(device const block_q4_0 *b, uint, uint) {
+        return float2(float(b->d), 0.0f);
     }
 };

@@ -4,6 +4,8 @@
 // of Q4_0; nibble n stands for n * d + m.
 #pragma once
 
+#include "q4_0.h"
+
 struct block_q4_1 {
     half d, m;
     uchar qs[16];
@@ -31,5 +33,18 @@ struct q4_1 {
         device const block_q4_1 *b = table + i / 32;
         const uint n = b->qs[i % 16] >> (4u * uint(i % 32 / 16)) & 15u;
         return float(n) * float(b->d) + float(b->m);
+    }
+};
+
+// For product/alone.h.
+struct q4_1_eights {
+    typedef block_q4_1 block;
+    enum : uint { values = 32, eights = 4, scales = 1, centre = 0, has_minimum = 1 };
+    static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
+    static METAL_FUNC void get(device const block_q4_1 *b, uint, thread eight_floats *n) {
+        get_nibbles(b->qs, n);
+    }
+    static METAL_FUNC float2 get_scale(device const block_q4_1 *b, uint, uint) {
+        return float2(float(b->d), float(b->m));
     }
 };

@@ -5,6 +5,7 @@
 // and the high nibbles of the same 32 bytes.
 #pragma once
 
+#include "../eight.h"
 #include "../nibbles.h"
 
 struct block_q4_k {
@@ -129,5 +130,23 @@ struct q4_k_tiles {
         const float m = float(p.dmin) * float(p.scale_and_min.y);
         for (uint i = 0; i < 4; i++)
             at[4 * lane + i] = float4(as_type<uchar4>(p.words[i])) * d - m;
+    }
+};
+
+// For product/alone.h: 32 bytes, which are two parts of 32 weights.
+struct q4_k_eights {
+    typedef block_q4_k block;
+    enum : uint { values = 256, eights = 8, scales = 2, centre = 0, has_minimum = 1 };
+    static METAL_FUNC uint place(uint part, uint i) { return 64 * part + 8 * i; }
+    static METAL_FUNC void get(device const block_q4_k *b, uint part, thread eight_floats *n) {
+        for (uint i = 0; i < 4; i++) {
+            const eight_ints bytes = load_ints(b->qs + 32 * part + 8 * i);
+            n[i] = to_floats(bytes & 15);
+            n[i + 4] = to_floats(bytes >> 4);
+        }
+    }
+    static METAL_FUNC float2 get_scale(device const block_q4_k *b, uint part, uint s) {
+        const uchar2 scale = q4_k::get_scale_and_min(b->scales, 2 * part + s);
+        return float2(float(b->d) * float(scale.x), -float(b->dmin) * float(scale.y));
     }
 };

@@ -5,6 +5,8 @@
 // 2-byte aligned, so the bits come as two ushorts.
 #pragma once
 
+#include "../eight.h"
+
 struct block_q5_0 {
     half d;
     ushort qh[2];
@@ -40,3 +42,20 @@ struct q5_0 {
         return (float(n) - 16.0f) * float(b->d);
     }
 };
+
+// For product/alone.h, of a format by blocks of 32 that needs nothing better: as weights.
+template <typename F> struct weight_eights {
+    typedef typename F::block block;
+    enum : uint { values = 32, eights = 4, scales = 1, centre = 0, has_minimum = 0 };
+    static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
+    static METAL_FUNC void get(device const block *b, uint, thread eight_floats *n) {
+        float4 v[8];
+        F::load(b, 0, v);
+        for (uint i = 0; i < eights; i++)
+            join(v[2 * i], v[2 * i + 1], n[i]);
+    }
+    static METAL_FUNC float2 get_scale(device const block *, uint, uint) {
+        return float2(1.0f, 0.0f);
+    }
+};
+typedef weight_eights<q5_0> q5_0_eights;

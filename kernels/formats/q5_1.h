@@ -4,6 +4,8 @@
 // n of 5 bits stands for n * d + m.
 #pragma once
 
+#include "q5_0.h"
+
 struct block_q5_1 {
     half d, m;
     ushort qh[2];
@@ -40,3 +42,5 @@ struct q5_1 {
         return float(n) * float(b->d) + float(b->m);
     }
 };
+
+typedef weight_eights<q5_1> q5_1_eights;

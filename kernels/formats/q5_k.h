@@ -44,3 +44,22 @@ struct q5_k {
         return float(n) * (float(b->d) * float(s.x)) - float(b->dmin) * float(s.y);
     }
 };
+
+// For product/alone.h: as of Q4_K, with a fifth bit.
+struct q5_k_eights {
+    typedef block_q5_k block;
+    enum : uint { values = 256, eights = 8, scales = 2, centre = 0, has_minimum = 1 };
+    static METAL_FUNC uint place(uint part, uint i) { return 64 * part + 8 * i; }
+    static METAL_FUNC void get(device const block_q5_k *b, uint part, thread eight_floats *n) {
+        for (uint i = 0; i < 4; i++) {
+            const eight_ints bytes = load_ints(b->qs + 32 * part + 8 * i);
+            const eight_ints high = load_ints(b->qh + 8 * i) >> int(2 * part);
+            n[i] = to_floats((bytes & 15) | (high << 4 & 16));
+            n[i + 4] = to_floats((bytes >> 4) | (high << 3 & 16));
+        }
+    }
+    static METAL_FUNC float2 get_scale(device const block_q5_k *b, uint part, uint s) {
+        const uchar2 scale = q4_k::get_scale_and_min(b->scales, 2 * part + s);
+        return float2(float(b->d) * float(scale.x), -float(b->dmin) * float(scale.y));
+    }
+};

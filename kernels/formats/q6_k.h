@@ -7,6 +7,7 @@
 // nibbles for the others. Blocks are only 2-byte aligned.
 #pragma once
 
+#include "../eight.h"
 #include "../nibbles.h"
 
 struct block_q6_k {
@@ -139,5 +140,31 @@ struct q6_k_tiles {
         const float d = float(p.d) * float(p.scale);
         for (uint i = 0; i < 4; i++)
             at[4 * lane + i] = (float4(as_type<uchar4>(p.words[i])) - 32.0f) * d;
+    }
+};
+
+// For product/alone.h: 16 bytes of upper bits of half a block, which are 16 weights of each of its
+// quarters.
+struct q6_k_eights {
+    typedef block_q6_k block;
+    enum : uint { values = 256, eights = 8, scales = 4, centre = 0, has_minimum = 0 };
+    static METAL_FUNC uint place(uint part, uint i) {
+        return 128 * (part / 2) + 32 * (i / 2) + 16 * (part % 2) + 8 * (i % 2);
+    }
+    static METAL_FUNC void get(device const block_q6_k *b, uint part, thread eight_floats *n) {
+        device const uchar *low = b->ql + 64 * (part / 2) + 16 * (part % 2);
+        for (uint i = 0; i < 2; i++) {
+            const eight_ints even = load_ints(low + 8 * i);
+            const eight_ints odd = load_ints(low + 32 + 8 * i);
+            const eight_ints high = load_ints(b->qh + 16 * part + 8 * i);
+            n[i] = to_floats(((even & 15) | (high << 4 & 48)) - 32);
+            n[i + 2] = to_floats(((odd & 15) | (high << 2 & 48)) - 32);
+            n[i + 4] = to_floats((even >> 4 | (high & 48)) - 32);
+            n[i + 6] = to_floats((odd >> 4 | (high >> 2 & 48)) - 32);
+        }
+    }
+    static METAL_FUNC float2 get_scale(device const block_q6_k *b, uint part, uint s) {
+        const char scale = b->scales[8 * (part / 2) + part % 2 + 2 * s];
+        return float2(float(b->d) * float(scale), 0.0f);
     }
 };

@@ -4,6 +4,7 @@
 // Blocks are only 2-byte aligned.
 #pragma once
 
+#include "../eight.h"
 #include "../nibbles.h"
 
 struct block_q8_0 {
@@ -85,26 +86,16 @@ struct q8_0_tiles {
     }
 };
 
-// For product/strip.h.
-struct q8_0_strip {
+// For product/alone.h.
+struct q8_0_eights {
     typedef block_q8_0 block;
-    enum : uint { values = 32, rows = 4 };
-    struct input {
-        float4 v[8];
-    };
-
-    static METAL_FUNC input load(device const float *x) {
-        input i;
-        for (uint j = 0; j < 8; j++)
-            i.v[j] = ((device const float4 *)x)[j];
-        return i;
+    enum : uint { values = 32, eights = 4, scales = 1, centre = 0, has_minimum = 0 };
+    static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
+    static METAL_FUNC void get(device const block_q8_0 *b, uint, thread eight_floats *n) {
+        for (uint i = 0; i < eights; i++)
+            n[i] = to_floats(load_ints(b->qs + 8 * i));
     }
-
-    static METAL_FUNC float4 add(device const block_q8_0 *b, thread const input &x, float4 sums) {
-        device const packed_char4 *q = (device const packed_char4 *)b->qs;
-        float4 dots = float4(0.0f);
-        for (uint j = 0; j < 8; j++)
-            dots = fma(float4(char4(q[j])), x.v[j], dots);
-        return fma(float4(float(b->d)), dots, sums);
+    static METAL_FUNC float2 get_scale(device const block_q8_0 *b, uint, uint) {
+        return float2(float(b->d), 0.0f);
     }
 };

@@ -9,6 +9,7 @@
 using namespace metal;
 
 #include "../formats/floats.h"
+#include "alone.h"
 #include "matrix.h"
 #include "row.h"
 #include "tiled.h"
@@ -17,6 +18,7 @@ using namespace metal;
     MATVEC_ONE_TOKEN(f, f##_single)                                                                \
     MATVEC_TOKEN_BY_TOKEN(f, f##_single)                                                           \
     MATVEC_MANY_TOKENS(f, f##_single)                                                              \
+    MATVEC_ALONE(f)                                                                                \
     MATVEC_TILED(f, tile_floats<f>)
 FLOATS(f32)
 FLOATS(f16)

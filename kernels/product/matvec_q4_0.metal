@@ -9,10 +9,10 @@
 using namespace metal;
 
 #include "../formats/q4_0.h"
+#include "alone.h"
 #include "lean.h"
 #include "matrix.h"
 #include "row.h"
-#include "strip.h"
 #include "tiled.h"
 #include "token_rows.h"
 #include "scatter_sums.h"
@@ -238,11 +238,10 @@ kernel void matvec_q4_0_accumulate(device const block_q4_0 *w [[buffer(0)]],
 
 MATVEC_LEAN(q4_0)
 
-MATVEC_STRIP(q4_0)
-
-// For many tokens: see row.h.
+// For many tokens: see row.h and alone.h.
 MATVEC_TOKEN_BY_TOKEN(q4_0, q4_0)
 MATVEC_MANY_TOKENS(q4_0, q4_0)
+MATVEC_ALONE(q4_0)
 
 // y = activation(W x + bias): R rows per simdgroup, 4 simdgroups per threadgroup of 128, and 8 tokens
 // (token_rows.h); the second axis of the grid counts tiles of 8 tokens. Few rows per simdgroup fill a

@@ -6,15 +6,15 @@
 using namespace metal;
 
 #include "../formats/q8_0.h"
+#include "alone.h"
 #include "lean.h"
 #include "matrix.h"
 #include "row.h"
-#include "strip.h"
 #include "tiled.h"
 
 MATVEC_MANY_TOKENS(q8_0, q8_0)
+MATVEC_ALONE(q8_0)
 MATVEC_LEAN(q8_0)
-MATVEC_STRIP(q8_0)
 MATVEC_TILED(q8_0, q8_0_tiles)
 MATVEC_TILED_SIZE(q8_0, q8_0_tiles, split)
 MATVEC_MATRIX(q8_0, q8_0_tiles)

@@ -147,23 +147,6 @@ template <typename F, typename O> struct quad_tile {
     }
 };
 
-// By one thread.
-template <typename F, typename O> struct lone_tile {
-    device const typename F::block *w;
-    device const float *x;
-    device float *y;
-    O output;
-    uint row, out_dim, in_dim;
-
-    template <uint T> METAL_FUNC void make() const {
-        const plain_input<typename F::wide> input = {x};
-        typename F::wide dots[T];
-        add_products<F, T>(w + size_t(row) * (in_dim / F::values), input, in_dim, 0, 1, dots);
-        for (uint t = 0; t < T; t++)
-            output.take(y + size_t(t) * out_dim + row, row, total(dots[t]));
-    }
-};
-
 // The last tile may have 1 to 7 tokens, and each of these sizes has code of its own, so that sums
 // stay in registers.
 template <typename Tile> METAL_FUNC void make_tile(Tile tile, uint tokens) {
@@ -207,19 +190,6 @@ METAL_FUNC void make_quad_tile(device const typename F::block *w, device const f
     make_tile(tile, batch - token);
 }
 
-template <typename F, typename O>
-METAL_FUNC void make_lone_tile(device const typename F::block *w, device const float *x,
-                               device float *y, O output, uint out_dim, uint in_dim, uint batch,
-                               uint2 group, uint lane) {
-    const uint row = group.x * 32 + lane;
-    if (row >= out_dim)
-        return;
-    const uint token = group.y * 8;
-    const lone_tile<F, O> tile = {
-        w, x + size_t(token) * in_dim, y + size_t(token) * out_dim, output, row, out_dim, in_dim};
-    make_tile(tile, batch - token);
-}
-
 // The same product, with each weight read and decoded once for up to 8 tokens, whose sums are in
 // registers. A threadgroup of 128 computes 32 rows of 8 tokens (the second axis of the grid counts
 // tiles of 8 tokens): a simdgroup computes 8 rows, one quad each. The 8 quads read the same x,
@@ -235,22 +205,7 @@ kernel void reuse(device const typename F::block *w [[buffer(0)]],
     make_quad_tile<F>(w, x, y, output, out_dim, in_dim, batch, group, sg, lane);
 }
 
-// The same with one thread per row and no reduction: a threadgroup of 32 computes 32 rows of up to
-// 8 tokens. Loads are not coalesced, so a GPU fetches whole cache lines for a few bytes of each and
-// depends on them staying in cache; a CPU, which runs one thread after another, reads sequentially
-// and has no lanes to reduce over: the fastest variant on the software device.
-template <typename F, bool accumulate>
-kernel void alone(device const typename F::block *w [[buffer(0)]],
-                  device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
-                  constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
-                  constant uint &batch [[buffer(5)]], uint2 group [[threadgroup_position_in_grid]],
-                  uint lane [[thread_index_in_simdgroup]]) {
-    const plain_output<accumulate> output = {};
-    make_lone_tile<F>(w, x, y, output, out_dim, in_dim, batch, group, lane);
-}
-
-// y = activation(W x + bias), by the three ways above: one simdgroup per row, a quad per row, one
-// thread per row. What a layer does to each output is then no launch of its own.
+// y = activation(W x + bias), by two of the ways above: one simdgroup per row, a quad per row. What a layer does to each output is then no launch of its own.
 template <typename F> kernel void
 activated(device const typename F::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
           device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
@@ -279,18 +234,6 @@ template <typename F> kernel void activated_reuse(
     make_quad_tile<F>(w, x, y, output, out_dim, in_dim, batch, group, sg, lane);
 }
 
-template <typename F> kernel void
-activated_alone(device const typename F::block *w [[buffer(0)]],
-                device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
-                constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
-                device const float *bias [[buffer(5)]], constant uint &has_bias [[buffer(6)]],
-                constant uint &activation [[buffer(7)]], constant uint &batch [[buffer(8)]],
-                uint2 group [[threadgroup_position_in_grid]],
-                uint lane [[thread_index_in_simdgroup]]) {
-    const activated_output output = {bias, has_bias, activation};
-    make_lone_tile<F>(w, x, y, output, out_dim, in_dim, batch, group, lane);
-}
-
 // The kernels of a format, = and +=. `any` is the format as read in rows of any length. A new
 // variant is a template above, two lines here and a row in product/table.h.
 #define MATVEC_KERNEL(name, function, format, accumulate)                                          \
@@ -311,8 +254,5 @@ activated_alone(device const typename F::block *w [[buffer(0)]],
 #define MATVEC_MANY_TOKENS(format, any)                                                            \
     MATVEC_KERNEL("multi_token_matvec_" #format "_reuse", reuse, format, false)                    \
     MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate_reuse", reuse, format, true)          \
-    MATVEC_KERNEL("multi_token_matvec_" #format "_alone", alone, format, false)                    \
-    MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate_alone", alone, format, true)          \
     MATVEC_ACTIVATED("matvec_" #format "_activate", activated, any)                                \
-    MATVEC_ACTIVATED("multi_token_matvec_" #format "_activate_reuse", activated_reuse, format)     \
-    MATVEC_ACTIVATED("multi_token_matvec_" #format "_activate_alone", activated_alone, format)
+    MATVEC_ACTIVATED("multi_token_matvec_" #format "_activate_reuse", activated_reuse, format)

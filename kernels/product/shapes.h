@@ -89,8 +89,8 @@ static const shape many_of_256[] = {
     {{7, 512, 6}}, {{40, 256, 7}}, {{65, 512, 8}}, {{9, 1280, 17}},
 };
 static const shape many_floats[] = {
-    {{1, 1, 1}},  {{3, 4, 2}},    {{31, 12, 3}}, {{32, 16, 4}},  {{33, 20, 5}},
-    {{7, 36, 6}}, {{40, 100, 7}}, {{65, 64, 8}}, {{9, 333, 17}},
+    {{1, 1, 1}},  {{1, 8, 1}},    {{3, 24, 2}},  {{31, 12, 3}},  {{32, 16, 4}},  {{33, 40, 5}},
+    {{7, 36, 6}}, {{40, 104, 7}}, {{65, 64, 8}}, {{9, 333, 17}}, {{9, 328, 17}},
 };
 
 /* And fewer for formats decoded like another, but still each number of tokens that has code of its
@@ -132,8 +132,8 @@ SHAPES(few_of_32, few_of_32, few_of_32, few_many_of_32, tiled_of_32, 7, 96);
 SHAPES(of_256, of_256, of_256, many_of_256, tiled_of_256, 7, 512);
 SHAPES(head_of_256, head_of_256, of_256, many_of_256, tiled_of_256, 7, 512);
 SHAPES(few_of_256, few_of_256, few_of_256, few_many_of_256, tiled_of_256, 7, 512);
-SHAPES(floats, floats, floats, many_floats, tiled_floats, 7, 100);
-SHAPES(few_floats, few_floats, few_floats, many_floats, tiled_floats, 7, 100);
+SHAPES(floats, floats, floats, many_floats, tiled_floats, 7, 104);
+SHAPES(few_floats, few_floats, few_floats, many_floats, tiled_floats, 7, 104);
 
 /* The other ops -------------------------------------------------------------------------------- */
 
@@ -154,7 +154,7 @@ static const shape activated_floats[] = {
     {{9, 33, 1, ACTIVATION_SQUARED_RELU}}, {{5, 31, 1, ACTIVATION_DECAY}},
 };
 static const shape_list activated_float_list =
-    SHAPE_LIST(activated_floats, 7, 100, 1, ACTIVATION_SIGMOID, 1);
+    SHAPE_LIST(activated_floats, 7, 104, 1, ACTIVATION_SIGMOID, 1);
 
 /* 1 to 7 products; each format in the first place; rows around the 8 of a threadgroup. */
 static const shape mixed[] = {

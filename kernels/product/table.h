@@ -45,8 +45,6 @@ enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 }; /* of a large GPU, with room fo
     "_lean", "lean", "one row per simdgroup, 16 weights per lane"
 #define LEAN_ROWS   OWN, ONE,    128,   16,   0,    0,    0, 0, 0, \
     "_lean_rows", "lean_rows", "the same, 4 rows per simdgroup"
-#define STRIP(n)    OWN, ONE, 32 / n,   32,   0,    0,    0, 0, 0, \
-    "_strip", "strip", #n " rows per thread"
 #define STREAM(rows, of, groups) STREAM_FILE, ONE, \
                                  256, rows,   0,   of,    0, groups, 0, \
     "_stream", "stream", "rows by way of threadgroup memory, in loads of 16 bytes"
@@ -57,8 +55,8 @@ enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 }; /* of a large GPU, with room fo
     "", "plain", "one token after another"
 #define REUSE       OWN, MANY,   128,   32,   8,    4,    0, 0, 0, \
     "_reuse", "reuse", "each weight decoded once for 8 tokens, one quad per row"
-#define ALONE       OWN, MANY,    32,   32,   8,    4,    0, 0, 0, \
-    "_alone", "alone", "the same, one thread per row"
+#define ALONE       OWN, MANY,     8,   32,   8,    8,    0, 0, 0, \
+    "_alone", "alone", "4 rows per thread; each weight decoded once for 8 tokens"
 #define LEAN_TOKENS OWN, MANY,   128,    8,   8,    0,    0, 0, 0, \
     "_lean", "lean", "each weight decoded once for 8 tokens, 2 rows per simdgroup"
 #define LEAN_ROWS_TOKENS OWN, MANY, \
@@ -115,7 +113,6 @@ static const kernel matvec_kernels[] = {
     SINGLE(q8_0, parts, head_of_32, LEAN),            SINGLE(q8_0, parts, head_of_32, LEAN_ROWS),
     SINGLE(q4_k, parts, of_256, LEAN),                SINGLE(q4_k, parts, of_256, LEAN_ROWS),
     SINGLE(q6_k, parts, head_of_256, LEAN),           SINGLE(q6_k, parts, head_of_256, LEAN_ROWS),
-    SINGLE(q4_0, parts, ladder, STRIP(8)),            SINGLE(q8_0, parts, head_of_32, STRIP(4)),
     BOTH(q4_0, parts, wide_rows, STREAM(32, 256, TWO_PER_CORE)),
     BOTH(q8_0, parts, wide_rows, STREAM(16, 256, ONE_PER_CORE)),
     BOTH(q4_k, parts, wide_rows, STREAM(32, 256, TWO_PER_CORE)),

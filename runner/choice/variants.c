@@ -132,10 +132,9 @@ typedef struct {
 
 /* The first row that fits and whose kernel takes the choice decides; none: a launch for each step.
  *
- * On the software device lanes that never meet are a plain loop, so that one thread per row wins
- * for one token as for many (make bench-soft), and for one token a strip of rows per thread, where
- * there is a kernel for it: Q4_0 takes half of the time. A sum over lanes costs as much as a row,
- * and a launch little. On a GPU a launch costs more than computing a norm once per simdgroup, many
+ * On the software device lanes that never meet are a plain loop, so that threads that work alone win
+ * for one token as for many (make bench-soft). A sum over lanes costs as much as a row, and a launch
+ * little. On a GPU a launch costs more than computing a norm once per simdgroup, many
  * tokens share each decoded weight, and few rows, or rows of few tokens, fill it only if a
  * simdgroup takes few of them; more share the x that they load. */
 /* clang-format off */
@@ -149,7 +148,6 @@ typedef struct {
 #define MEDIUM {512, ANY}
 static const rule rules[] = {
     /* kind   devices   tokens   rows         when              variant */
-    {PRODUCT, SOFT,     ONE,     ALL,         ALWAYS,           "strip"},
     {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
     {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "plain"},
     {PRODUCT, CUDA,     ONE,     LARGE,       WIDE_ON_CORES,    "near"},

@@ -94,6 +94,63 @@ static int compare_candidates(const void *left, const void *right) {
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
+/* The first of the order of compare_candidates. */
+static candidate find_best(const sampler *s) {
+    candidate best = s->candidates[0];
+    for (uint32_t i = 1; i < s->vocab; i++)
+        if (s->candidates[i].logit > best.logit)
+            best = s->candidates[i];
+    return best;
+}
+
+/* What is below cannot be drawn: min-p drops it; or its weight, relative to the largest, is less than
+ * half of the last bit of a sum that starts with 1, and adding the weights in descending order gives
+ * the same sum without it. */
+static double find_floor(const sampler *s, candidate best) {
+    enum { NO_BITS = 37 }; /* e^-37 < 2^-53 */
+    const sampler_settings *o = &s->settings;
+    if (o->top_p >= 1 && o->min_p > 0)
+        return (double)best.logit + log(o->min_p);
+    return (double)best.logit - NO_BITS * (o->top_p < 1 ? 1 : o->temperature);
+}
+
+static size_t drop_below(sampler *s, double floor) {
+    size_t kept = 0;
+    for (uint32_t i = 0; i < s->vocab; i++)
+        if ((double)s->candidates[i].logit >= floor)
+            s->candidates[kept++] = s->candidates[i];
+    return kept;
+}
+
+/* A heap of which each parent comes after its children in the order of compare_candidates. */
+static void sift_down(candidate *heap, size_t count, size_t at) {
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && compare_candidates(&heap[child + 1], &heap[child]) > 0)
+            child++;
+        if (compare_candidates(&heap[at], &heap[child]) >= 0)
+            return;
+        candidate moved = heap[at];
+        heap[at] = heap[child];
+        heap[child] = moved;
+    }
+}
+
+/* The first `most` of `count` candidates, in order. */
+static size_t keep_top_k(sampler *s, size_t count, size_t most) {
+    candidate *heap = s->candidates;
+    size_t kept = most > 0 && most < count ? most : count;
+    if (kept < count)
+        for (size_t i = kept / 2; i-- > 0;)
+            sift_down(heap, kept, i);
+    for (size_t i = kept; i < count; i++)
+        if (heap[i].logit >= heap[0].logit && compare_candidates(&heap[i], &heap[0]) < 0) {
+            heap[0] = heap[i];
+            sift_down(heap, kept, 0);
+        }
+    qsort(heap, kept, sizeof *heap, compare_candidates);
+    return kept;
+}
+
 /* Weights relative to the largest, which is the first; returns their sum. */
 static double weigh(sampler *s, size_t count, double temperature) {
     double sum = 0;
@@ -145,12 +202,11 @@ uint32_t sampler_choose(sampler *s, const float *logits) {
         s->candidates[i] = (candidate){isnan(logits[i]) ? -INFINITY : logits[i], i};
     if (has_penalty(s))
         penalise(s);
-    qsort(s->candidates, s->vocab, sizeof *s->candidates, compare_candidates);
-    if (s->settings.temperature == 0 || !isfinite(s->candidates[0].logit))
-        return s->candidates[0].id;
-    size_t count = s->vocab;
-    if (s->settings.top_k > 0 && s->settings.top_k < count)
-        count = s->settings.top_k;
+    candidate best = find_best(s);
+    if (s->settings.temperature == 0 || !isfinite(best.logit))
+        return best.id;
+    size_t count = drop_below(s, find_floor(s, best));
+    count = keep_top_k(s, count, s->settings.top_k);
     count = keep_top_p(s, count);
     count = keep_min_p(s, count);
     return draw(s, count);

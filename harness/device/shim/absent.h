@@ -12,3 +12,8 @@
 #define ASSAY_HAS_16X8X32 false
 #define ASSAY_MULTIPLY_16X8X32(w, x, sums) ((void)0)
 #endif
+
+#ifndef ASSAY_EIGHT_FLOATS // kernels/eight.h
+#define ASSAY_EIGHT_FLOATS pair_of<float4>
+#define ASSAY_EIGHT_INTS pair_of<int4>
+#endif

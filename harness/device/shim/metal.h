@@ -124,6 +124,10 @@ template <class T> METAL_FUNC constexpr T make_uniform(T x) {
 
 using metal::as_type;
 
+#if !defined(__CUDA__)
+#include "eight.h"
+#endif
+
 // Generated kernels spell vector casts this way.
 #define __builtin_convertvector(v, V) static_cast<V>(v)
 
