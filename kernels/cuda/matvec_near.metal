@@ -26,6 +26,7 @@ matvec_near(device const typename N::block *w [[buffer(0)]], device const float 
     NEAR_KERNEL("matvec_" #format "_accumulate" end, format, true, blocks, chunks)
 
 MATVEC_NEAR(q4_0, "_near", 16, 1)
+MATVEC_NEAR(q8_0, "_near", 16, 1)
 MATVEC_NEAR(q4_k, "_near", 16, 1)
 MATVEC_NEAR(q6_k, "_near", 16, 1)
 MATVEC_NEAR(q4_0, "_near_long", 14, 4)

@@ -5,7 +5,7 @@
 // A thread block of 16 warps per SM goes through its share of the rows tile by tile. Two stages of
 // shared memory hold a tile each: while one is multiplied, the other is being filled. Its stages leave
 // room on the SM for a block of the next launch, whose first two tiles are therefore there when it
-// begins, so memory is never idle between launches.
+// begins, and memory is not idle between launches.
 //
 // A tile is pairs of rows, and a warp multiplies a block of 256 columns of 8 pairs at a time: lane / 4
 // is the pair. Rows of few columns are shared by half of the warps, and the other half has a second 8
@@ -124,24 +124,27 @@ template <typename Op, uint Blocks, uint Chunks> struct near_work {
     METAL_FUNC bool is_there(step s) const { return s.tile * get_tile_rows() < op.rows; }
     METAL_FUNC bool ends_tile(step s) const { return Chunks == 1 || s.chunk + 1 == columns.chunks; }
 
-    // The first warp: the rows of a step on their way.
-    METAL_FUNC void copy(step s, uint stage, uint lane) const {
+    // The rows of a step on their way: a copy or two by one lane of each warp, because a warp makes its
+    // copies one after another.
+    METAL_FUNC void copy(step s, uint stage, uint sg, uint lane) const {
         const uint quads = get_quads(columns.count(s.chunk));
         const uint whole = get_quads(columns.each);
         const uint first = s.tile * get_tile_rows();
         const uint count = min(op.rows - first, get_tile_rows());
         threadgroup uint4 *to = memory.stages + stage * memory.stage;
-        if (lane == 0)
+        if (lane != 0 || !is_there(s))
+            return;
+        if (sg == 0)
             cuda::expect_bytes(16 * quads * count, stage);
-        cuda::sync_warp();
         if (Op::is_stacked && Chunks == 1) {
-            if (2 * lane < count)
-                cuda::copy_bulk(to + lane * stride, op.get_row(first + 2 * lane),
-                                16 * quads * min(2u, count - 2 * lane), stage);
-        } else if (lane < count) {
-            cuda::copy_bulk(to + lane / 2 * stride + lane % 2 * whole,
-                            op.get_row(first + lane) + s.chunk * whole, 16 * quads, stage);
+            if (2 * sg < count)
+                cuda::copy_bulk(to + sg * stride, op.get_row(first + 2 * sg),
+                                16 * quads * min(2u, count - 2 * sg), stage);
+            return;
         }
+        for (uint i = sg; i < count; i += NEAR_WARPS)
+            cuda::copy_bulk(to + i / 2 * stride + i % 2 * whole,
+                            op.get_row(first + i) + s.chunk * whole, 16 * quads, stage);
     }
 
     // x as digits, of the blocks that are the warp's.
@@ -247,17 +250,13 @@ METAL_FUNC void near_run(thread const Op &op, uint in_dim, uint group, uint grou
     const work_of work(op, in_dim);
     const auto memory = work.memory;
     typename work_of::step now = {0, 0};
-    if (thread_index < 32) {
-        if (thread_index == 0)
-            for (uint i = 0; i < NEAR_STAGES; i++)
-                cuda::init_mbarrier(i);
-        cuda::sync_warp();
-        for (uint i = 0; i < NEAR_STAGES; i++)
-            if (work.is_there(work.get_next(now, i)))
-                work.copy(work.get_next(now, i), i, lane);
-    }
-    near_expect_values(op.x, in_dim, group, groups, thread_index);
+    for (uint i = 0; thread_index == 0 && i < NEAR_STAGES; i++)
+        cuda::init_mbarrier(i);
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint i = 0; i < NEAR_STAGES; i++)
+        work.copy(work.get_next(now, i), i, sg, lane);
+    near_expect_values(op.x, in_dim, group, groups, thread_index);
+    cuda::sync_warp();
     cuda::launch_dependents();
     const near_writer<Op> writer(thread_index, work.groups);
     const uint team = sg % writer.teams;
@@ -265,6 +264,7 @@ METAL_FUNC void near_run(thread const Op &op, uint in_dim, uint group, uint grou
     const uint signs = opaque(0x80808080u, in_dim + lane);
     float totals[2] = {};
     float2 kept = 0.0f;
+    float inverse = 0.0f; // of a writer, which finds it once
     work.take_x(team, sg, lane);
     for (uint i = 0;; i++) {
         const uint stage = i % NEAR_STAGES;
@@ -284,8 +284,8 @@ METAL_FUNC void near_run(thread const Op &op, uint in_dim, uint group, uint grou
         const bool is_last = !work.is_there(next);
         if (is_last || work.is_there(later)) {
             threadgroup_barrier(mem_flags::mem_threadgroup);
-            if (thread_index < 32 && work.is_there(later))
-                work.copy(later, stage, lane);
+            work.copy(later, stage, sg, lane);
+            cuda::sync_warp();
             if (is_end && writer.parity < 2) {
                 // After the tile before the last there was no barrier, if it had one chunk only.
                 const bool is_own = writer.parity == now.tile % 2;
@@ -294,8 +294,10 @@ METAL_FUNC void near_run(thread const Op &op, uint in_dim, uint group, uint grou
                 const uint row = writer.get_row(tile, tile_rows);
                 float sum = writer.add(memory.sums + tile % memory.tiles * memory.tile_sums,
                                        work.columns.each);
+                if (Op::is_normed && inverse == 0.0f)
+                    inverse = work.get_inverse(in_dim);
                 if (Op::is_normed)
-                    sum *= work.get_inverse(in_dim);
+                    sum *= inverse;
                 const float other = cuda::shuffle_xor(sum, 1);
                 if ((is_own || is_late) && row < op.rows)
                     op.finish(row, sum, other, kept);

@@ -12,6 +12,7 @@
 #include "../formats/q4_0.h"
 #include "../formats/q4_k.h"
 #include "../formats/q6_k.h"
+#include "../formats/q8_0.h"
 #include "../product/few_words.h"
 #include "mma_bytes.h"
 
@@ -44,6 +45,28 @@ struct q4_0_near {
                 w.at[b][1] = get_upper_bytes(words[b], signs);
             }
             return {get_half(pair, int(part / 2 * 9) - int(2 * part)), 0.0f};
+        }
+        METAL_FUNC float finish(float total) const { return total; }
+    };
+};
+
+// Q8_0: weights are bytes. Of the two blocks of a turn, the first is half a word off.
+struct q8_0_near {
+    typedef block_q8_0 block;
+    typedef byte_scale scale;
+    enum : uint { block_bytes = 272, pairs = 5, has_offsets = false };
+
+    static METAL_FUNC float get_unit() { return 1.0f; }
+    struct lane_block {
+        near_row at;
+        METAL_FUNC void load(near_row row, uint i, uint part) { at = row + 68 * i + part; }
+        METAL_FUNC scale take(uint turn, uint part, uint, thread byte_pair &w) const {
+            const near_row pair = at + 17 * turn;
+            for (uint side = 0; side < 2; side++) {
+                w.at[0][side] = pair[4 * side] >> 16u | pair[4 * side + 1] << 16u;
+                w.at[1][side] = pair[9 + 4 * side];
+            }
+            return {get_half(pair, int(part / 2 * 17) - int(2 * part)), 0.0f};
         }
         METAL_FUNC float finish(float total) const { return total; }
     };

@@ -141,9 +141,14 @@ qkv_rope_append_near(device const float *x [[buffer(0)]], device const float *no
     near_run<16, 1>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
-#define NORMED_NEAR(name, function, format)                                                        \
+#define NEAR_KERNEL(name, function, format)                                                        \
     template [[host_name(name)]] kernel decltype(function<format##_near>) function<format##_near>;
+#define NORMED_NEAR(format)                                                                        \
+    NEAR_KERNEL("rmsnorm_matvec_" #format "_near", rmsnorm_matvec_near, format)                    \
+    NEAR_KERNEL("gate_up_silu_" #format "_near", gate_up_silu_near, format)                        \
+    NEAR_KERNEL("qkv_rope_append_" #format "_near", qkv_rope_append_near, format)
 
-NORMED_NEAR("rmsnorm_matvec_q4_0_near", rmsnorm_matvec_near, q4_0)
-NORMED_NEAR("gate_up_silu_q4_0_near", gate_up_silu_near, q4_0)
-NORMED_NEAR("qkv_rope_append_q4_0_near", qkv_rope_append_near, q4_0)
+NORMED_NEAR(q4_0)
+NORMED_NEAR(q8_0)
+NORMED_NEAR(q4_k)
+NEAR_KERNEL("rmsnorm_matvec_q6_k_near", rmsnorm_matvec_near, q6_k)

@@ -60,6 +60,7 @@ static const shape of_near_rows[] = {
 static const shape of_near_normed[] = {
     {{1, 256}}, {{16, 2048}}, {{33, 1024}}, {{97, 2304}}, {{513, 4096}}, {{32000, 4096}},
 };
+static const shape of_wider_near_normed[] = {{{1, 2048}}, {{33, 4096}}, {{513, 2048}}};
 static const shape of_near_gates[] = {
     {{1, 256}}, {{8, 2048}}, {{17, 1024}}, {{49, 2304}}, {{257, 4096}}, {{14336, 4096}},
 };
@@ -70,6 +71,7 @@ static const shape of_near_heads[] = {
     {{100, 32, 8, 128, 4096}},
 };
 static const shape_list near_normed = SHAPE_LIST(of_near_normed, 7, 512),
+                        wider_near_normed = SHAPE_LIST(of_wider_near_normed, 7, 2048),
                         near_gates = SHAPE_LIST(of_near_gates, 7, 512),
                         near_heads = SHAPE_LIST(of_near_heads, 3, 3, 1, 6, 512);
 static const shape of_near_tokens[] = {

@@ -125,6 +125,7 @@ static const kernel matvec_kernels[] = {
     BOTH(q6_k, parts, wider_rows, STREAM(16, 2048, ONE_PER_CORE)),
     BOTH(f16, floats, eights, STREAM(16, 8, 0)),
     BOTH(q4_0, parts, near_rows, NEAR(256)),
+    BOTH(q8_0, parts, near_rows, NEAR(256)),
     BOTH(q4_k, parts, near_rows, NEAR(256)),
     BOTH(q6_k, parts, wider_near_rows, NEAR(2048)),
     BOTH(q4_0, parts, near_long_rows, NEAR_LONG(256)),
@@ -175,10 +176,10 @@ enum { MOST_HIDDEN = (32768 - 32) / 4 };
 #define FEW_TOKENS "tiles of 16 rows and 8 tokens, columns split in nine"
 
 /* NEAR for a norm and the products after it. */
-#define NEAR_NORMED(name_, f, list) \
-    {.name = name_, .variant = "near", .file = "cuda/normed_near.metal", .format = &format_##f, \
+#define NEAR_NORMED(op_, f, of, list) \
+    {.name = op_ "_" #f "_near", .variant = "near", .file = "cuda/normed_near.metal", .format = &format_##f, \
      .about = "NVIDIA: rows by bulk copies (TMA), the norm in the same pass", .group = 512, .rows = 1024, \
-     .multiple_of = 256, .most = 4096, .needs = FEATURE_BULK_COPIES, .shapes = &list}
+     .multiple_of = of, .most = 4096, .needs = FEATURE_BULK_COPIES, .shapes = &list}
 
 static const kernel mixed_kernels[] = {
     {FUSED("matvec_mixed", "matvec_mixed", 256, 8, 0, NULL, "one simdgroup per row")},
@@ -198,7 +199,10 @@ static const kernel normed_kernels[] = {
              "the norm once for 8 rows, in threadgroup memory"), .most = MOST_HIDDEN},
     {OF_Q4_0("rmsnorm_matvec_q4_0_onepass", "rmsnorm_matvec", 128, 16,  0, "onepass",
              "4 rows per simdgroup, the norm in the same pass")},
-    NEAR_NORMED("rmsnorm_matvec_q4_0_near", q4_0, near_normed),
+    NEAR_NORMED("rmsnorm_matvec", q4_0, 256, near_normed),
+    NEAR_NORMED("rmsnorm_matvec", q8_0, 256, near_normed),
+    NEAR_NORMED("rmsnorm_matvec", q4_k, 256, near_normed),
+    NEAR_NORMED("rmsnorm_matvec", q6_k, 2048, wider_near_normed),
     {FUSED("rmsnorm_matvec_f32", "rmsnorm_matvec",             32,  1,  0, "plain",
            "one simdgroup per row, each computes the norm"),
      .format = &format_f32, .shapes = &normed_float_list},
@@ -207,7 +211,9 @@ static const kernel normed_kernels[] = {
 static const kernel gated_kernels[] = {
     {OF_Q4_0("gate_up_silu_q4_0", "gate_up_silu",     128,  4,  0, "plain",
              "one simdgroup per output, the norm in the same pass")},
-    NEAR_NORMED("gate_up_silu_q4_0_near", q4_0, near_gates),
+    NEAR_NORMED("gate_up_silu", q4_0, 256, near_gates),
+    NEAR_NORMED("gate_up_silu", q8_0, 256, near_gates),
+    NEAR_NORMED("gate_up_silu", q4_k, 256, near_gates),
     GATE_TILES("_tiled",       "gate_up_silu",          128, 32, 64, "tiled",       TILES_OF_64),
     GATE_TILES("_tiled_split", "gate_up_silu",          128,  8, 32, "tiled_split", TILES_OF_16),
     GATE_TILES("_tiled_few",   "gate_up_silu",          288,  8,  8, "tiled_few",   FEW_TOKENS),
@@ -216,7 +222,9 @@ static const kernel gated_kernels[] = {
 static const kernel appended_kernels[] = {
     {OF_Q4_0("qkv_rope_append_q4_0", "qkv_rope_append", 128,  8,  0, "plain",
              "two rows per simdgroup, the norm in the same pass")},
-    NEAR_NORMED("qkv_rope_append_q4_0_near", q4_0, near_heads),
+    NEAR_NORMED("qkv_rope_append", q4_0, 256, near_heads),
+    NEAR_NORMED("qkv_rope_append", q8_0, 256, near_heads),
+    NEAR_NORMED("qkv_rope_append", q4_k, 256, near_heads),
     QKV_TILES("_tiled",       "qkv_rope_append",      128, 64, 64, "tiled",       TILES_OF_64),
     QKV_TILES("_tiled_split", "qkv_rope_append",      128, 16, 32, "tiled_split", TILES_OF_16),
     QKV_TILES("_tiled_few",   "qkv_rope_append",      288, 16,  8, "tiled_few",   FEW_TOKENS),
