@@ -157,12 +157,14 @@ TEST the_host_learns_from_the_ptx_what_a_kernel_loads_early(void) {
 /* Memory that Metal does not have, copies into it, which need another version of PTX, and no array in
  * memory. */
 TEST the_host_learns_from_the_ptx_how_much_shared_memory_a_kernel_adds(void) {
-    enum { COPIES = 8, ROWS_OF_EACH = 4, QUADS = 144, BARRIERS = 128 };
+    enum { STAGES = 2 * 16 * 8 * (2 * 144 + 2), DIGITS = 16 * (1024 + 8), SUMS = 4 * 3 * 256 };
+    enum { SQUARES = 64, SUMS_OF_X = 16 * 32, BARRIERS = 128 };
     NEEDS_COMPILER();
     msl_signature s;
     char *ptx = compile("kernels/cuda/matvec_near.metal", "matvec_q4_k_near", &s);
     ASSERTm(e.text, ptx);
-    ASSERT_EQ_FMT(16u * COPIES * (ROWS_OF_EACH * QUADS + 1) + BARRIERS, ptx_count_bulk(ptx), "%u");
+    ASSERT_EQ_FMT(STAGES + DIGITS + SUMS + SQUARES + SUMS_OF_X + BARRIERS + 0u, ptx_count_bulk(ptx),
+                  "%u");
     ASSERT(strstr(ptx, ".version 8.1") && !strstr(ptx, "_depot"));
     ASSERT_EQ_FMT(1u, ptx_count_cluster(ptx), "%u");
     ASSERT_FALSE(strstr(ptx, ".reqnctapercluster"));
@@ -211,9 +213,15 @@ TEST kernels_for_nvidia_gpus_agree_with_their_oracles(void) {
     NEEDS_DEVICE();
     ASSERT_RUN("\"$A\" check --device $D 'matvec_*_near/1x*/normal' 'matvec_*_near/7x*/large' "
                "'matvec_*_near/33x*/normal' 'multi_token*_near/7x512x3/large' "
-               "'multi_token*_near/33x1024x9/normal' 'multi_token*_near/32x4096x7/normal'",
+               "'multi_token*_near/33x1024x9/normal' 'multi_token*_near/32x4096x7/normal' "
+               "'matvec_*_near_long/33x*/normal'",
                0);
-    ASSERT_SAYS("22 passed, 0 failed");
+    ASSERT_SAYS("32 passed, 0 failed");
+    ASSERT_RUN("\"$A\" check --device $D 'rmsnorm_*_near/7x*/large' 'gate_up*_near/7x*/large' "
+               "'qkv*_near/3x*/large' 'rmsnorm_*_q4_0_near/97x*/normal' "
+               "'gate_up*_q4_0_near/49x*/normal' 'qkv*_q4_0_near/[02]x*/normal'",
+               0);
+    ASSERT_SAYS("14 passed, 0 failed");
     PASS();
 }
 
@@ -241,7 +249,7 @@ TEST what_is_not_finite_in_x_is_not_lost_in_a_product_of_bytes(const char *last,
              "printf '%s' >> $T/x; "
              "\"$A\" launch \"$H/kernels/cuda/matvec_near.metal\" matvec_q4_0_near --arg "
              "0=u8[432]:value:60 --arg 1=f32[256]:file:$T/x --arg 2=f32[3] --arg 3=u32:3 --arg "
-             "4=u32:256 --arg 6=u32:3 --grid 1 --group 512",
+             "4=u32:256 --grid 1 --group 512",
              last);
     ASSERT_RUN(command, 0);
     ASSERT_SAYS(says);

@@ -143,7 +143,7 @@ template <bool accumulate> [[max_total_threads_per_threadgroup(1024)]] kernel vo
 matvec_few_near(device const block_q4_0 *w [[buffer(0)]], device const float *x [[buffer(1)]],
                 device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
                 constant uint &in_dim [[buffer(4)]], constant uint &batch [[buffer(5)]],
-                constant uint &rows [[buffer(6)]], uint2 group [[threadgroup_position_in_grid]],
+                uint2 group [[threadgroup_position_in_grid]],
                 uint2 groups [[threadgroups_per_grid]],
                 uint thread_index [[thread_index_in_threadgroup]],
                 uint sg [[simdgroup_index_in_threadgroup]],
@@ -156,9 +156,8 @@ matvec_few_near(device const block_q4_0 *w [[buffer(0)]], device const float *x 
     threadgroup few_near_kept kept;
     threadgroup atomic_uint is_under_way;
     const uint sharers = groups.x / P;
-    const uint rest = out_dim - rows * groups.x; // what has been rounded off
-    const near_share share(rows * P + (rest >= sharers ? 1 : 0), out_dim, group.x / P, sharers);
-    const near_share columns(in_dim / 256 / P, in_dim / 256, group.x % P, P); // 256 each
+    const near_share share(out_dim, group.x / P, sharers);
+    const near_share columns(in_dim / 256, group.x % P, P); // 256 each
     const uint row_quads = in_dim / 256 * 9;
     const uint first = group.y * TOKENS;
     const uint count = min(batch - first, uint(TOKENS));

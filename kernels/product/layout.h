@@ -23,7 +23,6 @@ typedef enum {
     HEAD_DIM,
     POSITION,
     EPS,
-    SHARE, /* rows per threadgroup, for kernels that share them */
     STACK, /* rows of three matrices, then columns */
     LIST,  /* product_shape of all matrices */
     HEADS, /* of a shape: rows / head_dim */
@@ -60,7 +59,7 @@ typedef struct {
 /* The formats by the numbers that the kernel knows; NULL: there are no more. */
 const weight_format *product_get_format(uint32_t number);
 
-/* Where a number of a description is: not for EPS, SHARE, STACK and LIST. Heads are rows at first. */
+/* Where a number of a description is: not for EPS, STACK and LIST. Heads are rows at first. */
 uint32_t *product_find_size(product *p, product_part which);
 /* Where a buffer is, how many floats of it are used, and how. Caches are used whole. */
 slice *product_find_buffer(product *p, product_part which);

@@ -55,7 +55,7 @@ static void read_arg(view *v, oracle_io *io, int at, product_part part) {
         read_list(v, in);
     else if (part.role == STACK)
         read_stack(v, in);
-    else if (part.role >= ROWS && part.role != SHARE && in)
+    else if (part.role >= ROWS && in)
         *product_find_size(&v->p, part) = oracle_u32(io, at);
 }
 

@@ -24,8 +24,7 @@
 #define BUFFERS(i) {WEIGHTS, i, "w" #i}, {INPUT, i, "x" #i}, {BIAS, i, "b" #i}, {OUTPUT, i, "y" #i}
 static const product_layout layouts[] = {
     {&matvec_op, NULL, AS_IT_IS, STORED, 1, false,
-     {{WEIGHTS, 0, "w"}, {INPUT, 0, "x"}, {OUTPUT, 0, "y"}, N(ROWS), N(COLUMNS), N(TOKENS),
-      N(SHARE)},
+     {{WEIGHTS, 0, "w"}, {INPUT, 0, "x"}, {OUTPUT, 0, "y"}, N(ROWS), N(COLUMNS), N(TOKENS)},
      {N(ROWS), N(COLUMNS), N(TOKENS)}},
     {&matvec_activate_op, NULL, AS_IT_IS, ACTIVATED, 1, false,
      {{WEIGHTS, 0, "w"}, {INPUT, 0, "x"}, {OUTPUT, 0, "y"}, N(ROWS), N(COLUMNS), {BIAS, 0, "bias"},
@@ -179,14 +178,14 @@ static uint32_t count_rows(const product_layout *a, const kernel *k, const produ
     return rows;
 }
 
-/* The kernels of cuda/ share the rows among their thread blocks: if there are few, each SM has as many.
- * Those for several tokens are clusters of two. */
-static uint32_t share_rows(const tape *t, const kernel *k, uint32_t groups, uint32_t out_dim) {
+/* The kernels of cuda/ share rows, or pairs that are turned together, among their thread blocks: if those
+ * are few, each SM has as many. Those for several tokens are clusters of two. */
+static uint32_t share_rows(const tape *t, const kernel *k, uint32_t groups, uint32_t rows) {
     uint32_t cores = device_get_facts(library_get_device(t->lib))->cores,
              cluster = k->tokens ? 2 : 1;
     if (groups <= 2 * cores)
         groups = divide_up(groups, cores) * cores;
-    return divide_up(groups < out_dim ? groups : out_dim, cluster) * cluster;
+    return divide_up(groups < rows ? groups : rows, cluster) * cluster;
 }
 
 static size3 find_groups(const product_layout *a, const tape *t, const kernel *k,
@@ -196,7 +195,7 @@ static size3 find_groups(const product_layout *a, const tape *t, const kernel *k
     if (k->groups != 0 && groups.x > k->groups)
         groups.x = k->groups;
     if (k->needs & FEATURE_BULK_COPIES)
-        groups.x = share_rows(t, k, groups.x, rows);
+        groups.x = share_rows(t, k, groups.x, a->epilogue == APPENDED ? rows / 2 : rows);
     return groups;
 }
 
@@ -246,18 +245,15 @@ static launch_arg make_buffer(const product_layout *a, const kernel *k, product 
     return made;
 }
 
-static launch_arg make_value(const kernel *k, product *p, product_part part, size3 groups) {
+static launch_arg make_value(const kernel *k, product *p, product_part part) {
     launch_arg made = ARG_U32(0);
     if (part.role == EPS)
         made = (launch_arg)ARG_F32(p->eps);
     else if (part.role == POSITION)
         made = (launch_arg)ARG_PARAM(p->pos);
-    else if (part.role == SHARE)
-        made = (launch_arg)ARG_U32(groups.x ? p->items[0].rows / groups.x : 0);
     else
         made = (launch_arg)ARG_U32(*product_find_size(p, part));
-    made.is_absent = (part.role == TOKENS && k->tokens == 0) ||
-                     (part.role == SHARE && !(k->needs & FEATURE_BULK_COPIES));
+    made.is_absent = part.role == TOKENS && k->tokens == 0;
     return made;
 }
 
@@ -277,7 +273,7 @@ bool product_record(tape *t, const kernel *k, const product *given, err *e) {
                         .flops = count_flops(a, k, &p),
                         .oracle = product_oracle,
                         .context = a};
-    if (k->most && a->prologue == NORMED) /* it keeps the values */
+    if (k->most && a->prologue == NORMED && !k->needs) /* it keeps the values */
         work.threadgroup_bytes = p.items[0].columns * (uint32_t)sizeof(float);
     if (a->epilogue == MIXED)
         fill_list(k, &p, list);
@@ -286,7 +282,7 @@ bool product_record(tape *t, const kernel *k, const product *given, err *e) {
         args[count] = part.role == STACK  ? (launch_arg)ARG_BYTES(stack, sizeof stack)
                       : part.role == LIST ? (launch_arg)ARG_BYTES(list, sizeof list)
                       : part.role < ROWS  ? make_buffer(a, k, &p, part)
-                                          : make_value(k, &p, part, work.groups);
+                                          : make_value(k, &p, part);
         if (a->epilogue == APPENDED && part.role == OUTPUT && part.of > 0) {
             work.appends |= p.tokens == 1 ? 1u << count : 0;
             work.unmoved += 2 * p.items[part.of].y.bytes -

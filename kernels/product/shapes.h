@@ -57,6 +57,23 @@ static const shape of_near_rows[] = {
     {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{15, 2304}},   {{16, 3840}},   {{31, 4096}},
     {{32, 2048}}, {{33, 1024}}, {{65, 2560}}, {{8225, 2304}}, {{4096, 4096}},
 };
+static const shape of_near_normed[] = {
+    {{1, 256}}, {{16, 2048}}, {{33, 1024}}, {{97, 2304}}, {{513, 4096}}, {{32000, 4096}},
+};
+static const shape of_wider_near_normed[] = {{{1, 2048}}, {{33, 4096}}, {{513, 2048}}};
+static const shape of_near_gates[] = {
+    {{1, 256}}, {{8, 2048}}, {{17, 1024}}, {{49, 2304}}, {{257, 4096}}, {{14336, 4096}},
+};
+/* Boundaries between q, k and v at every place in a tile of 16. */
+static const shape of_near_heads[] = {
+    {{0, 1, 1, 2, 256}},       {{1, 3, 1, 2, 512}},    {{7, 5, 1, 6, 2048}},
+    {{2, 5, 2, 34, 2304}},     {{10, 4, 2, 64, 1024}}, {{2047, 9, 3, 64, 4096}},
+    {{100, 32, 8, 128, 4096}},
+};
+static const shape_list near_normed = SHAPE_LIST(of_near_normed, 7, 512),
+                        wider_near_normed = SHAPE_LIST(of_wider_near_normed, 7, 2048),
+                        near_gates = SHAPE_LIST(of_near_gates, 7, 512),
+                        near_heads = SHAPE_LIST(of_near_heads, 3, 3, 1, 6, 512);
 static const shape of_near_tokens[] = {
     {{1, 256, 1}},   {{7, 512, 3}},    {{31, 1792, 8}},  {{32, 4096, 7}},
     {{33, 1024, 9}}, {{65, 2304, 17}}, {{192, 768, 16}}, {{4096, 4096, 8}},
@@ -65,6 +82,12 @@ static const shape_list near_tokens = SHAPE_LIST(of_near_tokens, 7, 512, 3);
 static const shape of_wider_near_rows[] = {
     {{1, 2048}}, {{15, 4096}}, {{16, 2048}}, {{17, 4096}}, {{4129, 2048}}, {{4096, 4096}},
 };
+/* For kernels that take 14 * 256 columns at a time. */
+static const shape of_near_long_rows[] = {
+    {{1, 256}},    {{7, 3584}},  {{15, 3840}},  {{16, 8192}},    {{17, 14336}},
+    {{33, 11008}}, {{97, 4096}}, {{225, 7424}}, {{4096, 14336}},
+};
+static const shape_list near_long_rows = SHAPE_LIST(of_near_long_rows, 7, 3840);
 static const shape_list near_rows = SHAPE_LIST(of_near_rows, 7, 512),
                         wider_near_rows = SHAPE_LIST(of_wider_near_rows, 7, 2048),
                         eights = SHAPE_LIST(of_eights, 7, 256),

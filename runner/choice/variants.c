@@ -96,12 +96,20 @@ typedef enum {
     FEW_SMALL_TILES,
     LARGE_TILES, /* MANY_TILES, but not FEW_SMALL_TILES */
     WIDE,
+    LONG,        /* more columns than threadgroup memory has room for at once */
     WIDE_BLOCKS, /* WIDE, and no rest */
     WIDE_ON_CORES
 } condition;
 
 static bool holds(condition when, const device_facts *d, const choice *c, const sizes *s) {
-    enum { ENOUGH_TILES = 96, SMALL_TILES = 1024, COLUMNS = 2048, BLOCK = 256, ROWS_PER_CORE = 64 };
+    enum {
+        ENOUGH_TILES = 96,
+        SMALL_TILES = 1024,
+        COLUMNS = 2048,
+        LONGEST = 4096,
+        BLOCK = 256,
+        ROWS_PER_CORE = 64
+    };
     bool has_tiles = device_offers(d, FEATURE_MATRICES, NULL), is_wide = s->columns >= COLUMNS;
     bool is_many = divide_up(s->rows, 64) * divide_up(s->tokens, 64) >= ENOUGH_TILES,
          is_few_small = divide_up(s->rows, 16) * divide_up(s->tokens, 8) < SMALL_TILES,
@@ -113,6 +121,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [FEW_SMALL_TILES] = has_tiles && is_few_small,
                         [LARGE_TILES] = has_tiles && is_many && !is_few_small,
                         [WIDE] = is_wide,
+                        [LONG] = s->columns > LONGEST,
                         [WIDE_BLOCKS] = is_wide && s->columns % BLOCK == 0,
                         [WIDE_ON_CORES] = is_wide && is_on_cores};
     return all[when];
@@ -150,7 +159,8 @@ static const rule rules[] = {
     /* kind   devices   tokens   rows         when              variant */
     {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
     {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "plain"},
-    {PRODUCT, CUDA,     ONE,     LARGE,       WIDE_ON_CORES,    "near"},
+    {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE_ON_CORES,    "near"},
+    {PRODUCT, CUDA,     ONE,     MEDIUM,      LONG,             "near_long"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "stream"},
     /* 8 tokens at a time: 4096x4096 with 64 takes 37 us instead of 213, 2048x2048 with 8 3.5 instead of 5.4 */
     {PRODUCT, CUDA,     SEVERAL, MEDIUM,      WIDE,             "tiled_near"},
@@ -170,11 +180,13 @@ static const rule rules[] = {
     {PRODUCT, GPU,      MANY,    ALL,         ALWAYS,           "lean_rows"},
     {PRODUCT, GPU,      SEVERAL, ALL,         ALWAYS,           "reuse"},
     {PRODUCT, GPU,      ALL,     ALL,         ALWAYS,           "plain"},
+    {FUSED,   CUDA,     ONE,     MEDIUM,      WIDE,             "near"},
     {FUSED,   CUDA,     ALL,     ALL,         WIDE_BLOCKS,      "apart"},
     {FUSED,   GPU,      ONE,     ALL,         ALWAYS,           "plain"},
     {FUSED,   GPU,      FEW,     ALL,         MATRICES,         "tiled_few"},
     {FUSED,   GPU,      MANY,    ALL,         MANY_TILES,       "tiled"},
     {FUSED,   GPU,      MANY,    ALL,         FEW_TILES,        "tiled_split"},
+    {NORMED,  CUDA,     ONE,     MEDIUM,      WIDE,             "near"},
     {NORMED,  CUDA,     ONE,     ALL,         WIDE_BLOCKS,      "apart"},
     {NORMED,  GPU,      ONE,     ALL,         ALWAYS,           "onepass"},
     /* fewer launches are worth more than the better kernel for each product */

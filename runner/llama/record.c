@@ -68,6 +68,11 @@ static bool fuses_norms(const model *m) {
     return m->fusion == FUSION_BEST || m->fusion == FUSION_MOST;
 }
 
+/* Does a kernel take weights that begin there? */
+static bool is_aligned(const kernel *k, const weight *w) {
+    return w->at.offset % product_get_alignment(k) == 0;
+}
+
 /* A norm of x and the products after it. */
 static bool record_normed(model *m, tape *t, const weight *norm, const weight *const w[3],
                           const slice y[3], uint32_t tokens, err *e) {
@@ -173,7 +178,7 @@ static bool record_qkv(model *m, tape *t, const llama_layer *l, const llama_cach
     const kernel *k =
         can_fuse ? variants_pick(&m->variants, &qkv_rope_append_op, l->q.format, fused, NULL)
                  : NULL;
-    if (!k)
+    if (!k || !is_aligned(k, &l->q) || !is_aligned(k, &l->k) || !is_aligned(k, &l->v))
         return record_qkv_apart(m, t, l, c, tokens, e);
     const product p = {
         {{.w = l->q.at, .x = a->x, .y = a->q, .rows = s->heads * s->head_dim, .columns = s->hidden},
@@ -206,7 +211,7 @@ static bool record_gate_up(model *m, tape *t, const llama_layer *l, uint32_t tok
     const kernel *k =
         can_fuse ? variants_pick(&m->variants, &gate_up_silu_op, l->gate.format, fused, NULL)
                  : NULL;
-    if (!k)
+    if (!k || !is_aligned(k, &l->gate) || !is_aligned(k, &l->up))
         return record_gate_up_apart(m, t, l, tokens, e);
     const product p = {{{.w = l->gate.at,
                          .x = a->x,
@@ -246,7 +251,7 @@ static bool record_head(model *m, tape *t, uint32_t tokens, err *e) {
                               ? variants_pick(&m->variants, &rmsnorm_matvec_op, head->format,
                                               (shape){{head->rows, head->columns}}, NULL)
                               : NULL;
-    if (fused)
+    if (fused && is_aligned(fused, head))
         return record_fused_norm(m, t, fused, last, &l->weights.norm, head, m->logits, e);
     return record_norm(m, t, last, &l->weights.norm, normed, 1, e) &&
            model_record_product(m, t, head, normed, m->logits, false, 1, e);

@@ -4,8 +4,8 @@
 //
 // Metal has no such thing, so a launch does not ask for it: the host reads the comments in the PTX,
 // and puts the dynamic shared memory of bulk copies before what the launch gives
-// (cuda_pipeline.bulk_bytes). The first bytes of it are two mbarriers, which count bytes as they
-// arrive: those of bulk copies, and those that the other thread blocks of the cluster send.
+// (cuda_pipeline.bulk_bytes). The first bytes of it are mbarriers, which count bytes as they arrive:
+// two for bulk copies, and one for what the other thread blocks of the cluster send.
 #pragma once
 #pragma clang system_header
 
@@ -15,7 +15,7 @@
 namespace cuda {
 
 enum : uint { cluster_size = 2 };
-enum : uint { barrier_bytes = 128, cluster_barrier_at = 8 }; // 128: the alignment TMA likes
+enum : uint { barrier_bytes = 128, cluster_barrier_at = 16 }; // 128: the alignment TMA likes
 
 METAL_FUNC ulong get_shared_address(const void *p) {
     return (ulong)(__attribute__((address_space(3))) const void *)p;
@@ -29,28 +29,30 @@ template <uint bytes> METAL_FUNC void *get_shared_memory() {
 
 // Bulk copies ---------------------------------------------------------------------------------
 
+// One of the two mbarriers.
+METAL_FUNC ulong get_mbarrier(uint which) {
+    return get_shared_address(assay::dynamic_storage + 8 * which);
+}
+
 // One thread, before any other comes to what follows.
-METAL_FUNC void init_mbarrier() {
-    __asm__ volatile(
-        "mbarrier.init.shared.b64 [%0], 1;" ::"l"(get_shared_address(assay::dynamic_storage))
-        : "memory");
+METAL_FUNC void init_mbarrier(uint which = 0) {
+    __asm__ volatile("mbarrier.init.shared.b64 [%0], 1;" ::"l"(get_mbarrier(which)) : "memory");
     __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// One thread, once: says how many bytes wait_for_copies waits for.
-METAL_FUNC void expect_bytes(uint bytes) {
-    __asm__ volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"l"(
-                         get_shared_address(assay::dynamic_storage)),
+// One thread, once per phase: says how many bytes wait_for_copies waits for.
+METAL_FUNC void expect_bytes(uint bytes, uint which = 0) {
+    __asm__ volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"l"(get_mbarrier(which)),
                      "r"(bytes)
                      : "memory");
 }
 
-METAL_FUNC void copy_bulk(void *to, const void *from, uint bytes) {
+METAL_FUNC void copy_bulk(void *to, const void *from, uint bytes, uint which = 0) {
     __asm__ volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"l"(
             get_shared_address(to)),
         "l"((__attribute__((address_space(1))) const void *)from), "r"(bytes),
-        "l"(get_shared_address(assay::dynamic_storage))
+        "l"(get_mbarrier(which))
         : "memory");
 }
 
@@ -62,19 +64,20 @@ METAL_FUNC void prefetch_bulk(const void *from, uint bytes) {
                      : "memory");
 }
 
-METAL_FUNC void wait_for_mbarrier(const void *barrier) {
+METAL_FUNC void wait_for_mbarrier(ulong barrier, uint parity) {
     uint is_done = 0;
     while (!is_done)
-        __asm__ volatile("{ .reg .pred done; mbarrier.try_wait.parity.shared.b64 done, [%1], 0; "
+        __asm__ volatile("{ .reg .pred done; mbarrier.try_wait.parity.shared.b64 done, [%1], %2; "
                          "selp.u32 %0, 1, 0, done; }"
                          : "=r"(is_done)
-                         : "l"(get_shared_address(barrier))
+                         : "l"(barrier), "r"(parity)
                          : "memory");
 }
 
-// Every thread: until the bytes of expect_bytes have come.
-METAL_FUNC void wait_for_copies() {
-    wait_for_mbarrier(assay::dynamic_storage);
+// Every thread: until the bytes of expect_bytes have come. Of phases, the first has parity 0, the next
+// 1, and so on.
+METAL_FUNC void wait_for_copies(uint which = 0, uint parity = 0) {
+    wait_for_mbarrier(get_mbarrier(which), parity);
 }
 
 // 16 bytes, of one thread and for it alone, there after wait_for_own_copies.
@@ -148,7 +151,7 @@ METAL_FUNC void store_to_rank(void *to, float value, uint rank) {
 }
 
 METAL_FUNC void wait_for_cluster_bytes() {
-    wait_for_mbarrier(assay::dynamic_storage + cluster_barrier_at);
+    wait_for_mbarrier(get_shared_address(assay::dynamic_storage + cluster_barrier_at), 0);
 }
 
 // Tensor cores --------------------------------------------------------------------------------
