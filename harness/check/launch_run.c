@@ -91,9 +91,7 @@ static bool compile(setup *s, err *e) {
         !constant_check(s->unit, r->constants, r->constant_count, e))
         return false;
     if (r->validate && !device_get_facts(s->device)->validates)
-        return err_set(e, EXIT_CANNOT,
-                       "the device '%s' cannot validate a single launch; use --device soft, or run "
-                       "assay under compute-sanitizer",
+        return err_set(e, EXIT_CANNOT, "the device '%s' has no validation here; use --device soft",
                        device_get_facts(s->device)->api);
     s->library = library_new(s->device, NULL, e);
     if (!s->library)
