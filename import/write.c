@@ -101,6 +101,24 @@ static const char *choose_name(importer *im, const kernel_site *k) {
     return copy;
 }
 
+/* Of a library: NAME_KERNEL.args for each kernel that is called. */
+static bool write_launches(importer *im, const kernel_site *k, const char *name, const char *metal,
+                           err *e) {
+    bool ok = true;
+    for (const library_launch *l = k->launches; l && ok; l = l->next) {
+        char *args = NULL;
+        size_t bytes;
+        FILE *a = open_memstream(&args, &bytes);
+        assert(a);
+        bool is_there = signature_write_launch(im, k, l, name, metal, a);
+        fclose(a);
+        ok = !is_there ||
+             write_file(im, keep_print(im, "%s_%s.args", name, l->kernel), args, bytes, e);
+        free(args);
+    }
+    return ok;
+}
+
 static bool write_kernel(importer *im, kernel_site *k, FILE *out, err *e) {
     const char *name = choose_name(im, k);
     char *metal = NULL, *args = NULL;
@@ -110,13 +128,15 @@ static bool write_kernel(importer *im, kernel_site *k, FILE *out, err *e) {
     signature_write(im, k, name, m, a);
     fclose(m);
     fclose(a);
-    bool ok = write_file(im, keep_print(im, "%s.metal", name), metal, metal_bytes, e) &&
-              (!args_bytes || write_file(im, keep_print(im, "%s.args", name), args, args_bytes, e));
+    bool ok =
+        write_file(im, keep_print(im, "%s.metal", name), metal, metal_bytes, e) &&
+        (!args_bytes || write_file(im, keep_print(im, "%s.args", name), args, args_bytes, e)) &&
+        write_launches(im, k, name, metal, e);
     free(metal);
     free(args);
     if (ok)
         fprintf(out, "%s:%d: %s/%s.metal%s\n", im->files[k->file].path, k->line, im->settings.out,
-                name, k->is_torch || k->launch ? "" : ", no launch found");
+                name, k->launches || k->launch ? "" : ", no launch found");
     im->counts.kernels++;
     return ok;
 }
