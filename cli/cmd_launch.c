@@ -260,8 +260,8 @@ static bool run_plan(const launch_request *r, delivery *s, err *e) {
     return worker_run(&plan, e);
 }
 
-/* What the tool wrote for a worker that could not tell it any more. */
-static bool read_late_findings(bool is_told, err *e) {
+/* compute-sanitizer writes its reports when it likes, the last of them when the worker has ended. */
+static exit_code tell_reports(exit_code code, err *e) {
     validation_count count;
     finding_list found = {0};
     err own = {.code = EXIT_OK};
@@ -270,12 +270,13 @@ static bool read_late_findings(bool is_told, err *e) {
         ok = err_set(&own, EXIT_WRONG,
                      "the worker did not confirm that %s is on, so nothing is called clean",
                      sanitizer_log.engine);
-    if (!is_told)
-        findings_print(stdout, &found, (size_t)settings.max_findings);
+    findings_print(stdout, &found, (size_t)settings.max_findings);
+    printf("%zu finding%s\n", found.count, found.count == 1 ? "" : "s");
+    bool fails = finding_count_failing(&found, settings.strict) > 0;
     finding_free(&found);
-    if (e->code == EXIT_OK)
+    if (!ok && e->code == EXIT_OK)
         *e = own;
-    return ok;
+    return !ok && code == EXIT_OK ? own.code : fails ? EXIT_WRONG : code;
 }
 
 static exit_code run_in_worker(const launch_request *r, const char *tool, err *e) {
@@ -289,11 +290,12 @@ static exit_code run_in_worker(const launch_request *r, const char *tool, err *e
     bool ok = run_plan(r, &s, e);
     if (ok)
         *e = s.answer.error;
+    exit_code code = ok ? s.answer.code : e->code;
     if (tool)
-        ok = read_late_findings(ok, e) && ok;
+        code = tell_reports(code, e);
     if (folder[0])
         validation_close_folder(folder);
-    return ok ? s.answer.code : e->code;
+    return code;
 }
 
 /* On an NVIDIA GPU a launch is validated once per tool of compute-sanitizer, or under the one that

@@ -24,8 +24,10 @@ static bool write_file(const importer *im, const char *name, const char *text, s
 static bool write_project(const importer *im, err *e) {
     char home[PATH_MAX], path[PATH_MAX], project[PATH_MAX + 64] = "";
     size_t bytes;
-    if (im->settings.mlx)
-        snprintf(project, sizeof project, "include = %s\n", im->settings.mlx);
+    if (im->settings.mlx && (!realpath(im->settings.mlx, home) || !os_is_folder(home)))
+        return err_set(e, EXIT_USAGE, "--mlx: there is no folder %.200s", im->settings.mlx);
+    if (im->settings.mlx) /* the project's own folder is where others are looked for */
+        snprintf(project, sizeof project, "include = %s\n", home);
     if (!os_make_folder(im->settings.out, e) ||
         !write_file(im, "assay.project", project, strlen(project), e))
         return false;
