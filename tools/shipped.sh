@@ -62,7 +62,7 @@ mistakes() {
     awk '
         BEGIN {
             n = split("project fix kernel bug", must)
-            split("project fix link buggy fixed kernel bug math found line shows missed", once)
+            split("project fix link buggy fixed kernel bug math language found line shows missed", once)
             split("file tree include cut sed before after launch buggy-launch fixed-launch op", many)
             for (i in once) known[once[i]] = 1
             for (i in many) known[many[i]] = 2
@@ -123,7 +123,8 @@ run() { # SIDE [FOLDER]
     set -- --device "$device"
     [ -z "$(get math)" ] || set -- "$@" --math "$(get math)"
     folders=$(for d in "$(dirname "$(get file | head -n 1)")" $(get include); do printf '%s\n' "$text/$d"; done)
-    status=0
+    status=0 ASSAY_LANGUAGE=$(get language)
+    export ASSAY_LANGUAGE
     if [ -n "$(get op)" ]; then
         mkdir -p "$side/project"
         printf 'include = %s\n' "$(echo $folders)" > "$side/project/assay.project"
