@@ -216,7 +216,7 @@ bool bench_cases_find(const bench_query *q, bench_list *out, err *e) {
     if (ok && q->input && !distribution_find(q->input, &s->input))
         ok = err_set(e, EXIT_USAGE,
                      "no input is called '%.40s'; there are uniform, normal, zeros, "
-                     "denormals, large, negative, uneven",
+                     "denormals, large, negative, uneven, level",
                      q->input);
     for (size_t i = 0; ok && i < registry_count; i++)
         for (size_t k = 0; k < registry[i]->kernel_count; k++)

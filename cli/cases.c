@@ -64,7 +64,7 @@ static case_list list_all(const axes *a) {
             for (size_t s = 0; s < shapes->count; s++)
                 add_batches(&l, o, k, &shapes->items[s], INPUT_NORMAL);
             for (int d = 0; is_given(&shapes->any_input) && d < INPUT_COUNT; d++)
-                if (d != INPUT_UNIFORM && d != INPUT_UNEVEN) /* show what held-out cases do */
+                if (d != INPUT_UNIFORM && d < INPUT_UNEVEN) /* show what held-out cases do */
                     add_batches(&l, o, k, &shapes->any_input, (distribution)d);
             add_edges(&l, o, k);
         }
@@ -309,19 +309,32 @@ static bool read_extra(const char *text, size_t *count, err *e) {
                          HELD_OUT_MOST, text);
 }
 
-/* After the cases of each kernel, `count` with shapes that are not listed. */
+static uint32_t get_longest(const shape *s) {
+    uint32_t longest = 0;
+    for (int i = 0; i < SHAPE_DIMS; i++)
+        longest = s->dim[i] > longest ? s->dim[i] : longest;
+    return longest;
+}
+
+/* After the cases of each kernel, `count` with shapes that are not listed, and one with the longest
+ * that is and inputs that show in which precision it is summed. */
 static void add_held_out(case_list *l, size_t count, uint64_t seed) {
     case_list all = {NULL, 0};
     size_t room = 0;
+    shape longest = {{0}};
     for (size_t i = 0; count > 0 && i < l->count; i++) {
         const kernel_case *c = &l->items[i];
         shape drawn[HELD_OUT_MOST];
+        if (get_longest(&c->shape) > get_longest(&longest))
+            longest = c->shape;
         add_case(&all, &room, c->op, c->kernel, &c->shape, c->inputs);
         if (i + 1 < l->count && c[1].kernel == c->kernel)
             continue;
         size_t n = held_out_make_shapes(c->op, c->kernel, seed, count, drawn);
         for (size_t k = 0; k < n; k++)
             add_case(&all, &room, c->op, c->kernel, &drawn[k], k % 2 ? INPUT_UNEVEN : INPUT_NORMAL);
+        add_case(&all, &room, c->op, c->kernel, &longest, INPUT_LEVEL);
+        longest = (shape){{0}};
     }
     if (count > 0) {
         cases_free(l);

@@ -15,8 +15,9 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/worker.h"
+#include "harness/check/findings.h"
 #include "harness/check/launch_run.h"
-#include "harness/device/validation.h"
+#include "harness/device/cuda/sanitizer.h"
 #include "verb.h"
 
 static struct {
@@ -242,29 +243,99 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     return true;
 }
 
-static exit_code run_in_worker(const launch_request *r, err *e) {
-    settings.args_file = NULL; /* has been read */
-    if (settings.capture)
-        setenv("METAL_CAPTURE_ENABLED", "1", 1); /* Metal reads it when the worker starts */
-    const char *const tasks[] = {"launch"}, *const names[] = {r->file, r->kernel, NULL};
-    delivery s = {.kernel = r->kernel};
-    worker_plan plan = {.arguments = options_list_values("launch", options, OPTION_COUNT, names),
+static const char *const *list_arguments(const launch_request *r) {
+    const char *const names[] = {r->file, r->kernel, NULL};
+    return options_list_values("launch", options, OPTION_COUNT, names);
+}
+
+static bool run_plan(const launch_request *r, delivery *s, err *e) {
+    const char *const tasks[] = {"launch"};
+    worker_plan plan = {.arguments = list_arguments(r),
                         .tasks = tasks,
                         .count = 1,
                         .jobs = 1,
                         .timeout_s = settings.timeout_s,
                         .deliver = deliver,
-                        .context = &s};
+                        .context = s};
+    return worker_run(&plan, e);
+}
+
+/* compute-sanitizer writes its reports when it likes, the last of them when the worker has ended. */
+static exit_code tell_reports(exit_code code, err *e) {
+    validation_count count;
+    finding_list found = {0};
+    err own = {.code = EXIT_OK};
+    bool ok = validation_read_open_folder(&sanitizer_log, &count, &found, &own);
+    if (ok && count.banners == 0)
+        ok = err_set(&own, EXIT_WRONG,
+                     "the worker did not confirm that %s is on, so nothing is called clean",
+                     sanitizer_log.engine);
+    findings_print(stdout, &found, (size_t)settings.max_findings);
+    printf("%zu finding%s\n", found.count, found.count == 1 ? "" : "s");
+    bool fails = finding_count_failing(&found, settings.strict) > 0;
+    finding_free(&found);
+    if (!ok && e->code == EXIT_OK)
+        *e = own;
+    return !ok && code == EXIT_OK ? own.code : fails ? EXIT_WRONG : code;
+}
+
+static exit_code run_in_worker(const launch_request *r, const char *tool, err *e) {
+    settings.args_file = NULL; /* has been read */
+    if (settings.capture)
+        setenv("METAL_CAPTURE_ENABLED", "1", 1); /* Metal reads it when the worker starts */
+    delivery s = {.kernel = r->kernel};
     char folder[1024] = "";
     if (r->validate && !validation_open_folder(folder, sizeof folder, e))
         return e->code;
-    bool ok = worker_run(&plan, e);
+    bool ok = run_plan(r, &s, e);
+    if (ok)
+        *e = s.answer.error;
+    exit_code code = ok ? s.answer.code : e->code;
+    if (tool)
+        code = tell_reports(code, e);
     if (folder[0])
         validation_close_folder(folder);
-    if (!ok)
+    return code;
+}
+
+/* On an NVIDIA GPU a launch is validated once per tool of compute-sanitizer, or under the one that
+ * ASSAY_SANITIZER names. */
+static exit_code run_under_tools(const launch_request *r, err *e) {
+    const char *given = sanitizer_get_tool();
+    char chosen[32] = "";
+    if (given)
+        snprintf(chosen, sizeof chosen, "%s", given);
+    exit_code worst = EXIT_OK;
+    for (int i = 0; i < SANITIZER_TOOLS; i++) {
+        err own = {.code = EXIT_OK};
+        const char *tool = sanitizer_tools[i];
+        if (chosen[0] && strcmp(tool, chosen) != 0)
+            continue;
+        if (!sanitizer_choose(tool, e))
+            return e->code;
+        printf("# %s\n", tool);
+        exit_code code = run_in_worker(r, tool, &own);
+        if (code == EXIT_USAGE || code == EXIT_INTERRUPTED) {
+            *e = own;
+            return code;
+        }
+        if (worst == EXIT_OK) {
+            worst = code;
+            *e = own;
+        } else if (own.text[0])
+            printf("# %s: %s\n", tool, own.text);
+    }
+    return worst;
+}
+
+static exit_code validate(const launch_request *r, err *e) {
+    device *d = device_open(r->device, e);
+    if (!d)
         return e->code;
-    *e = s.answer.error;
-    return s.answer.code;
+    bool is_cuda = device_get_facts(d)->kind == DEVICE_CUDA;
+    device_close(d);
+    *e = (err){.code = EXIT_OK}; /* devices that `auto` tried before are not errors */
+    return is_cuda ? run_under_tools(r, e) : run_in_worker(r, NULL, e);
 }
 
 /* The words of the file that --args names are read like those of the command line; the texts stay,
@@ -320,8 +391,11 @@ static exit_code run_verb(const char *const *given, size_t count, err *e) {
     if (!read_request(names, count, &request, e))
         return e->code;
     if (settings.worker)
-        return worker_serve(run_launch, &request, e) ? EXIT_OK : e->code;
-    return run_in_worker(&request, e);
+        return (!sanitizer_get_tool() || sanitizer_enter(list_arguments(&request), e)) &&
+                       worker_serve(run_launch, &request, e)
+                   ? EXIT_OK
+                   : e->code;
+    return request.validate ? validate(&request, e) : run_in_worker(&request, NULL, e);
 }
 
 VERB(verb_launch, "launch", .names = "FILE.metal KERNEL",
@@ -336,7 +410,8 @@ VERB(verb_launch, "launch", .names = "FILE.metal KERNEL",
          "Types are f32 f16 bf16 i8 u8 i16 u16 i32 u32 i64 u64; u8 also for structs. What the "
          "kernel\n"
          "declares const or constant is only read. Exit status: 1 if the kernel crashes, hangs,\n"
-         "writes outside of its buffers or --validate finds something.\n\n"
+         "writes outside of its buffers or --validate finds something. On NVIDIA GPUs --validate\n"
+         "launches once under each tool of compute-sanitizer.\n\n"
          "  assay launch kernels/buffer_copy.metal buffer_copy --arg 0=f32[100]:ramp \\\n"
          "      --arg 1=f32[100] --arg 2=u32:100 --grid 4 --group 32 --validate\n",
      VERB_OPTIONS(options), .math = "safe");

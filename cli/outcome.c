@@ -90,6 +90,11 @@ static void print_finding(FILE *out, const finding *f) {
             f->line, f->count, f->thread[0], f->thread[1], f->thread[2]);
     fprintf(out, "[%u, %u, %u], \"buffer\": %d, ", f->group[0], f->group[1], f->group[2],
             f->buffer);
+    if (f->macro[0]) {
+        json_print_field(out, "macro", f->macro);
+        json_add_field(out, "expanded_at", f->expanded);
+        fputs(", ", out);
+    }
     json_print_field(out, "message", f->text);
     fputc('}', out);
 }

@@ -169,12 +169,12 @@ value *array_method(importer *im, value *self, const char *name, value_list *arg
 /* mx.array and the functions that make arrays of a shape; NULL: another function. */
 value *array_function(importer *im, const char *name, value_list *args, value *named) {
     static const char *const makers =
-        " zeros ones full normal uniform empty randint random arange ";
+        " zeros ones full normal uniform empty randint random arange rand randn ";
     char wanted[40];
     snprintf(wanted, sizeof wanted, " %.30s ", name);
     const char *type = find_type_argument(args, named);
     value *first = args->count ? args->items[0] : NULL;
-    if (strcmp(name, "array") == 0 && first) {
+    if ((strcmp(name, "array") == 0 || strcmp(name, "tensor") == 0) && first) {
         value *list = first->kind == V_LIST ? first : value_new(im, V_LIST);
         bool is_nested = list->list.count && list->list.items[0]->kind == V_LIST;
         bool is_whole = list->list.count && list->list.items[0]->kind == V_INT;
@@ -192,6 +192,10 @@ value *array_function(importer *im, const char *name, value_list *args, value *n
         return first && first->kind == V_ARRAY ? first : NULL;
     value *shape = dict_find(named, "shape");
     shape = shape ? shape : first;
+    bool is_sizes = first && args->count > 1 && args->items[1]->kind == V_INT &&
+                    strchr("zoer", *name) && strcmp(name, "randint") != 0;
+    if (is_sizes && first->kind == V_INT) /* torch.zeros(2, 3) */
+        return array_value(im, args, type ? type : "float32");
     if (shape && shape->kind == V_SHAPE)
         shape = array_shape_list(im, shape, -1);
     value_list one = {.count = 0};

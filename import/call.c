@@ -330,6 +330,8 @@ static value *call_function(importer *im, const char *name, value_list *args, va
     }
     if (strcmp(name, "dedent") == 0 && a->kind == V_STRING)
         return string_dedent(im, a);
+    if (strcmp(name, "getattr") == 0 && args->count > 1 && args->items[1]->kind == V_STRING)
+        return get_attribute(im, a, args->items[1]->s.text);
     if (strcmp(name, "list") == 0 && a->kind == V_LIST)
         return list_method(im, a, "copy", args);
     if (strcmp(name, "list") == 0 || strcmp(name, "tuple") == 0 || strcmp(name, "sorted") == 0)
@@ -353,6 +355,9 @@ value *call_value(reader *r, value *callee, value_list *args, value *named, uint
     case V_METHOD:
         if (!callee->self)
             return call_function(im, callee->name, args, named);
+        if (callee->self->kind == V_KERNEL && callee->self->site->is_torch)
+            kernel_launch_from(im, callee->self->site, last, args, named,
+                               r->tokens->items[at].line);
         if (callee->self->kind == V_STRING)
             return string_method(im, callee->self, last, args, named);
         if (callee->self->kind == V_LIST || callee->self->kind == V_DICT)

@@ -1,7 +1,7 @@
 /* import: Metal kernels that live in strings of Python files, as .metal files.
  *
- * Finds what a file gives to mx.fast.metal_kernel and torch.mps.compile_shader, and how the kernels
- * of the first are launched. No Python is needed: the file's own statements are followed, with the
+ * Finds what a file gives to mx.fast.metal_kernel and torch.mps.compile_shader, and how their kernels
+ * are launched. No Python is needed: the file's own statements are followed, with the
  * values that are known (strings, numbers, lists, functions of the file). A size that only the
  * running program would know is assumed, by its name, and every assumption is reported. */
 #pragma once

@@ -117,7 +117,16 @@ struct scope {
 
 /* The importer --------------------------------------------------------------------------------- */
 
-/* One kernel that a call makes. */
+/* A call of a kernel of torch.mps.compile_shader's library. */
+typedef struct library_launch {
+    const char *kernel;
+    value_list args;
+    value *named;
+    int line;
+    struct library_launch *next;
+} library_launch;
+
+/* One kernel that a call makes, or a library of them. */
 struct kernel_site {
     int file, line;
     uint32_t at; /* of the call, in the file's tokens */
@@ -127,7 +136,8 @@ struct kernel_site {
     value_list inputs, outputs; /* their names */
     value *launch;              /* a dict: the arguments of a launch; NULL: none was found */
     int launch_line;
-    const char *trouble; /* why it cannot be imported; NULL: it can */
+    library_launch *launches; /* of a library: the first of each kernel */
+    const char *trouble;      /* why it cannot be imported; NULL: it can */
     bool is_written;
     kernel_site *next;
 };
@@ -247,12 +257,17 @@ void bind_target(reader *r, uint32_t from, uint32_t to, value *v);
 /* kernel.c */
 value *kernel_make(reader *r, const value *maker, value_list *args, value *named, uint32_t at);
 void kernel_launch(importer *im, value *kernel, value *named, int line);
+void kernel_launch_from(importer *im, kernel_site *library, const char *name,
+                        const value_list *args, value *named, int line);
 /* Is there a call that nothing has reached, a kernel without a launch? */
 bool kernel_lacks_launch(const importer *im, const py_tokens *tokens);
 bool kernel_is_unreached(const importer *im, const py_tokens *tokens, uint32_t at);
 
 /* signature.c: the .metal file of a kernel, and the options of its launch. */
 void signature_write(importer *im, kernel_site *k, const char *name, FILE *metal, FILE *args);
+/* The options of the launch of a library's kernel; metal: its text. False if it has no such kernel. */
+bool signature_write_launch(importer *im, const kernel_site *k, const library_launch *l,
+                            const char *file, const char *metal, FILE *args);
 /* source.c: the type that a source uses an input as, or NULL; and whether it computes with the input
  * itself, as with a number. */
 const char *source_find_type(importer *im, const kernel_site *k, const char *input);

@@ -106,6 +106,18 @@ void kernel_launch(importer *im, value *kernel, value *named, int line) {
     }
 }
 
+void kernel_launch_from(importer *im, kernel_site *library, const char *name,
+                        const value_list *args, value *named, int line) {
+    library_launch **at = &library->launches;
+    for (; *at; at = &(*at)->next)
+        if (strcmp((*at)->kernel, name) == 0)
+            return;
+    *at = keep(im, sizeof **at);
+    **at = (library_launch){.kernel = name, .named = named, .line = line};
+    for (size_t i = 0; i < args->count; i++)
+        list_add(im, &(*at)->args, NULL, args->items[i]);
+}
+
 static bool is_name(const py_token *t, const char *name) {
     return t->kind == PY_NAME && t->bytes == strlen(name) && memcmp(t->begin, name, t->bytes) == 0;
 }

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "harness/base/path.h"
+#include "harness/device/elem.h"
+#include "harness/device/msl/msl.h"
 #include "internal.h"
 
 enum { FEW_ELEMENTS = 8, MOST_ELEMENTS = 1 << 24 };
@@ -334,6 +336,74 @@ static void write_function(importer *im, kernel_site *k, const char *name, FILE 
                 name, values, name, values);
     free(params);
     free(values);
+}
+
+/* PyTorch dispatches threads, by default one per element of the first tensor, in threadgroups of at
+ * most 1024. */
+static void write_threads(importer *im, const library_launch *l, FILE *out) {
+    int64_t sizes[2][3] = {{1, 1, 1}, {0, 1, 1}};
+    static const char *const names[] = {"threads", "group_size"};
+    value *first = l->args.count ? l->args.items[0] : NULL;
+    if (first && first->kind == V_UNKNOWN)
+        array_of(im, first);
+    if (first && first->kind == V_ARRAY)
+        sizes[0][0] = array_size(first->array);
+    for (int g = 0; g < 2; g++) {
+        value *v = dict_find(l->named, names[g]);
+        if (v && v->kind == V_SHAPE)
+            v = array_shape_list(im, v, -1);
+        for (size_t i = 0; v && v->kind == V_LIST && i < 3 && i < v->list.count; i++)
+            sizes[g][i] = value_whole(im, v->list.items[i], 1);
+        if (v && v->kind != V_LIST && v->kind != V_NONE)
+            sizes[g][0] = value_whole(im, v, 1);
+    }
+    if (sizes[1][0] <= 0)
+        sizes[1][0] = sizes[0][0] < 1024 ? sizes[0][0] : 1024;
+    for (int g = 0; g < 2; g++) {
+        fprintf(out, g ? " --group " : "--threads ");
+        for (int i = 0; i < 3; i++)
+            fprintf(out, "%s%" PRId64, i ? "," : "", sizes[g][i] > 0 ? sizes[g][i] : 1);
+    }
+    fputc('\n', out);
+}
+
+/* The type that the kernel declares: numbers are passed as wide as it takes them. */
+static const char *find_declared(const msl_param *p) {
+    elem declared;
+    for (size_t i = 0; elem_find_msl(p->type, &declared) && i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i].assay, elem_get_name(declared)) == 0)
+            return types[i].python;
+    return NULL;
+}
+
+bool signature_write_launch(importer *im, const kernel_site *k, const library_launch *l,
+                            const char *file, const char *metal, FILE *args) {
+    err ignored;
+    msl_unit *u = msl_from_text(file, metal, &ignored);
+    const msl_signature *s = u ? msl_find_kernel(u, l->kernel, &ignored) : NULL;
+    writer w = {NULL, args, 0};
+    if (s) {
+        fprintf(args, "# %s:%d, launched at line %d\n%s.metal %s\n", im->files[k->file].path,
+                k->line, l->line, file, l->kernel);
+        write_threads(im, l, args);
+    }
+    operand *given = keep(im, (l->args.count + 1) * sizeof *given);
+    size_t count = 0;
+    for (size_t i = 0; s && i < s->count; i++) {
+        const msl_param *p = &s->params[i];
+        if (p->kind != MSL_BUFFER || (size_t)p->index >= l->args.count || count == l->args.count)
+            continue;
+        operand *o = &given[count++];
+        o->name = keep_print(im, "%s", p->name);
+        read_operand(im, k, o, l->args.items[p->index]);
+        const char *declared = find_declared(p);
+        o->type = declared ? declared : o->type;
+    }
+    share_sizes(given, count);
+    for (size_t i = 0; i < count; i++)
+        write_argument(&w, &given[i], false, choose_contents(im, &given[i]));
+    msl_free(u);
+    return s != NULL;
 }
 
 void signature_write(importer *im, kernel_site *k, const char *file, FILE *metal, FILE *args) {

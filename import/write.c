@@ -24,8 +24,10 @@ static bool write_file(const importer *im, const char *name, const char *text, s
 static bool write_project(const importer *im, err *e) {
     char home[PATH_MAX], path[PATH_MAX], project[PATH_MAX + 64] = "";
     size_t bytes;
-    if (im->settings.mlx)
-        snprintf(project, sizeof project, "include = %s\n", im->settings.mlx);
+    if (im->settings.mlx && (!realpath(im->settings.mlx, home) || !os_is_folder(home)))
+        return err_set(e, EXIT_USAGE, "--mlx: there is no folder %.200s", im->settings.mlx);
+    if (im->settings.mlx) /* the project's own folder is where others are looked for */
+        snprintf(project, sizeof project, "include = %s\n", home);
     if (!os_make_folder(im->settings.out, e) ||
         !write_file(im, "assay.project", project, strlen(project), e))
         return false;
@@ -101,6 +103,24 @@ static const char *choose_name(importer *im, const kernel_site *k) {
     return copy;
 }
 
+/* Of a library: NAME_KERNEL.args for each kernel that is called. */
+static bool write_launches(importer *im, const kernel_site *k, const char *name, const char *metal,
+                           err *e) {
+    bool ok = true;
+    for (const library_launch *l = k->launches; l && ok; l = l->next) {
+        char *args = NULL;
+        size_t bytes;
+        FILE *a = open_memstream(&args, &bytes);
+        assert(a);
+        bool is_there = signature_write_launch(im, k, l, name, metal, a);
+        fclose(a);
+        ok = !is_there ||
+             write_file(im, keep_print(im, "%s_%s.args", name, l->kernel), args, bytes, e);
+        free(args);
+    }
+    return ok;
+}
+
 static bool write_kernel(importer *im, kernel_site *k, FILE *out, err *e) {
     const char *name = choose_name(im, k);
     char *metal = NULL, *args = NULL;
@@ -110,13 +130,15 @@ static bool write_kernel(importer *im, kernel_site *k, FILE *out, err *e) {
     signature_write(im, k, name, m, a);
     fclose(m);
     fclose(a);
-    bool ok = write_file(im, keep_print(im, "%s.metal", name), metal, metal_bytes, e) &&
-              (!args_bytes || write_file(im, keep_print(im, "%s.args", name), args, args_bytes, e));
+    bool ok =
+        write_file(im, keep_print(im, "%s.metal", name), metal, metal_bytes, e) &&
+        (!args_bytes || write_file(im, keep_print(im, "%s.args", name), args, args_bytes, e)) &&
+        write_launches(im, k, name, metal, e);
     free(metal);
     free(args);
     if (ok)
         fprintf(out, "%s:%d: %s/%s.metal%s\n", im->files[k->file].path, k->line, im->settings.out,
-                name, k->is_torch || k->launch ? "" : ", no launch found");
+                name, k->launches || k->launch ? "" : ", no launch found");
     im->counts.kernels++;
     return ok;
 }

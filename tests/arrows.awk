@@ -15,7 +15,7 @@ BEGIN {
     may["reference/"] = "reference/ harness/base/ harness/device/elem.h harness/check/weight_format.h"
     may["kernels/"] = "kernels/ reference/ harness/"
     may["project/"] = "project/ kernels/ harness/"
-    may["import/"] = "import/ harness/base/"
+    may["import/"] = "import/ harness/base/ harness/device/elem.h harness/device/msl/"
     may["include/"] = "project/abi.h kernels/ reference/ harness/"
     may["runner/"] = "runner/ kernels/ reference/ harness/"
     may["experiments/"] = "experiments/ " may["runner/"]

@@ -100,10 +100,32 @@ TEST a_call_that_cannot_be_followed_is_named_and_the_others_go_on(void) {
            "{ x[0] = 1; }')",
            "", 1);
     ASSERT_SAYS("in.py:2: not imported: its source is not a text that the file spells out\n");
-    ASSERT_SAYS("in.py:3: made/in.metal\n");
+    ASSERT_SAYS("in.py:3: made/in.metal, no launch found\n");
     ASSERT_SAYS("2 calls, 1 imported as 1 kernel");
     ASSERT_RUN("cd \"$T/import\" && echo 'x = (1' > in.py && \"$A\" import in.py", 2);
     ASSERT_RUN("cd \"$T/import\" && \"$A\" import no.py", 2);
+    PASS();
+}
+
+TEST kernels_of_a_torch_library_get_their_launches(void) {
+    IMPORT("import torch\n"
+           "lib = torch.mps.compile_shader('''\n"
+           "kernel void full(device float *x, constant float &v, constant int &n,\n"
+           "                 uint i [[thread_position_in_grid]]) { if (int(i) < n) x[i] = v; }\n"
+           "kernel void add(device half *x, constant half *y,\n"
+           "                uint i [[thread_position_in_grid]]) { x[i + 1] += y[i]; }\n"
+           "''')\n"
+           "x = torch.zeros(4, 8, device='mps')\n"
+           "lib.full(x, 3.5, 32)\n"
+           "h = torch.rand(64, dtype=torch.float16)\n"
+           "getattr(lib, 'add')(h, h, threads=(32, 2), group_size=(32, 1))",
+           "", 0);
+    ASSERT_SAYS("# in.py:2, launched at line 9\nin.metal full\n--threads 32,1,1 --group 32,1,1\n");
+    ASSERT_SAYS("--arg 0=f32[32]:random    # x float32 (4, 8)\n--arg 1=f32:3.5    # v\n"
+                "--arg 2=i32:32    # n\n");
+    ASSERT_SAYS("in.metal add\n--threads 32,2,1 --group 32,1,1\n--arg 0=f16[64]:random    # x ");
+    ASSERT_RUN("cd \"$T/import\" && \"$A\" launch --args made/in_full.args --device soft", 0);
+    ASSERT_SAYS("3.5  3.5");
     PASS();
 }
 
@@ -134,5 +156,6 @@ SUITE(import_suite) {
     RUN_TEST(sources_are_put_together_as_python_would);
     RUN_TEST(what_is_unknown_is_assumed_or_set);
     RUN_TEST(a_call_that_cannot_be_followed_is_named_and_the_others_go_on);
+    RUN_TEST(kernels_of_a_torch_library_get_their_launches);
     RUN_TEST(findings_name_the_line_of_the_python_file);
 }

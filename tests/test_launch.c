@@ -262,6 +262,29 @@ TEST a_thread_may_have_100000_bytes_of_private_memory(void) {
     PASS();
 }
 
+/* In a kernel that is a macro, in macros of a header that it uses, and beside such a macro. */
+TEST a_finding_in_a_macro_has_its_line_there_and_where_it_is_expanded(void) {
+#define MACROS(kernel, type)                                                                       \
+    "\"$A\" launch \"$H/tests/kernels/macros/kernel.metal\" " kernel " --device soft "             \
+    "-I \"$H/tests/kernels/macros/include\" --arg '0=" type "[32]:one' --arg 1=u32:32 --grid 1 "   \
+    "--group 32 --validate "
+    ASSERT_RUN(MACROS("add_float", "f32"), 1);
+    ASSERT_SAYS("load outside   kernel.metal:16 ");
+    ASSERT_SAYS("which has 32, in macro KERNEL expanded at line 23\n");
+    ASSERT_SAYS("store outside  bodies.h:4 ");
+    ASSERT_SAYS("which has 32, in macro STORE_PAST expanded at kernel.metal:23\n");
+    ASSERT_RUN(MACROS("add_half", "f16"), 1);
+    ASSERT_SAYS(", in macro KERNEL expanded at line 24\n");
+    ASSERT_RUN(MACROS("beside", "f32"), 1);
+    ASSERT_SAYS("store outside  bodies.h:4 ");
+    ASSERT_SAYS("store outside  kernel.metal:29 ");
+    ASSERT_SAYS("store outside  kernel.metal:30 ");
+    ASSERT_RUN(MACROS("broken_nothing", "f32") "-D BROKEN", 1);
+    ASSERT_SAYS("kernel.metal:12:");
+    ASSERT_SAYS(", in macro KERNEL expanded at line 34\n");
+    PASS();
+}
+
 SUITE(launch_suite) {
     RUN_TEST(outputs_are_printed_and_times_are_labelled);
     RUN_TEST(values_of_every_width_come_back_exactly);
@@ -273,6 +296,7 @@ SUITE(launch_suite) {
     RUN_TEST(what_is_not_understood_is_a_usage_error);
     RUN_TEST(a_write_past_the_end_is_told_without_validation);
     RUN_TEST(validation_says_which_line_and_element_and_gives_no_times);
+    RUN_TEST(a_finding_in_a_macro_has_its_line_there_and_where_it_is_expanded);
     RUN_TEST(a_crashing_kernel_is_told);
     RUN_TEST(a_hanging_kernel_is_given_up);
     RUN_TEST(a_kernel_that_does_not_compile_is_told_with_its_line);

@@ -171,6 +171,27 @@ TEST a_tool_that_is_not_looking_is_a_failure(void) {
     PASS();
 }
 
+#define LAUNCH                                                                                     \
+    "\"$A\" launch \"$H/kernels/buffer_copy.metal\" buffer_copy --arg 0=f32[64] --arg 1=f32[64] "  \
+    "--arg 2=u32:64 --grid 1 --group 64 --device cuda --validate "
+
+/* The double tells of canaries in every other run. */
+TEST a_launch_is_validated_under_every_tool(void) {
+    ASSERT_RUN(DOUBLE LAUNCH CLEAN, 1);
+    ASSERT_SAYS("# memcheck\n");
+    ASSERT_SAYS("store outside  canary.metal:");
+    ASSERT_SAYS("# racecheck\n");
+    ASSERT_SAYS("# initcheck\n");
+    ASSERT_SAYS("unwritten memory  canary.metal:");
+    ASSERT_SAYS("# synccheck\n");
+    ASSERT_RUN("SANITIZER_DOUBLE=blind ASSAY_SANITIZER=initcheck " DOUBLE LAUNCH CLEAN, 0);
+    ASSERT_SAYS("# initcheck\n");
+    ASSERT_FALSE(command_says("# memcheck\n"));
+    ASSERT_RUN("SANITIZER_DOUBLE=silent " DOUBLE LAUNCH CLEAN, 1);
+    ASSERT_SAYS("did not confirm that compute-sanitizer is on");
+    PASS();
+}
+
 SUITE(sanitizer_suite) {
     RUN_TEST(reports_of_memory_say_what_where_and_who);
     RUN_TEST(reports_of_the_other_tools_have_their_classes);
@@ -182,4 +203,5 @@ SUITE(sanitizer_suite) {
     RUN_TEST(every_tool_catches_its_canaries_and_is_clean);
     RUN_TEST(what_a_tool_finds_fails_the_run);
     RUN_TEST(a_tool_that_is_not_looking_is_a_failure);
+    RUN_TEST(a_launch_is_validated_under_every_tool);
 }

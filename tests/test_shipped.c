@@ -56,6 +56,27 @@ TEST a_result_that_is_not_the_expected_one_fails(void) {
     PASS();
 }
 
+/* Without a GPU no tool answers, and the page says so. */
+TEST what_a_sanitizer_says_is_a_column_of_the_page(void) {
+    ASSERT_RUN(CLONE RUN "--export texts && rm -rf clones && " TOOL "--recipes recipes "
+                         "--sanitizer out.csv --texts texts && cat out.csv && ls texts/made-up",
+               0);
+    ASSERT_SAYS("recipe,tool,says\nmade-up,initcheck,");
+    ASSERT_SAYS("made-up,memcheck,");
+    ASSERT_SAYS("made-up,racecheck,");
+    ASSERT_SAYS("made-up,synccheck,");
+    ASSERT_SAYS("kernel.metal");
+    ASSERT_RUN(CLONE
+               "printf '%s\n' '# A GPU' recipe,tool,says 'made-up,memcheck,found: store outside' "
+               "made-up,racecheck,nothing > recipes/sanitizer.csv && " RUN "--doc page.md && "
+               "cat page.md",
+               0);
+    ASSERT_SAYS("on an NVIDIA GPU (A GPU): **1 of 1 at their line.**");
+    ASSERT_SAYS("| store outside | store outside (memcheck) |");
+    ASSERT_SAYS("**1 of 1 are found: 1 by validation at their line, 0 by their values.");
+    PASS();
+}
+
 TEST mistakes_in_a_recipe_are_named(void) {
     ASSERT_RUN(CLONE "printf 'colour red\\nfix twice\\n' >> recipes/made-up && "
                      "sed -i.b '/^kernel/d' recipes/made-up && rm recipes/*.b && " RUN "--parse",
@@ -73,5 +94,6 @@ SUITE(shipped_suite) {
         return;
     RUN_TEST(a_planted_bug_is_found_and_its_fix_is_clean);
     RUN_TEST(a_result_that_is_not_the_expected_one_fails);
+    RUN_TEST(what_a_sanitizer_says_is_a_column_of_the_page);
     RUN_TEST(mistakes_in_a_recipe_are_named);
 }

@@ -3,6 +3,8 @@
 #
 # Usage: tools/shipped.sh [--clones DIR] [--recipes DIR] [--program PATH] [--keep DIR] [--doc FILE] [NAME...]
 #        tools/shipped.sh --parse [--recipes DIR] [NAME...]
+#        tools/shipped.sh --export DIR [--clones DIR] [NAME...]
+#        tools/shipped.sh --sanitizer OUT.csv --texts DIR [--seconds N] [NAME...]
 #
 # A recipe of tests/shipped (its README.md says how they are written) names a bug by project, commit, kernel
 # and launch. The text of the kernel is not part of this repository: it is taken from a clone of the project in
@@ -10,9 +12,15 @@
 # found if a finding has the class and the line that the recipe says; a fixed text must have no findings.
 # --doc writes the table of docs/shipped-bugs.md; --keep leaves the texts and the output of each run in a
 # folder; --parse only reads the recipes. Exit status: 1 if a result is not the one that its recipe expects.
+#
+# What NVIDIA's compute-sanitizer says of the same texts is asked on a machine with a GPU, which needs no
+# clones: --export writes the texts with the bugs into a folder, and --sanitizer launches them from there, once
+# under each of the four tools and for at most N seconds in all (default 230). The CSV belongs into
+# tests/shipped/sanitizer.csv, where --doc finds it.
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd -P) || exit 2
 clones=${ASSAY_CLONES:-} recipes=$here/tests/shipped program=$here/assay keep='' doc='' parse=no
+export='' csv='' texts='' seconds=230 end='' device=soft tool=''
 
 fail() {
     printf 'shipped.sh: %s\n' "$1" >&2
@@ -22,7 +30,7 @@ fail() {
 while [ $# -gt 0 ]; do
     case $1 in
         --parse) parse=yes ;;
-        --clones | --recipes | --program | --keep | --doc)
+        --clones | --recipes | --program | --keep | --doc | --export | --sanitizer | --texts | --seconds | --watch)
             [ $# -ge 2 ] || fail "$1 needs a value"
             case $1 in
                 --clones) clones=$2 ;;
@@ -30,6 +38,11 @@ while [ $# -gt 0 ]; do
                 --program) program=$2 ;;
                 --keep) keep=$2 ;;
                 --doc) doc=$2 ;;
+                --export) export=$2 ;;
+                --sanitizer) csv=$2 ;;
+                --texts) texts=$2 ;;
+                --seconds) seconds=$2 ;;
+                --watch) end=$2 ;; # --sanitizer starts itself with it: NAME and TOOL follow
             esac
             shift
             ;;
@@ -49,7 +62,7 @@ mistakes() {
     awk '
         BEGIN {
             n = split("project fix kernel bug", must)
-            split("project fix link buggy fixed kernel bug math found line shows missed", once)
+            split("project fix link buggy fixed kernel bug math language found line shows missed", once)
             split("file tree include cut sed before after launch buggy-launch fixed-launch op", many)
             for (i in once) known[once[i]] = 1
             for (i in many) known[many[i]] = 2
@@ -102,37 +115,48 @@ take() { # COMMIT FOLDER
     { get before && sed -f "$2/edits" "$main" && get after; } > "$2/kernel.metal"
 }
 
-# Runs a side; its output goes to SIDE.out, its exit status to SIDE.status.
-run() { # SIDE
-    side=$work/$1
+# Runs the text of a side in a folder; its output goes to SIDE.out, its exit status to SIDE.status.
+run() { # SIDE [FOLDER]
+    side=$work/$1 text=${2:-$work/$1}
+    mkdir -p "$side"
     { get launch && get "$1-launch"; } > "$side/args"
-    set -- --device soft
+    set -- --device "$device"
     [ -z "$(get math)" ] || set -- "$@" --math "$(get math)"
-    folders=$(for d in "$(dirname "$(get file | head -n 1)")" $(get include); do printf '%s\n' "$side/$d"; done)
-    status=0
+    folders=$(for d in "$(dirname "$(get file | head -n 1)")" $(get include); do printf '%s\n' "$text/$d"; done)
+    status=0 ASSAY_LANGUAGE=$(get language)
+    export ASSAY_LANGUAGE
     if [ -n "$(get op)" ]; then
         mkdir -p "$side/project"
         printf 'include = %s\n' "$(echo $folders)" > "$side/project/assay.project"
-        cp "$side/kernel.metal" "$side/project/"
+        cp "$text/kernel.metal" "$side/project/"
         get op > "$side/project/shipped.op"
-        "$program" check -C "$side/project" "$@" < /dev/null > "$side.out" 2>&1 || status=$?
+        bounded "$program" check -C "$side/project" "$@" < /dev/null > "$side.out" 2>&1 || status=$?
     else
         case " $(tr '\n' ' ' < "$side/args")" in
             *' --validate '*) ;;
-            *) [ -n "$(get shows)" ] || set -- "$@" --validate ;;
+            *) [ -n "$(get shows)" ] && [ -z "$tool" ] || set -- "$@" --validate ;;
         esac
         for d in $folders; do
             set -- "$@" -I "$d"
         done
-        "$program" launch "$side/kernel.metal" "$(get kernel)" "$@" --max-findings 1000 \
+        bounded "$program" launch "$text/kernel.metal" "$(get kernel)" "$@" --max-findings 1000 \
             --args "$side/args" < /dev/null > "$side.out" 2>&1 || status=$?
     fi
     echo $status > "$side.status"
 }
 
+# Under a tool a command has a minute, and no more than is left of all the time.
+bounded() {
+    [ -n "$tool" ] || { "$@"; return; }
+    left=$((end - $(date +%s)))
+    [ $left -lt 60 ] || left=60
+    [ $left -gt 0 ] || return 124
+    ASSAY_SANITIZER=$tool ASSAY_REPORTS=$side/reports timeout -k 5 $left "$@"
+}
+
 # The findings of a side: class, tab, text of the line.
-findings() { # SIDE
-    awk -v folder="$work/$1" -v first="$(get file | head -n 1)" '
+findings() { # SIDE [FOLDER]
+    awk -v folder="${2:-$work/$1}" -v first="$(get file | head -n 1)" '
         /^finding  +where/ { table = 1; next }
         /^[0-9]+ findings?$/ { table = 0 }
         table && /^[^ ]/ {
@@ -206,6 +230,71 @@ try() { # NAME
     [ "$result" = wrong ] || row "$result" >> "$scratch/$result"
 }
 
+# The texts with the bugs, without what no kernel includes.
+export_texts() {
+    for name in "$@"; do
+        recipe=$recipes/$name
+        [ -n "$(get launch)$(get op)" ] || continue
+        git=$(clone_of "$(get project)") || fail "no clone of $(get project)"
+        buggy=$(get buggy)
+        rm -rf "$export/$name"
+        take "${buggy:-$(get fix)^}" "$export/$name" || fail "$name: no text at ${buggy:-$(get fix)^}"
+        find "$export/$name" -type f ! -name '*.h' ! -name '*.metal' ! -name '*.hpp' -exec rm -f {} +
+    done
+    du -sh "$export"
+}
+
+# One text under one tool: a row of the CSV. Reports at the line that the recipe names are the bug; others
+# are named.
+watch() { # NAME TOOL
+    recipe=$recipes/$1 tool=$2 device=cuda work=$scratch/$1/$2
+    mkdir -p "$work/buggy/reports"
+    run buggy "$texts/$1"
+    status=$(cat "$work/buggy.status") says=nothing
+    all=$(findings buggy "$texts/$1")
+    [ -z "$(get op)" ] || all=$(sed -n -e '/ERROR SUMMARY: 0/d' \
+        -e 's/^========= \(Invalid\|Uninit\|Error: Race\|Barrier\)/&/p' "$work"/buggy/reports/*.log)
+    line=$(get line)
+    at=$(printf '%s\n' "$all" | awk -F '\t' -v line="${line:-^$}" '$2 ~ line { print $1; exit }')
+    if [ "$status" = 124 ] || [ "$status" = 137 ]; then
+        says='no answer in time'
+    elif [ -n "$line" ] && [ -n "$at" ]; then
+        says="found: $at"
+    elif [ -n "$all" ]; then
+        says="elsewhere: $(printf '%s\n' "$all" | cut -f 1 | sort -u | tr '\n' ';' | sed 's/;$//')"
+    elif [ "$status" -gt 1 ] || grep -q '^assay: ' "$work/buggy.out"; then
+        says="failed: $(grep -m 1 -E '^assay: |error:' "$work/buggy.out" | tr -d '",' | cut -c 1-100)"
+    fi
+    printf '%s,%s,%s\n' "$1" "$2" "$says" > "$scratch/$1.$2.row"
+}
+
+sanitize() {
+    end=$(($(date +%s) + seconds))
+    for tool in memcheck racecheck initcheck synccheck; do
+        for name in "$@"; do
+            [ ! -d "$texts/$name" ] || printf '%s %s\n' "$name" $tool
+        done
+    done | xargs -P "$(getconf _NPROCESSORS_ONLN)" -n 2 sh "$0" --recipes "$recipes" --program "$program" \
+        --texts "$texts" --keep "$scratch" --watch $end
+    {
+        echo "# $(cat "$scratch"/*/*/buggy.out | sed -n 's/^# device: \(.*\) (cuda.*/\1/p' | head -n 1)"
+        echo 'recipe,tool,says'
+        cat "$scratch"/*.row
+    } > "$csv"
+}
+
+# What compute-sanitizer says of a recipe, one cell: of its tools those that found it, else what they say.
+said() { # NAME
+    grep -s "^$1," "$said_csv" | awk -F , '
+        { says = substr($0, length($1) + length($2) + 3) }
+        sub(/^found: /, "", says) { found = found (found ? "; " : "") says " (" $2 ")" }
+        sub(/^elsewhere: /, "", says) { other = other (other ? "; " : "") says " (" $2 ")" }
+        says ~ /^(failed|no answer)/ { bad = bad (bad ? ", " : "") $2 }
+        END {
+            print found ? found : other ? "another place: " other : bad ? "no answer of " bad : NR ? "nothing" : "not asked"
+        }'
+}
+
 row() { # RESULT
     how=$(get missed)
     if [ "$1" = found ]; then
@@ -215,22 +304,27 @@ row() { # RESULT
     fi
     open=''
     [ "$(get fixed)" != none ] || open=' (not fixed)'
-    printf '| %s | %s%s | `%s` | %s | %s |\n' "$(get project)" "$(get fix)" \
-        "$(get link | sed 's/^/, /')$open" "$(get kernel)" "$(get bug | sed 's/|/\\|/g')" "$how"
+    printf '| %s | %s%s | `%s` | %s | %s |%s\n' "$(get project)" "$(get fix)" \
+        "$(get link | sed 's/^/, /')$open" "$(get kernel)" "$(get bug | sed 's/|/\\|/g')" "$how" \
+        "$([ ! -f "$said_csv" ] || printf ' %s |' "$(said "$name")")"
 }
 
 count() {
     grep -c "^$1\$" "$scratch/tally" || true
 }
 
-table() { # FILE
-    echo '| # | project | fix | kernel | what was wrong | '"$2"' |'
-    echo '|--:|---|---|---|---|---|'
+table() { # FILE TITLE
+    echo '| # | project | fix | kernel | what was wrong | '"$2"' |'"$([ ! -f "$said_csv" ] || echo ' compute-sanitizer |')"
+    echo '|--:|---|---|---|---|---|'"$([ ! -f "$said_csv" ] || echo '---|')"
     sort "$1" | awk '{ print "| " NR " " $0 }'
 }
 
+count_said() {
+    awk -F , '$3 ~ /^found: / && !seen[$1]++ { n++ } END { print n + 0 }' "$said_csv"
+}
+
 document() {
-    found=$(count found) missed=$(count missed) values=$(grep -c '| wrong values |$' "$scratch/found")
+    found=$(count found) missed=$(count missed) values=$(grep -c '| wrong values |' "$scratch/found")
     echo '# Bugs that shipped'
     echo
     echo 'Bugs of Metal kernels in released software, from the histories of public projects. `tools/shipped.sh` takes the text of each'
@@ -238,6 +332,12 @@ document() {
     echo "**$found of $((found + missed)) are found: $((found - values)) by validation at their line, $values by their values. No fixed text has a finding.**"
     echo 'The recipes (commit, kernel, arguments of the launch) are in `tests/shipped/`; other projects'"'"' text is not part of this repository.'
     echo 'They were picked because a launch could be written that shows them, so this is no rate of detection for bugs in general.'
+    if [ -f "$said_csv" ]; then
+        echo
+        echo 'The last column says what the four tools of compute-sanitizer report for the same texts, compiled to PTX and launched with the'
+        echo "same arguments on an NVIDIA GPU ($(sed -n '1s/^# *//p' "$said_csv")): **$(count_said) of $((found + missed)) at their line.**"
+        echo
+    fi
     echo 'This page is written by the tool:'
     echo
     echo '```sh'
@@ -251,7 +351,9 @@ document() {
     fi
 }
 
-[ $# -gt 0 ] || set -- $(cd "$recipes" && ls | grep -v README)
+said_csv=$recipes/sanitizer.csv
+[ -z "$end" ] || { scratch=$keep && watch "$@" && exit; }
+[ $# -gt 0 ] || set -- $(cd "$recipes" && ls | grep -e -)
 [ $# -gt 0 ] || fail "no recipes in $recipes"
 bad=0
 for name in "$@"; do
@@ -261,7 +363,8 @@ for name in "$@"; do
 done
 [ $bad = 0 ] || exit 1
 [ $parse = no ] || { echo "$# recipes"; exit 0; }
-[ -d "$clones" ] || fail '--clones DIR or ASSAY_CLONES: the folder with clones of the projects'
+[ -n "$csv" ] || [ -d "$clones" ] || fail '--clones DIR or ASSAY_CLONES: the folder with clones of the projects'
+[ -z "$export" ] || { mkdir -p "$export" && export_texts "$@" && exit; }
 program=$(cd "$(dirname "$program")" && pwd -P)/$(basename "$program")
 if [ -n "$keep" ]; then
     mkdir -p "$keep" && scratch=$(cd "$keep" && pwd -P) || exit 2
@@ -269,6 +372,12 @@ else
     scratch=$(mktemp -d "${TMPDIR:-/tmp}/assay-shipped.XXXXXX") || exit 2
     trap 'rm -rf "$scratch"' EXIT
     trap 'exit 2' HUP INT TERM
+fi
+if [ -n "$csv" ]; then
+    [ -d "$texts" ] || fail '--texts DIR: the folder that --export has written'
+    texts=$(cd "$texts" && pwd -P)
+    sanitize "$@"
+    exit
 fi
 : > "$scratch/tally"
 : > "$scratch/found"

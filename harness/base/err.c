@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "macro_place.h"
+
 bool err_set(err *e, exit_code code, const char *format, ...) {
     if (!e)
         return false;
@@ -13,6 +15,7 @@ bool err_set(err *e, exit_code code, const char *format, ...) {
     va_start(args, format);
     vsnprintf(e->text, sizeof e->text, format, args);
     va_end(args);
+    macro_place_tell(e->text, sizeof e->text);
     return false;
 }
 
@@ -27,5 +30,6 @@ bool err_set_detail(err *e, const char *detail) {
     }
     memcpy(e->detail, detail, n);
     e->detail[n] = 0;
+    macro_place_tell(e->detail, sizeof e->detail);
     return false;
 }

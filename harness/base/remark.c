@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "macro_place.h"
 
 void remark_add(remark_list *list, remark_kind kind, const char *file, int line, int column,
                 const char *rule, const char *format, ...) {
@@ -17,6 +18,11 @@ void remark_add(remark_list *list, remark_kind kind, const char *file, int line,
     va_start(arguments, format);
     vsnprintf(r->text, sizeof r->text, format, arguments);
     va_end(arguments);
+    macro_place p;
+    if (macro_place_cut(r->file, &p)) {
+        size_t used = strlen(r->text);
+        macro_place_spell(&p, r->file, r->text + used, sizeof r->text - used);
+    }
 }
 
 static bool is_silenced(const remark *r, const char *text) {

@@ -74,7 +74,7 @@ uint32_t rng_below(rng *r, uint32_t n) {
 static const char *const names[INPUT_COUNT] = {
     [INPUT_UNIFORM] = "uniform",     [INPUT_NORMAL] = "normal", [INPUT_ZEROS] = "zeros",
     [INPUT_DENORMALS] = "denormals", [INPUT_LARGE] = "large",   [INPUT_NEGATIVE] = "negative",
-    [INPUT_UNEVEN] = "uneven",
+    [INPUT_UNEVEN] = "uneven",       [INPUT_LEVEL] = "level",
 };
 
 const char *distribution_get_name(distribution d) {
@@ -118,10 +118,18 @@ static void fill_uneven(rng *r, float *out, size_t count) {
         out[i] = i < zeros ? 0 : (float)(rng_normal(r) / (double)(1u << rng_below(r, 13)));
 }
 
+/* Every step of a sum is rounded the same way. Where it is a sum of floats, the error stays within the
+ * tolerance; of halves, it stops growing after a few thousand terms. */
+static void fill_level(rng *r, float *out, size_t count) {
+    const float level = (float)(0.5 + 0.5 * rng_uniform(r));
+    for (size_t i = 0; i < count; i++)
+        out[i] = i == 0 ? level + 1.1f : level;
+}
+
 void fill_f32(rng *r, distribution d, float *out, size_t count) {
     assert(d < INPUT_COUNT);
-    if (d == INPUT_UNEVEN) {
-        fill_uneven(r, out, count);
+    if (d == INPUT_UNEVEN || d == INPUT_LEVEL) {
+        (d == INPUT_LEVEL ? fill_level : fill_uneven)(r, out, count);
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -141,6 +149,7 @@ void fill_f32(rng *r, distribution d, float *out, size_t count) {
             break;
         case INPUT_ZEROS:
         case INPUT_UNEVEN:
+        case INPUT_LEVEL:
         case INPUT_COUNT:
             out[i] = 0;
             break;

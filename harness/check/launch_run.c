@@ -12,6 +12,7 @@
 #include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "harness/base/stats.h"
+#include "harness/device/cuda/sanitizer.h"
 #include "harness/device/launch_fit.h"
 #include "harness/device/tape.h"
 #include "harness/device/validation.h"
@@ -91,9 +92,7 @@ static bool compile(setup *s, err *e) {
         !constant_check(s->unit, r->constants, r->constant_count, e))
         return false;
     if (r->validate && !device_get_facts(s->device)->validates)
-        return err_set(e, EXIT_CANNOT,
-                       "the device '%s' cannot validate a single launch; use --device soft, or run "
-                       "assay under compute-sanitizer",
+        return err_set(e, EXIT_CANNOT, "the device '%s' has no validation here; use --device soft",
                        device_get_facts(s->device)->api);
     s->library = library_new(s->device, NULL, e);
     if (!s->library)
@@ -308,6 +307,8 @@ static exit_code report(setup *s, bool played, FILE *out, err *e) {
     err unknown; /* a GPU that crashed gives nothing back: the crash is the error */
     if (!check_guards(s, out, &whole, played ? e : &unknown) && played)
         return e->code;
+    if (sanitizer_get_tool()) /* whoever started this process tells them when it has ended */
+        return whole ? code : EXIT_WRONG;
     findings_print(out, findings, (size_t)r->max_findings);
     if (r->validate)
         fprintf(out, "%zu finding%s\n", findings->count, findings->count == 1 ? "" : "s");

@@ -1,10 +1,12 @@
 #include "finding.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/base/macro_place.h"
 
 static const char *const names[FINDING_CLASSES] = {
     [FINDING_LOAD_OUTSIDE] = "load outside",
@@ -48,16 +50,29 @@ size_t finding_count_failing(const finding_list *list, bool is_strict) {
 static bool is_equal(const finding *a, const finding *b) {
     return a->what == b->what && a->line == b->line && a->buffer == b->buffer &&
            strcmp(a->kernel, b->kernel) == 0 && strcmp(a->file, b->file) == 0 &&
-           strcmp(a->label, b->label) == 0;
+           strcmp(a->label, b->label) == 0 && strcmp(a->expanded, b->expanded) == 0;
 }
 
-void finding_add(finding_list *list, const finding *f) {
+/* Code of a macro: the place is that of its definition, and where it is expanded is added. */
+static void name_macro(finding *f) {
+    macro_place p;
+    if (!macro_place_cut(f->file, &p))
+        return;
+    size_t used = strlen(f->text);
+    macro_place_spell(&p, f->file, f->text + used, sizeof f->text - used);
+    snprintf(f->macro, sizeof f->macro, "%s", p.macro);
+    snprintf(f->expanded, sizeof f->expanded, "%s:%d", p.file, p.line);
+}
+
+void finding_add(finding_list *list, const finding *given) {
+    finding f = *given;
+    name_macro(&f);
     for (size_t i = 0; i < list->count; i++)
-        if (is_equal(&list->items[i], f)) {
-            list->items[i].count += f->count;
+        if (is_equal(&list->items[i], &f)) {
+            list->items[i].count += f.count;
             return;
         }
-    *ARRAY_ADD(list->items, list->count, list->capacity) = *f;
+    *ARRAY_ADD(list->items, list->count, list->capacity) = f;
 }
 
 void finding_clear(finding_list *list) {

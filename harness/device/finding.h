@@ -38,6 +38,7 @@ typedef struct {
     char kernel[128];
     char file[128];               /* .metal file, without its folders */
     int line;                     /* 0: unknown */
+    char macro[64], expanded[80]; /* of a line in a macro: its name, and "kernel.metal:90"; or "" */
     uint32_t thread[3], group[3]; /* position in the threadgroup, of the threadgroup */
     int buffer;                   /* index; -1: not a buffer */
     char label[48];               /* of the buffer; "threadgroup memory", "private memory" */

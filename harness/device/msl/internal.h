@@ -1,6 +1,6 @@
 /* msl/internal: what the files of the MSL front end share; no other room includes it.
  *
- * source.c makes one text of a file and its includes, lex.c cuts it into tokens, decl.c finds where
+ * source.c and preprocess.c make one text of a file and its includes, with the lines of macros as expansion.c keeps them, lex.c cuts it into tokens, decl.c finds where
  * declarations begin and end, attribute.c, param.c, types.c and parse.c read kernels out of them,
  * constant.c and evaluate.c know values (function constants, enumerators), and rewrite.c with
  * edits.c, space.c, storage.c, spin.c, step.c and dedupe.c turns tokens into C++. strict.c turns them into C++ for OpenCL,
@@ -107,6 +107,40 @@ struct msl_unit {
     range *dropped; /* not C++: explicit instantiations of kernels, graphics functions */
     size_t dropped_count, dropped_room;
 };
+
+/* preprocess.c */
+enum { LONGEST_TEXT = 16 << 20 };
+
+typedef struct {
+    const msl_extras *extras;
+    const text *outside; /* files that were included from other folders, with a line end each */
+    bool is_missing;     /* there are includes that are not beside the file */
+} source_facts;
+
+/* The text of a file with macros expanded; spliced: with its includes put in, where they were found. */
+char *preprocess(const char *source, const char *spliced, const char *name, const source_facts *f,
+                 err *e);
+void print_line_mark(text *out, int line, const char *path);
+void copy_folder(const char *path, char *folder, size_t size); /* "." if it has none */
+
+/* A line in the body of a macro. */
+typedef struct {
+    char *file; /* as line marks write it */
+    char macro[64];
+    int line;
+} macro_line;
+
+typedef struct {
+    macro_line *items;
+    size_t count, room;
+} macro_lines;
+
+/* expansion.c. A text for the preprocessor with the lines of macros' bodies marked, or NULL if there
+ * are none that matter; and what the preprocessor made of it, with #line marks for them (NULL: the marks
+ * were not where they were put, and the text must do without them). The caller frees both. */
+char *expansion_mark(const char *name, const char *source, macro_lines *lines);
+char *expansion_resolve(const char *preprocessed, const macro_lines *lines);
+void expansion_free(macro_lines *lines);
 
 /* text.c */
 void text_add(text *t, const char *data, size_t bytes);

@@ -1,8 +1,8 @@
 /* source: makes one text of a .metal file and what it includes.
  *
  * A file whose only directives are includes and pragmas is put together here, with #line marks, and
- * needs no tool. Anything more (#define, #if) goes through a C preprocessor with empty Metal
- * headers (include/), which keeps line marks of its own. Includes that are not beside the file go
+ * needs no tool. Anything more (#define, #if) goes through a C preprocessor (preprocess.c),
+ * which keeps line marks of its own. Includes that are not beside the file go
  * to the preprocessor too: it searches the folders of CPATH and reports missing files well.
  *
  * A compiler of MSL has a preprocessor and Metal's headers of its own, but no folder to find local
@@ -10,7 +10,6 @@
 #include "internal.h"
 
 #include "harness/base/os.h"
-#include "harness/base/toolchain.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -18,12 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    DEEPEST_INCLUDE = 64,
-    LONGEST_TEXT = 16 << 20,
-    PREPROCESS_SECONDS = 60,
-    PREPROCESS_MB = 768
-};
+enum { DEEPEST_INCLUDE = 64 };
 
 /* A file with #pragma once that was included. The first time may have been in a branch that the
  * preprocessor leaves out, so until one is outside of all conditions, the text goes in each time,
@@ -125,16 +119,6 @@ static size_t find_once(splicer *s, const char *path) {
     return s->once_count - 1;
 }
 
-static void print_line_mark(text *out, int line, const char *path) {
-    text_print(out, "#line %d \"", line);
-    for (; *path; path++) {
-        if (*path == '"' || *path == '\\')
-            text_add(out, "\\", 1);
-        text_add(out, path, 1);
-    }
-    text_add(out, "\"\n", 2);
-}
-
 static void splice(splicer *s, const char *path, const char *source);
 
 static void splice_once(splicer *s, const char *path, const char *source) {
@@ -159,11 +143,6 @@ static bool is_below(const char *path, const char *folder) {
         return false;
     size_t bytes = strlen(real);
     return strncmp(file, real, bytes) == 0 && (bytes == 1 || file[bytes] == '/');
-}
-
-static void copy_folder(const char *path, char *folder, size_t size) {
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, size, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
 }
 
 /* What lies in the kernel's folder, or in one that was given, may be included; from elsewhere only what
@@ -250,162 +229,6 @@ static void splice(splicer *s, const char *path, const char *source) {
     tokens_free(&t);
 }
 
-/* An entry of the overlay: the path as it is, and with its links followed. */
-static void print_entry(text *out, const char *kind, const char *path) {
-    char here[PATH_MAX] = "", real[PATH_MAX];
-    const char *forms[2] = {path, realpath(path, real) ? real : NULL};
-    if (path[0] != '/' && !getcwd(here, sizeof here))
-        return;
-    for (int i = 0; i < 2 && forms[i]; i++) {
-        text full = {0}, quoted = {0};
-        text_print(&full, "%s%s%s", i == 0 ? here : "", i == 0 && *here ? "/" : "", forms[i]);
-        text_add(&full, "", 1);
-        for (const char *p = full.data; *p; p++) {
-            if (*p == '"' || *p == '\\')
-                text_add(&quoted, "\\", 1);
-            text_add(&quoted, p, 1);
-        }
-        text_add(&quoted, "", 1);
-        text_print(out, "%s{\"type\":\"%s\",\"name\":\"%s\",\"external-contents\":\"%s\"}\n",
-                   out->data[out->used - 1] == '[' ? "" : ",", kind, quoted.data, quoted.data);
-        free(full.data);
-        free(quoted.data);
-    }
-}
-
-static void print_lines(text *out, const char *kind, const char *lines, char separator) {
-    for (const char *p = lines; p && *p;) {
-        const char *end = strchr(p, separator);
-        size_t n = end ? (size_t)(end - p) : strlen(p);
-        char *path = text_copy(p, n);
-        if (n > 0)
-            print_entry(out, kind, path);
-        free(path);
-        p += n + (end != NULL);
-    }
-}
-
-/* The files that exist, for the preprocessor: whatever the text asks for, by #include, #embed or
- * __has_include, anything else is not there. */
-static bool write_overlay(const char *path, const char *const *folders, const splicer *s, err *e) {
-    const char *search = getenv("CPATH");
-    text out = {0};
-    text_print(&out, "{\"version\":0,\"case-sensitive\":\"true\",\"fallthrough\":\"false\","
-                     "\"roots\":[");
-    for (; *folders; folders++)
-        print_entry(&out, "directory-remap", *folders);
-    for (size_t i = 0; i < s->extras->folder_count; i++)
-        print_entry(&out, "directory-remap", s->extras->folders[i]);
-    print_lines(&out, "directory-remap", search, ':');
-    if (s->outside.used > 0) {
-        char *files = text_copy(s->outside.data, s->outside.used);
-        print_lines(&out, "file", files, '\n');
-        free(files);
-    }
-    text_print(&out, "]}\n");
-    bool ok = os_write_file(path, out.data, out.used, e);
-    free(out.data);
-    return ok;
-}
-
-static bool run_preprocessor(const char *in, const char *out, const char *folder, const char *name,
-                             const splicer *s, err *e) {
-    const msl_extras *extras = s->extras;
-    char tool[PATH_MAX], home[PATH_MAX], headers[PATH_MAX + 64], beside[PATH_MAX + 4], version[40];
-    char overlay[PATH_MAX + 8], scratch[PATH_MAX];
-    if (!toolchain_find_preprocessor(tool, sizeof tool, e) || !os_find_home(home, sizeof home, e))
-        return false;
-    copy_folder(in, scratch, sizeof scratch);
-    snprintf(overlay, sizeof overlay, "%.4000s.yaml", in);
-    int language = extras->language ? extras->language : MSL_LANGUAGE;
-    snprintf(version, sizeof version, "-D__METAL_VERSION__=%d", language);
-    snprintf(headers, sizeof headers, "-I%s/harness/device/msl/include", home);
-    snprintf(beside, sizeof beside, "-I%s", folder);
-    const char *fixed[] = {tool,
-                           "-E",
-                           "-x",
-                           "c++",
-                           "-w",
-                           "-std=c++17",
-                           "-fno-caret-diagnostics",
-                           "-undef",
-                           "-nostdinc",
-                           "-D__METAL__=1",
-                           version,
-                           "-D__METAL_MACOS__=1",
-                           language >= 310 ? "-D__HAVE_BFLOAT__=1" : "-U__HAVE_BFLOAT__",
-                           language >= 400 ? "-D__HAVE_TENSOR__=1" : "-U__HAVE_TENSOR__",
-                           extras->is_apple ? "-U__ASSAY__" : "-D__ASSAY__=1",
-                           headers,
-                           beside,
-                           "-o",
-                           out,
-                           in};
-    enum { FIXED = sizeof fixed / sizeof *fixed };
-    const char **argv = array_new(FIXED + 2 * extras->folder_count + 3, sizeof *argv);
-    size_t n = FIXED;
-    memcpy(argv, fixed, sizeof fixed);
-    for (size_t i = 0; i < extras->folder_count; i++) {
-        argv[n++] = "-I";
-        argv[n++] = extras->folders[i];
-    }
-    const char *const folders[] = {scratch, folder, headers + 2, NULL};
-    char *output = NULL;
-    int status = 0;
-    bool ok = true;
-    if (strstr(tool, "clang")) { /* others have no such option, and compile nothing here */
-        argv[n++] = "-ivfsoverlay";
-        argv[n++] = overlay;
-        ok = write_overlay(overlay, folders, s, e);
-    }
-    ok = ok && os_run_within(argv, PREPROCESS_SECONDS, PREPROCESS_MB, &output, &status, e);
-    if (ok && (status > 128 || (status != 0 && output && strstr(output, "out of memory"))))
-        ok = err_set(e, EXIT_USAGE, "the macros of %.160s expand to more text than a file may have",
-                     name);
-    else if (ok && status != 0) {
-        ok = err_set(e, EXIT_USAGE, "%.160s cannot be preprocessed", name);
-        err_set_detail(e, output ? output : "");
-    }
-    unlink(overlay);
-    free(argv);
-    free(output);
-    return ok;
-}
-
-/* The preprocessor names the folder it was given, which has another name each time; compiled
- * kernels are found again by their text. The folder's name ends in what mkdtemp made of six Xs. */
-static void forget_folder(char *preprocessed, const char *folder) {
-    size_t bytes = strlen(folder);
-    for (char *p = preprocessed; (p = strstr(p, folder)); p += bytes)
-        memset(p + bytes - 6, 'X', 6);
-}
-
-/* The text goes in through a file of its own, so that it need not be one of the caller's. */
-static char *preprocess(const char *name, const char *source, const splicer *s, err *e) {
-    const char *tmp = getenv("TMPDIR");
-    char folder[PATH_MAX - 16], in[PATH_MAX], out[PATH_MAX], beside[PATH_MAX];
-    int n = snprintf(folder, sizeof folder, "%s/assay-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (n < 0 || (size_t)n >= sizeof folder || !mkdtemp(folder))
-        return err_null(e, EXIT_CANNOT, "cannot make a folder %.160s for the preprocessor", folder);
-    snprintf(in, sizeof in, "%s/in.metal", folder);
-    snprintf(out, sizeof out, "%s/out.metal", folder);
-    copy_folder(name, beside, sizeof beside);
-    text marked = {0};
-    print_line_mark(&marked, 1, name);
-    text_add(&marked, source, strlen(source));
-    char *result = NULL;
-    if (os_write_file(in, marked.data, marked.used, e) &&
-        run_preprocessor(in, out, beside, name, s, e))
-        result = os_read_plain(out, LONGEST_TEXT, NULL, e);
-    if (result)
-        forget_folder(result, folder);
-    unlink(in);
-    unlink(out);
-    rmdir(folder);
-    free(marked.data);
-    return result;
-}
-
 char *source_from_text(const char *name, const char *given, const msl_extras *extras, char **whole,
                        err *e) {
     splicer s = {.root = name, .extras = extras};
@@ -424,7 +247,8 @@ char *source_from_text(const char *name, const char *given, const msl_extras *ex
         free(s.outside.data);
         return text_take(&s.out);
     }
-    char *spliced = text_take(&s.out), *source = preprocess(name, given, &s, e);
+    const source_facts facts = {extras, &s.outside, s.is_missing};
+    char *spliced = text_take(&s.out), *source = preprocess(given, spliced, name, &facts, e);
     free(s.outside.data);
     if (source && s.is_missing) {
         text_print(&s.out, "#include <metal_stdlib>\n%s", source);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/macro_place.h"
 #include "lines.h"
 
 static report *find_report(soft_checker *c, finding_class what, const void *pc, int index) {
@@ -125,7 +126,11 @@ static void add_other(const soft_checker *c, report *r) {
     checker_find_line(c, (const char *)c->image_begin + r->other.pc, file, sizeof file, &line);
     name_thread(c, &r->other, who, sizeof who);
     finding *f = &r->row;
-    bool elsewhere = line && strcmp(file, f->file) != 0;
+    char own[sizeof f->file];
+    snprintf(own, sizeof own, "%s", f->file);
+    macro_place_cut(own, &(macro_place){.line = 0});
+    macro_place_cut(file, &(macro_place){.line = 0});
+    bool elsewhere = line && strcmp(file, own) != 0;
     snprintf(rest, sizeof rest, "; the other is a %s of %u bytes by %s%s%s%s%s",
              checker_name_access(r->other.how), r->other.bytes, who, line ? " at " : "",
              elsewhere ? file : "", elsewhere ? " " : "", line ? "line " : "");
