@@ -39,6 +39,7 @@ typedef enum {
     COUNT_TIMES, /* instructions of a simdgroup: what NVIDIA calls requests, if it is an access */
     COUNT_LANES, /* the same for each lane that took part */
     COUNT_BYTES, /* asked for, by all lanes */
+    COUNT_USED,  /* bytes of the sectors that at least one lane asked for */
     COUNT_SECTORS,
     COUNT_LINES,
     COUNT_CONFLICTS,  /* threadgroup memory: cycles beyond those without a bank conflict */
@@ -60,7 +61,7 @@ typedef enum {
 typedef struct {
     place_kind kind;
     count_space space;
-    char file[64];
+    char file[200];
     int line;
     uint32_t work[WORKS]; /* of a block, each time; of an access work[0] is its width in bytes */
     uint64_t n[COUNT_FIELDS];

@@ -135,7 +135,7 @@ uint64_t profile_sum_shared(const profile_line *l, count_field f) {
 
 double profile_get_coalescing(const profile_line *l) {
     uint64_t sectors = profile_sum_device(l, COUNT_SECTORS);
-    return sectors ? (double)profile_sum_device(l, COUNT_BYTES) / (double)(sectors * COUNT_SECTOR)
+    return sectors ? (double)profile_sum_device(l, COUNT_USED) / (double)(sectors * COUNT_SECTOR)
                    : NAN;
 }
 

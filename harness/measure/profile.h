@@ -11,7 +11,7 @@ enum { PROFILE_WIDTHS = 5 }; /* 1, 2, 4, 8, 16 bytes */
 
 /* Of one line, or of all. */
 typedef struct {
-    char file[64];
+    char file[200]; /* its path */
     int line;
     uint64_t n[TRAFFICS][SPACES][COUNT_FIELDS];
     uint64_t widths[PROFILE_WIDTHS]; /* lanes that loaded so many bytes of device memory */
@@ -47,7 +47,9 @@ bool profile_play(tape *t, profile_choose *choose, void *context, err *e);
 uint64_t profile_sum_device(const profile_line *l, count_field f);
 uint64_t profile_sum_shared(const profile_line *l, count_field f);
 /* Shares, from 0 to 1; NaN where there is nothing. */
-double profile_get_coalescing(const profile_line *l); /* bytes asked for / bytes of sectors */
-double profile_get_active(const profile_line *l);     /* lanes that work / lanes there are */
+double profile_get_coalescing(
+    const profile_line
+        *l); /* bytes asked for / bytes of sectors; what several lanes ask for counts once */
+double profile_get_active(const profile_line *l); /* lanes that work / lanes there are */
 /* Lines with most sectors first; with bank conflicts and instructions where those are equal. */
 void profile_sort(profile *p);

@@ -19,6 +19,7 @@
 #include "harness/device/precompiled.h"
 #include "inspect.h"
 #include "instrument.h"
+#include "stack_use.h"
 
 struct soft_compiler {
     char clang[PATH_MAX];
@@ -320,11 +321,14 @@ static bool compile(const order *o, const char *source, const char *object, cons
     char module[PATH_MAX];
     if (!path_print(module, sizeof module, e, "%s.ll", object))
         return false;
-    const char *const plain[WHAT_COUNT] = {"-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
-                                           "-o", module};
-    const char *const optimised[WHAT_COUNT] = {"-S", "-emit-llvm", "-o", module};
+    const bool is_counted = o->how == BUILD_COUNTED; /* optimised before the calls are in */
+    const char *const emit[WHAT_COUNT] = {"-S",
+                                          "-emit-llvm",
+                                          "-o",
+                                          module,
+                                          is_counted ? NULL : "-Xclang",
+                                          is_counted ? NULL : "-disable-llvm-passes"};
     const char *argv[MAX_ARGUMENTS];
-    const bool is_counted = o->how == BUILD_COUNTED; /* before the calls are in, and not after */
     const char *const rest[] = {"-c",
                                 "-o",
                                 object,
@@ -335,8 +339,8 @@ static bool compile(const order *o, const char *source, const char *object, cons
                                 "-disable-llvm-passes",
                                 NULL};
     add_arguments(argv, add_options(o, less, argv), rest, sizeof rest / sizeof *rest);
-    bool ok = compile_source(o, source, less, is_counted ? optimised : plain, e) &&
-              instrument_file(o->how, module, e) && run_clang(argv, o->name, "compile", e);
+    bool ok = compile_source(o, source, less, emit, e) && instrument_file(o->how, module, e) &&
+              run_clang(argv, o->name, "compile", e);
     unlink(module);
     return ok;
 }
@@ -392,30 +396,6 @@ static bool compile_checked(const order *o, const char *source, const char *obje
     return false;
 }
 
-/* A kernel that needs more private memory than a fiber's stack has would write over its neighbours.
- * The compiler lists what each function needs; MSL has no recursion, so their sum is enough. */
-static bool check_stack(const char *object, const char *name, err *e) {
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s", object);
-    char *dot = strrchr(path, '.');
-    if (!dot || dot + 4 >= path + sizeof path)
-        return true;
-    memcpy(dot, ".su", 4);
-    char *text = os_read_file(path, NULL, NULL);
-    unlink(path);
-    unsigned long long need = 0;
-    for (const char *p = text; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
-        const char *tab = memchr(p, '\t', strcspn(p, "\n"));
-        need += tab ? strtoull(tab + 1, NULL, 10) : 0;
-    }
-    free(text);
-    if (need <= SOFT_STACK_USABLE)
-        return true;
-    return err_set(e, EXIT_WRONG,
-                   "kernel '%.80s' needs %llu bytes of private memory per thread; there are %d",
-                   name, need, SOFT_STACK_USABLE);
-}
-
 /* The object goes where lines.c looks for it: HASH.o beside HASH.so. The image is still under the
  * name it is made as, HASH.so and more. */
 static bool keep_object(const char *object, const char *image, err *e) {
@@ -433,7 +413,7 @@ static bool make_hooks(void *context, const char *source, const char *object, er
     const char *const more[] = {"-DASSAY_HOOKS=1", "-g0", "-fno-sanitize=all", "-c", "-o", object};
     int n = add_options(o, NULL, argv);
     add_source(o->compiler, argv, add_arguments(argv, n, more, 6), NULL, source);
-    return run_clang(argv, "hooks", "compile", e) && check_stack(object, "hooks", e);
+    return run_clang(argv, "hooks", "compile", e) && stack_check(object, "hooks", e);
 }
 
 static bool find_hooks(const order *o, char *path, size_t size, err *e) {
@@ -454,7 +434,7 @@ static bool make_image(void *context, const char *source, const char *image, err
     bool is_plain = o->how == BUILD_FAST || o->how == BUILD_COUNTED;
     bool ok =
         (is_plain ? compile(o, source, object, NULL, e) : compile_checked(o, source, object, e)) &&
-        check_stack(object, o->name, e) &&
+        stack_check(object, o->name, e) &&
         link_image(o->compiler, object, hooks, image, o->name, e) &&
         soft_inspect(keeps_object ? object : image, o->name, e) &&
         (!keeps_object || keep_object(object, image, e));

@@ -58,9 +58,7 @@ count_place count_find_place(const count_lines *l, span line) {
         span whole = {name, strcspn(name, "\"\n")};
         if (is_of_shim(whole))
             continue;
-        for (const char *p = whole.at; p < whole.at + whole.bytes; p++)
-            name = *p == '/' ? p + 1 : name;
-        return (count_place){atoi(number + 6), {name, (size_t)(whole.at + whole.bytes - name)}};
+        return (count_place){atoi(number + 6), whole};
     }
     return (count_place){0, {"-", 1}};
 }

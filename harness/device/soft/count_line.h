@@ -9,7 +9,7 @@
 
 typedef struct {
     int line;  /* 0: it is not the kernel's */
-    span file; /* without its folders */
+    span file; /* as the module names it */
 } count_place;
 
 typedef struct {

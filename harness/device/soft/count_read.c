@@ -29,7 +29,7 @@ static void add_rows(const char *line, const counted_row *rows, size_t count, si
     unsigned long site;
     char kind;
     uint32_t *w = r.work;
-    if (sscanf(line, "%lu %c %d %u %u %u %u %u %63[^\n]", &site, &kind, &r.line, &w[0], &w[1],
+    if (sscanf(line, "%lu %c %d %u %u %u %u %u %199[^\n]", &site, &kind, &r.line, &w[0], &w[1],
                &w[2], &w[3], &w[4], r.file) != 9)
         return;
     r.kind = (place_kind)kind;

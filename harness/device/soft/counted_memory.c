@@ -177,6 +177,7 @@ void counted_memory_device(counted_memory *m, const simd_access *a, uint64_t n[C
         for (int k = i - 1; k >= 0 && is_new; k--)
             is_new = pieces[k].sector / (COUNT_LINE / COUNT_SECTOR) != line;
         lines += is_new;
+        n[COUNT_USED] += (uint64_t)__builtin_popcount(pieces[i].mask);
         const region *r = find_region(m, pieces[i].sector * COUNT_SECTOR);
         r = r ? r : find_region(m, pieces[i].sector * COUNT_SECTOR + COUNT_SECTOR - 1);
         if (a->is_load && r && r->reads)

@@ -122,7 +122,7 @@ static bool soft_open(device *d, err *e) {
     f->max_group_threads = SOFT_MAX_THREADS;
     f->max_threadgroup_bytes = MSL_THREADGROUP_BYTES;
     f->unified = true;
-    f->emulated = true;
+    f->emulated = mode != POOL_COUNTED; /* it stands for a GPU: models take the kernels of one */
     f->flushes_denormals = flush || d->options.math != MATH_SAFE;
     return true;
 }
