@@ -1,6 +1,7 @@
 /* profile_print: see profile_print.h. */
 #include "profile_print.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +80,17 @@ static void get_numbers(const profile_line *l, uint64_t out[NUMBERS]) {
 
 /* For people ----------------------------------------------------------------------------------- */
 
+/* Files are named from where the program's own are, or as they were given. */
+static char *read_source(const char *file) {
+    char home[PATH_MAX], path[PATH_MAX];
+    err e;
+    char *text = os_read_file(file, NULL, &e);
+    if (!text && os_find_home(home, sizeof home, &e) &&
+        path_join(path, sizeof path, &e, home, file))
+        text = os_read_file(path, NULL, &e);
+    return text;
+}
+
 /* Line n of a text, without what is before its first word. */
 static void copy_line(const char *text, int n, char *out, size_t size) {
     for (int i = 1; i < n && text; i++) {
@@ -148,7 +160,7 @@ static void print_annotated(const profile *p, table *rows) {
         bool is_first = true;
         for (size_t k = 0; k < i && is_first; k++)
             is_first = strcmp(p->lines[k].file, p->lines[i].file) != 0;
-        char *text = is_first ? os_read_file(p->lines[i].file, NULL, NULL) : NULL;
+        char *text = is_first ? read_source(p->lines[i].file) : NULL;
         int n = 1;
         for (const char *at = text; at && *at; at += strcspn(at, "\n"), at += *at == '\n', n++) {
             const profile_line none = {.line = n}, *l = &none;
@@ -188,7 +200,7 @@ void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate, 
     if (annotate)
         print_annotated(p, &rows);
     for (size_t i = 0; i < p->count && i < top && !annotate; i++) {
-        char *text = os_read_file(p->lines[i].file, NULL, NULL), source[256];
+        char *text = read_source(p->lines[i].file), source[256];
         copy_line(text, p->lines[i].line, source, sizeof source);
         print_line(&rows, p, &p->lines[i], source);
         free(text);

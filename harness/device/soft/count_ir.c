@@ -343,8 +343,17 @@ static uint64_t merge(counter *c, size_t first, size_t reach, int64_t lo) {
     return a->bytes;
 }
 
-static int add_site(counter *c, char kind, uint64_t bytes, span line) {
-    count_place at = count_find_place(&c->lines, line);
+/* What the optimiser has moved out of a loop has no line any more: it gets the next one that there is. */
+static count_place find_place(const counter *c, size_t n) {
+    count_place at = count_find_place(&c->lines, c->body[n]);
+    const bool is_moved = at.is_moved;
+    for (size_t i = n + 1; i < c->body_count && is_moved && !at.line; i++)
+        at = count_find_place(&c->lines, c->body[i]);
+    return at;
+}
+
+static int add_site(counter *c, char kind, uint64_t bytes, size_t line) {
+    count_place at = find_place(c, line);
     fprintf(c->sites, "%d %c %d %llu 0 0 0 0 %.*s\n", c->site_count, kind, at.line,
             (unsigned long long)bytes, (int)at.file.bytes, at.file.at);
     return c->site_count++;
@@ -354,7 +363,7 @@ static int add_site(counter *c, char kind, uint64_t bytes, span line) {
 static void print_accesses(counter *c, size_t line, size_t block_end) {
     for (size_t i = 0; i < c->access_count; i++) {
         access *a = &c->accesses[i];
-        if (a->line != line || a->is_told || !count_find_place(&c->lines, c->body[line]).line)
+        if (a->line != line || a->is_told || !find_place(c, line).line)
             continue;
         size_t reach = find_reach(c, line, block_end, a->kind);
         int64_t lo = a->offset;
@@ -367,7 +376,7 @@ static void print_accesses(counter *c, size_t line, size_t block_end) {
             }
         }
         a->is_told = true;
-        int site = add_site(c, a->kind, bytes, c->body[line]);
+        int site = add_site(c, a->kind, bytes, line);
         if (a->at.at[0] == '%')
             fprintf(c->out,
                     "  %%assay.at.%d = getelementptr i8, ptr %.*s, i64 %lld\n"
@@ -406,7 +415,7 @@ static void print_block(counter *c, size_t begin, size_t end) {
         print_accesses(c, i, end);
         char meeting = count_find_meeting(line);
         if (meeting)
-            fprintf(c->out, "  call void @__assay_block(i32 %d)\n", add_site(c, meeting, 0, line));
+            fprintf(c->out, "  call void @__assay_block(i32 %d)\n", add_site(c, meeting, 0, i));
         fprintf(c->out, "%.*s\n", (int)line.bytes, line.at);
     }
 }

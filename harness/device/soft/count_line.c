@@ -58,9 +58,10 @@ count_place count_find_place(const count_lines *l, span line) {
         span whole = {name, strcspn(name, "\"\n")};
         if (is_of_shim(whole))
             continue;
-        return (count_place){atoi(number + 6), whole};
+        return (count_place){
+            .line = atoi(number + 6), .file = whole, .is_moved = !atoi(number + 6)};
     }
-    return (count_place){0, {"-", 1}};
+    return (count_place){.file = {"-", 1}, .is_moved = !debug};
 }
 
 char count_find_meeting(span line) {

@@ -8,7 +8,8 @@
 #include "ir_function.h"
 
 typedef struct {
-    int line;  /* 0: it is not the kernel's */
+    int line; /* 0: it is not the kernel's, or it was moved and its line is not known */
+    bool is_moved;
     span file; /* as the module names it */
 } count_place;
 

@@ -51,7 +51,11 @@ static count_space find_space(const soft_counter *c, uint64_t at) {
                : shared < sizeof w->threadgroup_memory ? SPACE_THREADGROUP
                                                        : SPACES;
     }
-    return counted_memory_is_constant(c->memory, at) ? SPACE_CONSTANT : SPACE_DEVICE;
+    bool is_constant;
+    if (counted_memory_find(c->memory, at, &is_constant))
+        return is_constant ? SPACE_CONSTANT : SPACE_DEVICE;
+    const uint64_t in_launch = at - (uint64_t)(uintptr_t)w->launch;
+    return in_launch < sizeof *w->launch ? SPACES : SPACE_CONSTANT; /* a table of the kernel */
 }
 
 /* Bytes from each lane to the next, if they are the same for all lanes at all times. */

@@ -93,9 +93,10 @@ static const region *find_region(const counted_memory *m, uint64_t at) {
     return NULL;
 }
 
-bool counted_memory_is_constant(const counted_memory *m, uint64_t at) {
+bool counted_memory_find(const counted_memory *m, uint64_t at, bool *is_constant) {
     const region *r = find_region(m, at);
-    return !r || r->is_constant;
+    *is_constant = r && r->is_constant;
+    return r != NULL;
 }
 
 /* Is the sector in the cache? It is from now on. */
