@@ -21,6 +21,7 @@ enum { FIRST_ROOM = 64, MOST_ROOM = 1 << 20, MOST_SITES = 1 << 20 };
 typedef struct {
     char kind;
     uint32_t bytes; /* of an access; of a block: its instructions */
+    uint32_t most;  /* while it is folded; of a block 0 */
     uint64_t n[SPACES][COUNT_FIELDS];
 } site;
 
@@ -112,6 +113,15 @@ static void fold_block(soft_counter *c, site *s, const soft_site *kept) {
         c->barrier = (uint32_t)(s - c->sites);
 }
 
+/* How often a lane came to the site at most, of the times that are kept; the larger of that and `most`. */
+static uint32_t find_most(site *s, const soft_site *kept, uint32_t most) {
+    s->most = 0;
+    for (int lane = 0; lane < SOFT_LANES; lane++)
+        s->most = kept->times[lane] > s->most ? kept->times[lane] : s->most;
+    s->most = s->most < kept->room ? s->most : kept->room;
+    return s->most > most ? s->most : most;
+}
+
 static void fold(soft_worker *w) {
     soft_counter *c = counter_of(w);
     const soft_counts *h = &c->hooks;
@@ -122,18 +132,14 @@ static void fold(soft_worker *w) {
         const soft_site *kept = &h->sites[at];
         if (c->sites[at].kind == PLACE_LOAD || c->sites[at].kind == PLACE_STORE ||
             c->sites[at].kind == PLACE_ATOMIC)
-            for (int lane = 0; lane < SOFT_LANES; lane++)
-                most = kept->times[lane] > most ? kept->times[lane] : most;
+            most = find_most(&c->sites[at], kept, most);
         else
             fold_block(c, &c->sites[at], kept);
     }
     for (uint32_t n = 0; n < most; n++)
         for (soft_u32 i = 0; i < h->used_count; i++) {
             const soft_site *kept = &h->sites[h->used[i]];
-            bool is_any = false;
-            for (int lane = 0; n < kept->room && lane < SOFT_LANES && !is_any; lane++)
-                is_any = kept->times[lane] > n;
-            if (is_any)
+            if (n < c->sites[h->used[i]].most)
                 fold_access(c, &c->sites[h->used[i]], kept, n);
         }
     for (soft_u32 i = 0; i < h->used_count; i++) {

@@ -119,9 +119,11 @@ typedef struct {
     uint32_t mask;
 } piece;
 
-/* Lanes mostly go up: the sector is looked for from the last one back. */
-static int add_piece(piece *pieces, int count, uint64_t sector, uint32_t mask) {
-    for (int i = count - 1; i >= 0; i--)
+/* Lanes mostly go up: a sector above all others is new, another is looked for from the last one back. */
+static int add_piece(piece *pieces, int count, uint64_t *most, uint64_t sector, uint32_t mask) {
+    const bool is_new = sector > *most;
+    *most = is_new ? sector : *most;
+    for (int i = is_new ? -1 : count - 1; i >= 0; i--)
         if (pieces[i].sector == sector) {
             pieces[i].mask |= mask;
             return count;
@@ -132,11 +134,12 @@ static int add_piece(piece *pieces, int count, uint64_t sector, uint32_t mask) {
 
 static int cut(const simd_access *a, piece *pieces) {
     int count = 0;
+    uint64_t most = 0;
     for (int i = 0; i < a->lanes; i++)
         for (uint64_t at = a->at[i], end = at + a->bytes; at < end;) {
             uint64_t next = (at / COUNT_SECTOR + 1) * COUNT_SECTOR, to = next < end ? next : end;
             uint32_t bits = to - at == 32 ? ~0u : (1u << (to - at)) - 1;
-            count = add_piece(pieces, count, at / COUNT_SECTOR, bits << at % COUNT_SECTOR);
+            count = add_piece(pieces, count, &most, at / COUNT_SECTOR, bits << at % COUNT_SECTOR);
             at = to;
         }
     return count;
@@ -170,14 +173,15 @@ static void find_contention(const simd_access *a, uint64_t *n) {
 void counted_memory_device(counted_memory *m, const simd_access *a, uint64_t n[COUNT_FIELDS]) {
     piece pieces[ACCESS_LANES * 4];
     const int count = cut(a, pieces);
-    uint64_t lines = 0;
+    uint64_t lines = 0, last = 0;
     n[COUNT_SECTORS] += (uint64_t)count;
     for (int i = 0; i < count; i++) {
         const uint64_t line = pieces[i].sector / (COUNT_LINE / COUNT_SECTOR);
         bool is_new = true;
-        for (int k = i - 1; k >= 0 && is_new; k--)
+        for (int k = line > last ? -1 : i - 1; k >= 0 && is_new; k--)
             is_new = pieces[k].sector / (COUNT_LINE / COUNT_SECTOR) != line;
         lines += is_new;
+        last = line > last ? line : last;
         n[COUNT_USED] += (uint64_t)__builtin_popcount(pieces[i].mask);
         const region *r = find_region(m, pieces[i].sector * COUNT_SECTOR);
         r = r ? r : find_region(m, pieces[i].sector * COUNT_SECTOR + COUNT_SECTOR - 1);
