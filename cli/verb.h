@@ -42,4 +42,4 @@ bool verb_prepare(const verb *v, err *e);
 extern const verb verb_init, verb_import, verb_cache, verb_info, verb_doctor, verb_list, verb_check,
     verb_validate, verb_mutants, verb_launch, verb_lint, verb_tokenize, verb_run, verb_model,
     verb_judge, verb_bench, verb_tune, verb_compare, verb_experiment, verb_plot, verb_claims,
-    verb_report, verb_results, verb_trace;
+    verb_report, verb_results, verb_trace, verb_profile;

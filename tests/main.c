@@ -97,6 +97,7 @@
     X(gguf_suite)                                                                                  \
     X(convert_suite)                                                                               \
     X(import_suite)                                                                                \
+    X(profile_suite)                                                                               \
     X(launch_suite)                                                                                \
     X(attack_suite)                                                                                \
     X(untrusted_suite)                                                                             \

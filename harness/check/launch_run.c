@@ -82,7 +82,7 @@ static bool compile(setup *s, err *e) {
     }
     if (r->trace_nan)
         setenv("ASSAY_TRACE_NAN", "1", 1);
-    s->device = device_open(r->device, e);
+    s->device = device_open_with(r->device, &(device_options){.counts = r->counts}, e);
     if (!s->device)
         return false;
     const msl_extras given = {r->folders, r->macros, r->folder_count, r->macro_count, 0, false};
@@ -343,4 +343,11 @@ exit_code launch_run(const launch_request *r, FILE *out, err *e) {
     }
     close_setup(&s);
     return code;
+}
+
+bool launch_with(const launch_request *r, launch_use *use, void *context, err *e) {
+    setup s = {.request = r};
+    bool ok = compile(&s, e) && describe_launch(&s, e) && use(context, s.tape, e);
+    close_setup(&s);
+    return ok;
 }

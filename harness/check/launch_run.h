@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "argument.h"
-#include "harness/device/launch.h"
+#include "harness/device/tape.h"
 
 enum { REQUEST_CONSTANTS = 64 };
 
@@ -29,8 +29,13 @@ typedef struct {
     const char *save[LAUNCH_BUFFERS]; /* paths, NULL for what is not saved */
     bool validate, trace_nan, strict;
     uint64_t repeat, seed, max_findings;
+    uint32_t counts; /* device_options.counts: it is counted, and neither timed nor printed */
 } launch_request;
 
 /* Results go to `out`. EXIT_WRONG for findings and for writes outside of buffers, which are
  * described there; other failures are described by e. */
 exit_code launch_run(const launch_request *r, FILE *out, err *e);
+
+/* The launch alone: sets it up and hands its tape to `use`. */
+typedef bool launch_use(void *context, tape *t, err *e);
+bool launch_with(const launch_request *r, launch_use *use, void *context, err *e);

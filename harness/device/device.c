@@ -322,6 +322,12 @@ const finding_list *device_get_findings(const device *d) {
     return d->ops->get_findings(d);
 }
 
+bool device_get_counts(device *d, const launch *l, count_list *out, err *e) {
+    if (!d->ops->get_counts || !d->options.counts)
+        return err_set(e, EXIT_CANNOT, "only the software device counts, not %.80s", d->facts.name);
+    return d->ops->get_counts(d, l, out, e);
+}
+
 void device_clear_findings(device *d) {
     finding_clear(d->ops->get_findings(d));
 }

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "counts.h"
 #include "finding.h"
 #include "harness/base/err.h"
 #include "launch.h"
@@ -141,6 +142,9 @@ typedef struct {
      * the time that passes: other programs that take the CPU away do not count. It costs about a
      * microsecond per launch. Other devices ignore it. */
     bool cpu_clock;
+    /* The software device counts what each line of a kernel does (counts.h), one threadgroup of this
+     * many; 0: it does not. Others cannot. */
+    uint32_t counts;
 } device_options;
 device *device_open_with(const char *name, const device_options *o, err *e);
 
@@ -207,6 +211,10 @@ void device_stop_capture(device *d);
 const finding_list *device_get_findings(const device *d);
 void device_clear_findings(device *d);
 
+/* What the launch that was played last did; the caller frees the rows. For a tape of one launch, or one
+ * played launch by launch, with nothing else in flight. */
+bool device_get_counts(device *d, const launch *l, count_list *out, err *e);
+
 /* What a device implements. Arguments have been checked by the functions above. */
 typedef struct {
     const char *name;
@@ -227,6 +235,7 @@ typedef struct {
     bool (*submit)(device *d, tape *t, size_t first, size_t count, ticket *out, err *e);
     bool (*wait)(device *d, ticket *k, play_times *times, err *e);
     finding_list *(*get_findings)(const device *d);
+    bool (*get_counts)(device *d, const launch *l, count_list *out, err *e);
     /* NULL where the device has no such thing. */
     bool (*can_sample)(device *d);
     bool (*play_sampled)(device *d, tape *t, play_times *total, play_times *each, err *e);

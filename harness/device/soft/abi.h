@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 enum {
-    SOFT_ABI_VERSION = 7,
+    SOFT_ABI_VERSION = 8,
     SOFT_LANES = MSL_LANES,
     SOFT_MAX_THREADS = MSL_MAX_THREADS,
     SOFT_MAX_GROUPS = SOFT_MAX_THREADS / SOFT_LANES,
@@ -177,6 +177,24 @@ typedef struct soft_checks {
     void (*leave)(struct soft_worker *w, const void *pc); /* a return statement of the kernel */
 } soft_checks;
 
+/* Counting (counted.c). What the lanes of the running simdgroup did at one place of the kernel since
+ * they last met. */
+typedef struct {
+    soft_u32 times[SOFT_LANES];
+    soft_u32 room; /* accesses of a lane that fit */
+    soft_u32 is_used;
+    soft_u64 *at; /* (lanes, room) addresses; NULL for a block */
+} soft_site;
+
+typedef struct soft_counts {
+    soft_site *sites;
+    soft_u32 *used; /* sites that lanes have come to since they last met, in order */
+    soft_u32 used_count;
+    soft_u32 last; /* lane that was here last */
+    void (*fold)(struct soft_worker *w);
+    soft_u32 (*grow)(struct soft_worker *w, soft_u32 site, soft_u32 n); /* 0: there is no room */
+} soft_counts;
+
 /* Orders and scopes as `sync` takes them. */
 enum { SOFT_ACQUIRES = 1, SOFT_RELEASES = 2 };
 enum { SOFT_SCOPE_THREAD, SOFT_SCOPE_SIMDGROUP, SOFT_SCOPE_THREADGROUP, SOFT_SCOPE_DEVICE };
@@ -192,6 +210,7 @@ typedef struct soft_worker {
     void *dynamic[SOFT_DYNAMIC];
     void *slot[MSL_STATIC_SLOTS]; /* threadgroup variables, placed at first use */
     soft_checks *checks;          /* NULL unless the kernel was compiled for checked mode */
+    soft_counts *counts;          /* NULL unless it was compiled to be counted */
 
     /* what it calls when the fast path does not do */
     void (*settle)(struct soft_worker *w); /* end of a round that is not one plain meeting */

@@ -21,6 +21,7 @@ typedef struct {
     void *real;  /* the same byte in the buffer's own mapping */
     size_t bytes;
     bool is_bound, can_write, is_inline;
+    bool is_constant;  /* by its address space */
     bool may_overread; /* loads past its end are not findings */
     uint32_t element_bytes;
     uint8_t *written; /* of each byte, whether it was; NULL: all were */

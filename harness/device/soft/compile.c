@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "count_ir.h"
 #include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
@@ -18,6 +19,7 @@
 #include "harness/device/precompiled.h"
 #include "inspect.h"
 #include "instrument.h"
+#include "stack_use.h"
 
 struct soft_compiler {
     char clang[PATH_MAX];
@@ -89,6 +91,12 @@ static const char *const checked_flags[] = {
     "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-atomics=0",
 };
 
+/* As cuda/ptx.c does it, so that what is counted is near what a GPU would do. */
+static const char *const counted_flags[] = {
+    "-O3", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_COUNTED=1", "-mllvm", "-unroll-threshold=4000",
+    "-ftrivial-auto-var-init=uninitialized",
+};
+
 /* The sanitizers' hooks are the shim's: linking knows nothing of them, so that no runtime comes in.
  * Apple's linker wants every dynamic library to have libSystem; and two functions that happen to be
  * equal must stay two, because lines are found by the name of the function. */
@@ -114,6 +122,7 @@ enum {
     TENSOR_COUNT = sizeof tensor_flags / sizeof *tensor_flags,
     FAST_COUNT = sizeof fast_flags / sizeof *fast_flags,
     CHECKED_COUNT = sizeof checked_flags / sizeof *checked_flags,
+    COUNTED_COUNT = sizeof counted_flags / sizeof *counted_flags,
     LINK_COUNT = sizeof link_flags / sizeof *link_flags,
     WHAT_COUNT = 6,
     MAX_ARGUMENTS = FLAG_COUNT + TENSOR_COUNT + CHECKED_COUNT + MATH_FLAGS + WHAT_COUNT + 16,
@@ -130,6 +139,7 @@ static bool open_cache(soft_compiler *c, err *e) {
     code_cache_hash_texts(&h, tensor_flags, TENSOR_COUNT);
     code_cache_hash_texts(&h, fast_flags, FAST_COUNT);
     code_cache_hash_texts(&h, checked_flags, CHECKED_COUNT);
+    code_cache_hash_texts(&h, counted_flags, COUNTED_COUNT);
     code_cache_hash_texts(&h, link_flags, LINK_COUNT);
     return code_cache_hash_compiler(&h, c->clang, c->version, rooms, sizeof rooms / sizeof *rooms,
                                     e) &&
@@ -212,6 +222,7 @@ typedef struct {
 static int add_options(const order *o, const char *less, const char **argv) {
     const soft_compiler *c = o->compiler;
     soft_build how = o->how;
+    bool is_checked = how == BUILD_CHECKED || how == BUILD_TRACED;
     int n = 0;
     argv[n++] = c->clang;
     n = add_arguments(argv, n, flags, FLAG_COUNT);
@@ -219,19 +230,21 @@ static int add_options(const order *o, const char *less, const char **argv) {
         n = add_arguments(argv, n, tensor_flags, TENSOR_COUNT);
     if (how == BUILD_FAST)
         n = add_arguments(argv, n, fast_flags, FAST_COUNT);
+    else if (how == BUILD_COUNTED)
+        n = add_arguments(argv, n, counted_flags, COUNTED_COUNT);
     else
         n = add_arguments(argv, n, checked_flags, CHECKED_COUNT);
     if (how == BUILD_TRACED)
         argv[n++] = "-O0";
     for (const char *const *flag = math_mode_get_flags(o->math); *flag; flag++)
         argv[n++] = *flag;
-    if (how != BUILD_FAST)
+    if (is_checked)
         argv[n++] = "-fhonor-infinities"; /* else an infinity becomes an integer unseen */
     if (o->packs)
         argv[n++] = "-DASSAY_PACKS=1";
     if (less)
         argv[n++] = less;
-    if (how != BUILD_FAST && c->major >= 16)
+    if (is_checked && c->major >= 16)
         argv[n++] = "-fstrict-flex-arrays=3"; /* the last array of a struct has bounds too */
     if (c->has_native_bfloat) {               /* else it is a class of ours that rounds by itself */
         argv[n++] = "-Xclang";
@@ -287,11 +300,14 @@ static bool compile_source(const order *o, const char *source, const char *less,
     return run_clang(argv, o->name, "compile", e);
 }
 
-/* The module's text, with calls that tell of its variables. */
-static bool instrument_file(const char *path, err *e) {
-    char *module = os_read_file(path, NULL, e);
-    char *changed = module ? instrument_module(module) : NULL;
+/* The module's text, with calls that tell of its variables, or of what it does. */
+static bool instrument_file(soft_build how, const char *path, err *e) {
+    char *module = os_read_file(path, NULL, e), *changed = NULL;
+    if (module)
+        changed = how == BUILD_COUNTED ? count_module(module) : instrument_module(module);
     bool ok = changed && os_write_file(path, changed, strlen(changed), e);
+    if (module && !changed)
+        err_set(e, EXIT_CANNOT, "counting needs clang 15 or newer; ASSAY_CLANG says which is used");
     free(changed);
     free(module);
     return ok;
@@ -305,12 +321,25 @@ static bool compile(const order *o, const char *source, const char *object, cons
     char module[PATH_MAX];
     if (!path_print(module, sizeof module, e, "%s.ll", object))
         return false;
-    const char *const emit[WHAT_COUNT] = {"-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
-                                          "-o", module};
+    const bool is_counted = o->how == BUILD_COUNTED; /* optimised before the calls are in */
+    const char *const emit[WHAT_COUNT] = {"-S",
+                                          "-emit-llvm",
+                                          "-o",
+                                          module,
+                                          is_counted ? NULL : "-Xclang",
+                                          is_counted ? NULL : "-disable-llvm-passes"};
     const char *argv[MAX_ARGUMENTS];
-    const char *const rest[] = {"-c", "-o", object, "-x", "ir", module, NULL};
+    const char *const rest[] = {"-c",
+                                "-o",
+                                object,
+                                "-x",
+                                "ir",
+                                module,
+                                is_counted ? "-Xclang" : NULL,
+                                "-disable-llvm-passes",
+                                NULL};
     add_arguments(argv, add_options(o, less, argv), rest, sizeof rest / sizeof *rest);
-    bool ok = compile_source(o, source, less, emit, e) && instrument_file(module, e) &&
+    bool ok = compile_source(o, source, less, emit, e) && instrument_file(o->how, module, e) &&
               run_clang(argv, o->name, "compile", e);
     unlink(module);
     return ok;
@@ -367,30 +396,6 @@ static bool compile_checked(const order *o, const char *source, const char *obje
     return false;
 }
 
-/* A kernel that needs more private memory than a fiber's stack has would write over its neighbours.
- * The compiler lists what each function needs; MSL has no recursion, so their sum is enough. */
-static bool check_stack(const char *object, const char *name, err *e) {
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s", object);
-    char *dot = strrchr(path, '.');
-    if (!dot || dot + 4 >= path + sizeof path)
-        return true;
-    memcpy(dot, ".su", 4);
-    char *text = os_read_file(path, NULL, NULL);
-    unlink(path);
-    unsigned long long need = 0;
-    for (const char *p = text; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
-        const char *tab = memchr(p, '\t', strcspn(p, "\n"));
-        need += tab ? strtoull(tab + 1, NULL, 10) : 0;
-    }
-    free(text);
-    if (need <= SOFT_STACK_USABLE)
-        return true;
-    return err_set(e, EXIT_WRONG,
-                   "kernel '%.80s' needs %llu bytes of private memory per thread; there are %d",
-                   name, need, SOFT_STACK_USABLE);
-}
-
 /* The object goes where lines.c looks for it: HASH.o beside HASH.so. The image is still under the
  * name it is made as, HASH.so and more. */
 static bool keep_object(const char *object, const char *image, err *e) {
@@ -408,7 +413,7 @@ static bool make_hooks(void *context, const char *source, const char *object, er
     const char *const more[] = {"-DASSAY_HOOKS=1", "-g0", "-fno-sanitize=all", "-c", "-o", object};
     int n = add_options(o, NULL, argv);
     add_source(o->compiler, argv, add_arguments(argv, n, more, 6), NULL, source);
-    return run_clang(argv, "hooks", "compile", e) && check_stack(object, "hooks", e);
+    return run_clang(argv, "hooks", "compile", e) && stack_check(object, "hooks", e);
 }
 
 static bool find_hooks(const order *o, char *path, size_t size, err *e) {
@@ -426,12 +431,13 @@ static bool make_image(void *context, const char *source, const char *image, err
     if (!path_print(object, sizeof object, e, "%s.o", image) ||
         !find_hooks(o, hooks, sizeof hooks, e))
         return false;
-    bool ok = (o->how == BUILD_FAST ? compile(o, source, object, NULL, e)
-                                    : compile_checked(o, source, object, e)) &&
-              check_stack(object, o->name, e) &&
-              link_image(o->compiler, object, hooks, image, o->name, e) &&
-              soft_inspect(keeps_object ? object : image, o->name, e) &&
-              (!keeps_object || keep_object(object, image, e));
+    bool is_plain = o->how == BUILD_FAST || o->how == BUILD_COUNTED;
+    bool ok =
+        (is_plain ? compile(o, source, object, NULL, e) : compile_checked(o, source, object, e)) &&
+        stack_check(object, o->name, e) &&
+        link_image(o->compiler, object, hooks, image, o->name, e) &&
+        soft_inspect(keeps_object ? object : image, o->name, e) &&
+        (!keeps_object || keep_object(object, image, e));
     unlink(object);
     return ok;
 }

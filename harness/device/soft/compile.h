@@ -17,8 +17,8 @@ const char *soft_compiler_get_name(const soft_compiler *c);   /* its version, an
 const char *soft_compiler_get_folder(const soft_compiler *c); /* of compiled kernels */
 
 /* As fast as it goes; every access calls checked mode; the same with nothing optimised, so that no
- * operation happens before its turn. */
-typedef enum { BUILD_FAST, BUILD_CHECKED, BUILD_TRACED, BUILD_COUNT } soft_build;
+ * operation happens before its turn; optimised as for a GPU, and what it does is counted. */
+typedef enum { BUILD_FAST, BUILD_CHECKED, BUILD_TRACED, BUILD_COUNTED, BUILD_COUNT } soft_build;
 
 /* Gives the file of the compiled kernel. name is the kernel's, for messages. */
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,

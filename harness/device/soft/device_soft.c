@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "compile.h"
+#include "count_read.h"
 #include "engine.h"
 #include "harness/base/array.h"
 #include "harness/base/os.h"
@@ -36,8 +37,10 @@ static bool count_threads(int *threads, err *e) {
 }
 
 /* The variable that switches on Metal's shader validation means checked mode here. */
-static pool_mode choose_mode(void) {
+static pool_mode choose_mode(const device *d) {
     const char *validation = getenv("MTL_SHADER_VALIDATION"), *trace = getenv("ASSAY_TRACE_NAN");
+    if (d->options.counts)
+        return POOL_COUNTED;
     if (!validation || !*validation || strcmp(validation, "0") == 0)
         return POOL_FAST;
     return trace && strcmp(trace, "1") == 0 ? POOL_TRACED : POOL_CHECKED;
@@ -82,7 +85,7 @@ static void describe_sandbox(sandbox_state s, char *text, size_t size) {
 static bool soft_open(device *d, err *e) {
     int threads;
     bool flush;
-    pool_mode mode = choose_mode();
+    pool_mode mode = choose_mode(d);
     uint32_t layout;
     if (!count_threads(&threads, e) || !choose_flushing(d, &flush, e) || !choose_layout(&layout, e))
         return false;
@@ -106,7 +109,7 @@ static bool soft_open(device *d, err *e) {
     /* The same in every mode: results of one device lie in one folder. */
     snprintf(f->name, sizeof f->name, "software Metal device, %d thread%s", threads,
              threads == 1 ? "" : "s");
-    f->validates = mode != POOL_FAST;
+    f->validates = mode == POOL_CHECKED || mode == POOL_TRACED;
     f->traces = mode == POOL_TRACED;
     f->names_lines = true;
     snprintf(f->compiler, sizeof f->compiler, "%s, %s math", soft_compiler_get_name(compiler),
@@ -119,7 +122,7 @@ static bool soft_open(device *d, err *e) {
     f->max_group_threads = SOFT_MAX_THREADS;
     f->max_threadgroup_bytes = MSL_THREADGROUP_BYTES;
     f->unified = true;
-    f->emulated = true;
+    f->emulated = mode != POOL_COUNTED; /* it stands for a GPU: models take the kernels of one */
     f->flushes_denormals = flush || d->options.math != MATH_SAFE;
     return true;
 }
@@ -221,8 +224,10 @@ static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_
     if (!text)
         return false;
     soft_loaded *loaded = array_new(1, sizeof *loaded);
-    static const soft_build builds[] = {
-        [POOL_FAST] = BUILD_FAST, [POOL_CHECKED] = BUILD_CHECKED, [POOL_TRACED] = BUILD_TRACED};
+    static const soft_build builds[] = {[POOL_FAST] = BUILD_FAST,
+                                        [POOL_CHECKED] = BUILD_CHECKED,
+                                        [POOL_TRACED] = BUILD_TRACED,
+                                        [POOL_COUNTED] = BUILD_COUNTED};
     char object[PATH_MAX];
     ok = soft_compile(s->compiler, text, p->kernel, builds[s->mode], p->math, object, e) &&
          soft_engine_load(s->engine, object, p->kernel, loaded, e);
@@ -285,6 +290,7 @@ static void describe_dynamic(soft_item *item, const msl_signature *s) {
 /* What checked mode must know of the bindings. Kept with the job until it is waited for. */
 static void describe_bindings(soft_item *item, const launch *l, soft_bound *bound) {
     const msl_signature *s = &l->pipeline->signature;
+    const bool is_checked = l->pipeline->device->facts.validates;
     memset(bound, 0, SOFT_BUFFERS * sizeof *bound);
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
         const binding *b = &l->args[i];
@@ -292,7 +298,8 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
             continue;
         bool is_ours = b->kind == BIND_BUFFER && b->at.buffer->storage != STORAGE_NO_COPY;
         void *real = item->launch.buffer[i];
-        separate_binding(item, l, i);
+        if (is_checked)
+            separate_binding(item, l, i);
         bound[i] = (soft_bound){.begin = item->launch.buffer[i],
                                 .real = real,
                                 .is_bound = true,
@@ -301,7 +308,7 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
                                 .can_write = (b->access & ACCESS_WRITE) != 0,
                                 .may_overread = (l->may_overread >> i & 1) != 0,
                                 .element_bytes = (uint32_t)elem_get_bytes(b->type)};
-        if (is_ours) {
+        if (is_ours && is_checked) {
             const soft_device *owner = b->at.buffer->device->impl;
             bound[i].written = soft_engine_get_marks(owner->engine, real);
         }
@@ -311,6 +318,7 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
             if (s->params[j].kind != MSL_BUFFER || s->params[j].index != i)
                 continue;
             snprintf(bound[i].name, sizeof bound[i].name, "%s", s->params[j].name);
+            bound[i].is_constant = s->params[j].space == MSL_SPACE_CONSTANT;
             /* What is declared as bytes holds what the host says. */
             if (s->params[j].value_bytes > 1)
                 bound[i].element_bytes = s->params[j].value_bytes;
@@ -357,6 +365,7 @@ static bool soft_submit(device *d, tape *t, size_t first, size_t count, ticket *
         soft_item *item = soft_job_get_item(j, i);
         encode(item, &t->launches[first + i]);
         item->launch.tensor_layout = s->tensor_layout;
+        item->every = d->options.counts;
         if (s->tensor_layout && ++s->tensor_layout == 0)
             s->tensor_layout = 1;
         if (soft_job_get_bound(j, i))
@@ -378,6 +387,18 @@ static finding_list *soft_get_findings(const device *d) {
     return soft_engine_get_findings(s->engine);
 }
 
+static bool soft_get_counts(device *d, const launch *l, count_list *out, err *e) {
+    const soft_device *s = d->impl;
+    const soft_loaded *loaded = l->pipeline->impl;
+    size_t count;
+    *out = (count_list){.rows = NULL};
+    const counted_row *rows = soft_engine_get_counts(s->engine, &count, &out->threadgroup_bytes);
+    size3 groups = launch_get_groups(l);
+    out->groups = (uint64_t)groups.x * groups.y * groups.z;
+    out->groups_run = (out->groups + d->options.counts - 1) / d->options.counts;
+    return count_read(loaded->object, rows, count, out, e);
+}
+
 const device_ops soft_device_ops = {
     .name = "soft",
     .open = soft_open,
@@ -392,4 +413,5 @@ const device_ops soft_device_ops = {
     .submit = soft_submit,
     .wait = soft_wait,
     .get_findings = soft_get_findings,
+    .get_counts = soft_get_counts,
 };

@@ -24,7 +24,7 @@
 
 /* The most jobs that may be unanswered: their answers fit into a pipe, and neither side waits for the
  * other to read. */
-enum { MOST_OPEN = 64, MOST_FINDINGS = 1 << 16 };
+enum { MOST_OPEN = 64, MOST_FINDINGS = 1 << 16, MOST_COUNTS = 1 << 22 };
 
 static bool use_threads;
 
@@ -120,7 +120,7 @@ soft_engine *soft_engine_new(int threads, pool_mode mode, bool cpu_clock, const 
     g->queued_end = &g->queued;
     g->names = array_new(ENGINE_IMAGES, sizeof *g->names);
     answer_ready ready;
-    s->arena = soft_arena_new(mode != POOL_FAST, e);
+    s->arena = soft_arena_new(engine_side_is_checked(s), e);
     bool ok = s->arena && (s->notes = soft_arena_take(s->arena, sizeof *s->notes, 0)) &&
               open_socket(&s->orders, &g->orders, e) && open_pipe(&g->answers, &s->answers, e) &&
               open_pipe(&s->life, &g->life, e);
@@ -166,6 +166,7 @@ void soft_engine_free(soft_engine *g) {
     finding_free(&g->findings);
     soft_arena_free(g->side.arena);
     free(g->shared);
+    free(g->counts);
     free(g->names);
     free(g);
 }
@@ -235,12 +236,29 @@ static void keep_findings(soft_engine *g, uint32_t count) {
     }
 }
 
+static bool keep_counts(soft_engine *g, const answer_done *done) {
+    free(g->counts);
+    g->counts = array_new(done->counts + 1u, sizeof *g->counts);
+    g->count_rows = done->counts;
+    g->threadgroup_bytes = done->threadgroup_bytes;
+    return engine_read(g->answers, g->counts, done->counts * sizeof *g->counts);
+}
+
+const counted_row *soft_engine_get_counts(const soft_engine *g, size_t *count, uint32_t *bytes) {
+    *count = g->count_rows;
+    *bytes = g->threadgroup_bytes;
+    return g->counts;
+}
+
 /* The answer to the first job that waits for one. */
 static bool receive(soft_engine *g, err *e) {
     answer_done done;
-    if (!engine_read(g->answers, &done, sizeof done) || done.findings > MOST_FINDINGS)
+    if (!engine_read(g->answers, &done, sizeof done) || done.findings > MOST_FINDINGS ||
+        done.counts > MOST_COUNTS)
         return bury(g, e);
     keep_findings(g, done.findings);
+    if (g->side.mode == POOL_COUNTED && !keep_counts(g, &done))
+        return bury(g, e);
     soft_job *j = g->queued;
     g->queued = j->next;
     if (!g->queued)
@@ -312,8 +330,8 @@ void soft_engine_unload(soft_engine *g, uint32_t image) {
 /* Jobs ----------------------------------------------------------------------------------------- */
 
 static size_t get_job_bytes(const soft_engine *g, size_t count) {
-    return count *
-           (sizeof(soft_item) + (engine_is_checked(g) ? SOFT_BUFFERS * sizeof(soft_bound) : 0));
+    return count * (sizeof(soft_item) +
+                    (g->side.mode != POOL_FAST ? SOFT_BUFFERS * sizeof(soft_bound) : 0));
 }
 
 soft_job *soft_engine_new_job(soft_engine *g, size_t count, err *e) {
@@ -327,8 +345,9 @@ soft_job *soft_engine_new_job(soft_engine *g, size_t count, err *e) {
         j->items = soft_engine_take(g, get_job_bytes(g, count));
         j->capacity = j->items ? count : 0;
     }
-    j->bound =
-        engine_is_checked(g) && j->items ? (soft_bound *)(void *)(j->items + j->capacity) : NULL;
+    j->bound = g->side.mode != POOL_FAST && j->items
+                   ? (soft_bound *)(void *)(j->items + j->capacity)
+                   : NULL;
     j->count = count;
     j->next = NULL;
     if (j->items || count == 0)

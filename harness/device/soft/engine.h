@@ -30,6 +30,8 @@ soft_engine *soft_engine_new(int threads, pool_mode mode, bool cpu_clock, const 
 void soft_engine_free(soft_engine *g); /* waits for what is queued */
 sandbox_state soft_engine_get_sandbox(const soft_engine *g);
 finding_list *soft_engine_get_findings(soft_engine *g);
+/* Of the last launch that was waited for, and the bytes of its threadgroup memory. */
+const counted_row *soft_engine_get_counts(const soft_engine *g, size_t *count, uint32_t *bytes);
 
 /* Memory that kernels can be given; zeros. In checked mode there is a gap around it that no other
  * memory uses: an access far outside is still told to be this buffer's. */

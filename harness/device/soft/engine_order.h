@@ -62,6 +62,8 @@ typedef struct {
 typedef struct {
     uint64_t work_ns;
     uint32_t findings; /* how many follow */
+    uint32_t counts;   /* rows that follow after them, of the last launch */
+    uint32_t threadgroup_bytes;
     char problem[256];
 } answer_done;
 
@@ -80,6 +82,11 @@ typedef struct {
     bool cpu_clock, is_thread;
     char readable[PATH_MAX];
 } engine_side;
+
+/* Does every access go through checked mode? */
+static inline bool engine_side_is_checked(const engine_side *s) {
+    return s->mode == POOL_CHECKED || s->mode == POOL_TRACED;
+}
 
 /* Takes orders until there are no more. */
 void engine_serve(const engine_side *s);

@@ -39,10 +39,13 @@ struct soft_engine {
     size_t shared_count, shared_room;
     char *stage; /* what is copied to and from memory that only the engine has */
     finding_list findings;
+    counted_row *counts; /* of the last launch */
+    size_t count_rows;
+    uint32_t threadgroup_bytes;
 };
 
 static inline bool engine_is_checked(const soft_engine *g) {
-    return g->side.mode != POOL_FAST;
+    return engine_side_is_checked(&g->side);
 }
 
 /* An order without an answer, and one that is answered by an address; file: -1, or what goes with

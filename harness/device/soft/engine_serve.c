@@ -86,7 +86,7 @@ static soft_pool *start(const engine_side *s, answer_ready *ready) {
         reset_signals();
         close_others(kept, sizeof kept / sizeof *kept);
     }
-    bool ok = s->mode == POOL_FAST || soft_arena_close_all(s->arena) ||
+    bool ok = !engine_side_is_checked(s) || soft_arena_close_all(s->arena) ||
               err_set(&e, EXIT_CANNOT, "the software device cannot protect its memory");
     soft_arena_open(s->arena, s->notes, sizeof *s->notes, true);
     if (!s->is_thread) {
@@ -113,6 +113,7 @@ static bool load(soft_image *image, const order_file *file, answer_loaded *out) 
     image->handle = dlopen(file->object, RTLD_NOW | RTLD_LOCAL);
     image->kernel = image->handle ? dlsym(image->handle, "assay_kernel") : NULL;
     if (image->kernel && image->kernel->abi == SOFT_ABI_VERSION) {
+        image->sites = dlsym(image->handle, "assay_sites");
         for (; out->count < image->kernel->count && out->count < MSL_PARAMS; out->count++)
             out->value_bytes[out->count] = image->kernel->value_bytes[out->count];
         return true;
@@ -130,8 +131,12 @@ static bool run(const engine_side *s, soft_pool *pool, const soft_image *images,
     finding_list *found = soft_pool_get_findings(pool);
     done.work_ns = soft_pool_run(pool, o->at, o->count, images, &s->notes->running, done.problem);
     done.findings = (uint32_t)found->count;
+    size_t rows;
+    const counted_row *counts = soft_pool_get_counts(pool, &rows, &done.threadgroup_bytes);
+    done.counts = (uint32_t)rows;
     bool ok = os_write_all(s->answers, &done, sizeof done) &&
-              os_write_all(s->answers, found->items, found->count * sizeof *found->items);
+              os_write_all(s->answers, found->items, found->count * sizeof *found->items) &&
+              os_write_all(s->answers, counts, rows * sizeof *counts);
     finding_clear(found);
     return ok;
 }

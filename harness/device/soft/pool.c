@@ -43,6 +43,9 @@ struct soft_pool {
     const soft_item *item;
     const soft_image *image;
     soft_checker *checker; /* checked mode */
+    soft_counter *counter; /* counting */
+    const counted_row *counts;
+    size_t count_rows;
     finding_list findings;
 
     atomic_uint over; /* threadgroup bytes beyond the limit, over all workers */
@@ -96,6 +99,8 @@ static void take_groups(member *m) {
     uint64_t i, end;
     while (grab_groups(p, &i, &end))
         for (; i < end && !m->worker->given_up; i++) {
+            if (p->item->every > 1 && i % p->item->every != 0)
+                continue;
             uint64_t row = i / l->grid_groups[0];
             const soft_u32 position[3] = {(soft_u32)(i % l->grid_groups[0]),
                                           (soft_u32)(row % l->grid_groups[1]),
@@ -176,7 +181,11 @@ static void run_item(soft_pool *p, const soft_item *item, const soft_image *imag
     if (p->checker)
         soft_checker_begin(p->checker, image->name, image->kernel, image->object, item->bound,
                            item->dynamic, item->inline_bytes);
+    if (p->counter && !soft_counter_begin(p->counter, image->sites, item->bound))
+        snprintf(problem, 256, "kernel '%.80s' was not compiled to be counted", image->name);
     work(&p->members[0]);
+    if (p->counter)
+        p->counts = soft_counter_end(p->counter, &p->count_rows);
     if (p->checker)
         soft_checker_end(p->checker, &p->findings);
     if (share) {
@@ -221,7 +230,9 @@ soft_pool *soft_pool_new(int threads, pool_mode mode, bool cpu_clock, err *e) {
         m->pool = p;
         m->worker = soft_worker_new(e);
         bool ok = m->worker != NULL;
-        if (ok && mode != POOL_FAST)
+        if (ok && mode == POOL_COUNTED)
+            p->counter = soft_counter_new(m->worker);
+        else if (ok && mode != POOL_FAST)
             ok = (p->checker = soft_checker_new(m->worker, mode == POOL_TRACED, e)) != NULL;
         if (ok && i > 0 && pthread_create(&m->thread, NULL, run_helper, m) != 0)
             ok = err_set(e, EXIT_CANNOT, "the software device cannot start thread %d of %d", i + 1,
@@ -242,6 +253,12 @@ finding_list *soft_pool_get_findings(soft_pool *p) {
     return &p->findings;
 }
 
+const counted_row *soft_pool_get_counts(const soft_pool *p, size_t *count, uint32_t *bytes) {
+    *count = p->count_rows;
+    *bytes = p->members[0].worker->memory_used;
+    return p->counts;
+}
+
 void soft_pool_free(soft_pool *p) {
     if (!p)
         return;
@@ -250,6 +267,7 @@ void soft_pool_free(soft_pool *p) {
     pthread_cond_broadcast(&p->opened);
     pthread_mutex_unlock(&p->lock);
     soft_checker_free(p->checker);
+    soft_counter_free(p->counter);
     finding_free(&p->findings);
     for (int i = 0; i < p->count; i++) {
         if (i > 0)

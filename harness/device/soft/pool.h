@@ -9,6 +9,7 @@
 
 #include "abi.h"
 #include "checked.h"
+#include "counted.h"
 #include "harness/base/err.h"
 
 typedef struct soft_pool soft_pool;
@@ -17,6 +18,7 @@ typedef struct soft_pool soft_pool;
 typedef struct {
     const soft_kernel *kernel; /* NULL: the place is free */
     void *handle;
+    const char *sites;     /* of one that is counted: its table */
     char name[128];        /* for messages */
     char object[PATH_MAX]; /* the file it was loaded from */
 } soft_image;
@@ -25,17 +27,20 @@ typedef struct {
 typedef struct {
     uint32_t image; /* which of the loaded kernels */
     bool flush;     /* f32 denormals count as 0 while it runs */
+    uint32_t every; /* runs one threadgroup of so many */
     soft_launch launch;
     const soft_bound *bound;            /* checked mode: its bindings, SOFT_BUFFERS of them */
     soft_dynamic dynamic[SOFT_DYNAMIC]; /* checked mode: its threadgroup memory */
     __attribute__((aligned(16))) uint8_t inline_bytes[SOFT_INLINE_BYTES];
 } soft_item;
 
-/* Checked mode has one thread, and findings. */
-typedef enum { POOL_FAST, POOL_CHECKED, POOL_TRACED } pool_mode;
+/* Checked mode has one thread, and findings; so has counting, and rows. */
+typedef enum { POOL_FAST, POOL_CHECKED, POOL_TRACED, POOL_COUNTED } pool_mode;
 /* cpu_clock: the time of work is the CPU time of the threads, divided by their number. */
 soft_pool *soft_pool_new(int threads, pool_mode mode, bool cpu_clock, err *e);
 finding_list *soft_pool_get_findings(soft_pool *p);
+/* Of the last launch; none if nothing is counted. */
+const counted_row *soft_pool_get_counts(const soft_pool *p, size_t *count, uint32_t *bytes);
 void soft_pool_free(soft_pool *p);
 
 /* Runs the launches of a command buffer and gives the time that took. *running is the one at work;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "checked.h"
+#include "counted.h"
 
 /* Stacks that all end at the same offset of a page would fight for the same cache sets. */
 enum { STACK_STAGGER = 9 * 64 };
@@ -173,6 +174,8 @@ static void resume(soft_worker *w, soft_simdgroup *g, soft_u32 lanes) {
     g->current = (soft_u32)__builtin_ctz(lanes);
     w->running = g;
     SOFT_SWITCH(&w->scheduler, &g->lane[g->current]);
+    if (w->counts)
+        soft_counter_pause(w);
 }
 
 static void start(soft_worker *w, const soft_kernel *k, soft_u32 index, soft_u32 set) {
@@ -202,6 +205,8 @@ void soft_worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 positi
     else
         memset(w->threadgroup_memory, 0xFF,
                w->memory_top < SOFT_THREADGROUP_ROOM ? w->memory_top : SOFT_THREADGROUP_ROOM);
+    if (w->counts)
+        soft_counter_begin_group(w);
     const soft_u32 groups = (w->group_total + SOFT_LANES - 1) / SOFT_LANES;
     soft_u32 set = 0;
     for (soft_u32 i = 0; i < groups && !w->given_up; i++) {
@@ -211,6 +216,8 @@ void soft_worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 positi
     for (bool waiting = set > 0; waiting && !w->given_up;) {
         if (w->checks)
             soft_checker_end_phase(w->checks);
+        if (w->counts)
+            soft_counter_end_phase(w);
         waiting = false;
         for (soft_u32 i = 0; i < groups && !w->given_up; i++) {
             soft_simdgroup *g = &w->group[i];

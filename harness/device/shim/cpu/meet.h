@@ -24,6 +24,15 @@
 #define ASSAY_INLINE inline __attribute__((always_inline, nodebug, no_sanitize("undefined")))
 #define ASSAY_UNLIKELY(c) __builtin_expect(!!(c), 0)
 
+// Counting sees a meeting as one call: none of its instructions is the kernel's (soft/count_ir.c).
+#if defined(ASSAY_COUNTED)
+#define ASSAY_MEETING inline __attribute__((noinline, nodebug))
+#define ASSAY_MEETING_SITE(site) site = static_cast<const char *>(__builtin_return_address(0))
+#else
+#define ASSAY_MEETING ASSAY_INLINE
+#define ASSAY_MEETING_SITE(site) SOFT_SITE(site)
+#endif
+
 namespace assay {
 
 ASSAY_INLINE soft_u32 lane_index() {
@@ -56,14 +65,14 @@ check_parking(soft_worker *w) {
 // T and R are trivially copyable and at most SOFT_EXCHANGE_BYTES. serve is
 // void(const T *in, R *out, soft_u32 party): bit i of party says that lane i takes part.
 template <class R, soft_u32 Width = meeting_of_any, class T, class Serve>
-ASSAY_INLINE R meet(T value, Serve serve) {
+ASSAY_MEETING R meet(T value, Serve serve) {
     static_assert(sizeof(T) <= SOFT_EXCHANGE_BYTES && sizeof(R) <= SOFT_EXCHANGE_BYTES,
                   "too large to exchange");
     soft_worker *w = soft_here();
     soft_simdgroup *g = w->running;
     const soft_u32 lane = g->current;
     const char *site;
-    SOFT_SITE(site);
+    ASSAY_MEETING_SITE(site);
     do {
         reinterpret_cast<T *>(w->in)[lane] = value;
         g->site[lane] = site;
@@ -93,13 +102,13 @@ ASSAY_INLINE R meet(T value, Serve serve) {
 }
 
 // threadgroup_barrier: the lane is parked until every simdgroup of the threadgroup has come.
-ASSAY_INLINE void park() {
+ASSAY_MEETING void park() {
     soft_worker *w = soft_here();
     soft_simdgroup *g = w->running;
     const soft_u32 lane = g->current;
     const soft_u32 bit = 1u << lane;
     const char *site;
-    SOFT_SITE(site);
+    ASSAY_MEETING_SITE(site);
     g->site[lane] = site;
     ASSAY_CHECK_PARKING(w);
     g->parked |= bit;

@@ -1,0 +1,341 @@
+/* cmd_profile: `assay profile`. Why a kernel is slow, line by line, counted exactly and without a GPU. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cases.h"
+#include "harness/base/array.h"
+#include "harness/base/csv_read.h"
+#include "harness/base/os.h"
+#include "harness/base/path.h"
+#include "launch_options.h"
+#include "open_model.h"
+#include "output.h"
+#include "profile_print.h"
+#include "verb.h"
+
+static struct {
+    launch_settings launch;
+    const char *shapes, *input, *model, *device, *csv, *baseline;
+    axes_query axes;
+    uint64_t seed, sample, top, each, depth;
+    double threshold;
+    bool annotate, json, compare, play;
+} settings = {.seed = 1, .sample = 1, .top = 10, .each = 1, .depth = 32, .threshold = 1};
+
+static const option options[] = {
+    TEXT_OPTION("shape", &settings.shapes, "S,...", "only cases of these shapes, such as 576x576"),
+    TEXT_OPTION("input", &settings.input, "D", "cases with this input (default normal)"),
+    {"each", OPTION_NUMBER, &settings.each, "N",
+     "N shapes of each kernel, the largest first (default 1)", 1, 100},
+    AXES_OPTIONS(settings.axes),
+    LAUNCH_OPTIONS(settings.launch),
+    TEXT_OPTION("m|model", &settings.model, "FILE", "one token of a model, summed by kernel"),
+    {"d|depth", OPTION_NUMBER, &settings.depth, "N",
+     "tokens of context before that token (default 32)", 1, 65536},
+    {"sample", OPTION_NUMBER, &settings.sample, "N",
+     "count one threadgroup in N, and scale the counts (default 1: all)", 1, 1000000},
+    {"top", OPTION_NUMBER, &settings.top, "N", "lines to list (default 10)", 1, 100000},
+    FLAG_OPTION("annotate", &settings.annotate, "all lines of the source, with their counts"),
+    FLAG_OPTION("compare", &settings.compare, "two kernels or cases side by side"),
+    TEXT_OPTION("csv", &settings.csv, "FILE.csv",
+                "also write all counts: a row per case with line 0, and one per line"),
+    FLAG_OPTION("json", &settings.json, "print one JSON object instead"),
+    TEXT_OPTION(
+        "baseline", &settings.baseline, "WHAT",
+        "a CSV file of an earlier run, or a folder of other kernels: exit status 4 if a count "
+        "grew"),
+    PERCENT_OPTION("threshold", &settings.threshold, "P",
+                   "by how much a count may grow, in percent (default 1)"),
+    FLAG_OPTION("play", &settings.play,
+                "play each launch once on --device and print its name, for a GPU's own profiler"),
+    DEVICE_OPTION(&settings.device),
+    SEED_OPTION(&settings.seed, "the inputs"),
+};
+
+/* Cases ---------------------------------------------------------------------------------------- */
+
+static profile *choose_one(void *context, const launch *l) {
+    (void)l;
+    return context;
+}
+
+static bool count_case(library *lib, kernel_case *c, profile *out, err *e) {
+    snprintf(out->name, sizeof out->name, "%s", c->name);
+    bool ok = case_open(c, lib, settings.seed, e) && profile_play(c->tape, choose_one, out, e);
+    case_close(c);
+    return ok;
+}
+
+static bool count_cases(const char *folder, const case_list *cases, profile_set *out, err *e) {
+    device *d = device_open_with("soft", &(device_options){.counts = (uint32_t)settings.sample}, e);
+    library *lib = d ? library_new(d, folder, e) : NULL;
+    bool ok = lib != NULL;
+    for (size_t i = 0; ok && i < cases->count; i++) {
+        kernel_case c = cases->items[i];
+        profile *p = ARRAY_ADD(out->items, out->count, out->room);
+        *p = (profile){.lines = NULL};
+        ok = count_case(lib, &c, p, e);
+    }
+    library_free(lib);
+    device_close(d);
+    return ok;
+}
+
+/* Largest first. */
+static int compare_cases(const void *a, const void *b) {
+    const kernel_case *x = a, *y = b;
+    double n = shape_count_values(&x->shape), m = shape_count_values(&y->shape);
+    return n != m ? (n > m ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+/* Of the cases of each kernel: `each`, from the largest to the middle one. */
+static void keep_some(case_list *l, size_t each) {
+    const double most = 1 << 26;
+    size_t kept = 0;
+    for (size_t i = 0, end; i < l->count; i = end) {
+        kernel_case *of = array_new(l->count - i, sizeof *of);
+        size_t n = 0, taken = 0;
+        for (end = i; end < l->count && l->items[end].kernel == l->items[i].kernel; end++) {
+            const kernel_case *c = &l->items[end];
+            if (op_takes(c->op, c->kernel, &c->shape, NULL) &&
+                shape_count_values(&c->shape) <= most)
+                of[n++] = *c;
+        }
+        qsort(of, n, sizeof *of, compare_cases);
+        for (; taken < each && taken < n; taken++)
+            l->items[kept++] = of[each > 1 && n > each ? taken * (n / 2) / (each - 1) : taken];
+        free(of);
+    }
+    l->count = kept;
+}
+
+static bool find_cases(const char *const *names, size_t count, const device_facts *facts,
+                       case_list *out, err *e) {
+    case_query query = {.filters = names,
+                        .filter_count = count,
+                        .shapes = settings.shapes,
+                        .input = settings.input ? settings.input : "normal",
+                        .axes = settings.axes,
+                        .seed = settings.seed};
+    if (!cases_find(&query, out, e))
+        return false;
+    if (!settings.shapes)
+        keep_some(out, (size_t)settings.each);
+    if (cases_keep_offered(out, facts, e))
+        return true;
+    cases_free(out);
+    return false;
+}
+
+/* Every launch once, in this process: whoever watches it sees one kernel for each line printed. */
+static bool play_cases(const char *const *names, size_t count, err *e) {
+    case_list cases;
+    device *d = device_open(settings.device, e);
+    library *lib = d ? library_new(d, NULL, e) : NULL;
+    bool ok = lib && find_cases(names, count, device_get_facts(d), &cases, e);
+    if (ok)
+        puts("case,launch,kernel");
+    for (size_t i = 0; ok && i < cases.count; i++) {
+        kernel_case c = cases.items[i];
+        play_times times;
+        ok = case_open(&c, lib, settings.seed, e) &&
+             tape_play(c.tape, PLAY_LAUNCHES, &times, NULL, e);
+        for (size_t k = 0; ok && k < c.tape->count; k++)
+            printf("%s,%zu,%s\n", c.name, k, c.tape->launches[k].pipeline->kernel);
+        case_close(&c);
+    }
+    if (lib && ok)
+        cases_free(&cases);
+    library_free(lib);
+    device_close(d);
+    return ok;
+}
+
+/* One launch, and a token ---------------------------------------------------------------------- */
+
+static bool use_launch(void *context, tape *t, err *e) {
+    return profile_play(t, choose_one, context, e);
+}
+
+static bool count_launch(const char *const *given, size_t count, profile_set *out, err *e) {
+    static launch_request r;
+    const char *names[3] = {given[0], count > 1 ? given[1] : NULL, NULL};
+    if (settings.launch.args_file && count <= 2 &&
+        !launch_options_read_file(&settings.launch, options, sizeof options / sizeof *options,
+                                  names, &count, e))
+        return false;
+    r = (launch_request){
+        .device = "soft", .seed = settings.seed, .counts = (uint32_t)settings.sample};
+    profile *p = ARRAY_ADD(out->items, out->count, out->room);
+    *p = (profile){.lines = NULL};
+    if (!launch_options_read(&settings.launch, names, count, "profile", &r, e))
+        return false;
+    snprintf(p->name, sizeof p->name, "%s:%s", path_get_name(names[0]), names[1]);
+    return launch_with(&r, use_launch, p, e);
+}
+
+static profile *choose_kernel(void *context, const launch *l) {
+    profile_set *s = context;
+    for (size_t i = 0; i < s->count; i++)
+        if (strcmp(s->items[i].kernel, l->pipeline->kernel) == 0)
+            return &s->items[i];
+    profile *p = ARRAY_ADD(s->items, s->count, s->room);
+    *p = (profile){.lines = NULL};
+    snprintf(p->name, sizeof p->name, "%s", l->pipeline->kernel);
+    return p;
+}
+
+static bool count_token(profile_set *out, err *e) {
+    open_model m = {.file = NULL};
+    const model_options o = {.context = (uint32_t)settings.depth + 2};
+    bool ok = open_model_file(&m, settings.model, e) &&
+              (m.device = device_open_with("soft", &(device_options){.counts = 1}, e)) &&
+              (m.lib = library_new(m.device, NULL, e)) && open_model_on(&m, "soft", &o, e);
+    uint32_t *tokens = array_new(settings.depth + 1, sizeof *tokens);
+    const uint32_t vocab = ok ? model_get_shape(m.model)->vocab : 0;
+    float *logits = array_new(vocab + 1, sizeof *logits);
+    for (size_t i = 0; ok && i <= settings.depth; i++)
+        tokens[i] = (uint32_t)((i * 7919 + settings.seed * 31) % vocab);
+    tape *t = NULL;
+    ok = ok && model_forward_prompt(m.model, tokens, settings.depth, PLAY_WHOLE, logits, NULL, e) &&
+         model_place(m.model, tokens[settings.depth], e) &&
+         (t = model_get_token_tape(m.model, true, e)) && profile_play(t, choose_kernel, out, e);
+    free(tokens);
+    free(logits);
+    open_model_close(&m);
+    return ok;
+}
+
+/* The gate ------------------------------------------------------------------------------------- */
+
+/* Prints what grew; how much did. */
+static size_t judge(const char *name, const double was[PROFILE_GATED], const profile *p) {
+    double now[PROFILE_GATED];
+    size_t grown = 0;
+    profile_get_gated(p, now);
+    for (int i = 0; i < PROFILE_GATED; i++)
+        if (!(now[i] <= was[i] * (1 + settings.threshold / 100))) {
+            printf("%s: %s grew from %.0f to %.0f (%+.1f %%)\n", name, profile_gated[i], was[i],
+                   now[i], was[i] > 0 ? 100 * (now[i] / was[i] - 1) : INFINITY);
+            grown++;
+        }
+    return grown;
+}
+
+/* The numbers of a case in a file that --csv wrote; false if it is not there. */
+static bool read_gated(const csv_file *f, const char *name, double out[PROFILE_GATED], bool *found,
+                       err *e) {
+    static const char *const titles[] = {
+        "case",         "line",           "load_sectors",    "store_sectors",
+        "instructions", "conflicts_load", "conflicts_store", "lane_instructions",
+        "private_bytes"};
+    size_t at[9];
+    double n[9];
+    for (int i = 0; i < 9; i++)
+        if (!csv_find_column(f, titles[i], &at[i], e))
+            return false;
+    *found = false;
+    for (size_t r = 0; r < csv_count_rows(f) && !*found; r++) {
+        if (strcmp(csv_get_text(f, r, at[0]), name) != 0 ||
+            strcmp(csv_get_text(f, r, at[1]), "0") != 0)
+            continue;
+        for (int i = 1; i < 9; i++)
+            if (!csv_get_double(f, r, at[i], &n[i], e))
+                return false;
+        *found = true;
+        const double all[PROFILE_GATED] = {n[2] + n[3], n[4], n[5] + n[6], n[4] * MSL_LANES - n[7],
+                                           n[8]};
+        memcpy(out, all, sizeof all);
+    }
+    return true;
+}
+
+static exit_code check_baseline(const case_list *cases, const profile_set *s, err *e) {
+    profile_set old = {.items = NULL};
+    csv_file *f = NULL;
+    size_t grown = 0, compared = 0;
+    bool is_folder = os_is_folder(settings.baseline);
+    if (is_folder && !cases)
+        return err_code(e, EXIT_USAGE, "--baseline takes a folder for cases of the registry alone");
+    bool ok = is_folder ? count_cases(settings.baseline, cases, &old, e)
+                        : (f = csv_read(settings.baseline, e)) != NULL;
+    for (size_t i = 0; ok && i < s->count; i++) {
+        double was[PROFILE_GATED];
+        bool found = is_folder;
+        if (is_folder)
+            profile_get_gated(&old.items[i], was);
+        else
+            ok = read_gated(f, s->items[i].name, was, &found, e);
+        if (ok && found) {
+            grown += judge(s->items[i].name, was, &s->items[i]);
+            compared++;
+        }
+    }
+    csv_file_free(f);
+    for (size_t i = 0; i < old.count; i++)
+        profile_free(&old.items[i]);
+    free(old.items);
+    if (!ok)
+        return e->code;
+    if (compared == 0)
+        return err_code(e, EXIT_INCONCLUSIVE, "%.160s has none of these cases", settings.baseline);
+    fprintf(stderr, "%zu compared with %s, %zu count%s grew by more than %g %%\n", compared,
+            settings.baseline, grown, grown == 1 ? "" : "s", settings.threshold);
+    return grown ? EXIT_REGRESSION : EXIT_OK;
+}
+
+/* The verb ------------------------------------------------------------------------------------- */
+
+static bool print_all(profile_set *s, err *e) {
+    const profile_gpu g = profile_find_gpu();
+    if (settings.json) {
+        output_start_json(stdout, "profile", NULL, settings.seed);
+        profile_print_json(s, &g);
+    } else if (settings.compare) {
+        if (s->count != 2)
+            return err_set(e, EXIT_USAGE, "--compare takes two cases, and these are %zu", s->count);
+        profile_print_pair(&s->items[0], &s->items[1], &g);
+    } else {
+        for (size_t i = 0; i < s->count; i++)
+            profile_print(&s->items[i], &g, (size_t)settings.top, settings.annotate, s->sample);
+    }
+    return (!settings.csv || profile_write_csv(s, &g, settings.csv, e)) && output_flush(e);
+}
+
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
+    profile_set s = {.sample = (uint32_t)settings.sample};
+    case_list cases = {NULL, 0};
+    const device_facts soft = {.kind = DEVICE_SOFT, .name = "software", .offers = FEATURE_MATRICES};
+    if (settings.play)
+        return play_cases(names, count, e) && output_flush(e) ? EXIT_OK : e->code;
+    if (settings.model && (count > 0 || settings.sample > 1))
+        return err_code(e, EXIT_USAGE, "--model takes neither names nor --sample");
+    bool is_launch = settings.launch.args_file || (count > 0 && path_ends_with(names[0], ".metal"));
+    bool ok = settings.model ? count_token(&s, e)
+              : is_launch
+                  ? count_launch(names, count, &s, e)
+                  : find_cases(names, count, &soft, &cases, e) && count_cases(NULL, &cases, &s, e);
+    ok = ok && print_all(&s, e);
+    exit_code code = !ok                 ? e->code
+                     : settings.baseline ? check_baseline(cases.items ? &cases : NULL, &s, e)
+                                         : EXIT_OK;
+    for (size_t i = 0; i < s.count; i++)
+        profile_free(&s.items[i]);
+    free(s.items);
+    cases_free(&cases);
+    return code;
+}
+
+VERB(
+    verb_profile, "profile", .names = "[FILTER...] | FILE.metal KERNEL",
+    .about = "why a kernel is slow: memory accesses and work counted for each line, without a GPU",
+    .notes =
+        "Runs cases, a launch as `assay launch` takes it, or one token of a model on the software\n"
+        "device and counts every access of every lane: 32-byte sectors, bytes that are loaded "
+        "again,\n"
+        "bank conflicts, idle lanes, instructions. Counts are exact and the same on every "
+        "machine.\n"
+        "docs/profile.md says what each number means.\n",
+    VERB_OPTIONS(options), .math = "fast", .runs_ops = true);

@@ -1,0 +1,338 @@
+/* profile_print: see profile_print.h. */
+#include "profile_print.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/csv.h"
+#include "harness/base/format.h"
+#include "harness/base/json.h"
+#include "harness/base/os.h"
+#include "harness/base/path.h"
+#include "harness/base/table.h"
+
+/* What there is to know about a line or a whole, by name: the columns of the CSV file. */
+enum { NUMBERS = 35 };
+static const char *const number_names[NUMBERS] = {
+    "device_loads",       "device_stores",     "constant_loads", "threadgroup_loads",
+    "threadgroup_stores", "private_loads",     "private_stores", "atomics",
+    "contention",         "load_requests",     "store_requests", "bytes",
+    "load_sectors",       "store_sectors",     "lines",          "used_bytes",
+    "new_simdgroup",      "new_threadgroup",   "new_grid",       "miss_8k",
+    "miss_64k",           "miss_8m",           "conflicts_load", "conflicts_store",
+    "instructions",       "lane_instructions", "flops",          "integers",
+    "conversions",        "specials",          "simd_functions", "matrices",
+    "barriers",           "work_most",         "work_mean"};
+
+static uint64_t sum_loads(const profile_line *l, count_field f) {
+    return l->n[TRAFFIC_LOAD][SPACE_DEVICE][f] + l->n[TRAFFIC_LOAD][SPACE_CONSTANT][f];
+}
+
+static uint64_t sum_stores(const profile_line *l, count_field f) {
+    return l->n[TRAFFIC_STORE][SPACE_DEVICE][f];
+}
+
+static void get_numbers(const profile_line *l, uint64_t out[NUMBERS]) {
+    const uint64_t(*load)[COUNT_FIELDS] = l->n[TRAFFIC_LOAD],
+          (*store)[COUNT_FIELDS] = l->n[TRAFFIC_STORE],
+          (*atomic)[COUNT_FIELDS] = l->n[TRAFFIC_ATOMIC];
+    const uint64_t all[NUMBERS] = {
+        load[SPACE_DEVICE][COUNT_LANES],
+        store[SPACE_DEVICE][COUNT_LANES],
+        load[SPACE_CONSTANT][COUNT_LANES],
+        load[SPACE_THREADGROUP][COUNT_LANES],
+        store[SPACE_THREADGROUP][COUNT_LANES],
+        load[SPACE_PRIVATE][COUNT_LANES],
+        store[SPACE_PRIVATE][COUNT_LANES],
+        atomic[SPACE_DEVICE][COUNT_LANES] + atomic[SPACE_THREADGROUP][COUNT_LANES],
+        atomic[SPACE_DEVICE][COUNT_CONTENTION] + atomic[SPACE_THREADGROUP][COUNT_CONTENTION],
+        sum_loads(l, COUNT_TIMES),
+        sum_stores(l, COUNT_TIMES),
+        profile_sum_device(l, COUNT_BYTES),
+        sum_loads(l, COUNT_SECTORS),
+        sum_stores(l, COUNT_SECTORS),
+        profile_sum_device(l, COUNT_LINES),
+        profile_sum_device(l, COUNT_USED),
+        sum_loads(l, COUNT_NEW_SIMD),
+        sum_loads(l, COUNT_NEW_GROUP),
+        sum_loads(l, COUNT_NEW_GRID),
+        sum_loads(l, COUNT_MISS_8K),
+        sum_loads(l, COUNT_MISS_64K),
+        sum_loads(l, COUNT_MISS_8M),
+        load[SPACE_THREADGROUP][COUNT_CONFLICTS],
+        store[SPACE_THREADGROUP][COUNT_CONFLICTS],
+        l->instructions,
+        l->work[WORK_ALL],
+        l->work[WORK_FLOPS],
+        l->work[WORK_INTEGERS],
+        l->work[WORK_CONVERSIONS],
+        l->work[WORK_SPECIALS],
+        l->simd,
+        l->matrices,
+        l->barriers,
+        l->work_most,
+        l->work_mean};
+    memcpy(out, all, sizeof all);
+}
+
+/* For people ----------------------------------------------------------------------------------- */
+
+/* Files are named from where the program's own are, or as they were given. */
+static char *read_source(const char *file) {
+    char home[PATH_MAX], path[PATH_MAX];
+    err e;
+    char *text = os_read_file(file, NULL, &e);
+    if (!text && os_find_home(home, sizeof home, &e) &&
+        path_join(path, sizeof path, &e, home, file))
+        text = os_read_file(path, NULL, &e);
+    return text;
+}
+
+/* Line n of a text, without what is before its first word. */
+static void copy_line(const char *text, int n, char *out, size_t size) {
+    for (int i = 1; i < n && text; i++) {
+        text = strchr(text, '\n');
+        text = text ? text + 1 : NULL;
+    }
+    text = text ? text + strspn(text, " \t") : "";
+    snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static void print_percent(char *text, size_t size, double share) {
+    if (isnan(share))
+        snprintf(text, size, "-");
+    else
+        snprintf(text, size, "%.1f", 100 * share);
+}
+
+static double divide(uint64_t part, uint64_t whole) {
+    return whole ? (double)part / (double)whole : NAN;
+}
+
+enum { COLUMNS = 9 };
+
+static void print_line(table *rows, const profile *p, const profile_line *l, const char *source) {
+    char cells[COLUMNS][256];
+    const char *list[COLUMNS];
+    snprintf(cells[0], sizeof cells[0], "%s:%d", path_get_name(l->file), l->line);
+    const uint64_t sectors = profile_sum_device(l, COUNT_SECTORS);
+    snprintf(cells[1], sizeof cells[1], "%llu", (unsigned long long)sectors);
+    print_percent(cells[2], sizeof cells[2],
+                  divide(sectors, profile_sum_device(&p->sum, COUNT_SECTORS)));
+    print_percent(cells[3], sizeof cells[3], profile_get_coalescing(l));
+    snprintf(cells[4], sizeof cells[4], "%llu",
+             (unsigned long long)profile_sum_device(l, COUNT_TIMES));
+    print_percent(cells[5], sizeof cells[5], divide(l->instructions, p->sum.instructions));
+    print_percent(cells[6], sizeof cells[6], profile_get_active(l));
+    snprintf(cells[7], sizeof cells[7], "%llu",
+             (unsigned long long)profile_sum_shared(l, COUNT_CONFLICTS));
+    snprintf(cells[8], sizeof cells[8], "%.255s", source);
+    for (int i = 0; i < COLUMNS; i++)
+        list[i] = cells[i];
+    table_print_row(rows, list, 0, PAINT_NONE);
+}
+
+static table start_table(table_column columns[COLUMNS], const profile *p) {
+    const table_column all[COLUMNS] = {{.title = "line", .width = 24},
+                                       {.title = "sectors", .right = true, .width = 9},
+                                       {.title = "%", .right = true, .width = 5},
+                                       {.title = "used %", .right = true, .width = 6, .rank = 1},
+                                       {.title = "requests", .right = true, .width = 8, .rank = 3},
+                                       {.title = "instr %", .right = true, .width = 7, .rank = 2},
+                                       {.title = "active %", .right = true, .width = 8, .rank = 2},
+                                       {.title = "conflicts", .right = true, .width = 9, .rank = 3},
+                                       {.title = "source", .width = 20}};
+    memcpy(columns, all, sizeof all);
+    for (size_t i = 0; i < p->count; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%s:%d", path_get_name(p->lines[i].file), p->lines[i].line);
+        table_fit(&columns[0], text);
+    }
+    return table_new(stdout, columns, COLUMNS);
+}
+
+/* Every line of each file that has a count. */
+static void print_annotated(const profile *p, table *rows) {
+    for (size_t i = 0; i < p->count; i++) {
+        bool is_first = true;
+        for (size_t k = 0; k < i && is_first; k++)
+            is_first = strcmp(p->lines[k].file, p->lines[i].file) != 0;
+        char *text = is_first ? read_source(p->lines[i].file) : NULL;
+        int n = 1;
+        for (const char *at = text; at && *at; at += strcspn(at, "\n"), at += *at == '\n', n++) {
+            const profile_line none = {.line = n}, *l = &none;
+            for (size_t k = 0; k < p->count; k++)
+                if (p->lines[k].line == n && strcmp(p->lines[k].file, p->lines[i].file) == 0)
+                    l = &p->lines[k];
+            char source[256];
+            snprintf(source, sizeof source, "%.*s", (int)strcspn(at, "\n"), at);
+            if (l != &none)
+                print_line(rows, p, l, source);
+            else
+                printf("%-24d %s\n", n, source);
+        }
+        free(text);
+    }
+}
+
+void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate, uint32_t sample) {
+    char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE], time[32];
+    table_column columns[COLUMNS];
+    profile_sort(p);
+    profile_say(p, g, sentences);
+    printf("%s: %llu threadgroup%s of %u threads, %u bytes of threadgroup memory, %u of private "
+           "arrays\n",
+           p->name, (unsigned long long)p->groups, p->groups == 1 ? "" : "s", p->group_threads,
+           p->threadgroup_bytes, p->private_bytes);
+    if (sample > 1)
+        printf("counted: %llu of them, one in %u; counts are scaled\n",
+               (unsigned long long)p->groups_run, sample);
+    for (int i = 0; i < PROFILE_SENTENCES; i++)
+        table_print_text(stdout, table_find_limit(stdout), 0, sentences[i]);
+    const double measured = profile_find_measured(p->name);
+    if (!isnan(measured))
+        printf("Measured on an %s: %s.\n", g->name, format_time(measured, time, sizeof time));
+    table rows = start_table(columns, p);
+    table_print_header(&rows);
+    if (annotate)
+        print_annotated(p, &rows);
+    for (size_t i = 0; i < p->count && i < top && !annotate; i++) {
+        char *text = read_source(p->lines[i].file), source[256];
+        copy_line(text, p->lines[i].line, source, sizeof source);
+        print_line(&rows, p, &p->lines[i], source);
+        free(text);
+    }
+    putchar('\n');
+}
+
+void profile_print_pair(const profile *a, const profile *b, const profile_gpu *g) {
+    uint64_t x[NUMBERS], y[NUMBERS];
+    get_numbers(&a->sum, x);
+    get_numbers(&b->sum, y);
+    printf("A: %s\nB: %s\n", a->name, b->name);
+    printf("%-20s %20s %20s %8s\n", "", "A", "B", "B / A");
+    for (int i = 0; i < NUMBERS; i++)
+        if (x[i] || y[i])
+            printf("%-20s %20llu %20llu %8.3f\n", number_names[i], (unsigned long long)x[i],
+                   (unsigned long long)y[i], divide(y[i], x[i]));
+    const profile *both[] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE];
+        profile_say(both[i], g, sentences);
+        for (int k = 0; k < PROFILE_SENTENCES; k++) {
+            printf("%c: ", 'A' + i);
+            table_print_text(stdout, table_find_limit(stdout), 0, sentences[k]);
+        }
+    }
+}
+
+/* For programs --------------------------------------------------------------------------------- */
+
+static void print_json_numbers(const profile_line *l) {
+    uint64_t n[NUMBERS];
+    get_numbers(l, n);
+    for (int i = 0; i < NUMBERS; i++)
+        printf(", \"%s\": %llu", number_names[i], (unsigned long long)n[i]);
+}
+
+void profile_print_json(const profile_set *s, const profile_gpu *g) {
+    printf(", \"sample\": %u, \"profiles\": [", s->sample);
+    for (size_t i = 0; i < s->count; i++) {
+        const profile *p = &s->items[i];
+        const profile_expectation x = profile_expect(p, g);
+        char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE];
+        profile_say(p, g, sentences);
+        printf("%s\n  {", i ? "," : "");
+        json_print_field(stdout, "case", p->name);
+        json_add_field(stdout, "kernel", p->kernel);
+        json_add_field(stdout, "bound", profile_get_bound_name(x.bound));
+        printf(", \"predicted_ns\": %.0f, \"measured_ns\": ", x.total_ns);
+        json_print_number(stdout, profile_find_measured(p->name), false);
+        printf(", \"memory_bytes\": %.0f, \"must_bytes\": %llu, \"threadgroup_bytes\": %u, "
+               "\"private_bytes\": %u, \"sentences\": [",
+               x.memory_bytes, (unsigned long long)p->must_bytes, p->threadgroup_bytes,
+               p->private_bytes);
+        for (int k = 0; k < PROFILE_SENTENCES; k++) {
+            fputs(k ? ", " : "", stdout);
+            json_print_text(stdout, sentences[k], strlen(sentences[k]));
+        }
+        printf("]");
+        print_json_numbers(&p->sum);
+        printf(", \"lines\": [");
+        for (size_t k = 0; k < p->count; k++) {
+            printf("%s\n    {", k ? "," : "");
+            json_print_field(stdout, "file", p->lines[k].file);
+            printf(", \"line\": %d", p->lines[k].line);
+            print_json_numbers(&p->lines[k]);
+            printf("}");
+        }
+        printf("]}");
+    }
+    printf("]}\n");
+}
+
+static void add_row(csv *c, const profile *p, const profile_line *l, const profile_gpu *g) {
+    uint64_t n[NUMBERS];
+    const profile_expectation x = profile_expect(p, g);
+    const double measured = profile_find_measured(p->name);
+    const bool is_sum = l == &p->sum;
+    csv_add_text(c, p->name);
+    csv_add_text(c, p->kernel);
+    csv_add_text(c, is_sum ? "" : l->file);
+    csv_add_u64(c, (uint64_t)l->line);
+    get_numbers(l, n);
+    for (int i = 0; i < NUMBERS; i++)
+        csv_add_u64(c, n[i]);
+    csv_add_u64(c, p->threadgroup_bytes);
+    csv_add_u64(c, p->private_bytes);
+    csv_add_u64(c, is_sum ? p->must_bytes : 0);
+    csv_add_double(c, is_sum ? x.memory_bytes : 0);
+    csv_add_text(c, is_sum ? profile_get_bound_name(x.bound) : "");
+    csv_add_double(c, is_sum ? x.total_ns : 0);
+    if (is_sum && !isnan(measured))
+        csv_add_double(c, measured);
+    else
+        csv_add_text(c, "");
+    csv_end_row(c);
+}
+
+bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
+    csv *c = csv_new();
+    char text[32];
+    snprintf(text, sizeof text, "%u", s->sample);
+    csv_add_meta(c, "sample", text);
+    static const char *const first[] = {"case", "kernel", "file", "line"};
+    static const char *const last[] = {"threadgroup_bytes", "private_bytes", "must_bytes",
+                                       "memory_bytes",      "bound",         "predicted_ns",
+                                       "measured_ns"};
+    for (int i = 0; i < 4; i++)
+        csv_add_text(c, first[i]);
+    for (int i = 0; i < NUMBERS; i++)
+        csv_add_text(c, number_names[i]);
+    for (int i = 0; i < 7; i++)
+        csv_add_text(c, last[i]);
+    csv_end_row(c);
+    for (size_t i = 0; i < s->count; i++) {
+        add_row(c, &s->items[i], &s->items[i].sum, g);
+        for (size_t k = 0; k < s->items[i].count; k++)
+            add_row(c, &s->items[i], &s->items[i].lines[k], g);
+    }
+    bool ok = csv_write(c, path, e);
+    csv_free(c);
+    return ok;
+}
+
+const char *const profile_gated[PROFILE_GATED] = {"sectors", "instructions", "conflicts",
+                                                  "idle lanes", "private bytes"};
+
+void profile_get_gated(const profile *p, double out[PROFILE_GATED]) {
+    const profile_line *s = &p->sum;
+    out[0] = (double)profile_sum_device(s, COUNT_SECTORS);
+    out[1] = (double)s->instructions;
+    out[2] = (double)profile_sum_shared(s, COUNT_CONFLICTS);
+    out[3] = (double)(s->instructions * MSL_LANES) - (double)s->work[WORK_ALL];
+    out[4] = p->private_bytes;
+}

@@ -1,0 +1,24 @@
+/* profile_print: profiles for people and for programs. */
+#pragma once
+
+#include "harness/measure/profile_say.h"
+
+typedef struct {
+    profile *items;
+    size_t count, room;
+    uint32_t sample; /* one threadgroup of so many was counted */
+} profile_set;
+
+/* The sentences and the hottest lines with their source; all lines of the files if `annotate`. */
+void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate, uint32_t sample);
+/* Two side by side, number by number. */
+void profile_print_pair(const profile *a, const profile *b, const profile_gpu *g);
+void profile_print_json(const profile_set *s, const profile_gpu *g);
+/* A row per case with line 0, and one per line. */
+bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *path, err *e);
+
+/* What may not grow: sectors, instructions, conflicts, idle lanes, memory of a thread and a
+ * threadgroup. */
+enum { PROFILE_GATED = 5 };
+extern const char *const profile_gated[PROFILE_GATED];
+void profile_get_gated(const profile *p, double out[PROFILE_GATED]);

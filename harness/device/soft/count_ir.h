@@ -1,0 +1,19 @@
+/* count_ir: makes a kernel tell what it does, in the text of its optimised LLVM module.
+ *
+ * Each access to memory calls __assay_access with its address, each basic block and each meeting of lanes
+ * __assay_block (shim/cpu/counted.h), both with the number of their *site*. What a site is stands in a
+ * table, a text that the compiled file carries as `assay_sites`: SITES_HEAD with the number of sites, and
+ * then a line per site, or of a block one per line of the source that it has instructions of:
+ *
+ *     site kind line a b c d e file
+ *
+ * kind  L S A        load, store, atomic access; a: bytes
+ *       B            block; a to e: flops, integer operations, conversions, special functions, all
+ *       M X W        simdgroup function, product of matrices, barrier
+ *       P            private array; a: bytes; it is not a site: its number is that of the next one */
+#pragma once
+
+#define SITES_HEAD "assay sites "
+
+/* NULL if the module is of a clang before 15, whose pointers have types. */
+char *count_module(const char *module);

@@ -1,0 +1,226 @@
+/* counted_memory: see counted_memory.h. */
+#include "counted_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi.h"
+#include "harness/base/array.h"
+
+enum { WAYS = 16, CACHES = 3, MOST_BUFFERS = SOFT_BUFFERS };
+static const uint64_t cache_bytes[CACHES] = {8 << 10, 64 << 10, 8 << 20};
+
+/* Who has loaded which bytes of a sector: a bit each. */
+typedef struct {
+    uint32_t grid, group, simd;
+    uint32_t group_turn, simd_turn; /* when the masks are of: older ones count as 0 */
+} reads;
+
+typedef struct {
+    uint64_t begin, end;
+    bool is_constant;
+    reads *reads; /* of each sector; untouched pages take no memory */
+} region;
+
+struct counted_memory {
+    region regions[MOST_BUFFERS];
+    int count;
+    uint64_t *tags[CACHES]; /* (sets, ways), the most recent first; sector + 1 */
+    uint32_t group_turn, simd_turn, next_simd_turn;
+    uint32_t simd_turns[SOFT_MAX_GROUPS]; /* of the simdgroups of the threadgroup */
+};
+
+counted_memory *counted_memory_new(void) {
+    counted_memory *m = array_new(1, sizeof *m);
+    for (int i = 0; i < CACHES; i++)
+        m->tags[i] = array_new(cache_bytes[i] / COUNT_SECTOR, sizeof **m->tags);
+    return m;
+}
+
+static void forget_regions(counted_memory *m) {
+    for (int i = 0; i < m->count; i++)
+        free(m->regions[i].reads);
+    m->count = 0;
+}
+
+void counted_memory_free(counted_memory *m) {
+    if (!m)
+        return;
+    forget_regions(m);
+    for (int i = 0; i < CACHES; i++)
+        free(m->tags[i]);
+    free(m);
+}
+
+static void empty_cache(counted_memory *m, int i) {
+    memset(m->tags[i], 0, cache_bytes[i] / COUNT_SECTOR * sizeof **m->tags);
+}
+
+void counted_memory_begin(counted_memory *m) {
+    forget_regions(m);
+    for (int i = 0; i < CACHES; i++)
+        empty_cache(m, i);
+    m->group_turn = m->next_simd_turn = 0;
+}
+
+void counted_memory_add(counted_memory *m, uint64_t begin, uint64_t bytes, bool is_constant) {
+    region r = {begin, begin + bytes, is_constant, NULL};
+    uint64_t first = begin / COUNT_SECTOR, sectors = (r.end + COUNT_SECTOR) / COUNT_SECTOR - first;
+    for (int i = 0; i < m->count; i++)
+        if (m->regions[i].begin <= begin && r.end <= m->regions[i].end)
+            return;                             /* bound twice */
+    r.reads = calloc(sectors, sizeof *r.reads); /* NULL: bytes read again are not known */
+    m->regions[m->count++] = r;
+}
+
+void counted_memory_begin_group(counted_memory *m) {
+    empty_cache(m, 0);
+    m->group_turn++;
+    for (int i = 0; i < SOFT_MAX_GROUPS; i++)
+        m->simd_turns[i] = 0;
+}
+
+void counted_memory_begin_simdgroup(counted_memory *m, uint32_t index) {
+    if (!m->simd_turns[index])
+        m->simd_turns[index] = ++m->next_simd_turn;
+    m->simd_turn = m->simd_turns[index];
+}
+
+static const region *find_region(const counted_memory *m, uint64_t at) {
+    for (int i = 0; i < m->count; i++)
+        if (at >= m->regions[i].begin && at < m->regions[i].end)
+            return &m->regions[i];
+    return NULL;
+}
+
+bool counted_memory_find(const counted_memory *m, uint64_t at, bool *is_constant) {
+    const region *r = find_region(m, at);
+    *is_constant = r && r->is_constant;
+    return r != NULL;
+}
+
+/* Is the sector in the cache? It is from now on. */
+static bool touch(counted_memory *m, int cache, uint64_t sector) {
+    uint64_t sets = cache_bytes[cache] / COUNT_SECTOR / WAYS;
+    uint64_t *set = m->tags[cache] + ((sector ^ sector / sets) & (sets - 1)) * WAYS;
+    uint64_t tag = sector + 1;
+    int at = 0;
+    while (at < WAYS - 1 && set[at] != tag)
+        at++;
+    bool found = set[at] == tag;
+    memmove(set + 1, set, (size_t)at * sizeof *set);
+    set[0] = tag;
+    return found;
+}
+
+/* The bytes of one sector that an access asks for. */
+typedef struct {
+    uint64_t sector;
+    uint32_t mask;
+} piece;
+
+/* Lanes mostly go up: a sector above all others is new, another is looked for from the last one back. */
+static int add_piece(piece *pieces, int count, uint64_t *most, uint64_t sector, uint32_t mask) {
+    const bool is_new = sector > *most;
+    *most = is_new ? sector : *most;
+    for (int i = is_new ? -1 : count - 1; i >= 0; i--)
+        if (pieces[i].sector == sector) {
+            pieces[i].mask |= mask;
+            return count;
+        }
+    pieces[count] = (piece){sector, mask};
+    return count + 1;
+}
+
+static int cut(const simd_access *a, piece *pieces) {
+    int count = 0;
+    uint64_t most = 0;
+    for (int i = 0; i < a->lanes; i++)
+        for (uint64_t at = a->at[i], end = at + a->bytes; at < end;) {
+            uint64_t next = (at / COUNT_SECTOR + 1) * COUNT_SECTOR, to = next < end ? next : end;
+            uint32_t bits = to - at == 32 ? ~0u : (1u << (to - at)) - 1;
+            count = add_piece(pieces, count, &most, at / COUNT_SECTOR, bits << at % COUNT_SECTOR);
+            at = to;
+        }
+    return count;
+}
+
+static void note_reads(const counted_memory *m, const region *r, const piece *p, uint64_t *n) {
+    reads *x = &r->reads[p->sector - r->begin / COUNT_SECTOR];
+    if (x->group_turn != m->group_turn)
+        x->group = 0;
+    if (x->simd_turn != m->simd_turn)
+        x->simd = 0;
+    n[COUNT_NEW_GRID] += (uint64_t)__builtin_popcount(p->mask & ~x->grid);
+    n[COUNT_NEW_GROUP] += (uint64_t)__builtin_popcount(p->mask & ~x->group);
+    n[COUNT_NEW_SIMD] += (uint64_t)__builtin_popcount(p->mask & ~x->simd);
+    x->grid |= p->mask;
+    x->group |= p->mask;
+    x->simd |= p->mask;
+    x->group_turn = m->group_turn;
+    x->simd_turn = m->simd_turn;
+}
+
+static void find_contention(const simd_access *a, uint64_t *n) {
+    for (int i = 1; i < a->lanes; i++)
+        for (int k = 0; k < i; k++)
+            if (a->at[k] == a->at[i]) {
+                n[COUNT_CONTENTION]++;
+                break;
+            }
+}
+
+void counted_memory_device(counted_memory *m, const simd_access *a, uint64_t n[COUNT_FIELDS]) {
+    piece pieces[ACCESS_LANES * 4];
+    const int count = cut(a, pieces);
+    uint64_t lines = 0, last = 0;
+    n[COUNT_SECTORS] += (uint64_t)count;
+    for (int i = 0; i < count; i++) {
+        const uint64_t line = pieces[i].sector / (COUNT_LINE / COUNT_SECTOR);
+        bool is_new = true;
+        for (int k = line > last ? -1 : i - 1; k >= 0 && is_new; k--)
+            is_new = pieces[k].sector / (COUNT_LINE / COUNT_SECTOR) != line;
+        lines += is_new;
+        last = line > last ? line : last;
+        n[COUNT_USED] += (uint64_t)__builtin_popcount(pieces[i].mask);
+        const region *r = find_region(m, pieces[i].sector * COUNT_SECTOR);
+        r = r ? r : find_region(m, pieces[i].sector * COUNT_SECTOR + COUNT_SECTOR - 1);
+        if (a->is_load && r && r->reads)
+            note_reads(m, r, &pieces[i], n);
+        for (int k = 0; k < CACHES && !touch(m, k, pieces[i].sector); k++)
+            n[COUNT_MISS_8K + k] += a->is_load;
+    }
+    n[COUNT_LINES] += lines;
+    if (a->is_atomic)
+        find_contention(a, n);
+}
+
+/* Cycles of some lanes: the bank that has most words to give. */
+static uint64_t count_cycles(const simd_access *a, int from, int to) {
+    uint64_t words[ACCESS_LANES * 4], most = 0;
+    uint8_t in_bank[COUNT_BANKS] = {0};
+    int count = 0;
+    for (int i = from; i < to; i++)
+        for (uint64_t w = a->at[i] / 4; w <= (a->at[i] + a->bytes - 1) / 4; w++) {
+            int k = count - 1;
+            while (k >= 0 && words[k] != w)
+                k--;
+            if (k >= 0 || count == ACCESS_LANES * 4)
+                continue;
+            words[count++] = w;
+            uint8_t have = ++in_bank[w % COUNT_BANKS];
+            most = have > most ? have : most;
+        }
+    return most;
+}
+
+/* Lanes that ask for 8 or 16 bytes are served a half or a quarter of the simdgroup at a time. */
+void counted_memory_threadgroup(const simd_access *a, uint64_t n[COUNT_FIELDS]) {
+    const int step = a->bytes > 8 ? 8 : a->bytes > 4 ? 16 : 32;
+    for (int i = 0; i < a->lanes; i += step) {
+        uint64_t cycles = count_cycles(a, i, i + step < a->lanes ? i + step : a->lanes);
+        n[COUNT_CONFLICTS] += cycles > 1 ? cycles - 1 : 0;
+    }
+    if (a->is_atomic)
+        find_contention(a, n);
+}

@@ -1,0 +1,227 @@
+/* profile_say: see profile_say.h. */
+#include "profile_say.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/format.h"
+#include "harness/base/os.h"
+#include "harness/base/path.h"
+#include "results_read.h"
+
+/* A core issues 4 instructions a clock, its cache gives 4 sectors, its threadgroup memory serves one
+ * simdgroup. A load from memory takes about 600 ns with nothing else going on, and a simdgroup has about
+ * 4 of them under way before it must wait for the first. */
+enum { ISSUE = 4, SECTORS_PER_CLOCK = 4, LOADS_AHEAD = 4 };
+
+const char *profile_get_bound_name(profile_bound b) {
+    static const char *const names[] = {"memory", "cache", "threadgroup memory", "issue",
+                                        "latency"};
+    return names[b];
+}
+
+/* The stored times of the GPU, read once. */
+static const results_list *find_results(void) {
+    static results_list list;
+    static bool is_read;
+    char folder[PATH_MAX], path[PATH_MAX];
+    err e;
+    if (!is_read && results_find_folder("NVIDIA H200", folder, sizeof folder, &e) &&
+        path_print(path, sizeof path, &e, "%s/bench.csv", folder) && !results_read(path, &list, &e))
+        list = (results_list){.cases = NULL};
+    is_read = true;
+    return &list;
+}
+
+profile_gpu profile_find_gpu(void) {
+    profile_gpu g = {.name = "NVIDIA H200",
+                     .cores = 132,
+                     .clock_ghz = 1.98,
+                     .memory_gb_s = 4800,
+                     .launch_ns = 1000,
+                     .simdgroups_per_core = 64,
+                     .threadgroup_bytes_per_core = 228 << 10,
+                     .latency_ns = 600};
+    const results_list *list = find_results();
+    for (size_t i = 0; i < list->count && !g.is_measured; i++)
+        if (list->cases[i].row.roof_gb_s > 0 && list->cases[i].row.launch_ns > 0) {
+            g.memory_gb_s = list->cases[i].row.roof_gb_s;
+            g.launch_ns = list->cases[i].row.launch_ns;
+            g.is_measured = true;
+        }
+    return g;
+}
+
+double profile_find_measured(const char *case_name) {
+    char name[320];
+    snprintf(name, sizeof name, "%s/chained/cold", case_name);
+    const result_case *c = results_list_find(find_results(), name);
+    return c && c->row.gpu.count ? c->row.gpu.median : NAN;
+}
+
+/* Bytes that must come from memory: the first time that any thread loads a sector, more if 8 MB do not
+ * keep it; and what is stored. */
+static double count_memory_bytes(const profile_line *s) {
+    double sectors = 0;
+    for (int k = SPACE_DEVICE; k <= SPACE_CONSTANT; k++) {
+        sectors += (double)s->n[TRAFFIC_LOAD][k][COUNT_MISS_8M];
+        sectors += (double)s->n[TRAFFIC_STORE][k][COUNT_SECTORS];
+        sectors += (double)s->n[TRAFFIC_ATOMIC][k][COUNT_SECTORS];
+    }
+    return sectors * COUNT_SECTOR;
+}
+
+/* Simdgroups that a core can hold, by threads, threadgroups and threadgroup memory. */
+static double count_in_flight(const profile *p, const profile_gpu *g) {
+    const double per_group = ceil(fmax(1, p->group_threads) / MSL_LANES);
+    double groups = fmin(32, floor(g->simdgroups_per_core / per_group));
+    if (p->threadgroup_bytes)
+        groups =
+            fmin(groups, floor(g->threadgroup_bytes_per_core / (p->threadgroup_bytes + 1024.0)));
+    return fmin(fmax(1, groups) * per_group * g->cores,
+                (double)p->simdgroups / (double)p->launches);
+}
+
+profile_expectation profile_expect(const profile *p, const profile_gpu *g) {
+    const profile_line *s = &p->sum;
+    profile_expectation x = {.memory_bytes = count_memory_bytes(s)};
+    const double launches = p->launches ? (double)p->launches : 1;
+    const double groups = (double)p->groups / launches, busy = fmin(g->cores, groups);
+    const double clock = g->clock_ghz * fmax(1, busy) * launches;
+    const double requests = (double)profile_sum_device(s, COUNT_TIMES);
+    const double shared =
+        (double)profile_sum_shared(s, COUNT_TIMES) + (double)profile_sum_shared(s, COUNT_CONFLICTS);
+    x.in_flight = p->launches ? count_in_flight(p, g) : 1;
+    x.intensity = x.memory_bytes > 0 ? (double)s->work[WORK_FLOPS] / x.memory_bytes : NAN;
+    x.ns[BOUND_MEMORY] = x.memory_bytes / g->memory_gb_s / launches;
+    x.ns[BOUND_CACHE] =
+        fmax(requests, (double)profile_sum_device(s, COUNT_SECTORS) / SECTORS_PER_CLOCK) / clock;
+    x.ns[BOUND_SHARED] = shared / clock;
+    x.ns[BOUND_ISSUE] = (double)s->instructions / ISSUE / clock;
+    /* Loads of a simdgroup one batch after the other, for as many rounds as the grid takes. */
+    const double per_simdgroup = p->simdgroups ? requests / (double)p->simdgroups : 0;
+    const double rounds = ceil((double)p->simdgroups / launches / fmax(1, x.in_flight));
+    x.ns[BOUND_LATENCY] = rounds * g->latency_ns * fmax(1, per_simdgroup / LOADS_AHEAD);
+    for (int i = 0; i < BOUNDS; i++)
+        x.bound = x.ns[i] > x.ns[x.bound] ? (profile_bound)i : x.bound;
+    x.total_ns = g->launch_ns + x.ns[x.bound];
+    return x;
+}
+
+/* Sentences ------------------------------------------------------------------------------------ */
+
+static double share(uint64_t part, uint64_t whole) {
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void describe_stride(const profile_line *l, char *text, size_t size) {
+    if (l->stride == 0)
+        snprintf(text, size, "%u-byte loads of one place by all lanes", l->width);
+    else if (l->stride == (int64_t)COUNT_MIXED)
+        snprintf(text, size, "%u-byte accesses at uneven distances", l->width);
+    else if (l->stride == (int64_t)l->width)
+        snprintf(text, size, "%u-byte accesses side by side", l->width);
+    else
+        snprintf(text, size, "%u-byte accesses %lld bytes apart", l->width, (long long)l->stride);
+}
+
+static const profile_line *find_most(const profile *p, uint64_t (*value)(const profile_line *)) {
+    const profile_line *most = NULL;
+    for (size_t i = 0; i < p->count; i++)
+        if (!most || value(&p->lines[i]) > value(most))
+            most = &p->lines[i];
+    return most;
+}
+
+static uint64_t get_sectors(const profile_line *l) {
+    return profile_sum_device(l, COUNT_SECTORS);
+}
+
+static uint64_t get_instructions(const profile_line *l) {
+    return l->instructions;
+}
+
+static uint64_t get_conflicts(const profile_line *l) {
+    return profile_sum_shared(l, COUNT_CONFLICTS);
+}
+
+static void say_where(const profile *p, char *out) {
+    const profile_line *l = find_most(p, get_sectors);
+    char how[120];
+    if (!l || !get_sectors(l)) {
+        snprintf(out, PROFILE_SENTENCE, "It touches no device memory.");
+        return;
+    }
+    describe_stride(l, how, sizeof how);
+    snprintf(out, PROFILE_SENTENCE,
+             "%.0f %% of the sectors come from %s:%d: %s use %.0f %% of each sector.",
+             share(get_sectors(l), get_sectors(&p->sum)), path_get_name(l->file), l->line, how,
+             100 * profile_get_coalescing(l));
+}
+
+static void say_again(const profile *p, const profile_expectation *x, char *out) {
+    const profile_line *s = &p->sum;
+    uint64_t asked = 0, fresh = 0, sectors = 0, miss[3] = {0};
+    for (int k = SPACE_DEVICE; k <= SPACE_CONSTANT; k++) {
+        const uint64_t *n = s->n[TRAFFIC_LOAD][k];
+        asked += n[COUNT_BYTES];
+        fresh += n[COUNT_NEW_GRID];
+        sectors += n[COUNT_SECTORS];
+        for (int i = 0; i < 3; i++)
+            miss[i] += n[COUNT_MISS_8K + i];
+    }
+    char moved[160] = "";
+    if (p->must_bytes)
+        snprintf(moved, sizeof moved, ", %.2f times the %.3g MB that the op must move",
+                 x->memory_bytes / (double)p->must_bytes, (double)p->must_bytes / 1e6);
+    snprintf(
+        out, PROFILE_SENTENCE,
+        "Lanes load each byte %.1f times; a cache of 8 KB per threadgroup catches %.0f %% of the "
+        "sectors, 64 KB %.0f %%, 8 MB %.0f %%, so that %.3g MB come from memory or go there%s.",
+        fresh ? (double)asked / (double)fresh : 0, 100 - share(miss[0], sectors),
+        100 - share(miss[1], sectors), 100 - share(miss[2], sectors), x->memory_bytes / 1e6, moved);
+}
+
+static void say_bound(const profile *p, const profile_gpu *g, const profile_expectation *x,
+                      char *out) {
+    const profile_line *s = &p->sum, *most = find_most(p, get_instructions);
+    const profile_line *bank = find_most(p, get_conflicts);
+    char why[200] = "", time[32];
+    const double active = profile_get_active(s);
+    if (x->bound == BOUND_ISSUE && most)
+        snprintf(why, sizeof why, ": %.3g instructions of simdgroups, %.0f %% of them in %s:%d",
+                 (double)s->instructions, share(most->instructions, s->instructions),
+                 path_get_name(most->file), most->line);
+    else if (x->bound == BOUND_LATENCY)
+        snprintf(
+            why, sizeof why,
+            ": %.0f simdgroups in flight on %.0f cores, each with %.0f loads one after another",
+            x->in_flight, g->cores,
+            (double)profile_sum_device(s, COUNT_TIMES) /
+                (double)(p->simdgroups ? p->simdgroups : 1));
+    else if (x->bound == BOUND_SHARED && bank && get_conflicts(bank))
+        snprintf(why, sizeof why,
+                 ": bank conflicts add %.0f %% to its cycles, most of them in %s:%d",
+                 share(get_conflicts(s), profile_sum_shared(s, COUNT_TIMES)),
+                 path_get_name(bank->file), bank->line);
+    else if (x->bound == BOUND_CACHE)
+        snprintf(why, sizeof why, ": %.3g sectors for %.3g bytes", (double)get_sectors(s),
+                 (double)profile_sum_device(s, COUNT_USED));
+    snprintf(
+        out, PROFILE_SENTENCE,
+        "On an %s %s should bind%s; %.0f %% of the lanes are active, and a launch is expected to "
+        "take %s (a prediction).",
+        g->name, profile_get_bound_name(x->bound), why, isnan(active) ? 100 : 100 * active,
+        format_time(x->total_ns, time, sizeof time));
+}
+
+void profile_say(const profile *p, const profile_gpu *g,
+                 char out[PROFILE_SENTENCES][PROFILE_SENTENCE]) {
+    const profile_expectation x = profile_expect(p, g);
+    say_where(p, out[0]);
+    say_again(p, &x, out[1]);
+    say_bound(p, g, &x, out[2]);
+}

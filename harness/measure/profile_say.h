@@ -1,0 +1,49 @@
+/* profile_say: what the counts mean: three sentences, and what to expect of a GPU.
+ *
+ * The expectation is a model, not a measurement: each of the things that can bind a kernel is a number of
+ * units divided by how many of them the GPU does in a nanosecond, and the largest one is the time, together
+ * with what a launch costs. */
+#pragma once
+
+#include "profile.h"
+
+typedef enum {
+    BOUND_MEMORY,
+    BOUND_CACHE,
+    BOUND_SHARED,
+    BOUND_ISSUE,
+    BOUND_LATENCY,
+    BOUNDS
+} profile_bound;
+const char *profile_get_bound_name(profile_bound b); /* "memory" */
+
+/* What a GPU does. */
+typedef struct {
+    char name[96];
+    double cores, clock_ghz;
+    double memory_gb_s, launch_ns; /* measured, where results have them */
+    bool is_measured;
+    double simdgroups_per_core, threadgroup_bytes_per_core;
+    double latency_ns; /* of a load from memory */
+} profile_gpu;
+
+/* An NVIDIA H200; roofs from its stored results, if they are there. */
+profile_gpu profile_find_gpu(void);
+
+typedef struct {
+    double ns[BOUNDS]; /* without the launch */
+    profile_bound bound;
+    double total_ns;     /* of a launch */
+    double memory_bytes; /* that come from memory or go there */
+    double intensity;    /* flops executed per byte of those */
+    double in_flight;    /* simdgroups at a time, of all cores */
+} profile_expectation;
+
+profile_expectation profile_expect(const profile *p, const profile_gpu *g);
+
+/* The measured time of the case in the GPU's stored results; NaN: there is none. */
+double profile_find_measured(const char *case_name);
+
+enum { PROFILE_SENTENCES = 3, PROFILE_SENTENCE = 400 };
+void profile_say(const profile *p, const profile_gpu *g,
+                 char out[PROFILE_SENTENCES][PROFILE_SENTENCE]);

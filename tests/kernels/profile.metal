@@ -1,0 +1,29 @@
+#include <metal_stdlib>
+using namespace metal;
+
+/* One simdgroup; the tests know the counts of each line. */
+kernel void accesses(device const float *x [[buffer(0)]], device const float4 *v [[buffer(1)]],
+                     device float *y [[buffer(2)]], device atomic_uint *count [[buffer(3)]],
+                     constant uint &n [[buffer(4)]], uint lane [[thread_position_in_grid]]) {
+    float a = x[lane * 8];
+    float b = x[lane + 1];
+    float c = x[0];
+    float4 d = v[lane];
+    float sum = 0;
+    for (uint i = 0; i < n; i++)
+        sum += x[i * 32 + lane] * x[i * 32 + lane];
+    atomic_fetch_add_explicit(count, 1u, memory_order_relaxed);
+    y[lane] = a + b + c + d.x + d.y + d.z + d.w + sum;
+    if (lane % 2 == 1)
+        y[lane + 32] = precise::sin(a);
+}
+
+kernel void banks(device const float *x [[buffer(0)]], device float *y [[buffer(1)]],
+                  uint i [[thread_position_in_threadgroup]]) {
+    threadgroup float s[1024];
+    s[i] = x[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    float a = s[i % 32 * 32];
+    float b = s[i ^ 1];
+    y[i] = simd_sum(a) + b;
+}

@@ -1,0 +1,132 @@
+/* Tests of `assay profile`: kernels whose counts are known by hand. */
+#include <greatest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "support.h"
+
+SUITE(profile_suite);
+
+#define PROFILE(kernel, rest) "\"$A\" profile \"$H/tests/kernels/profile.metal\" " kernel " " rest
+#define ACCESSES                                                                                   \
+    PROFILE("accesses", "--arg '0=f32[512]:one' --arg '1=f32[128]:one' --arg '2=f32[64]' "         \
+                        "--arg '3=u32[1]:zero' --arg 4=u32:10 --threads 32 --group 32 ")
+#define BANKS PROFILE("banks", "--arg '0=f32[64]:one' --arg '1=f32[64]' --threads 64 --group 64 ")
+
+/* A number of a line of the source, or of the whole (line 0), in the JSON that was printed. */
+static unsigned long long find_count(int line, const char *name) {
+    char text[64];
+    snprintf(text, sizeof text, "\"line\": %d,", line);
+    const char *at = line ? strstr(command_get_output(), text) : command_get_output();
+    snprintf(text, sizeof text, "\"%s\": ", name);
+    at = at ? strstr(at, text) : NULL;
+    return at ? strtoull(at + strlen(text), NULL, 10) : ~0ull;
+}
+
+#define ASSERT_COUNT(number, line, name)                                                           \
+    ASSERT_EQ_FMT((unsigned long long)(number), find_count(line, name), "%llu")
+
+static const char *const compilers[] = {"", "clang-16", "clang-19"};
+
+/* Runs it with another compiler, if that is here. */
+static bool run_with(const char *compiler, const char *command) {
+    char line[1024];
+    snprintf(line, sizeof line,
+             "C=%s; [ -z \"$C\" ] || { C=$(command -v $C) && export ASSAY_CLANG=\"$C\"; } && %s",
+             compiler, command);
+    return command_run(line) == 0;
+}
+
+TEST sectors_requests_and_work_are_those_counted_by_hand(void) {
+    for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++) {
+        if (!run_with(compilers[i], ACCESSES "--json") && i > 0)
+            continue;
+        ASSERT_COUNT(32, 8, "load_sectors"); /* 32 bytes apart: a sector each */
+        ASSERT_COUNT(1, 8, "load_requests");
+        ASSERT_COUNT(128, 8, "used_bytes");
+        ASSERT_COUNT(5, 9, "load_sectors");  /* misaligned by a float: one more than 4 */
+        ASSERT_COUNT(1, 10, "load_sectors"); /* one place for all lanes */
+        ASSERT_COUNT(4, 10, "used_bytes");
+        ASSERT_COUNT(32, 10, "device_loads");
+        ASSERT_COUNT(1, 11, "load_requests"); /* a float4 is one load */
+        ASSERT_COUNT(16, 11, "load_sectors");
+        ASSERT_COUNT(512, 11, "used_bytes");
+        ASSERT_COUNT(10, 14, "load_requests"); /* a loop of 10 */
+        ASSERT_COUNT(40, 14, "load_sectors");
+        ASSERT_COUNT(10 * 32 * 2, 14, "flops");
+        ASSERT_COUNT(32, 15, "atomics");
+        ASSERT_COUNT(31, 15, "contention");
+        ASSERT_COUNT(4, 16, "store_sectors");
+        ASSERT_COUNT(16, 18, "device_stores"); /* every second lane */
+        ASSERT_COUNT(1, 18, "store_requests");
+        ASSERT_COUNT(16, 18, "specials"); /* their sines */
+    }
+    PASS();
+}
+
+TEST lanes_that_are_off_and_what_caches_catch_are_counted(void) {
+    ASSERT_RUN(ACCESSES "--json", 0);
+    ASSERT(find_count(18, "lane_instructions") * 2 <= find_count(18, "instructions") * 32 + 64);
+    ASSERT_COUNT(40 + 16 + 1, 0, "miss_8m"); /* sectors of x, v and n */
+    PASS();
+}
+
+TEST banks_barriers_and_simdgroup_functions_are_counted(void) {
+    for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++) {
+        if (!run_with(compilers[i], BANKS "--json") && i > 0)
+            continue;
+        ASSERT_COUNT(0, 24, "conflicts_store"); /* neighbours in neighbouring banks */
+        ASSERT_COUNT(2 * 31, 26, "conflicts_load");
+        ASSERT_COUNT(0, 27, "conflicts_load"); /* neighbours swapped */
+        ASSERT_COUNT(2, 25, "barriers");
+        ASSERT_COUNT(2, 28, "simd_functions");
+        ASSERT_COUNT(4096, 0, "threadgroup_bytes");
+    }
+    PASS();
+}
+
+TEST two_runs_give_the_same_counts(void) {
+    ASSERT_RUN("mkdir -p \"$T\" && cd \"$T\" && " ACCESSES "--csv a.csv && " ACCESSES
+               "--csv b.csv && cmp a.csv b.csv",
+               0);
+    ASSERT_SAYS("% of the sectors come from profile.metal:");
+    ASSERT_SAYS("float a = x[lane * 8];");
+    PASS();
+}
+
+TEST a_count_that_grew_fails_the_gate(void) {
+    ASSERT_RUN(
+        "mkdir -p \"$T\" && cd \"$T\" && " BANKS "--csv was.csv && " BANKS "--baseline was.csv", 0);
+    ASSERT_RUN("mkdir -p \"$T\" && cd \"$T\" && awk -F, -v OFS=, 'NR > 2 && $4 == 0 { $17 = 1 } { "
+               "print }' was.csv > "
+               "less.csv && " BANKS "--baseline less.csv",
+               4);
+    ASSERT_SAYS("sectors grew from ");
+    PASS();
+}
+
+TEST a_part_of_the_threadgroups_is_scaled_and_said(void) {
+    ASSERT_RUN("\"$A\" profile buffer_copy --shape 4096 --sample 4", 0);
+    ASSERT_SAYS("one in 4; counts are scaled");
+    PASS();
+}
+
+TEST two_variants_stand_side_by_side(void) {
+    ASSERT_RUN("\"$A\" profile rmsnorm/1x576/normal rmsnorm_simdgroup/1x576/normal --shape 1x576 "
+               "--compare",
+               0);
+    ASSERT_SAYS("B / A");
+    PASS();
+}
+
+SUITE(profile_suite) {
+    RUN_TEST(sectors_requests_and_work_are_those_counted_by_hand);
+    RUN_TEST(lanes_that_are_off_and_what_caches_catch_are_counted);
+    RUN_TEST(banks_barriers_and_simdgroup_functions_are_counted);
+    RUN_TEST(two_runs_give_the_same_counts);
+    RUN_TEST(a_count_that_grew_fails_the_gate);
+    RUN_TEST(a_part_of_the_threadgroups_is_scaled_and_said);
+    RUN_TEST(two_variants_stand_side_by_side);
+}
