@@ -19,7 +19,7 @@ CUDA_SUITES = tape check_suite threads simd language cuda sanitizer doctor#  sui
 # Suites that run through Metal's double: all in which ASSAY_DEVICE makes a difference.
 DOUBLE_SUITES = tape check_suite threads simd language kernels subject time_mix model nonfinite llama rwkv7 state cli doctor double \
            run_suite launch_suite untrusted validation bench experiments mutants project page readme
-ROOMS    = harness/base harness/device harness/device/msl harness/device/soft harness/device/cuda harness/check \
+ROOMS    = harness/base harness/device harness/device/msl harness/device/soft harness/device/cuda harness/agx harness/check \
            harness/measure kernels kernels/product kernels/cuda reference project import runner/gguf runner/tokenizer runner/model runner/llama \
            runner/rwkv7 runner/choice runner/generate experiments report cli
 
@@ -97,7 +97,7 @@ READY := $(if $(NEEDS),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test attack deps ready check ptx mutants model bench-soft test-timing fuzz asan assay-double test-double \
+.PHONY: all test attack deps ready check ptx agx mutants model bench-soft test-timing fuzz asan assay-double test-double \
     check-darwin test-cuda-double asan-double test-other-arch docs docs-check report-page format format-check install uninstall deb dist \
     formula clean help FORCE
 
@@ -115,6 +115,9 @@ ptx: $(PROGRAM) ## compile every kernel for NVIDIA GPUs, and assemble it where p
 	    $(patsubst %,tests/kernels/%.metal,tape threads simd language launch) | \
 	    ASSAY_LIBDEVICE=$$(sh tools/libdevice.sh) PATH="$$PATH:$(CURDIR)/build/deps" \
 	    xargs -n 4 -P $$(getconf _NPROCESSORS_ONLN) ./$(PROGRAM) lint --ptx
+
+agx: $(PROGRAM) ## bring Mesa's compiler for Apple GPUs (740 MB, Debian packages, no root): docs/agx.md
+	./$(PROGRAM) agx setup
 
 mutants: $(PROGRAM) ## plant bugs in the kernels and count those that are caught (half an hour on 2 cores)
 	./$(PROGRAM) mutants $(FILTER)
@@ -210,7 +213,7 @@ VERSION := $(shell sed -n 's/^.define ASSAY_VERSION "\(.*\)"/\1/p' cli/verb.h)
 SHARED   = $(wildcard kernels/*.metal kernels/*.h kernels/formats/*.h kernels/product/*.metal kernels/product/*.h kernels/cuda/* \
     harness/device/soft/abi.h harness/device/cuda/abi.h \
     harness/device/msl/limits.h harness/device/msl/strict/*.h harness/device/shim/*.h \
-    harness/device/shim/*/*.h harness/check/canaries/*.metal harness/check/cheats/*.metal import/msl/*.h plots/*.gp plots/common/*.gp report/page.* results/claims.csv \
+    harness/device/shim/*/*.h harness/agx/shim/*.h tools/agx_setup.sh tools/agx_driver.c harness/check/canaries/*.metal harness/check/cheats/*.metal import/msl/*.h plots/*.gp plots/common/*.gp report/page.* results/claims.csv \
     models/assay-tiny.gguf tests/mutants-known.txt tools/gate.sh) $(shell find harness/device/msl/include examples -type f) \
     $(shell $(CC) -MM -I. include/assay.h | sed -e 's/^[^ ]*: //' -e 's/\\$$//')
 ZSH_DIR  = zsh/site-functions#  below share

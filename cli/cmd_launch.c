@@ -19,7 +19,7 @@ static struct {
     const char *device, *capture;
     uint64_t repeat, seed, max_findings;
     double timeout_s;
-    bool validate, trace_nan, strict, worker;
+    bool validate, trace_nan, strict, agx, worker;
 } settings = {.repeat = 1, .seed = 1, .max_findings = 20, .timeout_s = 60};
 
 static const option options[] = {
@@ -35,6 +35,10 @@ static const option options[] = {
                 "validate, and report where finite values give a NaN or an infinity"),
     FLAG_OPTION("strict", &settings.strict,
                 "milder findings fail the run too: threads that store the same value in one place"),
+    FLAG_OPTION(
+        "agx", &settings.agx,
+        "ask Mesa's compiler (`assay agx`) whether threadgroups are too large for an M1, also "
+        "if that takes a second per kernel"),
     {"max-findings", OPTION_NUMBER, &settings.max_findings, "N",
      "list at most N findings (default 20)", 1, 1000000},
     {"repeat", OPTION_NUMBER, &settings.repeat, "N",
@@ -57,6 +61,7 @@ static bool read_request(const char *const *names, size_t count, launch_request 
                                       (validation && !strcmp(validation, "1")),
                           .trace_nan = settings.trace_nan,
                           .strict = settings.strict,
+                          .agx = settings.agx,
                           .repeat = settings.repeat,
                           .seed = settings.seed,
                           .max_findings = settings.max_findings};

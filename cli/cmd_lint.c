@@ -13,6 +13,7 @@
 #include "harness/base/progress.h"
 #include "harness/check/lint.h"
 #include "harness/check/lint_ptx.h"
+#include "lint_agx.h"
 #include "lint_device.h"
 #include "output.h"
 #include "places.h"
@@ -20,8 +21,8 @@
 #include "verb.h"
 
 static struct {
-    bool brief, ptx, json, worker;
-    const char *sarif, *device;
+    bool brief, ptx, agx, json, worker;
+    const char *sarif, *device, *compare, *code;
     option_list folders, macros;
 } settings;
 
@@ -33,6 +34,12 @@ static const option options[] = {
     TEXT_OPTION("device", &settings.device, "D",
                 "only compile each kernel on this device: its compiler's messages, the limits of "
                 "each pipeline"),
+    FLAG_OPTION("agx", &settings.agx,
+                "only compile each kernel for Apple's M1 with Mesa's compiler (`assay agx`): "
+                "instructions, registers, threads, scratch memory"),
+    TEXT_OPTION("compare", &settings.compare, "FILE.metal",
+                "with --agx: beside each kernel its other version in FILE.metal"),
+    TEXT_OPTION("code", &settings.code, "KERNEL", "with --agx: print the machine code of KERNEL"),
     FLAG_OPTION("json", &settings.json, "print one JSON object instead of the messages"),
     TEXT_OPTION("sarif", &settings.sarif, "FILE.sarif",
                 "also write the messages as SARIF 2.1.0, for code scanning"),
@@ -239,11 +246,17 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
                                             settings.brief};
     if (settings.worker)
         return lint_device_serve(&on_device, &extras, e);
+    const lint_agx_settings on_agx = {settings.compare, settings.code, settings.brief,
+                                      settings.json};
+    if ((settings.compare || settings.code) && !settings.agx)
+        return err_code(e, EXIT_USAGE, "--compare and --code are for --agx");
     bool ok = find_files(names, count, sources.kernels, &files, e) &&
-              (settings.device ? lint_device_run(&on_device, (const char *const *)files.paths,
-                                                 files.count, &errors, e)
-               : settings.ptx  ? compile_files(&files, &extras, &errors, e)
-                               : lint_files(&files, &extras, &errors, e));
+              (settings.agx ? lint_agx_run(&on_agx, (const char *const *)files.paths, files.count,
+                                           &extras, e)
+               : settings.device ? lint_device_run(&on_device, (const char *const *)files.paths,
+                                                   files.count, &errors, e)
+               : settings.ptx    ? compile_files(&files, &extras, &errors, e)
+                                 : lint_files(&files, &extras, &errors, e));
     free_paths(&files);
     return !ok ? e->code : errors > 0 ? EXIT_WRONG : EXIT_OK;
 }
@@ -271,5 +284,7 @@ VERB(
         "asked for), and, as a warning, stores by thread position without a bounds check. A "
         "comment NOLINT(rule) on its line silences a warning. A file\n"
         "that the second parser does not accept (templates over vectors) is reported as\n"
-        "compiled, not linted. Exit status: 1 if there is any error.\n",
+        "compiled, not linted. Exit status: 1 if there is any error. --agx: numbers of a compiler "
+        "that is\n"
+        "not Apple's, for comparing variants of a kernel (docs/agx.md).\n",
     VERB_OPTIONS(options), .reads_kernels = true);

@@ -27,8 +27,7 @@ typedef struct {
     msl_extras extras;
 } bench;
 
-/* 1 for each function constant of the file, so that whatever it switches on is compiled. */
-static constant_value *make_ones(const msl_unit *u) {
+constant_value *lint_make_ones(const msl_unit *u) {
     size_t count = msl_count_constants(u);
     constant_value *ones = array_new(count + 1, sizeof *ones);
     for (size_t i = 0; i < count; i++) {
@@ -61,7 +60,7 @@ static answer compile_unit(const bench *b, const msl_unit *u, FILE *out) {
     answer a = {.is_read = true};
     static char last[sizeof((err *)0)->detail];
     last[0] = 0;
-    constant_value *ones = make_ones(u);
+    constant_value *ones = lint_make_ones(u);
     for (size_t i = 0; i < msl_count_kernels(u); i++) {
         const char *name = msl_get_kernel(u, i)->host_name;
         err why = {.code = EXIT_OK};

@@ -6,13 +6,17 @@
 #pragma once
 
 #include "harness/base/err.h"
-#include "harness/device/msl/msl.h"
+#include "harness/device/device.h"
 
 typedef struct {
     const char *device;           /* as --device gives it */
     const char *const *arguments; /* that workers are started with */
     bool brief;                   /* only files and messages, no line per kernel */
 } lint_device_settings;
+
+/* 1 for each function constant of the file, so that whatever it switches on is compiled. The caller
+ * frees them. */
+constant_value *lint_make_ones(const msl_unit *u);
 
 /* *errors: kernels and files that do not compile. */
 bool lint_device_run(const lint_device_settings *s, const char *const *paths, size_t count,

@@ -305,6 +305,10 @@ static void add_row(report *r, const kernel_case *c, const case_report *what) {
     const check_result *result = what->made && !what->failure ? &what->result : NULL;
     if (r->outcomes)
         outcome_add(r->outcomes, c, what);
+    if (result && result->warning[0] && r->warned_kernel != c->kernel) {
+        fprintf(stderr, "warning: %s\n", result->warning);
+        r->warned_kernel = c->kernel;
+    }
     if (result && result->verdict == CHECK_PASS) {
         add_to_sum(r, c, result, true);
         print_row(r, c, "pass", PAINT_GOOD, &result->worst);

@@ -42,6 +42,7 @@ typedef struct {
     FILE *failures;         /* text for the end: the cases that failed, with details */
     char *failure_text;
     size_t failure_size, failure_count;
+    const kernel *warned_kernel; /* the last that was warned about */
     const kernel *failed_kernel; /* the last that is among them */
     size_t failed_more, untried; /* its other cases that failed; those that were not run */
     char first_skip[200];        /* which was the first, and why */

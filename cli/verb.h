@@ -40,6 +40,6 @@ size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]);
 bool verb_prepare(const verb *v, err *e);
 
 extern const verb verb_init, verb_import, verb_cache, verb_info, verb_doctor, verb_list, verb_check,
-    verb_validate, verb_mutants, verb_launch, verb_lint, verb_tokenize, verb_run, verb_model,
-    verb_judge, verb_bench, verb_tune, verb_compare, verb_experiment, verb_plot, verb_claims,
-    verb_report, verb_results, verb_trace, verb_profile;
+    verb_validate, verb_mutants, verb_launch, verb_lint, verb_agx, verb_tokenize, verb_run,
+    verb_model, verb_judge, verb_bench, verb_tune, verb_compare, verb_experiment, verb_plot,
+    verb_claims, verb_report, verb_results, verb_trace, verb_profile;

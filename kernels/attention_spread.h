@@ -39,7 +39,7 @@ template <uint L, bool is_whole> struct spread_share {
     float largest;
     float sum;
     float4 parts[2];
-    uint keys[J]; // of this turn
+    bool is_key[J]; // of this turn: past the end of the cache there is none
     float4 rows[J][2];
     float4 values[J][2];
 
@@ -64,8 +64,8 @@ template <uint L, bool is_whole> struct spread_share {
         values[j][1] = *(device const float4 *)(h.values + at + upper);
     }
 
-    // Adds the keys that are loaded; those that are not less than `count` have no weight.
-    METAL_FUNC void add(device const float *q, uint count) {
+    // Adds the keys that are loaded; what is not a key has no weight.
+    METAL_FUNC void add(device const float *q) {
         float4 query[2] = {*(device const float4 *)(q + lower),
                            *(device const float4 *)(q + upper)};
         simdgroup_barrier(mem_flags::mem_none); // or compilers load values after they use keys
@@ -77,7 +77,7 @@ template <uint L, bool is_whole> struct spread_share {
         for (uint step = L / 2; step > 0; step /= 2)
             scores += simd_shuffle_xor(scores, step);
         for (uint j = 0; j < J; j++)
-            scores[j] = keys[j] < count ? h.scale * scores[j] : NO_SCORE;
+            scores[j] = is_key[j] ? h.scale * scores[j] : NO_SCORE;
         const float before = largest;
         largest = max(before, spread_largest(scores));
         for (uint step = L; step < 32; step *= 2)
@@ -86,7 +86,7 @@ template <uint L, bool is_whole> struct spread_share {
         const float fade = before > NO_SCORE ? exp(before - largest) : 0.0f;
         float4 weights = exp(scores - largest);
         for (uint j = 0; j < J; j++)
-            weights[j] = keys[j] < count ? weights[j] : 0.0f;
+            weights[j] = is_key[j] ? weights[j] : 0.0f;
         sum = fade * sum + spread_sum(weights);
         for (uint i = 0; i < 2; i++) {
             parts[i] *= fade;
@@ -163,24 +163,24 @@ inline void spread_attention(device const float *q, attention_head h, device flo
     if (is_early) {
         const uint old = min(min(k.fresh, k.count), (J - 1) * together);
         for (uint j = 0; j < J - 1; j++) {
-            share.keys[j] = own + together * j < old ? own + together * j : k.count;
+            share.is_key[j] = own + together * j < old;
             for (uint i = 0; i < 2; i++)
                 share.rows[j][i] = share.values[j][i] = float4(0.0f);
             if (old > 0)
                 share.load(j, min(own + together * j, old - 1));
         }
         EARLY_ROWS(1 << 1 | 1 << 2);
-        share.keys[J - 1] = old + own;
+        share.is_key[J - 1] = old + own < k.count;
         share.load(J - 1, min(old + own, k.count - 1));
-        share.add(q, k.count);
+        share.add(q);
         next = old + together;
     }
     for (; next + 32 / L * sg < k.count; next += together * J) {
         for (uint j = 0; j < J; j++) {
-            share.keys[j] = next + own + together * j;
+            share.is_key[j] = next + own + together * j < k.count;
             share.load(j, min(next + own + together * j, k.count - 1));
         }
-        share.add(q, k.count);
+        share.add(q);
     }
     share.leave(memory, lane, sg);
     threadgroup_barrier(mem_flags::mem_threadgroup);

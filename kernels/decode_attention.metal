@@ -212,8 +212,8 @@ kernel void decode_attention_spread(device const float *q [[buffer(0)]],
     if (h.head >= n_kv_heads)
         return;
     const spread_keys keys = {kv_len, kv_len - 1};
-    spread_head<true>(q + head * head_dim, h, out + head * head_dim, nullptr, keys, memory,
-                      thread_index, lane, sg);
+    spread_head<HAS_EARLY_ROWS>(q + head * head_dim, h, out + head * head_dim, nullptr, keys,
+                                memory, thread_index, lane, sg);
 }
 
 // For a long cache: the first axis of the grid counts heads, the second `ranges` equal ranges of
@@ -259,8 +259,8 @@ kernel void attention_ranges(device const float *q [[buffer(0)]],
     h.keys += size_t(first) * h.stride;
     h.values += size_t(first) * h.stride;
     const spread_keys keys = {min(each, kv_len - first), kv_len - 1 - first};
-    spread_head<true>(q + group.x * head_dim, h, result, log_sums + at, keys, memory, thread_index,
-                      lane, sg);
+    spread_head<HAS_EARLY_ROWS>(q + group.x * head_dim, h, result, log_sums + at, keys, memory,
+                                thread_index, lane, sg);
 }
 
 // The attention to all keys from that to each range: a threadgroup computes one head, a thread

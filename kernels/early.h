@@ -15,7 +15,9 @@
 #ifdef __ASSAY__
 #define EARLY_LOADS(buffers) ASSAY_EARLY_LOADS(buffers)
 #define EARLY_ROWS(buffers) ASSAY_EARLY_ROWS(buffers)
+constant bool HAS_EARLY_ROWS = true;
 #else
 #define EARLY_LOADS(buffers)
 #define EARLY_ROWS(buffers)
+constant bool HAS_EARLY_ROWS = false; // on a Mac a turn split in two is only code and registers
 #endif

@@ -157,8 +157,10 @@ kernel void prefill_attention_queryblock(device const float *q [[buffer(0)]],
     sum = simd_sum(sum);
     for (uint part = 0; part < PARTS; part++) {
         const uint d = 32 * part + lane;
-        for (uint i = 0; d < head_dim && i < min(4u, n_tokens - token); i++)
-            out[(size_t(token + i) * n_heads + group.x) * head_dim + d] = parts[part][i] / sum[i];
+        for (uint i = 0; i < 4; i++) // of four, so that no vector is indexed by a variable
+            if (d < head_dim && token + i < n_tokens)
+                out[(size_t(token + i) * n_heads + group.x) * head_dim + d] =
+                    parts[part][i] / sum[i];
     }
 }
 

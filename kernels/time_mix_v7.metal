@@ -80,23 +80,24 @@ constant uint STAGED = 512; // floats of each: 8 tokens of a head of 64, 2 of a 
 enum staged_vector { STAGED_R, STAGED_W, STAGED_K, STAGED_V, STAGED_KK, STAGED_B, STAGED_COUNT };
 
 // One quad per row: lane `part` keeps float4s part, part + 4, ... of it, so that a quad reads 64
-// bytes of state at a time, and the sums over a row are over 4 lanes. Rows past the end of a small
-// head repeat its last one: all lanes must take part in the sums.
+// bytes of state at a time, and the sums over a row are over 4 lanes. Without N the state stays where
+// it is, in device memory: an array of unknown length would be in memory too. Rows past the end of a
+// small head have no state, but all lanes must take part in the sums.
 template <uint N>
 METAL_FUNC void scan_quad(device const float *r, device const float *w, device const float *packed,
                           device float *state, device float *y, sizes n, uint head, uint row,
                           threadgroup float *staged, uint thread_index, uint threads) {
     const uint size = N ? N : n.head_size;
     const uint part = thread_index % 4;
-    const uint own = (size / 4 - min(part, size / 4) + 3) / 4; // float4s of this lane
+    const uint own = row < size ? (size / 4 - min(part, size / 4) + 3) / 4 : 0; // float4s of this lane
     const uint wides = N ? N / 16 : own;
     const uint dim = n.heads * n.head_size;
     const size_t plane = size_t(n.tokens) * dim;
     const uint kept_row = min(row, size - 1);
     device float4 *kept =
         (device float4 *)(state + (size_t(head) * size + kept_row) * size) + part;
-    float4 s[N ? N / 16 : MOST_WIDES / 4];
-    for (uint j = 0; j < wides; j++)
+    float4 s[N ? N / 16 : 1];
+    for (uint j = 0; N && j < wides; j++)
         s[j] = kept[4 * j];
     const uint most = STAGED / size;
     for (uint first = 0; first < n.tokens; first += most) {
@@ -119,21 +120,25 @@ METAL_FUNC void scan_quad(device const float *r, device const float *w, device c
             const float v = staged[STAGED_V * STAGED + t * size + kept_row];
             float4 dots = float4(0.0f);
             for (uint j = 0; j < wides; j++)
-                dots = fma(s[j], v4[STAGED_KK * vector + 4 * j], dots);
+                dots = fma(N ? s[j] : kept[4 * j], v4[STAGED_KK * vector + 4 * j], dots);
             const float sa = -quad_sum(total(dots));
             float4 sums = float4(0.0f);
             for (uint j = 0; j < wides; j++) {
-                s[j] = fma(float4(sa), v4[STAGED_B * vector + 4 * j],
-                           fma(float4(v), v4[STAGED_K * vector + 4 * j],
-                               s[j] * v4[STAGED_W * vector + 4 * j]));
-                sums = fma(s[j], v4[STAGED_R * vector + 4 * j], sums);
+                const float4 now = fma(float4(sa), v4[STAGED_B * vector + 4 * j],
+                                       fma(float4(v), v4[STAGED_K * vector + 4 * j],
+                                           (N ? s[j] : kept[4 * j]) * v4[STAGED_W * vector + 4 * j]));
+                sums = fma(now, v4[STAGED_R * vector + 4 * j], sums);
+                if (N)
+                    s[j] = now;
+                else
+                    kept[4 * j] = now;
             }
             const float sum = quad_sum(total(sums));
             if (part == 0 && row < size)
                 y[size_t(first + t) * dim + head * size + row] = sum;
         }
     }
-    if (row < size)
+    if (N && row < size)
         for (uint j = 0; j < wides; j++)
             kept[4 * j] = s[j];
 }

@@ -10,7 +10,9 @@ BEGIN {
         may[room] = "harness/base/ harness/device/msl/ harness/device/[a-z_]*.h$ " room
     }
     may["harness/device/"] = "harness/base/ harness/device/"
-    may["harness/check/"] = may["harness/device/"] " harness/check/"
+    may["harness/agx/"] = "harness/base/ harness/device/[a-z_]*.h$ harness/device/msl/ harness/agx/"
+    may["harness/agx/shim/"] = "harness/agx/shim/ harness/device/shim/"
+    may["harness/check/"] = may["harness/device/"] " harness/agx/agx.h harness/check/"
     may["harness/measure/"] = "harness/"
     may["reference/"] = "reference/ harness/base/ harness/device/elem.h harness/check/weight_format.h"
     may["kernels/"] = "kernels/ reference/ harness/"

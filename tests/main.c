@@ -51,6 +51,7 @@
     X(cuda_copies_suite)                                                                           \
     X(cuda_ptx_suite)                                                                              \
     X(cuda_halves_suite)                                                                           \
+    X(agx_suite)                                                                                   \
     X(gate_suite)                                                                                  \
     X(shipped_suite)                                                                               \
     X(ci_suite)                                                                                    \

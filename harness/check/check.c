@@ -17,6 +17,7 @@
 #include "harness/base/worker.h"
 #include "harness/device/validation.h"
 #include "snapshot.h"
+#include "warn_agx.h"
 
 /* One launch under check. */
 typedef struct {
@@ -370,6 +371,8 @@ bool check_case(library *lib, const kernel_case *wanted, uint64_t seed, check_re
         check_skip(out, "%s", reason.text);
     else
         ok = ok && check_tape(c.tape, &options, out, e);
+    if (ok)
+        warn_agx_tape(c.tape, out->warning, sizeof out->warning);
     case_close(&c);
     if (ok)
         check_add_findings(d, out);

@@ -16,6 +16,7 @@ typedef struct {
     check_verdict verdict;
     char message[512]; /* what is wrong (kernel, buffer, element, expected and got), or why the case
                           was skipped */
+    char warning[200]; /* of a case that was played: it will not run on some Apple GPUs; "": none */
     comparison worst;  /* of the binding with the largest margin, over all launches */
     char buffer[64];   /* that binding: "'y' (buffer 2)" */
     uint64_t gpu_ns;

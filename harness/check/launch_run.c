@@ -17,6 +17,7 @@
 #include "harness/device/tape.h"
 #include "harness/device/validation.h"
 #include "values.h"
+#include "warn_agx.h"
 
 enum { USUAL_ELEMENTS = 16 };
 
@@ -336,6 +337,12 @@ exit_code launch_run(const launch_request *r, FILE *out, err *e) {
         *e = (err){.code = EXIT_OK}; /* what `auto` tried before is not an error */
         fprintf(out, "# device: %s (%s%s)\n# compiler: %s\n", f->name, f->api,
                 f->validates ? ", checked" : "", f->compiler);
+        char warning[200];
+        warn_agx_compile(r->agx);
+        warn_agx_launch(s.unit, r->kernel, r->constants, r->constant_count, r->group, warning,
+                        sizeof warning);
+        if (warning[0])
+            fprintf(out, "# warning: %s\n", warning);
         bool played = play(&s, out, e);
         code = report(&s, played, out, e);
     } else {

@@ -10,6 +10,7 @@
 #include "harness/base/worker.h"
 #include "harness/device/cuda/sanitizer.h"
 #include "harness/device/validation.h"
+#include "warn_agx.h"
 
 /* The worker's side ------------------------------------------------------------------------- */
 
@@ -84,6 +85,7 @@ static bool start_watching(const suite *s, err *e) {
 }
 
 exit_code suite_serve(const suite *s, err *e) {
+    warn_agx_compile(s->agx);
     device *d = start_watching(s, e) ? device_open(s->device, e) : NULL;
     server own = {s, d ? library_new(d, NULL, e) : NULL};
     bool ok = own.lib && worker_serve(check_named_case, &own, e);

@@ -159,6 +159,8 @@ bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const 
         !path_print(sum, sizeof sum, e, "%s/%s.sum", c->folder, hex))
         return false;
     if (!is_whole(path, sum)) {
+        if (!make)
+            return err_set(e, EXIT_INCONCLUSIVE, "it is not compiled yet");
         lock *own = wait_for_lock(path);
         bool ok = is_whole(path, sum) || make_file(text, path, sum, make, context, e);
         lock_release(own);

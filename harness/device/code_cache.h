@@ -34,6 +34,6 @@ bool code_cache_open(code_cache *c, const char *name, sha256 *h, err *e);
 typedef bool (*code_cache_make)(void *context, const char *source, const char *object, err *e);
 
 /* The path of the compiled text, made by `make` if it does not exist. how: whatever else the code
- * depends on. ending: ".so". */
+ * depends on. ending: ".so". make NULL: one that does not exist is an error, EXIT_INCONCLUSIVE. */
 bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const char *ending,
                      code_cache_make make, void *context, char *path, size_t size, err *e);

@@ -146,12 +146,21 @@ const char *library_get_folder(const library *lib) {
     return lib->folder;
 }
 
-const char *library_get_file(const library *lib, const pipeline *p) {
+static const pipeline_entry *find_entry(const library *lib, const pipeline *p) {
     const pipeline_entry *entry = lib->pipelines;
     while (entry && entry->pipeline != p)
         entry = entry->next;
     assert(entry);
-    return entry->file->name;
+    return entry;
+}
+
+const char *library_get_file(const library *lib, const pipeline *p) {
+    return find_entry(lib, p)->file->name;
+}
+
+size_t library_get_constants(const library *lib, const pipeline *p, const constant_value **out) {
+    *out = find_entry(lib, p)->constants;
+    return find_entry(lib, p)->count;
 }
 
 bool library_find_path(const library *lib, const char *name, char *path, size_t size, err *e) {
@@ -254,10 +263,7 @@ const pipeline *library_find(library *lib, const char *file, const char *kernel,
 
 const pipeline *library_find_like(library *lib, const char *file, const char *kernel,
                                   const library *other, const pipeline *p, err *e) {
-    const pipeline_entry *entry = other->pipelines;
-    while (entry && entry->pipeline != p)
-        entry = entry->next;
-    assert(entry);
+    const pipeline_entry *entry = find_entry(other, p);
     return library_find(lib, file, kernel, entry->constants, entry->count, e);
 }
 

@@ -42,6 +42,8 @@ const char *library_get_folder(const library *lib);
 bool library_is_default(const library *lib);
 /* The file of the folder that a pipeline of this library was made of. */
 const char *library_get_file(const library *lib, const pipeline *p);
+/* The function constants that it was specialised by; how many. */
+size_t library_get_constants(const library *lib, const pipeline *p, const constant_value **out);
 /* The path of a file by the name it has in this library. */
 bool library_find_path(const library *lib, const char *file, char *path, size_t size, err *e);
 /* A file of this library, parsed; it lives as long as the library. */

@@ -141,8 +141,11 @@ template <typename F, typename O> struct quad_tile {
             for (uint i = 0; i < min(4u, T - t); i++)
                 sums[i] = total(dots[t + i]);
             sums = quad_sum(sums);
+            // Selected, because a vector that is indexed by lane is not in registers.
+            const float mine =
+                part < 2 ? (part == 0 ? sums.x : sums.y) : (part == 2 ? sums.z : sums.w);
             if (row < out_dim && t + part < T)
-                output.take(y + size_t(t + part) * out_dim + row, row, sums[part]);
+                output.take(y + size_t(t + part) * out_dim + row, row, mine);
         }
     }
 };

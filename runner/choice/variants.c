@@ -177,6 +177,8 @@ static const rule rules[] = {
     {PRODUCT, GPU,      ONE,     {0, 8192},   ALWAYS,           "lean"},
     {PRODUCT, GPU,      ONE,     {8193, ANY}, ALWAYS,           "lean_rows"},
     {PRODUCT, GPU,      FEW,     ALL,         ALWAYS,           "lean"},
+    /* four rows and 8 tokens are more than the registers of an M1 hold (docs/agx.md) */
+    {PRODUCT, METAL,    MANY,    ALL,         ALWAYS,           "lean"},
     {PRODUCT, GPU,      MANY,    ALL,         ALWAYS,           "lean_rows"},
     {PRODUCT, GPU,      SEVERAL, ALL,         ALWAYS,           "reuse"},
     {PRODUCT, GPU,      ALL,     ALL,         ALWAYS,           "plain"},

@@ -1,0 +1,219 @@
+#include "lint_agx.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/array.h"
+#include "harness/base/json.h"
+#include "harness/base/progress.h"
+#include "harness/base/table.h"
+#include "lint_device.h"
+#include "output.h"
+#include "verb.h"
+
+typedef struct {
+    agx_row *items;
+    size_t count, room;
+} row_list;
+
+static const struct {
+    const char *title, *key;
+    size_t at;
+} numbers[] = {
+    {"instructions", "instructions", offsetof(agx_facts, instructions)},
+    {"registers", "half_registers", offsetof(agx_facts, registers)},
+    {"threads", "threads", offsetof(agx_facts, threads)},
+    {"scratch", "scratch_bytes", offsetof(agx_facts, scratch)},
+    {"spills", "spills", offsetof(agx_facts, spills)},
+    {"fills", "fills", offsetof(agx_facts, fills)},
+    {"loops", "loops", offsetof(agx_facts, loops)},
+    {"code bytes", "code_bytes", offsetof(agx_facts, bytes)},
+};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
+static uint32_t get_number(const agx_facts *f, size_t i) {
+    uint32_t value;
+    memcpy(&value, (const char *)f + numbers[i].at, sizeof value);
+    return value;
+}
+
+/* Compiling ---------------------------------------------------------------------------------- */
+
+/* name: "kernel", or "kernel (file)" where two versions are compared. */
+static bool add_row(row_list *rows, agx_compiler *c, const msl_unit *u, const msl_signature *s,
+                    const char *path, bool is_other, err *e) {
+    size_t size = strlen(s->host_name) + strlen(path) + 4;
+    agx_row *r = ARRAY_ADD(rows->items, rows->count, rows->room);
+    *r = (agx_row){.kernel = array_new(size, 1), .path = path, .line = s->line};
+    snprintf(r->kernel, size, is_other ? "%s (%s)" : "%s", s->host_name, path);
+    constant_value *ones = lint_make_ones(u);
+    bool ok = agx_compile(c, u, s->host_name, ones, msl_count_constants(u), AGX_COMPILE, &r->facts,
+                          NULL, e);
+    free(ones);
+    return ok;
+}
+
+static const msl_signature *find_kernel(const msl_unit *u, const char *name) {
+    for (size_t i = 0; u && i < msl_count_kernels(u); i++)
+        if (!msl_get_problem(u, i) && strcmp(msl_get_kernel(u, i)->host_name, name) == 0)
+            return msl_get_kernel(u, i);
+    return NULL;
+}
+
+/* Each kernel of a file, followed by its other version if there is one. */
+static bool add_file(row_list *rows, agx_compiler *c, const char *path, const msl_extras *extras,
+                     const char *other_path, const msl_unit *other, err *e) {
+    msl_unit *u = msl_load_with(path, extras, e);
+    bool ok = u != NULL;
+    for (size_t i = 0; ok && i < msl_count_kernels(u); i++) {
+        const msl_signature *s = msl_get_kernel(u, i), *old = find_kernel(other, s->host_name);
+        if (msl_get_problem(u, i) || (other && !old))
+            continue;
+        ok = add_row(rows, c, u, s, path, false, e) &&
+             (!old || add_row(rows, c, other, old, other_path, true, e));
+    }
+    msl_free(u);
+    return ok;
+}
+
+/* Output ------------------------------------------------------------------------------------- */
+
+void agx_print_rows(FILE *out, const agx_row *rows, size_t count) {
+    table_column columns[1 + NUMBERS] = {{.title = "kernel"}};
+    char texts[NUMBERS][16];
+    const char *cells[1 + NUMBERS];
+    size_t compiled = 0;
+    for (size_t k = 0; k < NUMBERS; k++)
+        columns[1 + k] = (table_column){.title = numbers[k].title, .right = true};
+    for (size_t i = 0; i < count; i++) {
+        table_fit(&columns[0], rows[i].kernel);
+        compiled += !rows[i].facts.refusal[0];
+    }
+    for (size_t k = 0; k < NUMBERS; k++)
+        table_fit(&columns[1 + k], "");
+    table t = table_new(out, columns, 1 + NUMBERS);
+    if (compiled > 0)
+        table_print_header(&t);
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].facts.refusal[0])
+            continue;
+        cells[0] = rows[i].kernel;
+        for (size_t k = 0; k < NUMBERS; k++) {
+            snprintf(texts[k], sizeof texts[k], "%" PRIu32, get_number(&rows[i].facts, k));
+            cells[1 + k] = texts[k];
+        }
+        table_print_row(&t, cells, 0, PAINT_NONE);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].facts.refusal[0])
+            fprintf(out, "%s: not compiled: %s\n", rows[i].kernel, rows[i].facts.refusal);
+}
+
+static void print_json_rows(const row_list *rows, size_t from) {
+    for (size_t i = from; i < rows->count; i++) {
+        const agx_row *r = &rows->items[i];
+        printf("%s\n    {\"file\": ", i ? "," : "");
+        json_print_text(stdout, r->path, strlen(r->path));
+        fputs(", \"kernel\": ", stdout);
+        json_print_text(stdout, r->kernel, strlen(r->kernel));
+        printf(", \"line\": %d", r->line);
+        for (size_t k = 0; k < NUMBERS && !r->facts.refusal[0]; k++)
+            printf(", \"%s\": %" PRIu32, numbers[k].key, get_number(&r->facts, k));
+        if (r->facts.refusal[0]) {
+            fputs(", \"refused\": ", stdout);
+            json_print_text(stdout, r->facts.refusal, strlen(r->facts.refusal));
+        }
+        putchar('}');
+    }
+}
+
+/* Warnings as compilers print them, the table, and a line for the file. */
+static void print_file(const lint_agx_settings *s, const char *path, const agx_row *rows,
+                       size_t count) {
+    size_t refused = 0, spilling = 0;
+    for (size_t i = 0; i < count; i++) {
+        const agx_row *r = &rows[i];
+        refused += r->facts.refusal[0] != 0;
+        spilling += r->facts.scratch > 0;
+        if (r->facts.scratch > 0)
+            printf("%s:%d:1: warning: kernel '%s' uses %" PRIu32
+                   " bytes of scratch memory per thread (%s): %" PRIu32 " spills, %" PRIu32
+                   " fills [agx-scratch]\n",
+                   r->path, r->line, r->kernel, r->facts.scratch, AGX_LABEL, r->facts.spills,
+                   r->facts.fills);
+    }
+    if (!s->brief)
+        agx_print_rows(stdout, rows, count);
+    printf("%s: %zu kernel%s, %zu compiled, %zu of them with scratch memory\n", path, count,
+           count == 1 ? "" : "s", count - refused, spilling);
+}
+
+static bool run_files(const lint_agx_settings *s, agx_compiler *c, const msl_unit *other,
+                      const char *const *paths, size_t count, const msl_extras *extras, err *e) {
+    row_list rows = {.count = 0};
+    progress p = progress_new(stderr, "files", count);
+    bool ok = true;
+    if (s->json)
+        printf("{\n  \"assay\": \"%s\",\n  \"compiler\": \"%s\",\n  \"kernels\": [", ASSAY_VERSION,
+               agx_compiler_get_name(c));
+    else
+        printf("# compiler: %s; not Apple's: see docs/agx.md\n", agx_compiler_get_name(c));
+    for (size_t i = 0; i < count && ok; i++) {
+        size_t before = rows.count;
+        ok = add_file(&rows, c, paths[i], extras, s->compare, other, e);
+        progress_hide(&p);
+        if (ok && s->json)
+            print_json_rows(&rows, before);
+        else if (ok)
+            print_file(s, paths[i], rows.items + before, rows.count - before);
+        ok = ok && output_flush(e);
+        progress_update(&p, i + 1);
+    }
+    progress_hide(&p);
+    if (ok && s->json)
+        puts("\n  ]\n}");
+    for (size_t i = 0; i < rows.count; i++)
+        free(rows.items[i].kernel);
+    free(rows.items);
+    return ok;
+}
+
+static bool print_code(const lint_agx_settings *s, agx_compiler *c, const char *const *paths,
+                       size_t count, const msl_extras *extras, err *e) {
+    for (size_t i = 0; i < count; i++) {
+        agx_facts f;
+        char *code = NULL;
+        msl_unit *u = msl_load_with(paths[i], extras, e);
+        const msl_signature *k = find_kernel(u, s->code);
+        constant_value *ones = k ? lint_make_ones(u) : NULL;
+        bool ok = u && (!k || agx_compile(c, u, s->code, ones, msl_count_constants(u), AGX_COMPILE,
+                                          &f, &code, e));
+        if (ok && code)
+            printf("; %s, %s: %" PRIu32 " instructions, %" PRIu32 " registers, %" PRIu32
+                   " threads, %" PRIu32 " bytes of scratch memory\n%s",
+                   s->code, AGX_LABEL, f.instructions, f.registers, f.threads, f.scratch, code);
+        else if (ok && k)
+            ok = err_set(e, EXIT_CANNOT, "%.80s is not compiled: %.150s", s->code, f.refusal);
+        free(ones);
+        free(code);
+        msl_free(u);
+        if (!ok || k)
+            return ok;
+    }
+    return err_set(e, EXIT_USAGE, "none of the files has a kernel '%.120s'", s->code);
+}
+
+bool lint_agx_run(const lint_agx_settings *s, const char *const *paths, size_t count,
+                  const msl_extras *extras, err *e) {
+    agx_compiler *c = agx_compiler_new(e);
+    msl_unit *other = c && s->compare ? msl_load_with(s->compare, extras, e) : NULL;
+    bool ok = c && (other || !s->compare);
+    if (ok)
+        ok = s->code ? print_code(s, c, paths, count, extras, e)
+                     : run_files(s, c, other, paths, count, extras, e);
+    msl_free(other);
+    agx_compiler_free(c);
+    return ok;
+}

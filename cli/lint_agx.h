@@ -1,0 +1,27 @@
+/* lint_agx: `assay lint --agx`. What Mesa's compiler for Apple GPUs makes of each kernel of a file
+ * (harness/agx/agx.h), with a warning for each that uses scratch memory. Also the table that others
+ * print such facts with. */
+#pragma once
+
+#include <stdio.h>
+
+#include "harness/agx/agx.h"
+
+typedef struct {
+    const char *compare; /* a file with other versions of the same kernels, or NULL */
+    const char *code;    /* a kernel whose machine code alone is printed, or NULL */
+    bool brief, json;
+} lint_agx_settings;
+
+bool lint_agx_run(const lint_agx_settings *s, const char *const *paths, size_t count,
+                  const msl_extras *extras, err *e);
+
+typedef struct {
+    char *kernel;
+    const char *path;
+    int line;
+    agx_facts facts;
+} agx_row;
+
+/* Rows that were refused come last, with the reason. */
+void agx_print_rows(FILE *out, const agx_row *rows, size_t count);

@@ -1,0 +1,356 @@
+/* compile: runs the four programs of agx.h one after the other: clang (SPIR-V's LLVM module), opt, llc (SPIR-V),
+ * agx_driver (Mesa). They are started with the loader and the libraries of their own folder. */
+#include <assert.h>
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agx.h"
+#include "harness/base/array.h"
+#include "harness/base/os.h"
+#include "harness/base/path.h"
+#include "harness/device/code_cache.h"
+
+enum { SECONDS = 120, THREADS = 256, MOST_CONSTANTS = 64, MOST_ARGUMENTS = 80 };
+
+struct agx_compiler {
+    char tree[PATH_MAX], home[PATH_MAX - 128];
+    char name[160];
+    code_cache cache;
+};
+
+/* Metal's default is fast math. A threadgroup has 256 threads where the kernel does not say: without a
+ * number Mesa takes 1024 and gives each at most 104 registers. */
+/* clang-format off */
+static const char *const clang_flags[] = {
+    "-cc1", "-triple", "spirv64-unknown-unknown", "-aux-triple", "x86_64-linux-gnu", "-fcuda-is-device", "-x", "hip", "-std=c++17",
+    "-O3", "-disable-llvm-passes", "-fdeclspec", "-fno-operator-names", "-cl-single-precision-constant", "-w",
+    "-fno-threadsafe-statics", "-D__clang_major__=17" /* bfloat as integers: Mesa has no such type */,
+    "-ffp-contract=fast", "-mreassociate", "-freciprocal-math", "-fno-signed-zeros", "-fapprox-func",
+    "-menable-no-infs", "-menable-no-nans", "-DASSAY_FAST_MATH=1", "-emit-llvm-bc",
+};
+/* Pointers are generic until all is inlined. Only when the space of each is known can variables become
+ * registers; loops over private arrays must be unrolled for that. */
+static const char *const opt_flags[] = {
+    "-S", "-unroll-threshold=4000",
+    "-passes=internalize,globaldce,always-inline,globaldce,function(sroa,early-cse,infer-address-spaces),"
+    "default<O3>,function(infer-address-spaces,sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)",
+};
+static const char *const llc_flags[] = {
+    "-mtriple=spirv64-unknown-unknown", "-O2", "-disable-lsr", "--spirv-ext=+SPV_KHR_float_controls2", "-filetype=obj",
+};
+/* clang-format on */
+#define LIST(flags) flags, (int)(sizeof flags / sizeof *flags)
+
+bool agx_find_folder(char *path, size_t size, err *e) {
+    char cache[PATH_MAX - 8];
+    const char *given = getenv("ASSAY_AGX");
+    if (given && *given)
+        return path_print(path, size, e, "%s", given);
+    return os_find_cache(cache, sizeof cache, e) && path_print(path, size, e, "%s-agx", cache);
+}
+
+static bool open_cache(agx_compiler *c, err *e) {
+    static const char *const rooms[] = {"msl", "shim", "../agx/shim"};
+    char driver[PATH_MAX];
+    sha256 h;
+    sha256_start(&h);
+    code_cache_hash_texts(&h, LIST(clang_flags));
+    code_cache_hash_texts(&h, LIST(opt_flags));
+    code_cache_hash_texts(&h, LIST(llc_flags));
+    return path_print(driver, sizeof driver, e, "%s/agx_driver", c->tree) &&
+           code_cache_hash_compiler(&h, driver, c->name, rooms, sizeof rooms / sizeof *rooms, e) &&
+           code_cache_open(&c->cache, "agx", &h, e);
+}
+
+static bool open_compiler(agx_compiler *c, err *e) {
+    char folder[PATH_MAX - 16], path[PATH_MAX];
+    if (!agx_find_folder(folder, sizeof folder, e) || !os_find_home(c->home, sizeof c->home, e) ||
+        !path_print(c->tree, sizeof c->tree, e, "%s/tree", folder) ||
+        !path_print(path, sizeof path, e, "%s/version", c->tree))
+        return false;
+    char *version = os_read_file(path, NULL, NULL);
+    if (!version)
+        return err_set(e, EXIT_CANNOT,
+                       "Mesa's compiler for Apple GPUs is not in %.120s: assay agx setup "
+                       "brings it",
+                       folder);
+    snprintf(c->name, sizeof c->name, "%.*s, M1 (G13)", (int)strcspn(version, "\n"), version);
+    free(version);
+    return open_cache(c, e);
+}
+
+agx_compiler *agx_compiler_new(err *e) {
+    agx_compiler *c = array_new(1, sizeof *c);
+    if (open_compiler(c, e))
+        return c;
+    free(c);
+    return NULL;
+}
+
+void agx_compiler_free(agx_compiler *c) {
+    free(c);
+}
+
+const char *agx_compiler_get_name(const agx_compiler *c) {
+    return c->name;
+}
+
+/* One program ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const char *items[MOST_ARGUMENTS];
+    int count;
+} arguments;
+
+static void add(arguments *a, const char *const *more, int count) {
+    for (int i = 0; i < count; i++) {
+        assert(a->count < MOST_ARGUMENTS - 1);
+        a->items[a->count++] = more[i];
+    }
+}
+
+/* Starts a program of the tree; *log gets what it prints, and *worked whether it ended with 0. */
+static bool run_tool(const agx_compiler *c, const char *const *before, int before_count,
+                     const char *program, const arguments *more, char **log, bool *worked, err *e) {
+    char loader[PATH_MAX + 8], libraries[3 * PATH_MAX + 80], path[PATH_MAX + 64];
+    arguments all = {.count = 0};
+    int status = 1;
+    snprintf(loader, sizeof loader, "%s/loader", c->tree);
+    snprintf(libraries, sizeof libraries,
+             "%s/libraries:%s/usr/lib/llvm-22/lib:%s/usr/lib/llvm-19/lib", c->tree, c->tree,
+             c->tree);
+    snprintf(path, sizeof path, "%s/%s", c->tree, program);
+    add(&all, before, before_count);
+    add(&all, (const char *[]){loader, "--library-path", libraries}, 3);
+    if (before_count > 0) {
+        static char shim[PATH_MAX + 64];
+        snprintf(shim, sizeof shim, "%s/libraries/libasahi_noop_drm_shim.so", c->tree);
+        add(&all, (const char *[]){"--preload", shim}, 2);
+    }
+    add(&all, (const char *[]){path}, 1);
+    add(&all, more->items, more->count);
+    /* Mesa's stand-in for a GPU makes a file as large as that GPU's memory: os_run_for would end it. */
+    bool ok = before_count > 0 ? os_run(all.items, log, &status, e)
+                               : os_run_for(all.items, SECONDS, log, &status, e);
+    *worked = ok && status == 0;
+    return ok;
+}
+
+/* One kernel --------------------------------------------------------------------------------------- */
+
+typedef struct {
+    agx_compiler *compiler;
+    const msl_unit *unit;
+    const char *kernel;
+    const msl_constant_text *constants;
+    size_t count;
+} order;
+
+typedef struct {
+    const order *order;
+    char folder[1024];
+    char entry[160];
+    char *log; /* of the last program */
+    bool worked;
+} work;
+
+/* A Mac's compiler does not have the macro __ASSAY__, and kernels may ask for it. */
+static char *rewrite(const order *o, bool *has_matrices, err *e) {
+    const msl_extras extras = {.language = msl_get_language(o->unit), .is_apple = true};
+    msl_unit *u = msl_from_text_with(msl_get_name(o->unit), msl_get_text(o->unit), &extras, e);
+    char *text = u ? msl_rewrite(u, o->kernel, o->constants, o->count, e) : NULL;
+    *has_matrices = u && msl_uses_matrices(u, o->kernel);
+    msl_free(u);
+    return text;
+}
+
+static bool step(work *w, const char *program, const char *const *flags, int count,
+                 const char *const *more, int more_count, err *e) {
+    arguments a = {.count = 0};
+    if (!w->worked)
+        return true;
+    add(&a, flags, count);
+    add(&a, more, more_count);
+    free(w->log);
+    w->log = NULL;
+    return run_tool(w->order->compiler, NULL, 0, program, &a, &w->log, &w->worked, e);
+}
+
+static bool run_clang(work *w, err *e) {
+    char include[4][PATH_MAX + 64], entry[200], threads[40], in[1100], out[1100];
+    const char *home = w->order->compiler->home;
+    snprintf(include[0], sizeof include[0], "%s/harness/agx/shim", home);
+    snprintf(include[1], sizeof include[1], "%s/harness/device/shim", home);
+    snprintf(include[2], sizeof include[2], "%s/harness/agx/shim/begin.h", home);
+    snprintf(include[3], sizeof include[3], "%s/harness/agx/shim/inline.h", home);
+    snprintf(entry, sizeof entry, "-DASSAY_ENTRY=%s", w->entry);
+    snprintf(threads, sizeof threads, "-DAGX_THREADS=%d", THREADS);
+    snprintf(in, sizeof in, "%s/k.cpp", w->folder);
+    snprintf(out, sizeof out, "%s/k.bc", w->folder);
+    const char *const more[] = {"-iquote",  include[0], "-iquote", include[1], "-include",
+                                include[2], "-include", "metal.h", "-include", include[3],
+                                entry,      threads,    in,        "-o",       out};
+    return step(w, "usr/lib/llvm-22/bin/clang", LIST(clang_flags), LIST(more), e);
+}
+
+static bool run_opt(work *w, err *e) {
+    char list[200], in[1100], out[1100];
+    snprintf(list, sizeof list, "-internalize-public-api-list=%s", w->entry);
+    snprintf(in, sizeof in, "%s/k.bc", w->folder);
+    snprintf(out, sizeof out, "%s/k.ll", w->folder);
+    const char *const more[] = {list, in, "-o", out};
+    if (!step(w, "usr/lib/llvm-22/bin/opt", LIST(opt_flags), LIST(more), e))
+        return false;
+    if (!w->worked)
+        return true;
+    size_t bytes;
+    char *module = os_read_file(out, &bytes, e);
+    if (!module)
+        return false;
+    /* Products and sums may be fused, without which llc says that they may not. */
+    static const char contract[] = "!opencl.enable.FP_CONTRACT = !{}\n";
+    module = realloc(module, bytes + sizeof contract);
+    assert(module);
+    memcpy(module + bytes, contract, sizeof contract);
+    agx_move_constants(module);
+    bool ok = os_write_file(out, module, bytes + sizeof contract - 1, e);
+    free(module);
+    return ok;
+}
+
+static bool run_llc(work *w, err *e) {
+    char in[1100], out[1100];
+    snprintf(in, sizeof in, "%s/k.ll", w->folder);
+    snprintf(out, sizeof out, "%s/k.spv", w->folder);
+    const char *const more[] = {in, "-o", out};
+    return step(w, "usr/lib/llvm-22/bin/llc", LIST(llc_flags), LIST(more), e);
+}
+
+static bool run_mesa(work *w, err *e) {
+    const agx_compiler *c = w->order->compiler;
+    char root[PATH_MAX + 16], vendors[PATH_MAX + 64], module[1100];
+    snprintf(root, sizeof root, "AGX_ROOT=%s", c->tree);
+    snprintf(vendors, sizeof vendors, "OCL_ICD_VENDORS=%s/etc/OpenCL/vendors", c->tree);
+    snprintf(module, sizeof module, "%s/k.spv", w->folder);
+    const char *const before[] = {"/usr/bin/timeout",
+                                  "-k5",
+                                  "120",
+                                  "/usr/bin/env",
+                                  root,
+                                  vendors,
+                                  "RUSTICL_ENABLE=asahi",
+                                  "AGX_MESA_DEBUG=shaderdb,shaders",
+                                  "MESA_SHADER_CACHE_DISABLE=1"};
+    const arguments a = {.items = {module, w->entry}, .count = 2};
+    if (!w->worked)
+        return true;
+    free(w->log);
+    w->log = NULL;
+    return run_tool(c, LIST(before), "agx_driver", &a, &w->log, &w->worked, e);
+}
+
+/* The line of a log that says what went wrong. */
+static void find_reason(const char *log, char *text, size_t size) {
+    static const char *const words[] = {"error",  "rror:",      "Unresolved",    "panicked",
+                                        "Assert", "nsupported", "NIR validation"};
+    const char *line = log ? log : "";
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *found = strstr(line, words[i]);
+        first = found && (!first || found < first) ? found : first;
+    }
+    while (first && first > line && first[-1] != '\n')
+        first--;
+    line = first ? first : line;
+    snprintf(text, size, "%.*s", (int)strcspn(line, "\n"), line);
+}
+
+/* What is kept: the last compilation, or a refusal. */
+static bool write_answer(const work *w, const char *path, err *e) {
+    char *text = w->worked ? agx_shorten_log(w->log) : NULL, refusal[200], reason[160];
+    find_reason(w->log, reason, sizeof reason);
+    snprintf(refusal, sizeof refusal, "refused: Mesa does not take it: %s\n", reason);
+    const char *answer = text ? text : refusal;
+    bool ok = os_write_file(path, answer, strlen(answer), e);
+    free(text);
+    return ok;
+}
+
+static bool make_answer(void *context, const char *source, const char *object, err *e) {
+    (void)source; /* only the key: what is compiled is the same text as a Mac reads it */
+    work w = {.order = context, .worked = true};
+    char path[1100];
+    if (!os_make_scratch(w.folder, sizeof w.folder, e))
+        return false;
+    snprintf(w.entry, sizeof w.entry, "msl_%s", w.order->kernel);
+    for (char *p = w.entry; *p; p++)
+        if (!isalnum((unsigned char)*p))
+            *p = '_';
+    snprintf(path, sizeof path, "%s/k.cpp", w.folder);
+    static const char matrices[] =
+        "refused: it multiplies simdgroup matrices, for which Mesa has no instruction\n";
+    bool has_matrices = false;
+    char *text = rewrite(w.order, &has_matrices, e);
+    bool ok = text != NULL;
+    if (ok && has_matrices)
+        ok = os_write_file(object, matrices, strlen(matrices), e);
+    else
+        ok = ok && os_write_file(path, text, strlen(text), e) && run_clang(&w, e) &&
+             run_opt(&w, e) && run_llc(&w, e) && run_mesa(&w, e) && write_answer(&w, object, e);
+    free(text);
+    free(w.log);
+    os_remove_folder(w.folder);
+    return ok;
+}
+
+static char *make_key(const order *o) {
+    char *text = NULL;
+    size_t used = 0;
+    FILE *out = open_memstream(&text, &used);
+    assert(out);
+    fprintf(out, "%s\n%s %d", msl_get_text(o->unit), o->kernel, msl_get_language(o->unit));
+    for (size_t i = 0; i < o->count; i++)
+        fprintf(out, " %d=%s", o->constants[i].index, o->constants[i].text);
+    fclose(out);
+    return text;
+}
+
+static bool find_answer(const order *o, agx_effort effort, agx_facts *facts, char **code, err *e) {
+    char path[PATH_MAX], *key = make_key(o), *answer = NULL;
+    bool ok = code_cache_find(&o->compiler->cache, key, 0, ".agx",
+                              effort == AGX_COMPILE ? make_answer : NULL, (void *)(uintptr_t)o,
+                              path, sizeof path, e) &&
+              (answer = os_read_file(path, NULL, e)) &&
+              (agx_read_answer(answer, facts, code) ||
+               err_set(e, EXIT_CANNOT, "%.200s is damaged: assay cache --clear", path));
+    free(key);
+    free(answer);
+    return ok;
+}
+
+bool agx_compile(agx_compiler *c, const msl_unit *u, const char *kernel,
+                 const constant_value *constants, size_t count, agx_effort effort, agx_facts *facts,
+                 char **code, err *e) {
+    msl_constant_text texts[MOST_CONSTANTS];
+    err why = {.code = EXIT_OK};
+    *facts = (agx_facts){.instructions = 0};
+    if (code)
+        *code = NULL;
+    if (count > MOST_CONSTANTS)
+        return err_set(e, EXIT_USAGE, "%.80s has more than %d function constants", kernel,
+                       MOST_CONSTANTS);
+    for (size_t i = 0; i < count; i++)
+        constant_spell(&constants[i], &texts[i]);
+    const order o = {c, u, kernel, texts, count};
+    if (find_answer(&o, effort, facts, code, &why))
+        return true;
+    if (why.code == EXIT_CANNOT)
+        *e = why;
+    else
+        snprintf(facts->refusal, sizeof facts->refusal, "%.190s", why.text);
+    return why.code != EXIT_CANNOT;
+}
