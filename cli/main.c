@@ -13,11 +13,11 @@
 #include "verb.h"
 
 static const verb *const verbs[] = {
-    &verb_init,    &verb_import,     &verb_info,    &verb_doctor,  &verb_list,    &verb_check,
-    &verb_validate, &verb_mutants,   &verb_launch,  &verb_lint,    &verb_agx,     &verb_judge,
-    &verb_bench,   &verb_compare,    &verb_tune,    &verb_experiment, &verb_plot, &verb_claims,
-    &verb_report,  &verb_results,    &verb_profile, &verb_run,     &verb_model,   &verb_trace,
-    &verb_cache,   &verb_tokenize};
+    &verb_init,     &verb_import,  &verb_info,    &verb_doctor,     &verb_list,  &verb_check,
+    &verb_validate, &verb_mutants, &verb_launch,  &verb_lint,       &verb_agx,   &verb_judge,
+    &verb_bench,    &verb_compare, &verb_tune,    &verb_experiment, &verb_plot,  &verb_claims,
+    &verb_report,   &verb_results, &verb_profile, &verb_run,        &verb_model, &verb_trace,
+    &verb_cache,    &verb_tokenize};
 enum { VERB_COUNT = sizeof verbs / sizeof *verbs, MAX_VERBS = 32 };
 
 static void print_verbs(FILE *out, const verb *const *list, size_t count) {

@@ -30,8 +30,7 @@ PAIR_WITH_INT(>>)
 #undef PAIR_OPERATOR
 #undef PAIR_WITH_INT
 
-METAL_FUNC pair_of<float4> multiply_add(pair_of<float4> a, pair_of<float4> b,
-                                        pair_of<float4> c) {
+METAL_FUNC pair_of<float4> multiply_add(pair_of<float4> a, pair_of<float4> b, pair_of<float4> c) {
     return pair_of<float4>(fma(a.low, b.low, c.low), fma(a.high, b.high, c.high));
 }
 METAL_FUNC pair_of<float4> to_floats(pair_of<int4> n) {

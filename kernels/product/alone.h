@@ -102,8 +102,8 @@ template <typename S, typename O> struct lone_strip {
                 for (uint t = 0; t < T; t++) {
                     device const float *at = x + size_t(token + t) * in_dim + S::values * b;
                     for (uint i = 0; i < S::eights; i++)
-                        sums[t] = multiply_add(weights[i], load_floats(at + S::place(part, i)),
-                                               sums[t]);
+                        sums[t] =
+                            multiply_add(weights[i], load_floats(at + S::place(part, i)), sums[t]);
                 }
             }
         for (uint t = 0; t < T; t++)
