@@ -79,15 +79,15 @@ static sizes get_sizes(kind k, const shape *s) {
  * the time of lean_rows, 2048x2048 2.7 us instead of 4.3. Other GPUs were not measured, and need
  * the memory for other things.)
  *
- * WIDE_BLOCKS: fusing saves launches, but on an H200 the fused kernels read such rows at a fifth of
- * the roof, and a product alone at two thirds: gate and up of 14336x4096 took 72 us in one launch,
- * and take 24 in two.
+ * WIDE_BLOCKS: fusing saves launches, but on an H200 the fused kernels that do not copy ahead read such
+ * rows at a fifth of the roof: gate and up of 14336x4096 take 72 us in one such launch.
  *
  * WIDE_ON_CORES: bulk copies bring the rows while the previous launch still runs. For one token that
  * pays as long as all threadgroups of this launch and of the next are on the cores at the same time,
- * in Q4_0 always. (H200, 4096x4096: Q4_0 3.3 us instead of 4.25, Q4_K 3.8 instead of
- * 4.6, Q6_K 5.4 instead of 7.5; 14336x4096: Q4_0 12.0 instead of 12.6, Q6_K as long, Q4_K 14.1
- * instead of 13.1. With 8 tokens 5.1 instead of 9.6 us, and 19 instead of 36.) */
+ * in Q4_0 always. (H200, Q4_0: 4096x4096 3.4 us instead of 4.25, 14336x4096 9.1 instead of 12.6,
+ * 1024x4096 2.7 instead of 3.6.)
+ *
+ * LONG: 2048x8192 takes 6.8 us instead of 7.3, but 4096x14336 14.4 instead of 13.1. */
 typedef enum {
     ALWAYS,
     MATRICES,
@@ -96,7 +96,7 @@ typedef enum {
     FEW_SMALL_TILES,
     LARGE_TILES, /* MANY_TILES, but not FEW_SMALL_TILES */
     WIDE,
-    LONG,        /* more columns than threadgroup memory has room for at once */
+    LONG,        /* more columns than threadgroup memory has room for at once, but not many more */
     WIDE_BLOCKS, /* WIDE, and no rest */
     WIDE_ON_CORES
 } condition;
@@ -106,7 +106,8 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
         ENOUGH_TILES = 96,
         SMALL_TILES = 1024,
         COLUMNS = 2048,
-        LONGEST = 4096,
+        NEAR_COLUMNS = 4096,
+        LONG_COLUMNS = 8192,
         BLOCK = 256,
         ROWS_PER_CORE = 64
     };
@@ -121,7 +122,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [FEW_SMALL_TILES] = has_tiles && is_few_small,
                         [LARGE_TILES] = has_tiles && is_many && !is_few_small,
                         [WIDE] = is_wide,
-                        [LONG] = s->columns > LONGEST,
+                        [LONG] = s->columns > NEAR_COLUMNS && s->columns <= LONG_COLUMNS,
                         [WIDE_BLOCKS] = is_wide && s->columns % BLOCK == 0,
                         [WIDE_ON_CORES] = is_wide && is_on_cores};
     return all[when];
