@@ -3,10 +3,15 @@
 #
 #   tools/profile-compare.sh DIR > results/<device>/profile_ncu.csv
 #
-# Launches are matched in order: ncu lists kernels as they ran, plays.csv as they were played.
+# Launches are matched in order: ncu lists kernels as they ran, the .plays.csv beside it as they were played.
 set -eu
-dir=${1:?the folder with plays.csv and ncu.csv}
-[ -f "$dir/ours.csv" ] || ./assay profile $(awk -F, 'NR > 1 && !seen[$3]++ { print $3 }' "$dir/plays.csv") \
+dir=${1:?the folder that profile-ncu.sh wrote}
+files=
+for ncu in "$dir"/*.ncu.csv; do
+    [ -f "$ncu" ] || { echo "profile-compare: $dir has no .ncu.csv" >&2; exit 3; }
+    files="$files ${ncu%.ncu.csv}.plays.csv $ncu"
+done
+[ -f "$dir/ours.csv" ] || ./assay profile $(awk -F, 'FNR > 1 && !seen[$3]++ { print $3 }' "$dir"/*.plays.csv) \
     --each 3 --csv "$dir/ours.csv" > /dev/null
 awk '
 function split_csv(line, out,    n, i, c, quoted, text) { # RFC 4180, without line ends in fields
@@ -21,7 +26,11 @@ function split_csv(line, out,    n, i, c, quoted, text) { # RFC 4180, without li
     return n
 }
 function percent(a, b) { return b == 0 ? (a == 0 ? "0" : "inf") : sprintf("%.2f", 100 * (a / b - 1)) }
-FILENAME ~ /plays.csv$/ { if (FNR > 1) { split($0, f, ","); play[++plays] = f[1] } next }
+FILENAME ~ /plays.csv$/ {
+    if (FNR == 1) plays = 0
+    else { split($0, f, ","); play[++plays] = f[1] }
+    next
+}
 FILENAME ~ /ncu.csv$/ {
     n = split_csv($0, f)
     if (f[1] == "ID") { for (i = 1; i <= n; i++) at[f[i]] = i; next }
@@ -42,4 +51,4 @@ FILENAME ~ /ncu.csv$/ {
         key = f[1] SUBSEP theirs[i] ".sum"
         if (key in sum) print f[1] "," ours[i] "," f[col[ours[i]]] "," sum[key] "," percent(f[col[ours[i]]], sum[key])
     }
-}' "$dir/plays.csv" "$dir/ncu.csv" "$dir/ours.csv"
+}' $files "$dir/ours.csv"

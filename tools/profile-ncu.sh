@@ -1,15 +1,17 @@
 #!/bin/sh
 # profile-ncu: the counters of an NVIDIA GPU for the cases that `assay profile` counts.
 #
-#   tools/profile-ncu.sh OUT    on the machine with the GPU: writes OUT/plays.csv and OUT/ncu.csv
+#   tools/profile-ncu.sh OUT [SECONDS]    on the machine with the GPU: writes OUT/<op>.plays.csv and OUT/<op>.ncu.csv
 #
-# Then, anywhere: tools/profile-compare.sh OUT. Bounded: 60 s to compile, 180 s to measure.
+# Then, anywhere: tools/profile-compare.sh OUT. An op that does not end in time has no files; no op is begun after so
+# many seconds (default 200), and the next call goes on with those that are left.
 set -eu
 out=${1:?the folder for the counters}
+seconds=${2:-200}
+started=$(date +%s)
 mkdir -p "$out"
-cases="matvec rmsnorm layer_norm l2_norm group_norm decode_attention prefill_attention attention_ranges
-attention_merge rope_apply rope_apply_tokens rope_apply_table rope_apply_dual buffer_copy kv_cache_copy
-kv_cache_copy_tokens blit"
+ops="matvec rmsnorm layer_norm l2_norm group_norm decode_attention prefill_attention attention_ranges attention_merge
+rope_apply rope_apply_tokens rope_apply_table rope_apply_dual buffer_copy kv_cache_copy kv_cache_copy_tokens blit"
 metrics=""
 for m in l1tex__t_sectors_pipe_lsu_mem_global_op_ld l1tex__t_sectors_pipe_lsu_mem_global_op_st \
     l1tex__t_requests_pipe_lsu_mem_global_op_ld l1tex__t_requests_pipe_lsu_mem_global_op_st \
@@ -20,9 +22,17 @@ for m in l1tex__t_sectors_pipe_lsu_mem_global_op_ld l1tex__t_sectors_pipe_lsu_me
 done
 metrics="$metrics,launch__registers_per_thread"
 
-# Compiles kernels with all cores, so that the run under ncu finds them.
-timeout 60 ./assay check $cases --device cuda --quick -q > "$out/check.txt" 2>&1 || true
-timeout 180 ncu --csv --log-file "$out/ncu.csv" --metrics "$metrics" --target-processes application-only \
-    ./assay profile $cases --each 3 --play --device cuda > "$out/plays.csv" 2> "$out/errors.txt" || true
-wc -l "$out/plays.csv" "$out/ncu.csv"
-tail -3 "$out/errors.txt"
+# Compiles kernels with all cores, so that the runs under ncu find them.
+timeout 60 ./assay check $ops --device cuda --quick -q > "$out/check.txt" 2>&1 || true
+for op in $ops; do
+    [ ! -f "$out/$op.ncu.csv" ] || continue
+    left=$((started + seconds - $(date +%s)))
+    [ "$left" -gt 5 ] || break
+    if timeout "$left" ncu --csv --log-file "$out/$op.part" --metrics "$metrics" --target-processes application-only \
+        ./assay profile "$op" --each 3 --play --device cuda > "$out/$op.plays.csv" 2> "$out/$op.errors.txt"; then
+        mv "$out/$op.part" "$out/$op.ncu.csv"
+    else
+        rm -f "$out/$op.part" "$out/$op.plays.csv"
+    fi
+done
+wc -l "$out"/*.ncu.csv
