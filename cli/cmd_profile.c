@@ -245,8 +245,8 @@ static bool read_gated(const csv_file *f, const char *name, double out[PROFILE_G
             if (!csv_get_double(f, r, at[i], &n[i], e))
                 return false;
         *found = true;
-        const double all[PROFILE_GATED] = {n[2] + n[3], n[4], n[5] + n[6], n[4] * MSL_LANES - n[7],
-                                           n[8]};
+        const double all[PROFILE_GATED] = {n[2] + n[3], n[4], n[5] + n[6],
+                                           n[4] * (double)MSL_LANES - n[7], n[8]};
         memcpy(out, all, sizeof all);
     }
     return true;

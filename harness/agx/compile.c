@@ -34,11 +34,9 @@ static const char *const clang_flags[] = {
 };
 /* Pointers are generic until all is inlined. Only when the space of each is known can variables become
  * registers; loops over private arrays must be unrolled for that. */
-static const char *const opt_flags[] = {
-    "-S", "-unroll-threshold=4000",
-    "-passes=internalize,globaldce,always-inline,globaldce,function(sroa,early-cse,infer-address-spaces),"
-    "default<O3>,function(infer-address-spaces,sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)",
-};
+#define PASSES "-passes=internalize,globaldce,always-inline,globaldce,function(sroa,early-cse,infer-address-spaces)," \
+    "default<O3>,function(infer-address-spaces,sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)"
+static const char *const opt_flags[] = {"-S", "-unroll-threshold=4000", PASSES};
 static const char *const llc_flags[] = {
     "-mtriple=spirv64-unknown-unknown", "-O2", "-disable-lsr", "--spirv-ext=+SPV_KHR_float_controls2", "-filetype=obj",
 };

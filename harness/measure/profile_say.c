@@ -15,7 +15,7 @@
 /* A core issues 4 instructions a clock, its cache gives 4 sectors, its threadgroup memory serves one
  * simdgroup. A load from memory takes about 600 ns with nothing else going on, and a simdgroup has about
  * 4 of them under way before it must wait for the first. */
-enum { ISSUE = 4, SECTORS_PER_CLOCK = 4, LOADS_AHEAD = 4 };
+static const double ISSUE = 4, SECTORS_PER_CLOCK = 4, LOADS_AHEAD = 4;
 
 const char *profile_get_bound_name(profile_bound b) {
     static const char *const names[] = {"memory", "cache", "threadgroup memory", "issue",
@@ -71,12 +71,12 @@ static double count_memory_bytes(const profile_line *s) {
         sectors += (double)s->n[TRAFFIC_STORE][k][COUNT_SECTORS];
         sectors += (double)s->n[TRAFFIC_ATOMIC][k][COUNT_SECTORS];
     }
-    return sectors * COUNT_SECTOR;
+    return sectors * (double)COUNT_SECTOR;
 }
 
 /* Simdgroups that a core can hold, by threads, threadgroups and threadgroup memory. */
 static double count_in_flight(const profile *p, const profile_gpu *g) {
-    const double per_group = ceil(fmax(1, p->group_threads) / MSL_LANES);
+    const double per_group = ceil(fmax(1, p->group_threads) / (double)MSL_LANES);
     double groups = fmin(32, floor(g->simdgroups_per_core / per_group));
     if (p->threadgroup_bytes)
         groups =

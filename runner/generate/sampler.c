@@ -111,7 +111,7 @@ static double find_floor(const sampler *s, candidate best) {
     const sampler_settings *o = &s->settings;
     if (o->top_p >= 1 && o->min_p > 0)
         return (double)best.logit + log(o->min_p);
-    return (double)best.logit - NO_BITS * (o->top_p < 1 ? 1 : o->temperature);
+    return (double)best.logit - (double)NO_BITS * (o->top_p < 1 ? 1 : o->temperature);
 }
 
 static size_t drop_below(sampler *s, double floor) {
