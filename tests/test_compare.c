@@ -62,6 +62,20 @@ TEST an_infinity_is_refused_and_counted(void) {
     PASS();
 }
 
+TEST a_nan_says_nothing_where_magnitudes_do_not_fit_a_float(void) {
+    expected want = make_right();
+    got[3] = NAN;
+    got[4] = INFINITY;
+    got[5] = get_poison();
+    scale[3] = scale[4] = scale[5] = 1e39;
+    comparison c = compare(&want);
+    ASSERT(c.bad == 1 && c.unwritten == 1 && c.first[0].index == 5);
+    scale[3] = 1e38;
+    c = compare(&want);
+    ASSERT(c.bad == 2 && c.first[0].index == 3);
+    PASS();
+}
+
 TEST poison_is_refused_as_never_written(void) {
     expected want = make_right();
     got[6] = got[7] = get_poison();
@@ -235,6 +249,7 @@ SUITE(compare_suite) {
     RUN_TEST(equal_values_pass_with_no_error);
     RUN_TEST(a_nan_is_refused_and_counted);
     RUN_TEST(an_infinity_is_refused_and_counted);
+    RUN_TEST(a_nan_says_nothing_where_magnitudes_do_not_fit_a_float);
     RUN_TEST(poison_is_refused_as_never_written);
     RUN_TEST(poison_is_refused_where_nan_is_expected);
     RUN_TEST(an_expected_nan_must_be_a_nan);

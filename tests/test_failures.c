@@ -46,8 +46,8 @@ TEST every_experiment_works_at_the_level_of_run_all(void) {
 /* A kernel that is wrong for the second shape of one experiment, and that the other does not use. */
 #define BROKEN                                                                                     \
     "rm -rf $T/kernels && cp -r $H/kernels $T/kernels && cd $T/kernels/product && "                \
-    "sed 's/first >= out_dim)/first >= out_dim || out_dim > 1000)/' strip.h > broken && "          \
-    "! cmp -s broken strip.h && mv broken strip.h && cd - > /dev/null && "
+    "sed 's/first >= out_dim)/first >= out_dim || out_dim > 1000)/' alone.h > broken && "          \
+    "! cmp -s broken alone.h && mv broken alone.h && cd - > /dev/null && "
 #define RUN_BOTH "$A experiment small_matrix dispatch_overhead --smoke --device soft --out $T/mixed"
 
 #define RUN_ONE "$A experiment small_matrix --smoke --device soft --out $T/mixed"

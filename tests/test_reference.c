@@ -146,9 +146,9 @@ TEST distributions_stay_in_their_ranges(void) {
         if (d == INPUT_DENORMALS)
             ASSERT(largest > 0 && largest < (double)FLT_MIN);
         if (d == INPUT_LARGE)
-            ASSERT(largest > 1.9e9 && largest < 2.1e9 && fabs(mean) < 1e8);
+            ASSERT(largest > 1.9e12 && largest < 2.1e12 && fabs(mean) < 1e11);
         if (d == INPUT_NEGATIVE)
-            ASSERT(largest > 1.9e9 && largest < 2.1e9 && fabs(mean + 1.25e9) < 1e7);
+            ASSERT(largest > 1.9e12 && largest < 2.1e12 && fabs(mean + 1.25e12) < 1e10);
         distribution found;
         ASSERT(distribution_find(distribution_get_name(d), &found) && found == d);
     }

@@ -103,8 +103,8 @@ static float draw_denormal(rng *r) { /* sign and mantissa at random, exponent 0 
     return value;
 }
 
-static float draw_large(rng *r, bool has_sign) { /* 0.5e9 to 2e9 */
-    double magnitude = 1e9 * (0.5 + 1.5 * rng_uniform(r));
+static float draw_large(rng *r, bool has_sign) { /* 0.5e12 to 2e12 */
+    double magnitude = 1e12 * (0.5 + 1.5 * rng_uniform(r));
     return (float)(has_sign && rng_below(r, 2) ? magnitude : -magnitude);
 }
 

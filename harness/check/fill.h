@@ -23,10 +23,10 @@ typedef enum {
     INPUT_NORMAL,  /* standard normal, one in a hundred 30 times larger */
     INPUT_ZEROS,
     INPUT_DENORMALS, /* below the smallest normal f32 */
-    INPUT_LARGE, /* magnitudes around 1e9: products of two sums with the largest weights still fit an f32 */
-    INPUT_NEGATIVE, /* the same, all below 0: a maximum that starts too high stays wrong */
-    INPUT_UNEVEN,   /* a few zeros, then magnitudes from 1 to 2^-12: only of held-out cases */
-    INPUT_LEVEL,    /* one value, and a larger one first: likewise */
+    INPUT_LARGE,     /* magnitudes around 1e12: squares and sums of products still fit an f32 */
+    INPUT_NEGATIVE,  /* the same, all below 0: a maximum that starts too high stays wrong */
+    INPUT_UNEVEN,    /* a few zeros, then magnitudes from 1 to 2^-12: only of held-out cases */
+    INPUT_LEVEL,     /* one value, and a larger one first: likewise */
     INPUT_COUNT
 } distribution;
 
