@@ -1,5 +1,6 @@
 #!/bin/sh
-# same_rows: `assay check` on two devices must give the same rows, to the last digit.
+# same_rows: `assay check` on two devices must give the same rows, to the last digit. Kernels whose threads work alone with
+# eight floats at a time (kernels/eight.h) add them in another order on a CPU: of these the verdicts must be the same.
 #
 # Usage: tools/same_rows.sh PROGRAM DEVICE DEVICE [FILTER...]
 set -u
@@ -14,7 +15,9 @@ for device in "$first" "$second"; do
         exit 1
     }
     # what a row was made of names its device
-    sed -e '/^#/d' -e 's/ device:[a-z]*=[0-9a-f]*//' "$scratch/$device.csv" > "$scratch/$device.rows"
+    sed -e '/^#/d' -e 's/ device:[a-z]*=[0-9a-f]*//' "$scratch/$device.csv" |
+        awk -F, '$2 ~ /(matvec|decode_attention).*_alone$/ { print $1, $2, $3, $4, $5, $6, $7, $8; next } { print }' \
+            > "$scratch/$device.rows"
 done
 if ! cmp "$scratch/$first.rows" "$scratch/$second.rows"; then
     diff "$scratch/$first.rows" "$scratch/$second.rows" | head -n 20
