@@ -79,7 +79,7 @@ rmsnorm_matvec_near(device const float *x [[buffer(0)]], device const float *nor
     near_plain<N, true, false, 1 << 1 | 1 << 2> op(w, x, y, out_dim, in_dim, group, groups);
     op.norm_w = norm_w;
     op.eps = eps;
-    near_run<16, 1>(op, in_dim, group, groups, thread_index, sg, lane);
+    near_run<false>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
 template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void
@@ -103,7 +103,7 @@ gate_up_silu_near(device const float *x [[buffer(0)]], device const float *norm_
                               eps,
                               2 * share.count,
                               row_quads};
-    near_run<16, 1>(op, in_dim, group, groups, thread_index, sg, lane);
+    near_run<false>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
 template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void
@@ -138,7 +138,7 @@ qkv_rope_append_near(device const float *x [[buffer(0)]], device const float *no
                                  head_dim,
                                  2 * share.count,
                                  in_dim / 256 * N::block_bytes / 16};
-    near_run<16, 1>(op, in_dim, group, groups, thread_index, sg, lane);
+    near_run<false>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
 #define NEAR_KERNEL(name, function, format)                                                        \
