@@ -194,6 +194,8 @@ static size3 find_groups(const product_layout *a, const tape *t, const kernel *k
     size3 groups = record_tiles(k, rows, p->tokens);
     if (k->groups != 0 && groups.x > k->groups)
         groups.x = k->groups;
+    if (k->sharers)
+        groups.x *= k->sharers;
     if (k->needs & FEATURE_BULK_COPIES)
         groups.x = share_rows(t, k, groups.x, a->epilogue == APPENDED ? rows / 2 : rows);
     return groups;
