@@ -14,32 +14,43 @@ static int find_exponent(const float *x, size_t columns) {
     return exponent < 15 ? 15 : exponent;
 }
 
+/* Where column i of token t has its first half, or its second, and whether that is the upper one of the word. */
+static size_t find_word(size_t tokens, size_t t, size_t i, bool is_second, bool *is_upper) {
+    size_t quad = i % 32 / 16 * 2 + i % 2 + (is_second ? 4 : 0);
+    *is_upper = i % 4 >= 2;
+    return (i / 32 * tokens + t) * 32 + (quad ^ t % 8) * 4 + i % 16 / 4;
+}
+
 void reference_split_halves(const float *x, size_t tokens, size_t columns, uint32_t *halves,
                             float *powers) {
-    static const size_t order[] = {0, 2, 1, 3};
     for (size_t t = 0; t < tokens; t++) {
         const float *row = x + t * columns;
         int exponent = find_exponent(row, columns);
         powers[t] = ldexpf(1, exponent - 14 - 127);
-        for (size_t i = 0; i < columns; i += 4)
-            for (size_t k = 0; k < 4; k++) {
-                float v = ldexpf(row[i + order[k]], 141 - exponent);
-                uint16_t first = half_from_float(v),
-                         rest = half_from_float(v - half_to_float(first));
-                uint32_t *upper = &halves[t * columns + i + k / 2], *lower = upper + 2;
-                *upper = k % 2 ? *upper | (uint32_t)first << 16 : first;
-                *lower = k % 2 ? *lower | (uint32_t)rest << 16 : rest;
+        for (size_t i = 0; i < columns; i++) {
+            float v = ldexpf(row[i], 141 - exponent);
+            uint16_t both[2] = {half_from_float(v)};
+            both[1] = half_from_float(v - half_to_float(both[0]));
+            for (int k = 0; k < 2; k++) {
+                bool is_upper;
+                uint32_t *word = &halves[find_word(tokens, t, i, k, &is_upper)];
+                *word = is_upper ? (*word & 0xFFFF) | (uint32_t)both[k] << 16
+                                 : (*word & 0xFFFF0000) | both[k];
             }
+        }
     }
 }
 
 void reference_join_halves(const uint32_t *halves, const float *powers, size_t tokens,
                            size_t columns, double *x) {
-    for (size_t i = 0; i < tokens * columns; i++) {
-        const uint32_t *upper = &halves[i / 4 * 4 + i % 2]; /* its neighbour but one is in it too */
-        unsigned shift = i % 4 < 2 ? 0 : 16;
-        x[i] = ((double)half_to_float((uint16_t)(upper[0] >> shift)) +
-                (double)half_to_float((uint16_t)(upper[2] >> shift))) *
-               (double)powers[i / columns];
-    }
+    for (size_t t = 0; t < tokens; t++)
+        for (size_t i = 0; i < columns; i++) {
+            double sum = 0;
+            for (int k = 0; k < 2; k++) {
+                bool is_upper;
+                uint32_t word = halves[find_word(tokens, t, i, k, &is_upper)];
+                sum += (double)half_to_float((uint16_t)(word >> (is_upper ? 16 : 0)));
+            }
+            x[t * columns + i] = sum * (double)powers[t];
+        }
 }

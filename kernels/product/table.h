@@ -189,13 +189,23 @@ enum { MOST_HIDDEN = (32768 - 32) / 4 };
 static const kernel mixed_kernels[] = {
     {FUSED("matvec_mixed", "matvec_mixed", 256, 8, 0, NULL, "one simdgroup per row")},
 };
-#define SPLIT(f, adds, does) \
-    {.name = "matvec_split_" #f adds, .variant = "tiled", .file = "cuda/matvec_split.metal", \
-     .about = "NVIDIA: tiles of 128 rows and 64 tokens by tensor cores", .format = &format_##f, \
-     .accumulates = does, .group = 256, .rows = 128, .tokens = 64, .multiple_of = 256, \
-     .needs = FEATURE_TENSORS}
-static const kernel split_kernels[] = {SPLIT(q4_0, "", false), SPLIT(q4_0, "_accumulate", true),
-                                       SPLIT(q8_0, "", false), SPLIT(q8_0, "_accumulate", true)};
+/* variant; rows, tokens and threadgroups of a tile; what it tries */
+#define GROUPS(f, adds, does, variant_, rows_, tokens_, sharers_, about_) \
+    {.name = "matvec_split_" #f adds "_" variant_, .variant = variant_, .file = "cuda/matvec_split.metal", \
+     .about = "NVIDIA: tiles of " #rows_ " rows and " #tokens_ " tokens by warpgroups (wgmma)" about_, \
+     .format = &format_##f, .accumulates = does, .group = 2 * rows_, .rows = rows_, .tokens = tokens_, \
+     .sharers = sharers_, .multiple_of = 256, .needs = FEATURE_WARPGROUPS}
+#define SPLITS(f, adds, does) \
+    GROUPS(f, adds, does, "groups", 128, 64, 0, ""), \
+    GROUPS(f, adds, does, "wide_groups", 128, 128, 0, ""), \
+    GROUPS(f, adds, does, "tall_groups", 256, 64, 0, ""), \
+    GROUPS(f, adds, does, "quarters", 128, 64, 4, ", columns split in four"), \
+    GROUPS(f, adds, does, "eighths", 128, 64, 8, ", columns split in eight"), \
+    GROUPS(f, adds, does, "few_groups", 128, 8, 0, ""), \
+    GROUPS(f, adds, does, "few_quarters", 128, 8, 4, ", columns split in four"), \
+    GROUPS(f, adds, does, "few_eighths", 128, 8, 8, ", columns split in eight")
+static const kernel split_kernels[] = {SPLITS(q4_0, "", false), SPLITS(q4_0, "_accumulate", true),
+                                       SPLITS(q8_0, "", false), SPLITS(q8_0, "_accumulate", true)};
 static const kernel batched_kernels[] = {
     {OF_Q4_0("matvec_q4_0_batched", "matvec_q4_0_batched", 256, 8, 0, "plain",
              "one simdgroup per row")},

@@ -98,7 +98,10 @@ typedef enum {
     WIDE,
     LONG,        /* more columns than threadgroup memory has room for at once, but not many more */
     WIDE_BLOCKS, /* WIDE, and no rest */
-    WIDE_ON_CORES
+    WIDE_ON_CORES,
+    FEWEST_TILES, /* WIDE, and tiles of 128 rows and 64 tokens for a quarter of the cores */
+    FEWER_TILES,  /* for half of them */
+    WIDE_TILES    /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
 } condition;
 
 static bool holds(condition when, const device_facts *d, const choice *c, const sizes *s) {
@@ -108,11 +111,15 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
         COLUMNS = 2048,
         NEAR_COLUMNS = 4096,
         BLOCK = 256,
-        ROWS_PER_CORE = 64
+        ROWS_PER_CORE = 64,
+        LARGE_TILE = 128
     };
+    uint32_t tiles = divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, 64);
     bool has_tiles = device_offers(d, FEATURE_MATRICES, NULL), is_wide = s->columns >= COLUMNS;
     bool is_many = divide_up(s->rows, 64) * divide_up(s->tokens, 64) >= ENOUGH_TILES,
          is_few_small = divide_up(s->rows, 16) * divide_up(s->tokens, 8) < SMALL_TILES,
+         fills =
+             divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, LARGE_TILE) * 10 >= 9 * d->cores,
          is_on_cores = c->format == &format_q4_0 || s->rows <= ROWS_PER_CORE * d->cores;
     const bool all[] = {[ALWAYS] = true,
                         [MATRICES] = has_tiles,
@@ -123,7 +130,10 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [WIDE] = is_wide,
                         [LONG] = s->columns > NEAR_COLUMNS,
                         [WIDE_BLOCKS] = is_wide && s->columns % BLOCK == 0,
-                        [WIDE_ON_CORES] = is_wide && is_on_cores};
+                        [WIDE_ON_CORES] = is_wide && is_on_cores,
+                        [FEWEST_TILES] = is_wide && 4 * tiles <= d->cores,
+                        [FEWER_TILES] = is_wide && 2 * tiles <= d->cores,
+                        [WIDE_TILES] = is_wide && s->tokens > 64 && fills};
     return all[when];
 }
 
@@ -151,6 +161,8 @@ typedef struct {
 #define ONE {0, 1}
 #define FEW {2, 16}
 #define MANY {17, ANY}
+#define EIGHT {2, 8}
+#define SOME {9, ANY}
 #define SEVERAL {2, ANY}
 #define ALL {0, ANY}
 #define LARGE {4096, ANY}
@@ -196,7 +208,13 @@ static const rule rules[] = {
     {BATCHED, GPU,      ONE,     ALL,         ALWAYS,           "plain"},
     /* x in halves for all products with it, by tensor cores: a 7B prompt of 512 tokens 9078 per second
      * instead of 3715, of 128 tokens 4394 instead of 3581; of 64 tokens of 1B 10351 instead of 13631 */
-    {SPLIT,   CUDA,     {97, ANY}, MEDIUM,    WIDE,             "tiled"},
+    {SPLIT,   CUDA,     EIGHT,   MEDIUM,      FEWEST_TILES,     "few_eighths"},
+    {SPLIT,   CUDA,     EIGHT,   MEDIUM,      FEWER_TILES,      "few_quarters"},
+    {SPLIT,   CUDA,     EIGHT,   MEDIUM,      WIDE,             "few_groups"},
+    {SPLIT,   CUDA,     SOME,    MEDIUM,      FEWEST_TILES,     "eighths"},
+    {SPLIT,   CUDA,     SOME,    MEDIUM,      FEWER_TILES,      "quarters"},
+    {SPLIT,   CUDA,     SOME,    MEDIUM,      WIDE_TILES,       "wide_groups"},
+    {SPLIT,   CUDA,     SOME,    MEDIUM,      WIDE,             "groups"},
     /* a whole threadgroup for a row pays where its simdgroups run side by side */
     {NORM,    SOFT,     ONE,     ALL,         ALWAYS,           "alone"},
     {NORM,    SOFT,     SEVERAL, ALL,         ALWAYS,           "rows_simdgroup"},
