@@ -89,17 +89,17 @@ template <uint S> struct few_near_work {
     }
     // Sums have their place later.
     static METAL_FUNC threadgroup float4 *get_stage(threadgroup float *all, uint index) {
-        return (threadgroup float4 *)(all + index / 32 * uint(8 * few_near_rows::wide)) + index % 32;
+        return (threadgroup float4 *)(all + index / 32 * uint(8 * few_near_rows::wide)) +
+               index % 32;
     }
     METAL_FUNC void start(threadgroup float *all, uint index) {
         values.start(at, turns, late, get_stage(all, index));
     }
 
     // After start().
-    template <typename Products, uint N> METAL_FUNC void multiply(thread Products &p,
-                                                           few_near_rows near,
-                                                           threadgroup float *all, uint index,
-                                                           thread float (&sums)[N][2]) {
+    template <typename Products, uint N>
+    METAL_FUNC void multiply(thread Products &p, few_near_rows near, threadgroup float *all,
+                             uint index, thread float (&sums)[N][2]) {
         for (uint i = 0; i < N; i++) {
             sums[i][0] = 0.0f;
             sums[i][1] = 0.0f;
@@ -139,15 +139,13 @@ struct few_near_kept {
 // The weights of the next launch come the same way as x, and come soon enough if they begin later:
 // after a pause, or when there is no launch before this one to wait for. All warps but the first copy
 // some of the rows: a copy takes a while to begin.
-template <bool accumulate> [[max_total_threads_per_threadgroup(1024)]] kernel void
-matvec_few_near(device const block_q4_0 *w [[buffer(0)]], device const float *x [[buffer(1)]],
-                device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
-                constant uint &in_dim [[buffer(4)]], constant uint &batch [[buffer(5)]],
-                uint2 group [[threadgroup_position_in_grid]],
-                uint2 groups [[threadgroups_per_grid]],
-                uint thread_index [[thread_index_in_threadgroup]],
-                uint sg [[simdgroup_index_in_threadgroup]],
-                uint lane [[thread_index_in_simdgroup]]) {
+template <bool accumulate> [[max_total_threads_per_threadgroup(1024)]] kernel void matvec_few_near(
+    device const block_q4_0 *w [[buffer(0)]], device const float *x [[buffer(1)]],
+    device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
+    constant uint &in_dim [[buffer(4)]], constant uint &batch [[buffer(5)]],
+    uint2 group [[threadgroup_position_in_grid]], uint2 groups [[threadgroups_per_grid]],
+    uint thread_index [[thread_index_in_threadgroup]], uint sg [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
     static_assert(P == 2, "half of the warps add what is the other block's");
     enum : uint { S = 16, TOKENS = 8, COPIERS = S - 1 };
     enum : uint { N = few_near_rows::R / 8 };

@@ -43,9 +43,10 @@ struct split_q4_0 {
         const uint nibbles = b ? at[5] : at[0] >> 16u | at[1] << 16u;
         for (uint j = 0; j < 2; j++) {
             const uint bits = nibbles >> (8 * j);
-            pairs[0][j] = cuda::subtract_halves((bits & 0x000F000Fu) | thousand, 0x64086408u); // 1032
-            pairs[1][j] = cuda::fma_halves((bits & 0x00F000F0u) | thousand, // 1024 + 16 n
-                                           0x2C002C00u, 0xD480D480u);      // / 16 - 72
+            pairs[0][j] =
+                cuda::subtract_halves((bits & 0x000F000Fu) | thousand, 0x64086408u); // 1032
+            pairs[1][j] = cuda::fma_halves((bits & 0x00F000F0u) | thousand,          // 1024 + 16 n
+                                           0x2C002C00u, 0xD480D480u);                // / 16 - 72
         }
     }
     static METAL_FUNC float scale(threadgroup const uint *row, uint b) {
@@ -75,9 +76,9 @@ struct split_q8_0 {
 
 // Brings a chunk of the rows of a tile to threadgroup memory. Rows past the end are replaced by the
 // last one.
-template <typename F>
-METAL_FUNC void split_copy_rows(device const uint4 *w, threadgroup uint4 *to, uint first_row,
-                                uint rows, uint in_dim, uint chunk, uint thread_index) {
+template <typename F> METAL_FUNC void split_copy_rows(device const uint4 *w, threadgroup uint4 *to,
+                                                      uint first_row, uint rows, uint in_dim,
+                                                      uint chunk, uint thread_index) {
     enum : uint { quads = CHUNK / STEP * F::words / 4, all = ROWS * quads };
     for (uint i = thread_index; i < all; i += THREADS) {
         const uint row = min(first_row + i / quads, rows - 1);
@@ -89,7 +90,9 @@ METAL_FUNC void split_copy_rows(device const uint4 *w, threadgroup uint4 *to, ui
 // token the first and last four of them change places, so that lanes do not meet in a bank.
 struct split_step {
     enum : uint { block = 8 * TOKENS, all = 2 * block };
-    static METAL_FUNC uint find(uint token, uint part) { return 8 * token + (part ^ (token & 1u) * 4); }
+    static METAL_FUNC uint find(uint token, uint part) {
+        return 8 * token + (part ^ (token & 1u) * 4);
+    }
 
     // Tokens past the end are replaced by the last one.
     static METAL_FUNC void copy(device const uint4 *x, threadgroup uint4 *to, uint in_dim,
@@ -113,7 +116,8 @@ struct split_rows {
     METAL_FUNC void take(threadgroup const uint *w, uint b, uint thousand, uint lane) {
         for (uint m = 0; m < M; m++)
             for (uint r = 0; r < 2; r++) {
-                threadgroup const uint *row = w + (16 * m + 8 * r + lane / 4) * (CHUNK / STEP * F::words);
+                threadgroup const uint *row =
+                    w + (16 * m + 8 * r + lane / 4) * (CHUNK / STEP * F::words);
                 uint taken[2][2];
                 F::take(row, b, lane % 4, thousand, taken);
                 for (uint i = 0; i < 4; i++)
@@ -140,7 +144,8 @@ struct split_sums {
     // matrices gets a product in turn: one that waits for another would wait long.
     METAL_FUNC void add(thread const split_rows &w, threadgroup const uint4 *x, uint first,
                         uint pair, uint lane) {
-        uint halves[2][4][2]; // token, upper and lower of the first 16 columns and of the others, pair
+        uint halves[2][4]
+                   [2]; // token, upper and lower of the first 16 columns and of the others, pair
         float sums[2][M][2][2];
         for (uint n = 0; n < 2; n++) {
             const uint token = first + 16 * pair + 8 * n + lane / 4;
@@ -207,13 +212,11 @@ matvec_split(device const typename F::block *wa [[buffer(0)]],
     const uint b_tiles = (shape.rows[1] + ROWS - 1) / ROWS;
     const uint which = group.x < a_tiles ? 0 : group.x < a_tiles + b_tiles ? 1 : 2;
     const uint rows = shape.rows[which];
-    const uint first_row =
-        (group.x - (which > 0 ? a_tiles : 0) - (which > 1 ? b_tiles : 0)) * ROWS;
-    device const uint4 *w =
-        (device const uint4 *)(which == 0 ? wa : which == 1 ? wb : wc);
+    const uint first_row = (group.x - (which > 0 ? a_tiles : 0) - (which > 1 ? b_tiles : 0)) * ROWS;
+    device const uint4 *w = (device const uint4 *)(which == 0 ? wa : which == 1 ? wb : wc);
     device float *y = which == 0 ? ya : which == 1 ? yb : yc;
-    threadgroup uint4 *all_x =
-        (threadgroup uint4 *)cuda::get_shared_memory<16 * (STEPS * split_step::all + 2 * w_quads)>();
+    threadgroup uint4 *all_x = (threadgroup uint4 *)
+        cuda::get_shared_memory<16 * (STEPS * split_step::all + 2 * w_quads)>();
     threadgroup uint4 *all_w = all_x + STEPS * split_step::all;
     const uint in_dim = shape.columns;
     const uint steps = in_dim / STEP;
@@ -265,7 +268,7 @@ matvec_split(device const typename F::block *wa [[buffer(0)]],
 }
 
 #define MATVEC_SPLIT(format)                                                                       \
-    MATVEC_KERNEL("matvec_split_" #format, matvec_split, split_##format, false)                      \
+    MATVEC_KERNEL("matvec_split_" #format, matvec_split, split_##format, false)                    \
     MATVEC_KERNEL("matvec_split_" #format "_accumulate", matvec_split, split_##format, true)
 
 MATVEC_SPLIT(q4_0)

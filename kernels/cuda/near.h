@@ -2,10 +2,10 @@
 // multiplied by tensor cores as bytes (mma_bytes.h). For GPUs that read weights faster than they
 // decode them.
 //
-// A thread block of 16 warps per SM goes through its share of the rows tile by tile. Two stages of
-// shared memory hold a tile each: while one is multiplied, the other is being filled. Its stages leave
-// room on the SM for a block of the next launch, whose first two tiles are therefore there when it
-// begins, and memory is not idle between launches.
+// A thread block of 16 warps goes through its share of the rows tile by tile. Two stages of shared
+// memory hold a tile each: while one is multiplied, the other is being filled. An SM has room for two
+// blocks: of this launch, if each has a tile at least, or else of the next one too, whose first tiles are
+// therefore there when it begins.
 //
 // A tile is pairs of rows, and a warp multiplies a block of 256 columns of 8 pairs at a time: lane / 4
 // is the pair. Rows of few columns are shared by half of the warps, and the other half has a second 8
@@ -30,89 +30,99 @@
 enum : uint { NEAR_WARPS = 16, NEAR_TURNS = 4, NEAR_STAGES = 2, NEAR_ROWS = 16 };
 
 // Columns: `chunks` times `each` blocks of 256, the last chunk has what is left.
-template <uint Blocks, uint Chunks> struct near_columns {
+template <bool IsLong> struct near_columns {
     uint blocks, chunks, each;
 
     METAL_FUNC near_columns(uint in_dim) {
         blocks = in_dim / 256;
-        chunks = Chunks == 1 ? 1 : (blocks + Blocks - 1) / Blocks;
-        each = Chunks == 1 ? blocks : (blocks + chunks - 1) / chunks;
+        chunks = IsLong ? (blocks + NEAR_WARPS - 1) / NEAR_WARPS : 1;
+        each = IsLong ? (blocks + chunks - 1) / chunks : blocks;
     }
     METAL_FUNC uint count(uint chunk) const {
-        return Chunks == 1 ? blocks : min(each, blocks - chunk * each);
+        return IsLong ? min(each, blocks - chunk * each) : blocks;
     }
 };
 
-// Shared memory: the stages; x of each warp and chunk, as digits; the sums of each warp, for three tiles,
-// so that those of a tile may be read while the next two are multiplied; the squares of each warp's x.
-template <typename N, uint Blocks, uint Chunks> struct near_memory {
+// Shared memory: the stages; x of each warp, as digits, and if it is to be another one for the next chunk,
+// that on its way; the sums of each warp, for three tiles, so that those of a tile may be read while the
+// next two are multiplied; the squares of each warp's x.
+template <typename N, bool IsLong> struct near_memory {
     typedef byte_products<NEAR_TURNS, N::has_offsets> products;
     enum : uint {
-        stage = N::pairs * (2 * (Blocks * N::block_bytes / 16) + 2), // uint4s
-        parts = Chunks * Blocks,
+        stage = N::pairs * (2 * (NEAR_WARPS * N::block_bytes / 16) + 2), // uint4s
+        coming = IsLong ? NEAR_WARPS * 64 : 0,
         tile_sums = NEAR_WARPS * NEAR_ROWS,
         tiles = 3
     };
     threadgroup uint4 *stages;
+    threadgroup float4 *values;
     threadgroup uint2 *digits;
     threadgroup float2 *units;
     threadgroup float *sums, *squares, *sums_of_x;
 
     METAL_FUNC near_memory() {
         enum : uint {
-            floats =
-                tiles * tile_sums + NEAR_WARPS + (N::has_offsets ? parts * products::blocks : 0)
+            floats = tiles * tile_sums + NEAR_WARPS +
+                     (N::has_offsets ? NEAR_WARPS * products::blocks : 0)
         };
-        stages = (threadgroup uint4 *)cuda::get_shared_memory<
-            16 * NEAR_STAGES * stage + 8 * parts *(products::memory + 1) + 4 * floats>();
-        digits = (threadgroup uint2 *)(stages + NEAR_STAGES * stage);
-        units = (threadgroup float2 *)(digits + parts * products::memory);
-        sums = (threadgroup float *)(units + parts);
+        stages = (threadgroup uint4 *)
+            cuda::get_shared_memory<16 * (NEAR_STAGES * stage + coming) +
+                                    8 * NEAR_WARPS *(products::memory + 1) + 4 * floats>();
+        values = (threadgroup float4 *)(stages + NEAR_STAGES * stage);
+        digits = (threadgroup uint2 *)(values + coming);
+        units = (threadgroup float2 *)(digits + NEAR_WARPS * products::memory);
+        sums = (threadgroup float *)(units + NEAR_WARPS);
         squares = sums + tiles * tile_sums;
         sums_of_x = squares + NEAR_WARPS;
     }
-    METAL_FUNC products get_products(uint part) const {
+    METAL_FUNC products get_products(uint sg) const {
         products p;
-        p.digits = digits + part * products::memory;
-        p.sums_of_x = sums_of_x + part * products::blocks;
-        p.unit = units[part].x;
-        p.lift = units[part].y;
+        p.digits = digits + sg * products::memory;
+        p.sums_of_x = sums_of_x + sg * products::blocks;
+        p.unit = units[sg].x;
+        p.lift = units[sg].y;
         return p;
     }
-    METAL_FUNC void put(uint part, float4 first, float4 last, uint lane) const {
+    METAL_FUNC void put(uint sg, float4 first, float4 last, uint lane) const {
         products p;
-        p.digits = digits + part * products::memory;
-        p.sums_of_x = sums_of_x + part * products::blocks;
+        p.digits = digits + sg * products::memory;
+        p.sums_of_x = sums_of_x + sg * products::blocks;
         p.put(first, last, lane);
         if (lane == 0)
-            units[part] = float2(p.unit, p.lift);
+            units[sg] = float2(p.unit, p.lift);
+        cuda::sync_warp();
     }
 };
 
-template <typename Op, uint Blocks, uint Chunks> struct near_work {
+template <typename Op, bool IsLong> struct near_work {
     typedef typename Op::format N;
-    typedef near_columns<Blocks, Chunks> columns_of;
-    enum : bool { has_groups = Chunks == 1 && Blocks == NEAR_WARPS };
+    typedef near_columns<IsLong> columns_of;
+    enum : bool { is_normed = Op::is_normed, is_long = IsLong };
 
     Op op;
     columns_of columns;
-    near_memory<N, Blocks, Chunks> memory;
+    near_memory<N, IsLong> memory;
     uint groups; // of warps, 1 or 2, each with 8 pairs of a tile
     uint stride; // uint4s of a pair
+    uint signs;  // 0x80808080, of which the compiler does not know
 
-    METAL_FUNC near_work(Op work, uint in_dim) : op(work), columns(in_dim) {
-        groups = has_groups && 2 * columns.blocks <= NEAR_WARPS ? 2 : 1;
+    METAL_FUNC near_work(Op work, uint in_dim, uint lane) : op(work), columns(in_dim) {
+        signs = opaque(0x80808080u, in_dim + lane);
+        groups = !IsLong && 2 * columns.blocks <= NEAR_WARPS ? 2 : 1;
         stride = 2 * get_quads(columns.each) + 1; // odd: eight pairs are in different banks
     }
     static METAL_FUNC uint get_quads(uint blocks) { return blocks * N::block_bytes / 16; }
     METAL_FUNC uint get_tile_rows() const { return 2 * N::pairs * groups; }
+    METAL_FUNC threadgroup uint4 *find_pair(uint stage, uint pair) const {
+        return memory.stages + stage * memory.stage + pair * stride;
+    }
 
     // A chunk of a tile.
     struct step {
         uint tile, chunk;
     };
     METAL_FUNC step get_next(step now, uint steps) const {
-        if (Chunks == 1)
+        if (!IsLong)
             return {now.tile + steps, 0};
         now.chunk += steps;
         while (now.chunk >= columns.chunks) {
@@ -122,7 +132,7 @@ template <typename Op, uint Blocks, uint Chunks> struct near_work {
         return now;
     }
     METAL_FUNC bool is_there(step s) const { return s.tile * get_tile_rows() < op.rows; }
-    METAL_FUNC bool ends_tile(step s) const { return Chunks == 1 || s.chunk + 1 == columns.chunks; }
+    METAL_FUNC bool ends_tile(step s) const { return !IsLong || s.chunk + 1 == columns.chunks; }
 
     // The rows of a step on their way: a copy or two by one lane of each warp, because a warp makes its
     // copies one after another.
@@ -131,62 +141,77 @@ template <typename Op, uint Blocks, uint Chunks> struct near_work {
         const uint whole = get_quads(columns.each);
         const uint first = s.tile * get_tile_rows();
         const uint count = min(op.rows - first, get_tile_rows());
-        threadgroup uint4 *to = memory.stages + stage * memory.stage;
         if (lane != 0 || !is_there(s))
             return;
         if (sg == 0)
             cuda::expect_bytes(16 * quads * count, stage);
-        if (Op::is_stacked && Chunks == 1) {
+        if (Op::is_stacked && !IsLong) {
             if (2 * sg < count)
-                cuda::copy_bulk(to + sg * stride, op.get_row(first + 2 * sg),
+                cuda::copy_bulk(find_pair(stage, sg), op.get_row(first + 2 * sg),
                                 16 * quads * min(2u, count - 2 * sg), stage);
             return;
         }
         for (uint i = sg; i < count; i += NEAR_WARPS)
-            cuda::copy_bulk(to + i / 2 * stride + i % 2 * whole,
+            cuda::copy_bulk(find_pair(stage, i / 2) + i % 2 * whole,
                             op.get_row(first + i) + s.chunk * whole, 16 * quads, stage);
     }
 
-    // x as digits, of the blocks that are the warp's.
+    // Where a lane's values of a block of x are: two float4s, the second 4 after the first.
+    METAL_FUNC device const float4 *find_values(device const float *from, uint block,
+                                                uint lane) const {
+        return (device const float4 *)from + 64 * block + lane / 4 * 8 + lane % 4;
+    }
+
+    // x as digits, of the block that is the warp's.
     METAL_FUNC void take_x(uint team, uint sg, uint lane) const {
-        const uint at = lane / 4 * 8 + lane % 4;
-        float4 weights[2];
-        if (Op::is_normed && team < columns.blocks)
-            for (uint i = 0; i < 2; i++)
-                weights[i] = ((device const float4 *)op.norm_w)[64 * team + at + 4 * i];
+        const bool is_own = team < columns.blocks;
+        device const float4 *norm = find_values(op.norm_w, team, lane);
+        float4 weights[2], v[2];
+        for (uint i = 0; i < 2 && Op::is_normed && is_own; i++)
+            weights[i] = norm[4 * i];
         cuda::wait_for_launch<Op::early>();
-        float4 v[Chunks][2];
-        for (uint c = 0; c < Chunks; c++)
-            for (uint i = 0; i < 2; i++)
-                if (c < columns.chunks && team < columns.count(c))
-                    v[c][i] =
-                        ((device const float4 *)op.x)[64 * (c * columns.each + team) + at + 4 * i];
-        if (Op::is_normed && team < columns.blocks) {
-            const float4 s = v[0][0] * v[0][0] + v[0][1] * v[0][1];
+        for (uint i = 0; i < 2 && is_own; i++)
+            v[i] = find_values(op.x, team, lane)[4 * i];
+        if (Op::is_normed && is_own) {
+            const float4 s = v[0] * v[0] + v[1] * v[1];
             float squares = (s.x + s.y) + (s.z + s.w);
             for (uint mask = 1; mask < 32; mask *= 2)
                 squares += cuda::shuffle_xor(squares, mask);
             if (lane == 0)
                 memory.squares[sg] = squares;
             for (uint i = 0; i < 2; i++)
-                v[0][i] *= weights[i];
+                v[i] *= weights[i];
         }
-        for (uint c = 0; c < Chunks; c++)
-            if (c < columns.chunks && team < columns.count(c))
-                memory.put(c * Blocks + sg, v[c][0], v[c][1], lane);
+        if (is_own)
+            memory.put(sg, v[0], v[1], lane);
+    }
+
+    // The same, chunk by chunk: x on its way to shared memory, where each lane finds its own.
+    METAL_FUNC void expect_x(step s, uint team, uint sg, uint lane) const {
+        if (!is_there(s) || team >= columns.count(s.chunk))
+            return;
+        device const float4 *from = find_values(op.x, s.chunk * columns.each + team, lane);
+        for (uint i = 0; i < 2; i++)
+            cuda::copy_async(memory.values + 64 * sg + 32 * i + lane, from + 4 * i);
+    }
+    METAL_FUNC void take_chunk(step now, step next, uint team, uint sg, uint lane) const {
+        cuda::wait_for_own_copies();
         cuda::sync_warp();
+        if (team < columns.count(now.chunk))
+            memory.put(sg, memory.values[64 * sg + lane], memory.values[64 * sg + 32 + lane], lane);
+        expect_x(next, team, sg, lane);
     }
 
     // Adds the products of a warp's block of a tile: a lane's share of those of its pair.
-    METAL_FUNC void multiply(uint stage, uint chunk, uint sg, uint team, uint lane, uint signs,
+    METAL_FUNC void multiply(uint stage, uint sg, uint team, uint lane,
                              thread float (&totals)[2]) const {
         const uint pair =
             sg / (NEAR_WARPS / 2) * (groups - 1) * N::pairs + min(lane / 4, uint(N::pairs) - 1);
-        threadgroup const uint4 *at = memory.stages + stage * memory.stage + pair * stride;
         typename N::lane_block own[2];
         for (uint i = 0; i < 2; i++)
-            own[i].load((near_row)(at + i * get_quads(columns.each)), team, lane % 4);
-        const auto p = memory.get_products(chunk * Blocks + sg);
+            own[i].load((near_row)(find_pair(stage, pair) + i * get_quads(columns.each)), team,
+                        lane % 4);
+        const auto p = memory.get_products(sg);
         float sums[2] = {};
         for (uint turn = 0; turn < NEAR_TURNS; turn++) {
             byte_pair w[2];
@@ -196,6 +221,10 @@ template <typename Op, uint Blocks, uint Chunks> struct near_work {
         }
         for (uint i = 0; i < 2; i++)
             totals[i] += p.finish(own[i].finish(sums[i]), lane);
+    }
+
+    METAL_FUNC threadgroup float *get_sums(uint tile) const {
+        return memory.sums + tile % memory.tiles * memory.tile_sums;
     }
 
     // The sums of a lane's pair, of all four lanes, where the warp's sums of the tile are.
@@ -209,79 +238,79 @@ template <typename Op, uint Blocks, uint Chunks> struct near_work {
     }
 
     // 1 / rms(x)
-    METAL_FUNC float get_inverse(uint in_dim) const {
+    METAL_FUNC float get_inverse() const {
         float squares = 0.0f;
         for (uint i = 0; i < NEAR_WARPS; i++)
             squares += i < columns.blocks ? memory.squares[i] : 0.0f;
-        return rsqrt(squares / float(in_dim) + op.eps);
+        return rsqrt(squares / float(256 * columns.blocks) + op.eps);
     }
 };
 
 // A thread of the first warps that writes a sum of a tile, one of all even tiles or of all odd ones.
-template <typename Op> struct near_writer {
-    enum : uint { pairs = Op::format::pairs };
+template <typename Work> struct near_writer {
+    enum : uint { pairs = Work::N::pairs };
     uint group, teams; // of warps whose sums it adds, and how many those are
     uint place;        // among the rows of that group
     uint parity;       // of its tiles
+    float inverse;     // 1 / rms(x), which it finds once
+    float2 kept;       // what finish will need
 
     METAL_FUNC near_writer(uint thread_index, uint groups) {
         group = thread_index / NEAR_ROWS % groups;
         teams = NEAR_WARPS / groups;
         place = thread_index % NEAR_ROWS;
         parity = thread_index / NEAR_ROWS / groups;
+        inverse = 0.0f;
+        kept = 0.0f;
     }
-    METAL_FUNC uint get_row(uint tile, uint tile_rows) const {
-        return place < 2 * pairs ? tile * tile_rows + 2 * pairs * group + place : 0xFFFFFFFFu;
+    METAL_FUNC uint get_row(thread const Work &work, uint tile) const {
+        return place < 2 * pairs ? tile * work.get_tile_rows() + 2 * pairs * group + place
+                                 : 0xFFFFFFFFu;
     }
-    // sums: of the tile. All lanes of a warp call this.
-    METAL_FUNC float add(threadgroup const float *sums, uint each) const {
-        threadgroup const float *from = sums + group * teams * NEAR_ROWS + place;
+    METAL_FUNC void prepare(thread const Work &work, uint tile) {
+        if (parity == tile % 2 && get_row(work, tile) < work.op.rows)
+            kept = work.op.prepare(get_row(work, tile));
+        cuda::sync_warp();
+    }
+    // All lanes of a warp call this; those that are not to write find a sum in vain.
+    METAL_FUNC void write(thread const Work &work, uint tile, bool is_to) {
+        threadgroup const float *from = work.get_sums(tile) + group * teams * NEAR_ROWS + place;
         float sum = 0.0f;
         for (uint i = 0; i < NEAR_WARPS; i++)
-            sum += i < each ? from[NEAR_ROWS * i] : 0.0f;
-        return sum * Op::format::get_unit();
+            sum += i < work.columns.each ? from[NEAR_ROWS * i] : 0.0f;
+        sum *= Work::N::get_unit();
+        if (Work::is_normed && inverse == 0.0f)
+            inverse = work.get_inverse();
+        if (Work::is_normed)
+            sum *= inverse;
+        const float other = cuda::shuffle_xor(sum, 1);
+        const uint row = get_row(work, tile);
+        if (is_to && row < work.op.rows)
+            work.op.finish(row, sum, other, kept);
     }
 };
 
-template <uint Blocks, uint Chunks, typename Op>
-METAL_FUNC void near_run(thread const Op &op, uint in_dim, uint group, uint groups,
-                         uint thread_index, uint sg, uint lane) {
-    typedef near_work<Op, Blocks, Chunks> work_of;
-    const work_of work(op, in_dim);
-    const auto memory = work.memory;
-    typename work_of::step now = {0, 0};
-    for (uint i = 0; thread_index == 0 && i < NEAR_STAGES; i++)
-        cuda::init_mbarrier(i);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint i = 0; i < NEAR_STAGES; i++)
-        work.copy(work.get_next(now, i), i, sg, lane);
-    near_expect_values(op.x, in_dim, group, groups, thread_index);
-    cuda::sync_warp();
-    cuda::launch_dependents();
-    const near_writer<Op> writer(thread_index, work.groups);
+// A tile after another: a stage is filled again when all warps have multiplied what is in it.
+template <typename Work> METAL_FUNC void
+near_multiply(thread const Work &work, near_writer<Work> writer, uint sg, uint lane) {
     const uint team = sg % writer.teams;
-    const uint tile_rows = work.get_tile_rows();
-    const uint signs = opaque(0x80808080u, in_dim + lane);
     float totals[2] = {};
-    float2 kept = 0.0f;
-    float inverse = 0.0f; // of a writer, which finds it once
-    work.take_x(team, sg, lane);
+    typename Work::step now = {0, 0};
     for (uint i = 0;; i++) {
         const uint stage = i % NEAR_STAGES;
-        threadgroup float *sums = memory.sums + now.tile % memory.tiles * memory.tile_sums;
-        if (now.chunk == 0 && writer.parity == now.tile % 2 &&
-            writer.get_row(now.tile, tile_rows) < op.rows)
-            kept = op.prepare(writer.get_row(now.tile, tile_rows));
-        cuda::sync_warp();
-        cuda::wait_for_copies(stage, i / NEAR_STAGES % 2);
-        if (team < work.columns.count(now.chunk))
-            work.multiply(stage, now.chunk, sg, team, lane, signs, totals);
         const bool is_end = work.ends_tile(now);
-        if (is_end && team < work.columns.each)
-            work.store(sums + sg * NEAR_ROWS, lane, totals);
         const auto later = work.get_next(now, NEAR_STAGES);
         const auto next = work.get_next(now, 1);
         const bool is_last = !work.is_there(next);
+        if (now.chunk == 0)
+            writer.prepare(work, now.tile);
+        if (Work::is_long)
+            work.take_chunk(now, next, team, sg, lane);
+        cuda::wait_for_copies(stage, i / NEAR_STAGES % 2);
+        if (team < work.columns.count(now.chunk))
+            work.multiply(stage, sg, team, lane, totals);
+        if (is_end && team < work.columns.each)
+            work.store(work.get_sums(now.tile) + sg * NEAR_ROWS, lane, totals);
         if (is_last || work.is_there(later)) {
             threadgroup_barrier(mem_flags::mem_threadgroup);
             work.copy(later, stage, sg, lane);
@@ -290,17 +319,7 @@ METAL_FUNC void near_run(thread const Op &op, uint in_dim, uint group, uint grou
                 // After the tile before the last there was no barrier, if it had one chunk only.
                 const bool is_own = writer.parity == now.tile % 2;
                 const bool is_late = is_last && now.tile > 0 && work.columns.chunks == 1;
-                const uint tile = is_own || !is_late ? now.tile : now.tile - 1;
-                const uint row = writer.get_row(tile, tile_rows);
-                float sum = writer.add(memory.sums + tile % memory.tiles * memory.tile_sums,
-                                       work.columns.each);
-                if (Op::is_normed && inverse == 0.0f)
-                    inverse = work.get_inverse(in_dim);
-                if (Op::is_normed)
-                    sum *= inverse;
-                const float other = cuda::shuffle_xor(sum, 1);
-                if ((is_own || is_late) && row < op.rows)
-                    op.finish(row, sum, other, kept);
+                writer.write(work, is_own || !is_late ? now.tile : now.tile - 1, is_own || is_late);
             }
         }
         if (is_last)
@@ -309,4 +328,27 @@ METAL_FUNC void near_run(thread const Op &op, uint in_dim, uint group, uint grou
             totals[0] = totals[1] = 0.0f;
         now = next;
     }
+}
+
+template <bool IsLong, typename Op>
+METAL_FUNC void near_run(thread const Op &op, uint in_dim, uint group, uint groups,
+                         uint thread_index, uint sg, uint lane) {
+    typedef near_work<Op, IsLong> work_of;
+    const work_of work(op, in_dim, lane);
+    for (uint i = 0; thread_index == 0 && i < NEAR_STAGES; i++)
+        cuda::init_mbarrier(i);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint i = 0; i < NEAR_STAGES; i++)
+        work.copy(work.get_next({0, 0}, i), i, sg, lane);
+    near_expect_values(op.x, in_dim, group, groups, thread_index);
+    cuda::sync_warp();
+    cuda::launch_dependents();
+    const near_writer<work_of> writer(thread_index, work.groups);
+    if (IsLong) {
+        cuda::wait_for_launch<Op::early>();
+        work.expect_x({0, 0}, sg, sg, lane);
+    } else {
+        work.take_x(sg % writer.teams, sg, lane);
+    }
+    near_multiply(work, writer, sg, lane);
 }

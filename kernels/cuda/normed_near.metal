@@ -67,32 +67,27 @@ template <typename N> struct near_appended {
 };
 
 // Two thread blocks, of this launch and of the next, are to find room on an SM: hence 1024.
-template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void
-rmsnorm_matvec_near(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
-                    device const typename N::block *w [[buffer(2)]], device float *y [[buffer(3)]],
-                    constant uint &out_dim [[buffer(4)]], constant uint &in_dim [[buffer(5)]],
-                    constant float &eps [[buffer(6)]], uint group [[threadgroup_position_in_grid]],
-                    uint groups [[threadgroups_per_grid]],
-                    uint thread_index [[thread_index_in_threadgroup]],
-                    uint sg [[simdgroup_index_in_threadgroup]],
-                    uint lane [[thread_index_in_simdgroup]]) {
+template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void rmsnorm_matvec_near(
+    device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
+    device const typename N::block *w [[buffer(2)]], device float *y [[buffer(3)]],
+    constant uint &out_dim [[buffer(4)]], constant uint &in_dim [[buffer(5)]],
+    constant float &eps [[buffer(6)]], uint group [[threadgroup_position_in_grid]],
+    uint groups [[threadgroups_per_grid]], uint thread_index [[thread_index_in_threadgroup]],
+    uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     near_plain<N, true, false, 1 << 1 | 1 << 2> op(w, x, y, out_dim, in_dim, group, groups);
     op.norm_w = norm_w;
     op.eps = eps;
-    near_run<16, 1>(op, in_dim, group, groups, thread_index, sg, lane);
+    near_run<false>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
-template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void
-gate_up_silu_near(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
-                  device const typename N::block *w_gate [[buffer(2)]],
-                  device const typename N::block *w_up [[buffer(3)]],
-                  device float *out [[buffer(4)]], constant uint &out_dim [[buffer(5)]],
-                  constant uint &in_dim [[buffer(6)]], constant float &eps [[buffer(7)]],
-                  uint group [[threadgroup_position_in_grid]],
-                  uint groups [[threadgroups_per_grid]],
-                  uint thread_index [[thread_index_in_threadgroup]],
-                  uint sg [[simdgroup_index_in_threadgroup]],
-                  uint lane [[thread_index_in_simdgroup]]) {
+template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void gate_up_silu_near(
+    device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
+    device const typename N::block *w_gate [[buffer(2)]],
+    device const typename N::block *w_up [[buffer(3)]], device float *out [[buffer(4)]],
+    constant uint &out_dim [[buffer(5)]], constant uint &in_dim [[buffer(6)]],
+    constant float &eps [[buffer(7)]], uint group [[threadgroup_position_in_grid]],
+    uint groups [[threadgroups_per_grid]], uint thread_index [[thread_index_in_threadgroup]],
+    uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     const near_share share(out_dim, group, groups);
     const uint row_quads = in_dim / 256 * N::block_bytes / 16;
     const near_gated<N> op = {x,
@@ -103,23 +98,21 @@ gate_up_silu_near(device const float *x [[buffer(0)]], device const float *norm_
                               eps,
                               2 * share.count,
                               row_quads};
-    near_run<16, 1>(op, in_dim, group, groups, thread_index, sg, lane);
+    near_run<false>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
-template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void
-qkv_rope_append_near(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
-                     device const typename N::block *wq [[buffer(2)]],
-                     device const typename N::block *wk [[buffer(3)]],
-                     device const typename N::block *wv [[buffer(4)]], device float *q [[buffer(5)]],
-                     device float *k_cache [[buffer(6)]], device float *v_cache [[buffer(7)]],
-                     device const float *freqs [[buffer(8)]], constant uint &q_dim [[buffer(9)]],
-                     constant uint &kv_dim [[buffer(10)]], constant uint &in_dim [[buffer(11)]],
-                     constant uint &head_dim [[buffer(12)]], constant float &eps [[buffer(13)]],
-                     constant uint &pos [[buffer(14)]], uint group [[threadgroup_position_in_grid]],
-                     uint groups [[threadgroups_per_grid]],
-                     uint thread_index [[thread_index_in_threadgroup]],
-                     uint sg [[simdgroup_index_in_threadgroup]],
-                     uint lane [[thread_index_in_simdgroup]]) {
+template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void qkv_rope_append_near(
+    device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
+    device const typename N::block *wq [[buffer(2)]],
+    device const typename N::block *wk [[buffer(3)]],
+    device const typename N::block *wv [[buffer(4)]], device float *q [[buffer(5)]],
+    device float *k_cache [[buffer(6)]], device float *v_cache [[buffer(7)]],
+    device const float *freqs [[buffer(8)]], constant uint &q_dim [[buffer(9)]],
+    constant uint &kv_dim [[buffer(10)]], constant uint &in_dim [[buffer(11)]],
+    constant uint &head_dim [[buffer(12)]], constant float &eps [[buffer(13)]],
+    constant uint &pos [[buffer(14)]], uint group [[threadgroup_position_in_grid]],
+    uint groups [[threadgroups_per_grid]], uint thread_index [[thread_index_in_threadgroup]],
+    uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     const near_share share((q_dim + 2 * kv_dim) / 2, group, groups); // pairs
     const near_appended<N> op = {x,
                                  norm_w,
@@ -138,7 +131,7 @@ qkv_rope_append_near(device const float *x [[buffer(0)]], device const float *no
                                  head_dim,
                                  2 * share.count,
                                  in_dim / 256 * N::block_bytes / 16};
-    near_run<16, 1>(op, in_dim, group, groups, thread_index, sg, lane);
+    near_run<false>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
 #define NEAR_KERNEL(name, function, format)                                                        \

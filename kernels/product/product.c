@@ -192,6 +192,8 @@ static size3 find_groups(const product_layout *a, const tape *t, const kernel *k
                          const product *p) {
     uint32_t rows = a->epilogue == GATED ? p->items[0].rows : count_rows(a, k, p);
     size3 groups = record_tiles(k, rows, p->tokens);
+    if ((k->needs & FEATURE_BULK_COPIES) && k->groups != 0 && p->items[0].columns <= HALF_COLUMNS)
+        groups.x = divide_up(groups.x, 2); /* of rows so short, a tile has twice as many */
     if (k->groups != 0 && groups.x > k->groups)
         groups.x = k->groups;
     if (k->needs & FEATURE_BULK_COPIES)

@@ -13,6 +13,7 @@
 /* clang-format off */
 enum { ALL_TOKENS = 1 << 30 }; /* it loops over them itself */
 enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 }; /* of a large GPU, with room for the next launch */
+enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/near.h takes at once */
 #define OWN(f, kind) "product/matvec_" FILE_##kind(f) ".metal"
 #define FILE_parts(f) #f
 #define FILE_blocks(f) "blocks"
@@ -20,6 +21,7 @@ enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 }; /* of a large GPU, with room fo
 #define STREAM_FILE(...) "product/matvec_stream.metal"
 #define FEW_STREAM_FILE(...) "product/few_stream.metal"
 #define NEAR_FILE(...) "cuda/matvec_near.metal"
+#define NEAR_ONCE_FILE(...) "cuda/matvec_near_once.metal"
 #define FEW_NEAR_FILE(...) "cuda/few_near.metal"
 #define ONE  "matvec_"
 #define MANY "multi_token_matvec_"
@@ -48,12 +50,15 @@ enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 }; /* of a large GPU, with room fo
 #define STREAM(rows, of, groups) STREAM_FILE, ONE, \
                                  256, rows,   0,   of,    0, groups, 0, \
     "_stream", "stream", "rows by way of threadgroup memory, in loads of 16 bytes"
-#define NEAR(of) NEAR_FILE, ONE, \
-                                 512, 1024,   0,   of, 4096, 0, FEATURE_BULK_COPIES, \
+#define NEAR(rows, of) NEAR_FILE, ONE, \
+                                 512, rows,   0,   of, 4096, TWO_PER_CORE, FEATURE_BULK_COPIES, \
     "_near", "near", "NVIDIA: rows by bulk copies (TMA), multiplied as bytes by tensor cores"
-#define NEAR_LONG(of) NEAR_FILE, ONE, \
-                                 512, 1024,   0,   of, 14336, 0, FEATURE_BULK_COPIES, \
+#define NEAR_LONG(rows, of) NEAR_FILE, ONE, \
+                                 512, rows,   0,   of, 32768, TWO_PER_CORE, FEATURE_BULK_COPIES, \
     "_near_long", "near_long", "the same for longer rows, in chunks of columns"
+#define NEAR_ONCE(of) NEAR_ONCE_FILE, ONE, \
+                                 512,   32,   0,   of, 4096, 0, FEATURE_BULK_COPIES, \
+    "_near_once", "near_once", "the same for few rows, all of a thread block at once"
 #define BY_TOKEN    OWN, MANY,   256,    8, ALL_TOKENS,    0,    0, 0, 0, \
     "", "plain", "one token after another"
 #define REUSE       OWN, MANY,   128,   32,   8,    4,    0, 0, 0, \
@@ -121,12 +126,15 @@ static const kernel matvec_kernels[] = {
     BOTH(q4_k, parts, wide_rows, STREAM(32, 256, TWO_PER_CORE)),
     BOTH(q6_k, parts, wider_rows, STREAM(16, 2048, ONE_PER_CORE)),
     BOTH(f16, floats, eights, STREAM(16, 8, 0)),
-    BOTH(q4_0, parts, near_rows, NEAR(256)),
-    BOTH(q8_0, parts, near_rows, NEAR(256)),
-    BOTH(q4_k, parts, near_rows, NEAR(256)),
-    BOTH(q6_k, parts, wider_near_rows, NEAR(2048)),
-    BOTH(q4_0, parts, near_long_rows, NEAR_LONG(256)),
-    BOTH(q4_k, parts, near_long_rows, NEAR_LONG(256)),
+    BOTH(q4_0, parts, near_rows, NEAR(16, 256)),
+    BOTH(q8_0, parts, near_rows, NEAR(10, 256)),
+    BOTH(q4_k, parts, near_rows, NEAR(16, 256)),
+    BOTH(q6_k, parts, wider_near_rows, NEAR(12, 2048)),
+    BOTH(q4_0, parts, near_long_rows, NEAR_LONG(16, 256)),
+    BOTH(q4_k, parts, near_long_rows, NEAR_LONG(16, 256)),
+    BOTH(q4_0, parts, near_rows, NEAR_ONCE(256)),
+    BOTH(q4_k, parts, near_rows, NEAR_ONCE(256)),
+    BOTH(q6_k, parts, wider_near_rows, NEAR_ONCE(2048)),
     BOTH(q4_0, parts, ladder_shapes.tiles, TILED_SPLIT),
     BOTH(q4_0, parts, ladder_shapes.tiles, MATRIX),
     BOTH(q8_0, parts, head_of_32_shapes.tiles, TILED_SPLIT),
@@ -173,10 +181,10 @@ enum { MOST_HIDDEN = (32768 - 32) / 4 };
 #define FEW_TOKENS "tiles of 16 rows and 8 tokens, columns split in nine"
 
 /* NEAR for a norm and the products after it. */
-#define NEAR_NORMED(op_, f, of, list) \
+#define NEAR_NORMED(op_, f, rows_, of, list) \
     {.name = op_ "_" #f "_near", .variant = "near", .file = "cuda/normed_near.metal", .format = &format_##f, \
-     .about = "NVIDIA: rows by bulk copies (TMA), the norm in the same pass", .group = 512, .rows = 1024, \
-     .multiple_of = of, .most = 4096, .needs = FEATURE_BULK_COPIES, .shapes = &list}
+     .about = "NVIDIA: rows by bulk copies (TMA), the norm in the same pass", .group = 512, .rows = rows_, \
+     .multiple_of = of, .most = 4096, .groups = TWO_PER_CORE, .needs = FEATURE_BULK_COPIES, .shapes = &list}
 
 static const kernel mixed_kernels[] = {
     {FUSED("matvec_mixed", "matvec_mixed", 256, 8, 0, NULL, "one simdgroup per row")},
@@ -203,10 +211,10 @@ static const kernel normed_kernels[] = {
              "the norm once for 8 rows, in threadgroup memory"), .most = MOST_HIDDEN},
     {OF_Q4_0("rmsnorm_matvec_q4_0_onepass", "rmsnorm_matvec", 128, 16,  0, "onepass",
              "4 rows per simdgroup, the norm in the same pass")},
-    NEAR_NORMED("rmsnorm_matvec", q4_0, 256, near_normed),
-    NEAR_NORMED("rmsnorm_matvec", q8_0, 256, near_normed),
-    NEAR_NORMED("rmsnorm_matvec", q4_k, 256, near_normed),
-    NEAR_NORMED("rmsnorm_matvec", q6_k, 2048, wider_near_normed),
+    NEAR_NORMED("rmsnorm_matvec", q4_0, 16, 256, near_normed),
+    NEAR_NORMED("rmsnorm_matvec", q8_0, 10, 256, near_normed),
+    NEAR_NORMED("rmsnorm_matvec", q4_k, 16, 256, near_normed),
+    NEAR_NORMED("rmsnorm_matvec", q6_k, 12, 2048, wider_near_normed),
     {FUSED("rmsnorm_matvec_f32", "rmsnorm_matvec",             32,  1,  0, "plain",
            "one simdgroup per row, each computes the norm"),
      .format = &format_f32, .shapes = &normed_float_list},
@@ -215,9 +223,9 @@ static const kernel normed_kernels[] = {
 static const kernel gated_kernels[] = {
     {OF_Q4_0("gate_up_silu_q4_0", "gate_up_silu",     128,  4,  0, "plain",
              "one simdgroup per output, the norm in the same pass")},
-    NEAR_NORMED("gate_up_silu", q4_0, 256, near_gates),
-    NEAR_NORMED("gate_up_silu", q8_0, 256, near_gates),
-    NEAR_NORMED("gate_up_silu", q4_k, 256, near_gates),
+    NEAR_NORMED("gate_up_silu", q4_0, 8, 256, near_gates),
+    NEAR_NORMED("gate_up_silu", q8_0, 5, 256, near_gates),
+    NEAR_NORMED("gate_up_silu", q4_k, 8, 256, near_gates),
     GATE_TILES("_tiled",       "gate_up_silu",          128, 32, 64, "tiled",       TILES_OF_64),
     GATE_TILES("_tiled_split", "gate_up_silu",          128,  8, 32, "tiled_split", TILES_OF_16),
     GATE_TILES("_tiled_few",   "gate_up_silu",          288,  8,  8, "tiled_few",   FEW_TOKENS),
@@ -226,9 +234,9 @@ static const kernel gated_kernels[] = {
 static const kernel appended_kernels[] = {
     {OF_Q4_0("qkv_rope_append_q4_0", "qkv_rope_append", 128,  8,  0, "plain",
              "two rows per simdgroup, the norm in the same pass")},
-    NEAR_NORMED("qkv_rope_append", q4_0, 256, near_heads),
-    NEAR_NORMED("qkv_rope_append", q8_0, 256, near_heads),
-    NEAR_NORMED("qkv_rope_append", q4_k, 256, near_heads),
+    NEAR_NORMED("qkv_rope_append", q4_0, 16, 256, near_heads),
+    NEAR_NORMED("qkv_rope_append", q8_0, 10, 256, near_heads),
+    NEAR_NORMED("qkv_rope_append", q4_k, 16, 256, near_heads),
     QKV_TILES("_tiled",       "qkv_rope_append",      128, 64, 64, "tiled",       TILES_OF_64),
     QKV_TILES("_tiled_split", "qkv_rope_append",      128, 16, 32, "tiled_split", TILES_OF_16),
     QKV_TILES("_tiled_few",   "qkv_rope_append",      288, 16,  8, "tiled_few",   FEW_TOKENS),

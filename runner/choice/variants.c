@@ -107,7 +107,6 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
         SMALL_TILES = 1024,
         COLUMNS = 2048,
         NEAR_COLUMNS = 4096,
-        LONG_COLUMNS = 8192,
         BLOCK = 256,
         ROWS_PER_CORE = 64
     };
@@ -122,7 +121,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [FEW_SMALL_TILES] = has_tiles && is_few_small,
                         [LARGE_TILES] = has_tiles && is_many && !is_few_small,
                         [WIDE] = is_wide,
-                        [LONG] = s->columns > NEAR_COLUMNS && s->columns <= LONG_COLUMNS,
+                        [LONG] = s->columns > NEAR_COLUMNS,
                         [WIDE_BLOCKS] = is_wide && s->columns % BLOCK == 0,
                         [WIDE_ON_CORES] = is_wide && is_on_cores};
     return all[when];
