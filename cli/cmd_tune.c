@@ -315,8 +315,8 @@ static bool prepare(run *r, err *e) {
     bench_sizes none = {NULL, 0}, prompts = {settings.prompts.items, settings.prompts.count},
                 tokens = {settings.tokens.items, settings.tokens.count},
                 depths = {settings.depths.items, settings.depths.count};
-    size_t count = bench_list_tests(prompts, none, (bench_sizes){&start_of_text, 1}, tests);
-    count += bench_list_tests(none, tokens, depths, tests + count);
+    size_t count = bench_list_tests(prompts, none, (bench_sizes){&start_of_text, 1}, false, tests);
+    count += bench_list_tests(none, tokens, depths, false, tests + count);
     open_model *o = &r->opened;
     if (!open_model_file(o, settings.model, e) || !open_model_device(o, settings.device, e) ||
         !(settings.out ? path_print(r->path, sizeof r->path, e, "%s", settings.out)
@@ -356,8 +356,10 @@ VERB(
         "timed with and without it, interleaved, in every test that it changes: prompts, and\n"
         "tokens at several depths. A kernel is kept if a test is significantly faster and none is\n"
         "slower. 'apart' is one launch per step of a fused op, 'attention_ranges:N' attention\n"
-        "with the keys cut into N ranges. results/<device>/tuned.csv is used by run, model and\n"
-        "experiment, unless ASSAY_TUNED is off or another file. FILTER is an op, or a part of a\n"
+        "with the keys cut into N ranges ('attention_ranges_shared:N': and one threadgroup for\n"
+        "heads that share a head of the cache). results/<device>/tuned.csv is used by run, model\n"
+        "and experiment, unless ASSAY_TUNED is off or another file. FILTER is an op, or a part of "
+        "a\n"
         "text such as 'matvec q4_0 += 576x1536x8'; rows of other choices stay. The exit status is\n"
         "1 if a kernel is wrong: it is never taken.\n",
     VERB_OPTIONS(options), .math = "fast", .reads_kernels = true);

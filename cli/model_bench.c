@@ -18,6 +18,7 @@ static struct {
     option_numbers prompts, tokens, depths; /* none: not given */
     uint64_t repeats, seed, threads;        /* repeats 0: not given */
     double min_effect;
+    bool waits;
 } settings = {.output = "md", .seed = 1, .min_effect = 3};
 enum { PROMPT = 512, TOKENS = 128, REPEATS = 5, STORED_REPEATS = 20 };
 
@@ -30,6 +31,8 @@ static const option options[] = {
      "numbers of tokens to generate; 0 is none (default 128)", 0, 1u << 24},
     {"d|depth", OPTION_NUMBERS, &settings.depths, "N,N",
      "context depths: tokens already seen (default 0)", 0, 1u << 24},
+    FLAG_OPTION("wait", &settings.waits,
+                "generate as llama-bench does: wait for each token's logits (tests 'tg128 wait')"),
     {"r|repeats", OPTION_NUMBER, &settings.repeats, "N",
      "samples per test (default 5; 20 with --csv or --baseline)", 1, 100000},
     TEXT_OPTION("o|output", &settings.output, "FORMAT", "md, csv, json, jsonl or sql (default md)"),
@@ -114,7 +117,7 @@ static bool list_tests(const bench_store *store, bench_test tests[MAX_TESTS], si
     }
     *count = bench_list_tests(take_sizes(&settings.prompts, &prompt),
                               take_sizes(&settings.tokens, &generate),
-                              take_sizes(&settings.depths, &depth), tests);
+                              take_sizes(&settings.depths, &depth), settings.waits, tests);
     return *count > 0 || err_set(e, EXIT_USAGE, "nothing to measure: -p and -n are both 0");
 }
 
@@ -154,7 +157,8 @@ VERB(model_bench_verb, "bench",
          "means\n"
          "at a context depth of 4096 tokens. A prompt's ids are random. Generation is greedy, as\n"
          "`run` at temperature 0: the device chooses each token, and two are in flight;\n"
-         "llama-bench waits for each. One run warms up, then each repeat is a sample. Column names "
+         "llama-bench waits for each, as --wait does. One run warms up, then each repeat is a "
+         "sample. Column names "
          "are llama-bench's: t/s is mean and\n"
          "standard deviation, followed by the median and the quartiles.\n"
          "--csv keeps rows named model/NAME/FORMAT/tg32@d1900 for compare, report and --baseline.\n"

@@ -174,7 +174,8 @@ static void add_spread(field_list *l, const bench_result *r) {
     add_real(l, "median_ts", r->rates.median);
     add_real(l, "q1_ts", r->rates.q1);
     add_real(l, "q3_ts", r->rates.q3);
-    for (size_t i = l->count - 3; i < l->count; i++)
+    add_bool(l, "waits", r->test.waits);
+    for (size_t i = l->count - 4; i < l->count; i++)
         l->items[i].is_ours = true;
 }
 

@@ -30,7 +30,7 @@ static void name_model(bench_store *b) {
     snprintf(b->prefix, sizeof b->prefix, "model/%s/%s/", title, b->row.format);
 }
 
-/* "tg32@d1900" */
+/* "tg32@d1900", "tg32wait@d1900" */
 static void name_test(const bench_test *t, char *text, size_t size) {
     bench_test_get_name(t, text, size);
     char *to = text;
@@ -43,9 +43,12 @@ static void name_test(const bench_test *t, char *text, size_t size) {
 static bool parse_test(const char *text, bench_test *out) {
     unsigned count, depth = 0;
     char kind[3], again[48];
-    if (sscanf(text, "%2[pgt]%u@d%u", kind, &count, &depth) < 2)
+    int used = 0;
+    if (sscanf(text, "%2[pgt]%u%n", kind, &count, &used) < 2)
         return false;
-    *out = (bench_test){.depth = depth};
+    bool waits = strncmp(text + used, "wait", 4) == 0;
+    sscanf(text + used + (waits ? 4 : 0), "@d%u", &depth);
+    *out = (bench_test){.depth = depth, .waits = waits};
     *(strcmp(kind, "pp") == 0 ? &out->prompt : &out->generate) = count;
     name_test(out, again, sizeof again);
     return count > 0 && strcmp(text, again) == 0;

@@ -83,9 +83,16 @@ static void attention_ranges_oracle(const launch *l, oracle_io *io) {
     }
 }
 
-static const kernel ranges_kernels[] = {OP_KERNEL(
-    "attention_ranges", "plain", "sixteen simdgroups per head and range", "decode_attention.metal",
-    .group = 512, .multiple_of = 32, .most = ATTENTION_MAX_HEAD_DIM)};
+/* rows: the heads of a threadgroup, at most */
+static const kernel ranges_kernels[] = {
+    OP_KERNEL("attention_ranges", "plain", "sixteen simdgroups per head and range",
+              "decode_attention.metal", .group = 512, .rows = 1, .multiple_of = 32,
+              .most = ATTENTION_MAX_HEAD_DIM),
+    OP_KERNEL("attention_ranges_shared", "shared",
+              "sixteen simdgroups per range and up to eight heads that share a head of "
+              "the cache",
+              "decode_attention.metal", .group = 512, .rows = 8, .multiple_of = 64, .most = 128),
+};
 
 static bool ranges_record(tape *t, const kernel *k, const attention_ranges_slices *a,
                           const attention_ranges_sizes *s, param kv_len, float scale, err *e) {
@@ -111,7 +118,8 @@ static bool ranges_record(tape *t, const kernel *k, const attention_ranges_slice
     launch_set_f32(l, 8, scale);
     launch_bind(l, 9, logs, ACCESS_WRITE, ELEM_F32);
     launch_set_u32(l, 10, s->ranges);
-    launch_set_groups(l, (size3){s->heads, s->ranges, 1}, (size3){k->group, 1, 1});
+    uint32_t sets = s->kv_heads * divide_up(s->heads / s->kv_heads, k->rows);
+    launch_set_groups(l, (size3){sets, s->ranges, 1}, (size3){k->group, 1, 1});
     uint64_t keys = kv_len.at.buffer ? plan.rows : kv_len.bits;
     l->bytes =
         q.bytes + parts.bytes + logs.bytes + 2 * sizeof(float) * keys * s->kv_heads * s->head_dim;
@@ -144,9 +152,9 @@ static bool attention_ranges_build(kernel_case *c, err *e) {
 
 /* Ranges of 1 key, of more than a turn of the simdgroups, and some without any. */
 static const shape ranges_shapes[] = {
-    {{1, 1, 1, 32, 1}},   {{1, 9, 3, 64, 16}},   {{17, 9, 3, 64, 16}},
-    {{255, 4, 2, 64, 4}}, {{257, 3, 1, 96, 3}},  {{1025, 9, 3, 64, 16}},
-    {{70, 2, 2, 256, 5}}, {{130, 4, 1, 128, 2}}, {{1900, 9, 3, 64, 16}},
+    {{1, 1, 1, 32, 1}},     {{1, 9, 3, 64, 16}},    {{17, 9, 3, 64, 16}},  {{255, 4, 2, 64, 4}},
+    {{257, 3, 1, 96, 3}},   {{1025, 9, 3, 64, 16}}, {{70, 2, 2, 256, 5}},  {{130, 4, 1, 128, 2}},
+    {{1900, 9, 3, 64, 16}}, {{513, 9, 1, 64, 2}},   {{300, 8, 1, 128, 2}}, {{1500, 8, 1, 64, 2}},
 };
 
 OP(attention_ranges, "attention of one query to each of several ranges of the cache",
@@ -227,9 +235,9 @@ OP(attention_merge, "attention to all keys from that to several ranges",
 
 /* --- both --- */
 
-bool attention_ranges_record(tape *t, const attention_ranges_slices *a,
+bool attention_ranges_record(tape *t, const kernel *k, const attention_ranges_slices *a,
                              const attention_ranges_sizes *s, param kv_len, float scale, err *e) {
-    if (!ranges_record(t, &ranges_kernels[0], a, s, kv_len, scale, e))
+    if (!ranges_record(t, k, a, s, kv_len, scale, e))
         return false;
     tape_barrier(t);
     return merge_record(t, &merge_kernels[0], a->parts, a->log_sums, a->out, s->heads, s->head_dim,

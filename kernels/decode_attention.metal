@@ -7,6 +7,7 @@
 using namespace metal;
 
 #include "attention.h"
+#include "attention_shared.h"
 #include "attention_spread.h"
 #include "early.h"
 #include "eight.h"
@@ -261,6 +262,56 @@ kernel void attention_ranges(device const float *q [[buffer(0)]],
     const spread_keys keys = {min(each, kv_len - first), kv_len - 1 - first};
     spread_head<HAS_EARLY_ROWS>(q + group.x * head_dim, h, result, log_sums + at, keys, memory,
                                 thread_index, lane, sg);
+}
+
+// The same with up to 8 of the queries that share a head of the cache in a threadgroup
+// (attention_shared.h), so that a row is read once for them: the first axis of the grid counts these
+// sets of queries. head_dim is 64 or 128: the record function refuses anything else.
+[[max_total_threads_per_threadgroup(512)]]
+kernel void attention_ranges_shared(device const float *q [[buffer(0)]],
+                                    device const float *k_cache [[buffer(1)]],
+                                    device const float *v_cache [[buffer(2)]],
+                                    device float *out [[buffer(3)]],
+                                    constant uint &n_heads [[buffer(4)]],
+                                    constant uint &n_kv_heads [[buffer(5)]],
+                                    constant uint &head_dim [[buffer(6)]],
+                                    constant uint &kv_len [[buffer(7)]],
+                                    constant float &scale [[buffer(8)]],
+                                    device float *log_sums [[buffer(9)]],
+                                    constant uint &ranges [[buffer(10)]],
+                                    uint2 group [[threadgroup_position_in_grid]],
+                                    uint thread_index [[thread_index_in_threadgroup]],
+                                    uint lane [[thread_index_in_simdgroup]],
+                                    uint sg [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float4 room[SHARED_ROOM];
+    threadgroup float4 largest[4 * 4];
+    threadgroup float4 sums[4 * 4];
+    const uint sharing = n_heads / n_kv_heads;
+    const uint sets = (sharing + 7) / 8;
+    const uint head = group.x / sets * sharing + group.x % sets * 8;
+    const uint count = min(sharing - group.x % sets * 8, 8u);
+    attention_head h =
+        attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
+    // Never so, but what follows then waits until the head is found.
+    if (h.head >= n_kv_heads)
+        return;
+    const uint each = (kv_len + ranges - 1) / ranges;
+    const uint first = group.y * each;
+    const uint at = group.y * n_heads + head;
+    const shared_results results = {out + size_t(at) * head_dim, log_sums + at, count};
+    if (first >= kv_len) {
+        EARLY_LOADS(0); // only the scalars
+        for (uint i = thread_index; i < count * head_dim; i += 512)
+            results.out[i] = 0.0f;
+        if (thread_index < count)
+            results.log_sums[thread_index] = NO_SCORE;
+        return;
+    }
+    h.keys += size_t(first) * h.stride;
+    h.values += size_t(first) * h.stride;
+    const spread_keys keys = {min(each, kv_len - first), kv_len - 1 - first};
+    shared_heads(q + head * head_dim, h, results, keys, room, largest, sums, thread_index, lane,
+                 sg);
 }
 
 // The attention to all keys from that to each range: a threadgroup computes one head, a thread

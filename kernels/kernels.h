@@ -95,7 +95,7 @@ typedef struct {
 typedef struct {
     uint32_t heads, kv_heads, head_dim, ranges;
 } attention_ranges_sizes;
-bool attention_ranges_record(tape *t, const attention_ranges_slices *a,
+bool attention_ranges_record(tape *t, const kernel *k, const attention_ranges_slices *a,
                              const attention_ranges_sizes *s, param kv_len, float scale, err *e);
 
 /* floats (32 count) = the values of `count` blocks in the format of the kernel */

@@ -223,6 +223,28 @@ TEST measuring_never_continues_another_commit(void) {
     PASS();
 }
 
+/* --- tools/rivals.sh --- */
+
+/* In the place of llama-bench our own program, which cannot read one of the models. */
+TEST models_are_timed_beside_llama_bench(void) {
+    ASSERT_RUN("rm -rf $T; mkdir -p $T; cd $T && $A model synth tiny a.gguf && cp a.gguf b.gguf && "
+               "printf '#!/bin/sh\ncase \"$*\" in *b.gguf*) exit 1 ;; esac\nexec $A model bench "
+               "--device soft --wait \"$@\"\n' > llama-bench && chmod +x llama-bench",
+               0);
+    ASSERT_RUN("cd $H && ASSAY=$A ASSAY_DEVICE=soft ASSAY_LLAMA_BENCH=$T/llama-bench "
+               "ASSAY_TESTS='-p 8 -n 3 -r 1' ASSAY_DEPTHS=16 sh tools/rivals.sh $T/rivals.csv "
+               "$T/a.gguf $T/b.gguf",
+               0);
+    ASSERT_SAYS("llama-bench does not run ");
+    ASSERT_SAYS("of 3 tests, both waiting for each token");
+    ASSERT_RUN("grep -E '^a,[0-9]+,tg32@d16,[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+,[0-9.]+,kernel:' "
+               "$T/rivals.csv",
+               0);
+    ASSERT_RUN("grep -E '^b,[0-9]+,pp8,,[0-9.]+,,,,kernel:' $T/rivals.csv", 0);
+    ASSERT_RUN("cd $H && ASSAY_LLAMA_BENCH=$T/none sh tools/rivals.sh $T/x.csv $T/a.gguf", 3);
+    PASS();
+}
+
 SUITE(freshness_suite) {
     RUN_TEST(comments_and_white_space_do_not_count);
     RUN_TEST(what_is_in_a_literal_counts);
@@ -237,4 +259,5 @@ SUITE(freshness_suite) {
     RUN_TEST(a_changed_description_of_a_project_makes_its_rows_stale);
     RUN_TEST(measuring_refuses_changes_and_stops_in_time);
     RUN_TEST(measuring_never_continues_another_commit);
+    RUN_TEST(models_are_timed_beside_llama_bench);
 }

@@ -216,6 +216,10 @@ TEST model_bench_names_things_as_llama_bench_does(void) {
     ASSERT_RUN("\"$A\" model bench --device $D -m \"$T/tiny.gguf\" -p 0 -n 2 -r 1 -o jsonl", 0);
     ASSERT_SAYS("\"n_gen\": 2");
     ASSERT_SAYS("\"samples_ns\": [");
+    ASSERT_SAYS("\"waits\": false");
+    ASSERT_RUN("\"$A\" model bench --device $D -m \"$T/tiny.gguf\" -p 4 -n 3 -d 5 -r 1 --wait", 0);
+    ASSERT_SAYS("pp4 @ d5");
+    ASSERT_SAYS("tg3 wait @ d5");
     ASSERT_RUN("\"$A\" model bench --device $D -m \"$T/tiny.gguf\" -p 0 -n 2,3 -r 1 -o sql", 0);
     ASSERT_SAYS(
         "CREATE TABLE IF NOT EXISTS llama_bench (\n  build_commit TEXT,\n  build_number INTEGER,");

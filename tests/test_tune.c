@@ -63,6 +63,8 @@ TEST every_way_that_takes_the_shape_is_listed(void) {
     ASSERT(has_way("gate_up_silu q4_0 96x64x1", "apart"));
     ASSERT(has_way("decode_attention 100x4x2x64", "attention_ranges:8"));
     ASSERT_FALSE(has_way("decode_attention 100x4x2x20", "attention_ranges:8"));
+    ASSERT(has_way("decode_attention 100x4x2x64", "attention_ranges_shared:8"));
+    ASSERT_FALSE(has_way("decode_attention 100x4x2x96", "attention_ranges_shared:8"));
     ASSERT_FALSE(has_way("matvec q4_0 96x64x1", "apart"));
     ASSERT_FALSE(has_way("rmsnorm 1x64", "attention_ranges:8"));
     ASSERT_FALSE(has_way("matvec q4_0 96x64x8", "matvec_q4_0")); /* it takes one token */
@@ -101,8 +103,9 @@ TEST attention_is_cut_into_as_many_ranges_as_there_is_room_for(void) {
     ASSERT_EQ(8, choice_count_ranges(variants_pick_decode_attention(&v, s, 8)));
     ASSERT_STR_EQ("decode_attention_spread", variants_pick_decode_attention(&v, s, 7)->name);
     for (uint32_t n = 2; n <= 32; n++)
-        ASSERT(choice_count_ranges(choice_find_ranges(n)) >= n);
-    ASSERT_EQ(32, choice_count_ranges(choice_find_ranges(99)));
+        ASSERT(choice_count_ranges(choice_find_ranges("ranges", n)) >= n);
+    ASSERT_EQ(32, choice_count_ranges(choice_find_ranges("ranges", 99)));
+    ASSERT_EQ(44, choice_count_ranges(choice_find_ranges("shared", 99)));
     for (uint32_t keys = 1; keys < 5000; keys++) {
         uint32_t end = variants_round_keys(keys);
         ASSERT(end >= keys && end - keys < (keys < 1024 ? 64 : keys / 8));

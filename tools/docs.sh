@@ -41,7 +41,7 @@ for file in README.md docs/*.md; do
             what = $0
             sub(/^<!-- numbers: */, "", what)
             sub(/ *-->.*/, "", what)
-            command = "awk -v folder=\"" results "\" -v what=\"" what "\" -f tools/numbers.awk"
+            command = "awk -v folder=\"" results "\" -v what=\"" what "\" -f tools/csv.awk -f tools/numbers.awk"
             print ""
             while ((command | getline line) > 0)
                 print line

@@ -84,7 +84,7 @@ experiments=$("$assay" experiment | awk '{ print $1 }')
 tuning=tune-smollm-135m:150 # quick: the shape with the most to choose
 [ -n "$quick" ] || tuning="$tuning tune-1b:600 tune-7b:600 tune-rwkv7-0.1b:300"
 plan="models:90 check-fast:45 $tuning
-bench-matvec:105 bench-tokens:155 bench-attention:10 bench-other:40
+bench-matvec:105 bench-tokens:155 bench-attention:50 bench-other:40
 model-smollm-135m:10 model-1b:10 model-7b:25 model-rwkv7-0.1b:10 trace:10"
 for name in $experiments; do
     case $name in
@@ -98,7 +98,7 @@ for name in $experiments; do
     [ -z "$quick" ] || cost=8
     plan="$plan experiment-$name:$cost"
 done
-plan="$plan rivals:60 check-relaxed:40 check-safe:40 validate:50"
+plan="$plan rivals:150 check-relaxed:40 check-safe:40 validate:50"
 
 is_done() { # part
     grep -q "^done $1 " "$state"
@@ -123,10 +123,14 @@ if [ -n "$smoke" ]; then
     shapes=tiny,rwkv7-tiny
 fi
 
-make_models() {
+make_model() { # shape
     mkdir -p "$models"
+    [ -f "$models/$1-q4_0.gguf" ] || "$assay" model synth "$1" "$models/$1-q4_0.gguf"
+}
+
+make_models() {
     for shape in $(echo $shapes | tr ',' ' '); do
-        [ -f "$models/$shape-q4_0.gguf" ] || "$assay" model synth "$shape" "$models/$shape-q4_0.gguf" || return
+        make_model "$shape" || return
     done
 }
 
@@ -163,32 +167,28 @@ bench_model() { # shape
         "$assay" model bench -m "$model" -p 0 -n $more -d $depth --csv "$work/model_bench.csv"
 }
 
-# Appends rows of CSV to a file whose head is there already, all or none.
-append() { # file, command...
-    to=$1
-    shift
-    "$@" > "$to.part" || { code=$?; rm -f "$to.part"; return "$code"; }
-    if [ -f "$to" ]; then
-        sed 1d "$to.part" >> "$to"
-    else
-        cat "$to.part" > "$to"
-    fi
-    rm -f "$to.part"
-}
-
-# The same models and matrices, side by side with what else is installed. ASSAY_GGML: llama.cpp's ggml-metal.metal.
+# The same models and matrices, side by side with what else is installed. ASSAY_GGML: llama.cpp's ggml-metal.metal;
+# ASSAY_LLAMA_BENCH: its llama-bench, if it is not on the path.
 bench_rivals() {
     if [ -n "${ASSAY_GGML:-}" ]; then
         "$assay" bench matvec --format q4_0 --variant $one --batch 1 --shape $big --cache cold --budget 0.3 \
             --out "$work/against.csv" --launch examples/ggml/mul_mv.launch --against "$ASSAY_GGML:kernel_mul_mv_q4_0_f32"
         case $? in 0 | 4 | 5) ;; *) return 1 ;; esac
     fi
-    command -v llama-bench > /dev/null || { echo "measure: no llama-bench, so no rivals" >&2; return 0; }
-    for shape in smollm-135m 1b 7b; do
-        append "$work/llama_bench.csv" llama-bench -m "$(find_model $shape)" -p 8,64,512 -n 128 -o csv 2> /dev/null &&
-            append "$work/llama_bench.csv" llama-bench -m "$(find_model $shape)" -p 0 -n 32 -d 1900 -o csv 2> /dev/null ||
-            return
+    command -v "${ASSAY_LLAMA_BENCH:-llama-bench}" > /dev/null || { echo "measure: no llama-bench, so no rivals" >&2; return 0; }
+    files=
+    for shape in $(echo $shapes ${smoke:-rwkv7-1.5b rwkv7-7.2b} | tr ',' ' '); do
+        [ "$shape" != yes ] || continue
+        make_model "$shape" && files="$files $(find_model "$shape")" || return
     done
+    [ -z "$smoke" ] || export ASSAY_TESTS="-p 8 -n 4 -r 1" ASSAY_DEPTHS=16
+    ASSAY=$assay tools/rivals.sh "$work/rivals.csv" $files
+}
+
+# Caches of 4096, 16384 and 32768 keys.
+list_deep() { # heads x kv_heads x head_dim x ranges
+    [ -z "$smoke" ] || { echo "256x$1"; return; }
+    echo "4096x$1,16384x$1,32768x$1"
 }
 
 validate() {
@@ -209,7 +209,10 @@ run_part() { # name
         tune-*) tune "$of" ;;
         bench-matvec) bench matvec --variant $one --batch 1 --shape $big --format q4_0,q8_0,q4_k,q6_k,f16 ;;
         bench-tokens) bench matvec --variant $many --batch 4,8,64 --shape ${big##*576,} --format q4_0,q8_0 ;;
-        bench-attention) bench decode_attention prefill_attention ;;
+        bench-attention)
+            bench decode_attention prefill_attention &&
+                bench attention_ranges --variant shared --shape "$(list_deep 9x3x64x44),$(list_deep 32x4x64x32),$(list_deep 32x8x128x16)"
+            ;;
         bench-other) bench rmsnorm rope_apply_dual ffn_silu embedding_lookup argmax softmax residual_add layer_norm ;;
         experiment-rwkv7_*) "$assay" experiment "$of" --resume --out "$work" -m "$(find_model rwkv7-0.1b)" $quick ;;
         experiment-*) "$assay" experiment "$of" --resume --out "$work" -m "$(find_model smollm-135m)" $quick ;;

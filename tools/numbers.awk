@@ -1,78 +1,18 @@
-# numbers: a table of Markdown from the CSV files of a folder of results. Given: folder, and what:
-#   models          whole models, and llama.cpp beside them where it was measured
+# numbers: a table of Markdown from the CSV files of a folder of results, read by csv.awk. Given: folder, and what:
+#   models          whole models
+#   rivals          the same models beside llama.cpp (tools/rivals.sh)
 #   stack           the steps of the experiment optimisation_stack
 #   bench REGEX     the fastest kernel of each format and shape, among the rows of bench.csv whose case matches
 #   against         rows of against.csv: kernels of others beside ours
 #   checks          what check and validate found
 #   found NAME...   the conclusions of experiments
-function read_line(file,    got) {
-    got = (getline line < file)
-    sub(/\r$/, "", line)
-    return got > 0
-}
-
-# The head, up to the titles; false if there is no such file. Conclusions are kept.
-function open_file(name) {
-    file = folder "/" name
-    conclusion = ""
-    split("", head)
-    split("", at)
-    while (read_line(file)) {
-        if (substr(line, 1, 2) != "# ") {
-            count = cut(line, cells)
-            for (i = 1; i <= count; i++)
-                at[cells[i]] = i
-            return 1
-        }
-        key = substr(line, 3, index(line, ": ") - 3)
-        value = substr(line, index(line, ": ") + 2)
-        if (key == "conclusion")
-            conclusion = conclusion (conclusion == "" ? "" : " ") value
-        head[key] = value
-    }
-    return 0
-}
-
-function read_row() {
-    return read_line(file) && cut(line, cells) > 0
-}
-
-function get(title) {
-    return title in at ? cells[at[title]] : ""
-}
-
-function cut(text, out,    n, field) {
-    n = 0
-    split("", out)
-    while (1) {
-        field = ""
-        if (substr(text, 1, 1) == "\"") {
-            text = substr(text, 2)
-            while ((i = index(text, "\"")) && substr(text, i + 1, 1) == "\"") {
-                field = field substr(text, 1, i)
-                text = substr(text, i + 2)
-            }
-            field = field substr(text, 1, i - 1)
-            text = substr(text, i + 1)
-        } else {
-            match(text, /^[^,]*/)
-            field = substr(text, 1, RLENGTH)
-            text = substr(text, RLENGTH + 1)
-        }
-        out[++n] = field
-        if (text == "")
-            return n
-        text = substr(text, 2)
-    }
-}
-
 function say_origin(commit, date) {
     sub(/-dirty$/, " with uncommitted changes", commit)
     printf "\n*%s, %s, commit %s.*\n", head["device"] == "" ? device : head["device"], substr(date, 1, 10), commit
 }
 
 function nothing(name) {
-    printf "*Not measured: there is no %s.*\n", name
+    printf "*Not measured yet: there is no %s.*\n", name
 }
 
 function short(us) {
@@ -113,21 +53,11 @@ function read_models(    test) {
     return 1
 }
 
-function read_llama(    test) {
-    if (!open_file("llama_bench.csv"))
-        return
-    while (read_row()) {
-        test = get("n_prompt") + 0 > 0 ? "pp" get("n_prompt") : "tg" get("n_gen")
-        add_rate("llama.cpp: " get("model_type"), test (get("n_depth") + 0 > 0 ? "@d" get("n_depth") : ""), get("avg_ts"))
-    }
-}
-
 function print_models(    i, k) {
     if (!read_models()) {
         nothing("model_bench.csv")
         return
     }
-    read_llama()
     printf "| tokens per second |"
     for (k = 1; k <= test_count; k++)
         printf " %s |", tests[k]
@@ -143,6 +73,24 @@ function print_models(    i, k) {
     }
     split("", head)
     say_origin(commit, date)
+}
+
+function show_ratio(ratio) {
+    return ratio == "" ? "" : sprintf("%.2f", ratio)
+}
+
+function print_rivals() {
+    if (!open_file("rivals.csv")) {
+        nothing("rivals.csv")
+        return
+    }
+    print "| model | test | llama.cpp | Assay, waiting | ratio | Assay, greedy | ratio |\n|---|---|--:|--:|--:|--:|--:|"
+    while (read_row())
+        printf "| %s | %s | %s | %.0f | %s | %s | %s |\n", get("model"), get("test"), \
+            get("llama_tok_s") == "" ? "" : sprintf("%.0f", get("llama_tok_s")), get("assay_tok_s"), show_ratio(get("ratio")), \
+            get("greedy_tok_s") == "" ? "" : sprintf("%.0f", get("greedy_tok_s")), show_ratio(get("greedy_ratio"))
+    printf "\n%s (%s)\n", conclusion, head["rival"]
+    say_origin(head["commit"], head["date"])
 }
 
 function print_stack() {
@@ -176,6 +124,10 @@ function print_bench(pattern,    commit, date, key, keys, best, row, i) {
             short(get("gpu_ns") / 1000), get("gb_s"), get("pct_roof"))
         commit = get("commit")
         date = get("date")
+    }
+    if (!keys) {
+        nothing("row of these cases in bench.csv")
+        return
     }
     print "| weights | shape | fastest kernel | µs | GB/s | of the roof |\n|---|---|---|--:|--:|--:|"
     for (i = 1; i <= keys; i++)
@@ -221,6 +173,8 @@ BEGIN {
     n = split(what, words, " ")
     if (words[1] == "models")
         print_models()
+    else if (words[1] == "rivals")
+        print_rivals()
     else if (words[1] == "stack")
         print_stack()
     else if (words[1] == "bench")

@@ -14,13 +14,20 @@
 /* Ways that are not kernels. They have no file. */
 static const kernel apart = {.name = "apart", .variant = "apart"};
 
+/* rows and the sizes that it takes are those of the kernel */
 #define RANGES(n)                                                                                  \
     {                                                                                              \
-        .name = "attention_ranges:" #n, .variant = "ranges", .groups = n, .multiple_of = 32,       \
-        .most = ATTENTION_MAX_HEAD_DIM                                                             \
+        .name = "attention_ranges:" #n, .variant = "ranges", .groups = n, .rows = 1,               \
+        .multiple_of = 32, .most = ATTENTION_MAX_HEAD_DIM                                          \
     }
-static const kernel ranges[] = {RANGES(2),  RANGES(4),  RANGES(8), RANGES(14),
-                                RANGES(16), RANGES(24), RANGES(32)};
+#define SHARED(n)                                                                                  \
+    {                                                                                              \
+        .name = "attention_ranges_shared:" #n, .variant = "shared", .groups = n, .rows = 8,        \
+        .multiple_of = 64, .most = 128                                                             \
+    }
+static const kernel ranges[] = {RANGES(2),  RANGES(4),  RANGES(8),  RANGES(14),
+                                RANGES(16), RANGES(24), RANGES(32), SHARED(4),
+                                SHARED(8),  SHARED(16), SHARED(32), SHARED(44)};
 
 const kernel *choice_find_apart(const choice *c) {
     static const op *const fused[] = {&qkv_rope_append_op, &gate_up_silu_op, &rmsnorm_matvec_op,
@@ -37,7 +44,7 @@ bool choice_is_apart(const kernel *way) {
 
 const char *choice_get_file(const choice *c, const kernel *way) {
     return way->file                      ? way->file
-           : choice_count_ranges(way) > 1 ? attention_ranges_op.kernels[0].file
+           : choice_count_ranges(way) > 1 ? choice_find_ranges_kernel(way)->file
                                           : c->op->kernels[0].file;
 }
 
@@ -45,11 +52,22 @@ uint32_t choice_count_ranges(const kernel *way) {
     return way->file || way->groups == 0 ? 1 : way->groups;
 }
 
-const kernel *choice_find_ranges(uint32_t count) {
+const kernel *choice_find_ranges(const char *variant, uint32_t count) {
+    const kernel *way = NULL;
+    for (size_t i = 0; i < COUNT_OF(ranges) && !(way && way->groups >= count); i++)
+        if (strcmp(ranges[i].variant, variant) == 0)
+            way = &ranges[i];
+    assert(way);
+    return way;
+}
+
+const kernel *choice_find_ranges_kernel(const kernel *way) {
+    const op *o = &attention_ranges_op;
     size_t i = 0;
-    while (i + 1 < COUNT_OF(ranges) && ranges[i].groups < count)
+    while (i < o->kernel_count && o->kernels[i].rows != way->rows)
         i++;
-    return &ranges[i];
+    assert(i < o->kernel_count);
+    return &o->kernels[i];
 }
 
 /* Ways -------------------------------------------------------------------------------------- */

@@ -3,7 +3,8 @@
  * A choice is an op, the format of its weights, whether it adds to its output, and a shape. Its
  * ways are the kernels of the op that take the shape; for a fused op also "apart", a launch for
  * each of its steps; for the attention of one token also "attention_ranges:N", the cache cut into
- * N ranges. Which way is taken is decided by variants.h alone. */
+ * N ranges, and "attention_ranges_shared:N", the same with heads that share a head of the cache in a
+ * threadgroup. Which way is taken is decided by variants.h alone. */
 #pragma once
 
 #include "harness/check/op.h"
@@ -36,8 +37,10 @@ const kernel *choice_find_apart(const choice *c);
 bool choice_is_apart(const kernel *way);
 /* Into how many ranges a way of decode_attention cuts the cache; 1: it does not. */
 uint32_t choice_count_ranges(const kernel *way);
-/* The way that cuts it into at least so many, or into the most. */
-const kernel *choice_find_ranges(uint32_t ranges);
+/* The way of the variant, "ranges" or "shared", that cuts it into at least so many, or into the most. */
+const kernel *choice_find_ranges(const char *variant, uint32_t ranges);
+/* The kernel of attention_ranges with which it does. */
+const kernel *choice_find_ranges_kernel(const kernel *way);
 
 /* The .metal file of a way; of steps, that of the fused kernel in place of which they stand. */
 const char *choice_get_file(const choice *c, const kernel *way);

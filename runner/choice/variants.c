@@ -7,7 +7,7 @@
 #include "kernels/kernels.h"
 #include "kernels/record.h"
 
-/* What rules go by: rows and columns of the weights, or the keys of attention as rows. */
+/* What rules go by: rows and columns of the weights, or of attention the keys and all queries. */
 typedef struct {
     uint32_t tokens, rows, columns;
 } sizes;
@@ -61,8 +61,8 @@ static sizes get_sizes(kind k, const shape *s) {
         return (sizes){d[4], d[0] + d[1] + d[2], d[3]};
     if (k == NORMED)
         return (sizes){1, d[0], d[1]};
-    if (k == DECODE)
-        return (sizes){1, d[0], 0};
+    if (k == DECODE) /* all heads of a row */
+        return (sizes){1, d[0], d[1] * d[3]};
     return (sizes){k == NORM || k == PREFILL ? d[0] : 1, 0, 0};
 }
 
@@ -87,7 +87,10 @@ static sizes get_sizes(kind k, const shape *s) {
  * in Q4_0 always. (H200, Q4_0: 4096x4096 3.4 us instead of 4.25, 14336x4096 9.1 instead of 12.6,
  * 1024x4096 2.7 instead of 3.6.)
  *
- * LONG: 2048x8192 takes 6.8 us instead of 7.3, but 4096x14336 14.4 instead of 13.1. */
+ * LONG: 2048x8192 takes 5.0 us instead of 8.0, 4096x14336 12.6 instead of 15.4.
+ *
+ * SHARED_CACHE: several heads share each head of the cache, and it is so long that reading it once for
+ * each of them takes longer than what it costs to have them in one threadgroup. */
 typedef enum {
     ALWAYS,
     MATRICES,
@@ -96,12 +99,13 @@ typedef enum {
     FEW_SMALL_TILES,
     LARGE_TILES, /* MANY_TILES, but not FEW_SMALL_TILES */
     WIDE,
-    LONG,        /* more columns than threadgroup memory has room for at once, but not many more */
+    LONG,        /* more columns than threadgroup memory has room for at once */
     WIDE_BLOCKS, /* WIDE, and no rest */
     WIDE_ON_CORES,
     FEWEST_TILES, /* WIDE, and tiles of 128 rows and 64 tokens for a quarter of the cores */
     FEWER_TILES,  /* for half of them */
-    WIDE_TILES    /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
+    WIDE_TILES,   /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
+    SHARED_CACHE
 } condition;
 
 static bool holds(condition when, const device_facts *d, const choice *c, const sizes *s) {
@@ -112,7 +116,8 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
         NEAR_COLUMNS = 4096,
         BLOCK = 256,
         ROWS_PER_CORE = 64,
-        LARGE_TILE = 128
+        LARGE_TILE = 128,
+        LONG_CACHE = 1 << 21
     };
     uint32_t tiles = divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, 64);
     bool has_tiles = device_offers(d, FEATURE_MATRICES, NULL), is_wide = s->columns >= COLUMNS;
@@ -120,7 +125,8 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
          is_few_small = divide_up(s->rows, 16) * divide_up(s->tokens, 8) < SMALL_TILES,
          fills =
              divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, LARGE_TILE) * 10 >= 9 * d->cores,
-         is_on_cores = c->format == &format_q4_0 || s->rows <= ROWS_PER_CORE * d->cores;
+         is_on_cores = c->format == &format_q4_0 || s->rows <= ROWS_PER_CORE * d->cores,
+         shares = c->op == &decode_attention_op && c->shape.dim[1] > c->shape.dim[2];
     const bool all[] = {[ALWAYS] = true,
                         [MATRICES] = has_tiles,
                         [MANY_TILES] = has_tiles && is_many,
@@ -133,7 +139,8 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [WIDE_ON_CORES] = is_wide && is_on_cores,
                         [FEWEST_TILES] = is_wide && 4 * tiles <= d->cores,
                         [FEWER_TILES] = is_wide && 2 * tiles <= d->cores,
-                        [WIDE_TILES] = is_wide && s->tokens > 64 && fills};
+                        [WIDE_TILES] = is_wide && s->tokens > 64 && fills,
+                        [SHARED_CACHE] = shares && (uint64_t)s->rows * s->columns >= LONG_CACHE};
     return all[when];
 }
 
@@ -221,6 +228,7 @@ static const rule rules[] = {
     {NORM,    GPU,      ALL,     ALL,         ALWAYS,           "rows"},
     {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
     {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "plain"},
+    {DECODE,  CUDA,     ALL,     {513, ANY},  SHARED_CACHE,     "shared"},
     {DECODE,  GPU,      ALL,     {513, ANY},  ALWAYS,           "ranges"},
     {DECODE,  GPU,      ALL,     ALL,         ALWAYS,           "spread"},
     {DECODE,  GPU,      ALL,     ALL,         ALWAYS,           "threadgroup"},
@@ -242,16 +250,19 @@ static int get_device(const device_facts *d) {
  * with more cores, as long as each head's ranges have a core of their own, and cost one more
  * launch. SmolLM-135M on an H200 (9 heads, 132 cores), tokens per second after 480, 544, 1400 and
  * 1900 tokens: in one launch 2555, 2382, - and 1720, in 4 ranges 2466, 2459, 2246 and 2217, in 8
- * 2435, 2427, 2390 and 2363, in 14 2390, 2390, 2356 and 2336, in 16 2150, 2151, 2135 and 2123. */
-static const kernel *find_ranges(const device_facts *d, const choice *c) {
-    enum { KEYS_OF_A_RANGE = 256, CORES = 132 };
-    uint32_t keys = c->shape.dim[0], heads = c->shape.dim[1];
-    uint32_t wanted = divide_up(keys, KEYS_OF_A_RANGE),
-             most = (d->cores ? d->cores : CORES) / heads;
+ * 2435, 2427, 2390 and 2363, in 14 2390, 2390, 2356 and 2336, in 16 2150, 2151, 2135 and 2123.
+ * Where heads share a threadgroup, that reads 128 keys of 64 dimensions at once, or 64 of 128. */
+static const kernel *find_ranges(const device_facts *d, const choice *c, const char *variant) {
+    enum { CORES = 132 };
+    uint32_t keys = c->shape.dim[0], heads = c->shape.dim[1], kv_heads = c->shape.dim[2];
+    uint32_t rows = choice_find_ranges(variant, 1)->rows;
+    uint32_t at_once = rows > 1 ? 128 * 64 / c->shape.dim[3] : 256,
+             wanted = divide_up(keys, at_once ? at_once : 1),
+             most = (d->cores ? d->cores : CORES) / (kv_heads * divide_up(heads / kv_heads, rows));
     uint32_t count = wanted < most ? wanted : most;
-    while (count > 1 && choice_count_ranges(choice_find_ranges(count)) > most)
+    while (count > 1 && choice_count_ranges(choice_find_ranges(variant, count)) > most)
         count--;
-    const kernel *ranges = choice_find_ranges(count);
+    const kernel *ranges = choice_find_ranges(variant, count);
     return count > 1 && choice_takes(c, ranges, NULL) ? ranges : NULL;
 }
 
@@ -278,8 +289,9 @@ static const kernel *apply(const rule *r, const device_facts *d, const choice *c
     if (!(r->devices & get_device(d)) || !is_in(s.tokens, r->tokens) || !is_in(s.rows, r->rows) ||
         !holds(r->when, d, c, &s))
         return NULL;
-    if (r->kind == DECODE && strcmp(r->variant, "ranges") == 0)
-        return find_ranges(d, c);
+    if (r->kind == DECODE &&
+        (strcmp(r->variant, "ranges") == 0 || strcmp(r->variant, "shared") == 0))
+        return find_ranges(d, c, r->variant);
     if (r->variant && strcmp(r->variant, "apart") == 0)
         return choice_find_apart(c);
     bool is_batch = s.tokens > 1 || (d->emulated && r->tokens[1] > 1);

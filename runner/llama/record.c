@@ -116,13 +116,14 @@ static bool record_append(model *m, tape *t, const llama_cache *c, uint32_t toke
 }
 
 /* Of one token, range by range; the parts are where gate and up will be. */
-static bool record_ranges(model *m, tape *t, const llama_cache *c, uint32_t ranges, float scale,
+static bool record_ranges(model *m, tape *t, const llama_cache *c, const kernel *way, float scale,
                           err *e) {
     const llama_shape *s = &get_own(m)->shape;
     const llama_scratch *a = &get_own(m)->scratch;
     attention_ranges_slices at = {a->q, c->keys, c->values, a->gate, a->up, a->attention};
-    attention_ranges_sizes sizes = {s->heads, s->kv_heads, s->head_dim, ranges};
-    return attention_ranges_record(t, &at, &sizes, model_get_control(m, CONTROL_LENGTH), scale, e);
+    attention_ranges_sizes sizes = {s->heads, s->kv_heads, s->head_dim, choice_count_ranges(way)};
+    return attention_ranges_record(t, choice_find_ranges_kernel(way), &at, &sizes,
+                                   model_get_control(m, CONTROL_LENGTH), scale, e);
 }
 
 /* In as many ranges as fit there. */
@@ -144,7 +145,7 @@ static bool record_attention(model *m, tape *t, const llama_cache *c, uint32_t t
     const llama_scratch *a = &get_own(m)->scratch;
     float scale = 1 / sqrtf((float)s->head_dim);
     if (choice_count_ranges(k) > 1)
-        return record_ranges(m, t, c, choice_count_ranges(k), scale, e);
+        return record_ranges(m, t, c, k, scale, e);
     if (tokens == 1)
         return decode_attention_record(t, k, a->q, c->keys, c->values, a->attention, s->heads,
                                        s->kv_heads, s->head_dim,

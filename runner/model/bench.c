@@ -14,11 +14,11 @@ void bench_test_get_name(const bench_test *t, char *text, size_t size) {
     char depth[24] = "";
     if (t->depth)
         snprintf(depth, sizeof depth, " @ d%u", t->depth);
-    snprintf(text, size, "%s%u%s", t->prompt ? "pp" : "tg", t->prompt ? t->prompt : t->generate,
-             depth);
+    snprintf(text, size, "%s%u%s%s", t->prompt ? "pp" : "tg", t->prompt ? t->prompt : t->generate,
+             t->waits ? " wait" : "", depth);
 }
 
-size_t bench_list_tests(bench_sizes prompts, bench_sizes tokens, bench_sizes depths,
+size_t bench_list_tests(bench_sizes prompts, bench_sizes tokens, bench_sizes depths, bool waits,
                         bench_test *out) {
     size_t count = 0;
     for (size_t d = 0; d < depths.count; d++) {
@@ -28,7 +28,8 @@ size_t bench_list_tests(bench_sizes prompts, bench_sizes tokens, bench_sizes dep
                 out[count++] = (bench_test){.prompt = (uint32_t)prompts.items[i], .depth = depth};
         for (size_t i = 0; i < tokens.count; i++)
             if (tokens.items[i] > 0)
-                out[count++] = (bench_test){.generate = (uint32_t)tokens.items[i], .depth = depth};
+                out[count++] = (bench_test){
+                    .generate = (uint32_t)tokens.items[i], .depth = depth, .waits = waits};
     }
     return count;
 }
@@ -54,6 +55,13 @@ static bool play_prompt(bench_player *b, uint32_t count, err *e) {
     return model_forward_prompt(b->model, b->tokens, count, PLAY_WHOLE, b->logits, NULL, e);
 }
 
+static bool play_waiting(bench_player *b, uint32_t count, err *e) {
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < count; i++)
+        ok = play_prompt(b, 1, e);
+    return ok;
+}
+
 /* The device feeds itself: steps are handed to it ahead, so that it never waits for the CPU. */
 static bool play_tokens(bench_player *b, uint32_t count, err *e) {
     uint32_t submitted = 0, collected = 0, ignored;
@@ -75,7 +83,9 @@ static bool play_tokens(bench_player *b, uint32_t count, err *e) {
 }
 
 static bool play_test(bench_player *b, const bench_test *t, err *e) {
-    return t->prompt ? play_prompt(b, t->prompt, e) : play_tokens(b, t->generate, e);
+    return t->prompt  ? play_prompt(b, t->prompt, e)
+           : t->waits ? play_waiting(b, t->generate, e)
+                      : play_tokens(b, t->generate, e);
 }
 
 bool bench_player_open(bench_player *b, model *m, const bench_test *t, uint32_t bos, uint64_t seed,

@@ -3,8 +3,9 @@
  * A test is a prompt (pp512: 512 tokens) or generation one token at a time (tg128: 128 tokens), at a
  * context depth: the number of tokens already seen. A prompt's tokens are random ids. Generation
  * starts with one and goes on as greedy decoding does: the device chooses each token and feeds it to
- * itself, and BENCH_IN_FLIGHT steps are handed to it ahead, where llama-bench waits for each. One
- * run warms up, then each repeat is a sample. */
+ * itself, and BENCH_IN_FLIGHT steps are handed to it ahead. Where a test waits, each token is random
+ * and its logits are waited for and read before the next one, as llama-bench does. One run warms up,
+ * then each repeat is a sample. */
 #pragma once
 
 #include "harness/base/stats.h"
@@ -16,6 +17,7 @@ enum { BENCH_IN_FLIGHT = 2 };
 typedef struct {
     uint32_t prompt, generate; /* one of them is 0 */
     uint32_t depth;
+    bool waits; /* generation only */
 } bench_test;
 
 typedef struct {
@@ -28,14 +30,14 @@ typedef struct {
     int64_t time;                     /* when the test began, in seconds since 1970 */
 } bench_result;
 
-/* "pp512", "tg128 @ d4096" */
+/* "pp512", "tg128 @ d4096", "tg128 wait @ d4096" */
 void bench_test_get_name(const bench_test *t, char *text, size_t size);
 /* In llama-bench's order: for each depth the prompts, then the generations; 0 is none. */
 typedef struct {
     const uint64_t *items;
     size_t count;
 } bench_sizes;
-size_t bench_list_tests(bench_sizes prompts, bench_sizes tokens, bench_sizes depths,
+size_t bench_list_tests(bench_sizes prompts, bench_sizes tokens, bench_sizes depths, bool waits,
                         bench_test *out);
 /* The context that all of them fit into. */
 uint32_t bench_find_context(const bench_test *tests, size_t count);

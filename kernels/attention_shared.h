@@ -1,0 +1,207 @@
+// attention_shared: the attention of all queries that share a head of the cache, each row read once.
+//
+// With grouped-query attention, Q queries of as many threadgroups would load every row Q times, from
+// a cache that is as far as the second level. Here a threadgroup loads a row once for up to Q of
+// them. Per turn, L lanes take a key, 4 dimensions each, and J keys one after the other. The Q J
+// products of a lane are summed over the L lanes by halving: at each step a lane gives half of its
+// sums away and gets its partner's share of the other half, so that N sums cost about N shuffles
+// and every lane ends with N / L scores of one query, whose exp it alone computes. The weights go
+// to all lanes through threadgroup memory.
+#pragma once
+
+#include "attention_spread.h"
+
+// Threadgroup memory, in float4s: the queries, then for each simdgroup the weights and fades of two
+// turns; after the last turn the parts of 256 dimensions of each simdgroup.
+constant uint SHARED_ROOM = 16 * 64;
+
+// What a simdgroup knows of the keys it has seen.
+template <uint Q, uint L> struct shared_share {
+    enum : uint {
+        J = 4,
+        N = Q * J,
+        together = 16 * 32 / L,     // keys that a threadgroup takes at once
+        copies = L > N ? L / N : 1, // lanes with the same score
+        scores = N > L ? N / L : 1, // of a lane
+        turn = 32 / L * Q + Q / 4,  // float4s of the weights and fades
+        head_dim = 4 * L
+    };
+    float largest; // score of this lane's query so far, the same in all lanes of it
+    float sum;     // of the weights that this lane has computed
+    float4 parts[Q];
+    float4 rows[J];
+    float4 values[J];
+    float4 products[Q / 2]; // of each key
+
+    METAL_FUNC void start() {
+        largest = NO_SCORE;
+        sum = 0.0f;
+        for (uint q = 0; q < Q; q++)
+            parts[q] = float4(0.0f);
+    }
+
+    // Is this the first lane with scores of its query?
+    METAL_FUNC bool is_first(uint lane) { return lane < L && lane % (copies * (J / scores)) == 0; }
+
+    // The rows of a turn, all under way at once; past the last key it is the last one.
+    METAL_FUNC void load(attention_head h, uint first, uint count, uint lane) {
+        for (uint j = 0; j < J; j++) {
+            const size_t at =
+                size_t(min(first + together * j, count - 1)) * h.stride + 4 * (lane % L);
+            rows[j] = *(device const float4 *)(h.keys + at);
+            values[j] = *(device const float4 *)(h.values + at);
+        }
+    }
+
+    // The sum of this lane's and its partner's: of the lower ones in lower lanes, else of the upper.
+    template <class V> METAL_FUNC V halve(V lower, V upper, uint step, uint lane) {
+        const bool is_upper = lane & step;
+        return (is_upper ? upper : lower) + simd_shuffle_xor(is_upper ? lower : upper, step);
+    }
+
+    // products[0]: this lane's scores, the first `scores` of the four keys of its query.
+    METAL_FUNC void multiply(threadgroup const float4 *queries, uint lane) {
+        simdgroup_barrier(mem_flags::mem_none); // or compilers load values after they use keys
+        // Of two queries a lane keeps one at once: fewer registers.
+        for (uint q = 0; q < Q / 2; q++) {
+            const float4 lower = queries[q * L + lane % L];
+            const float4 upper = queries[(q + Q / 2) * L + lane % L];
+            float4 of_lower, of_upper;
+            for (uint j = 0; j < J; j++) {
+                of_lower[j] = spread_sum(lower * rows[j]);
+                of_upper[j] = spread_sum(upper * rows[j]);
+            }
+            products[q] = halve(of_lower, of_upper, L / 2, lane);
+        }
+        if (Q == 8) {
+            products[0] = halve(products[0], products[2 % (Q / 2)], L / 4, lane);
+            products[1] = halve(products[1], products[3 % (Q / 2)], L / 4, lane);
+        }
+        products[0] = halve(products[0], products[1], L / Q, lane);
+        products[0].xy = halve(products[0].xy, products[0].zw, L / Q / 2, lane);
+        for (uint step = L / Q / 4; step > 0; step /= 2)
+            products[0].x = step == L / Q / 4
+                                ? halve(products[0].x, products[0].y, step, lane)
+                                : products[0].x + simd_shuffle_xor(products[0].x, step);
+    }
+
+    // Adds the rows that are loaded. weights: of this simdgroup and not those of the turn before.
+    METAL_FUNC void add(threadgroup const float4 *queries, threadgroup float4 *weights, float scale,
+                        uint first, uint count, uint lane) {
+        multiply(queries, lane);
+        const uint index = lane % L / copies * scores;
+        const float before = largest;
+        for (uint i = 0; i < scores; i++) {
+            const bool is_key = first + together * ((index + i) % J) < count;
+            products[0][i] = is_key ? scale * products[0][i] : NO_SCORE;
+            largest = max(largest, products[0][i]);
+        }
+        for (uint step = copies; step < copies * (J / scores); step *= 2)
+            largest = max(largest, simd_shuffle_xor(largest, step));
+        for (uint step = L; step < 32; step *= 2)
+            largest = max(largest, simd_shuffle_xor(largest, step));
+        // Without a key both differences are of NO_SCORE from itself: under fast math, anything.
+        const float fade = before > NO_SCORE ? exp(before - largest) : 0.0f;
+        sum *= fade;
+        threadgroup float *own = (threadgroup float *)weights + lane / L * N;
+        threadgroup float *fades = (threadgroup float *)(weights + 32 / L * Q);
+        for (uint i = 0; i < scores; i++) {
+            const float score = products[0][i];
+            const float weight = score > NO_SCORE ? exp(score - largest) : 0.0f;
+            sum += weight;
+            if (lane % copies == 0)
+                own[index + i] = weight;
+        }
+        if (is_first(lane))
+            fades[index / J] = fade;
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint q = 0; q < Q; q++) {
+            const float4 of_keys = weights[lane / L * Q + q];
+            parts[q] *= fades[q];
+            for (uint j = 0; j < J; j++)
+                parts[q] += of_keys[j] * values[j];
+        }
+    }
+
+    // The sums over all lanes: those of a query in its lanes, those of parts in all key's lanes.
+    METAL_FUNC void finish() {
+        for (uint step = copies; step < copies * (J / scores); step *= 2)
+            sum += simd_shuffle_xor(sum, step);
+        for (uint step = L; step < 32; step *= 2) {
+            sum += simd_shuffle_xor(sum, step);
+            for (uint q = 0; q < Q; q++)
+                parts[q] += simd_shuffle_xor(parts[q], step);
+        }
+    }
+};
+
+// Where the results of a threadgroup's queries go: (queries, head_dim), and a log_sum each.
+struct shared_results {
+    device float *out;
+    device float *log_sums;
+    uint count; // of the queries, at most Q
+};
+
+// A threadgroup of 512 computes r.count queries of one head of the cache; its 16 simdgroups take keys
+// in rotation. The caches are buffers 1 and 2: the first turn is loaded before the launch before has
+// ended, unless that writes one of its rows.
+template <uint Q, uint L>
+inline void shared_attention(device const float *q, attention_head h, shared_results r,
+                             spread_keys k, threadgroup float4 *room, threadgroup float4 *largest,
+                             threadgroup float4 *sums, uint thread_index, uint lane, uint sg) {
+    typedef shared_share<Q, L> share_type;
+    constexpr uint J = share_type::J, together = share_type::together, turn = share_type::turn;
+    constexpr uint at_once = 256 / share_type::head_dim; // queries, at the end
+    const uint own = 32 / L * sg + lane / L;
+    share_type share;
+    share.start();
+    const bool is_old = HAS_EARLY_ROWS && k.fresh >= min(k.count, together * J);
+    if (is_old)
+        share.load(h, own, k.count, lane);
+    EARLY_ROWS(1 << 1 | 1 << 2);
+    for (uint i = thread_index; i < Q * L; i += 512)
+        room[i] = ((device const float4 *)q)[min(i / L, r.count - 1) * L + i % L];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    threadgroup float4 *weights = room + Q * L + sg * 2 * turn;
+    uint other = 0;
+    for (uint first = 0; first + 32 / L * sg < k.count; first += together * J) {
+        if (first > 0 || !is_old)
+            share.load(h, first + own, k.count, lane);
+        share.add(room, weights + other, h.scale, first + own, k.count, lane);
+        other = turn - other;
+    }
+    share.finish();
+    for (uint q0 = 0; q0 < Q; q0 += at_once) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint i = 0; i < at_once; i++) {
+            const uint query = q0 + i;
+            if (lane < L)
+                room[(16 * i + sg) * L + lane] = share.parts[query];
+            if (share.is_first(lane) &&
+                lane * share_type::scores == query * J * share_type::copies) {
+                ((threadgroup float *)(largest + 4 * i))[sg] = share.largest;
+                ((threadgroup float *)(sums + 4 * i))[sg] = share.sum;
+            }
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        const uint i = thread_index / share_type::head_dim, query = q0 + i;
+        const spread_memory memory = {largest + 4 * i, sums + 4 * i, room + 16 * i * L};
+        if (i < at_once && query < r.count)
+            spread_merge(memory, h.head_dim, r.out + query * h.head_dim, r.log_sums + query,
+                         thread_index % share_type::head_dim);
+    }
+}
+
+// By the number of queries and the size of a head, which is 64 or 128.
+inline void shared_heads(device const float *q, attention_head h, shared_results r, spread_keys k,
+                         threadgroup float4 *room, threadgroup float4 *largest,
+                         threadgroup float4 *sums, uint thread_index, uint lane, uint sg) {
+    if (h.head_dim == 64 && r.count <= 4)
+        shared_attention<4, 16>(q, h, r, k, room, largest, sums, thread_index, lane, sg);
+    else if (h.head_dim == 64)
+        shared_attention<8, 16>(q, h, r, k, room, largest, sums, thread_index, lane, sg);
+    else if (r.count <= 4)
+        shared_attention<4, 32>(q, h, r, k, room, largest, sums, thread_index, lane, sg);
+    else
+        shared_attention<8, 32>(q, h, r, k, room, largest, sums, thread_index, lane, sg);
+}
