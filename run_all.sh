@@ -201,8 +201,9 @@ on_device && try_if_possible validate -q $cases --csv "$results/validate.csv"
 step model "every launch of the model against its oracle"
 on_device && try model check
 
+# Those of the same build, device and kernels stand: `assay experiment all` measures them again.
 step experiments "experiments"
-on_device && try experiment all $quick
+on_device && try experiment all $quick --resume
 
 step charts "charts"
 if ! command -v gnuplot > /dev/null; then

@@ -211,7 +211,7 @@ static void conclude(sheet *s) {
         s,
         "Chained and cold, without the submit: %.3g times as fast at 4 with token outer, "
         "%.3g with weights decoded once for 8 tokens, which computes for %.3g instead of "
-        "%.3g us per token; reading the weights takes %.3g us from memory, %.3g from "
+        "%.3g µs per token; reading the weights takes %.3g µs from memory, %.3g from "
         "caches.",
         chained, sheet_get_metric(s, "speedup_4_chained_reuse"), 1e-3 * f[1].value[COMPUTE],
         1e-3 * f[0].value[COMPUTE], 1e-3 * f[0].value[COLD], 1e-3 * f[0].value[WARM]);

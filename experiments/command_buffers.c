@@ -78,7 +78,7 @@ static void conclude(sheet *s) {
                    "(%.0f): %.4g; "
                    "one per launch (%.0f): %.4g. One is %.3g times as fast as %.0f.",
                    one, layer, thirds, third, buffers, many, one / many, buffers);
-    sheet_conclude(s, "Each additional command buffer costs %.3g us, %.3g %% of a token.", sync,
+    sheet_conclude(s, "Each additional command buffer costs %.3g µs, %.3g %% of a token.", sync,
                    100 * sync / times[0]);
 }
 

@@ -1,7 +1,7 @@
 /* dispatch_overhead: what does a launch cost, alone, in a chain and among independent ones, and
  * what does changing the pipeline cost?
  *
- * Published for an Apple M4: 302 launches take 383 us, 1.27 us each, which is 18 % of a token.
+ * Published for an Apple M4: 302 launches take 383 µs, 1.27 µs each, which is 18 % of a token.
  *
  * Measured: command buffers of 1 to 1000 launches of a kernel that adds 1 to a counter, each
  * submitted and waited for. In a line through GPU time by number of launches the slope is the cost
@@ -141,13 +141,13 @@ static void conclude(sheet *s) {
     sheet_add_metric(s, "token_launches", launches, "count");
     sheet_add_metric(s, "launch_share_pct", share, "%");
     sheet_conclude(s,
-                   "A launch costs %.3g us in a chain and %.3g us among independent ones, on the "
-                   "GPU clock; submitting and waiting costs %.3g us on the wall clock.",
+                   "A launch costs %.3g µs in a chain and %.3g µs among independent ones, on the "
+                   "GPU clock; submitting and waiting costs %.3g µs on the wall clock.",
                    chain, independent, submit);
     sheet_conclude(
         s,
         "302 launches take %s; the %.0f launches of a token are %.3g %% of its %s; a change of "
-        "pipeline adds %.3g us.",
+        "pipeline adds %.3g µs.",
         format_time(t302, chain_text, sizeof chain_text), launches, share,
         format_time(token, token_text, sizeof token_text), cost);
 }
@@ -156,7 +156,7 @@ EXPERIMENT(
     dispatch_overhead, .order = 20,
     .question = "What does a launch cost, alone, in a chain and among independent ones, and what "
                 "does changing the pipeline cost?",
-    .claim = "302 launches take 383 us, 1.27 us each, 18 % of a token",
+    .claim = "302 launches take 383 µs, 1.27 µs each, 18 % of a token",
     .how = "command buffers of n launches that add 1 to a counter, each submitted and waited for; "
            "slope and intercept of a line through the medians by n; counters checked",
     .has_model = true);

@@ -155,7 +155,7 @@ static void conclude(sheet *s) {
         s,
         "%.0f ops per layer: waited for one by one (%.0f per token) %.4g tok/s, per layer "
         "%.4g, per token %.4g; fused into %.0f launches per layer %.4g. A "
-        "synchronisation costs %.3g us.",
+        "synchronisation costs %.3g µs.",
         per_layer, rows[1], by_op, layer, token, sheet_get(s, 0, "fused_per_layer"), fused,
         1e3 * sync);
     sheet_conclude(

@@ -1,6 +1,6 @@
 /* small_matrix: is the bandwidth of a small matrix really small?
  *
- * Published for an Apple M4: 0.6 GB/s at 60 KB to 5.1 GB/s at 486 KB. The time was 100 us for all
+ * Published for an Apple M4: 0.6 GB/s at 60 KB to 5.1 GB/s at 486 KB. The time was 100 µs for all
  * of them: that is the cost of the submit.
  *
  * Measured: Q4_0 products with 192 to 49152 rows of 576, submitted alone (wall clock, as published)
@@ -82,7 +82,7 @@ static void conclude(sheet *s) {
     sheet_conclude(
         s,
         "Submitted alone, 192x576 appears to be read at %.3g GB/s and 1536x576 at %.3g: a "
-        "fixed cost of %.3g us is %.0f %% of the smaller one's time; without it %s.",
+        "fixed cost of %.3g µs is %.0f %% of the smaller one's time; without it %s.",
         small_gb_s, large_gb_s, fixed, fmin(100, 100 * fixed / small), beyond);
     sheet_conclude(s,
                    "8 times the bytes take %.3g times as long; in a chain, without the submit, "
@@ -93,6 +93,6 @@ static void conclude(sheet *s) {
 EXPERIMENT(
     small_matrix, .order = 40,
     .question = "Is a small matrix read slowly, or is a fixed cost mistaken for low bandwidth?",
-    .claim = "0.6 GB/s at 60 KB to 5.1 GB/s at 486 KB (about 100 us for each)",
+    .claim = "0.6 GB/s at 60 KB to 5.1 GB/s at 486 KB (about 100 µs for each)",
     .how = "bytes of weights, x and y over the median: alone by the wall clock around submit and "
            "wait, chained by the GPU clock; cold; checked against the oracle");

@@ -91,11 +91,11 @@ static void conclude(sheet *s) {
     sheet_add_metric(s, "launch_serial_us", slope, "us");
     sheet_add_metric(s, "launch_overlapping_us", free_slope, "us");
     sheet_conclude(s,
-                   "A 576x576 product takes %.3g us in one launch and %.3g times that in %.0f, one "
-                   "after the other; each additional launch costs %.3g us.",
+                   "A 576x576 product takes %.3g µs in one launch and %.3g times that in %.0f, one "
+                   "after the other; each additional launch costs %.3g µs.",
                    one, serial, most, slope);
     sheet_conclude(s,
-                   "If launches may overlap, %.0f of them take %.3g times as long as one: %.3g us "
+                   "If launches may overlap, %.0f of them take %.3g times as long as one: %.3g µs "
                    "each.",
                    most, overlapping, free_slope);
 }

@@ -57,6 +57,15 @@ METAL_FUNC void load_eight(device const float *x, thread pair_of<float4> &v) {
 METAL_FUNC void load_eight(device const half *x, thread pair_of<float4> &v) {
     v = pair_of<float4>(float4(x[0], x[1], x[2], x[3]), float4(x[4], x[5], x[6], x[7]));
 }
+// The nibbles of 16 bytes, less the bias: low ones, then high ones.
+template <int bias> METAL_FUNC void load_nibbles(device const uchar *q, thread pair_of<float4> *n) {
+    for (uint i = 0; i < 2; i++) {
+        pair_of<int4> bytes;
+        load_eight(q + 8 * i, bytes);
+        n[i] = to_floats((bytes & 15) - bias);
+        n[i + 2] = to_floats((bytes >> 4) - bias);
+    }
+}
 METAL_FUNC float from_bfloat(ushort bits) { // its bits are the upper half of a float's
     return as_type<float>(uint(bits) << 16u);
 }
@@ -66,12 +75,15 @@ METAL_FUNC void load_eight(device const ushort *x, thread pair_of<float4> &v) {
         float4(from_bfloat(x[4]), from_bfloat(x[5]), from_bfloat(x[6]), from_bfloat(x[7])));
 }
 
+// FREE_BIAS: of nibbles, where subtracting it takes no instruction; else 0.
 #ifdef __ASSAY__
 typedef ASSAY_EIGHT_FLOATS eight_floats;
 typedef ASSAY_EIGHT_INTS eight_ints;
+#define FREE_BIAS ASSAY_FREE_BIAS
 #else
 typedef pair_of<float4> eight_floats;
 typedef pair_of<int4> eight_ints;
+#define FREE_BIAS 0
 #endif
 
 template <typename T> METAL_FUNC eight_floats load_floats(device const T *x) {

@@ -27,6 +27,15 @@ static bool has_line(const char *first, const char *second) {
     return false;
 }
 
+/* Unless the last run was of the same line: some files are asked for one rule after another. */
+static bool run_lint(const char *line) {
+    static char last[256];
+    if (strcmp(last, line) != 0 && command_run(line) < 0)
+        return false;
+    snprintf(last, sizeof last, "%s", line);
+    return true;
+}
+
 /* Lints a file of tests/kernels/lint. Every line with `sign` in it must have a message with `what`
  * ("error", "[rule]"), and no other line may. Returns how many lines are marked, -1 if not so. */
 static int count_found(const char *file, const char *sign, const char *what) {
@@ -35,7 +44,7 @@ static int count_found(const char *file, const char *sign, const char *what) {
              file);
     snprintf(path, sizeof path, "tests/kernels/lint/%s", file);
     char *text = os_read_file(support_get_path(path), NULL, &e);
-    if (!text || command_run(line) < 0)
+    if (!text || !run_lint(line))
         return -1;
     int number = 1, count = 0;
     for (const char *p = text; *p && count >= 0; number++) {

@@ -277,9 +277,11 @@ exit_code mutant_serve(const char *scratch, uint64_t seed, double limit_s, mutan
             (int)sizeof plan.folder - 64 ||
         !os_make_folder(plan.folder, e))
         return err_set(e, EXIT_CANNOT, "cannot work in %.160s", scratch) ? EXIT_OK : e->code;
-    /* Compiled mutants are of no further use; one thread, so that the same seed gives the same
+    /* Compiled mutants are of no further use, but precompiled headers and unmutated kernels are: all
+     * workers share a cache that ends with the run. One thread, so that the same seed gives the same
      * fate. Strict: without its guard, a store by one lane becomes one of the same value by all. */
-    setenv("XDG_CACHE_HOME", plan.folder, 1);
+    setenv("XDG_CACHE_HOME", scratch, 1);
+    setenv("ASSAY_CACHE_LIMIT", "200M", 1);
     setenv("ASSAY_THREADS", "1", 1);
     setenv("ASSAY_STRICT", "1", 1);
     setenv("ASSAY_LOOP_SECONDS", "3", 1);

@@ -192,22 +192,13 @@ struct q4_0_tiles {
     }
 };
 
-// The eights of 16 bytes of nibbles: low ones, then high ones.
-METAL_FUNC void get_nibbles(device const uchar *q, thread eight_floats *n) {
-    for (uint i = 0; i < 2; i++) {
-        const eight_ints bytes = load_ints(q + 8 * i);
-        n[i] = to_floats(bytes & 15);
-        n[i + 2] = to_floats(bytes >> 4);
-    }
-}
-
 // For product/alone.h.
 struct q4_0_eights {
     typedef block_q4_0 block;
-    enum : uint { values = 32, eights = 4, scales = 1, centre = 8, has_minimum = 0 };
+    enum : uint { values = 32, eights = 4, scales = 1, centre = 8 - FREE_BIAS, has_minimum = 0 };
     static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
     static METAL_FUNC void get(device const block_q4_0 *b, uint, thread eight_floats *n) {
-        get_nibbles(b->qs, n);
+        load_nibbles<FREE_BIAS>(b->qs, n);
     }
     static METAL_FUNC float2 get_scale(device const block_q4_0 *b, uint, uint) {
         return float2(float(b->d), 0.0f);

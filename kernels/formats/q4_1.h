@@ -42,7 +42,7 @@ struct q4_1_eights {
     enum : uint { values = 32, eights = 4, scales = 1, centre = 0, has_minimum = 1 };
     static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
     static METAL_FUNC void get(device const block_q4_1 *b, uint, thread eight_floats *n) {
-        get_nibbles(b->qs, n);
+        load_nibbles<0>(b->qs, n);
     }
     static METAL_FUNC float2 get_scale(device const block_q4_1 *b, uint, uint) {
         return float2(float(b->d), float(b->m));

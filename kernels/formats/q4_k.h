@@ -139,10 +139,13 @@ struct q4_k_eights {
     enum : uint { values = 256, eights = 8, scales = 2, centre = 0, has_minimum = 1 };
     static METAL_FUNC uint place(uint part, uint i) { return 64 * part + 8 * i; }
     static METAL_FUNC void get(device const block_q4_k *b, uint part, thread eight_floats *n) {
-        for (uint i = 0; i < 4; i++) {
-            const eight_ints bytes = load_ints(b->qs + 32 * part + 8 * i);
-            n[i] = to_floats(bytes & 15);
-            n[i + 4] = to_floats(bytes >> 4);
+        eight_floats half_of[4];
+        for (uint i = 0; i < 2; i++) {
+            load_nibbles<0>(b->qs + 32 * part + 16 * i, half_of);
+            for (uint k = 0; k < 2; k++) {
+                n[2 * i + k] = half_of[k];
+                n[2 * i + k + 4] = half_of[k + 2];
+            }
         }
     }
     static METAL_FUNC float2 get_scale(device const block_q4_k *b, uint part, uint s) {

@@ -77,6 +77,36 @@ template <typename S, typename O> struct lone_strip {
             store(token, first + r, sums[r]);
     }
 
+    // One token and weights that are not coded, so that memory is what takes time: it is read from one
+    // end to the other, because a CPU loads ahead best that way. Four sums hide the latency of an
+    // addition.
+    METAL_FUNC void make_plain_row(uint row, uint token) const {
+        enum : uint { SUMS = 4 };
+        device const typename S::block *w_row = find_row(row);
+        device const float *at = x + size_t(token) * in_dim;
+        const uint blocks = in_dim / S::values, whole = blocks / SUMS * SUMS;
+        eight_floats sums[SUMS], weights[S::eights];
+        for (uint k = 0; k < SUMS; k++)
+            sums[k] = eight_floats(0.0f);
+        for (uint b = 0; b < whole; b += SUMS)
+            for (uint k = 0; k < SUMS; k++) {
+                S::get(w_row + b + k, 0, weights);
+                sums[k] = multiply_add(weights[0], load_floats(at + 8 * (b + k)), sums[k]);
+            }
+        for (uint b = whole; b < blocks; b++) {
+            S::get(w_row + b, 0, weights);
+            sums[0] = multiply_add(weights[0], load_floats(at + 8 * b), sums[0]);
+        }
+        store(token, row, (sums[0] + sums[1]) + (sums[2] + sums[3]));
+    }
+
+    METAL_FUNC void make_one(uint token) const {
+        if (S::eights > 1)
+            return make_strip(token);
+        for (uint row = first; row < min(first + STRIP, out_dim); row++)
+            make_plain_row(row, token);
+    }
+
     // Eight weights at a time of a part.
     static METAL_FUNC void decode(device const typename S::block *b, uint part,
                                   thread eight_floats *weights) {
@@ -124,7 +154,7 @@ template <typename S, typename O> struct lone_strip {
         if (tokens & 2)
             make_rows<2>(tokens & 4);
         if (tokens & 1)
-            make_strip(tokens & 6);
+            make_one(tokens & 6);
     }
 };
 

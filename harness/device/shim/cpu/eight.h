@@ -5,7 +5,13 @@
 
 #if !defined(ASSAY_CHECKED)
 #define ASSAY_EIGHT_FLOATS assay::native<float, 8>
+#if defined(__aarch64__) // as wide as a register: what formats store has eight bits
+#define ASSAY_EIGHT_INTS assay::native<short, 8>
+#define ASSAY_FREE_BIAS 8
+#else
 #define ASSAY_EIGHT_INTS assay::native<int, 8>
+#define ASSAY_FREE_BIAS 0
+#endif
 
 namespace assay {
 template <class To, class From> METAL_FUNC void load_converted(const From *from, To &to) {
@@ -13,18 +19,33 @@ template <class To, class From> METAL_FUNC void load_converted(const From *from,
     __builtin_memcpy(&v, from, sizeof v);
     to = __builtin_convertvector(v, To);
 }
+#if defined(__aarch64__)
+// The upper two bytes of the floats of 0 to 15, less the bias.
+struct upper_bytes {
+    struct {
+        unsigned char at[16];
+    } third, fourth;
+};
+constexpr upper_bytes get_upper_bytes(int bias) {
+    upper_bytes b = {};
+    for (int i = 0; i < 16; i++) {
+        const unsigned bits = __builtin_bit_cast(unsigned, float(i - bias));
+        b.third.at[i] = (unsigned char)(bits >> 16 & 255);
+        b.fourth.at[i] = (unsigned char)(bits >> 24);
+    }
+    return b;
+}
+#endif
 } // namespace assay
 
 namespace metal {
 
 #define ASSAY_LOAD_EIGHT(To, From)                                                                 \
-    METAL_FUNC void load_eight(const From *from, assay::native<To, 8> &to) {                       \
-        assay::load_converted(from, to);                                                           \
-    }
-ASSAY_LOAD_EIGHT(int, uchar)
-ASSAY_LOAD_EIGHT(int, char)
-ASSAY_LOAD_EIGHT(float, float)
-ASSAY_LOAD_EIGHT(float, half)
+    METAL_FUNC void load_eight(const From *from, To &to) { assay::load_converted(from, to); }
+ASSAY_LOAD_EIGHT(ASSAY_EIGHT_INTS, uchar)
+ASSAY_LOAD_EIGHT(ASSAY_EIGHT_INTS, char)
+ASSAY_LOAD_EIGHT(ASSAY_EIGHT_FLOATS, float)
+ASSAY_LOAD_EIGHT(ASSAY_EIGHT_FLOATS, half)
 #undef ASSAY_LOAD_EIGHT
 METAL_FUNC void load_eight(const ushort *bfloats, assay::native<float, 8> &to) {
     assay::native<uint, 8> bits;
@@ -35,9 +56,44 @@ METAL_FUNC void join(vec<float, 4> low, vec<float, 4> high, assay::native<float,
     const vec<float, 4> both[2] = {low, high};
     __builtin_memcpy(&v, both, sizeof v);
 }
-METAL_FUNC assay::native<float, 8> to_floats(assay::native<int, 8> n) {
+METAL_FUNC assay::native<float, 8> to_floats(ASSAY_EIGHT_INTS n) {
     return __builtin_convertvector(n, assay::native<float, 8>);
 }
+// See kernels/eight.h.
+#if defined(__aarch64__)
+// Looked up, because NEON converts only four integers per cycle: the floats of -8 to 15 differ in
+// their upper two bytes alone.
+template <int bias> METAL_FUNC void load_nibbles(const uchar *q, assay::native<float, 8> *n) {
+    typedef __attribute__((neon_vector_type(16))) signed char bytes;
+    enum { AS_BYTES = 32 }; // what the compiler's functions have vectors of
+    constexpr assay::upper_bytes tables = assay::get_upper_bytes(bias);
+    const bytes thirds = __builtin_bit_cast(bytes, tables.third);
+    const bytes fourths = __builtin_bit_cast(bytes, tables.fourth);
+    const bytes first = {-128, -128, 0, 16, -128, -128, 1, 17, -128, -128, 2, 18, -128, -128, 3, 19};
+    assay::native<uchar, 16> both;
+    __builtin_memcpy(&both, q, sizeof both);
+    const assay::native<uchar, 16> nibbles[2] = {both & (uchar)15, both >> (uchar)4};
+    for (uint i = 0; i < 2; i++) {
+        const bytes at = __builtin_bit_cast(bytes, nibbles[i]);
+        const bytes third = __builtin_neon_vqtbl1q_v(thirds, at, AS_BYTES);
+        const bytes fourth = __builtin_neon_vqtbl1q_v(fourths, at, AS_BYTES);
+        bytes floats[4];
+        for (int k = 0; k < 4; k++)
+            floats[k] = __builtin_neon_vqtbl2q_v(third, fourth, first + (signed char)(4 * k),
+                                                 AS_BYTES);
+        __builtin_memcpy(n + 2 * i, floats, sizeof floats);
+    }
+}
+#else
+template <int bias> METAL_FUNC void load_nibbles(const uchar *q, assay::native<float, 8> *n) {
+    for (uint i = 0; i < 2; i++) {
+        ASSAY_EIGHT_INTS bytes;
+        load_eight(q + 8 * i, bytes);
+        n[i] = to_floats((bytes & 15) - bias);
+        n[i + 2] = to_floats((bytes >> 4) - bias);
+    }
+}
+#endif
 METAL_FUNC assay::native<float, 8>
 multiply_add(assay::native<float, 8> a, assay::native<float, 8> b, assay::native<float, 8> c) {
 #pragma clang fp contract(fast)
