@@ -79,11 +79,12 @@ ASSAY_COMMIT=$commit
 export ASSAY_TUNED ASSAY_COMMIT
 
 # --- the parts: name and seconds, as on an H200 with its 16 cores and an empty cache ------------------------------
+# Those with a + between them time nothing, and run side by side.
 
 experiments=$("$assay" experiment | awk '{ print $1 }')
 tuning=tune-smollm-135m:150 # quick: the shape with the most to choose
 [ -n "$quick" ] || tuning="$tuning tune-1b:600 tune-7b:600 tune-rwkv7-0.1b:300"
-plan="models:90 check-fast:45 $tuning
+plan="models+check-fast+check-relaxed:110 check-safe+validate:80 $tuning
 bench-matvec:105 bench-tokens:155 bench-attention:50 bench-other:40
 model-smollm-135m:10 model-1b:10 model-7b:25 model-rwkv7-0.1b:10 trace:10"
 for name in $experiments; do
@@ -98,10 +99,12 @@ for name in $experiments; do
     [ -z "$quick" ] || cost=8
     plan="$plan experiment-$name:$cost"
 done
-plan="$plan rivals:150 check-relaxed:40 check-safe:40 validate:50"
+plan="$plan rivals:150"
 
-is_done() { # part
-    grep -q "^done $1 " "$state"
+is_done() { # part, or parts with a + between them
+    for of in $(echo "$1" | tr '+' ' '); do
+        grep -q "^done $of " "$state" || return 1
+    done
 }
 
 left=
@@ -234,10 +237,12 @@ stop() { # what did not fit
     exit 5
 }
 
-# Runs a part, and ends it when the time is over.
+# Runs a part, ends it when the time is over, and leaves its status, seconds and output.
 run_limited() { # part, seconds
-    run_part "$1" > "$work/log" 2>&1 &
+    begun=$(date +%s)
+    run_part "$1" > "$work/log-$1" 2>&1 &
     part=$!
+    watch=
     if [ "$2" -gt 0 ]; then
         (
             sleep "$2" &
@@ -245,12 +250,30 @@ run_limited() { # part, seconds
             wait $! && pkill -P "$part"
         ) 2> /dev/null &
         watch=$!
-        wait "$part"
-        code=$?
-        kill "$watch" 2> /dev/null
-        return $code
     fi
     wait "$part"
+    echo "$? $(($(date +%s) - begun))" > "$work/ended-$1"
+    [ -z "$watch" ] || kill "$watch" 2> /dev/null
+}
+
+# Notes that a part is done, or stops.
+note_end() { # part, expected seconds
+    read -r code took < "$work/ended-$1"
+    case $code in
+        0 | 1)
+            summary=$(grep -E 'passed|timed|done|decided|findings' "$work/log-$1" | tail -n 1 |
+                sed -e 's/[,;] on the .*//' -e 's/; [a-z]* in .*//')
+            printf 'done %s %s %s\n' "$1" "$took" "$summary" >> "$state"
+            printf 'measure: %s took %s s (about %s expected). %s\n' "$1" "$took" "$2" "$summary" >&2
+            [ "$code" -eq 0 ] || worst=1
+            ;;
+        *)
+            [ "$code" -lt 128 ] || stop "the time ended during $1"
+            tail -n 5 "$work/log-$1" >&2
+            fail "$code" "$1 failed with status $code; call again to go on from here"
+            ;;
+    esac
+    rm -f "$work/log-$1" "$work/ended-$1"
 }
 
 worst=0
@@ -263,29 +286,22 @@ for entry in $left; do
         room=$((seconds - elapsed))
         [ "$room" -ge "$cost" ] || stop "$room s are too few for $name, which takes about $cost"
     fi
-    begun=$(date +%s)
-    run_limited "$name" "$room"
-    code=$?
-    took=$(($(date +%s) - begun))
-    case $code in
-        0 | 1)
-            summary=$(grep -E 'passed|timed|done|decided|findings' "$work/log" | tail -n 1 | sed -e 's/[,;] on the .*//' -e 's/; [a-z]* in .*//')
-            printf 'done %s %s %s\n' "$name" "$took" "$summary" >> "$state"
-            printf 'measure: %s took %s s (about %s expected). %s\n' "$name" "$took" "$cost" "$summary" >&2
-            [ $code -eq 0 ] || worst=1
-            ;;
-        *)
-            [ "$code" -lt 128 ] || stop "the time ended during $name"
-            tail -n 5 "$work/log" >&2
-            fail "$code" "$name failed with status $code; call again to go on from here"
-            ;;
-    esac
+    parts=
+    for one in $(echo "$name" | tr '+' ' '); do
+        is_done "$one" || parts="$parts $one"
+    done
+    for one in $parts; do
+        run_limited "$one" "$room" &
+    done
+    wait
+    for one in $parts; do
+        note_end "$one" "$cost"
+    done
     [ ! -f "$work/tuned.csv" ] || ASSAY_TUNED=$work/tuned.csv
 done
 
 # --- all parts are done: the new files take the place of the old -------------------------------------------------
 
-rm -f "$work/log"
 rm -f "$out"/*.csv "$out"/*.svg "$out"/*.png "$out/measured.txt"
 mv "$state" "$work/measured.txt" && mv "$work"/* "$out"/ && rmdir "$work" || fail 3 "cannot move the new files to $out"
 ASSAY_TUNED=off "$assay" results "$out"
