@@ -189,13 +189,16 @@ enum { MOST_HIDDEN = (32768 - 32) / 4 };
 static const kernel mixed_kernels[] = {
     {FUSED("matvec_mixed", "matvec_mixed", 256, 8, 0, NULL, "one simdgroup per row")},
 };
-#define SPLIT(f, adds, does) \
-    {.name = "matvec_split_" #f adds, .variant = "tiled", .file = "cuda/matvec_split.metal", \
-     .about = "NVIDIA: tiles of 128 rows and 64 tokens by tensor cores", .format = &format_##f, \
-     .accumulates = does, .group = 256, .rows = 128, .tokens = 64, .multiple_of = 256, \
-     .needs = FEATURE_TENSORS}
-static const kernel split_kernels[] = {SPLIT(q4_0, "", false), SPLIT(q4_0, "_accumulate", true),
-                                       SPLIT(q8_0, "", false), SPLIT(q8_0, "_accumulate", true)};
+#define SPLIT(f, adds, does, how, variant_, file_, tokens_, needs_, about_) \
+    {.name = "matvec_split_" #f adds how, .variant = variant_, .file = "cuda/" file_ ".metal", \
+     .about = "NVIDIA: tiles of 128 rows and " about_, .format = &format_##f, .accumulates = does, \
+     .group = 256, .rows = 128, .tokens = tokens_, .multiple_of = 256, .needs = needs_}
+#define SPLITS(f, adds, does) \
+    SPLIT(f, adds, does, "", "tiled", "matvec_split", 64, FEATURE_TENSORS, "64 tokens by tensor cores"), \
+    SPLIT(f, adds, does, "_groups", "groups", "split_groups", 64, FEATURE_WARPGROUPS, "64 tokens by warpgroups"), \
+    SPLIT(f, adds, does, "_wide_groups", "wide_groups", "split_groups", 128, FEATURE_WARPGROUPS, "128 tokens by warpgroups")
+static const kernel split_kernels[] = {SPLITS(q4_0, "", false), SPLITS(q4_0, "_accumulate", true),
+                                       SPLITS(q8_0, "", false), SPLITS(q8_0, "_accumulate", true)};
 static const kernel batched_kernels[] = {
     {OF_Q4_0("matvec_q4_0_batched", "matvec_q4_0_batched", 256, 8, 0, "plain",
              "one simdgroup per row")},

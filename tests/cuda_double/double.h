@@ -72,6 +72,7 @@ typedef enum {
     OP_ST,
     OP_SUB,
     OP_VOTE,
+    OP_WGMMA,
     OP_XOR,
     OP_COUNT
 } ptx_op;
@@ -98,7 +99,7 @@ typedef struct {
     int64_t value;  /* or what is added to the address in it */
 } ptx_arg;
 
-enum { PTX_ARGS = 14 };
+enum { PTX_ARGS = 74 }; /* wgmma */
 
 typedef enum { ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP } ptx_rounding;
 
@@ -107,7 +108,7 @@ typedef struct {
     ptx_type type, from; /* from: what cvt converts and mma multiplies */
     int8_t unless;       /* 0: always; 1: if the predicate; -1: if not */
     uint32_t predicate;
-    uint8_t width;         /* of a vector; the depth of a product */
+    uint8_t width;         /* of a vector; the depth of a product, the columns of one of a warpgroup */
     ptx_rounding rounding; /* also of cvt to integers */
     bool to_integer;       /* cvt.rni.f32.f32 */
     bool saturates, is_wide, is_high, sets_carry, wraps;
@@ -198,8 +199,9 @@ uint8_t *ptx_find_shared(const ptx_block *b, const ptx_thread *t, const ptx_arg 
 uint8_t *ptx_find_global(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
                          size_t align, CUresult *fault);
 
-/* ptx_product.c: mma, by all lanes of a warp. */
+/* ptx_product.c: mma, by all lanes of a warp; wgmma, by those of one of its four warps. */
 void ptx_multiply(const ptx_block *b, ptx_thread *lanes, const ptx_insn *i);
+void ptx_multiply_group(const ptx_block *b, ptx_thread *lanes, const ptx_insn *i, CUresult *fault);
 
 size_t ptx_get_shared_bytes(const ptx_launch *l); /* of a block */
 

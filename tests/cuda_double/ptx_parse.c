@@ -21,7 +21,7 @@ static const char *const op_names[OP_COUNT] = {
     "div", "ex2", "fence", "fma", "ld", "mad", "madc", "mapa.shared::cluster.u64", "max", "min",
     "mma", "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "ret", "selp",
     "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32", "setp", "shf", "shfl", "shl",
-    "shr", "sqrt", "st", "sub", "vote", "xor"};
+    "shr", "sqrt", "st", "sub", "vote", "wgmma", "xor"};
 /* clang-format on */
 
 static bool find_op(const char *name, ptx_op *op) {
@@ -124,6 +124,21 @@ static void read_product(parser *p, ptx_insn *i, const char *form) {
     ptx_fail(p, "the product mma.%s is not known", form);
 }
 
+/* Products of a warpgroup are done at once: only ptxas looks at what awaits them. */
+static void read_group_product(parser *p, ptx_insn *i, const char *form) {
+    unsigned columns = 0;
+    char rest[24] = "";
+    i->op = OP_FENCE;
+    if (strcmp(form, "fence.sync.aligned") == 0 || strcmp(form, "commit_group.sync.aligned") == 0 ||
+        strcmp(form, "wait_group.sync.aligned") == 0)
+        return;
+    i->op = OP_WGMMA;
+    if (sscanf(form, "mma_async.sync.aligned.m64n%uk16.%23s", &columns, rest) != 2 ||
+        strcmp(rest, "f32.f16.f16") != 0 || columns == 0 || columns > 128 || columns % 8 != 0)
+        ptx_fail(p, "the product wgmma.%s is not known", form);
+    i->width = (uint8_t)columns;
+}
+
 static void read_opcode(parser *p, ptx_insn *i, char *opcode) {
     int types = 0;
     i->width = 1;
@@ -139,6 +154,10 @@ static void read_opcode(parser *p, ptx_insn *i, char *opcode) {
     }
     if (strcmp(word, "mma") == 0) {
         read_product(p, i, rest);
+        return;
+    }
+    if (strcmp(word, "wgmma") == 0) {
+        read_group_product(p, i, rest);
         return;
     }
     if (!find_op(word, &i->op)) {

@@ -1,4 +1,4 @@
-/* ptx_product: the product of two small matrices that the lanes of a warp make together (mma). */
+/* ptx_product: the product of two small matrices that the lanes of a warp, or of four, make together (mma, wgmma). */
 #include <string.h>
 
 #include "double.h"
@@ -56,4 +56,54 @@ void ptx_multiply(const ptx_block *block, ptx_thread *lanes, const ptx_insn *i) 
         for (uint32_t k = 0; k < SUMS; k++) /* after all reads: d may be c */
             lanes[n].registers[i->args[k].index] = made[k];
     }
+}
+
+/* Where a descriptor's matrix has byte `byte` of row `row`: rows of 128 bytes, swizzled by the bits of
+ * the address, and groups of eight that are a stride apart. The address of shared memory that it has are
+ * the lower bits of one here. */
+static const uint8_t *find_element(const ptx_block *b, uint64_t descriptor, uint32_t row,
+                                   uint32_t byte, CUresult *fault) {
+    enum { SWIZZLE_128 = 1, KNOWN = 0x3FFFF };
+    size_t first = (descriptor & 0x3FFF) << 4, stride = (descriptor >> 32 & 0x3FFF) << 4,
+           base = (uintptr_t)b->shared;
+    if (descriptor >> 62 != SWIZZLE_128)
+        *fault = CUDA_ERROR_LAUNCH_FAILED;
+    size_t at = base + ((first - base) & KNOWN) + row / 8 * stride + row % 8 * 128 + byte;
+    at ^= (at >> 7 & 7) << 4;
+    if (at < base || at + 2 > base + ptx_get_shared_bytes(b->launch))
+        *fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+    return (const uint8_t *)at;
+}
+
+/* The 16 rows of a warp of d = a b, or d += a b if the predicate is set; operands d, four registers of
+ * a as in mma, the descriptor of b and the predicate. */
+void ptx_multiply_group(const ptx_block *block, ptx_thread *lanes, const ptx_insn *i,
+                        CUresult *fault) {
+    enum { DEPTH = 16, MOST_COLUMNS = 128 };
+    static double a[ROWS][DEPTH], b[DEPTH][MOST_COLUMNS];
+    const ptx_type half = {'f', 16}, sum_type = {'f', 32};
+    const uint32_t count = i->width / 2u;
+    const ptx_arg *first = &i->args[count];
+    for (uint32_t n = 0; n < LANES; n++)
+        for (uint32_t k = 0; k < 8; k++)
+            a[n / 4 + k / 2 % 2 * 8][k / 4 * 8 + n % 4 * 2 + k % 2] =
+                read_element(ptx_read(block, &lanes[n], &first[k / 2]), half, k % 2);
+    for (uint32_t k = 0; k < DEPTH && !*fault; k++)
+        for (uint32_t n = 0; n < i->width && !*fault; n++) {
+            uint16_t bits = 0;
+            const uint8_t *at =
+                find_element(block, ptx_read(block, lanes, &first[4]), n, 2 * k, fault);
+            if (!*fault)
+                memcpy(&bits, at, sizeof bits);
+            b[k][n] = ptx_to_float(bits, half);
+        }
+    for (uint32_t n = 0; n < LANES && !*fault; n++)
+        for (uint32_t k = 0; k < count; k++) {
+            uint32_t row = n / 4 + k / 2 % 2 * 8, column = k / 4 * 8 + n % 4 * 2 + k % 2;
+            bool adds = ptx_read(block, &lanes[n], &first[5]) & 1;
+            double sum = adds ? read_element(ptx_read(block, &lanes[n], &i->args[k]), sum_type, 0) : 0;
+            for (uint32_t m = 0; m < DEPTH; m++)
+                sum += a[row][m] * b[m][column];
+            lanes[n].registers[i->args[k].index] = write_sum(sum, sum_type);
+        }
 }

@@ -31,7 +31,7 @@ static const ptx_insn *find_insn(const run *r, const ptx_thread *t) {
 
 static bool is_meeting(ptx_op op) {
     return op == OP_ACTIVEMASK || op == OP_SHFL || op == OP_VOTE || op == OP_BARWARP ||
-           op == OP_BAR || op == OP_MMA || op == OP_BARRIER_ASK || op == OP_CLUSTER_WAIT;
+           op == OP_BAR || op == OP_MMA || op == OP_WGMMA || op == OP_BARRIER_ASK || op == OP_CLUSTER_WAIT;
 }
 
 /* Have all threads of its cluster arrived? */
@@ -136,7 +136,7 @@ static bool serve(run *r, ptx_thread *lanes, uint32_t count, uint32_t lane) {
         return false;
     const ptx_arg *last = &i->args[i->count - 1];
     uint32_t party = (uint32_t)ptx_read(r->block, &lanes[lane], last);
-    party = i->op == OP_MMA ? UINT32_MAX : party & find_live(lanes, count);
+    party = i->op == OP_MMA || i->op == OP_WGMMA ? UINT32_MAX : party & find_live(lanes, count);
     if ((find_lanes_at(lanes, count, lanes[lane].pc) & party) != party || !(party >> lane & 1))
         return false;
     if (i->op == OP_SHFL)
@@ -145,6 +145,8 @@ static bool serve(run *r, ptx_thread *lanes, uint32_t count, uint32_t lane) {
         vote(r, lanes, count, i, party);
     else if (i->op == OP_MMA)
         ptx_multiply(r->block, lanes, i);
+    else if (i->op == OP_WGMMA)
+        ptx_multiply_group(r->block, lanes, i, &r->fault);
     release(lanes, count, party);
     return true;
 }

@@ -194,29 +194,33 @@ static uint32_t read_mark(const char *ptx, const char *mark) {
 }
 
 /* What clang 16 cannot write: more than PTX 7.8, when bulk copies came with 8.0 and
- * stores to the shared memory of a cluster with 8.1, and how large a cluster is. */
+ * stores to the shared memory of a cluster with 8.1; how large a cluster is; and the target of products of
+ * warpgroups, which only GPUs of compute capability 9.0 have. */
 static bool complete_ptx(const char *path, err *e) {
-    static const char old[] = ".version 7.8", new[] = ".version 8.1";
+    static const char old[] = ".version 7.8", new[] = ".version 8.1", target[] = ".target sm_90";
     size_t bytes;
     char *ptx = os_read_file(path, &bytes, e);
     if (!ptx || !strstr(ptx, BULK_MARK)) {
         free(ptx);
         return ptx != NULL;
     }
-    char *version = strstr(ptx, old), *entry = strstr(ptx, ".entry"),
-         *body = entry ? strchr(entry, '{') : NULL, directive[64] = "";
+    char *version = strstr(ptx, old), *entry = strstr(ptx, ".entry"), directive[64] = "";
+    const char *body = entry ? strchr(entry, '{') : NULL, *last = strstr(ptx, target);
     if (version)
         memcpy(version, new, strlen(new));
     uint32_t cluster = ptx_count_cluster(ptx);
     if (cluster > 1)
         snprintf(directive, sizeof directive, ".reqnctapercluster %u, 1, 1\n", cluster);
-    size_t before = body ? (size_t)(body - ptx) : bytes, more = strlen(directive);
-    char *whole = malloc(bytes + more);
-    assert(whole);
-    memcpy(whole, ptx, before);
-    memcpy(whole + before, directive, more);
-    memcpy(whole + before + more, ptx + before, bytes - before);
-    bool ok = os_write_file(path, whole, bytes + more, e);
+    size_t head = last && strstr(ptx, "wgmma.") ? (size_t)(last - ptx) + strlen(target) : 0,
+           before = body ? (size_t)(body - ptx) : bytes;
+    char *whole = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&whole, &size);
+    assert(f);
+    fprintf(f, "%.*s%s%.*s%s%s", (int)head, ptx, head ? "a" : "", (int)(before - head), ptx + head,
+            directive, ptx + before);
+    fclose(f);
+    bool ok = os_write_file(path, whole, size, e);
     free(whole);
     free(ptx);
     return ok;
@@ -290,7 +294,8 @@ char *ptx_compile(ptx_compiler *c, const char *text, const char *name, math_mode
 bool ptx_assemble(const ptx_compiler *c, const char *assembler, const char *ptx_path,
                   const char *name, err *e) {
     char target[40];
-    snprintf(target, sizeof target, "-arch=%s", strchr(c->target, '=') + 1);
+    const char *known = strchr(c->target, '=') + 1;
+    snprintf(target, sizeof target, "-arch=%s%s", known, strcmp(known, "sm_90") == 0 ? "a" : "");
     const char *const argv[] = {assembler, target, "-o", "/dev/null", ptx_path, NULL};
     char *output = NULL;
     int status;

@@ -20,6 +20,7 @@ extern __attribute__((shared)) __attribute__((aligned(128))) unsigned char dynam
 } // namespace assay
 
 #include "cuda.h"
+#include "wgmma.h"
 
 namespace assay {
 
