@@ -98,7 +98,8 @@ typedef enum {
     WIDE,
     LONG,        /* more columns than threadgroup memory has room for at once, but not many more */
     WIDE_BLOCKS, /* WIDE, and no rest */
-    WIDE_ON_CORES
+    WIDE_ON_CORES,
+    WIDE_TILES /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
 } condition;
 
 static bool holds(condition when, const device_facts *d, const choice *c, const sizes *s) {
@@ -108,11 +109,14 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
         COLUMNS = 2048,
         NEAR_COLUMNS = 4096,
         BLOCK = 256,
-        ROWS_PER_CORE = 64
+        ROWS_PER_CORE = 64,
+        LARGE_TILE = 128
     };
     bool has_tiles = device_offers(d, FEATURE_MATRICES, NULL), is_wide = s->columns >= COLUMNS;
     bool is_many = divide_up(s->rows, 64) * divide_up(s->tokens, 64) >= ENOUGH_TILES,
          is_few_small = divide_up(s->rows, 16) * divide_up(s->tokens, 8) < SMALL_TILES,
+         fills = divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, LARGE_TILE) * 10 >=
+                 9 * d->cores,
          is_on_cores = c->format == &format_q4_0 || s->rows <= ROWS_PER_CORE * d->cores;
     const bool all[] = {[ALWAYS] = true,
                         [MATRICES] = has_tiles,
@@ -123,7 +127,8 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [WIDE] = is_wide,
                         [LONG] = s->columns > NEAR_COLUMNS,
                         [WIDE_BLOCKS] = is_wide && s->columns % BLOCK == 0,
-                        [WIDE_ON_CORES] = is_wide && is_on_cores};
+                        [WIDE_ON_CORES] = is_wide && is_on_cores,
+                        [WIDE_TILES] = is_wide && fills};
     return all[when];
 }
 
@@ -196,6 +201,8 @@ static const rule rules[] = {
     {BATCHED, GPU,      ONE,     ALL,         ALWAYS,           "plain"},
     /* x in halves for all products with it, by tensor cores: a 7B prompt of 512 tokens 9078 per second
      * instead of 3715, of 128 tokens 4394 instead of 3581; of 64 tokens of 1B 10351 instead of 13631 */
+    {SPLIT,   CUDA,     {97, ANY}, MEDIUM,    WIDE_TILES,       "wide_groups"},
+    {SPLIT,   CUDA,     {97, ANY}, MEDIUM,    WIDE,             "groups"},
     {SPLIT,   CUDA,     {97, ANY}, MEDIUM,    WIDE,             "tiled"},
     /* a whole threadgroup for a row pays where its simdgroups run side by side */
     {NORM,    SOFT,     ONE,     ALL,         ALWAYS,           "alone"},
