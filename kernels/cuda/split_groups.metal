@@ -18,10 +18,9 @@ using namespace metal;
 #include "../formats/q8_0.h"
 #include "../opaque.h"
 #include "../product/row.h"
+#include "bulk_rows.h"
 
 enum : uint {
-    ROWS = 128,
-    THREADS = 256,
     CHUNK = 256, // columns of a row of W that are copied at a time
     STEP = 64,   // of x: two blocks
     STEPS = 3,   // of x in shared memory: one is multiplied, the others are on their way
@@ -73,28 +72,29 @@ struct group_q8_0 {
 
 // Brings a chunk of the rows of a tile to shared memory. Rows past the end are replaced by the last
 // one.
-template <typename F>
+template <typename F, uint ROWS>
 METAL_FUNC void group_copy_rows(device const uint4 *w, threadgroup uint4 *to, uint first_row,
                                 uint rows, uint in_dim, uint chunk, uint thread_index) {
     enum : uint { quads = CHUNK / STEP * F::words / 4, all = ROWS * quads };
-    for (uint i = thread_index; i < all; i += THREADS) {
+    for (uint i = thread_index; i < all; i += 2 * ROWS) {
         const uint row = min(first_row + i / quads, rows - 1);
         cuda::copy_async(to + i, w + (row * (in_dim / CHUNK) + chunk) * quads + i % quads);
     }
 }
 
-// A step of x: two blocks, of each 128 bytes for a token, as cuda::describe_rows wants them.
-template <uint TOKENS> struct group_step {
+// A step of x: two blocks, of each 128 bytes for a token, as cuda::describe_rows wants them. Of tokens
+// past the end there is nothing, and their sums mean nothing.
+template <uint TOKENS, uint THREADS> struct group_step {
     enum : uint { block = 8 * TOKENS, all = 2 * block }; // uint4s
 
-    // Tokens past the end are replaced by the last one.
     static METAL_FUNC void copy(device const uint4 *x, threadgroup uint4 *to, uint in_dim,
                                 uint count, uint step, uint thread_index) {
         for (uint i = thread_index; i < all; i += THREADS) {
             const uint token = i / 16;
             const uint part = i % 16;
-            cuda::copy_async(to + part / 8 * block + 8 * token + (part % 8 ^ token % 8),
-                             x + min(token, count - 1) * (in_dim / 4) + 16 * step + part);
+            if (token < count)
+                cuda::copy_async(to + part / 8 * block + 8 * token + (part % 8 ^ token % 8),
+                                 x + token * (in_dim / 4) + 16 * step + part);
         }
     }
 };
@@ -141,13 +141,44 @@ template <uint TOKENS> struct group_sums {
             at[i] = fma(scales[i / 2 % 2], block[i], at[i]);
     }
 
+    // Every fourth or eighth threadgroup of a cluster of S has the sum of these four in the end.
+    template <uint S> static METAL_FUNC bool is_own(uint i, uint warp, uint rank) {
+        return S == 1 || (i / 4 + warp) % S == rank;
+    }
+    // Sends what is not the threadgroup's own to the one whose it is, and adds what it gets. `received`:
+    // of S - 1 others, for a lane four sums of each.
+    template <uint S, uint WARPS> METAL_FUNC void exchange(threadgroup float4 *received, uint warp,
+                                                           uint rank, uint lane) {
+        enum : uint { each = N / 4 * WARPS / S * 32 };
+        for (uint i = 0; i < N; i += 4) {
+            const uint owner = (i / 4 + warp) % S;
+            if (owner != rank)
+                cuda::store_to_rank(received + (rank < owner ? rank : rank - 1) * each +
+                                        (i / 4 * (WARPS / S) + warp / S) * 32 + lane,
+                                    float4(at[i], at[i + 1], at[i + 2], at[i + 3]), owner);
+        }
+        cuda::wait_for_cluster_bytes();
+        for (uint i = 0; i < N; i += 4)
+            if (is_own<S>(i, warp, rank))
+                for (uint n = 0; n < S - 1; n++) {
+                    const float4 more =
+                        received[n * each + (i / 4 * (WARPS / S) + warp / S) * 32 + lane];
+                    at[i] += more.x;
+                    at[i + 1] += more.y;
+                    at[i + 2] += more.z;
+                    at[i + 3] += more.w;
+                }
+    }
+
     // y: of the first row of this warp and the first token; rows and tokens: what there is of them.
-    template <bool accumulate> METAL_FUNC void store(device float *y, device const float *powers,
-                                                     uint out_dim, uint rows, uint tokens,
-                                                     uint lane) const {
+    template <bool accumulate, uint S>
+    METAL_FUNC void store(device float *y, device const float *powers, uint out_dim, uint rows,
+                          uint tokens, uint warp, uint rank, uint lane) const {
         for (uint i = 0; i < N; i++) {
             const uint token = i / 4 * 8 + 2 * (lane % 4) + i % 2;
             const uint row = lane / 4 + i / 2 % 2 * 8;
+            if (!is_own<S>(i, warp, rank))
+                continue;
             const float power = powers[min(token, tokens - 1)];
             if (token < tokens && row < rows)
                 put<accumulate>(y + size_t(token) * out_dim + row, at[i] * power);
@@ -161,48 +192,65 @@ struct split_shape {
     uint columns;
 };
 
-template <typename F, uint TOKENS, bool accumulate> METAL_FUNC void
+// ROWS and TOKENS: of a tile; S: the threadgroups of a cluster, which share its columns, and in the end send
+// each other their sums; W: chunks of weights in shared memory.
+template <typename F, uint ROWS, uint TOKENS, uint S, uint W, bool accumulate> METAL_FUNC void
 split_groups(device const uint4 *const (&all)[3], device const uint4 *x, device const float *powers,
              device float *const (&all_y)[3], constant split_shape &shape, uint tokens, uint2 group,
              uint thread_index) {
-    typedef group_step<TOKENS> step_of;
-    enum : uint { row_words = CHUNK / STEP * F::words, w_quads = ROWS * row_words / 4 };
+    enum : uint {
+        WARPS = ROWS / 16,
+        EACH = CHUNK / STEP, // steps of a chunk
+        row_words = EACH * F::words,
+        w_quads = ROWS * row_words / 4,
+        received_quads = S == 1 ? 0 : (S - 1) * (TOKENS / 8) * WARPS / S * 32
+    };
+    typedef group_step<TOKENS, 32 * WARPS> step_of;
+    const uint tile = group.x / S;
+    const uint rank = group.x % S;
     const uint a_tiles = (shape.rows[0] + ROWS - 1) / ROWS;
     const uint b_tiles = (shape.rows[1] + ROWS - 1) / ROWS;
-    const uint which = group.x < a_tiles ? 0 : group.x < a_tiles + b_tiles ? 1 : 2;
+    const uint which = tile < a_tiles ? 0 : tile < a_tiles + b_tiles ? 1 : 2;
     const uint rows = shape.rows[which];
-    const uint first_row =
-        (group.x - (which > 0 ? a_tiles : 0) - (which > 1 ? b_tiles : 0)) * ROWS;
+    const uint first_row = (tile - (which > 0 ? a_tiles : 0) - (which > 1 ? b_tiles : 0)) * ROWS;
     device const uint4 *w = which == 0 ? all[0] : which == 1 ? all[1] : all[2];
     device float *y = which == 0 ? all_y[0] : which == 1 ? all_y[1] : all_y[2];
+    static_assert(received_quads <= STEPS * step_of::all + W * w_quads, "sums need no more room");
     threadgroup uint4 *all_x = (threadgroup uint4 *)cuda::get_shared_memory<
-        1024 + 16 * (STEPS * step_of::all + 2 * w_quads)>();
+        1024 + 16 * (STEPS * step_of::all + W * w_quads)>();
     all_x += (0u - uint(cuda::get_shared_address(all_x))) % 1024 / 16;
     threadgroup uint4 *all_w = all_x + STEPS * step_of::all;
+    if (S > 1 && thread_index == 0)
+        cuda::expect_cluster_bytes<S>(16 * received_quads);
     const uint in_dim = shape.columns;
-    const uint steps = in_dim / STEP;
+    const near_share share(in_dim / CHUNK, rank, S);
+    const uint chunks = share.count;
+    const uint steps = chunks * EACH;
     const uint first = group.y * TOKENS;
     const uint count = tokens - first;
-    group_copy_rows<F>(w, all_w, first_row, rows, in_dim, 0, thread_index);
+    for (uint i = 0; i < W - 1; i++)
+        if (i < chunks)
+            group_copy_rows<F, ROWS>(w, all_w + i * w_quads, first_row, rows, in_dim,
+                                     share.first + i, thread_index);
     EARLY_LOADS(7);
-    x += size_t(first) * (in_dim / 4);
+    x += size_t(first) * (in_dim / 4) + share.first * (CHUNK / 4);
     for (uint step = 0; step < STEPS - 1; step++) {
-        step_of::copy(x, all_x + step * step_of::all, in_dim, count, min(step, steps - 1),
-                      thread_index);
+        if (step < steps)
+            step_of::copy(x, all_x + step * step_of::all, in_dim, count, step, thread_index);
         cuda::close_copies();
     }
     const uint lane = thread_index % 32;
-    const uint my_row = thread_index / 32 * 16;
+    const uint warp = thread_index / 32;
     const uint odd = lane % 2;
     const uint thousand = opaque(0x64006400u, in_dim);
     threadgroup const uint *my_w =
-        (threadgroup const uint *)all_w + (my_row + lane / 4) * row_words;
+        (threadgroup const uint *)all_w + (16 * warp + lane / 4) * row_words;
     group_sums<TOKENS> sums;
     group_rows own[2];
     sums.clear();
     uint at = 0; // of the steps in shared memory
     for (uint step = 0; step < steps; step++) {
-        const uint chunk = step / (CHUNK / STEP);
+        const uint chunk = step / EACH;
         cuda::wait_for_all_but<STEPS - 2>();
         cuda::show_to_products();
         threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -210,12 +258,11 @@ split_groups(device const uint4 *const (&all)[3], device const uint4 *x, device 
         if (step + STEPS - 1 < steps)
             step_of::copy(x, all_x + later * step_of::all, in_dim, count, step + STEPS - 1,
                           thread_index);
-        if (step % (CHUNK / STEP) == 0 && (chunk + 1) * CHUNK < in_dim)
-            group_copy_rows<F>(w, all_w + (chunk + 1) % 2 * w_quads, first_row, rows, in_dim,
-                               chunk + 1, thread_index);
+        if (step % EACH == 0 && chunk + W - 1 < chunks)
+            group_copy_rows<F, ROWS>(w, all_w + (chunk + W - 1) % W * w_quads, first_row, rows,
+                                     in_dim, share.first + chunk + W - 1, thread_index);
         cuda::close_copies();
-        threadgroup const uint *w_step =
-            my_w + chunk % 2 * (4 * w_quads) + step % (CHUNK / STEP) * F::words;
+        threadgroup const uint *w_step = my_w + chunk % W * (4 * w_quads) + step % EACH * F::words;
         if (step == 0)
             own[0].template take<F>(w_step, 0, odd, thousand);
         threadgroup const uint4 *block = all_x + at * step_of::all;
@@ -223,21 +270,25 @@ split_groups(device const uint4 *const (&all)[3], device const uint4 *x, device 
         own[1].template take<F>(w_step, 1, odd, thousand);
         sums.finish(own[0].scales);
         sums.start(own[1], block + step_of::block);
-        // Those of the next chunk came before the barrier: they were copied three steps ago.
+        // Those of the next chunk came before the barrier: they were copied three steps ago or earlier.
         const uint next = min(step + 1, steps - 1);
-        own[0].template take<F>(my_w + next / (CHUNK / STEP) % 2 * (4 * w_quads) +
-                                    next % (CHUNK / STEP) * F::words,
-                                0, odd, thousand);
+        own[0].template take<F>(my_w + next / EACH % W * (4 * w_quads) + next % EACH * F::words, 0,
+                                odd, thousand);
         sums.finish(own[1].scales);
         at = at == STEPS - 1 ? 0 : at + 1;
     }
-    if (first_row + my_row < rows)
-        sums.template store<accumulate>(y + size_t(first) * rows + first_row + my_row,
-                                        powers + first, rows, rows - first_row - my_row, count,
-                                        lane);
+    if (S > 1) { // after all of the cluster have read what the sums replace
+        cuda::release_to_cluster();
+        cuda::wait_for_cluster();
+        sums.template exchange<S, WARPS>((threadgroup float4 *)all_x, warp, rank, lane);
+    }
+    const uint row = first_row + 16 * warp;
+    if (row < rows)
+        sums.template store<accumulate, S>(y + size_t(first) * rows + row, powers + first, rows,
+                                           rows - row, count, warp, rank, lane);
 }
 
-#define SPLIT_KERNEL(name, tokens_of, threads)                                                      \
+#define SPLIT_KERNEL(name, rows_of, tokens_of, S, W, threads)                                      \
     template <typename F, bool accumulate>                                                         \
     [[kernel, max_total_threads_per_threadgroup(threads)]] void name(                              \
         device const typename F::block *wa [[buffer(0)]],                                          \
@@ -251,20 +302,33 @@ split_groups(device const uint4 *const (&all)[3], device const uint4 *x, device 
         device const uint4 *const w[3] = {(device const uint4 *)wa, (device const uint4 *)wb,      \
                                           (device const uint4 *)wc};                               \
         device float *const y[3] = {ya, yb, yc};                                                   \
-        split_groups<F, tokens_of, accumulate>(w, x, powers, y, shape, tokens, group,              \
-                                               thread_index);                                      \
+        split_groups<F, rows_of, tokens_of, S, W, accumulate>(w, x, powers, y, shape, tokens,      \
+                                                              group, thread_index);                \
     }
 
-// Two threadgroups with 64 tokens are to find room on a core: hence 512.
-SPLIT_KERNEL(split_64, 64, 512)
-SPLIT_KERNEL(split_128, 128, 256)
+#define SPLIT_FORMAT(name, function, format)                                                       \
+    MATVEC_KERNEL("matvec_split_" #format "_" name, function, group_##format, false)               \
+    MATVEC_KERNEL("matvec_split_" #format "_accumulate_" name, function, group_##format, true)
+#define SPLIT_GROUPS(name, function)                                                               \
+    SPLIT_FORMAT(name, function, q4_0)                                                             \
+    SPLIT_FORMAT(name, function, q8_0)
 
-#define SPLIT_GROUPS(format)                                                                       \
-    MATVEC_KERNEL("matvec_split_" #format "_groups", split_64, group_##format, false)              \
-    MATVEC_KERNEL("matvec_split_" #format "_accumulate_groups", split_64, group_##format, true)    \
-    MATVEC_KERNEL("matvec_split_" #format "_wide_groups", split_128, group_##format, false)        \
-    MATVEC_KERNEL("matvec_split_" #format "_accumulate_wide_groups", split_128, group_##format,    \
-                  true)
+// Two threadgroups are to find room on a core where it says 512 threads and not 256.
+//                     rows tokens S  W  threads
+SPLIT_KERNEL(split_64,  128,    64, 1, 2, 512)
+SPLIT_KERNEL(split_128, 128,   128, 1, 2, 256)
+SPLIT_KERNEL(split_256, 256,    64, 1, 2, 512)
+SPLIT_KERNEL(split_64_4, 128,   64, 4, 2, 512)
+SPLIT_KERNEL(split_64_8, 128,   64, 8, 2, 512)
+SPLIT_KERNEL(split_8,   128,     8, 1, 4, 512)
+SPLIT_KERNEL(split_8_4, 128,     8, 4, 4, 512)
+SPLIT_KERNEL(split_8_8, 128,     8, 8, 4, 512)
 
-SPLIT_GROUPS(q4_0)
-SPLIT_GROUPS(q8_0)
+SPLIT_GROUPS("groups", split_64)
+SPLIT_GROUPS("wide_groups", split_128)
+SPLIT_GROUPS("tall_groups", split_256)
+SPLIT_GROUPS("quarters", split_64_4)
+SPLIT_GROUPS("eighths", split_64_8)
+SPLIT_GROUPS("few_groups", split_8)
+SPLIT_GROUPS("few_quarters", split_8_4)
+SPLIT_GROUPS("few_eighths", split_8_8)

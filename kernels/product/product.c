@@ -196,6 +196,8 @@ static size3 find_groups(const product_layout *a, const tape *t, const kernel *k
         groups.x = divide_up(groups.x, 2); /* of rows so short, a tile has twice as many */
     if (k->groups != 0 && groups.x > k->groups)
         groups.x = k->groups;
+    if (k->sharers)
+        groups.x *= k->sharers;
     if (k->needs & FEATURE_BULK_COPIES)
         groups.x = share_rows(t, k, groups.x, a->epilogue == APPENDED ? rows / 2 : rows);
     return groups;

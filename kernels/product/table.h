@@ -189,14 +189,24 @@ enum { MOST_HIDDEN = (32768 - 32) / 4 };
 static const kernel mixed_kernels[] = {
     {FUSED("matvec_mixed", "matvec_mixed", 256, 8, 0, NULL, "one simdgroup per row")},
 };
-#define SPLIT(f, adds, does, how, variant_, file_, tokens_, needs_, about_) \
+/* name; file; rows, tokens and threadgroups of a tile; features; what it tries */
+#define SPLIT(f, adds, does, how, variant_, file_, rows_, tokens_, sharers_, needs_, about_) \
     {.name = "matvec_split_" #f adds how, .variant = variant_, .file = "cuda/" file_ ".metal", \
-     .about = "NVIDIA: tiles of 128 rows and " about_, .format = &format_##f, .accumulates = does, \
-     .group = 256, .rows = 128, .tokens = tokens_, .multiple_of = 256, .needs = needs_}
+     .about = "NVIDIA: tiles of " about_, .format = &format_##f, .accumulates = does, \
+     .group = 2 * rows_, .rows = rows_, .tokens = tokens_, .sharers = sharers_, .multiple_of = 256, .needs = needs_}
+#define GROUPS(f, adds, does, variant_, rows_, tokens_, sharers_, about_) \
+    SPLIT(f, adds, does, "_" variant_, variant_, "split_groups", rows_, tokens_, sharers_, FEATURE_WARPGROUPS, \
+          #rows_ " rows and " #tokens_ " tokens by warpgroups (wgmma)" about_)
 #define SPLITS(f, adds, does) \
-    SPLIT(f, adds, does, "", "tiled", "matvec_split", 64, FEATURE_TENSORS, "64 tokens by tensor cores"), \
-    SPLIT(f, adds, does, "_groups", "groups", "split_groups", 64, FEATURE_WARPGROUPS, "64 tokens by warpgroups"), \
-    SPLIT(f, adds, does, "_wide_groups", "wide_groups", "split_groups", 128, FEATURE_WARPGROUPS, "128 tokens by warpgroups")
+    SPLIT(f, adds, does, "", "tiled", "matvec_split", 128, 64, 0, FEATURE_TENSORS, "128 rows and 64 tokens by tensor cores"), \
+    GROUPS(f, adds, does, "groups", 128, 64, 0, ""), \
+    GROUPS(f, adds, does, "wide_groups", 128, 128, 0, ""), \
+    GROUPS(f, adds, does, "tall_groups", 256, 64, 0, ""), \
+    GROUPS(f, adds, does, "quarters", 128, 64, 4, ", columns split in four"), \
+    GROUPS(f, adds, does, "eighths", 128, 64, 8, ", columns split in eight"), \
+    GROUPS(f, adds, does, "few_groups", 128, 8, 0, ""), \
+    GROUPS(f, adds, does, "few_quarters", 128, 8, 4, ", columns split in four"), \
+    GROUPS(f, adds, does, "few_eighths", 128, 8, 8, ", columns split in eight")
 static const kernel split_kernels[] = {SPLITS(q4_0, "", false), SPLITS(q4_0, "_accumulate", true),
                                        SPLITS(q8_0, "", false), SPLITS(q8_0, "_accumulate", true)};
 static const kernel batched_kernels[] = {

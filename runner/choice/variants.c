@@ -99,6 +99,8 @@ typedef enum {
     LONG,        /* more columns than threadgroup memory has room for at once, but not many more */
     WIDE_BLOCKS, /* WIDE, and no rest */
     WIDE_ON_CORES,
+    FEWEST_ROWS, /* WIDE, and tiles of 128 rows for a quarter of the cores */
+    FEWER_ROWS,  /* for half of them */
     WIDE_TILES /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
 } condition;
 
@@ -128,6 +130,8 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [LONG] = s->columns > NEAR_COLUMNS,
                         [WIDE_BLOCKS] = is_wide && s->columns % BLOCK == 0,
                         [WIDE_ON_CORES] = is_wide && is_on_cores,
+                        [FEWEST_ROWS] = is_wide && 4 * s->rows <= LARGE_TILE * d->cores,
+                        [FEWER_ROWS] = is_wide && 2 * s->rows <= LARGE_TILE * d->cores,
                         [WIDE_TILES] = is_wide && fills};
     return all[when];
 }
@@ -156,6 +160,8 @@ typedef struct {
 #define ONE {0, 1}
 #define FEW {2, 16}
 #define MANY {17, ANY}
+#define EIGHT {2, 8}
+#define SOME {9, 96}
 #define SEVERAL {2, ANY}
 #define ALL {0, ANY}
 #define LARGE {4096, ANY}
@@ -201,6 +207,12 @@ static const rule rules[] = {
     {BATCHED, GPU,      ONE,     ALL,         ALWAYS,           "plain"},
     /* x in halves for all products with it, by tensor cores: a 7B prompt of 512 tokens 9078 per second
      * instead of 3715, of 128 tokens 4394 instead of 3581; of 64 tokens of 1B 10351 instead of 13631 */
+    {SPLIT,   CUDA,     EIGHT,     MEDIUM,    FEWEST_ROWS,      "few_eighths"},
+    {SPLIT,   CUDA,     EIGHT,     MEDIUM,    FEWER_ROWS,       "few_quarters"},
+    {SPLIT,   CUDA,     EIGHT,     MEDIUM,    WIDE,             "few_groups"},
+    {SPLIT,   CUDA,     SOME,      MEDIUM,    FEWEST_ROWS,      "eighths"},
+    {SPLIT,   CUDA,     SOME,      MEDIUM,    FEWER_ROWS,       "quarters"},
+    {SPLIT,   CUDA,     SOME,      MEDIUM,    WIDE,             "groups"},
     {SPLIT,   CUDA,     {97, ANY}, MEDIUM,    WIDE_TILES,       "wide_groups"},
     {SPLIT,   CUDA,     {97, ANY}, MEDIUM,    WIDE,             "groups"},
     {SPLIT,   CUDA,     {97, ANY}, MEDIUM,    WIDE,             "tiled"},

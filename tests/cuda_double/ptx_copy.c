@@ -30,9 +30,9 @@ typedef struct {
     uint8_t *to;
     uint8_t *barrier;        /* NULL: the thread waits for it */
     const ptx_thread *owner; /* whose copy it is */
-    const uint8_t *from;     /* NULL: a value */
+    const uint8_t *from;     /* NULL: values */
     size_t bytes;
-    uint32_t value;
+    uint32_t values[4];
     uint32_t closed; /* groups of its owner that ended after it was started */
 } copy;
 
@@ -102,16 +102,17 @@ static void add_copy(ptx_copies *c, copy made) {
 }
 
 /* cp.async.bulk [to], [from], bytes, [barrier]; cp.async [to], [from], bytes;
- * st.async [to], value, [barrier] */
+ * st.async [to], values, [barrier] */
 static void start_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *i,
                        CUresult *fault) {
     bool is_sent = i->op == OP_SEND, is_own = i->op == OP_ASYNC_COPY;
-    copy made = {.owner = t, .bytes = is_sent ? 4 : (uint32_t)ptx_read(b, t, &i->args[2])};
-    size_t align = is_sent ? 4 : 16;
+    copy made = {.owner = t, .bytes = is_sent ? 4u * i->width : (uint32_t)ptx_read(b, t, &i->args[2])};
+    size_t align = is_sent ? made.bytes : 16;
     if (is_sent) {
         made.to = ptx_find_remote(b, t, &i->args[0], made.bytes, align, fault);
-        made.value = (uint32_t)ptx_read(b, t, &i->args[1]);
-        made.barrier = ptx_find_remote(b, t, &i->args[2], 8, 8, fault);
+        for (uint32_t n = 0; n < i->width; n++)
+            made.values[n] = (uint32_t)ptx_read(b, t, &i->args[1 + n]);
+        made.barrier = ptx_find_remote(b, t, &i->args[1 + i->width], 8, 8, fault);
     } else {
         made.to = ptx_find_shared(b, t, &i->args[0], made.bytes, align, fault);
         made.from = ptx_find_global(b, t, &i->args[1], made.bytes, align, fault);
@@ -155,7 +156,7 @@ static void finish_copies(ptx_copies *c, uint8_t *at, const ptx_thread *owner, u
             c->copies[kept++] = one;
             continue;
         }
-        memcpy(one.to, one.from ? one.from : (const uint8_t *)&one.value, one.bytes);
+        memcpy(one.to, one.from ? one.from : (const uint8_t *)one.values, one.bytes);
         if (at)
             count_bytes(at, one.bytes, fault);
     }

@@ -17,7 +17,7 @@ static const char *const op_names[OP_COUNT] = {
     "bar", "mbarrier.arrive.expect_tx.shared.b64", "mbarrier.try_wait.parity.shared.b64",
     "mbarrier.init.shared.b64", "bar.warp", "bfe", "bfi", "bra",
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
-    "barrier.cluster.arrive.relaxed.aligned", "barrier.cluster.wait.acquire.aligned", "cvt", "cvta",
+    "barrier.cluster.arrive.release.aligned", "barrier.cluster.wait.acquire.aligned", "cvt", "cvta",
     "div", "ex2", "fence", "fma", "ld", "mad", "madc", "mapa.shared::cluster.u64", "max", "min",
     "mma", "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "ret", "selp",
     "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32", "setp", "shf", "shfl", "shl",
@@ -145,11 +145,23 @@ static void read_opcode(parser *p, ptx_insn *i, char *opcode) {
     if (find_op(opcode, &i->op))
         return;
     char *rest = NULL, *word = strtok_r(opcode, ".", &rest);
+    bool is_arrival =
+        strcmp(word, "barrier") == 0 && strcmp(rest, "cluster.arrive.relaxed.aligned") == 0;
+    if (is_arrival) {
+        i->op = OP_CLUSTER_ARRIVE;
+        return;
+    }
     bool is_warp = strcmp(word, "bar") == 0 && strncmp(rest, "warp", 4) == 0,
          is_prefetch = strcmp(word, "cp") == 0 && strcmp(rest, "async.bulk.prefetch.L2.global") == 0;
     if (is_warp || is_prefetch || strcmp(word, "membar") == 0 || strcmp(word, "nanosleep") == 0 ||
         strcmp(word, "griddepcontrol") == 0) {
         i->op = is_warp ? OP_BARWARP : OP_FENCE;
+        return;
+    }
+    if (strcmp(word, "st") == 0 &&
+        strcmp(rest, "async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32") == 0) {
+        i->op = OP_SEND;
+        i->width = 4;
         return;
     }
     if (strcmp(word, "mma") == 0) {

@@ -269,9 +269,10 @@ static void start_block(ptx_block *b, uint64_t *registers, uint8_t *local) {
                          .position = {n % size[0], n / size[0] % size[1], n / size[0] / size[1]}};
 }
 
+/* At the same place in every block, as far as swizzles look at addresses. */
 static void *allocate(size_t bytes) {
     void *made = NULL;
-    int failed = posix_memalign(&made, 256, bytes + 256);
+    int failed = posix_memalign(&made, 1024, bytes + 1024);
     assert(!failed);
     return failed ? NULL : made;
 }

@@ -119,10 +119,11 @@ template <uint buffers> METAL_FUNC void wait_for_launch() {
 
 // Clusters ------------------------------------------------------------------------------------
 
-// One thread, after init_mbarrier: says how many bytes wait_for_cluster_bytes waits for.
-METAL_FUNC void expect_cluster_bytes(uint bytes) {
+// One thread, after init_mbarrier: says how many bytes wait_for_cluster_bytes waits for. size: of the
+// cluster.
+template <uint size = cluster_size> METAL_FUNC void expect_cluster_bytes(uint bytes) {
     const ulong barrier = get_shared_address(assay::dynamic_storage + cluster_barrier_at);
-    __asm__ volatile("// assay cluster %0" ::"n"(cluster_size));
+    __asm__ volatile("// assay cluster %0" ::"n"(size));
     __asm__ volatile("mbarrier.init.shared.b64 [%0], 1;" ::"l"(barrier) : "memory");
     __asm__ volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     __asm__ volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"l"(barrier), "r"(bytes)
@@ -132,6 +133,11 @@ METAL_FUNC void expect_cluster_bytes(uint bytes) {
 // Every thread arrives, and before anything is sent, every thread waits: all blocks have begun.
 METAL_FUNC void arrive_at_cluster() {
     __asm__ volatile("bar.warp.sync 0xffffffff; barrier.cluster.arrive.relaxed.aligned;" ::
+                         : "memory");
+}
+// The same if what is sent may replace what this block has read.
+METAL_FUNC void release_to_cluster() {
+    __asm__ volatile("bar.warp.sync 0xffffffff; barrier.cluster.arrive.release.aligned;" ::
                          : "memory");
 }
 METAL_FUNC void wait_for_cluster() {
@@ -147,6 +153,16 @@ METAL_FUNC void store_to_rank(void *to, float value, uint rank) {
                      "[barrier]; }" ::"l"(get_shared_address(to)),
                      "l"(get_shared_address(assay::dynamic_storage + cluster_barrier_at)),
                      "r"(rank), "f"(value)
+                     : "memory");
+}
+
+METAL_FUNC void store_to_rank(void *to, metal::float4 value, uint rank) {
+    __asm__ volatile("{ .reg .u64 there, barrier; mapa.shared::cluster.u64 there, %0, %2; "
+                     "mapa.shared::cluster.u64 barrier, %1, %2; "
+                     "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [there], "
+                     "{%3, %4, %5, %6}, [barrier]; }" ::"l"(get_shared_address(to)),
+                     "l"(get_shared_address(assay::dynamic_storage + cluster_barrier_at)),
+                     "r"(rank), "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)
                      : "memory");
 }
 

@@ -49,6 +49,17 @@ template <uint N> METAL_FUNC void wait_for_products(float (&d)[N]) {
 // warpgroup has 16 rows, 16 * w and after it, of which its lanes have what they have in mma_halves; of d 4 sums of
 // each 8 columns.
 template <bool adds>
+METAL_FUNC void multiply_group(float (&d)[4], const uint (&a)[4], ulong b) {
+    __asm__ volatile("{ .reg .pred adds; setp.ne.b32 adds, %9, 0; "
+            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {"
+            "%0, %1, %2, %3"
+            "}, {%4, %5, %6, %7}, %8, adds, 1, 1, 0; }"
+            : ASSAY_SUMS_4(d, 0)
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(adds ? 1 : 0)
+            : "memory");
+}
+
+template <bool adds>
 METAL_FUNC void multiply_group(float (&d)[32], const uint (&a)[4], ulong b) {
     __asm__ volatile("{ .reg .pred adds; setp.ne.b32 adds, %37, 0; "
             "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
