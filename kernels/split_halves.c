@@ -7,13 +7,13 @@
 #include "record.h"
 #include "reference/reference.h"
 
-/* float4s: 1, and around the 256 that a threadgroup takes at a time. */
-static const shape shapes[] = {{{1, 4}},    {{1, 128}},  {{2, 1020}}, {{3, 1024}},
-                               {{5, 1028}}, {{2, 4096}}, {{64, 576}}, {{3, 14336}}};
+/* Columns: 32, and around the 1024 float4s that a threadgroup looks at at a time, or makes halves of. */
+static const shape shapes[] = {{{1, 32}},   {{1, 128}},  {{2, 992}},  {{3, 1024}},  {{5, 1056}},
+                               {{2, 4096}}, {{3, 4128}}, {{64, 576}}, {{3, 14336}}};
 
 static const kernel kernels[] = {
     OP_KERNEL("split_halves", "plain", "one threadgroup per token", "split_halves.metal",
-              .group = 256, .rows = 1, .tokens = 1, .multiple_of = 4),
+              .group = 256, .rows = 1, .tokens = 1, .multiple_of = 32),
 };
 
 static void split_halves_oracle(const launch *l, oracle_io *io) {
@@ -55,5 +55,5 @@ static bool split_halves_build(kernel_case *c, err *e) {
 }
 
 OP(split_halves, "x as two halves per value, for tensor cores", "tokens x columns", kernels,
-   SHAPE_LIST(shapes, 3, 1028), .inner = "columns", .many = "tokens", .sizes = "tokens columns",
+   SHAPE_LIST(shapes, 3, 1056), .inner = "columns", .many = "tokens", .sizes = "tokens columns",
    .build = split_halves_build);

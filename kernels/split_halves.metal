@@ -5,8 +5,9 @@
 // of a value are left, and fewer if it is less than 2^-17 of the largest. What a product is to be
 // multiplied by is in `powers`.
 //
-// Four neighbours a, b, c, d are four words: the first halves of a and c, of b and d, then the second
-// ones.
+// 32 neighbours are 32 words, 128 bytes: the first halves of the first 16, those of the others, then the
+// second halves of both. Of 16 halves, the first 8 are the first and third of each four neighbours, the others
+// follow: what a lane decodes of four weights at a time.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -38,11 +39,18 @@ split_halves(device const float4 *x [[buffer(0)]], device uint4 *halves [[buffer
     const float power = as_type<float>((268u - exponent) << 23u);
     if (thread_index == 0)
         powers[token] = as_type<float>((exponent - 14u) << 23u);
-    for (uint i = thread_index; i < quads; i += GROUP) {
-        const float4 v = x[i] * power;
-        const half4 first = half4(v);
-        const half4 rest = half4(v - float4(first));
-        halves[i] = uint4(as_type<uint>(first.xz), as_type<uint>(first.yw), as_type<uint>(rest.xz),
-                          as_type<uint>(rest.yw));
+    for (uint i = thread_index; i < quads / 4; i += GROUP) { // 16 neighbours
+        uint4 words[4];
+        for (uint k = 0; k < 4; k++) {
+            const float4 v = x[4 * i + k] * power;
+            const half4 first = half4(v);
+            const half4 rest = half4(v - float4(first));
+            words[0][k] = as_type<uint>(first.xz);
+            words[1][k] = as_type<uint>(first.yw);
+            words[2][k] = as_type<uint>(rest.xz);
+            words[3][k] = as_type<uint>(rest.yw);
+        }
+        for (uint k = 0; k < 4; k++)
+            halves[i / 2 * 8 + i % 2 * 2 + k / 2 * 4 + k % 2] = words[k];
     }
 }

@@ -14,32 +14,41 @@ static int find_exponent(const float *x, size_t columns) {
     return exponent < 15 ? 15 : exponent;
 }
 
+/* Where the first half of value i is, and whether it is the upper one of its word; the second half is 16
+ * words further. */
+static size_t find_word(size_t i, bool *is_upper) {
+    *is_upper = i % 4 >= 2;
+    return i / 32 * 32 + i % 32 / 16 * 8 + i % 2 * 4 + i % 16 / 4;
+}
+
+static void put_half(uint32_t *word, bool is_upper, uint16_t half) {
+    *word = is_upper ? (*word & 0xFFFF) | (uint32_t)half << 16 : (*word & 0xFFFF0000) | half;
+}
+
 void reference_split_halves(const float *x, size_t tokens, size_t columns, uint32_t *halves,
                             float *powers) {
-    static const size_t order[] = {0, 2, 1, 3};
+    bool is_upper;
     for (size_t t = 0; t < tokens; t++) {
-        const float *row = x + t * columns;
-        int exponent = find_exponent(row, columns);
+        int exponent = find_exponent(x + t * columns, columns);
         powers[t] = ldexpf(1, exponent - 14 - 127);
-        for (size_t i = 0; i < columns; i += 4)
-            for (size_t k = 0; k < 4; k++) {
-                float v = ldexpf(row[i + order[k]], 141 - exponent);
-                uint16_t first = half_from_float(v),
-                         rest = half_from_float(v - half_to_float(first));
-                uint32_t *upper = &halves[t * columns + i + k / 2], *lower = upper + 2;
-                *upper = k % 2 ? *upper | (uint32_t)first << 16 : first;
-                *lower = k % 2 ? *lower | (uint32_t)rest << 16 : rest;
-            }
+        for (size_t i = t * columns; i < (t + 1) * columns; i++) {
+            float v = ldexpf(x[i], 141 - exponent);
+            uint16_t first = half_from_float(v);
+            uint32_t *word = &halves[find_word(i, &is_upper)];
+            put_half(word, is_upper, first);
+            put_half(word + 16, is_upper, half_from_float(v - half_to_float(first)));
+        }
     }
 }
 
 void reference_join_halves(const uint32_t *halves, const float *powers, size_t tokens,
                            size_t columns, double *x) {
+    bool is_upper;
     for (size_t i = 0; i < tokens * columns; i++) {
-        const uint32_t *upper = &halves[i / 4 * 4 + i % 2]; /* its neighbour but one is in it too */
-        unsigned shift = i % 4 < 2 ? 0 : 16;
-        x[i] = ((double)half_to_float((uint16_t)(upper[0] >> shift)) +
-                (double)half_to_float((uint16_t)(upper[2] >> shift))) *
+        const uint32_t *word = &halves[find_word(i, &is_upper)];
+        unsigned shift = is_upper ? 16 : 0;
+        x[i] = ((double)half_to_float((uint16_t)(word[0] >> shift)) +
+                (double)half_to_float((uint16_t)(word[16] >> shift))) *
                (double)powers[i / columns];
     }
 }

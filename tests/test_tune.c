@@ -76,7 +76,7 @@ static const device_facts kinds[] = {
     {.kind = DEVICE_METAL, .cores = 10, .offers = FEATURE_MATRICES},
     {.kind = DEVICE_CUDA,
      .cores = 132,
-     .offers = FEATURE_MATRICES | FEATURE_BULK_COPIES | FEATURE_TENSORS}};
+     .offers = FEATURE_MATRICES | FEATURE_BULK_COPIES | FEATURE_WARPGROUPS}};
 
 /* What models of several sizes choose: a rule that changes shows here what else it changes. */
 TEST the_rules_choose_what_is_listed_for_three_kinds_of_devices(void) {

@@ -187,7 +187,6 @@ static bool check_constants(const launch *l, err *e) {
 bool device_offers(const device_facts *d, uint32_t needs, err *e) {
     static const char *const names[] = {"units for simdgroup matrices",
                                         "bulk copies (TMA), mbarriers and clusters",
-                                        "tensor cores that multiply halves (mma)",
                                         "products of warpgroups (wgmma)"};
     uint32_t missing = needs & ~d->offers;
     size_t i = 0;

@@ -31,8 +31,7 @@ typedef enum { STORAGE_SHARED, STORAGE_PRIVATE, STORAGE_NO_COPY } storage_mode;
 enum {
     FEATURE_MATRICES = 1 << 0,    /* units for simdgroup_matrix */
     FEATURE_BULK_COPIES = 1 << 1, /* NVIDIA's TMA, mbarriers and clusters: kernels/cuda */
-    FEATURE_TENSORS = 1 << 2,     /* NVIDIA's tensor cores by mma on halves: kernels/cuda */
-    FEATURE_WARPGROUPS = 1 << 3,  /* NVIDIA's products of warpgroups (wgmma): kernels/cuda */
+    FEATURE_WARPGROUPS = 1 << 2,  /* NVIDIA's products of warpgroups (wgmma): kernels/cuda */
 };
 
 enum { BUFFER_GUARD_BYTES = 16384 }; /* a page on Apple GPUs: contents stay page aligned */

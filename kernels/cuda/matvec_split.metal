@@ -1,13 +1,13 @@
 // matvec_split: y = W x and y += W x for many tokens and up to three matrices, x in two halves
-// (split_halves.metal): tiles of 128 rows and 64 tokens multiplied by tensor cores with sums in floats
-// (mma.m16n8k16).
+// (split_halves.metal): tiles of 128 rows and 64 or 128 tokens multiplied by warpgroups (wgmma) with
+// sums in floats.
 //
 // Weights of at most 8 bits are whole numbers times a scale per 32 columns, a block: as halves they
 // are exact. So the sum of a block is as good as one in floats.
 //
-// Eight warps compute 32 rows and 32 tokens each: 2 x 4 matrices of sums in registers. A lane is at
-// place (row, part) = (lane / 4, lane % 4) of a matrix. Which columns meet in a matrix does not
-// matter, so that a lane takes neighbours: columns 4 * part to 3 after it, and 16 after those.
+// A warpgroup computes 64 rows. Weights come from shared memory, are decoded and stay in registers; x is
+// read from shared memory by the tensor cores. Which columns meet in a product does not matter as long as both
+// matrices agree, so that a lane takes four neighbours of a row.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -16,37 +16,33 @@ using namespace metal;
 #include "../formats/q8_0.h"
 #include "../opaque.h"
 #include "../product/row.h"
+#include "bulk_rows.h"
 
 enum : uint {
-    ROWS = 128,
-    TOKENS = 64,
-    THREADS = 256,
     CHUNK = 256, // columns of a row of W that are copied at a time
-    STEP = 64,   // of x: two blocks
-    STEPS = 3,   // of x in threadgroup memory: one is multiplied, the others are on their way
+    PAIRS = 4,   // of blocks of a chunk
 };
 
 // A format F:
 //   F::words  of two blocks of a row. Chunks of them are whole uint4s, and the same words of 8 rows that
 //             follow each other are in different banks
-//   F::take   a lane's weights of block b as halves: pairs[i] of the first or last 16 columns, the first
-//             and third of four and the others
+//   F::take   a lane's weights of block b as halves: of the first and last 16 columns, the first and third of
+//             four and the others
 //   F::scale  of block b
 // Below the exponent of 1024, whose bits are `thousand`, a whole number is added to it.
-struct split_q4_0 {
+struct group_q4_0 {
     typedef block_q4_0 block;
     enum : uint { words = 9 };
 
     static METAL_FUNC void take(threadgroup const uint *row, uint b, uint part, uint thousand,
                                 thread uint (&pairs)[2][2]) {
         threadgroup const uint *at = row + part;
-        const uint nibbles = b ? at[5] : at[0] >> 16u | at[1] << 16u;
         for (uint j = 0; j < 2; j++) {
-            const uint bits = nibbles >> (8 * j);
-            pairs[0][j] =
-                cuda::subtract_halves((bits & 0x000F000Fu) | thousand, 0x64086408u); // 1032
-            pairs[1][j] = cuda::fma_halves((bits & 0x00F000F0u) | thousand,          // 1024 + 16 n
-                                           0x2C002C00u, 0xD480D480u);                // / 16 - 72
+            const uint bits =
+                b ? at[5] >> (8 * j) : cuda::permute(at[0], at[1], j ? 0x0503u : 0x0402u);
+            pairs[0][j] = cuda::subtract_halves((bits & 0x000F000Fu) | thousand, 0x64086408u); // 1032
+            pairs[1][j] = cuda::fma_halves((bits & 0x00F000F0u) | thousand, // 1024 + 16 n
+                                           0x2C002C00u, 0xD480D480u);      // / 16 - 72
         }
     }
     static METAL_FUNC float scale(threadgroup const uint *row, uint b) {
@@ -54,7 +50,7 @@ struct split_q4_0 {
     }
 };
 
-struct split_q8_0 {
+struct group_q8_0 {
     typedef block_q8_0 block;
     enum : uint { words = 17 };
 
@@ -62,11 +58,12 @@ struct split_q8_0 {
                                 thread uint (&pairs)[2][2]) {
         for (uint i = 0; i < 2; i++) {
             threadgroup const uint *at = row + part + 4 * i;
-            const uint bytes = b ? at[9] : at[0] >> 16u | at[1] << 16u;
-            const uint more = bytes ^ 0x80808080u; // 128 more
-            for (uint j = 0; j < 2; j++)
-                pairs[i][j] = cuda::subtract_halves((more >> (8 * j) & 0x00FF00FFu) | thousand,
-                                                    0x64806480u); // 1152
+            for (uint j = 0; j < 2; j++) {
+                const uint bits =
+                    b ? at[9] >> (8 * j) : cuda::permute(at[0], at[1], j ? 0x0503u : 0x0402u);
+                pairs[i][j] = cuda::subtract_halves(
+                    (bits & 0x00FF00FFu) ^ (thousand | 0x00800080u), 0x64806480u); // 128 more; 1152
+            }
         }
     }
     static METAL_FUNC float scale(threadgroup const uint *row, uint b) {
@@ -74,120 +71,122 @@ struct split_q8_0 {
     }
 };
 
-// Brings a chunk of the rows of a tile to threadgroup memory. Rows past the end are replaced by the
-// last one.
-template <typename F> METAL_FUNC void split_copy_rows(device const uint4 *w, threadgroup uint4 *to,
-                                                      uint first_row, uint rows, uint in_dim,
-                                                      uint chunk, uint thread_index) {
-    enum : uint { quads = CHUNK / STEP * F::words / 4, all = ROWS * quads };
-    for (uint i = thread_index; i < all; i += THREADS) {
+// Brings a chunk of the rows of a tile to shared memory. Rows past the end are replaced by the last
+// one.
+template <typename F, uint ROWS>
+METAL_FUNC void group_copy_rows(device const uint4 *w, threadgroup uint4 *to, uint first_row,
+                                uint rows, uint in_dim, uint chunk, uint thread_index) {
+    enum : uint { quads = PAIRS * F::words / 4, all = ROWS * quads };
+    for (uint i = thread_index; i < all; i += 2 * ROWS) {
         const uint row = min(first_row + i / quads, rows - 1);
         cuda::copy_async(to + i, w + (row * (in_dim / CHUNK) + chunk) * quads + i % quads);
     }
 }
 
-// A step of x: of each token and block 8 uint4, both halves of four neighbours each. Of every other
-// token the first and last four of them change places, so that lanes do not meet in a bank.
-struct split_step {
-    enum : uint { block = 8 * TOKENS, all = 2 * block };
-    static METAL_FUNC uint find(uint token, uint part) {
-        return 8 * token + (part ^ (token & 1u) * 4);
-    }
+// A step of x: B blocks, of each 128 bytes for a token, as cuda::describe_rows wants them. Of tokens past the
+// end there is nothing, and their sums mean nothing.
+template <uint TOKENS, uint B, uint THREADS> struct group_step {
+    enum : uint { block = 8 * TOKENS, all = B * block }; // uint4s
 
-    // Tokens past the end are replaced by the last one.
     static METAL_FUNC void copy(device const uint4 *x, threadgroup uint4 *to, uint in_dim,
                                 uint count, uint step, uint thread_index) {
         for (uint i = thread_index; i < all; i += THREADS) {
-            const uint token = i / 16;
-            const uint part = i % 16;
-            cuda::copy_async(to + part / 8 * block + find(token, part % 8),
-                             x + min(token, count - 1) * (in_dim / 4) + 16 * step + part);
+            const uint token = i / (8 * B);
+            const uint part = i % (8 * B);
+            if (token < count)
+                cuda::copy_async(to + part / 8 * block + 8 * token + (part % 8 ^ token % 8),
+                                 x + token * (in_dim / 4) + 8 * B * step + part);
         }
     }
 };
 
-// A block of the rows of a warp, as matrices of 16: rows lane / 4 and 8 after it.
-struct split_rows {
-    enum : uint { M = 2 };
-    uint pairs[M][2][2][2]; // first or last 16 columns, row, pair
-    float scales[M][2];
+// A block of the rows of a warp: rows lane / 4 and 8 after it.
+struct group_rows {
+    uint at[2][4]; // 16 columns each: both rows of a lane's first and third, and of the others
+    float scales[2];
 
     template <typename F>
-    METAL_FUNC void take(threadgroup const uint *w, uint b, uint thousand, uint lane) {
-        for (uint m = 0; m < M; m++)
-            for (uint r = 0; r < 2; r++) {
-                threadgroup const uint *row =
-                    w + (16 * m + 8 * r + lane / 4) * (CHUNK / STEP * F::words);
-                uint taken[2][2];
-                F::take(row, b, lane % 4, thousand, taken);
-                for (uint i = 0; i < 4; i++)
-                    pairs[m][i / 2][r][i % 2] = taken[i / 2][i % 2];
-                scales[m][r] = F::scale(row, b);
-            }
+    METAL_FUNC void take(threadgroup const uint *w, uint b, uint part, uint thousand) {
+        for (uint r = 0; r < 2; r++) {
+            threadgroup const uint *row = w + 8 * r * (PAIRS * F::words);
+            uint pairs[2][2];
+            F::take(row, b, part, thousand, pairs);
+            for (uint i = 0; i < 4; i++)
+                at[i / 2][i % 2 * 2 + r] = pairs[i / 2][i % 2];
+            scales[r] = F::scale(row, b);
+        }
     }
 };
 
-// The sums of a warp: matrices of 16 rows and 8 tokens. A lane has rows lane / 4 and 8 after it,
-// tokens 2 * (lane % 4) and 1 after it of each.
-struct split_sums {
-    enum : uint { M = split_rows::M, N = 4 };
-    float at[M][N][2][2];
+// The sums of a warp: 16 rows and all tokens, 8 at a time. A lane has rows lane / 4 and 8 after it,
+// tokens 2 * (lane % 4) and 1 after it of each. D: blocks that are multiplied at a time.
+template <uint TOKENS, uint D> struct group_sums {
+    enum : uint { N = TOKENS / 2 };
+    float at[N], blocks[D][N];
 
     METAL_FUNC void clear() {
-        for (uint m = 0; m < M; m++)
-            for (uint n = 0; n < N; n++)
-                for (uint i = 0; i < 4; i++)
-                    at[m][n][i / 2][i % 2] = 0.0f;
-    }
-
-    // A block of tokens 16 * pair to 15 after it, from the first of this warp on. Each of the four
-    // matrices gets a product in turn: one that waits for another would wait long.
-    METAL_FUNC void add(thread const split_rows &w, threadgroup const uint4 *x, uint first,
-                        uint pair, uint lane) {
-        uint halves[2][4]
-                   [2]; // token, upper and lower of the first 16 columns and of the others, pair
-        float sums[2][M][2][2];
-        for (uint n = 0; n < 2; n++) {
-            const uint token = first + 16 * pair + 8 * n + lane / 4;
-            for (uint i = 0; i < 2; i++) {
-                const uint4 both = x[split_step::find(token, 4 * i + lane % 4)];
-                halves[n][2 * i][0] = both.x;
-                halves[n][2 * i][1] = both.y;
-                halves[n][2 * i + 1][0] = both.z;
-                halves[n][2 * i + 1][1] = both.w;
-            }
-            for (uint i = 0; i < 4 * M; i++)
-                sums[n][i / 4][i / 2 % 2][i % 2] = 0.0f;
+        for (uint i = 0; i < N; i++) {
+            at[i] = 0.0f;
+            blocks[D - 1][i] = 0.0f;
         }
-        for (uint i = 0; i < 4; i++)
-            for (uint n = 0; n < 2; n++)
-                for (uint m = 0; m < M; m++)
-                    cuda::mma_halves(w.pairs[m][i / 2], halves[n][i], sums[n][m]);
-        for (uint n = 0; n < 2; n++)
-            for (uint i = 0; i < 4 * M; i++) {
-                const uint m = i / 4, r = i / 2 % 2, j = i % 2;
-                at[m][2 * pair + n][r][j] =
-                    fma(w.scales[m][r], sums[n][m][r][j], at[m][2 * pair + n][r][j]);
-            }
+    }
+    // Block b: of each column both halves.
+    METAL_FUNC void start(uint b, thread const group_rows &w, threadgroup const uint4 *x) {
+        const ulong rows = cuda::describe_rows(x);
+        cuda::begin_products();
+        cuda::multiply_group<false>(blocks[b % D], w.at[0], rows);
+        for (uint i = 1; i < 4; i++)
+            cuda::multiply_group<true>(blocks[b % D], w.at[i % 2], rows + 2 * i);
+        cuda::close_products();
+    }
+    template <uint left> METAL_FUNC void finish(uint b, thread const float (&scales)[2]) {
+        cuda::wait_for_products<left>(blocks[b % D]);
+        for (uint i = 0; i < N; i++)
+            at[i] = fma(scales[i / 2 % 2], blocks[b % D][i], at[i]);
     }
 
-    // y: of the first row and token of this warp, powers: of its tokens; rows and tokens: what there
-    // is of them.
-    template <bool accumulate> METAL_FUNC void store(device float *y, device const float *powers,
-                                                     uint out_dim, uint rows, uint tokens,
-                                                     uint lane) const {
-        for (uint n = 0; n < N; n++)
-            for (uint j = 0; j < 2; j++) {
-                const uint token = 8 * n + 2 * (lane % 4) + j;
-                const float power = powers[min(token, tokens - 1)];
-                for (uint m = 0; m < M; m++)
-                    for (uint r = 0; r < 2; r++) {
-                        const uint row = 16 * m + 8 * r + lane / 4;
-                        if (token < tokens && row < rows)
-                            put<accumulate>(y + size_t(token) * out_dim + row,
-                                            at[m][n][r][j] * power);
-                    }
-            }
+    // Every fourth or eighth threadgroup of a cluster of S has the sum of these four in the end.
+    template <uint S> static METAL_FUNC bool is_own(uint i, uint warp, uint rank) {
+        return S == 1 || (i / 4 + warp) % S == rank;
+    }
+    // Sends what is not the threadgroup's own to the one whose it is, and adds what it gets. `received`:
+    // of S - 1 others, for a lane four sums of each.
+    template <uint S, uint WARPS> METAL_FUNC void exchange(threadgroup float4 *received, uint warp,
+                                                           uint rank, uint lane) {
+        enum : uint { each = N / 4 * WARPS / S * 32 };
+        for (uint i = 0; i < N; i += 4) {
+            const uint owner = (i / 4 + warp) % S;
+            if (owner != rank)
+                cuda::store_to_rank(received + (rank < owner ? rank : rank - 1) * each +
+                                        (i / 4 * (WARPS / S) + warp / S) * 32 + lane,
+                                    float4(at[i], at[i + 1], at[i + 2], at[i + 3]), owner);
+        }
+        cuda::wait_for_cluster_bytes();
+        for (uint i = 0; i < N; i += 4)
+            if (is_own<S>(i, warp, rank))
+                for (uint n = 0; n < S - 1; n++) {
+                    const float4 more =
+                        received[n * each + (i / 4 * (WARPS / S) + warp / S) * 32 + lane];
+                    at[i] += more.x;
+                    at[i + 1] += more.y;
+                    at[i + 2] += more.z;
+                    at[i + 3] += more.w;
+                }
+    }
+
+    // y: of the first row of this warp and the first token; rows and tokens: what there is of them.
+    template <bool accumulate, uint S>
+    METAL_FUNC void store(device float *y, device const float *powers, uint out_dim, uint rows,
+                          uint tokens, uint warp, uint rank, uint lane) const {
+        for (uint i = 0; i < N; i++) {
+            const uint token = i / 4 * 8 + 2 * (lane % 4) + i % 2;
+            const uint row = lane / 4 + i / 2 % 2 * 8;
+            if (!is_own<S>(i, warp, rank))
+                continue;
+            const float power = powers[min(token, tokens - 1)];
+            if (token < tokens && row < rows)
+                put<accumulate>(y + size_t(token) * out_dim + row, at[i] * power);
+        }
     }
 };
 
@@ -197,79 +196,156 @@ struct split_shape {
     uint columns;
 };
 
-// Two threadgroups are to find room on a core: hence 512.
-template <typename F, bool accumulate> [[kernel, max_total_threads_per_threadgroup(512)]] void
-matvec_split(device const typename F::block *wa [[buffer(0)]],
-             device const typename F::block *wb [[buffer(1)]],
-             device const typename F::block *wc [[buffer(2)]], device const uint4 *x [[buffer(3)]],
-             device const float *powers [[buffer(4)]], device float *ya [[buffer(5)]],
-             device float *yb [[buffer(6)]], device float *yc [[buffer(7)]],
-             constant split_shape &shape [[buffer(8)]], constant uint &tokens [[buffer(9)]],
-             uint2 group [[threadgroup_position_in_grid]],
-             uint thread_index [[thread_index_in_threadgroup]]) {
-    enum : uint { row_words = CHUNK / STEP * F::words, w_quads = ROWS * row_words / 4 };
+// ROWS and TOKENS: of a tile; S: the threadgroups of a cluster, which share its columns, and in the end send
+// each other their sums. B: blocks of a step of x; D: blocks that are multiplied at a time, 1 or 2; W: chunks
+// of weights in shared memory.
+template <typename F, uint ROWS, uint TOKENS, uint S, uint B, uint D, uint W, bool accumulate>
+METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const uint4 *x,
+                             device const float *powers, device float *const (&all_y)[3],
+                             constant split_shape &shape, uint tokens, uint2 group,
+                             uint thread_index) {
+    enum : uint {
+        WARPS = ROWS / 16,
+        EACH = 2 * PAIRS / B, // steps of a chunk
+        AHEAD = 2,            // steps of x that are on their way
+        STEPS = AHEAD + D,    // of x in shared memory
+        row_words = PAIRS * F::words,
+        w_quads = ROWS * row_words / 4,
+        received_quads = S == 1 ? 0 : (S - 1) * (TOKENS / 8) * WARPS / S * 32
+    };
+    typedef group_step<TOKENS, B, 32 * WARPS> step_of;
+    static_assert(B % 2 == 0, "blocks take turns");
+    static_assert(EACH * (W - 1) > AHEAD, "a chunk is there when its first block is decoded");
+    const uint tile = group.x / S;
+    const uint rank = group.x % S;
     const uint a_tiles = (shape.rows[0] + ROWS - 1) / ROWS;
     const uint b_tiles = (shape.rows[1] + ROWS - 1) / ROWS;
-    const uint which = group.x < a_tiles ? 0 : group.x < a_tiles + b_tiles ? 1 : 2;
+    const uint which = tile < a_tiles ? 0 : tile < a_tiles + b_tiles ? 1 : 2;
     const uint rows = shape.rows[which];
-    const uint first_row = (group.x - (which > 0 ? a_tiles : 0) - (which > 1 ? b_tiles : 0)) * ROWS;
-    device const uint4 *w = (device const uint4 *)(which == 0 ? wa : which == 1 ? wb : wc);
-    device float *y = which == 0 ? ya : which == 1 ? yb : yc;
-    threadgroup uint4 *all_x = (threadgroup uint4 *)
-        cuda::get_shared_memory<16 * (STEPS * split_step::all + 2 * w_quads)>();
-    threadgroup uint4 *all_w = all_x + STEPS * split_step::all;
+    const uint first_row = (tile - (which > 0 ? a_tiles : 0) - (which > 1 ? b_tiles : 0)) * ROWS;
+    device const uint4 *w = which == 0 ? all[0] : which == 1 ? all[1] : all[2];
+    device float *y = which == 0 ? all_y[0] : which == 1 ? all_y[1] : all_y[2];
+    static_assert(received_quads <= STEPS * step_of::all + W * w_quads, "sums need no more room");
+    threadgroup uint4 *all_x = (threadgroup uint4 *)cuda::get_shared_memory<
+        1024 + 16 * (STEPS * step_of::all + W * w_quads)>();
+    all_x += (0u - uint(cuda::get_shared_address(all_x))) % 1024 / 16;
+    threadgroup uint4 *all_w = all_x + STEPS * step_of::all;
+    if (S > 1 && thread_index == 0)
+        cuda::expect_cluster_bytes<S>(16 * received_quads);
     const uint in_dim = shape.columns;
-    const uint steps = in_dim / STEP;
+    const near_share share(in_dim / CHUNK, rank, S);
+    const uint chunks = share.count;
+    const uint steps = chunks * EACH;
     const uint first = group.y * TOKENS;
     const uint count = tokens - first;
-    split_copy_rows<F>(w, all_w, first_row, rows, in_dim, 0, thread_index);
+    for (uint i = 0; i < W - 1; i++)
+        if (i < chunks)
+            group_copy_rows<F, ROWS>(w, all_w + i * w_quads, first_row, rows, in_dim,
+                                     share.first + i, thread_index);
     EARLY_LOADS(7);
-    x += size_t(first) * (in_dim / 4);
-    for (uint step = 0; step < STEPS - 1; step++) {
-        split_step::copy(x, all_x + step * split_step::all, in_dim, count, min(step, steps - 1),
-                         thread_index);
+    x += size_t(first) * (in_dim / 4) + share.first * (CHUNK / 4);
+    for (uint step = 0; step < AHEAD; step++) {
+        if (step < steps)
+            step_of::copy(x, all_x + step * step_of::all, in_dim, count, step, thread_index);
         cuda::close_copies();
     }
     const uint lane = thread_index % 32;
-    const uint my_row = thread_index / 32 % 4 * 32;
-    const uint my_token = thread_index / 128 * 32;
+    const uint warp = thread_index / 32;
     const uint thousand = opaque(0x64006400u, in_dim);
-    split_sums sums;
+    threadgroup const uint *my_w =
+        (threadgroup const uint *)all_w + (16 * warp + lane / 4) * row_words;
+    group_sums<TOKENS, D> sums;
+    group_rows own[2];
     sums.clear();
-    uint at = 0; // of the steps in threadgroup memory
+    own[1].scales[0] = own[1].scales[1] = 0.0f;
+    uint at = 0; // of the steps in shared memory
     for (uint step = 0; step < steps; step++) {
-        const uint chunk = step / (CHUNK / STEP);
-        cuda::wait_for_all_but<STEPS - 2>();
+        const uint chunk = step / EACH;
+        cuda::wait_for_all_but<AHEAD - 1>();
+        cuda::show_to_products();
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        const uint next = at == 0 ? STEPS - 1 : at - 1;
-        if (step + STEPS - 1 < steps)
-            split_step::copy(x, all_x + next * split_step::all, in_dim, count, step + STEPS - 1,
-                             thread_index);
-        if (step % (CHUNK / STEP) == 0 && (chunk + 1) * CHUNK < in_dim)
-            split_copy_rows<F>(w, all_w + (chunk + 1) % 2 * w_quads, first_row, rows, in_dim,
-                               chunk + 1, thread_index);
+        const uint later = at + AHEAD < STEPS ? at + AHEAD : at + AHEAD - STEPS;
+        if (step + AHEAD < steps)
+            step_of::copy(x, all_x + later * step_of::all, in_dim, count, step + AHEAD,
+                          thread_index);
+        if (step % EACH == 0 && chunk + W - 1 < chunks)
+            group_copy_rows<F, ROWS>(w, all_w + (chunk + W - 1) % W * w_quads, first_row, rows,
+                                     in_dim, share.first + chunk + W - 1, thread_index);
         cuda::close_copies();
-        threadgroup const uint *w_step = (threadgroup const uint *)(all_w + chunk % 2 * w_quads) +
-                                         step % (CHUNK / STEP) * F::words + my_row * row_words;
-        for (uint b = 0; b < 2; b++) {
-            threadgroup const uint4 *block = all_x + at * split_step::all + b * split_step::block;
-            split_rows own;
-            own.template take<F>(w_step, b, thousand, lane);
-            sums.add(own, block, my_token, 0, lane);
-            sums.add(own, block, my_token, 1, lane);
+        // Of the next step, too: they came before the barrier.
+        const uint next = min(step + 1, steps - 1);
+        threadgroup const uint *here =
+            my_w + chunk % W * (4 * w_quads) + step % EACH * (B / 2) * F::words;
+        threadgroup const uint *there =
+            my_w + next / EACH % W * (4 * w_quads) + next % EACH * (B / 2) * F::words;
+        if (step == 0)
+            own[0].template take<F>(here, 0, lane % 4, thousand);
+        for (uint b = 0; b < B; b++) {
+            const uint other = (b + 1) % 2;
+            threadgroup const uint *pair = b + 1 < B ? here + (b + 1) / 2 * F::words : there;
+            sums.start(b, own[b % 2], all_x + at * step_of::all + b * step_of::block);
+            if (D == 2)
+                sums.template finish<1>(other, own[other].scales);
+            own[other].template take<F>(pair, other, lane % 4, thousand);
+            if (D == 1)
+                sums.template finish<0>(b, own[b % 2].scales);
         }
         at = at == STEPS - 1 ? 0 : at + 1;
     }
-    const uint row = first_row + my_row;
-    if (row < rows && my_token < count)
-        sums.template store<accumulate>(y + size_t(first + my_token) * rows + row,
-                                        powers + first + my_token, rows, rows - row,
-                                        count - my_token, lane);
+    if (D == 2)
+        sums.template finish<0>(1, own[1].scales);
+    if (S > 1) { // after all of the cluster have read what the sums replace
+        cuda::release_to_cluster();
+        cuda::wait_for_cluster();
+        sums.template exchange<S, WARPS>((threadgroup float4 *)all_x, warp, rank, lane);
+    }
+    const uint row = first_row + 16 * warp;
+    if (row < rows)
+        sums.template store<accumulate, S>(y + size_t(first) * rows + row, powers + first, rows,
+                                           rows - row, count, warp, rank, lane);
 }
 
-#define MATVEC_SPLIT(format)                                                                       \
-    MATVEC_KERNEL("matvec_split_" #format, matvec_split, split_##format, false)                    \
-    MATVEC_KERNEL("matvec_split_" #format "_accumulate", matvec_split, split_##format, true)
+#define SPLIT_KERNEL(name, rows_of, tokens_of, S, B, D, W, threads)                                \
+    template <typename F, bool accumulate>                                                         \
+    [[kernel, max_total_threads_per_threadgroup(threads)]] void name(                              \
+        device const typename F::block *wa [[buffer(0)]],                                          \
+        device const typename F::block *wb [[buffer(1)]],                                          \
+        device const typename F::block *wc [[buffer(2)]], device const uint4 *x [[buffer(3)]],     \
+        device const float *powers [[buffer(4)]], device float *ya [[buffer(5)]],                  \
+        device float *yb [[buffer(6)]], device float *yc [[buffer(7)]],                            \
+        constant split_shape &shape [[buffer(8)]], constant uint &tokens [[buffer(9)]],            \
+        uint2 group [[threadgroup_position_in_grid]],                                              \
+        uint thread_index [[thread_index_in_threadgroup]]) {                                       \
+        device const uint4 *const w[3] = {(device const uint4 *)wa, (device const uint4 *)wb,      \
+                                          (device const uint4 *)wc};                               \
+        device float *const y[3] = {ya, yb, yc};                                                   \
+        matvec_split<F, rows_of, tokens_of, S, B, D, W, accumulate>(w, x, powers, y, shape,        \
+                                                                    tokens, group, thread_index);  \
+    }
 
-MATVEC_SPLIT(q4_0)
-MATVEC_SPLIT(q8_0)
+#define SPLIT_FORMAT(name, function, format)                                                       \
+    MATVEC_KERNEL("matvec_split_" #format "_" name, function, group_##format, false)               \
+    MATVEC_KERNEL("matvec_split_" #format "_accumulate_" name, function, group_##format, true)
+#define SPLIT_GROUPS(name, function)                                                               \
+    SPLIT_FORMAT(name, function, q4_0)                                                             \
+    SPLIT_FORMAT(name, function, q8_0)
+
+// Two threadgroups are to find room on a core where it says 512 threads and not 256.
+//                       rows tokens S  B  D  W  threads
+SPLIT_KERNEL(split_64,    128,    64, 1, 2, 1, 2, 512)
+SPLIT_KERNEL(split_128,   128,   128, 1, 2, 2, 2, 256)
+SPLIT_KERNEL(split_256,   256,    64, 1, 4, 1, 3, 512)
+SPLIT_KERNEL(split_64_4,  128,    64, 4, 2, 1, 2, 512)
+SPLIT_KERNEL(split_64_8,  128,    64, 8, 2, 1, 2, 512)
+SPLIT_KERNEL(split_8,     128,     8, 1, 2, 1, 3, 768)
+SPLIT_KERNEL(split_8_4,   128,     8, 4, 2, 1, 3, 768)
+SPLIT_KERNEL(split_8_8,   128,     8, 8, 2, 1, 3, 768)
+
+SPLIT_GROUPS("groups", split_64)
+SPLIT_GROUPS("wide_groups", split_128)
+SPLIT_GROUPS("tall_groups", split_256)
+SPLIT_GROUPS("quarters", split_64_4)
+SPLIT_GROUPS("eighths", split_64_8)
+SPLIT_GROUPS("few_groups", split_8)
+SPLIT_GROUPS("few_quarters", split_8_4)
+SPLIT_GROUPS("few_eighths", split_8_8)

@@ -189,16 +189,13 @@ enum { MOST_HIDDEN = (32768 - 32) / 4 };
 static const kernel mixed_kernels[] = {
     {FUSED("matvec_mixed", "matvec_mixed", 256, 8, 0, NULL, "one simdgroup per row")},
 };
-/* name; file; rows, tokens and threadgroups of a tile; features; what it tries */
-#define SPLIT(f, adds, does, how, variant_, file_, rows_, tokens_, sharers_, needs_, about_) \
-    {.name = "matvec_split_" #f adds how, .variant = variant_, .file = "cuda/" file_ ".metal", \
-     .about = "NVIDIA: tiles of " about_, .format = &format_##f, .accumulates = does, \
-     .group = 2 * rows_, .rows = rows_, .tokens = tokens_, .sharers = sharers_, .multiple_of = 256, .needs = needs_}
+/* variant; rows, tokens and threadgroups of a tile; what it tries */
 #define GROUPS(f, adds, does, variant_, rows_, tokens_, sharers_, about_) \
-    SPLIT(f, adds, does, "_" variant_, variant_, "split_groups", rows_, tokens_, sharers_, FEATURE_WARPGROUPS, \
-          #rows_ " rows and " #tokens_ " tokens by warpgroups (wgmma)" about_)
+    {.name = "matvec_split_" #f adds "_" variant_, .variant = variant_, .file = "cuda/matvec_split.metal", \
+     .about = "NVIDIA: tiles of " #rows_ " rows and " #tokens_ " tokens by warpgroups (wgmma)" about_, \
+     .format = &format_##f, .accumulates = does, .group = 2 * rows_, .rows = rows_, .tokens = tokens_, \
+     .sharers = sharers_, .multiple_of = 256, .needs = FEATURE_WARPGROUPS}
 #define SPLITS(f, adds, does) \
-    SPLIT(f, adds, does, "", "tiled", "matvec_split", 128, 64, 0, FEATURE_TENSORS, "128 rows and 64 tokens by tensor cores"), \
     GROUPS(f, adds, does, "groups", 128, 64, 0, ""), \
     GROUPS(f, adds, does, "wide_groups", 128, 128, 0, ""), \
     GROUPS(f, adds, does, "tall_groups", 256, 64, 0, ""), \

@@ -215,7 +215,6 @@ static const rule rules[] = {
     {SPLIT,   CUDA,     SOME,      MEDIUM,    WIDE,             "groups"},
     {SPLIT,   CUDA,     {97, ANY}, MEDIUM,    WIDE_TILES,       "wide_groups"},
     {SPLIT,   CUDA,     {97, ANY}, MEDIUM,    WIDE,             "groups"},
-    {SPLIT,   CUDA,     {97, ANY}, MEDIUM,    WIDE,             "tiled"},
     /* a whole threadgroup for a row pays where its simdgroups run side by side */
     {NORM,    SOFT,     ONE,     ALL,         ALWAYS,           "alone"},
     {NORM,    SOFT,     SEVERAL, ALL,         ALWAYS,           "rows_simdgroup"},

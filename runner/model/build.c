@@ -170,7 +170,7 @@ product_matrix weight_multiply(const weight *w, slice x, slice y) {
 }
 
 bool model_make_halves(model *m, uint32_t columns, err *e) {
-    return !m->device || !device_offers(device_get_facts(m->device), FEATURE_TENSORS, NULL) ||
+    return !m->device || !device_offers(device_get_facts(m->device), FEATURE_WARPGROUPS, NULL) ||
            (model_make(m, MEMORY_SCRATCH, "halves", m->tile, columns, &m->halves, e) &&
             model_make(m, MEMORY_SCRATCH, "powers", m->tile, 1, &m->powers, e));
 }

@@ -60,7 +60,7 @@ static void fill_facts(const cuda_device *c, device_facts *f) {
     f->offers = FEATURE_MATRICES;
     if (ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9 &&
         ask(c, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) >= FOR_TWO_LAUNCHES)
-        f->offers |= FEATURE_BULK_COPIES | FEATURE_TENSORS;
+        f->offers |= FEATURE_BULK_COPIES;
     if (ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9)
         f->offers |= FEATURE_WARPGROUPS;
     f->memory_bytes = all;

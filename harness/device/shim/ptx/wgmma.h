@@ -32,9 +32,9 @@ METAL_FUNC void close_products() {
     __asm__ volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// For all products; the sums are not to be read before.
-template <uint N> METAL_FUNC void wait_for_products(float (&d)[N]) {
-    __asm__ volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+// For all groups of products but the last `left`; their sums are not to be read before.
+template <uint left, uint N> METAL_FUNC void wait_for_products(float (&d)[N]) {
+    __asm__ volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(left) : "memory");
     for (uint i = 0; i < N; i++)
         __asm__ volatile("" : "+f"(d[i])::"memory");
 }
