@@ -125,10 +125,8 @@ template <uint TOKENS, uint D> struct group_sums {
     float at[N], blocks[D][N];
 
     METAL_FUNC void clear() {
-        for (uint i = 0; i < N; i++) {
+        for (uint i = 0; i < N; i++)
             at[i] = 0.0f;
-            blocks[D - 1][i] = 0.0f;
-        }
     }
     // Block b: of each column both halves.
     METAL_FUNC void start(uint b, thread const group_rows &w, threadgroup const uint4 *x) {
@@ -208,13 +206,13 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
         WARPS = ROWS / 16,
         EACH = 2 * PAIRS / B, // steps of a chunk
         AHEAD = 2,            // steps of x that are on their way
-        STEPS = AHEAD + D,    // of x in shared memory
+        STEPS = AHEAD + 1,    // of x in shared memory
         row_words = PAIRS * F::words,
         w_quads = ROWS * row_words / 4,
         received_quads = S == 1 ? 0 : (S - 1) * (TOKENS / 8) * WARPS / S * 32
     };
     typedef group_step<TOKENS, B, 32 * WARPS> step_of;
-    static_assert(B % 2 == 0, "blocks take turns");
+    static_assert(B % 2 == 0, "blocks are stored in pairs");
     static_assert(EACH * (W - 1) > AHEAD, "a chunk is there when its first block is decoded");
     const uint tile = group.x / S;
     const uint rank = group.x % S;
@@ -257,7 +255,6 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
     group_sums<TOKENS, D> sums;
     group_rows own[2];
     sums.clear();
-    own[1].scales[0] = own[1].scales[1] = 0.0f;
     uint at = 0; // of the steps in shared memory
     for (uint step = 0; step < steps; step++) {
         const uint chunk = step / EACH;
@@ -280,20 +277,21 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
             my_w + next / EACH % W * (4 * w_quads) + next % EACH * (B / 2) * F::words;
         if (step == 0)
             own[0].template take<F>(here, 0, lane % 4, thousand);
-        for (uint b = 0; b < B; b++) {
-            const uint other = (b + 1) % 2;
-            threadgroup const uint *pair = b + 1 < B ? here + (b + 1) / 2 * F::words : there;
-            sums.start(b, own[b % 2], all_x + at * step_of::all + b * step_of::block);
-            if (D == 2)
-                sums.template finish<1>(other, own[other].scales);
-            own[other].template take<F>(pair, other, lane % 4, thousand);
+        for (uint b = 0; b < B; b += 2) {
+            threadgroup const uint4 *x_pair = all_x + at * step_of::all + b * step_of::block;
+            threadgroup const uint *pair = b + 2 < B ? here + (b / 2 + 1) * F::words : there;
+            sums.start(0, own[0], x_pair);
+            own[1].template take<F>(here + b / 2 * F::words, 1, lane % 4, thousand);
             if (D == 1)
-                sums.template finish<0>(b, own[b % 2].scales);
+                sums.template finish<0>(0, own[0].scales);
+            sums.start(1, own[1], x_pair + step_of::block);
+            if (D == 2)
+                sums.template finish<1>(0, own[0].scales);
+            own[0].template take<F>(pair, 0, lane % 4, thousand);
+            sums.template finish<0>(1, own[1].scales);
         }
         at = at == STEPS - 1 ? 0 : at + 1;
     }
-    if (D == 2)
-        sums.template finish<0>(1, own[1].scales);
     if (S > 1) { // after all of the cluster have read what the sums replace
         cuda::release_to_cluster();
         cuda::wait_for_cluster();
