@@ -5,9 +5,11 @@
 // of a value are left, and fewer if it is less than 2^-17 of the largest. What a product is to be
 // multiplied by is in `powers`.
 //
-// 32 neighbours are 32 words, 128 bytes: the first halves of the first 16, those of the others, then the
-// second halves of both. Of 16 halves, the first 8 are the first and third of each four neighbours, the others
-// follow: what a lane decodes of four weights at a time.
+// 32 columns of a token, a block, are 128 bytes: the first halves of the first 16, those of the others, then
+// the second halves of both. Of 16 halves, the first 8 are the first and third of each four neighbours, the
+// others follow: what a lane decodes of four weights at a time. A block of all tokens follows another, so that
+// a tile of tokens is one bulk copy; and the 16 bytes numbered i are at place i ^ token % 8, where tensor
+// cores read without conflicts of banks (a swizzle of 128 bytes).
 #include <metal_stdlib>
 using namespace metal;
 
@@ -17,13 +19,13 @@ enum : uint { GROUP = 256, TEAMS = GROUP / 32 };
 [[max_total_threads_per_threadgroup(GROUP)]] kernel void
 split_halves(device const float4 *x [[buffer(0)]], device uint4 *halves [[buffer(1)]],
              device float *powers [[buffer(2)]], constant uint &columns [[buffer(3)]],
-             uint token [[threadgroup_position_in_grid]],
+             uint token [[threadgroup_position_in_grid]], uint tokens [[threadgroups_per_grid]],
              uint thread_index [[thread_index_in_threadgroup]],
              uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     threadgroup float most_of[TEAMS];
     const uint quads = columns / 4;
     x += size_t(token) * quads;
-    halves += size_t(token) * quads;
+    halves += token * 8;
     float most = 0.0f;
     for (uint i = thread_index; i < quads; i += GROUP) {
         const float4 v = fabs(x[i]);
@@ -51,6 +53,7 @@ split_halves(device const float4 *x [[buffer(0)]], device uint4 *halves [[buffer
             words[3][k] = as_type<uint>(rest.yw);
         }
         for (uint k = 0; k < 4; k++)
-            halves[i / 2 * 8 + i % 2 * 2 + k / 2 * 4 + k % 2] = words[k];
+            halves[size_t(i / 2) * tokens * 8 + ((i % 2 * 2 + k / 2 * 4 + k % 2) ^ token % 8)] =
+                words[k];
     }
 }

@@ -14,41 +14,43 @@ static int find_exponent(const float *x, size_t columns) {
     return exponent < 15 ? 15 : exponent;
 }
 
-/* Where the first half of value i is, and whether it is the upper one of its word; the second half is 16
- * words further. */
-static size_t find_word(size_t i, bool *is_upper) {
+/* Where column i of token t has its first half, or its second, and whether that is the upper one of the word. */
+static size_t find_word(size_t tokens, size_t t, size_t i, bool is_second, bool *is_upper) {
+    size_t quad = i % 32 / 16 * 2 + i % 2 + (is_second ? 4 : 0);
     *is_upper = i % 4 >= 2;
-    return i / 32 * 32 + i % 32 / 16 * 8 + i % 2 * 4 + i % 16 / 4;
-}
-
-static void put_half(uint32_t *word, bool is_upper, uint16_t half) {
-    *word = is_upper ? (*word & 0xFFFF) | (uint32_t)half << 16 : (*word & 0xFFFF0000) | half;
+    return (i / 32 * tokens + t) * 32 + (quad ^ t % 8) * 4 + i % 16 / 4;
 }
 
 void reference_split_halves(const float *x, size_t tokens, size_t columns, uint32_t *halves,
                             float *powers) {
-    bool is_upper;
     for (size_t t = 0; t < tokens; t++) {
-        int exponent = find_exponent(x + t * columns, columns);
+        const float *row = x + t * columns;
+        int exponent = find_exponent(row, columns);
         powers[t] = ldexpf(1, exponent - 14 - 127);
-        for (size_t i = t * columns; i < (t + 1) * columns; i++) {
-            float v = ldexpf(x[i], 141 - exponent);
-            uint16_t first = half_from_float(v);
-            uint32_t *word = &halves[find_word(i, &is_upper)];
-            put_half(word, is_upper, first);
-            put_half(word + 16, is_upper, half_from_float(v - half_to_float(first)));
+        for (size_t i = 0; i < columns; i++) {
+            float v = ldexpf(row[i], 141 - exponent);
+            uint16_t both[2] = {half_from_float(v)};
+            both[1] = half_from_float(v - half_to_float(both[0]));
+            for (int k = 0; k < 2; k++) {
+                bool is_upper;
+                uint32_t *word = &halves[find_word(tokens, t, i, k, &is_upper)];
+                *word = is_upper ? (*word & 0xFFFF) | (uint32_t)both[k] << 16
+                                 : (*word & 0xFFFF0000) | both[k];
+            }
         }
     }
 }
 
 void reference_join_halves(const uint32_t *halves, const float *powers, size_t tokens,
                            size_t columns, double *x) {
-    bool is_upper;
-    for (size_t i = 0; i < tokens * columns; i++) {
-        const uint32_t *word = &halves[find_word(i, &is_upper)];
-        unsigned shift = is_upper ? 16 : 0;
-        x[i] = ((double)half_to_float((uint16_t)(word[0] >> shift)) +
-                (double)half_to_float((uint16_t)(word[16] >> shift))) *
-               (double)powers[i / columns];
-    }
+    for (size_t t = 0; t < tokens; t++)
+        for (size_t i = 0; i < columns; i++) {
+            double sum = 0;
+            for (int k = 0; k < 2; k++) {
+                bool is_upper;
+                uint32_t word = halves[find_word(tokens, t, i, k, &is_upper)];
+                sum += (double)half_to_float((uint16_t)(word >> (is_upper ? 16 : 0)));
+            }
+            x[t * columns + i] = sum * (double)powers[t];
+        }
 }

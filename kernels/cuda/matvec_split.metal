@@ -83,20 +83,20 @@ METAL_FUNC void group_copy_rows(device const uint4 *w, threadgroup uint4 *to, ui
     }
 }
 
-// A step of x: B blocks, of each 128 bytes for a token, as cuda::describe_rows wants them. Of tokens past the
-// end there is nothing, and their sums mean nothing.
-template <uint TOKENS, uint B, uint THREADS> struct group_step {
+// A step of x: B blocks, of each 128 bytes for a token, as cuda::describe_rows wants them and split_halves
+// stores them: bulk copies by one thread. (What is copied otherwise must be shown to tensor cores by a fence that
+// waits for all copies, also of later steps.) Of tokens past the end there is nothing, and their sums mean
+// nothing.
+template <uint TOKENS, uint B> struct group_step {
     enum : uint { block = 8 * TOKENS, all = B * block }; // uint4s
 
-    static METAL_FUNC void copy(device const uint4 *x, threadgroup uint4 *to, uint in_dim,
-                                uint count, uint step, uint thread_index) {
-        for (uint i = thread_index; i < all; i += THREADS) {
-            const uint token = i / (8 * B);
-            const uint part = i % (8 * B);
-            if (token < count)
-                cuda::copy_async(to + part / 8 * block + 8 * token + (part % 8 ^ token % 8),
-                                 x + token * (in_dim / 4) + 8 * B * step + part);
-        }
+    // x: from the first token on; stride: of blocks.
+    static METAL_FUNC void copy(device const uint4 *x, threadgroup uint4 *to, uint stride,
+                                uint count, uint step, uint which) {
+        const uint bytes = 128 * min(count, TOKENS);
+        cuda::expect_bytes(B * bytes, which);
+        for (uint i = 0; i < B; i++)
+            cuda::copy_bulk(to + i * block, x + size_t(B * step + i) * stride, bytes, which);
     }
 };
 
@@ -211,7 +211,7 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
         w_quads = ROWS * row_words / 4,
         received_quads = S == 1 ? 0 : (S - 1) * (TOKENS / 8) * WARPS / S * 32
     };
-    typedef group_step<TOKENS, B, 32 * WARPS> step_of;
+    typedef group_step<TOKENS, B> step_of;
     static_assert(B % 2 == 0, "blocks are stored in pairs");
     static_assert(EACH * (W - 1) > AHEAD, "a chunk is there when its first block is decoded");
     const uint tile = group.x / S;
@@ -240,13 +240,15 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
         if (i < chunks)
             group_copy_rows<F, ROWS>(w, all_w + i * w_quads, first_row, rows, in_dim,
                                      share.first + i, thread_index);
+    for (uint i = 0; thread_index == 0 && i < STEPS; i++)
+        cuda::init_mbarrier(i);
     EARLY_LOADS(7);
-    x += size_t(first) * (in_dim / 4) + share.first * (CHUNK / 4);
-    for (uint step = 0; step < AHEAD; step++) {
+    x += size_t(share.first) * (CHUNK / 32 * 8) * tokens + 8 * first;
+    for (uint step = 0; thread_index == 0 && step < AHEAD; step++)
         if (step < steps)
-            step_of::copy(x, all_x + step * step_of::all, in_dim, count, step, thread_index);
-        cuda::close_copies();
-    }
+            step_of::copy(x, all_x + step * step_of::all, 8 * tokens, count, step, step);
+    for (uint i = 0; i < AHEAD; i++)
+        cuda::close_copies(); // all of them in the first group
     const uint lane = thread_index % 32;
     const uint warp = thread_index / 32;
     const uint thousand = opaque(0x64006400u, in_dim);
@@ -256,15 +258,14 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
     group_rows own[2];
     sums.clear();
     uint at = 0; // of the steps in shared memory
+    uint parity = 0;
     for (uint step = 0; step < steps; step++) {
         const uint chunk = step / EACH;
         cuda::wait_for_all_but<AHEAD - 1>();
-        cuda::show_to_products();
         threadgroup_barrier(mem_flags::mem_threadgroup);
         const uint later = at + AHEAD < STEPS ? at + AHEAD : at + AHEAD - STEPS;
-        if (step + AHEAD < steps)
-            step_of::copy(x, all_x + later * step_of::all, in_dim, count, step + AHEAD,
-                          thread_index);
+        if (thread_index == 0 && step + AHEAD < steps)
+            step_of::copy(x, all_x + later * step_of::all, 8 * tokens, count, step + AHEAD, later);
         if (step % EACH == 0 && chunk + W - 1 < chunks)
             group_copy_rows<F, ROWS>(w, all_w + (chunk + W - 1) % W * w_quads, first_row, rows,
                                      in_dim, share.first + chunk + W - 1, thread_index);
@@ -277,6 +278,7 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
             my_w + next / EACH % W * (4 * w_quads) + next % EACH * (B / 2) * F::words;
         if (step == 0)
             own[0].template take<F>(here, 0, lane % 4, thousand);
+        cuda::wait_for_copies(at, parity);
         for (uint b = 0; b < B; b += 2) {
             threadgroup const uint4 *x_pair = all_x + at * step_of::all + b * step_of::block;
             threadgroup const uint *pair = b + 2 < B ? here + (b / 2 + 1) * F::words : there;
@@ -290,6 +292,7 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
             own[0].template take<F>(pair, 0, lane % 4, thousand);
             sums.template finish<0>(1, own[1].scales);
         }
+        parity ^= at == STEPS - 1 ? 1 : 0;
         at = at == STEPS - 1 ? 0 : at + 1;
     }
     if (S > 1) { // after all of the cluster have read what the sums replace

@@ -5,7 +5,7 @@
 // Metal has no such thing, so a launch does not ask for it: the host reads the comments in the PTX,
 // and puts the dynamic shared memory of bulk copies before what the launch gives
 // (cuda_pipeline.bulk_bytes). The first bytes of it are mbarriers, which count bytes as they arrive:
-// two for bulk copies, and one for what the other thread blocks of the cluster send.
+// eight for bulk copies, and one for what the other thread blocks of the cluster send.
 #pragma once
 #pragma clang system_header
 
@@ -15,7 +15,7 @@
 namespace cuda {
 
 enum : uint { cluster_size = 2 };
-enum : uint { barrier_bytes = 128, cluster_barrier_at = 16 }; // 128: the alignment TMA likes
+enum : uint { barrier_bytes = 128, cluster_barrier_at = 64 }; // 128: the alignment TMA likes
 
 METAL_FUNC ulong get_shared_address(const void *p) {
     return (ulong)(__attribute__((address_space(3))) const void *)p;
@@ -29,7 +29,7 @@ template <uint bytes> METAL_FUNC void *get_shared_memory() {
 
 // Bulk copies ---------------------------------------------------------------------------------
 
-// One of the two mbarriers.
+// One of the eight mbarriers.
 METAL_FUNC ulong get_mbarrier(uint which) {
     return get_shared_address(assay::dynamic_storage + 8 * which);
 }

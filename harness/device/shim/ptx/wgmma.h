@@ -18,11 +18,6 @@ METAL_FUNC ulong describe_rows(const void *p) {
            SWIZZLE_128 << 62u;
 }
 
-// What this thread wrote to shared memory may be read by products, after a barrier.
-METAL_FUNC void show_to_products() {
-    __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
 // Before the first product since registers of one were written.
 METAL_FUNC void begin_products() {
     __asm__ volatile("wgmma.fence.sync.aligned;" ::: "memory");
