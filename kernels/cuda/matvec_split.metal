@@ -335,7 +335,7 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
 //                       rows tokens S  B  D  W  threads
 SPLIT_KERNEL(split_64,    128,    64, 1, 2, 1, 2, 512)
 SPLIT_KERNEL(split_128,   128,   128, 1, 2, 2, 2, 256)
-SPLIT_KERNEL(split_256,   256,    64, 1, 4, 1, 3, 512)
+SPLIT_KERNEL(split_256,   256,    64, 1, (F::words > 9 ? 2 : 4), 1, (F::words > 9 ? 2 : 3), 512)
 SPLIT_KERNEL(split_64_4,  128,    64, 4, 2, 1, 2, 512)
 SPLIT_KERNEL(split_64_8,  128,    64, 8, 2, 1, 2, 512)
 SPLIT_KERNEL(split_8,     128,     8, 1, 2, 1, 3, 768)
