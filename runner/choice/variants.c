@@ -101,7 +101,6 @@ typedef enum {
     WIDE_ON_CORES,
     FEWEST_TILES,   /* WIDE, and tiles of 128 rows and 64 tokens for a quarter of the cores */
     FEWER_TILES,    /* for half of them */
-    LONG_FEW_TILES, /* FEWEST_TILES, and more columns than bulk copies of rows have room for */
     WIDE_TILES      /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
 } condition;
 
@@ -134,7 +133,6 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [WIDE_ON_CORES] = is_wide && is_on_cores,
                         [FEWEST_TILES] = is_wide && 4 * tiles <= d->cores,
                         [FEWER_TILES] = is_wide && 2 * tiles <= d->cores,
-                        [LONG_FEW_TILES] = s->columns > NEAR_COLUMNS && 4 * tiles <= d->cores,
                         [WIDE_TILES] = is_wide && fills};
     return all[when];
 }
@@ -210,7 +208,9 @@ static const rule rules[] = {
     {BATCHED, GPU,      ONE,     ALL,         ALWAYS,           "plain"},
     /* x in halves for all products with it, by tensor cores: a 7B prompt of 512 tokens 9078 per second
      * instead of 3715, of 128 tokens 4394 instead of 3581; of 64 tokens of 1B 10351 instead of 13631 */
-    {SPLIT,   CUDA,     EIGHT,   MEDIUM,      LONG_FEW_TILES,   "few_eighths"},
+    {SPLIT,   CUDA,     EIGHT,   MEDIUM,      FEWEST_TILES,     "few_eighths"},
+    {SPLIT,   CUDA,     EIGHT,   MEDIUM,      FEWER_TILES,      "few_quarters"},
+    {SPLIT,   CUDA,     EIGHT,   MEDIUM,      WIDE,             "few_groups"},
     {SPLIT,   CUDA,     SOME,    MEDIUM,      FEWEST_TILES,     "eighths"},
     {SPLIT,   CUDA,     SOME,    MEDIUM,      FEWER_TILES,      "quarters"},
     {SPLIT,   CUDA,     SOME,    MEDIUM,      WIDE_TILES,       "wide_groups"},
