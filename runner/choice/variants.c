@@ -133,7 +133,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [WIDE_ON_CORES] = is_wide && is_on_cores,
                         [FEWEST_TILES] = is_wide && 4 * tiles <= d->cores,
                         [FEWER_TILES] = is_wide && 2 * tiles <= d->cores,
-                        [WIDE_TILES] = is_wide && fills};
+                        [WIDE_TILES] = is_wide && s->tokens > 64 && fills};
     return all[when];
 }
 
