@@ -8,7 +8,7 @@
 #include "reference/reference.h"
 
 /* Columns: 32, and around the 1024 float4s that a threadgroup looks at at a time, or makes halves of. */
-static const shape shapes[] = {{{1, 32}},   {{1, 128}},  {{2, 992}},  {{3, 1024}},  {{5, 1056}},
+static const shape shapes[] = {{{1, 32}},   {{1, 128}},  {{2, 992}},  {{3, 1024}}, {{5, 1056}},
                                {{2, 4096}}, {{3, 4128}}, {{64, 576}}, {{3, 14336}}};
 
 static const kernel kernels[] = {

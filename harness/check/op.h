@@ -33,14 +33,14 @@ typedef struct kernel {
     const weight_format *format; /* of its weights; NULL: it has none */
     bool accumulates;            /* adds to its output instead of replacing it */
     uint32_t group;              /* threads per threadgroup */
-    uint32_t groups;      /* threadgroups, if their number is fixed, or at most as many if more rows
+    uint32_t groups;  /* threadgroups, if their number is fixed, or at most as many if more rows
                         than they take at a time are theirs; 0: it follows from the shape */
-    uint32_t needs;       /* FEATURE_ bits (device.h): only devices with all of them run it */
-    uint32_t rows;        /* outputs per threadgroup, if the op needs it */
-    uint32_t tokens;      /* tokens per threadgroup; 0: takes one token and no batch */
-    uint32_t sharers;     /* threadgroups, a cluster, that share the columns of its rows; 0: none do */
-    uint32_t multiple_of; /* of which op.inner must be a multiple; 0: any */
-    uint32_t most;        /* of op.inner; 0: any */
+    uint32_t needs;   /* FEATURE_ bits (device.h): only devices with all of them run it */
+    uint32_t rows;    /* outputs per threadgroup, if the op needs it */
+    uint32_t tokens;  /* tokens per threadgroup; 0: takes one token and no batch */
+    uint32_t sharers; /* threadgroups, a cluster, that share the columns of its rows; 0: none do */
+    uint32_t multiple_of;     /* of which op.inner must be a multiple; 0: any */
+    uint32_t most;            /* of op.inner; 0: any */
     const shape_list *shapes; /* NULL: those of the op */
 } kernel;
 

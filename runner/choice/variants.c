@@ -99,9 +99,9 @@ typedef enum {
     LONG,        /* more columns than threadgroup memory has room for at once, but not many more */
     WIDE_BLOCKS, /* WIDE, and no rest */
     WIDE_ON_CORES,
-    FEWEST_TILES,   /* WIDE, and tiles of 128 rows and 64 tokens for a quarter of the cores */
-    FEWER_TILES,    /* for half of them */
-    WIDE_TILES      /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
+    FEWEST_TILES, /* WIDE, and tiles of 128 rows and 64 tokens for a quarter of the cores */
+    FEWER_TILES,  /* for half of them */
+    WIDE_TILES    /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
 } condition;
 
 static bool holds(condition when, const device_facts *d, const choice *c, const sizes *s) {
@@ -118,8 +118,8 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
     bool has_tiles = device_offers(d, FEATURE_MATRICES, NULL), is_wide = s->columns >= COLUMNS;
     bool is_many = divide_up(s->rows, 64) * divide_up(s->tokens, 64) >= ENOUGH_TILES,
          is_few_small = divide_up(s->rows, 16) * divide_up(s->tokens, 8) < SMALL_TILES,
-         fills = divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, LARGE_TILE) * 10 >=
-                 9 * d->cores,
+         fills =
+             divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, LARGE_TILE) * 10 >= 9 * d->cores,
          is_on_cores = c->format == &format_q4_0 || s->rows <= ROWS_PER_CORE * d->cores;
     const bool all[] = {[ALWAYS] = true,
                         [MATRICES] = has_tiles,
