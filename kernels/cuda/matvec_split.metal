@@ -279,6 +279,7 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
         if (step == 0)
             own[0].template take<F>(here, 0, lane % 4, thousand);
         cuda::wait_for_copies(at, parity);
+        cuda::sync_warp(); // products are of whole warps
         for (uint b = 0; b < B; b += 2) {
             threadgroup const uint4 *x_pair = all_x + at * step_of::all + b * step_of::block;
             threadgroup const uint *pair = b + 2 < B ? here + (b / 2 + 1) * F::words : there;
