@@ -71,35 +71,6 @@ struct group_q8_0 {
     }
 };
 
-// Brings a chunk of the rows of a tile to shared memory. Rows past the end are replaced by the last
-// one.
-template <typename F, uint ROWS>
-METAL_FUNC void group_copy_rows(device const uint4 *w, threadgroup uint4 *to, uint first_row,
-                                uint rows, uint in_dim, uint chunk, uint thread_index) {
-    enum : uint { quads = PAIRS * F::words / 4, all = ROWS * quads };
-    for (uint i = thread_index; i < all; i += 2 * ROWS) {
-        const uint row = min(first_row + i / quads, rows - 1);
-        cuda::copy_async(to + i, w + (row * (in_dim / CHUNK) + chunk) * quads + i % quads);
-    }
-}
-
-// A step of x: B blocks, of each 128 bytes for a token, as cuda::describe_rows wants them and split_halves
-// stores them: bulk copies by one thread. (What is copied otherwise must be shown to tensor cores by a fence that
-// waits for all copies, also of later steps.) Of tokens past the end there is nothing, and their sums mean
-// nothing.
-template <uint TOKENS, uint B> struct group_step {
-    enum : uint { block = 8 * TOKENS, all = B * block }; // uint4s
-
-    // x: from the first token on; stride: of blocks.
-    static METAL_FUNC void copy(device const uint4 *x, threadgroup uint4 *to, uint stride,
-                                uint count, uint step, uint which) {
-        const uint bytes = 128 * min(count, TOKENS);
-        cuda::expect_bytes(B * bytes, which);
-        for (uint i = 0; i < B; i++)
-            cuda::copy_bulk(to + i * block, x + size_t(B * step + i) * stride, bytes, which);
-    }
-};
-
 // A block of the rows of a warp: rows lane / 4 and 8 after it.
 struct group_rows {
     uint at[2][4]; // 16 columns each: both rows of a lane's first and third, and of the others
@@ -194,117 +165,172 @@ struct split_shape {
     uint columns;
 };
 
-// ROWS and TOKENS: of a tile; S: the threadgroups of a cluster, which share its columns, and in the end send
-// each other their sums. B: blocks of a step of x; D: blocks that are multiplied at a time, 1 or 2; W: chunks
-// of weights in shared memory.
-template <typename F, uint ROWS, uint TOKENS, uint S, uint B, uint D, uint W, bool accumulate>
-METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const uint4 *x,
-                             device const float *powers, device float *const (&all_y)[3],
-                             constant split_shape &shape, uint tokens, uint2 group,
-                             uint thread_index) {
+// The rows of a tile: of one matrix, the first of which is `first`.
+struct split_tile {
+    uint which, first, rows;
+
+    METAL_FUNC split_tile(constant split_shape &shape, uint tile, uint size) {
+        const uint a = (shape.rows[0] + size - 1) / size;
+        const uint b = (shape.rows[1] + size - 1) / size;
+        which = tile < a ? 0 : tile < a + b ? 1 : 2;
+        first = (tile - (which > 0 ? a : 0) - (which > 1 ? b : 0)) * size;
+        rows = shape.rows[which];
+    }
+    template <typename T> METAL_FUNC T choose(thread const T (&all)[3]) const {
+        return which == 0 ? all[0] : which == 1 ? all[1] : all[2];
+    }
+};
+
+// ROWS and TOKENS: of a tile. B: blocks of a step of x. D: blocks that are multiplied at a time, 1 or 2. W:
+// chunks of weights in shared memory.
+//
+// A step of x has for each block 128 bytes of every token, as cuda::describe_rows wants them and split_halves
+// stores them: bulk copies by one thread. (What threads copy must be shown to tensor cores by a fence that waits
+// for all copies, also of later steps.) Of tokens past the end there is nothing, and their sums mean nothing.
+template <typename F, uint ROWS, uint TOKENS, uint B, uint D, uint W> struct split_work {
     enum : uint {
         WARPS = ROWS / 16,
         EACH = 2 * PAIRS / B, // steps of a chunk
         AHEAD = 2,            // steps of x that are on their way
         STEPS = AHEAD + 1,    // of x in shared memory
         row_words = PAIRS * F::words,
-        w_quads = ROWS * row_words / 4,
-        received_quads = S == 1 ? 0 : (S - 1) * (TOKENS / 8) * WARPS / S * 32
+        row_quads = row_words / 4,
+        w_quads = ROWS * row_quads,
+        block_quads = 8 * TOKENS,
+        x_quads = B * block_quads,
+        quads = STEPS * x_quads + W * w_quads
     };
-    typedef group_step<TOKENS, B> step_of;
     static_assert(B % 2 == 0, "blocks are stored in pairs");
     static_assert(EACH * (W - 1) > AHEAD, "a chunk is there when its first block is decoded");
-    const uint tile = group.x / S;
+
+    threadgroup uint4 *all_x, *all_w;
+    device const uint4 *w, *x; // from the first chunk and token on
+    uint first_row, last_row, in_dim, chunks, steps, count, stride, index;
+
+    // Rows past the end are replaced by the last one.
+    METAL_FUNC void copy_rows(uint chunk) const {
+        threadgroup uint4 *to = all_w + chunk % W * w_quads;
+        for (uint i = index; i < w_quads; i += 32 * WARPS) {
+            const uint row = min(first_row + i / row_quads, last_row);
+            cuda::copy_async(to + i,
+                             w + (row * (in_dim / CHUNK) + chunk) * row_quads + i % row_quads);
+        }
+    }
+    METAL_FUNC void copy_x(uint step, uint at) const {
+        const uint bytes = 128 * min(count, TOKENS);
+        cuda::expect_bytes(B * bytes, at);
+        for (uint i = 0; i < B; i++)
+            cuda::copy_bulk(all_x + at * x_quads + i * block_quads,
+                            x + size_t(B * step + i) * stride, bytes, at);
+    }
+    METAL_FUNC void start_rows() const {
+        for (uint i = 0; i < W - 1; i++)
+            if (i < chunks)
+                copy_rows(i);
+        for (uint i = 0; index == 0 && i < STEPS; i++)
+            cuda::init_mbarrier(i);
+    }
+    METAL_FUNC void start_x() const {
+        for (uint step = 0; index == 0 && step < AHEAD; step++)
+            if (step < steps)
+                copy_x(step, step);
+        for (uint i = 0; i < AHEAD; i++)
+            cuda::close_copies(); // those of rows are all in the first group
+    }
+    // Where the words of a lane's first row are.
+    METAL_FUNC threadgroup const uint *find(uint step) const {
+        return (threadgroup const uint *)(all_w + step / EACH % W * w_quads) +
+               (index / 32 * 16 + index % 32 / 4) * row_words + step % EACH * (B / 2) * F::words;
+    }
+
+    METAL_FUNC void add(thread group_sums<TOKENS, D> &sums) const {
+        const uint thousand = opaque(0x64006400u, in_dim);
+        const uint part = index % 4;
+        group_rows own[2];
+        uint at = 0; // of the steps in shared memory
+        uint parity = 0;
+        for (uint step = 0; step < steps; step++) {
+            cuda::wait_for_all_but<AHEAD - 1>();
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            if (index == 0 && step + AHEAD < steps)
+                copy_x(step + AHEAD, at == 0 ? STEPS - 1 : at - 1);
+            if (step % EACH == 0 && step / EACH + W - 1 < chunks)
+                copy_rows(step / EACH + W - 1);
+            cuda::close_copies();
+            // Of the next step, too: they came before the barrier.
+            threadgroup const uint *here = find(step);
+            threadgroup const uint *there = find(min(step + 1, steps - 1));
+            if (step == 0)
+                own[0].template take<F>(here, 0, part, thousand);
+            cuda::wait_for_copies(at, parity);
+            cuda::sync_warp(); // products are of whole warps
+            for (uint b = 0; b < B; b += 2) {
+                threadgroup const uint4 *two = all_x + at * x_quads + b * block_quads;
+                threadgroup const uint *pair = here + b / 2 * F::words;
+                sums.start(0, own[0], two);
+                own[1].template take<F>(pair, 1, part, thousand);
+                if (D == 1)
+                    sums.template finish<0>(0, own[0].scales);
+                sums.start(1, own[1], two + block_quads);
+                if (D == 2)
+                    sums.template finish<1>(0, own[0].scales);
+                own[0].template take<F>(b + 2 < B ? pair + F::words : there, 0, part, thousand);
+                sums.template finish<0>(1, own[1].scales);
+            }
+            parity ^= at == STEPS - 1 ? 1 : 0;
+            at = at == STEPS - 1 ? 0 : at + 1;
+        }
+    }
+};
+
+// S: the threadgroups of a cluster, which share the columns, and in the end send each other their sums.
+template <typename F, uint ROWS, uint TOKENS, uint S, uint B, uint D, uint W, bool accumulate>
+METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const uint4 *x,
+                             device const float *powers, device float *const (&all_y)[3],
+                             constant split_shape &shape, uint tokens, uint2 group,
+                             uint thread_index) {
+    typedef split_work<F, ROWS, TOKENS, B, D, W> work_of;
+    enum : uint { received = S == 1 ? 0 : (S - 1) * (TOKENS / 8) * work_of::WARPS / S * 32 };
+    static_assert(received <= work_of::quads, "sums need no more room");
     const uint rank = group.x % S;
-    const uint a_tiles = (shape.rows[0] + ROWS - 1) / ROWS;
-    const uint b_tiles = (shape.rows[1] + ROWS - 1) / ROWS;
-    const uint which = tile < a_tiles ? 0 : tile < a_tiles + b_tiles ? 1 : 2;
-    const uint rows = shape.rows[which];
-    const uint first_row = (tile - (which > 0 ? a_tiles : 0) - (which > 1 ? b_tiles : 0)) * ROWS;
-    device const uint4 *w = which == 0 ? all[0] : which == 1 ? all[1] : all[2];
-    device float *y = which == 0 ? all_y[0] : which == 1 ? all_y[1] : all_y[2];
-    static_assert(received_quads <= STEPS * step_of::all + W * w_quads, "sums need no more room");
-    threadgroup uint4 *all_x = (threadgroup uint4 *)cuda::get_shared_memory<
-        1024 + 16 * (STEPS * step_of::all + W * w_quads)>();
-    all_x += (0u - uint(cuda::get_shared_address(all_x))) % 1024 / 16;
-    threadgroup uint4 *all_w = all_x + STEPS * step_of::all;
-    if (S > 1 && thread_index == 0)
-        cuda::expect_cluster_bytes<S>(16 * received_quads);
-    const uint in_dim = shape.columns;
-    const near_share share(in_dim / CHUNK, rank, S);
-    const uint chunks = share.count;
-    const uint steps = chunks * EACH;
+    const split_tile tile(shape, group.x / S, ROWS);
+    const near_share share(shape.columns / CHUNK, rank, S);
     const uint first = group.y * TOKENS;
-    const uint count = tokens - first;
-    for (uint i = 0; i < W - 1; i++)
-        if (i < chunks)
-            group_copy_rows<F, ROWS>(w, all_w + i * w_quads, first_row, rows, in_dim,
-                                     share.first + i, thread_index);
-    for (uint i = 0; thread_index == 0 && i < STEPS; i++)
-        cuda::init_mbarrier(i);
+    work_of work;
+    work.all_x = (threadgroup uint4 *)cuda::get_shared_memory<1024 + 16 * work_of::quads>();
+    work.all_x += (0u - uint(cuda::get_shared_address(work.all_x))) % 1024 / 16;
+    work.all_w = work.all_x + work_of::STEPS * work_of::x_quads;
+    work.w = tile.choose(all) + share.first * work_of::row_quads;
+    work.x = x + size_t(share.first) * (CHUNK / 32 * 8) * tokens + 8 * first;
+    work.first_row = tile.first;
+    work.last_row = tile.rows - 1;
+    work.in_dim = shape.columns;
+    work.chunks = share.count;
+    work.steps = share.count * work_of::EACH;
+    work.count = tokens - first;
+    work.stride = 8 * tokens;
+    work.index = thread_index;
+    if (S > 1 && thread_index == 0)
+        cuda::expect_cluster_bytes<S>(16 * received);
+    work.start_rows();
     EARLY_LOADS(7);
-    x += size_t(share.first) * (CHUNK / 32 * 8) * tokens + 8 * first;
-    for (uint step = 0; thread_index == 0 && step < AHEAD; step++)
-        if (step < steps)
-            step_of::copy(x, all_x + step * step_of::all, 8 * tokens, count, step, step);
-    for (uint i = 0; i < AHEAD; i++)
-        cuda::close_copies(); // all of them in the first group
+    work.start_x();
+    group_sums<TOKENS, D> sums;
+    sums.clear();
+    work.add(sums);
     const uint lane = thread_index % 32;
     const uint warp = thread_index / 32;
-    const uint thousand = opaque(0x64006400u, in_dim);
-    threadgroup const uint *my_w =
-        (threadgroup const uint *)all_w + (16 * warp + lane / 4) * row_words;
-    group_sums<TOKENS, D> sums;
-    group_rows own[2];
-    sums.clear();
-    uint at = 0; // of the steps in shared memory
-    uint parity = 0;
-    for (uint step = 0; step < steps; step++) {
-        const uint chunk = step / EACH;
-        cuda::wait_for_all_but<AHEAD - 1>();
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        const uint later = at + AHEAD < STEPS ? at + AHEAD : at + AHEAD - STEPS;
-        if (thread_index == 0 && step + AHEAD < steps)
-            step_of::copy(x, all_x + later * step_of::all, 8 * tokens, count, step + AHEAD, later);
-        if (step % EACH == 0 && chunk + W - 1 < chunks)
-            group_copy_rows<F, ROWS>(w, all_w + (chunk + W - 1) % W * w_quads, first_row, rows,
-                                     in_dim, share.first + chunk + W - 1, thread_index);
-        cuda::close_copies();
-        // Of the next step, too: they came before the barrier.
-        const uint next = min(step + 1, steps - 1);
-        threadgroup const uint *here =
-            my_w + chunk % W * (4 * w_quads) + step % EACH * (B / 2) * F::words;
-        threadgroup const uint *there =
-            my_w + next / EACH % W * (4 * w_quads) + next % EACH * (B / 2) * F::words;
-        if (step == 0)
-            own[0].template take<F>(here, 0, lane % 4, thousand);
-        cuda::wait_for_copies(at, parity);
-        cuda::sync_warp(); // products are of whole warps
-        for (uint b = 0; b < B; b += 2) {
-            threadgroup const uint4 *x_pair = all_x + at * step_of::all + b * step_of::block;
-            threadgroup const uint *pair = b + 2 < B ? here + (b / 2 + 1) * F::words : there;
-            sums.start(0, own[0], x_pair);
-            own[1].template take<F>(here + b / 2 * F::words, 1, lane % 4, thousand);
-            if (D == 1)
-                sums.template finish<0>(0, own[0].scales);
-            sums.start(1, own[1], x_pair + step_of::block);
-            if (D == 2)
-                sums.template finish<1>(0, own[0].scales);
-            own[0].template take<F>(pair, 0, lane % 4, thousand);
-            sums.template finish<0>(1, own[1].scales);
-        }
-        parity ^= at == STEPS - 1 ? 1 : 0;
-        at = at == STEPS - 1 ? 0 : at + 1;
-    }
     if (S > 1) { // after all of the cluster have read what the sums replace
         cuda::release_to_cluster();
         cuda::wait_for_cluster();
-        sums.template exchange<S, WARPS>((threadgroup float4 *)all_x, warp, rank, lane);
+        sums.template exchange<S, work_of::WARPS>((threadgroup float4 *)work.all_x, warp, rank,
+                                                  lane);
     }
-    const uint row = first_row + 16 * warp;
-    if (row < rows)
-        sums.template store<accumulate, S>(y + size_t(first) * rows + row, powers + first, rows,
-                                           rows - row, count, warp, rank, lane);
+    const uint row = tile.first + 16 * warp;
+    if (row < tile.rows)
+        sums.template store<accumulate, S>(tile.choose(all_y) + size_t(first) * tile.rows + row,
+                                           powers + first, tile.rows, tile.rows - row, work.count,
+                                           warp, rank, lane);
 }
 
 #define SPLIT_KERNEL(name, rows_of, tokens_of, S, B, D, W, threads)                                \
