@@ -115,7 +115,7 @@ void agx_print_rows(FILE *out, const agx_row *rows, size_t count) {
 /* For the report (report/part_agx.c), which warns of each that uses scratch memory. */
 static bool write_csv(const agx_compiler *c, const row_list *rows, const char *path, err *e) {
     csv *out = csv_new();
-    csv_add_meta(out, "compiler", agx_compiler_get_name(c));
+    csv_add_meta(out, "agx compiler", agx_compiler_get_name(c));
     csv_add_text(out, "kernel");
     csv_add_text(out, "file");
     for (size_t k = 0; k < NUMBERS; k++)

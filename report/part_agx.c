@@ -12,7 +12,7 @@ void page_print_agx(const page *p, FILE *out, const store_folder *f, const store
     static const char *const titles[] = {"scratch_bytes", "spills", "fills", "half_registers",
                                          "threads"};
     const csv_file *c = file->csv;
-    const char *compiler = csv_get_meta(c, "compiler");
+    const char *compiler = csv_get_meta(c, "agx compiler");
     size_t compiled = 0, spilling = 0;
     for (size_t r = 0; r < csv_count_rows(c); r++) {
         compiled += page_get_number(c, r, "threads") > 0;

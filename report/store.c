@@ -178,8 +178,7 @@ static bool add_file(freshness *fresh, store_folder *folder, const char *name, e
     f->kind = find_kind(f->csv);
     /* Any other table need not be ours. */
     bool is_measured = f->kind != STORE_OTHER && f->kind != STORE_AGX;
-    if ((is_measured || csv_get_meta(f->csv, "schema")) &&
-        !results_check_schema(f->csv, e))
+    if ((is_measured || csv_get_meta(f->csv, "schema")) && !results_check_schema(f->csv, e))
         return false;
     if (!check_numbers(f, e))
         return false;

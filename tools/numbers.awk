@@ -232,7 +232,7 @@ function print_agx(    refused, count) {
         printf "| `%s` | %d | %d | %d | %d | %d | %d |\n", get("kernel"), get("instructions"), get("half_registers"), \
             get("threads"), get("scratch_bytes"), get("spills"), get("fills")
     }
-    printf "\n*%s.*", head["compiler"]
+    printf "\n*%s.*", head["agx compiler"]
     printf count ? " Not compiled (simdgroup matrices): %s.\n" : "\n", refused
 }
 
