@@ -22,7 +22,7 @@
 
 static struct {
     bool brief, ptx, agx, json, worker;
-    const char *sarif, *device, *compare, *code;
+    const char *sarif, *device, *compare, *code, *csv;
     option_list folders, macros;
 } settings;
 
@@ -40,6 +40,7 @@ static const option options[] = {
     TEXT_OPTION("compare", &settings.compare, "FILE.metal",
                 "with --agx: beside each kernel its other version in FILE.metal"),
     TEXT_OPTION("code", &settings.code, "KERNEL", "with --agx: print the machine code of KERNEL"),
+    TEXT_OPTION("csv", &settings.csv, "FILE.csv", "with --agx: also write a row per kernel"),
     FLAG_OPTION("json", &settings.json, "print one JSON object instead of the messages"),
     TEXT_OPTION("sarif", &settings.sarif, "FILE.sarif",
                 "also write the messages as SARIF 2.1.0, for code scanning"),
@@ -246,10 +247,13 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
                                             settings.brief};
     if (settings.worker)
         return lint_device_serve(&on_device, &extras, e);
-    const lint_agx_settings on_agx = {settings.compare, settings.code, settings.brief,
-                                      settings.json};
-    if ((settings.compare || settings.code) && !settings.agx)
-        return err_code(e, EXIT_USAGE, "--compare and --code are for --agx");
+    const lint_agx_settings on_agx = {.compare = settings.compare,
+                                      .code = settings.code,
+                                      .csv = settings.csv,
+                                      .brief = settings.brief,
+                                      .json = settings.json};
+    if ((settings.compare || settings.code || settings.csv) && !settings.agx)
+        return err_code(e, EXIT_USAGE, "--compare, --code and --csv are for --agx");
     bool ok = find_files(names, count, sources.kernels, &files, e) &&
               (settings.agx ? lint_agx_run(&on_agx, (const char *const *)files.paths, files.count,
                                            &extras, e)

@@ -10,6 +10,7 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "launch_options.h"
+#include "lint_agx.h"
 #include "open_model.h"
 #include "output.h"
 #include "profile_print.h"
@@ -21,7 +22,7 @@ static struct {
     axes_query axes;
     uint64_t seed, sample, top, each, depth;
     double threshold;
-    bool annotate, json, compare, play;
+    bool annotate, json, compare, play, agx;
 } settings = {.seed = 1, .sample = 1, .top = 10, .each = 1, .depth = 32, .threshold = 1};
 
 static const option options[] = {
@@ -50,6 +51,8 @@ static const option options[] = {
                    "by how much a count may grow, in percent (default 1)"),
     FLAG_OPTION("play", &settings.play,
                 "play each launch once on --device and print its name, for a GPU's own profiler"),
+    FLAG_OPTION("agx", &settings.agx,
+                "only what Mesa's compiler makes of the kernels for an M1: docs/agx.md"),
     DEVICE_OPTION(&settings.device),
     SEED_OPTION(&settings.seed, "the inputs"),
 };
@@ -313,6 +316,14 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (settings.model && (count > 0 || settings.sample > 1))
         return err_code(e, EXIT_USAGE, "--model takes neither names nor --sample");
     bool is_launch = settings.launch.args_file || (count > 0 && path_ends_with(names[0], ".metal"));
+    if (settings.agx && (settings.model || is_launch))
+        return err_code(e, EXIT_USAGE, "--agx takes kernels of ours; lint --agx takes files");
+    if (settings.agx) {
+        bool printed =
+            find_cases(names, count, &soft, &cases, e) && agx_print_cases(&cases, settings.csv, e);
+        cases_free(&cases);
+        return printed ? EXIT_OK : e->code;
+    }
     bool ok = settings.model ? count_token(&s, e)
               : is_launch
                   ? count_launch(names, count, &s, e)

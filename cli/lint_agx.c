@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/base/csv.h"
 #include "harness/base/json.h"
 #include "harness/base/progress.h"
 #include "harness/base/table.h"
@@ -111,6 +112,71 @@ void agx_print_rows(FILE *out, const agx_row *rows, size_t count) {
             fprintf(out, "%s: not compiled: %s\n", rows[i].kernel, rows[i].facts.refusal);
 }
 
+/* For the report (report/part_agx.c), which warns of each that uses scratch memory. */
+static bool write_csv(const agx_compiler *c, const row_list *rows, const char *path, err *e) {
+    csv *out = csv_new();
+    csv_add_meta(out, "agx compiler", agx_compiler_get_name(c));
+    csv_add_text(out, "kernel");
+    csv_add_text(out, "file");
+    for (size_t k = 0; k < NUMBERS; k++)
+        csv_add_text(out, numbers[k].key);
+    csv_add_text(out, "refused");
+    csv_end_row(out);
+    for (size_t i = 0; i < rows->count; i++) {
+        const agx_row *r = &rows->items[i];
+        csv_add_text(out, r->kernel);
+        csv_add_text(out, r->path);
+        for (size_t k = 0; k < NUMBERS; k++)
+            csv_add_u64(out, get_number(&r->facts, k));
+        csv_add_text(out, r->facts.refusal);
+        csv_end_row(out);
+    }
+    bool ok = csv_write(out, path, e);
+    csv_free(out);
+    return ok;
+}
+
+/* Does an earlier case have the same kernel? */
+static bool is_repeated(const case_list *cases, size_t at) {
+    size_t i = 0;
+    while (i < at && cases->items[i].kernel != cases->items[at].kernel)
+        i++;
+    return i < at;
+}
+
+static void free_rows(row_list *rows) {
+    for (size_t i = 0; i < rows->count; i++)
+        free(rows->items[i].kernel);
+    free(rows->items);
+}
+
+bool agx_print_cases(const case_list *cases, const char *path, err *e) {
+    row_list rows = {.count = 0};
+    agx_compiler *c = agx_compiler_new(e);
+    device *d = c ? device_open("soft", e) : NULL;
+    library *lib = d ? library_new(d, NULL, e) : NULL;
+    bool ok = lib != NULL;
+    for (size_t i = 0; ok && i < cases->count; i++) {
+        const kernel *k = cases->items[i].kernel;
+        if (is_repeated(cases, i))
+            continue;
+        const msl_unit *u = library_find_unit(lib, k->file, e);
+        const msl_signature *s = find_kernel(u, k->name);
+        ok = u && (s || err_set(e, EXIT_CANNOT, "%.80s has no kernel %.80s", k->file, k->name)) &&
+             add_row(&rows, c, u, s, k->file, false, e);
+    }
+    if (ok) {
+        printf("# compiler: %s; not Apple's: see docs/agx.md\n", agx_compiler_get_name(c));
+        agx_print_rows(stdout, rows.items, rows.count);
+        ok = output_flush(e) && (!path || write_csv(c, &rows, path, e));
+    }
+    free_rows(&rows);
+    library_free(lib);
+    device_close(d);
+    agx_compiler_free(c);
+    return ok;
+}
+
 static void print_json_rows(const row_list *rows, size_t from) {
     for (size_t i = from; i < rows->count; i++) {
         const agx_row *r = &rows->items[i];
@@ -174,9 +240,8 @@ static bool run_files(const lint_agx_settings *s, agx_compiler *c, const msl_uni
     progress_hide(&p);
     if (ok && s->json)
         puts("\n  ]\n}");
-    for (size_t i = 0; i < rows.count; i++)
-        free(rows.items[i].kernel);
-    free(rows.items);
+    ok = ok && (!s->csv || write_csv(c, &rows, s->csv, e));
+    free_rows(&rows);
     return ok;
 }
 

@@ -5,11 +5,13 @@
 
 #include <stdio.h>
 
+#include "cases.h"
 #include "harness/agx/agx.h"
 
 typedef struct {
     const char *compare; /* a file with other versions of the same kernels, or NULL */
     const char *code;    /* a kernel whose machine code alone is printed, or NULL */
+    const char *csv;     /* a file for the rows, or NULL */
     bool brief, json;
 } lint_agx_settings;
 
@@ -25,3 +27,6 @@ typedef struct {
 
 /* Rows that were refused come last, with the reason. */
 void agx_print_rows(FILE *out, const agx_row *rows, size_t count);
+
+/* The same facts of each kernel of these cases, in their order; path: a CSV file for them, or NULL. */
+bool agx_print_cases(const case_list *cases, const char *path, err *e);

@@ -23,8 +23,10 @@ inline float spread_sum(float4 v) {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// Rows of a cache: those from `fresh` on may be what the launch before has written.
+// Rows of a cache: `count` from `first` on, of which those from `fresh` on may be what the launch before
+// has written.
 struct spread_keys {
+    uint first;
     uint count;
     uint fresh;
 };
@@ -121,10 +123,23 @@ template <uint L, bool is_whole> struct spread_share {
     }
 };
 
-// Dimension d of the whole from that of the 16 simdgroups. *log_sum, if asked for: the logarithm of
-// the sum of exp(score).
+// The shares of no keys at all: 0, with no weight.
+inline void spread_leave_nothing(spread_memory memory, uint head_dim, uint thread_index) {
+    for (uint i = thread_index; i < 4 * head_dim; i += 512)
+        memory.parts[i] = float4(0.0f);
+    if (thread_index < 4) {
+        memory.largest[thread_index] = float4(NO_SCORE);
+        memory.sums[thread_index] = float4(1.0f);
+    }
+}
+
+// The whole from the shares of the 16 simdgroups, dimension d by thread d. *log_sum, if asked for: the
+// logarithm of the sum of exp(score).
 inline void spread_merge(spread_memory memory, uint head_dim, device float *out,
                          device float *log_sum, uint d) {
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (d >= head_dim)
+        return;
     float4 fades[4];
     for (uint s = 0; s < 4; s++)
         fades[s] = memory.largest[s];
@@ -146,14 +161,13 @@ inline void spread_merge(spread_memory memory, uint head_dim, device float *out,
         *log_sum = top + log(total);
 }
 
-// A threadgroup of 512 computes one head; its 16 simdgroups take keys in rotation. Loads are
-// coalesced; a score is summed over L lanes, and the values of a simdgroup over its 32 / L keys at
-// the end. If it is_early, the caches are buffers 1 and 2, and most of the first turn is loaded
-// before the launch before has ended.
+// A threadgroup of 512 computes one head; its 16 simdgroups take keys in rotation and leave their
+// shares in memory. Loads are coalesced; a score is summed over L lanes, and the values of a simdgroup
+// over its 32 / L keys at the end. If it is_early, the caches are buffers 1 and 2, and most of the
+// first turn is loaded before the launch before has ended.
 template <uint L, bool is_whole, bool is_early>
-inline void spread_attention(device const float *q, attention_head h, device float *out,
-                             device float *log_sum, spread_keys k, spread_memory memory,
-                             uint thread_index, uint lane, uint sg) {
+inline void spread_share_out(device const float *q, attention_head h, spread_keys k,
+                             spread_memory memory, uint lane, uint sg) {
     constexpr uint J = spread_share<L, is_whole>::J;
     constexpr uint together = spread_share<L, is_whole>::together;
     const uint own = 32 / L * sg + lane / L;
@@ -167,42 +181,36 @@ inline void spread_attention(device const float *q, attention_head h, device flo
             for (uint i = 0; i < 2; i++)
                 share.rows[j][i] = share.values[j][i] = float4(0.0f);
             if (old > 0)
-                share.load(j, min(own + together * j, old - 1));
+                share.load(j, k.first + min(own + together * j, old - 1));
         }
         EARLY_ROWS(1 << 1 | 1 << 2);
         share.is_key[J - 1] = old + own < k.count;
-        share.load(J - 1, min(old + own, k.count - 1));
+        share.load(J - 1, k.first + min(old + own, k.count - 1));
         share.add(q);
         next = old + together;
     }
     for (; next + 32 / L * sg < k.count; next += together * J) {
         for (uint j = 0; j < J; j++) {
             share.is_key[j] = next + own + together * j < k.count;
-            share.load(j, min(next + own + together * j, k.count - 1));
+            share.load(j, k.first + min(next + own + together * j, k.count - 1));
         }
         share.add(q);
     }
     share.leave(memory, lane, sg);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (thread_index < h.head_dim)
-        spread_merge(memory, h.head_dim, out, log_sum, thread_index);
 }
 
 // By the size of a head.
-template <bool is_early> inline void spread_head(device const float *q, attention_head h,
-                                                 device float *out, device float *log_sum,
-                                                 spread_keys k, spread_memory memory,
-                                                 uint thread_index, uint lane, uint sg) {
+template <bool is_early> inline void spread_attention(device const float *q, attention_head h,
+                                                      spread_keys k, spread_memory memory,
+                                                      uint lane, uint sg) {
     if (h.head_dim == 64)
-        spread_attention<8, true, is_early>(q, h, out, log_sum, k, memory, thread_index, lane, sg);
+        spread_share_out<8, true, is_early>(q, h, k, memory, lane, sg);
     else if (h.head_dim == 128)
-        spread_attention<16, true, is_early>(q, h, out, log_sum, k, memory, thread_index, lane, sg);
+        spread_share_out<16, true, is_early>(q, h, k, memory, lane, sg);
     else if (h.head_dim == 256)
-        spread_attention<32, true, is_early>(q, h, out, log_sum, k, memory, thread_index, lane, sg);
+        spread_share_out<32, true, is_early>(q, h, k, memory, lane, sg);
     else if (h.head_dim < 128)
-        spread_attention<16, false, is_early>(q, h, out, log_sum, k, memory, thread_index, lane,
-                                              sg);
+        spread_share_out<16, false, is_early>(q, h, k, memory, lane, sg);
     else
-        spread_attention<32, false, is_early>(q, h, out, log_sum, k, memory, thread_index, lane,
-                                              sg);
+        spread_share_out<32, false, is_early>(q, h, k, memory, lane, sg);
 }

@@ -212,9 +212,9 @@ kernel void decode_attention_spread(device const float *q [[buffer(0)]],
     // Never so, but what follows then waits until the head is found.
     if (h.head >= n_kv_heads)
         return;
-    const spread_keys keys = {kv_len, kv_len - 1};
-    spread_head<HAS_EARLY_ROWS>(q + head * head_dim, h, out + head * head_dim, nullptr, keys,
-                                memory, thread_index, lane, sg);
+    const spread_keys keys = {0, kv_len, kv_len - 1};
+    spread_attention<LOADS_AHEAD>(q + head * head_dim, h, keys, memory, lane, sg);
+    spread_merge(memory, head_dim, out + head * head_dim, nullptr, thread_index);
 }
 
 // For a long cache: the first axis of the grid counts heads, the second `ranges` equal ranges of
@@ -240,28 +240,22 @@ kernel void attention_ranges(device const float *q [[buffer(0)]],
     threadgroup float4 sums[4];
     threadgroup float4 parts[16 * 64];
     const spread_memory memory = {largest, sums, parts};
-    attention_head h =
+    const attention_head h =
         attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
     // Never so, but what follows then waits until the head is found.
     if (h.head >= n_kv_heads)
         return;
     const uint each = (kv_len + ranges - 1) / ranges;
     const uint first = group.y * each;
-    const uint at = group.y * n_heads + group.x;
-    device float *result = out + size_t(at) * head_dim;
-    if (first >= kv_len) {
+    if (first < kv_len) {
+        const spread_keys keys = {first, min(each, kv_len - first), kv_len - 1 - first};
+        spread_attention<LOADS_AHEAD>(q + group.x * head_dim, h, keys, memory, lane, sg);
+    } else {
         EARLY_LOADS(0); // only the scalars
-        if (thread_index < head_dim)
-            result[thread_index] = 0.0f;
-        if (thread_index == 0)
-            log_sums[at] = NO_SCORE;
-        return;
+        spread_leave_nothing(memory, head_dim, thread_index);
     }
-    h.keys += size_t(first) * h.stride;
-    h.values += size_t(first) * h.stride;
-    const spread_keys keys = {min(each, kv_len - first), kv_len - 1 - first};
-    spread_head<HAS_EARLY_ROWS>(q + group.x * head_dim, h, result, log_sums + at, keys, memory,
-                                thread_index, lane, sg);
+    const uint at = group.y * n_heads + group.x;
+    spread_merge(memory, head_dim, out + size_t(at) * head_dim, log_sums + at, thread_index);
 }
 
 // The same with up to 8 of the queries that share a head of the cache in a threadgroup

@@ -10,14 +10,17 @@
 // EARLY_ROWS(buffers) is the same for caches to which a launch appends a row for each token: only
 // rows before the newest one are loaded before it. A launch that appends to them and says so
 // (launch.appends) is then nothing to wait for at the start.
+//
+// LOADS_AHEAD: whether a kernel loads what it needs later before it computes, at the price of registers.
+// An M1 has too few of them: what is kept there spills, and more simdgroups hide the wait as well.
 #pragma once
 
 #ifdef __ASSAY__
 #define EARLY_LOADS(buffers) ASSAY_EARLY_LOADS(buffers)
 #define EARLY_ROWS(buffers) ASSAY_EARLY_ROWS(buffers)
-constant bool HAS_EARLY_ROWS = true;
+constant bool LOADS_AHEAD = true;
 #else
 #define EARLY_LOADS(buffers)
 #define EARLY_ROWS(buffers)
-constant bool HAS_EARLY_ROWS = false; // on a Mac a turn split in two is only code and registers
+constant bool LOADS_AHEAD = false;
 #endif

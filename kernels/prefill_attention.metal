@@ -193,6 +193,7 @@ kernel void prefill_attention_spread(device const float *q [[buffer(0)]],
         return;
     EARLY_LOADS(0); // only the scalars
     const size_t at = (size_t(group.y) * n_heads + group.x) * head_dim;
-    const spread_keys keys = {start + group.y + 1, start};
-    spread_head<false>(q + at, h, out + at, nullptr, keys, memory, thread_index, lane, sg);
+    const spread_keys keys = {0, start + group.y + 1, start};
+    spread_attention<false>(q + at, h, keys, memory, lane, sg);
+    spread_merge(memory, head_dim, out + at, nullptr, thread_index);
 }

@@ -4,6 +4,7 @@
 using namespace metal;
 
 #include "attention.h"
+#include "early.h"
 
 // A threadgroup of 128 computes one head of 16 tokens, 64 keys at a time, with the online softmax of
 // attention.h. Queries, keys and then values pass through threadgroup memory, 64 dimensions at a
@@ -25,6 +26,8 @@ struct attention_block {
     threadgroup float4 *cached;  // (64, 17) keys or values
     threadgroup float4 *weights; // (16, 17): of 64 keys each
     threadgroup float *shared;   // (2, 16)
+    attention_head h;
+    uint last; // row that is seen
     uint me;
     uint column;      // 0 to 15: keys column, column + 16, ...; or four dimensions
     uint query;       // 0 to 7: queries query and query + 8
@@ -35,7 +38,10 @@ struct attention_block {
     float sums[2];
     float4 results[BLOCK_PARTS][2];
 
-    METAL_FUNC attention_block(threadgroup float4 *memory, threadgroup float *exchange, uint t) {
+    METAL_FUNC attention_block(threadgroup float4 *memory, threadgroup float *exchange,
+                               attention_head head, uint last_row, uint t) {
+        h = head;
+        last = last_row;
         queries = memory;
         weights = queries + BLOCK_QUERIES * WIDE;
         cached = weights + BLOCK_QUERIES * WIDE;
@@ -54,22 +60,27 @@ struct attention_block {
         }
     }
 
-    // 64 dimensions of 64 rows of the cache from `first` on; past the last one, it is repeated. Past
-    // the last dimension the last four are repeated: queries are 0 there, and results not stored.
-    METAL_FUNC void load(device const float *rows, uint stride, uint first, uint last, uint part,
-                         uint head_dim) {
+    // Of 64 dimensions of 64 rows of the cache from `first` on, this thread's i-th four. Past the last
+    // row it is repeated. Past the last dimension the last four are repeated: queries are 0 there, and
+    // results not stored.
+    METAL_FUNC float4 take(device const float *rows, uint first, uint part, uint i) const {
         const uint start = min(first, last);
-        device const float *at =
-            rows + size_t(start) * stride + min(64 * part + 4 * (me % 16), head_dim - 4);
-        for (uint i = 0; i < 8; i++) {
-            const uint row = min(me / 16 + 8 * i, last - start);
-            const float4 v = *(device const float4 *)(at + row * stride);
-            loaded[i] = float4(v.x, v.y, v.z, v.w); // a plain copy would be one in memory
-        }
+        const uint row = min(me / 16 + 8 * i, last - start);
+        const uint d = min(64 * part + 4 * (me % 16), h.head_dim - 4);
+        device const float *at = rows + size_t(start) * h.stride;
+        const float4 v = *(device const float4 *)(at + (row * h.stride + d));
+        return float4(v.x, v.y, v.z, v.w); // a plain copy would be one in memory
     }
-    METAL_FUNC void store() {
+
+    // Loads what store() will store; on a Mac, whose registers have no room for it, store() does.
+    METAL_FUNC void load(device const float *rows, uint first, uint part) {
+        for (uint i = 0; LOADS_AHEAD && i < 8; i++)
+            loaded[i] = take(rows, first, part, i);
+    }
+    METAL_FUNC void store(device const float *rows, uint first, uint part) {
+        threadgroup float4 *own = cached + me / 16 * WIDE + me % 16;
         for (uint i = 0; i < 8; i++)
-            cached[(me / 16 + 8 * i) * WIDE + me % 16] = loaded[i];
+            own[8 * i * WIDE] = LOADS_AHEAD ? loaded[i] : take(rows, first, part, i);
     }
 
     // 64 dimensions of the queries of `count` tokens, which are `stride` apart.
@@ -124,11 +135,11 @@ struct attention_block {
 
     // Makes weights of the scores, and starts new ones.
     METAL_FUNC void weigh() {
-        threadgroup float *at = (threadgroup float *)weights;
+        threadgroup float *at = (threadgroup float *)(weights + query * WIDE) + column;
+        threadgroup const float *most = shared + query;
         for (uint i = 0; i < 2; i++) {
-            const uint row = query + 8 * i;
             const float before = largest[i];
-            largest[i] = max(before, max(shared[row], shared[BLOCK_QUERIES + row]));
+            largest[i] = max(before, max(most[8 * i], most[BLOCK_QUERIES + 8 * i]));
             const float fade = exp(before - largest[i]);
             sums[i] *= fade;
             for (uint part = 0; part < BLOCK_PARTS; part++)
@@ -136,7 +147,7 @@ struct attention_block {
             for (uint j = 0; j < 4; j++) {
                 const float weight = exp(scores[i][j] - largest[i]);
                 sums[i] += weight;
-                at[row * (4 * WIDE) + column + 16 * j] = weight;
+                at[8 * i * (4 * WIDE) + 16 * j] = weight;
                 scores[i][j] = 0.0f;
             }
         }
@@ -144,17 +155,17 @@ struct attention_block {
 
     // Adds 64 dimensions of the values from `first` on, and loads what comes after them.
     template <uint part>
-    METAL_FUNC void add_values(attention_head h, uint parts, uint first, uint last) {
+    METAL_FUNC void add_values(uint parts, uint first) {
         if (part >= parts)
             return;
         if (part > 0)
             threadgroup_barrier(mem_flags::mem_threadgroup);
-        store();
+        store(h.values, first, part);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (part + 1 < parts)
-            load(h.values, h.stride, first, last, part + 1, h.head_dim);
+            load(h.values, first, part + 1);
         else
-            load(h.keys, h.stride, first + BLOCK_KEYS, last, 0, h.head_dim);
+            load(h.keys, first + BLOCK_KEYS, 0);
         const uint keys = min(BLOCK_KEYS, last + 1 - first);
         for (uint four = 0; 4 * four < keys; four += 4) // 16 keys: those past the last weigh 0
             for (uint k = four; k < four + 4; k++) {
@@ -194,30 +205,30 @@ kernel void prefill_attention_blocks(device const float *q [[buffer(0)]],
     const uint parts = (head_dim + 63) / 64;
     const uint stride = n_heads * head_dim;
     device const float *first_query = q + size_t(token) * stride + group.x * head_dim;
-    attention_block b(memory, exchange, t);
-    b.load(h.keys, h.stride, 0, last, 0, head_dim);
+    attention_block b(memory, exchange, h, last, t);
+    b.load(h.keys, 0, 0);
     for (uint first = 0; first <= last; first += BLOCK_KEYS) {
         for (uint part = 0; part < parts; part++) {
             if (part > 0)
                 threadgroup_barrier(mem_flags::mem_threadgroup);
             if (parts > 1 || first == 0)
                 b.store_queries(first_query, stride, count, part, head_dim);
-            b.store();
+            b.store(h.keys, first, part);
             threadgroup_barrier(mem_flags::mem_threadgroup);
             if (part + 1 < parts)
-                b.load(h.keys, h.stride, first, last, part + 1, head_dim);
+                b.load(h.keys, first, part + 1);
             else
-                b.load(h.values, h.stride, first, last, 0, head_dim);
+                b.load(h.values, first, 0);
             b.add_scores(min(64u, head_dim - 64 * part));
         }
         b.show_largest(scale, first, start + token + 1);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         b.weigh();
         // Not a loop: the results are in registers.
-        b.add_values<0>(h, parts, first, last);
-        b.add_values<1>(h, parts, first, last);
-        b.add_values<2>(h, parts, first, last);
-        b.add_values<3>(h, parts, first, last);
+        b.add_values<0>(parts, first);
+        b.add_values<1>(parts, first);
+        b.add_values<2>(parts, first);
+        b.add_values<3>(parts, first);
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
     for (uint i = 0; i < 2; i++) {

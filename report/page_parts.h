@@ -72,3 +72,7 @@ page_verdict page_count_checks(const store_folder *f);
 /* Cases that failed, with or without a finding. */
 page_verdict page_count_validations(const store_folder *f);
 size_t page_count_findings(const store_folder *f);
+
+/* In part_agx.c ------------------------------------------------------------------------------- */
+
+void page_print_agx(const page *p, FILE *out, const store_folder *f, const store_file *file);

@@ -220,6 +220,8 @@ bool page_print_right(page *p, FILE *out, err *e) {
                 print_validation(p, out, f, &f->files[k]);
             if (f->files[k].kind == STORE_CHECK)
                 print_check(p, out, f, &f->files[k]);
+            if (f->files[k].kind == STORE_AGX)
+                page_print_agx(p, out, f, &f->files[k]);
         }
         if (!store_find(f, STORE_CHECK, NULL))
             page_print_note(out, "Nothing was checked: `assay check --csv FILE` writes what is "

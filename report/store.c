@@ -36,12 +36,14 @@ static store_kind find_kind(const csv_file *f) {
     static const char *const validate[] = {"case", "class", "outside_by", NULL};
     static const char *const history[] = {"case", "date", "median_ns", "low_ns", "high_ns", NULL};
     static const char *const trace[] = {"launch", "op", "start_ns", "duration_ns", NULL};
+    static const char *const agx[] = {"kernel", "half_registers", "scratch_bytes", NULL};
     return csv_get_meta(f, "experiment") ? STORE_EXPERIMENT
            : results_has_rows(f)         ? STORE_BENCH
            : has_columns(f, history)     ? STORE_HISTORY
            : has_columns(f, check)       ? STORE_CHECK
            : has_columns(f, validate)    ? STORE_VALIDATE
            : has_columns(f, trace)       ? STORE_TRACE
+           : has_columns(f, agx)         ? STORE_AGX
                                          : STORE_OTHER;
 }
 
@@ -150,6 +152,7 @@ static bool check_numbers(const store_file *f, err *e) {
         [STORE_CHECK] = {"margin", "max_ulp"},
         [STORE_HISTORY] = {"median_ns", "low_ns", "high_ns"},
         [STORE_TRACE] = {"start_ns", "duration_ns", "gap_ns", "bytes"},
+        [STORE_AGX] = {"half_registers", "threads", "scratch_bytes", "spills"},
         [STORE_OTHER] = {NULL}};
     result_row row;
     size_t column;
@@ -174,8 +177,8 @@ static bool add_file(freshness *fresh, store_folder *folder, const char *name, e
         return false;
     f->kind = find_kind(f->csv);
     /* Any other table need not be ours. */
-    if ((f->kind != STORE_OTHER || csv_get_meta(f->csv, "schema")) &&
-        !results_check_schema(f->csv, e))
+    bool is_measured = f->kind != STORE_OTHER && f->kind != STORE_AGX;
+    if ((is_measured || csv_get_meta(f->csv, "schema")) && !results_check_schema(f->csv, e))
         return false;
     if (!check_numbers(f, e))
         return false;

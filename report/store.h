@@ -24,6 +24,7 @@ typedef enum {
     STORE_VALIDATE,   /* of assay validate */
     STORE_HISTORY,    /* of assay bench, over all its runs */
     STORE_TRACE,      /* of assay trace */
+    STORE_AGX,        /* of assay lint --agx */
     STORE_OTHER       /* any other table */
 } store_kind;
 

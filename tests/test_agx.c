@@ -137,11 +137,17 @@ TEST a_file_is_compiled_for_an_m1_and_large_threadgroups_are_warned_about(void) 
     agx_compiler_free(c);
     if (!c)
         SKIPm("Mesa's compiler is not here: assay agx setup");
-    ASSERT_RUN("$A lint --agx $H/tests/kernels/agx.metal", 0);
+    ASSERT_RUN("$A lint --agx $H/tests/kernels/agx.metal --csv $T.agx.csv", 0);
     ASSERT_SAYS("warning: kernel 'indexed' uses");
     ASSERT_SAYS("[agx-scratch]");
     ASSERT_SAYS("multiplied: not compiled: it multiplies simdgroup matrices");
     ASSERT_SAYS("3 kernels, 2 compiled, 1 of them with scratch memory");
+    ASSERT_RUN("cat $T.agx.csv", 0);
+    ASSERT_SAYS("kernel,file,instructions,half_registers,threads,scratch_bytes");
+    ASSERT_SAYS("multiplied,");
+    ASSERT_RUN("$A profile --agx softmax", 0);
+    ASSERT_SAYS("threads  scratch");
+    ASSERT_FALSE(command_says("not compiled"));
     ASSERT_RUN("$A lint --agx --code many $H/tests/kernels/agx.metal", 0);
     ASSERT_SAYS("; many, Mesa's compiler, M1:");
     ASSERT_SAYS("stop");

@@ -284,6 +284,24 @@ TEST a_trace_is_drawn_as_a_timeline(void) {
     PASS();
 }
 
+TEST kernels_that_spill_on_an_m1_are_warned_about(void) {
+    ASSERT(page_put_soft());
+    ASSERT(fixture_put("r/soft/agx.csv",
+                       "# agx compiler: Mesa 26, M1 (G13)\n"
+                       "kernel,file,half_registers,threads,scratch_bytes,spills,fills,refused\n"
+                       "kept,a.metal,104,1024,0,0,0,\n"
+                       "spilled,a.metal,255,384,136,31,32,\n"
+                       "multiplied,a.metal,0,0,0,0,0,matrices\n"));
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("Warning: scratch memory (Mesa&#39;s compiler, M1)");
+    ASSERT_SAYS("Of 3 kernels 2 compile, and 1 of these spill or use scratch memory. ");
+    ASSERT_SAYS("Mesa 26, M1 (G13)");
+    ASSERT_EQ_FMT(1, page_count(">spilled<"), "%d");
+    ASSERT_EQ_FMT(0, page_count(">kept<"), "%d");
+    fixture_clear();
+    PASS();
+}
+
 /* On top and at each number. */
 TEST stale_rows_and_smoke_runs_are_marked(void) {
     ASSERT(page_put_soft());
@@ -331,6 +349,7 @@ SUITE(page_suite) {
     RUN_TEST(a_long_file_is_shown_by_its_fastest_kernels);
     RUN_TEST(a_page_that_cannot_be_written_is_an_error);
     RUN_TEST(a_trace_is_drawn_as_a_timeline);
+    RUN_TEST(kernels_that_spill_on_an_m1_are_warned_about);
     RUN_TEST(stale_rows_and_smoke_runs_are_marked);
     RUN_TEST(the_page_of_the_stored_results_is_small);
 }

@@ -5,6 +5,7 @@
 #   bench REGEX     the fastest kernel of each format and shape, among the rows of bench.csv whose case matches
 #   against         rows of against.csv: kernels of others beside ours
 #   checks          what check and validate found
+#   agx             what Mesa's compiler for Apple GPUs makes of kernels
 #   found NAME...   the conclusions of experiments
 function say_origin(commit, date) {
     sub(/-dirty$/, " with uncommitted changes", commit)
@@ -169,6 +170,24 @@ function print_checks(    passed, failed, skipped) {
     }
 }
 
+function print_agx(    refused, count) {
+    if (!open_file("agx.csv")) {
+        nothing("agx.csv")
+        return
+    }
+    print "| kernel | instructions | registers | threads | scratch | spills | fills |\n|---|---|---|---|---|---|---|"
+    while (read_row()) {
+        if (get("refused") != "") {
+            refused = refused (count++ ? ", " : "") "`" get("kernel") "`"
+            continue
+        }
+        printf "| `%s` | %d | %d | %d | %d | %d | %d |\n", get("kernel"), get("instructions"), get("half_registers"), \
+            get("threads"), get("scratch_bytes"), get("spills"), get("fills")
+    }
+    printf "\n*%s.*", head["agx compiler"]
+    printf count ? " Not compiled (simdgroup matrices): %s.\n" : "\n", refused
+}
+
 BEGIN {
     n = split(what, words, " ")
     if (words[1] == "models")
@@ -183,6 +202,8 @@ BEGIN {
         print_against()
     else if (words[1] == "checks")
         print_checks()
+    else if (words[1] == "agx")
+        print_agx()
     else if (words[1] == "found") {
         for (w = 2; w <= n; w++)
             if (open_file(words[w] ".csv"))

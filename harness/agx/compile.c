@@ -153,15 +153,14 @@ typedef struct {
     char folder[1024];
     char entry[160];
     char *log; /* of the last program */
-    bool worked;
+    bool worked, multiplies_matrices;
 } work;
 
 /* A Mac's compiler does not have the macro __ASSAY__, and kernels may ask for it. */
-static char *rewrite(const order *o, bool *has_matrices, err *e) {
+static char *rewrite(const order *o, err *e) {
     const msl_extras extras = {.language = msl_get_language(o->unit), .is_apple = true};
     msl_unit *u = msl_from_text_with(msl_get_name(o->unit), msl_get_text(o->unit), &extras, e);
     char *text = u ? msl_rewrite(u, o->kernel, o->constants, o->count, e) : NULL;
-    *has_matrices = u && msl_uses_matrices(u, o->kernel);
     msl_free(u);
     return text;
 }
@@ -215,6 +214,8 @@ static bool run_opt(work *w, err *e) {
     assert(module);
     memcpy(module + bytes, contract, sizeof contract);
     agx_move_constants(module);
+    w->multiplies_matrices = strstr(module, "@_ZN5assay18multiply_fragments");
+    w->worked = !w->multiplies_matrices;
     bool ok = os_write_file(out, module, bytes + sizeof contract - 1, e);
     free(module);
     return ok;
@@ -271,7 +272,11 @@ static void find_reason(const char *log, char *text, size_t size) {
 static bool write_answer(const work *w, const char *path, err *e) {
     char *text = w->worked ? agx_shorten_log(w->log) : NULL, refusal[200], reason[160];
     find_reason(w->log, reason, sizeof reason);
-    snprintf(refusal, sizeof refusal, "refused: Mesa does not take it: %s\n", reason);
+    if (w->multiplies_matrices)
+        snprintf(refusal, sizeof refusal,
+                 "refused: it multiplies simdgroup matrices, for which Mesa has no instruction\n");
+    else
+        snprintf(refusal, sizeof refusal, "refused: Mesa does not take it: %s\n", reason);
     const char *answer = text ? text : refusal;
     bool ok = os_write_file(path, answer, strlen(answer), e);
     free(text);
@@ -289,16 +294,9 @@ static bool make_answer(void *context, const char *source, const char *object, e
         if (!isalnum((unsigned char)*p))
             *p = '_';
     snprintf(path, sizeof path, "%s/k.cpp", w.folder);
-    static const char matrices[] =
-        "refused: it multiplies simdgroup matrices, for which Mesa has no instruction\n";
-    bool has_matrices = false;
-    char *text = rewrite(w.order, &has_matrices, e);
-    bool ok = text != NULL;
-    if (ok && has_matrices)
-        ok = os_write_file(object, matrices, strlen(matrices), e);
-    else
-        ok = ok && os_write_file(path, text, strlen(text), e) && run_clang(&w, e) &&
-             run_opt(&w, e) && run_llc(&w, e) && run_mesa(&w, e) && write_answer(&w, object, e);
+    char *text = rewrite(w.order, e);
+    bool ok = text && os_write_file(path, text, strlen(text), e) && run_clang(&w, e) &&
+              run_opt(&w, e) && run_llc(&w, e) && run_mesa(&w, e) && write_answer(&w, object, e);
     free(text);
     free(w.log);
     os_remove_folder(w.folder);

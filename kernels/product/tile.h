@@ -13,6 +13,7 @@
 // Both halves of the memory are rows of 8 float4 in 9: any 8 neighbours are in different banks.
 #pragma once
 
+#include "../early.h"
 #include "tile_sums.h"
 
 // How tiles read a format. Threads of a team take 32 columns of a row, `lanes` threads per row:
@@ -20,7 +21,7 @@
 //   put     decodes it to the row's 8 float4
 
 // Any format whose units are 32 weights (formats.h), decoded when they are loaded.
-template <typename F> struct tile_units {
+template <typename F, bool IsAhead = LOADS_AHEAD> struct tile_units {
     typedef typename F::block block;
     enum : uint { values = F::values, lanes = 1 };
     struct part {
@@ -34,6 +35,26 @@ template <typename F> struct tile_units {
     static METAL_FUNC void put(part p, uint, threadgroup float4 *at) {
         for (uint i = 0; i < 8; i++)
             at[i] = p.v[i];
+    }
+};
+
+// On a Mac the registers have no room for 32 more floats: weights are loaded when they are needed.
+template <typename F> struct tile_units<F, false> {
+    typedef typename F::block block;
+    enum : uint { values = F::values, lanes = 1 };
+    struct part {
+        device const block *row;
+        uint step;
+    };
+    static METAL_FUNC part fetch(device const block *row, uint step, uint, uint) {
+        const part p = {row, step};
+        return p;
+    }
+    static METAL_FUNC void put(part p, uint, threadgroup float4 *at) {
+        float4 v[8];
+        F::load(p.row, p.step, v);
+        for (uint i = 0; i < 8; i++)
+            at[i] = v[i];
     }
 };
 
@@ -150,10 +171,10 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
         for (uint i = 0; i < parts; i++) {
             const uint from = min(sums.me / 8 + i * (team / 8), count - 1) * in_dim;
             if (F::values > 1) {
-                const float4 v = *(device const float4 *)(x_in + from + at);
+                const float4 v = *(device const float4 *)(x_in + (from + at));
                 values[i] = float4(v.x, v.y, v.z, v.w); // a plain copy would be one in memory
             } else {                                    // the last 32 columns need not be whole
-                values[i] = *(device const float4 *)(x_in + from + min(at, in_dim - 4));
+                values[i] = *(device const float4 *)(x_in + (from + min(at, in_dim - 4)));
                 values[i] = select(float4(0.0f), values[i], bool4(at < in_dim));
             }
         }
@@ -164,7 +185,7 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
     }
 
     METAL_FUNC void put() {
-        const uint part = sums.me % 8;
+        threadgroup float4 *own = x + sums.me / 8 * wide + sums.me % 8;
         if (decodes())
             F::put(weights, sums.me % F::lanes, w + get_decoded(0) * wide);
         for (uint i = 0; i < parts; i++) {
@@ -177,25 +198,28 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
                 squares[i] = fma(v.w, v.w, s);
                 v *= norm;
             }
-            x[(sums.me / 8 + i * (team / 8)) * wide + part] = v;
+            own[i * (team / 8) * wide] = v;
         }
     }
 
     METAL_FUNC void add() {
+        constexpr uint ahead = LOADS_AHEAD ? R : 1; // rows whose weights are loaded together
         for (uint k = 0; k < 8; k++) {
-            float4 a[R];
             float4 b[T];
-            for (uint i = 0; i < R; i++)
-                a[i] = w[sums.get_slot(i) * wide + k];
             for (uint j = 0; j < T; j++)
                 b[j] = x[(sums.column + Q * j) * wide + k];
-            for (uint i = 0; i < R; i++)
-                for (uint j = 0; j < T; j++) {
-                    float s = fma(a[i].x, b[j].x, sums.at[i][j]);
-                    s = fma(a[i].y, b[j].y, s);
-                    s = fma(a[i].z, b[j].z, s);
-                    sums.at[i][j] = fma(a[i].w, b[j].w, s);
-                }
+            for (uint from = 0; from < R; from += ahead) {
+                float4 a[ahead];
+                for (uint i = 0; i < ahead; i++)
+                    a[i] = w[sums.get_slot(from + i) * wide + k];
+                for (uint i = 0; i < ahead; i++)
+                    for (uint j = 0; j < T; j++) {
+                        float s = fma(a[i].x, b[j].x, sums.at[from + i][j]);
+                        s = fma(a[i].y, b[j].y, s);
+                        s = fma(a[i].z, b[j].z, s);
+                        sums.at[from + i][j] = fma(a[i].w, b[j].w, s);
+                    }
+            }
         }
     }
 

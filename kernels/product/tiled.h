@@ -28,7 +28,7 @@ kernel void matvec_tiled(device const typename F::block *w [[buffer(0)]],
     thread typename Tile::Sums &sums = tile.sums;
     const uint slots = Tile::Sums::slots;
     const uint kept = Tile::Sums::kept;
-    const bool is_loaded = accumulate && slots * kept <= 4;
+    const bool is_loaded = LOADS_AHEAD && accumulate && slots * kept <= 4;
     float before[slots][kept];
     for (uint i = 0; i < slots; i++)
         for (uint j = 0; j < kept; j++) {
@@ -42,14 +42,18 @@ kernel void matvec_tiled(device const typename F::block *w [[buffer(0)]],
     if (!sums.is_taker())
         return;
     if (first + Tile::tokens <= batch && first_row + Tile::rows <= out_dim) {
-        // No condition, and all loads of y before the first store.
+        // No condition, and all loads of y before the first store; on a Mac those of a token.
         device float *at = y + size_t(first) * out_dim + first_row;
-        for (uint j = 0; accumulate && !is_loaded && j < kept; j++)
-            for (uint i = 0; i < slots; i++)
-                before[i][j] = at[sums.get_token(j) * out_dim + sums.get_slot(i)];
-        for (uint j = 0; j < kept; j++)
-            for (uint i = 0; i < slots; i++)
-                at[sums.get_token(j) * out_dim + sums.get_slot(i)] = before[i][j] + sums.at[i][j];
+        const uint together = LOADS_AHEAD ? kept : 1;
+        for (uint from = 0; from < kept; from += together) {
+            for (uint j = from; accumulate && !is_loaded && j < from + together; j++)
+                for (uint i = 0; i < slots; i++)
+                    before[i][j] = at[sums.get_token(j) * out_dim + sums.get_slot(i)];
+            for (uint j = from; j < from + together; j++)
+                for (uint i = 0; i < slots; i++)
+                    at[sums.get_token(j) * out_dim + sums.get_slot(i)] =
+                        before[i][j] + sums.at[i][j];
+        }
         return;
     }
     for (uint j = 0; j < kept; j++) {

@@ -1,5 +1,5 @@
-// product: of simdgroup matrices. Only declared: Mesa has no instruction for them, and kernels that
-// multiply them are refused before they are compiled.
+// product: of simdgroup matrices. Only declared: Mesa has no instruction for them, and a kernel in which
+// this name is left after all else is inlined is refused (compile.c).
 #pragma once
 namespace assay {
 template <class D, class A, class B, class C>

@@ -140,8 +140,6 @@ bool msl_check_constants(const msl_unit *u, const char *host_name,
 
 /* Does the kernel, or a function that it calls, work with the lanes of a simdgroup? */
 bool msl_uses_simdgroups(const msl_unit *u, const char *host_name);
-/* And does it multiply simdgroup matrices? */
-bool msl_uses_matrices(const msl_unit *u, const char *host_name);
 
 /* The C++ text of one pipeline for the software device: every kernel but the wanted one static,
  * function constants as constexpr values (one that the kernel's text uses and that is not given is

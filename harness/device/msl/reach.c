@@ -209,31 +209,10 @@ static bool visit_lanes(void *context, at word) {
     return !s->is_found;
 }
 
-static bool visit_matrices(void *context, at word) {
-    lane_search *s = context;
-    static const char *const words[] = {"simdgroup_matrix",
-                                        "simdgroup_float8x8",
-                                        "simdgroup_half8x8",
-                                        "simdgroup_bfloat8x8",
-                                        "simdgroup_multiply",
-                                        "simdgroup_multiply_accumulate",
-                                        NULL};
-    s->is_found = token_is_one_of(s->tokens, word, words);
-    return !s->is_found;
-}
-
-static bool reaches(const msl_unit *u, const char *host_name, reach_visitor *visit) {
+bool msl_uses_simdgroups(const msl_unit *u, const char *host_name) {
     lane_search s = {.tokens = &u->tokens};
     const entry *w = entry_find(u, host_name, NULL);
     if (w)
-        reach_visit(u, w, visit, &s);
+        reach_visit(u, w, visit_lanes, &s);
     return s.is_found;
-}
-
-bool msl_uses_simdgroups(const msl_unit *u, const char *host_name) {
-    return reaches(u, host_name, visit_lanes);
-}
-
-bool msl_uses_matrices(const msl_unit *u, const char *host_name) {
-    return reaches(u, host_name, visit_matrices);
 }
