@@ -152,13 +152,12 @@ TEST without_clang_and_gnuplot_the_report_is_still_written(void) {
 
 /* The real program, over a project of one kernel. Of the experiments, which take minutes, one runs. */
 TEST the_real_program_takes_every_step_and_writes_the_report(void) {
-    ASSERT_RUN(
-        SETUP
-        " && \"$A\" init p && mv p/* . && "
-        "printf '%s\\n' '#!/bin/sh' "
-        "'[ \"$1 $2\" != \"experiment all\" ] || set -- experiment split_dispatch --smoke' "
-        "'exec \"$A\" \"$@\"' > assay && chmod +x assay",
-        0);
+    ASSERT_RUN(SETUP
+               " && \"$A\" init p && mv p/* . && "
+               "printf '%s\\n' '#!/bin/sh' "
+               "'[ \"$1 $2\" != \"experiment all\" ] || set -- experiment split_dispatch --smoke' "
+               "'exec \"$A\" \"$@\"' > assay && chmod +x assay",
+               0);
     int status = command_run("cd \"$T\" && ASSAY_DEVICE=soft "
                              "PATH=\"$T/bin:$PATH\" sh ./run_all.sh");
     ASSERTm(command_get_output(), status == 0 || status == 5); /* 5: no claim can be judged by it */
