@@ -68,6 +68,9 @@ static bool count_case(library *lib, kernel_case *c, profile *out, err *e) {
     return ok;
 }
 
+static const device_facts counting_device = {
+    .kind = DEVICE_SOFT, .name = "software", .offers = FEATURE_MATRICES};
+
 static bool count_cases(const char *folder, const case_list *cases, profile_set *out, err *e) {
     device *d = device_open_with("soft", &(device_options){.counts = (uint32_t)settings.sample}, e);
     library *lib = d ? library_new(d, folder, e) : NULL;
@@ -129,25 +132,38 @@ static bool find_cases(const char *const *names, size_t count, const device_fact
     return false;
 }
 
-/* Every launch once, in this process: whoever watches it sees one kernel for each line printed. */
+/* Every launch once, in this process: whoever watches it sees one kernel for each line printed. A case that
+ * cannot be played is said and left out. Only kernels that the software device can count are played. */
+static bool play_case(library *lib, const kernel_case *listed, err *e) {
+    kernel_case c = *listed;
+    play_times times;
+    bool ok =
+        case_open(&c, lib, settings.seed, e) && tape_play(c.tape, PLAY_LAUNCHES, &times, NULL, e);
+    for (size_t k = 0; ok && k < c.tape->count; k++)
+        printf("%s,%zu,%s\n", c.name, k, c.tape->launches[k].pipeline->kernel);
+    case_close(&c);
+    return ok;
+}
+
 static bool play_cases(const char *const *names, size_t count, err *e) {
-    case_list cases;
+    case_list cases = {NULL, 0};
     device *d = device_open(settings.device, e);
     library *lib = d ? library_new(d, NULL, e) : NULL;
-    bool ok = lib && find_cases(names, count, device_get_facts(d), &cases, e);
+    bool ok = lib && find_cases(names, count, &counting_device, &cases, e) &&
+              cases_keep_offered(&cases, device_get_facts(d), e);
+    size_t failed = 0;
     if (ok)
         puts("case,launch,kernel");
     for (size_t i = 0; ok && i < cases.count; i++) {
-        kernel_case c = cases.items[i];
-        play_times times;
-        ok = case_open(&c, lib, settings.seed, e) &&
-             tape_play(c.tape, PLAY_LAUNCHES, &times, NULL, e);
-        for (size_t k = 0; ok && k < c.tape->count; k++)
-            printf("%s,%zu,%s\n", c.name, k, c.tape->launches[k].pipeline->kernel);
-        case_close(&c);
+        err why = {.code = EXIT_OK};
+        if (!play_case(lib, &cases.items[i], &why)) {
+            fprintf(stderr, "%s: %s\n", cases.items[i].name, why.text);
+            failed++;
+        }
     }
-    if (lib && ok)
-        cases_free(&cases);
+    if (failed > 0)
+        ok = err_set(e, EXIT_CANNOT, "%zu of %zu cases were not played", failed, cases.count);
+    cases_free(&cases);
     library_free(lib);
     device_close(d);
     return ok;
@@ -307,7 +323,6 @@ static bool print_all(profile_set *s, err *e) {
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     profile_set s = {.sample = (uint32_t)settings.sample};
     case_list cases = {NULL, 0};
-    const device_facts soft = {.kind = DEVICE_SOFT, .name = "software", .offers = FEATURE_MATRICES};
     if (settings.play)
         return play_cases(names, count, e) && output_flush(e) ? EXIT_OK : e->code;
     if (settings.model && (count > 0 || settings.sample > 1))
@@ -316,7 +331,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     bool ok = settings.model ? count_token(&s, e)
               : is_launch
                   ? count_launch(names, count, &s, e)
-                  : find_cases(names, count, &soft, &cases, e) && count_cases(NULL, &cases, &s, e);
+                  : find_cases(names, count, &counting_device, &cases, e) && count_cases(NULL, &cases, &s, e);
     ok = ok && print_all(&s, e);
     exit_code code = !ok                 ? e->code
                      : settings.baseline ? check_baseline(cases.items ? &cases : NULL, &s, e)
