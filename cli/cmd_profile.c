@@ -329,9 +329,9 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return err_code(e, EXIT_USAGE, "--model takes neither names nor --sample");
     bool is_launch = settings.launch.args_file || (count > 0 && path_ends_with(names[0], ".metal"));
     bool ok = settings.model ? count_token(&s, e)
-              : is_launch
-                  ? count_launch(names, count, &s, e)
-                  : find_cases(names, count, &counting_device, &cases, e) && count_cases(NULL, &cases, &s, e);
+              : is_launch    ? count_launch(names, count, &s, e)
+                             : find_cases(names, count, &counting_device, &cases, e) &&
+                                count_cases(NULL, &cases, &s, e);
     ok = ok && print_all(&s, e);
     exit_code code = !ok                 ? e->code
                      : settings.baseline ? check_baseline(cases.items ? &cases : NULL, &s, e)
