@@ -7,8 +7,10 @@
 #include "cases.h"
 #include "harness/base/array.h"
 #include "harness/base/csv_read.h"
+#include "harness/base/host.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/measure/made_of.h"
 #include "launch_options.h"
 #include "open_model.h"
 #include "output.h"
@@ -134,13 +136,16 @@ static bool find_cases(const char *const *names, size_t count, const device_fact
 
 /* Every launch once, in this process: whoever watches it sees one kernel for each line printed. A case that
  * cannot be played is said and left out. Only kernels that the software device can count are played. */
-static bool play_case(library *lib, const kernel_case *listed, err *e) {
+static bool play_case(library *lib, const kernel_case *listed, const char *commit, err *e) {
     kernel_case c = *listed;
     play_times times;
-    bool ok =
-        case_open(&c, lib, settings.seed, e) && tape_play(c.tape, PLAY_LAUNCHES, &times, NULL, e);
+    char made_of[MADE_OF] = "";
+    bool ok = case_open(&c, lib, settings.seed, e) &&
+              tape_play(c.tape, PLAY_LAUNCHES, &times, NULL, e) &&
+              made_of_add_tape(made_of, c.tape, c.op, e);
     for (size_t k = 0; ok && k < c.tape->count; k++)
-        printf("%s,%zu,%s\n", c.name, k, c.tape->launches[k].pipeline->kernel);
+        printf("%s,%zu,%s,%s,%s\n", c.name, k, c.tape->launches[k].pipeline->kernel, commit,
+               made_of);
     case_close(&c);
     return ok;
 }
@@ -151,12 +156,14 @@ static bool play_cases(const char *const *names, size_t count, err *e) {
     library *lib = d ? library_new(d, NULL, e) : NULL;
     bool ok = lib && find_cases(names, count, &counting_device, &cases, e) &&
               cases_keep_offered(&cases, device_get_facts(d), e);
+    char commit[64];
     size_t failed = 0;
+    host_get_commit(commit, sizeof commit);
     if (ok)
-        puts("case,launch,kernel");
+        puts("case,launch,kernel,commit,made_of");
     for (size_t i = 0; ok && i < cases.count; i++) {
         err why = {.code = EXIT_OK};
-        if (!play_case(lib, &cases.items[i], &why)) {
+        if (!play_case(lib, &cases.items[i], commit, &why)) {
             fprintf(stderr, "%s: %s\n", cases.items[i].name, why.text);
             failed++;
         }
