@@ -23,7 +23,7 @@ static struct {
     axes_query axes;
     uint64_t seed, sample, top, each, depth;
     double threshold;
-    bool annotate, json, compare, play;
+    bool annotate, json, compare, measured, play;
 } settings = {.seed = 1, .sample = 1, .top = 10, .each = 1, .depth = 32, .threshold = 1};
 
 static const option options[] = {
@@ -50,6 +50,9 @@ static const option options[] = {
         "grew"),
     PERCENT_OPTION("threshold", &settings.threshold, "P",
                    "by how much a count may grow, in percent (default 1)"),
+    FLAG_OPTION("measured", &settings.measured,
+                "all cases with a time in the stored results of an H200, large ones in part; --csv "
+                "writes predicted and measured times"),
     FLAG_OPTION("play", &settings.play,
                 "play each launch once on --device and print its name, for a GPU's own profiler"),
     DEVICE_OPTION(&settings.device),
@@ -73,18 +76,43 @@ static bool count_case(library *lib, kernel_case *c, profile *out, err *e) {
 static const device_facts counting_device = {
     .kind = DEVICE_SOFT, .name = "software", .offers = FEATURE_MATRICES};
 
-static bool count_cases(const char *folder, const case_list *cases, profile_set *out, err *e) {
-    device *d = device_open_with("soft", &(device_options){.counts = (uint32_t)settings.sample}, e);
+/* One threadgroup in so many is counted. */
+static uint32_t choose_sample(const kernel_case *c) {
+    const double large = 1 << 24;
+    const uint32_t few = 64;
+    return settings.measured && shape_count_values(&c->shape) > large ? few
+                                                                      : (uint32_t)settings.sample;
+}
+
+/* Those of the cases that have this sample. */
+static bool count_sampled(const char *folder, const case_list *cases, uint32_t sample,
+                          profile_set *out, err *e) {
+    device *d = device_open_with("soft", &(device_options){.counts = sample}, e);
     library *lib = d ? library_new(d, folder, e) : NULL;
     bool ok = lib != NULL;
     for (size_t i = 0; ok && i < cases->count; i++) {
         kernel_case c = cases->items[i];
-        profile *p = ARRAY_ADD(out->items, out->count, out->room);
-        *p = (profile){.lines = NULL};
-        ok = count_case(lib, &c, p, e);
+        if (choose_sample(&c) == sample)
+            ok = count_case(lib, &c, &out->items[i], e);
     }
     library_free(lib);
     device_close(d);
+    return ok;
+}
+
+static bool count_cases(const char *folder, const case_list *cases, profile_set *out, err *e) {
+    uint32_t done[2] = {0, 0};
+    size_t kinds = 0;
+    bool ok = true;
+    out->items = array_new(cases->count, sizeof *out->items);
+    out->count = cases->count;
+    for (size_t i = 0; ok && i < cases->count; i++) {
+        const uint32_t sample = choose_sample(&cases->items[i]);
+        if (sample == done[0] || sample == done[1])
+            continue;
+        done[kinds++] = sample;
+        ok = count_sampled(folder, cases, sample, out, e);
+    }
     return ok;
 }
 
@@ -116,8 +144,22 @@ static void keep_some(case_list *l, size_t each) {
     l->count = kept;
 }
 
+/* The cases that the GPU's stored results have times of, and that this program knows. */
+static void find_measured(case_list *out) {
+    char name[256];
+    size_t room = 0;
+    kernel_case c;
+    for (size_t i = 0; profile_get_measured(i, name, sizeof name); i++)
+        if (cases_parse(name, &c) && op_takes(c.op, c.kernel, &c.shape, NULL))
+            *ARRAY_ADD(out->items, out->count, room) = c;
+}
+
 static bool find_cases(const char *const *names, size_t count, const device_facts *facts,
                        case_list *out, err *e) {
+    if (settings.measured && count == 0) {
+        find_measured(out);
+        return cases_keep_offered(out, facts, e);
+    }
     case_query query = {.filters = names,
                         .filter_count = count,
                         .shapes = settings.shapes,
@@ -322,13 +364,13 @@ static bool print_all(profile_set *s, err *e) {
         profile_print_pair(&s->items[0], &s->items[1], &g);
     } else {
         for (size_t i = 0; i < s->count; i++)
-            profile_print(&s->items[i], &g, (size_t)settings.top, settings.annotate, s->sample);
+            profile_print(&s->items[i], &g, (size_t)settings.top, settings.annotate);
     }
     return (!settings.csv || profile_write_csv(s, &g, settings.csv, e)) && output_flush(e);
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
-    profile_set s = {.sample = (uint32_t)settings.sample};
+    profile_set s = {.items = NULL};
     case_list cases = {NULL, 0};
     if (settings.play)
         return play_cases(names, count, e) && output_flush(e) ? EXIT_OK : e->code;

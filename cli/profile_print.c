@@ -178,7 +178,7 @@ static void print_annotated(const profile *p, table *rows) {
     }
 }
 
-void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate, uint32_t sample) {
+void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate) {
     char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE], time[32];
     table_column columns[COLUMNS];
     profile_sort(p);
@@ -187,9 +187,8 @@ void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate, 
            "arrays\n",
            p->name, (unsigned long long)p->groups, p->groups == 1 ? "" : "s", p->group_threads,
            p->threadgroup_bytes, p->private_bytes);
-    if (sample > 1)
-        printf("counted: %llu of them, one in %u; counts are scaled\n",
-               (unsigned long long)p->groups_run, sample);
+    if (p->groups_run < p->groups)
+        printf("counted: %llu of them; counts are scaled\n", (unsigned long long)p->groups_run);
     for (int i = 0; i < PROFILE_SENTENCES; i++)
         table_print_text(stdout, table_find_limit(stdout), 0, sentences[i]);
     const double measured = profile_find_measured(p->name);
@@ -239,7 +238,7 @@ static void print_json_numbers(const profile_line *l) {
 }
 
 void profile_print_json(const profile_set *s, const profile_gpu *g) {
-    printf(", \"sample\": %u, \"profiles\": [", s->sample);
+    printf(", \"profiles\": [");
     for (size_t i = 0; i < s->count; i++) {
         const profile *p = &s->items[i];
         const profile_expectation x = profile_expect(p, g);
@@ -252,9 +251,10 @@ void profile_print_json(const profile_set *s, const profile_gpu *g) {
         printf(", \"predicted_ns\": %.0f, \"measured_ns\": ", x.total_ns);
         json_print_number(stdout, profile_find_measured(p->name), false);
         printf(", \"memory_bytes\": %.0f, \"must_bytes\": %llu, \"threadgroup_bytes\": %u, "
-               "\"private_bytes\": %u, \"sentences\": [",
+               "\"private_bytes\": %u, \"threadgroups\": %llu, \"threadgroups_counted\": %llu, "
+               "\"sentences\": [",
                x.memory_bytes, (unsigned long long)p->must_bytes, p->threadgroup_bytes,
-               p->private_bytes);
+               p->private_bytes, (unsigned long long)p->groups, (unsigned long long)p->groups_run);
         for (int k = 0; k < PROFILE_SENTENCES; k++) {
             fputs(k ? ", " : "", stdout);
             json_print_text(stdout, sentences[k], strlen(sentences[k]));
@@ -286,9 +286,12 @@ static void add_row(csv *c, const profile *p, const profile_line *l, const profi
     get_numbers(l, n);
     for (int i = 0; i < NUMBERS; i++)
         csv_add_u64(c, n[i]);
-    csv_add_u64(c, p->threadgroup_bytes);
-    csv_add_u64(c, p->private_bytes);
-    csv_add_u64(c, is_sum ? p->must_bytes : 0);
+    const uint64_t whole[] = {p->launches,      p->groups,
+                              p->groups_run,    p->simdgroups,
+                              p->group_threads, p->threadgroup_bytes,
+                              p->private_bytes, is_sum ? p->must_bytes : 0};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        csv_add_u64(c, whole[i]);
     csv_add_double(c, is_sum ? x.memory_bytes : 0);
     csv_add_text(c, is_sum ? profile_get_bound_name(x.bound) : "");
     csv_add_double(c, is_sum ? x.total_ns : 0);
@@ -301,18 +304,16 @@ static void add_row(csv *c, const profile *p, const profile_line *l, const profi
 
 bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
     csv *c = csv_new();
-    char text[32];
-    snprintf(text, sizeof text, "%u", s->sample);
-    csv_add_meta(c, "sample", text);
     static const char *const first[] = {"case", "kernel", "file", "line"};
-    static const char *const last[] = {"threadgroup_bytes", "private_bytes", "must_bytes",
-                                       "memory_bytes",      "bound",         "predicted_ns",
-                                       "measured_ns"};
+    static const char *const last[] = {"launches",      "threadgroups", "threadgroups_counted",
+                                       "simdgroups",    "threads",      "threadgroup_bytes",
+                                       "private_bytes", "must_bytes",   "memory_bytes",
+                                       "bound",         "predicted_ns", "measured_ns"};
     for (int i = 0; i < 4; i++)
         csv_add_text(c, first[i]);
     for (int i = 0; i < NUMBERS; i++)
         csv_add_text(c, number_names[i]);
-    for (int i = 0; i < 7; i++)
+    for (size_t i = 0; i < sizeof last / sizeof *last; i++)
         csv_add_text(c, last[i]);
     csv_end_row(c);
     for (size_t i = 0; i < s->count; i++) {

@@ -6,11 +6,10 @@
 typedef struct {
     profile *items;
     size_t count, room;
-    uint32_t sample; /* one threadgroup of so many was counted */
 } profile_set;
 
 /* The sentences and the hottest lines with their source; all lines of the files if `annotate`. */
-void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate, uint32_t sample);
+void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate);
 /* Two side by side, number by number. */
 void profile_print_pair(const profile *a, const profile *b, const profile_gpu *g);
 void profile_print_json(const profile_set *s, const profile_gpu *g);

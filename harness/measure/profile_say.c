@@ -55,9 +55,23 @@ profile_gpu profile_find_gpu(void) {
     return g;
 }
 
+static const char how_measured[] = "/chained/cold";
+
+bool profile_get_measured(size_t i, char *case_name, size_t size) {
+    const results_list *list = find_results();
+    for (size_t k = 0; k < list->count; k++) {
+        const char *name = list->cases[k].row.name, *end = strstr(name, how_measured);
+        if (!end || !list->cases[k].row.gpu.count || i-- > 0)
+            continue;
+        snprintf(case_name, size, "%.*s", (int)(end - name), name);
+        return true;
+    }
+    return false;
+}
+
 double profile_find_measured(const char *case_name) {
     char name[320];
-    snprintf(name, sizeof name, "%s/chained/cold", case_name);
+    snprintf(name, sizeof name, "%s%s", case_name, how_measured);
     const result_case *c = results_list_find(find_results(), name);
     return c && c->row.gpu.count ? c->row.gpu.median : NAN;
 }

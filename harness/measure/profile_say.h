@@ -43,6 +43,8 @@ profile_expectation profile_expect(const profile *p, const profile_gpu *g);
 
 /* The measured time of the case in the GPU's stored results; NaN: there is none. */
 double profile_find_measured(const char *case_name);
+/* Case i of those with a measured time; false after the last. */
+bool profile_get_measured(size_t i, char *case_name, size_t size);
 
 enum { PROFILE_SENTENCES = 3, PROFILE_SENTENCE = 400 };
 void profile_say(const profile *p, const profile_gpu *g,
