@@ -355,6 +355,8 @@ static exit_code check_baseline(const case_list *cases, const profile_set *s, er
 
 static bool print_all(profile_set *s, err *e) {
     const profile_gpu g = profile_find_gpu();
+    if (settings.measured)
+        return profile_write_times(s, &g, settings.csv, e) && output_flush(e);
     if (settings.json) {
         output_start_json(stdout, "profile", NULL, settings.seed);
         profile_print_json(s, &g);

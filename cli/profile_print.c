@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/csv.h"
 #include "harness/base/format.h"
 #include "harness/base/json.h"
@@ -323,6 +324,57 @@ bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *p
     }
     bool ok = csv_write(c, path, e);
     csv_free(c);
+    return ok;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void add_times(csv *c, const profile *p, const profile_expectation *x, double measured) {
+    csv_add_text(c, p->name);
+    csv_add_u64(c, p->groups);
+    csv_add_u64(c, p->groups_run);
+    for (int i = 0; i < BOUNDS; i++)
+        csv_add_double(c, round(x->ns[i]));
+    csv_add_text(c, profile_get_bound_name(x->bound));
+    csv_add_double(c, round(x->total_ns));
+    csv_add_double(c, round(measured));
+    csv_add_double(c, round(1000 * (x->total_ns / measured - 1)) / 10);
+    csv_end_row(c);
+}
+
+bool profile_write_times(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
+    static const char *const titles[] = {"case",         "threadgroups", "threadgroups_counted",
+                                         "memory_ns",    "cache_ns",     "threadgroup_memory_ns",
+                                         "issue_ns",     "latency_ns",   "bound",
+                                         "predicted_ns", "measured_ns",  "error_pct"};
+    csv *c = csv_new();
+    double *errors = array_new(s->count + 1, sizeof *errors);
+    size_t n = 0;
+    csv_add_meta(c, "device", g->name);
+    csv_add_meta(c, "measured", profile_get_measured_commit());
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        csv_add_text(c, titles[i]);
+    csv_end_row(c);
+    for (size_t i = 0; i < s->count; i++) {
+        const profile_expectation x = profile_expect(&s->items[i], g);
+        const double measured = profile_find_measured(s->items[i].name);
+        if (isnan(measured))
+            continue;
+        add_times(c, &s->items[i], &x, measured);
+        errors[n++] = fabs(x.total_ns / measured - 1);
+    }
+    qsort(errors, n, sizeof *errors, compare_doubles);
+    if (n > 0)
+        printf("%zu cases: the prediction is off by %.0f %% at the median, by more than %.0f %% in "
+               "a quarter "
+               "of them\n",
+               n, 100 * errors[n / 2], 100 * errors[n - 1 - n / 4]);
+    bool ok = !path || csv_write(c, path, e);
+    csv_free(c);
+    free(errors);
     return ok;
 }
 

@@ -16,6 +16,10 @@ void profile_print_json(const profile_set *s, const profile_gpu *g);
 /* A row per case with line 0, and one per line. */
 bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *path, err *e);
 
+/* A row per case: what each roof alone would take, the prediction, and the measured time; prints how near
+ * they are. */
+bool profile_write_times(const profile_set *s, const profile_gpu *g, const char *path, err *e);
+
 /* What may not grow: sectors, instructions, conflicts, idle lanes, memory of a thread and a
  * threadgroup. */
 enum { PROFILE_GATED = 5 };

@@ -12,7 +12,7 @@ for ncu in "$dir"/*.ncu.csv; do
     [ -s "$ncu" ] || { echo "profile-compare: $dir has no .ncu.csv" >&2; exit 3; }
     files="$files ${ncu%.ncu.csv}.plays.csv $ncu"
 done
-[ -f "$dir/ours.csv" ] || ./assay profile $(cut -d, -f1 "$dir"/*.plays.csv | grep / | sort -u) --each 100 \
+[ -f "$dir/ours.csv" ] || "${ASSAY:-./assay}" profile $(cut -d, -f1 "$dir"/*.plays.csv | grep / | sort -u) --each 100 \
     --csv "$dir/ours.csv" > /dev/null
 printf '# device: NVIDIA H200\n# counters: %s, beside the counts of assay profile\n' \
     "$(sed -n 's/^Version \([^ ]*\).*/ncu \1/p' "$dir/info.txt" 2> /dev/null || echo ncu)"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # profile-ncu: the counters of an NVIDIA GPU for the cases that `assay profile` counts.
 #
-#   tools/profile-ncu.sh OUT [SECONDS]    on the machine with the GPU: writes OUT/<group>.plays.csv and .ncu.csv
+#   tools/profile-ncu.sh OUT [SECONDS [GROUP...]]    on the machine with the GPU: OUT/<group>.plays.csv and .ncu.csv
 #
 # Then, anywhere: tools/profile-compare.sh OUT. ncu writes at its end, so kernels are played in groups of some seconds,
 # the shortest first. A group that does not end in time has no files; none is begun after so many seconds (default
@@ -12,10 +12,13 @@ seconds=${2:-200}
 longest=60 # seconds of a group
 started=$(date +%s)
 mkdir -p "$out"
+assay=${ASSAY:-./assay}
+export ASSAY_DEVICE="${ASSAY_DEVICE:-cuda}"
 groups="copy norm rope attention"
 for format in f32 bf16 q4_1 q5_0 q5_1 q5_k f16 q8_0 q6_k q4_k q4_0; do
     groups="$groups matvec-$format"
 done
+[ $# -le 2 ] || { shift 2; groups=$*; }
 metrics=launch__registers_per_thread
 for m in l1tex__t_sectors_pipe_lsu_mem_global_op_ld l1tex__t_sectors_pipe_lsu_mem_global_op_st \
     l1tex__t_requests_pipe_lsu_mem_global_op_ld l1tex__t_requests_pipe_lsu_mem_global_op_st \
@@ -31,14 +34,15 @@ select_kernels() { # group
         norm) echo rmsnorm layer_norm l2_norm group_norm ;;
         rope) echo rope_apply rope_apply_tokens rope_apply_table rope_apply_dual ;;
         attention) echo decode_attention prefill_attention attention_ranges attention_merge ;;
-        matvec-*) echo matvec --format "${1#matvec-}" ;;
+        matvec-?*) echo matvec --format "${1#matvec-}" ;;
+        *) echo "profile-ncu: no group is called $1" >&2; exit 2 ;;
     esac
 }
 
 play() { # group, program before it...
     group=$1
     shift
-    "$@" ./assay profile $(select_kernels "$group") --each 3 --play --device cuda
+    "$@" "$assay" profile $(select_kernels "$group") --each 3 --play
 }
 
 is_whole() { # group: has ncu seen each launch that was played?

@@ -12,10 +12,9 @@
 #include "harness/base/path.h"
 #include "results_read.h"
 
-/* A core issues 4 instructions a clock, its cache gives 4 sectors, its threadgroup memory serves one
- * simdgroup. A load from memory takes about 600 ns with nothing else going on, and a simdgroup has about
- * 4 of them under way before it must wait for the first. */
-static const double ISSUE = 4, SECTORS_PER_CLOCK = 4, LOADS_AHEAD = 4;
+/* Of a core in a clock: instructions of LLVM, and sectors from its cache or to it; its threadgroup memory
+ * serves one simdgroup. And what long streams reach of the memory roof. */
+static const double ISSUE = 3.6, SECTORS_PER_CLOCK = 2, MEMORY_PART = 0.92;
 
 const char *profile_get_bound_name(profile_bound b) {
     static const char *const names[] = {"memory", "cache", "threadgroup memory", "issue",
@@ -44,7 +43,10 @@ profile_gpu profile_find_gpu(void) {
                      .launch_ns = 1000,
                      .simdgroups_per_core = 64,
                      .threadgroup_bytes_per_core = 228 << 10,
-                     .latency_ns = 600};
+                     .start_ns = 800,
+                     .step_ns = 0.96,
+                     .load_ns = 11,
+                     .far_ns = 6};
     const results_list *list = find_results();
     for (size_t i = 0; i < list->count && !g.is_measured; i++)
         if (list->cases[i].row.roof_gb_s > 0 && list->cases[i].row.launch_ns > 0) {
@@ -53,6 +55,10 @@ profile_gpu profile_find_gpu(void) {
             g.is_measured = true;
         }
     return g;
+}
+
+const char *profile_get_measured_commit(void) {
+    return results_meta_find(&find_results()->meta, "commit");
 }
 
 static const char how_measured[] = "/chained/cold";
@@ -99,6 +105,22 @@ static double count_in_flight(const profile *p, const profile_gpu *g) {
                 (double)p->simdgroups / (double)p->launches);
 }
 
+/* A simdgroup alone goes from one instruction and load to the next; as many rounds of them as the grid takes. */
+static double measure_latency(const profile *p, const profile_gpu *g, double in_flight) {
+    double loads = 0, sectors = 0, far = 0;
+    for (int k = SPACE_DEVICE; k <= SPACE_CONSTANT; k++) {
+        const uint64_t *n = p->sum.n[TRAFFIC_LOAD][k];
+        loads += (double)n[COUNT_TIMES];
+        sectors += (double)n[COUNT_SECTORS];
+        far += (double)n[COUNT_MISS_8K];
+    }
+    const double simdgroups = fmax(1, (double)p->simdgroups),
+                 launches = fmax(1, (double)p->launches);
+    const double load_ns = g->load_ns + g->far_ns * far / fmax(1, sectors);
+    const double rounds = ceil(simdgroups / launches / fmax(1, in_flight));
+    return rounds * ((double)p->sum.instructions * g->step_ns + loads * load_ns) / simdgroups;
+}
+
 profile_expectation profile_expect(const profile *p, const profile_gpu *g) {
     const profile_line *s = &p->sum;
     profile_expectation x = {.memory_bytes = count_memory_bytes(s)};
@@ -110,18 +132,15 @@ profile_expectation profile_expect(const profile *p, const profile_gpu *g) {
         (double)profile_sum_shared(s, COUNT_TIMES) + (double)profile_sum_shared(s, COUNT_CONFLICTS);
     x.in_flight = p->launches ? count_in_flight(p, g) : 1;
     x.intensity = x.memory_bytes > 0 ? (double)s->work[WORK_FLOPS] / x.memory_bytes : NAN;
-    x.ns[BOUND_MEMORY] = x.memory_bytes / g->memory_gb_s / launches;
+    x.ns[BOUND_MEMORY] = x.memory_bytes / (MEMORY_PART * g->memory_gb_s) / launches;
     x.ns[BOUND_CACHE] =
         fmax(requests, (double)profile_sum_device(s, COUNT_SECTORS) / SECTORS_PER_CLOCK) / clock;
     x.ns[BOUND_SHARED] = shared / clock;
     x.ns[BOUND_ISSUE] = (double)s->instructions / ISSUE / clock;
-    /* Loads of a simdgroup one batch after the other, for as many rounds as the grid takes. */
-    const double per_simdgroup = p->simdgroups ? requests / (double)p->simdgroups : 0;
-    const double rounds = ceil((double)p->simdgroups / launches / fmax(1, x.in_flight));
-    x.ns[BOUND_LATENCY] = rounds * g->latency_ns * fmax(1, per_simdgroup / LOADS_AHEAD);
+    x.ns[BOUND_LATENCY] = measure_latency(p, g, x.in_flight);
     for (int i = 0; i < BOUNDS; i++)
         x.bound = x.ns[i] > x.ns[x.bound] ? (profile_bound)i : x.bound;
-    x.total_ns = g->launch_ns + x.ns[x.bound];
+    x.total_ns = g->launch_ns + g->start_ns + x.ns[x.bound];
     return x;
 }
 
@@ -210,12 +229,13 @@ static void say_bound(const profile *p, const profile_gpu *g, const profile_expe
                  (double)s->instructions, share(most->instructions, s->instructions),
                  path_get_name(most->file), most->line);
     else if (x->bound == BOUND_LATENCY)
-        snprintf(
-            why, sizeof why,
-            ": %.0f simdgroups in flight on %.0f cores, each with %.0f loads one after another",
-            x->in_flight, g->cores,
-            (double)profile_sum_device(s, COUNT_TIMES) /
-                (double)(p->simdgroups ? p->simdgroups : 1));
+        snprintf(why, sizeof why,
+                 ": %.0f simdgroups in flight on %.0f cores, each with %.0f loads and %.0f "
+                 "instructions one "
+                 "after another",
+                 x->in_flight, g->cores,
+                 (double)profile_sum_device(s, COUNT_TIMES) / fmax(1, (double)p->simdgroups),
+                 (double)s->instructions / fmax(1, (double)p->simdgroups));
     else if (x->bound == BOUND_SHARED && bank && get_conflicts(bank))
         snprintf(why, sizeof why,
                  ": bank conflicts add %.0f %% to its cycles, most of them in %s:%d",
