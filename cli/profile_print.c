@@ -13,6 +13,7 @@
 #include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/base/root.h"
 #include "harness/base/table.h"
 
 /* What there is to know about a line or a whole, by name: the columns of the CSV file. */
@@ -81,14 +82,16 @@ static void get_numbers(const profile_line *l, uint64_t out[NUMBERS]) {
 
 /* For people ----------------------------------------------------------------------------------- */
 
-/* Files are named from where the program's own are, or as they were given. */
+/* Files are named as they were given, from the project's folder, or from where the program's own are. */
 static char *read_source(const char *file) {
-    char home[PATH_MAX], path[PATH_MAX];
+    char folder[PATH_MAX], path[PATH_MAX];
     err e;
     char *text = os_read_file(file, NULL, &e);
-    if (!text && os_find_home(home, sizeof home, &e) &&
-        path_join(path, sizeof path, &e, home, file))
-        text = os_read_file(path, NULL, &e);
+    for (int i = 0; i < 2 && !text; i++)
+        if ((i == 0 ? root_find_project(folder, sizeof folder)
+                    : os_find_home(folder, sizeof folder, &e)) &&
+            path_join(path, sizeof path, &e, folder, file))
+            text = os_read_file(path, NULL, &e);
     return text;
 }
 

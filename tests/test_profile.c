@@ -34,19 +34,26 @@ static unsigned long long find_count(int line, const char *name) {
 
 static const char *const compilers[] = {"", "clang-16", "clang-19"};
 
-/* Runs it with another compiler, if that is here. */
-static bool run_with(const char *compiler, const char *command) {
+/* "" is the compiler that is found; another may not be here. */
+static bool has_compiler(const char *name) {
+    char line[128];
+    snprintf(line, sizeof line, "[ -z '%s' ] || command -v '%s'", name, name);
+    return command_run(line) == 0;
+}
+
+static int run_with(const char *compiler, const char *command) {
     char line[1024];
     snprintf(line, sizeof line,
-             "C=%s; [ -z \"$C\" ] || { C=$(command -v $C) && export ASSAY_CLANG=\"$C\"; } && %s",
-             compiler, command);
-    return command_run(line) == 0;
+             "C=%s; [ -z \"$C\" ] || export ASSAY_CLANG=\"$(command -v $C)\"; %s", compiler,
+             command);
+    return command_run(line);
 }
 
 TEST sectors_requests_and_work_are_those_counted_by_hand(void) {
     for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++) {
-        if (!run_with(compilers[i], ACCESSES "--json") && i > 0)
+        if (!has_compiler(compilers[i]))
             continue;
+        ASSERT_EQ_FMT(0, run_with(compilers[i], ACCESSES "--json"), "%d");
         ASSERT_COUNT(32, 8, "load_sectors"); /* 32 bytes apart: a sector each */
         ASSERT_COUNT(1, 8, "load_requests");
         ASSERT_COUNT(128, 8, "used_bytes");
@@ -79,8 +86,9 @@ TEST lanes_that_are_off_and_what_caches_catch_are_counted(void) {
 
 TEST banks_barriers_and_simdgroup_functions_are_counted(void) {
     for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++) {
-        if (!run_with(compilers[i], BANKS "--json") && i > 0)
+        if (!has_compiler(compilers[i]))
             continue;
+        ASSERT_EQ_FMT(0, run_with(compilers[i], BANKS "--json"), "%d");
         ASSERT_COUNT(0, 24, "conflicts_store"); /* neighbours in neighbouring banks */
         ASSERT_COUNT(2 * 31, 26, "conflicts_load");
         ASSERT_COUNT(0, 27, "conflicts_load"); /* neighbours swapped */
@@ -127,8 +135,9 @@ TEST two_variants_stand_side_by_side(void) {
 
 TEST an_access_is_in_pieces_of_its_alignment(void) {
     for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++) {
-        if (!run_with(compilers[i], PIECES "--json") && i > 0)
+        if (!has_compiler(compilers[i]))
             continue;
+        ASSERT_EQ_FMT(0, run_with(compilers[i], PIECES "--json"), "%d");
         ASSERT_COUNT(4, 33, "load_requests"); /* packed_float4: four floats */
         ASSERT_COUNT(64, 33, "load_sectors");
         ASSERT_COUNT(512, 33, "used_bytes");
@@ -154,6 +163,18 @@ TEST the_counters_of_a_gpu_stand_beside_the_counts(void) {
     PASS();
 }
 
+TEST kernels_of_a_project_are_counted_and_gated(void) {
+    ASSERT_RUN("\"$A\" init \"$T/mine\" && \"$A\" profile -C \"$T/mine\" softcap", 0);
+    ASSERT_SAYS("softcap.metal:14");
+    ASSERT_SAYS("y[i] = cap * precise::tanh(x[i] / cap);"); /* its source, from another folder */
+    ASSERT_RUN(
+        "cp -r \"$T/mine\" \"$T/was\" && sed -i.old 's/y\\[i\\] = cap/y[i] = x[i * 8 % n] + cap/' "
+        "\"$T/mine/softcap.metal\" && \"$A\" profile -C \"$T/mine\" softcap --baseline \"$T/was\"",
+        4);
+    ASSERT_SAYS("softcap/100003/normal: sectors grew from 25002 to ");
+    PASS();
+}
+
 SUITE(profile_suite) {
     RUN_TEST(sectors_requests_and_work_are_those_counted_by_hand);
     RUN_TEST(lanes_that_are_off_and_what_caches_catch_are_counted);
@@ -164,4 +185,5 @@ SUITE(profile_suite) {
     RUN_TEST(two_variants_stand_side_by_side);
     RUN_TEST(an_access_is_in_pieces_of_its_alignment);
     RUN_TEST(the_counters_of_a_gpu_stand_beside_the_counts);
+    RUN_TEST(kernels_of_a_project_are_counted_and_gated);
 }
