@@ -125,15 +125,16 @@ static int compare_cases(const void *a, const void *b) {
 
 /* Of the cases of each kernel: `each`, from the largest to the middle one. */
 static void keep_some(case_list *l, size_t each) {
-    const double most = 1 << 26;
+    const double most = 1 << 26; /* unless it is the only one */
     size_t kept = 0;
     for (size_t i = 0, end; i < l->count; i = end) {
         kernel_case *of = array_new(l->count - i, sizeof *of);
         size_t n = 0, taken = 0;
         for (end = i; end < l->count && l->items[end].kernel == l->items[i].kernel; end++) {
             const kernel_case *c = &l->items[end];
+            const bool is_only = end == i && (end + 1 == l->count || c[1].kernel != c->kernel);
             if (op_takes(c->op, c->kernel, &c->shape, NULL) &&
-                shape_count_values(&c->shape) <= most)
+                (is_only || shape_count_values(&c->shape) <= most))
                 of[n++] = *c;
         }
         qsort(of, n, sizeof *of, compare_cases);

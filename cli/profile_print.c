@@ -182,6 +182,25 @@ static void print_annotated(const profile *p, table *rows) {
     }
 }
 
+/* How wide the loads are, and what a GPU is known to need for a thread. */
+static void print_facts(const profile *p, const profile_gpu *g) {
+    uint64_t all = 0;
+    for (int i = 0; i < PROFILE_WIDTHS; i++)
+        all += p->sum.widths[i];
+    const char *before = "Loads of ";
+    for (int i = 0; i < PROFILE_WIDTHS; i++)
+        if (p->sum.widths[i]) {
+            printf("%s%d byte%s: %.3g %%", before, 1 << i, i ? "s" : "",
+                   100 * (double)p->sum.widths[i] / (double)all);
+            before = ", ";
+        }
+    if (all)
+        puts(" of the lanes' loads.");
+    const double registers = profile_find_registers(p->kernel);
+    if (registers > 0)
+        printf("An %s gives each thread %.0f registers.\n", g->name, registers);
+}
+
 void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate) {
     char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE], time[32];
     table_column columns[COLUMNS];
@@ -198,6 +217,7 @@ void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate) 
     const double measured = profile_find_measured(p->name);
     if (!isnan(measured))
         printf("Measured on an %s: %s.\n", g->name, format_time(measured, time, sizeof time));
+    print_facts(p, g);
     table rows = start_table(columns, p);
     table_print_header(&rows);
     if (annotate)

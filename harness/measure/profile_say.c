@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/csv_read.h"
 #include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
@@ -43,6 +44,7 @@ profile_gpu profile_find_gpu(void) {
                      .launch_ns = 1000,
                      .simdgroups_per_core = 64,
                      .threadgroup_bytes_per_core = 228 << 10,
+                     .registers_per_core = 65536,
                      .start_ns = 800,
                      .step_ns = 0.96,
                      .load_ns = 11,
@@ -82,6 +84,36 @@ double profile_find_measured(const char *case_name) {
     return c && c->row.gpu.count ? c->row.gpu.median : NAN;
 }
 
+static const csv_file *find_counters(void) {
+    static csv_file *file;
+    static bool is_read;
+    char folder[PATH_MAX], path[PATH_MAX];
+    err e;
+    if (!is_read && results_find_folder("NVIDIA H200", folder, sizeof folder, &e) &&
+        path_print(path, sizeof path, &e, "%s/profile_ncu.csv", folder))
+        file = csv_read(path, &e);
+    is_read = true;
+    return file;
+}
+
+double profile_find_registers(const char *kernel) {
+    const csv_file *f = find_counters();
+    const size_t length = strlen(kernel);
+    size_t name, registers;
+    double most = 0, value;
+    err e;
+    if (!f || !csv_find_column(f, "case", &name, &e) ||
+        !csv_find_column(f, "registers_gpu", &registers, &e))
+        return 0;
+    for (size_t i = 0; i < csv_count_rows(f); i++) {
+        const char *text = csv_get_text(f, i, name);
+        if (strncmp(text, kernel, length) == 0 && text[length] == '/' &&
+            csv_get_double(f, i, registers, &value, &e))
+            most = fmax(most, value);
+    }
+    return most;
+}
+
 /* Bytes that must come from memory: the first time that any thread loads a sector, more if 8 MB do not
  * keep it; and what is stored. */
 static double count_memory_bytes(const profile_line *s) {
@@ -94,13 +126,17 @@ static double count_memory_bytes(const profile_line *s) {
     return sectors * (double)COUNT_SECTOR;
 }
 
-/* Simdgroups that a core can hold, by threads, threadgroups and threadgroup memory. */
+/* Simdgroups that a core can hold, by threads, threadgroups, threadgroup memory and registers, which are
+ * given out by eight. */
 static double count_in_flight(const profile *p, const profile_gpu *g) {
     const double per_group = ceil(fmax(1, p->group_threads) / (double)MSL_LANES);
+    const double registers = 8 * ceil(profile_find_registers(p->kernel) / 8) * MSL_LANES;
     double groups = fmin(32, floor(g->simdgroups_per_core / per_group));
     if (p->threadgroup_bytes)
         groups =
             fmin(groups, floor(g->threadgroup_bytes_per_core / (p->threadgroup_bytes + 1024.0)));
+    if (registers > 0)
+        groups = fmin(groups, floor(g->registers_per_core / (registers * per_group)));
     return fmin(fmax(1, groups) * per_group * g->cores,
                 (double)p->simdgroups / (double)p->launches);
 }

@@ -24,7 +24,7 @@ typedef struct {
     double cores, clock_ghz;
     double memory_gb_s, launch_ns; /* measured, where results have them */
     bool is_measured;
-    double simdgroups_per_core, threadgroup_bytes_per_core;
+    double simdgroups_per_core, threadgroup_bytes_per_core, registers_per_core;
     double start_ns;        /* of a grid, beyond an empty launch */
     double step_ns;         /* of a simdgroup, for one instruction after another */
     double load_ns, far_ns; /* more for a load; and if the nearest cache has it not */
@@ -50,6 +50,9 @@ double profile_find_measured(const char *case_name);
 const char *profile_get_measured_commit(void);
 /* Case i of those with a measured time; false after the last. */
 bool profile_get_measured(size_t i, char *case_name, size_t size);
+
+/* Registers of a thread of the kernel on that GPU, from its stored counters; 0: not known. */
+double profile_find_registers(const char *kernel);
 
 enum { PROFILE_SENTENCES = 3, PROFILE_SENTENCE = 400 };
 void profile_say(const profile *p, const profile_gpu *g,
