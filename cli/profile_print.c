@@ -298,6 +298,20 @@ void profile_print_json(const profile_set *s, const profile_gpu *g) {
     printf("]}\n");
 }
 
+/* The sentences, or the line of the source. */
+static void add_words(csv *c, const profile *p, const profile_line *l, const profile_gpu *g) {
+    char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE], text[PROFILE_SENTENCES * PROFILE_SENTENCE];
+    if (l == &p->sum) {
+        profile_say(p, g, sentences);
+        snprintf(text, sizeof text, "%s %s %s", sentences[0], sentences[1], sentences[2]);
+    } else {
+        char *source = read_source(l->file);
+        copy_line(source, l->line, text, sizeof text);
+        free(source);
+    }
+    csv_add_text(c, text);
+}
+
 static void add_row(csv *c, const profile *p, const profile_line *l, const profile_gpu *g) {
     uint64_t n[NUMBERS];
     const profile_expectation x = profile_expect(p, g);
@@ -323,6 +337,7 @@ static void add_row(csv *c, const profile *p, const profile_line *l, const profi
         csv_add_double(c, measured);
     else
         csv_add_text(c, "");
+    add_words(c, p, l, g);
     csv_end_row(c);
 }
 
@@ -332,7 +347,8 @@ bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *p
     static const char *const last[] = {"launches",      "threadgroups", "threadgroups_counted",
                                        "simdgroups",    "threads",      "threadgroup_bytes",
                                        "private_bytes", "must_bytes",   "memory_bytes",
-                                       "bound",         "predicted_ns", "measured_ns"};
+                                       "bound",         "predicted_ns", "measured_ns",
+                                       "text"};
     for (int i = 0; i < 4; i++)
         csv_add_text(c, first[i]);
     for (int i = 0; i < NUMBERS; i++)

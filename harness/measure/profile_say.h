@@ -2,8 +2,8 @@
  *
  * The expectation is a model, not a measurement: each of the things that can bind a kernel is a number of
  * units divided by how many of them the GPU does in a nanosecond, and the largest one is the time, together
- * with what a launch costs. What no data sheet says was fitted to the stored times of one half of the kernels
- * and tried on the other (docs/profile.md). */
+ * with what a launch costs. Seven constants that no data sheet has were fitted to the stored times; on kernels
+ * that they are not fitted to, the model is off by more (docs/profile.md). */
 #pragma once
 
 #include "profile.h"
