@@ -79,10 +79,8 @@ FILENAME ~ /ncu.csv$/ {
     for (i = 1; i <= count; i++) {
         mine = (ours[i] == "conflicts" ? f[col["conflicts_load"]] + f[col["conflicts_store"]] : f[col[ours[i]]]) + 0
         theirs = sum[f[1], ours[i]] + 0
-        shared = (f[col["threadgroup_loads"]] + f[col["threadgroup_stores"]]) / 32
         if (i <= 4) judge(f[1], ours[i], mine, theirs, 0.02 * theirs)
-        # A few are of the cache that this memory is a part of, not of the kernel: up to 2 % of the accesses.
-        else if (ours[i] == "conflicts" && shared) judge(f[1], ours[i], mine, theirs, 0.1 * theirs + 0.02 * shared)
+        else if (ours[i] == "conflicts" && mine + theirs > 0) judge(f[1], ours[i], mine, theirs, 0.1 * theirs)
         printf ",%d,%d", mine, theirs
     }
     printf ",%d,%d,%d,%s\n", sum[f[1], "registers"], sum[f[1], "spilled"], sum[f[1], "memory"], made[f[1]]
