@@ -130,7 +130,7 @@ static double count_memory_bytes(const profile_line *s) {
  * given out by eight. */
 static double count_in_flight(const profile *p, const profile_gpu *g) {
     const double per_group = ceil(fmax(1, p->group_threads) / (double)MSL_LANES);
-    const double registers = 8 * ceil(profile_find_registers(p->kernel) / 8) * MSL_LANES;
+    const double registers = 8 * ceil(profile_find_registers(p->kernel) / 8) * (double)MSL_LANES;
     double groups = fmin(32, floor(g->simdgroups_per_core / per_group));
     if (p->threadgroup_bytes)
         groups =
