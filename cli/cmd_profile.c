@@ -7,8 +7,10 @@
 #include "cases.h"
 #include "harness/base/array.h"
 #include "harness/base/csv_read.h"
+#include "harness/base/host.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/measure/made_of.h"
 #include "launch_options.h"
 #include "lint_agx.h"
 #include "open_model.h"
@@ -22,7 +24,7 @@ static struct {
     axes_query axes;
     uint64_t seed, sample, top, each, depth;
     double threshold;
-    bool annotate, json, compare, play, agx;
+    bool annotate, json, compare, measured, play, agx;
 } settings = {.seed = 1, .sample = 1, .top = 10, .each = 1, .depth = 32, .threshold = 1};
 
 static const option options[] = {
@@ -49,6 +51,9 @@ static const option options[] = {
         "grew"),
     PERCENT_OPTION("threshold", &settings.threshold, "P",
                    "by how much a count may grow, in percent (default 1)"),
+    FLAG_OPTION("measured", &settings.measured,
+                "all cases with a time in the stored results of an H200, large ones in part; --csv "
+                "writes predicted and measured times"),
     FLAG_OPTION("play", &settings.play,
                 "play each launch once on --device and print its name, for a GPU's own profiler"),
     FLAG_OPTION("agx", &settings.agx,
@@ -71,18 +76,46 @@ static bool count_case(library *lib, kernel_case *c, profile *out, err *e) {
     return ok;
 }
 
-static bool count_cases(const char *folder, const case_list *cases, profile_set *out, err *e) {
-    device *d = device_open_with("soft", &(device_options){.counts = (uint32_t)settings.sample}, e);
+static const device_facts counting_device = {
+    .kind = DEVICE_SOFT, .name = "software", .offers = FEATURE_MATRICES};
+
+/* One threadgroup in so many is counted. */
+static uint32_t choose_sample(const kernel_case *c) {
+    const double large = 1 << 24;
+    const uint32_t few = 64;
+    return settings.measured && shape_count_values(&c->shape) > large ? few
+                                                                      : (uint32_t)settings.sample;
+}
+
+/* Those of the cases that have this sample. */
+static bool count_sampled(const char *folder, const case_list *cases, uint32_t sample,
+                          profile_set *out, err *e) {
+    device *d = device_open_with("soft", &(device_options){.counts = sample}, e);
     library *lib = d ? library_new(d, folder, e) : NULL;
     bool ok = lib != NULL;
     for (size_t i = 0; ok && i < cases->count; i++) {
         kernel_case c = cases->items[i];
-        profile *p = ARRAY_ADD(out->items, out->count, out->room);
-        *p = (profile){.lines = NULL};
-        ok = count_case(lib, &c, p, e);
+        if (choose_sample(&c) == sample)
+            ok = count_case(lib, &c, &out->items[i], e);
     }
     library_free(lib);
     device_close(d);
+    return ok;
+}
+
+static bool count_cases(const char *folder, const case_list *cases, profile_set *out, err *e) {
+    uint32_t done[2] = {0, 0};
+    size_t kinds = 0;
+    bool ok = true;
+    out->items = array_new(cases->count, sizeof *out->items);
+    out->count = cases->count;
+    for (size_t i = 0; ok && i < cases->count; i++) {
+        const uint32_t sample = choose_sample(&cases->items[i]);
+        if (sample == done[0] || sample == done[1])
+            continue;
+        done[kinds++] = sample;
+        ok = count_sampled(folder, cases, sample, out, e);
+    }
     return ok;
 }
 
@@ -95,15 +128,16 @@ static int compare_cases(const void *a, const void *b) {
 
 /* Of the cases of each kernel: `each`, from the largest to the middle one. */
 static void keep_some(case_list *l, size_t each) {
-    const double most = 1 << 26;
+    const double most = 1 << 26; /* unless it is the only one */
     size_t kept = 0;
     for (size_t i = 0, end; i < l->count; i = end) {
         kernel_case *of = array_new(l->count - i, sizeof *of);
         size_t n = 0, taken = 0;
         for (end = i; end < l->count && l->items[end].kernel == l->items[i].kernel; end++) {
             const kernel_case *c = &l->items[end];
+            const bool is_only = end == i && (end + 1 == l->count || c[1].kernel != c->kernel);
             if (op_takes(c->op, c->kernel, &c->shape, NULL) &&
-                shape_count_values(&c->shape) <= most)
+                (is_only || shape_count_values(&c->shape) <= most))
                 of[n++] = *c;
         }
         qsort(of, n, sizeof *of, compare_cases);
@@ -114,8 +148,22 @@ static void keep_some(case_list *l, size_t each) {
     l->count = kept;
 }
 
+/* The cases that the GPU's stored results have times of, and that this program knows. */
+static void find_measured(case_list *out) {
+    char name[256];
+    size_t room = 0;
+    kernel_case c;
+    for (size_t i = 0; profile_get_measured(i, name, sizeof name); i++)
+        if (cases_parse(name, &c) && op_takes(c.op, c.kernel, &c.shape, NULL))
+            *ARRAY_ADD(out->items, out->count, room) = c;
+}
+
 static bool find_cases(const char *const *names, size_t count, const device_facts *facts,
                        case_list *out, err *e) {
+    if (settings.measured && count == 0) {
+        find_measured(out);
+        return cases_keep_offered(out, facts, e);
+    }
     case_query query = {.filters = names,
                         .filter_count = count,
                         .shapes = settings.shapes,
@@ -132,25 +180,43 @@ static bool find_cases(const char *const *names, size_t count, const device_fact
     return false;
 }
 
-/* Every launch once, in this process: whoever watches it sees one kernel for each line printed. */
+/* Every launch once, in this process: whoever watches it sees one kernel for each line printed. A case that
+ * cannot be played is said and left out. Only kernels that the software device can count are played. */
+static bool play_case(library *lib, const kernel_case *listed, const char *commit, err *e) {
+    kernel_case c = *listed;
+    play_times times;
+    char made_of[MADE_OF] = "";
+    bool ok = case_open(&c, lib, settings.seed, e) &&
+              tape_play(c.tape, PLAY_LAUNCHES, &times, NULL, e) &&
+              made_of_add_tape(made_of, c.tape, c.op, e);
+    for (size_t k = 0; ok && k < c.tape->count; k++)
+        printf("%s,%zu,%s,%s,%s\n", c.name, k, c.tape->launches[k].pipeline->kernel, commit,
+               made_of);
+    case_close(&c);
+    return ok;
+}
+
 static bool play_cases(const char *const *names, size_t count, err *e) {
-    case_list cases;
+    case_list cases = {NULL, 0};
     device *d = device_open(settings.device, e);
     library *lib = d ? library_new(d, NULL, e) : NULL;
-    bool ok = lib && find_cases(names, count, device_get_facts(d), &cases, e);
+    bool ok = lib && find_cases(names, count, &counting_device, &cases, e) &&
+              cases_keep_offered(&cases, device_get_facts(d), e);
+    char commit[64];
+    size_t failed = 0;
+    host_get_commit(commit, sizeof commit);
     if (ok)
-        puts("case,launch,kernel");
+        puts("case,launch,kernel,commit,made_of");
     for (size_t i = 0; ok && i < cases.count; i++) {
-        kernel_case c = cases.items[i];
-        play_times times;
-        ok = case_open(&c, lib, settings.seed, e) &&
-             tape_play(c.tape, PLAY_LAUNCHES, &times, NULL, e);
-        for (size_t k = 0; ok && k < c.tape->count; k++)
-            printf("%s,%zu,%s\n", c.name, k, c.tape->launches[k].pipeline->kernel);
-        case_close(&c);
+        err why = {.code = EXIT_OK};
+        if (!play_case(lib, &cases.items[i], commit, &why)) {
+            fprintf(stderr, "%s: %s\n", cases.items[i].name, why.text);
+            failed++;
+        }
     }
-    if (lib && ok)
-        cases_free(&cases);
+    if (failed > 0)
+        ok = err_set(e, EXIT_CANNOT, "%zu of %zu cases were not played", failed, cases.count);
+    cases_free(&cases);
     library_free(lib);
     device_close(d);
     return ok;
@@ -293,6 +359,8 @@ static exit_code check_baseline(const case_list *cases, const profile_set *s, er
 
 static bool print_all(profile_set *s, err *e) {
     const profile_gpu g = profile_find_gpu();
+    if (settings.measured)
+        return profile_write_times(s, &g, settings.csv, e) && output_flush(e);
     if (settings.json) {
         output_start_json(stdout, "profile", NULL, settings.seed);
         profile_print_json(s, &g);
@@ -302,15 +370,14 @@ static bool print_all(profile_set *s, err *e) {
         profile_print_pair(&s->items[0], &s->items[1], &g);
     } else {
         for (size_t i = 0; i < s->count; i++)
-            profile_print(&s->items[i], &g, (size_t)settings.top, settings.annotate, s->sample);
+            profile_print(&s->items[i], &g, (size_t)settings.top, settings.annotate);
     }
     return (!settings.csv || profile_write_csv(s, &g, settings.csv, e)) && output_flush(e);
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
-    profile_set s = {.sample = (uint32_t)settings.sample};
+    profile_set s = {.items = NULL};
     case_list cases = {NULL, 0};
-    const device_facts soft = {.kind = DEVICE_SOFT, .name = "software", .offers = FEATURE_MATRICES};
     if (settings.play)
         return play_cases(names, count, e) && output_flush(e) ? EXIT_OK : e->code;
     if (settings.model && (count > 0 || settings.sample > 1))
@@ -325,9 +392,9 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return printed ? EXIT_OK : e->code;
     }
     bool ok = settings.model ? count_token(&s, e)
-              : is_launch
-                  ? count_launch(names, count, &s, e)
-                  : find_cases(names, count, &soft, &cases, e) && count_cases(NULL, &cases, &s, e);
+              : is_launch    ? count_launch(names, count, &s, e)
+                             : find_cases(names, count, &counting_device, &cases, e) &&
+                                count_cases(NULL, &cases, &s, e);
     ok = ok && print_all(&s, e);
     exit_code code = !ok                 ? e->code
                      : settings.baseline ? check_baseline(cases.items ? &cases : NULL, &s, e)

@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/csv.h"
 #include "harness/base/format.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/base/root.h"
 #include "harness/base/table.h"
 
 /* What there is to know about a line or a whole, by name: the columns of the CSV file. */
@@ -80,14 +82,16 @@ static void get_numbers(const profile_line *l, uint64_t out[NUMBERS]) {
 
 /* For people ----------------------------------------------------------------------------------- */
 
-/* Files are named from where the program's own are, or as they were given. */
+/* Files are named as they were given, from the project's folder, or from where the program's own are. */
 static char *read_source(const char *file) {
-    char home[PATH_MAX], path[PATH_MAX];
+    char folder[PATH_MAX], path[PATH_MAX];
     err e;
     char *text = os_read_file(file, NULL, &e);
-    if (!text && os_find_home(home, sizeof home, &e) &&
-        path_join(path, sizeof path, &e, home, file))
-        text = os_read_file(path, NULL, &e);
+    for (int i = 0; i < 2 && !text; i++)
+        if ((i == 0 ? root_find_project(folder, sizeof folder)
+                    : os_find_home(folder, sizeof folder, &e)) &&
+            path_join(path, sizeof path, &e, folder, file))
+            text = os_read_file(path, NULL, &e);
     return text;
 }
 
@@ -178,7 +182,26 @@ static void print_annotated(const profile *p, table *rows) {
     }
 }
 
-void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate, uint32_t sample) {
+/* How wide the loads are, and what a GPU is known to need for a thread. */
+static void print_facts(const profile *p, const profile_gpu *g) {
+    uint64_t all = 0;
+    for (int i = 0; i < PROFILE_WIDTHS; i++)
+        all += p->sum.widths[i];
+    const char *before = "Loads of ";
+    for (int i = 0; i < PROFILE_WIDTHS; i++)
+        if (p->sum.widths[i]) {
+            printf("%s%d byte%s: %.3g %%", before, 1 << i, i ? "s" : "",
+                   100 * (double)p->sum.widths[i] / (double)all);
+            before = ", ";
+        }
+    if (all)
+        puts(" of the lanes' loads.");
+    const double registers = profile_find_registers(p->kernel);
+    if (registers > 0)
+        printf("An %s gives each thread %.0f registers.\n", g->name, registers);
+}
+
+void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate) {
     char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE], time[32];
     table_column columns[COLUMNS];
     profile_sort(p);
@@ -187,14 +210,14 @@ void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate, 
            "arrays\n",
            p->name, (unsigned long long)p->groups, p->groups == 1 ? "" : "s", p->group_threads,
            p->threadgroup_bytes, p->private_bytes);
-    if (sample > 1)
-        printf("counted: %llu of them, one in %u; counts are scaled\n",
-               (unsigned long long)p->groups_run, sample);
+    if (p->groups_run < p->groups)
+        printf("counted: %llu of them; counts are scaled\n", (unsigned long long)p->groups_run);
     for (int i = 0; i < PROFILE_SENTENCES; i++)
         table_print_text(stdout, table_find_limit(stdout), 0, sentences[i]);
     const double measured = profile_find_measured(p->name);
     if (!isnan(measured))
         printf("Measured on an %s: %s.\n", g->name, format_time(measured, time, sizeof time));
+    print_facts(p, g);
     table rows = start_table(columns, p);
     table_print_header(&rows);
     if (annotate)
@@ -239,7 +262,7 @@ static void print_json_numbers(const profile_line *l) {
 }
 
 void profile_print_json(const profile_set *s, const profile_gpu *g) {
-    printf(", \"sample\": %u, \"profiles\": [", s->sample);
+    printf(", \"profiles\": [");
     for (size_t i = 0; i < s->count; i++) {
         const profile *p = &s->items[i];
         const profile_expectation x = profile_expect(p, g);
@@ -252,9 +275,10 @@ void profile_print_json(const profile_set *s, const profile_gpu *g) {
         printf(", \"predicted_ns\": %.0f, \"measured_ns\": ", x.total_ns);
         json_print_number(stdout, profile_find_measured(p->name), false);
         printf(", \"memory_bytes\": %.0f, \"must_bytes\": %llu, \"threadgroup_bytes\": %u, "
-               "\"private_bytes\": %u, \"sentences\": [",
+               "\"private_bytes\": %u, \"threadgroups\": %llu, \"threadgroups_counted\": %llu, "
+               "\"sentences\": [",
                x.memory_bytes, (unsigned long long)p->must_bytes, p->threadgroup_bytes,
-               p->private_bytes);
+               p->private_bytes, (unsigned long long)p->groups, (unsigned long long)p->groups_run);
         for (int k = 0; k < PROFILE_SENTENCES; k++) {
             fputs(k ? ", " : "", stdout);
             json_print_text(stdout, sentences[k], strlen(sentences[k]));
@@ -274,6 +298,20 @@ void profile_print_json(const profile_set *s, const profile_gpu *g) {
     printf("]}\n");
 }
 
+/* The sentences, or the line of the source. */
+static void add_words(csv *c, const profile *p, const profile_line *l, const profile_gpu *g) {
+    char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE], text[PROFILE_SENTENCES * PROFILE_SENTENCE];
+    if (l == &p->sum) {
+        profile_say(p, g, sentences);
+        snprintf(text, sizeof text, "%s %s %s", sentences[0], sentences[1], sentences[2]);
+    } else {
+        char *source = read_source(l->file);
+        copy_line(source, l->line, text, sizeof text);
+        free(source);
+    }
+    csv_add_text(c, text);
+}
+
 static void add_row(csv *c, const profile *p, const profile_line *l, const profile_gpu *g) {
     uint64_t n[NUMBERS];
     const profile_expectation x = profile_expect(p, g);
@@ -286,9 +324,12 @@ static void add_row(csv *c, const profile *p, const profile_line *l, const profi
     get_numbers(l, n);
     for (int i = 0; i < NUMBERS; i++)
         csv_add_u64(c, n[i]);
-    csv_add_u64(c, p->threadgroup_bytes);
-    csv_add_u64(c, p->private_bytes);
-    csv_add_u64(c, is_sum ? p->must_bytes : 0);
+    const uint64_t whole[] = {p->launches,      p->groups,
+                              p->groups_run,    p->simdgroups,
+                              p->group_threads, p->threadgroup_bytes,
+                              p->private_bytes, is_sum ? p->must_bytes : 0};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        csv_add_u64(c, whole[i]);
     csv_add_double(c, is_sum ? x.memory_bytes : 0);
     csv_add_text(c, is_sum ? profile_get_bound_name(x.bound) : "");
     csv_add_double(c, is_sum ? x.total_ns : 0);
@@ -296,23 +337,23 @@ static void add_row(csv *c, const profile *p, const profile_line *l, const profi
         csv_add_double(c, measured);
     else
         csv_add_text(c, "");
+    add_words(c, p, l, g);
     csv_end_row(c);
 }
 
 bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
     csv *c = csv_new();
-    char text[32];
-    snprintf(text, sizeof text, "%u", s->sample);
-    csv_add_meta(c, "sample", text);
     static const char *const first[] = {"case", "kernel", "file", "line"};
-    static const char *const last[] = {"threadgroup_bytes", "private_bytes", "must_bytes",
-                                       "memory_bytes",      "bound",         "predicted_ns",
-                                       "measured_ns"};
+    static const char *const last[] = {"launches",      "threadgroups", "threadgroups_counted",
+                                       "simdgroups",    "threads",      "threadgroup_bytes",
+                                       "private_bytes", "must_bytes",   "memory_bytes",
+                                       "bound",         "predicted_ns", "measured_ns",
+                                       "text"};
     for (int i = 0; i < 4; i++)
         csv_add_text(c, first[i]);
     for (int i = 0; i < NUMBERS; i++)
         csv_add_text(c, number_names[i]);
-    for (int i = 0; i < 7; i++)
+    for (size_t i = 0; i < sizeof last / sizeof *last; i++)
         csv_add_text(c, last[i]);
     csv_end_row(c);
     for (size_t i = 0; i < s->count; i++) {
@@ -322,6 +363,57 @@ bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *p
     }
     bool ok = csv_write(c, path, e);
     csv_free(c);
+    return ok;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void add_times(csv *c, const profile *p, const profile_expectation *x, double measured) {
+    csv_add_text(c, p->name);
+    csv_add_u64(c, p->groups);
+    csv_add_u64(c, p->groups_run);
+    for (int i = 0; i < BOUNDS; i++)
+        csv_add_double(c, round(x->ns[i]));
+    csv_add_text(c, profile_get_bound_name(x->bound));
+    csv_add_double(c, round(x->total_ns));
+    csv_add_double(c, round(measured));
+    csv_add_double(c, round(1000 * (x->total_ns / measured - 1)) / 10);
+    csv_end_row(c);
+}
+
+bool profile_write_times(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
+    static const char *const titles[] = {"case",         "threadgroups", "threadgroups_counted",
+                                         "memory_ns",    "cache_ns",     "threadgroup_memory_ns",
+                                         "issue_ns",     "latency_ns",   "bound",
+                                         "predicted_ns", "measured_ns",  "error_pct"};
+    csv *c = csv_new();
+    double *errors = array_new(s->count + 1, sizeof *errors);
+    size_t n = 0;
+    csv_add_meta(c, "device", g->name);
+    csv_add_meta(c, "measured", profile_get_measured_commit());
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        csv_add_text(c, titles[i]);
+    csv_end_row(c);
+    for (size_t i = 0; i < s->count; i++) {
+        const profile_expectation x = profile_expect(&s->items[i], g);
+        const double measured = profile_find_measured(s->items[i].name);
+        if (isnan(measured))
+            continue;
+        add_times(c, &s->items[i], &x, measured);
+        errors[n++] = fabs(x.total_ns / measured - 1);
+    }
+    qsort(errors, n, sizeof *errors, compare_doubles);
+    if (n > 0)
+        printf("%zu cases: the prediction is off by %.0f %% at the median, by more than %.0f %% in "
+               "a quarter "
+               "of them\n",
+               n, 100 * errors[n / 2], 100 * errors[n - 1 - n / 4]);
+    bool ok = !path || csv_write(c, path, e);
+    csv_free(c);
+    free(errors);
     return ok;
 }
 

@@ -47,6 +47,7 @@ static const struct {
     {"experiments", page_print_experiments, NOTHING},
     {"right", page_print_right, NOTHING},
     {"times", page_print_times, NOTHING},
+    {"profile", page_print_profile, NOTHING},
     {"devices", page_print_devices, NOTHING},
     {"missing", page_print_missing, RUN_FIRST},
     {"files", page_print_files, NOTHING},

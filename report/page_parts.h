@@ -16,7 +16,8 @@ typedef bool page_part(page *p, FILE *out, err *e);
 
 page_part page_print_title, page_print_date, page_print_failures, page_print_doubts,
     page_print_summary, page_print_token, page_print_claims, page_print_experiments,
-    page_print_right, page_print_times, page_print_devices, page_print_missing, page_print_files;
+    page_print_right, page_print_times, page_print_profile, page_print_devices, page_print_missing,
+    page_print_files;
 
 /* Shared printers, in page_shared.c ------------------------------------------------------------ */
 

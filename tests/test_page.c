@@ -302,6 +302,20 @@ TEST kernels_that_spill_on_an_m1_are_warned_about(void) {
     PASS();
 }
 
+TEST lines_of_kernels_are_shown_with_their_counts(void) {
+    ASSERT(page_put_soft() &&
+           fixture_put("r/soft/profile_lines.csv",
+                       "case,file,line,load_sectors,store_sectors,instructions,measured_ns,text\n"
+                       "k/8/normal,,0,30,10,4,2000,Memory binds.\n"
+                       "k/8/normal,kernels/k.metal,7,30,0,3,,y[i] = a < b;\n"));
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("<code>k/8/normal</code></h3>\n<p>Memory binds. It was measured: 2 µs.");
+    ASSERT_SAYS("k.metal:7</th><td><span class=\"bar d0\" style=\"width:30.0%\"></span>75 %, "
+                "instructions 75 % <code>y[i] = a &lt; b;</code>");
+    fixture_clear();
+    PASS();
+}
+
 /* On top and at each number. */
 TEST stale_rows_and_smoke_runs_are_marked(void) {
     ASSERT(page_put_soft());
@@ -350,6 +364,7 @@ SUITE(page_suite) {
     RUN_TEST(a_page_that_cannot_be_written_is_an_error);
     RUN_TEST(a_trace_is_drawn_as_a_timeline);
     RUN_TEST(kernels_that_spill_on_an_m1_are_warned_about);
+    RUN_TEST(lines_of_kernels_are_shown_with_their_counts);
     RUN_TEST(stale_rows_and_smoke_runs_are_marked);
     RUN_TEST(the_page_of_the_stored_results_is_small);
 }

@@ -3,16 +3,19 @@
 #
 #   tools/profile-compare.sh DIR > results/<device>/profile_ncu.csv
 #
-# Launches are matched in order: ncu lists kernels as they ran, the .plays.csv beside it as they were played.
+# On stderr: how many cases agree, and those that do not. Launches are matched in order: ncu lists kernels as they
+# ran, the .plays.csv beside it as they were played. DIR/ours.csv is kept: remove it to count again.
 set -eu
 dir=${1:?the folder that profile-ncu.sh wrote}
 files=
 for ncu in "$dir"/*.ncu.csv; do
-    [ -f "$ncu" ] || { echo "profile-compare: $dir has no .ncu.csv" >&2; exit 3; }
+    [ -s "$ncu" ] || { echo "profile-compare: $dir has no .ncu.csv" >&2; exit 3; }
     files="$files ${ncu%.ncu.csv}.plays.csv $ncu"
 done
-[ -f "$dir/ours.csv" ] || ./assay profile $(awk -F, 'FNR > 1 && !seen[$3]++ { print $3 }' "$dir"/*.plays.csv) \
-    --each 3 --csv "$dir/ours.csv" > /dev/null
+[ -f "$dir/ours.csv" ] || "${ASSAY:-./assay}" profile $(cut -d, -f1 "$dir"/*.plays.csv | grep / | sort -u) --each 100 \
+    --csv "$dir/ours.csv" > /dev/null
+printf '# device: NVIDIA H200\n# counters: %s, beside the counts of assay profile\n' \
+    "$(sed -n 's/^Version \([^ ]*\).*/ncu \1/p' "$dir/info.txt" 2> /dev/null || echo ncu)"
 awk '
 function split_csv(line, out,    n, i, c, quoted, text) { # RFC 4180, without line ends in fields
     n = 0; text = ""; quoted = 0
@@ -25,30 +28,62 @@ function split_csv(line, out,    n, i, c, quoted, text) { # RFC 4180, without li
     out[++n] = text
     return n
 }
-function percent(a, b) { return b == 0 ? (a == 0 ? "0" : "inf") : sprintf("%.2f", 100 * (a / b - 1)) }
+function judge(name, what, ours, theirs, room,    off) {
+    off = ours > theirs ? ours - theirs : theirs - ours
+    total[what]++
+    if (off <= room) good[what]++
+    else printf "%s: %s %d, ncu %d (%+.1f %%)\n", name, what, ours, theirs, theirs ? 100 * (ours / theirs - 1) : 100 > "/dev/stderr"
+}
+BEGIN {
+    OFS = ","
+    count = split("load_sectors store_sectors load_requests store_requests conflicts instructions", ours, " ")
+    lsu = "l1tex__t_"; mem = "_pipe_lsu_mem_global_op_"; bank = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_"
+    as[lsu "sectors" mem "ld"] = "load_sectors"; as[lsu "sectors" mem "st"] = "store_sectors"
+    as[lsu "requests" mem "ld"] = "load_requests"; as[lsu "requests" mem "st"] = "store_requests"
+    as[bank "ld"] = as[bank "st"] = "conflicts"; as["smsp__inst_executed"] = "instructions"
+    as["l1tex__t_sectors_pipe_lsu_mem_local_op_ld"] = "spilled"; as["dram__bytes_read"] = "memory"
+    as["launch__registers_per_thread"] = "registers"
+}
 FILENAME ~ /plays.csv$/ {
     if (FNR == 1) plays = 0
-    else { split($0, f, ","); play[++plays] = f[1] }
+    if (split($0, f, ",") < 5 || f[1] !~ /\//) next
+    play[++plays] = f[1]; kernel[plays] = f[3]; made[f[1]] = f[5]
     next
 }
 FILENAME ~ /ncu.csv$/ {
     n = split_csv($0, f)
     if (f[1] == "ID") { for (i = 1; i <= n; i++) at[f[i]] = i; next }
     if (f[1] !~ /^[0-9]+$/ || !("Metric Name" in at)) next
+    if (f[at["Kernel Name"]] !~ kernel[f[1] + 1]) {
+        print "profile-compare: " FILENAME ": launch " f[1] " is of " f[at["Kernel Name"]] ", not of " kernel[f[1] + 1] > "/dev/stderr"
+        exit 3
+    }
     value = f[at["Metric Value"]]; gsub(/,/, "", value)
-    sum[play[f[1] + 1] SUBSEP f[at["Metric Name"]]] += value # the launches of a case together
+    metric = f[at["Metric Name"]]; sub(/\.sum$/, "", metric)
+    key = play[f[1] + 1] SUBSEP as[metric]
+    sum[key] = as[metric] == "registers" ? value : sum[key] + value # the launches of a case together
     next
 }
 /^#/ { next }
 {
     n = split_csv($0, f)
-    if (f[1] == "case") { for (i = 1; i <= n; i++) col[f[i]] = i; next }
-    if (f[col["line"]] != 0) next
-    if (!titles++) print "case,counter,ours,ncu,difference_pct"
-    split("load_sectors store_sectors load_requests store_requests conflicts_load conflicts_store instructions", ours, " ")
-    split("l1tex__t_sectors_pipe_lsu_mem_global_op_ld l1tex__t_sectors_pipe_lsu_mem_global_op_st l1tex__t_requests_pipe_lsu_mem_global_op_ld l1tex__t_requests_pipe_lsu_mem_global_op_st l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st smsp__inst_executed", theirs, " ")
-    for (i = 1; i <= 7; i++) {
-        key = f[1] SUBSEP theirs[i] ".sum"
-        if (key in sum) print f[1] "," ours[i] "," f[col[ours[i]]] "," sum[key] "," percent(f[col[ours[i]]], sum[key])
+    if (f[1] == "case") {
+        for (i = 1; i <= n; i++) col[f[i]] = i
+        printf "case"
+        for (i = 1; i <= count; i++) printf ",%s,%s_gpu", ours[i], ours[i]
+        print ",registers_gpu,spilled_sectors_gpu,memory_read_gpu,made_of"
+        next
     }
-}' $files "$dir/ours.csv"
+    if (f[col["line"]] != 0 || !(f[1] in made)) next
+    printf "%s", f[1]
+    for (i = 1; i <= count; i++) {
+        mine = (ours[i] == "conflicts" ? f[col["conflicts_load"]] + f[col["conflicts_store"]] : f[col[ours[i]]]) + 0
+        theirs = sum[f[1], ours[i]] + 0
+        if (i <= 4) judge(f[1], ours[i], mine, theirs, 0.02 * theirs)
+        else if (ours[i] == "conflicts" && mine + theirs > 0) judge(f[1], ours[i], mine, theirs, 0.1 * theirs)
+        printf ",%d,%d", mine, theirs
+    }
+    printf ",%d,%d,%d,%s\n", sum[f[1], "registers"], sum[f[1], "spilled"], sum[f[1], "memory"], made[f[1]]
+}
+END { for (what in total) printf "%s: %d of %d within %d %%\n", what, good[what], total[what], what == "conflicts" ? 10 : 2 > "/dev/stderr" }
+' $files "$dir/ours.csv"

@@ -146,6 +146,8 @@ static bool is_untimed(const csv_file *c, size_t row) {
 
 void freshness_judge_file(freshness *f, const csv_file *c, file_origin *out) {
     size_t rows = csv_count_rows(c);
+    /* What a GPU counts depends on what the row was made of alone: such files have no schema and no commit. */
+    const bool is_of_counters = csv_get_meta(c, "counters") != NULL;
     *out = (file_origin){.rows = 0};
     if (rows == 0 && !results_has_rows(c))
         rows = 1;
@@ -160,8 +162,10 @@ void freshness_judge_file(freshness *f, const csv_file *c, file_origin *out) {
         out->fresh += o == ORIGIN_FRESH;
         out->stale += o == ORIGIN_STALE;
         out->unknown += o == ORIGIN_UNKNOWN;
-        out->dirty += freshness_is_dirty(commit);
-        add_commit(out, *commit ? commit : "unknown");
+        if (*commit || !is_of_counters) {
+            out->dirty += freshness_is_dirty(commit);
+            add_commit(out, *commit ? commit : "unknown");
+        }
         add_date(out, get(c, r, "date", "test_time", "date"));
         if (o == ORIGIN_STALE)
             add_texts(out->changes, sizeof out->changes, changes);

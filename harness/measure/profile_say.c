@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/csv_read.h"
 #include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "results_read.h"
 
-/* A core issues 4 instructions a clock, its cache gives 4 sectors, its threadgroup memory serves one
- * simdgroup. A load from memory takes about 600 ns with nothing else going on, and a simdgroup has about
- * 4 of them under way before it must wait for the first. */
-static const double ISSUE = 4, SECTORS_PER_CLOCK = 4, LOADS_AHEAD = 4;
+/* Of a core in a clock: instructions of LLVM, and sectors from its cache or to it; its threadgroup memory
+ * serves one simdgroup. And what long streams reach of the memory roof. */
+static const double ISSUE = 3.6, SECTORS_PER_CLOCK = 2, MEMORY_PART = 0.92;
 
 const char *profile_get_bound_name(profile_bound b) {
     static const char *const names[] = {"memory", "cache", "threadgroup memory", "issue",
@@ -44,7 +44,11 @@ profile_gpu profile_find_gpu(void) {
                      .launch_ns = 1000,
                      .simdgroups_per_core = 64,
                      .threadgroup_bytes_per_core = 228 << 10,
-                     .latency_ns = 600};
+                     .registers_per_core = 65536,
+                     .start_ns = 800,
+                     .step_ns = 0.96,
+                     .load_ns = 11,
+                     .far_ns = 6};
     const results_list *list = find_results();
     for (size_t i = 0; i < list->count && !g.is_measured; i++)
         if (list->cases[i].row.roof_gb_s > 0 && list->cases[i].row.launch_ns > 0) {
@@ -55,11 +59,59 @@ profile_gpu profile_find_gpu(void) {
     return g;
 }
 
+const char *profile_get_measured_commit(void) {
+    return results_meta_find(&find_results()->meta, "commit");
+}
+
+static const char how_measured[] = "/chained/cold";
+
+bool profile_get_measured(size_t i, char *case_name, size_t size) {
+    const results_list *list = find_results();
+    for (size_t k = 0; k < list->count; k++) {
+        const char *name = list->cases[k].row.name, *end = strstr(name, how_measured);
+        if (!end || !list->cases[k].row.gpu.count || i-- > 0)
+            continue;
+        snprintf(case_name, size, "%.*s", (int)(end - name), name);
+        return true;
+    }
+    return false;
+}
+
 double profile_find_measured(const char *case_name) {
     char name[320];
-    snprintf(name, sizeof name, "%s/chained/cold", case_name);
+    snprintf(name, sizeof name, "%s%s", case_name, how_measured);
     const result_case *c = results_list_find(find_results(), name);
     return c && c->row.gpu.count ? c->row.gpu.median : NAN;
+}
+
+static const csv_file *find_counters(void) {
+    static csv_file *file;
+    static bool is_read;
+    char folder[PATH_MAX], path[PATH_MAX];
+    err e;
+    if (!is_read && results_find_folder("NVIDIA H200", folder, sizeof folder, &e) &&
+        path_print(path, sizeof path, &e, "%s/profile_ncu.csv", folder))
+        file = csv_read(path, &e);
+    is_read = true;
+    return file;
+}
+
+double profile_find_registers(const char *kernel) {
+    const csv_file *f = find_counters();
+    const size_t length = strlen(kernel);
+    size_t name, registers;
+    double most = 0, value;
+    err e;
+    if (!f || !csv_find_column(f, "case", &name, &e) ||
+        !csv_find_column(f, "registers_gpu", &registers, &e))
+        return 0;
+    for (size_t i = 0; i < csv_count_rows(f); i++) {
+        const char *text = csv_get_text(f, i, name);
+        if (strncmp(text, kernel, length) == 0 && text[length] == '/' &&
+            csv_get_double(f, i, registers, &value, &e))
+            most = fmax(most, value);
+    }
+    return most;
 }
 
 /* Bytes that must come from memory: the first time that any thread loads a sector, more if 8 MB do not
@@ -74,15 +126,35 @@ static double count_memory_bytes(const profile_line *s) {
     return sectors * (double)COUNT_SECTOR;
 }
 
-/* Simdgroups that a core can hold, by threads, threadgroups and threadgroup memory. */
+/* Simdgroups that a core can hold, by threads, threadgroups, threadgroup memory and registers, which are
+ * given out by eight. */
 static double count_in_flight(const profile *p, const profile_gpu *g) {
     const double per_group = ceil(fmax(1, p->group_threads) / (double)MSL_LANES);
+    const double registers = 8 * ceil(profile_find_registers(p->kernel) / 8) * (double)MSL_LANES;
     double groups = fmin(32, floor(g->simdgroups_per_core / per_group));
     if (p->threadgroup_bytes)
         groups =
             fmin(groups, floor(g->threadgroup_bytes_per_core / (p->threadgroup_bytes + 1024.0)));
+    if (registers > 0)
+        groups = fmin(groups, floor(g->registers_per_core / (registers * per_group)));
     return fmin(fmax(1, groups) * per_group * g->cores,
                 (double)p->simdgroups / (double)p->launches);
+}
+
+/* A simdgroup alone goes from one instruction and load to the next; as many rounds of them as the grid takes. */
+static double measure_latency(const profile *p, const profile_gpu *g, double in_flight) {
+    double loads = 0, sectors = 0, far = 0;
+    for (int k = SPACE_DEVICE; k <= SPACE_CONSTANT; k++) {
+        const uint64_t *n = p->sum.n[TRAFFIC_LOAD][k];
+        loads += (double)n[COUNT_TIMES];
+        sectors += (double)n[COUNT_SECTORS];
+        far += (double)n[COUNT_MISS_8K];
+    }
+    const double simdgroups = fmax(1, (double)p->simdgroups),
+                 launches = fmax(1, (double)p->launches);
+    const double load_ns = g->load_ns + g->far_ns * far / fmax(1, sectors);
+    const double rounds = ceil(simdgroups / launches / fmax(1, in_flight));
+    return rounds * ((double)p->sum.instructions * g->step_ns + loads * load_ns) / simdgroups;
 }
 
 profile_expectation profile_expect(const profile *p, const profile_gpu *g) {
@@ -96,18 +168,15 @@ profile_expectation profile_expect(const profile *p, const profile_gpu *g) {
         (double)profile_sum_shared(s, COUNT_TIMES) + (double)profile_sum_shared(s, COUNT_CONFLICTS);
     x.in_flight = p->launches ? count_in_flight(p, g) : 1;
     x.intensity = x.memory_bytes > 0 ? (double)s->work[WORK_FLOPS] / x.memory_bytes : NAN;
-    x.ns[BOUND_MEMORY] = x.memory_bytes / g->memory_gb_s / launches;
+    x.ns[BOUND_MEMORY] = x.memory_bytes / (MEMORY_PART * g->memory_gb_s) / launches;
     x.ns[BOUND_CACHE] =
         fmax(requests, (double)profile_sum_device(s, COUNT_SECTORS) / SECTORS_PER_CLOCK) / clock;
     x.ns[BOUND_SHARED] = shared / clock;
     x.ns[BOUND_ISSUE] = (double)s->instructions / ISSUE / clock;
-    /* Loads of a simdgroup one batch after the other, for as many rounds as the grid takes. */
-    const double per_simdgroup = p->simdgroups ? requests / (double)p->simdgroups : 0;
-    const double rounds = ceil((double)p->simdgroups / launches / fmax(1, x.in_flight));
-    x.ns[BOUND_LATENCY] = rounds * g->latency_ns * fmax(1, per_simdgroup / LOADS_AHEAD);
+    x.ns[BOUND_LATENCY] = measure_latency(p, g, x.in_flight);
     for (int i = 0; i < BOUNDS; i++)
         x.bound = x.ns[i] > x.ns[x.bound] ? (profile_bound)i : x.bound;
-    x.total_ns = g->launch_ns + x.ns[x.bound];
+    x.total_ns = g->launch_ns + g->start_ns + x.ns[x.bound];
     return x;
 }
 
@@ -196,12 +265,13 @@ static void say_bound(const profile *p, const profile_gpu *g, const profile_expe
                  (double)s->instructions, share(most->instructions, s->instructions),
                  path_get_name(most->file), most->line);
     else if (x->bound == BOUND_LATENCY)
-        snprintf(
-            why, sizeof why,
-            ": %.0f simdgroups in flight on %.0f cores, each with %.0f loads one after another",
-            x->in_flight, g->cores,
-            (double)profile_sum_device(s, COUNT_TIMES) /
-                (double)(p->simdgroups ? p->simdgroups : 1));
+        snprintf(why, sizeof why,
+                 ": %.0f simdgroups in flight on %.0f cores, each with %.0f loads and %.0f "
+                 "instructions one "
+                 "after another",
+                 x->in_flight, g->cores,
+                 (double)profile_sum_device(s, COUNT_TIMES) / fmax(1, (double)p->simdgroups),
+                 (double)s->instructions / fmax(1, (double)p->simdgroups));
     else if (x->bound == BOUND_SHARED && bank && get_conflicts(bank))
         snprintf(why, sizeof why,
                  ": bank conflicts add %.0f %% to its cycles, most of them in %s:%d",

@@ -2,7 +2,8 @@
  *
  * The expectation is a model, not a measurement: each of the things that can bind a kernel is a number of
  * units divided by how many of them the GPU does in a nanosecond, and the largest one is the time, together
- * with what a launch costs. */
+ * with what a launch costs. Seven constants that no data sheet has were fitted to the stored times; on kernels
+ * that they are not fitted to, the model is off by more (docs/profile.md). */
 #pragma once
 
 #include "profile.h"
@@ -23,8 +24,10 @@ typedef struct {
     double cores, clock_ghz;
     double memory_gb_s, launch_ns; /* measured, where results have them */
     bool is_measured;
-    double simdgroups_per_core, threadgroup_bytes_per_core;
-    double latency_ns; /* of a load from memory */
+    double simdgroups_per_core, threadgroup_bytes_per_core, registers_per_core;
+    double start_ns;        /* of a grid, beyond an empty launch */
+    double step_ns;         /* of a simdgroup, for one instruction after another */
+    double load_ns, far_ns; /* more for a load; and if the nearest cache has it not */
 } profile_gpu;
 
 /* An NVIDIA H200; roofs from its stored results, if they are there. */
@@ -43,6 +46,13 @@ profile_expectation profile_expect(const profile *p, const profile_gpu *g);
 
 /* The measured time of the case in the GPU's stored results; NaN: there is none. */
 double profile_find_measured(const char *case_name);
+/* The commit of those times; "" if there are none. */
+const char *profile_get_measured_commit(void);
+/* Case i of those with a measured time; false after the last. */
+bool profile_get_measured(size_t i, char *case_name, size_t size);
+
+/* Registers of a thread of the kernel on that GPU, from its stored counters; 0: not known. */
+double profile_find_registers(const char *kernel);
 
 enum { PROFILE_SENTENCES = 3, PROFILE_SENTENCE = 400 };
 void profile_say(const profile *p, const profile_gpu *g,

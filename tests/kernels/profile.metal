@@ -27,3 +27,10 @@ kernel void banks(device const float *x [[buffer(0)]], device float *y [[buffer(
     float b = s[i ^ 1];
     y[i] = simd_sum(a) + b;
 }
+
+kernel void pieces(device const packed_float4 *p [[buffer(0)]], device const float4 *v [[buffer(1)]],
+                   device float *y [[buffer(2)]], constant float &scale [[buffer(3)]], uint i [[thread_position_in_grid]]) {
+    const float4 a = p[i];
+    const float4 b = v[i];
+    y[i] = dot(a, b) * scale;
+}

@@ -22,6 +22,7 @@ typedef struct {
     size_t bytes;
     bool is_bound, can_write, is_inline;
     bool is_constant;  /* by its address space */
+    bool is_value;     /* a small constant that a GPU gets with the launch, not from memory */
     bool may_overread; /* loads past its end are not findings */
     uint32_t element_bytes;
     uint8_t *written; /* of each byte, whether it was; NULL: all were */

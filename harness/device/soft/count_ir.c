@@ -227,8 +227,20 @@ static void add_access(counter *c, size_t line, char kind, span at, uint64_t byt
                                                                         .align = align};
 }
 
-/* `(ptr align 4 %to, ptr align 4 %from, i64 32, i1 false)`: which = 0 or 1. A copy is done in pieces
- * of its alignment; `bytes` is that of a piece, and there are count. */
+/* As GPUs do it: in pieces of its alignment, of 16 bytes at most. */
+static void add_pieces(counter *c, size_t line, char kind, span at, uint64_t bytes,
+                       uint64_t align) {
+    const uint64_t piece = align < WIDEST ? align : WIDEST;
+    for (uint64_t i = 0; i * piece < bytes && i < MOST_PIECES; i++) {
+        const size_t before = c->access_count;
+        const uint64_t left = bytes - i * piece;
+        add_access(c, line, kind, at, left < piece ? left : piece, i == 0 ? align : piece);
+        if (c->access_count > before)
+            c->accesses[before].offset += (int64_t)(i * piece);
+    }
+}
+
+/* `(ptr align 4 %to, ptr align 4 %from, i64 32, i1 false)`: which = 0 or 1. */
 static void add_copy(counter *c, size_t line, int which, char kind) {
     const span text = c->body[line];
     const char *open = ir_find(text, "(ptr "), *end = text.at + text.bytes;
@@ -241,18 +253,9 @@ static void add_copy(counter *c, size_t line, int which, char kind) {
         part = take_operand(rest);
     }
     const char *name = memchr(part.at, '%', part.bytes);
-    uint64_t total = strtoull(size + 6, NULL, 10), align = read_align(part);
-    uint64_t piece = align < WIDEST ? align : WIDEST;
-    if (!name || !total)
-        return;
-    span at = {name, (size_t)(part.at + part.bytes - name)};
-    for (uint64_t i = 0; i * piece < total && i < MOST_PIECES; i++) {
-        size_t before = c->access_count;
-        uint64_t left = total - i * piece;
-        add_access(c, line, kind, at, left < piece ? left : piece, piece);
-        if (c->access_count > before)
-            c->accesses[before].offset += (int64_t)(i * piece);
-    }
+    if (name)
+        add_pieces(c, line, kind, (span){name, (size_t)(part.at + part.bytes - name)},
+                   strtoull(size + 6, NULL, 10), read_align(part));
 }
 
 static void read_access(counter *c, size_t n) {
@@ -286,12 +289,12 @@ static void read_access(counter *c, size_t n) {
         type = more ? strchr(type, ' ') + 1 : type;
     }
     const span of = ir_get_type(&c->types, (span){type, (size_t)(end - type)});
-    add_access(c, n,
-               is_atomic ? 'A'
-               : loads   ? 'L'
-                         : 'S',
-               operand, ir_measure(&c->types, of, NULL),
-               read_align((span){at, (size_t)(end - at)}));
+    const uint64_t bytes = ir_measure(&c->types, of, NULL),
+                   align = read_align((span){at, (size_t)(end - at)});
+    if (is_atomic)
+        add_access(c, n, 'A', operand, bytes, align);
+    else
+        add_pieces(c, n, loads ? 'L' : 'S', operand, bytes, align);
 }
 
 /* May the line write what others read? */

@@ -42,7 +42,7 @@ static soft_counter *counter_of(soft_worker *w) {
     return (soft_counter *)(void *)w->counts;
 }
 
-/* Where an access goes; SPACES: into the device's own memory. */
+/* Where an access goes; SPACES: into the device's own memory, or to a value that comes with the launch. */
 static count_space find_space(const soft_counter *c, uint64_t at) {
     const soft_worker *w = c->worker;
     uint64_t inside = at - (uint64_t)(uintptr_t)w;
@@ -52,9 +52,9 @@ static count_space find_space(const soft_counter *c, uint64_t at) {
                : shared < sizeof w->threadgroup_memory ? SPACE_THREADGROUP
                                                        : SPACES;
     }
-    bool is_constant;
-    if (counted_memory_find(c->memory, at, &is_constant))
-        return is_constant ? SPACE_CONSTANT : SPACE_DEVICE;
+    count_space space;
+    if (counted_memory_find(c->memory, at, &space))
+        return space;
     const uint64_t in_launch = at - (uint64_t)(uintptr_t)w->launch;
     return in_launch < sizeof *w->launch ? SPACES : SPACE_CONSTANT; /* a table of the kernel */
 }
@@ -238,7 +238,9 @@ bool soft_counter_begin(soft_counter *c, const char *sites, const soft_bound bou
     for (int i = 0; i < SOFT_BUFFERS; i++)
         if (bound[i].is_bound && bound[i].bytes)
             counted_memory_add(c->memory, (uint64_t)(uintptr_t)bound[i].begin, bound[i].bytes,
-                               bound[i].is_constant);
+                               bound[i].is_value      ? SPACES
+                               : bound[i].is_constant ? SPACE_CONSTANT
+                                                      : SPACE_DEVICE);
     return read_sites(c, sites);
 }
 

@@ -18,7 +18,7 @@ typedef struct {
 
 typedef struct {
     uint64_t begin, end;
-    bool is_constant;
+    count_space space;
     reads *reads; /* of each sector; untouched pages take no memory */
 } region;
 
@@ -63,8 +63,8 @@ void counted_memory_begin(counted_memory *m) {
     m->group_turn = m->next_simd_turn = 0;
 }
 
-void counted_memory_add(counted_memory *m, uint64_t begin, uint64_t bytes, bool is_constant) {
-    region r = {begin, begin + bytes, is_constant, NULL};
+void counted_memory_add(counted_memory *m, uint64_t begin, uint64_t bytes, count_space space) {
+    region r = {begin, begin + bytes, space, NULL};
     uint64_t first = begin / COUNT_SECTOR, sectors = (r.end + COUNT_SECTOR) / COUNT_SECTOR - first;
     for (int i = 0; i < m->count; i++)
         if (m->regions[i].begin <= begin && r.end <= m->regions[i].end)
@@ -93,9 +93,9 @@ static const region *find_region(const counted_memory *m, uint64_t at) {
     return NULL;
 }
 
-bool counted_memory_find(const counted_memory *m, uint64_t at, bool *is_constant) {
+bool counted_memory_find(const counted_memory *m, uint64_t at, count_space *space) {
     const region *r = find_region(m, at);
-    *is_constant = r && r->is_constant;
+    *space = r ? r->space : SPACES;
     return r != NULL;
 }
 

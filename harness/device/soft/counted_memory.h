@@ -28,12 +28,12 @@ void counted_memory_free(counted_memory *m);
 
 /* A launch begins, with no buffers; a buffer; a threadgroup begins; a simdgroup goes on. */
 void counted_memory_begin(counted_memory *m);
-void counted_memory_add(counted_memory *m, uint64_t begin, uint64_t bytes, bool is_constant);
+void counted_memory_add(counted_memory *m, uint64_t begin, uint64_t bytes, count_space space);
 void counted_memory_begin_group(counted_memory *m);
 void counted_memory_begin_simdgroup(counted_memory *m, uint32_t index);
 
-/* Is it in a buffer? Of the constant address space? */
-bool counted_memory_find(const counted_memory *m, uint64_t at, bool *is_constant);
+/* Is it in a buffer? Of which space? */
+bool counted_memory_find(const counted_memory *m, uint64_t at, count_space *space);
 
 void counted_memory_device(counted_memory *m, const simd_access *a, uint64_t n[COUNT_FIELDS]);
 void counted_memory_threadgroup(const simd_access *a, uint64_t n[COUNT_FIELDS]);

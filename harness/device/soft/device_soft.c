@@ -287,6 +287,8 @@ static void describe_dynamic(soft_item *item, const msl_signature *s) {
     }
 }
 
+enum { MOST_VALUE_BYTES = 8 }; /* of constants that travel with a launch, as on NVIDIA GPUs */
+
 /* What checked mode must know of the bindings. Kept with the job until it is waited for. */
 static void describe_bindings(soft_item *item, const launch *l, soft_bound *bound) {
     const msl_signature *s = &l->pipeline->signature;
@@ -319,6 +321,8 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
                 continue;
             snprintf(bound[i].name, sizeof bound[i].name, "%s", s->params[j].name);
             bound[i].is_constant = s->params[j].space == MSL_SPACE_CONSTANT;
+            bound[i].is_value = b->kind == BIND_BYTES && s->params[j].is_reference &&
+                                bound[i].is_constant && b->inline_bytes <= MOST_VALUE_BYTES;
             /* What is declared as bytes holds what the host says. */
             if (s->params[j].value_bytes > 1)
                 bound[i].element_bytes = s->params[j].value_bytes;
