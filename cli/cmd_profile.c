@@ -387,7 +387,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return err_code(e, EXIT_USAGE, "--agx takes kernels of ours; lint --agx takes files");
     if (settings.agx) {
         bool printed =
-            find_cases(names, count, &soft, &cases, e) && agx_print_cases(&cases, settings.csv, e);
+            find_cases(names, count, &counting_device, &cases, e) && agx_print_cases(&cases, settings.csv, e);
         cases_free(&cases);
         return printed ? EXIT_OK : e->code;
     }
