@@ -120,7 +120,8 @@ printf 'measure: commit %s, into %s; about %s s left:%s\n' "$commit" "$out" "$to
 # --- what each part does ----------------------------------------------------------------------------------------
 
 shapes=smollm-135m,1b,7b,rwkv7-0.1b
-cache=cold
+cache=cold budget=0.3
+[ -z "$quick" ] || budget=0.12
 if [ -n "$smoke" ]; then
     cache=warm
     shapes=tiny,rwkv7-tiny
@@ -159,7 +160,7 @@ check() { # math mode; rows are kept of the one that models run in
 }
 
 bench() { # arguments of bench
-    "$assay" bench --resume --out "$work/bench.csv" --cache "$cache" --budget 0.3 "$@"
+    "$assay" bench --resume --out "$work/bench.csv" --cache "$cache" --budget $budget "$@"
 }
 
 bench_model() { # shape
@@ -174,7 +175,7 @@ bench_model() { # shape
 # ASSAY_LLAMA_BENCH: its llama-bench, if it is not on the path.
 bench_rivals() {
     if [ -n "${ASSAY_GGML:-}" ]; then
-        "$assay" bench matvec --format q4_0 --variant $one --batch 1 --shape $big --cache cold --budget 0.3 \
+        "$assay" bench matvec --format q4_0 --variant $one --batch 1 --shape $big --cache cold --budget $budget \
             --out "$work/against.csv" --launch examples/ggml/mul_mv.launch --against "$ASSAY_GGML:kernel_mul_mv_q4_0_f32"
         case $? in 0 | 4 | 5) ;; *) return 1 ;; esac
     fi
