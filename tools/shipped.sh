@@ -62,7 +62,7 @@ mistakes() {
     awk '
         BEGIN {
             n = split("project fix kernel bug", must)
-            split("project fix link buggy fixed kernel bug math language found line shows missed", once)
+            split("project fix link buggy fixed kernel bug math language found line shows missed also", once)
             split("file tree include cut sed before after launch buggy-launch fixed-launch op", many)
             for (i in once) known[once[i]] = 1
             for (i in many) known[many[i]] = 2
@@ -183,7 +183,8 @@ verdict() { # SIDE
     [ -z "$(get op)" ] || shows=${shows:-element .* is .*, expected}
     if [ -n "$shows" ] && [ "$status" -le 1 ] && grep -Eq -e "$shows" "$work/$1.out"; then
         echo found
-    elif [ "$status" = 0 ]; then
+    elif [ "$status" = 0 ] || { [ "$status" = 1 ] && [ -n "$(get also)" ] &&
+        ! findings "$1" | grep -Evq -e "^($(get also))	"; }; then
         echo clean
     elif findings "$1" | grep -E -e "^($(get found))	" | cut -f 2- | grep -Eq -e "$(get line)"; then
         echo found

@@ -29,6 +29,7 @@ typedef struct {
     uintptr_t begin, end; /* real addresses */
     unsigned unit;        /* of its shadow */
     bool is_written;      /* by this launch */
+    bool is_private;      /* the host writes it by calls alone */
     bool has_shadow;
     shadow shadow;
     uint8_t *written; /* a byte each: 0 where nothing was written; NULL when all was */

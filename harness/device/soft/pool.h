@@ -28,6 +28,7 @@ typedef struct {
     uint32_t image; /* which of the loaded kernels */
     bool flush;     /* f32 denormals count as 0 while it runs */
     uint32_t every; /* runs one threadgroup of so many */
+    uint64_t only;  /* runs this one alone, counted from 1; 0: all of them */
     soft_launch launch;
     const soft_bound *bound;            /* checked mode: its bindings, SOFT_BUFFERS of them */
     soft_dynamic dynamic[SOFT_DYNAMIC]; /* checked mode: its threadgroup memory */
