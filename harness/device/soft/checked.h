@@ -46,6 +46,8 @@ typedef struct {
 void soft_checker_begin(soft_checker *c, const char *kernel, const soft_kernel *k,
                         const char *object, const soft_bound bound[SOFT_BUFFERS],
                         const soft_dynamic dynamic[SOFT_DYNAMIC], const void *inline_begin);
+/* Who stores there last in this launch is a finding: the host knows that the value is wrong. */
+void soft_checker_watch(soft_checker *c, uintptr_t at, size_t bytes);
 void soft_checker_end(soft_checker *c, finding_list *out);
 
 /* What the scheduler tells: a threadgroup starts; every thread of it has returned or parked; a

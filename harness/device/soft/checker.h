@@ -158,6 +158,11 @@ struct soft_checker {
     void *pages[MAX_PAGES]; /* mapped only to catch a bad access */
     int page_count;
 
+    uintptr_t watched; /* of the launch: whose last store is told */
+    size_t watched_bytes;
+    bool is_stored;
+    report last_store;
+
     report reports[MAX_REPORTS];
     int report_count;
 };

@@ -373,6 +373,9 @@ static bool soft_submit(device *d, tape *t, size_t first, size_t count, ticket *
         item->launch.tensor_layout = s->tensor_layout;
         item->every = d->options.counts;
         item->only = t->launches[first + i].only;
+        const slice w = t->launches[first + i].watched;
+        item->watched_bytes = w.bytes;
+        item->watched = w.bytes ? (uintptr_t)w.buffer->impl + w.buffer->base + w.offset : 0;
         if (s->tensor_layout && ++s->tensor_layout == 0)
             s->tensor_layout = 1;
         if (soft_job_get_bound(j, i))

@@ -180,9 +180,11 @@ static void run_item(soft_pool *p, const soft_item *item, const soft_image *imag
             pthread_mutex_unlock(&p->lock);
         }
     }
-    if (p->checker)
+    if (p->checker) {
         soft_checker_begin(p->checker, image->name, image->kernel, image->object, item->bound,
                            item->dynamic, item->inline_bytes);
+        soft_checker_watch(p->checker, item->watched, item->watched_bytes);
+    }
     if (p->counter && !soft_counter_begin(p->counter, image->sites, item->bound))
         snprintf(problem, 256, "kernel '%.80s' was not compiled to be counted", image->name);
     work(&p->members[0]);
