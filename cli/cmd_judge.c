@@ -186,12 +186,12 @@ static bool time_all(judgement_list *l, const kernel *base, const device_facts *
 
 static void set_again(judge_heading *h, const char *const *names, size_t count,
                       const kernel *base) {
-    const char *launch = settings.judge.launch;
+    const char *how = settings.judge.launch;
     snprintf(h->again, sizeof h->again,
              "assay judge %.160s%s --base %.80s%s%.80s%s%.160s --seed %" PRIu64, names[0],
              count > 1 ? " ..." : "", base->name, settings.kernel ? " --kernel " : "",
-             settings.kernel ? settings.kernel : "", launch ? " --launch " : "",
-             launch ? launch : "", h->seed);
+             settings.kernel ? settings.kernel : "", how ? " --launch " : "",
+             how ? how : "", h->seed);
 }
 
 static exit_code report_all(const judge_heading *h, judgement_list *l, bool is_one, err *e) {

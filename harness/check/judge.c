@@ -197,10 +197,15 @@ static bool check_candidate(trial *t, const bench_top *b, const kernel_case *wan
         return check_skip(r, "%s", reason.text);
     tape *own = tape_new(b->own);
     const check_options o = {.unordered = c.op->unordered};
-    bool ok = case_open(&c, b->base, t->settings->seed, e) &&
-              rival_record(&t->candidate, &c, own, &problem, e);
-    if (ok && !device_can_play(own, &reason))
-        check_skip(r, "%s", reason.text);
+    bool ok = case_open(&c, b->base, t->settings->seed, e);
+    err why = {.code = EXIT_OK};
+    bool is_recorded = ok && rival_record(&t->candidate, &c, own, &problem, &why);
+    bool is_for_others = why.code == EXIT_CANNOT && t->settings->launch; /* its line 'needs' */
+    if (ok && !is_recorded && !is_for_others) {
+        *e = why;
+        ok = false;
+    } else if (ok && (is_for_others || !device_can_play(own, &reason)))
+        check_skip(r, "%s", is_for_others ? why.text : reason.text);
     else
         ok = ok && check_tape(own, &o, r, e);
     if (ok)
