@@ -190,8 +190,8 @@ static void set_again(judge_heading *h, const char *const *names, size_t count,
     snprintf(h->again, sizeof h->again,
              "assay judge %.160s%s --base %.80s%s%.80s%s%.160s --seed %" PRIu64, names[0],
              count > 1 ? " ..." : "", base->name, settings.kernel ? " --kernel " : "",
-             settings.kernel ? settings.kernel : "", how ? " --launch " : "",
-             how ? how : "", h->seed);
+             settings.kernel ? settings.kernel : "", how ? " --launch " : "", how ? how : "",
+             h->seed);
 }
 
 static exit_code report_all(const judge_heading *h, judgement_list *l, bool is_one, err *e) {

@@ -92,7 +92,8 @@ TEST a_launch_file_says_how_a_candidate_is_launched(void) {
     "'kernel four group 64 threads divide_up(n, 4)' 'in x' 'out y' 'value n u32 = n' "             \
     "'value cap f32 = 30' > $T/four.launch; sed -e 's/void softcap/void four/' -e "                \
     "'s/if (i >= n)/for (uint k = 4 * i; k < min(n, 4 * i + 4); k++) y[k] = cap * "                \
-    "precise::tanh(x[k] \\/ cap);/' -e '/return;/d' -e '/^    y.i/d' $T/softcap.metal > $T/c.metal; "
+    "precise::tanh(x[k] \\/ cap);/' -e '/return;/d' -e '/^    y.i/d' $T/softcap.metal > "          \
+    "$T/c.metal; "
 
 TEST kernels_of_a_project_are_judged_too(void) {
     ASSERT_RUN(FOUR JUDGE "$T/c.metal -C $T --op softcap --launch $T/four.launch", 0);
@@ -106,15 +107,16 @@ TEST kernels_of_a_project_are_judged_too(void) {
 
 /* 2^26 templates, each with two more. */
 TEST all_compiles_of_a_candidate_share_one_limit(void) {
-    ASSERT_RUN("rm -rf $T; mkdir -p $T; printf '%s\n' 'template <int N, int M> struct tree { static "
-               "constexpr constant uint value = tree<N - 1, 2 * M>::value + "
-               "tree<N - 1, 2 * M + 1>::value; };' "
-               "'template <int M> struct tree<0, M> { static constexpr constant uint value = M; };' "
-               "'kernel void c(device const float *s [[buffer(0)]], device float *d [[buffer(1)]], "
-               "constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) "
-               "{ if (i < n) d[i] = s[i] + float(tree<26, 1>::value); }' > $T/t.metal; " JUDGE
-               "$T/t.metal --op buffer_copy --compile-limit 3",
-               1);
+    ASSERT_RUN(
+        "rm -rf $T; mkdir -p $T; printf '%s\n' 'template <int N, int M> struct tree { static "
+        "constexpr constant uint value = tree<N - 1, 2 * M>::value + "
+        "tree<N - 1, 2 * M + 1>::value; };' "
+        "'template <int M> struct tree<0, M> { static constexpr constant uint value = M; };' "
+        "'kernel void c(device const float *s [[buffer(0)]], device float *d [[buffer(1)]], "
+        "constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) "
+        "{ if (i < n) d[i] = s[i] + float(tree<26, 1>::value); }' > $T/t.metal; " JUDGE
+        "$T/t.metal --op buffer_copy --compile-limit 3",
+        1);
     ASSERT_SAYS("compile: compiling it takes more CPU time than a kernel");
     PASS();
 }

@@ -195,7 +195,8 @@ TEST what_is_not_understood_is_a_usage_error(void) {
 }
 
 /* 12 GB, of which the last threadgroup would store one element, and its index overflows. */
-#define FAR(only) "--arg '0=f32[3<<30]' --arg '1=i32:1<<30' --grid 3 --group 1 --validate --only " only
+#define FAR(only)                                                                                  \
+    "--arg '0=f32[3<<30]' --arg '1=i32:1<<30' --grid 3 --group 1 --validate --only " only
 
 TEST one_threadgroup_of_a_vast_grid_can_be_run_alone(void) {
     ASSERT_RUN(LAUNCH_SOFT("stores_far", FAR("1")), 0);
@@ -205,8 +206,8 @@ TEST one_threadgroup_of_a_vast_grid_can_be_run_alone(void) {
     ASSERT_RUN(LAUNCH_SOFT("stores_far", FAR("3")), 2);
     ASSERT_SAYS("is not in the grid of 3 x 1 x 1 threadgroups");
     ASSERT_RUN(LAUNCH_SOFT("stores_far", FAR("1,")), 2);
-    ASSERT_RUN(LAUNCH_SOFT("where_am_i", "--arg '0=u32[6]:zero' --threads 3,2 --group 1,2 --only 2"),
-               0);
+    ASSERT_RUN(
+        LAUNCH_SOFT("where_am_i", "--arg '0=u32[6]:zero' --threads 3,2 --group 1,2 --only 2"), 0);
     PASS();
 }
 

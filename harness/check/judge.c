@@ -136,8 +136,8 @@ static bool read_candidate(trial *t, err *e) {
     if (t->settings->launch) {
         char only[128];
         err why = {.code = EXIT_OK};
-        if (!t->given.kernel && !rival_find_kernel(t->given.path, t->settings->launch, only,
-                                                   sizeof only, &why)) {
+        if (!t->given.kernel &&
+            !rival_find_kernel(t->given.path, t->settings->launch, only, sizeof only, &why)) {
             if (why.code == EXIT_WRONG)
                 return refuse(t, JUDGE_TEXT, why.text);
             *e = why;
@@ -372,8 +372,8 @@ static void *judge_task(void *context, const char *task, size_t *bytes, bool *re
     t->out = out;
     t->ends_ns = os_now_ns() + (uint64_t)(t->settings->timeout_s * 1e9);
     os_set_run_budget(t->settings->compile_s);
-    bool ok = text && read_task(t, text) && read_candidate(t, &out->error) &&
-              find_cases(t, &out->error);
+    bool ok =
+        text && read_task(t, text) && read_candidate(t, &out->error) && find_cases(t, &out->error);
     bool is_checked = ok && run_stage(t, JUDGE_CHECK, t->settings->device, &out->error);
     if (ok && !is_checked && out->shown > 0)
         locate(t);

@@ -127,7 +127,7 @@ static bool check_memory(const setup *s, const argument *a, err *e) {
 static bool fill_array(array *a, err *e) {
     return a->is_vast     ? true
            : a->unwritten ? buffer_fill_pattern(a->buffer, 0, a->bytes, POISON_PATTERN, e)
-                        : buffer_upload(a->buffer, 0, a->data, a->bytes, e);
+                          : buffer_upload(a->buffer, 0, a->data, a->bytes, e);
 }
 
 /* A part of another argument's buffer. */
@@ -154,9 +154,8 @@ static bool bind_argument(setup *s, launch *l, const argument *a, err *e) {
     at->is_vast = is_vast(s, a, p);
     at->count = a->count;
     if (!check_type(&s->pipeline->signature, a, e) ||
-        (!at->is_vast &&
-         (!check_memory(s, a, e) ||
-          !(at->data = argument_make_data(a, s->request->seed, &at->count, e)))))
+        (!at->is_vast && (!check_memory(s, a, e) ||
+                          !(at->data = argument_make_data(a, s->request->seed, &at->count, e)))))
         return false;
     at->type = a->type;
     at->bytes = at->count * elem_get_bytes(a->type);
@@ -167,9 +166,9 @@ static bool bind_argument(setup *s, launch *l, const argument *a, err *e) {
     char label[16];
     snprintf(label, sizeof label, "buffer %d", a->index);
     at->written = p && !p->is_const;
-    at->buffer = device_new_buffer(s->device, at->bytes,
-                                   at->is_vast ? STORAGE_PRIVATE : STORAGE_SHARED,
-                                   p && p->name[0] ? p->name : label, e);
+    at->buffer =
+        device_new_buffer(s->device, at->bytes, at->is_vast ? STORAGE_PRIVATE : STORAGE_SHARED,
+                          p && p->name[0] ? p->name : label, e);
     at->unwritten = a->fill == CONTENT_UNWRITTEN;
     if (!at->buffer || !fill_array(at, e))
         return false;

@@ -73,8 +73,9 @@ template <class T>
 METAL_FUNC bool compare_exchange(volatile metal::atomic<T> *object, T *expected, T desired) {
     using U = atomic_bits<T>;
     U found = metal::as_type<U>(*expected);
-    const bool done = __atomic_compare_exchange_n(atomic_place(object), &found, metal::as_type<U>(desired),
-                                                  true, ASSAY_ATOMIC_ORDER, ASSAY_ATOMIC_ORDER);
+    const bool done =
+        __atomic_compare_exchange_n(atomic_place(object), &found, metal::as_type<U>(desired), true,
+                                    ASSAY_ATOMIC_ORDER, ASSAY_ATOMIC_ORDER);
     *expected = metal::as_type<T>(found);
     return done;
 }

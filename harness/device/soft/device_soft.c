@@ -308,8 +308,7 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
                                 .is_inline = b->kind == BIND_BYTES,
                                 .bytes = b->kind == BIND_BYTES ? b->inline_bytes : b->at.bytes,
                                 .can_write = (b->access & ACCESS_WRITE) != 0,
-                                .is_private =
-                                    is_ours && b->at.buffer->storage == STORAGE_PRIVATE,
+                                .is_private = is_ours && b->at.buffer->storage == STORAGE_PRIVATE,
                                 .may_overread = (l->may_overread >> i & 1) != 0,
                                 .element_bytes = (uint32_t)elem_get_bytes(b->type)};
         if (is_ours && is_checked) {

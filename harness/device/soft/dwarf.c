@@ -79,10 +79,7 @@ static void name_file(const header *h, uint64_t number, char *out, size_t size) 
         name = take_file(&c, &folder);
     const char *slash = strrchr(name, '/');
     const bool is_shim = *name && (strstr(find_folder(h, folder), SHIM) || strstr(name, SHIM));
-    snprintf(out, size, "%s%s", is_shim ? DWARF_SHIM : "",
-             slash   ? slash + 1
-             : *name ? name
-                     : "?");
+    snprintf(out, size, "%s%s", is_shim ? DWARF_SHIM : "", slash ? slash + 1 : *name ? name : "?");
 }
 
 /* The header of one unit's program; afterwards c stands at its first instruction. */
