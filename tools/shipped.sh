@@ -343,8 +343,8 @@ document() {
     if [ -f "$said_csv" ]; then
         echo
         echo 'The last column says what the four tools of compute-sanitizer report for the same texts, compiled to PTX and launched with the'
-        echo "same arguments on an NVIDIA GPU ($(sed -n '1s/^# *//p' "$said_csv")): **$(count_said found) of $((found + missed)) at their"
-        echo "line and $(count_said elsewhere) at another one**, such as the other side of a race or a later access."
+        echo "same arguments on an NVIDIA GPU ($(sed -n '1s/^# *//p' "$said_csv")):"
+        echo "**$(count_said found) of $((found + missed)) at their line and $(count_said elsewhere) at another one**, such as the other side of a race or a later access."
         echo
     fi
     echo 'This page is written by the tool:'
