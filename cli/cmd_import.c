@@ -9,7 +9,7 @@
 #include "verb.h"
 
 static struct {
-    const char *out, *mlx;
+    const char *out, *mlx, *torch;
     option_list values;
 } settings = {.out = "imported"};
 
@@ -19,6 +19,9 @@ static const option options[] = {
                 "a size or type that only the running program would know: V=4096, packed=uint32"),
     TEXT_OPTION("mlx", &settings.mlx, "DIR",
                 "a checkout of MLX, for kernels that use more of its headers than Assay's own has"),
+    TEXT_OPTION("torch", &settings.torch, "DIR",
+                "a checkout of PyTorch, or its folder torch/include, for kernels that include "
+                "c10/metal"),
 };
 
 /* A file of a folder that is not Python 3 is named, and the others are taken. */
@@ -34,7 +37,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (count == 0)
         return err_code(e, EXIT_USAGE,
                         "name a .py file or a folder, as in assay import model.py --out kernels");
-    import_settings s = {settings.out, settings.mlx, settings.values.items, settings.values.count};
+    import_settings s = {settings.out, settings.mlx, settings.torch, settings.values.items,
+                         settings.values.count};
     importer *im = importer_new(&s, e);
     bool ok = im != NULL;
     for (size_t i = 0; ok && i < count; i++)

@@ -24,7 +24,7 @@ static struct {
     judge_time_settings time;
     const char *op, *base, *kernel;
     bool self_test, all, json, untimed, worker;
-} settings = {.judge = {.random = 12, .timeout_s = 300},
+} settings = {.judge = {.random = 12, .timeout_s = 300, .compile_s = 60},
               .time = {.bench = {.budget_s = 1, .timeout_s = 120, .min_effect = 3, .again_s = 12}}};
 
 static const option options[] = {
@@ -54,6 +54,8 @@ static const option options[] = {
      "candidates checked at the same time (default: one per CPU, up to 8)", 1, 256},
     SECONDS_OPTION("timeout", &settings.judge.timeout_s, "S",
                    "refuse a candidate that takes longer (default 300)"),
+    SECONDS_OPTION("compile-limit", &settings.judge.compile_s, "S",
+                   "CPU time that all compiles of a candidate may take (default 60)"),
     FLAG_OPTION("self-test", &settings.self_test,
                 "judge kernels that cheat, all to be refused, and an honest one of each op"),
     FLAG_OPTION("all", &settings.all, "with --self-test: every honest kernel"),
@@ -184,9 +186,12 @@ static bool time_all(judgement_list *l, const kernel *base, const device_facts *
 
 static void set_again(judge_heading *h, const char *const *names, size_t count,
                       const kernel *base) {
-    snprintf(h->again, sizeof h->again, "assay judge %.160s%s --base %.80s%s%.80s --seed %" PRIu64,
-             names[0], count > 1 ? " ..." : "", base->name, settings.kernel ? " --kernel " : "",
-             settings.kernel ? settings.kernel : "", h->seed);
+    const char *how = settings.judge.launch;
+    snprintf(h->again, sizeof h->again,
+             "assay judge %.160s%s --base %.80s%s%.80s%s%.160s --seed %" PRIu64, names[0],
+             count > 1 ? " ..." : "", base->name, settings.kernel ? " --kernel " : "",
+             settings.kernel ? settings.kernel : "", how ? " --launch " : "", how ? how : "",
+             h->seed);
 }
 
 static exit_code report_all(const judge_heading *h, judgement_list *l, bool is_one, err *e) {
@@ -227,8 +232,6 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (count == 0)
         return err_code(e, EXIT_USAGE,
                         "name a candidate, as in assay judge mine.metal --op rmsnorm");
-    if (settings.judge.launch && !settings.kernel)
-        return err_code(e, EXIT_USAGE, "--launch needs --kernel: which line of it is meant");
     judgement_list l = {.count = 0};
     judge_heading h = {.facts = &facts, .seed = settings.judge.seed};
     const kernel *base = find_base(&facts, &h.op, e);

@@ -26,6 +26,8 @@ static const option options[] = {
     LAUNCH_OPTIONS(settings.launch),
     LIST_OPTION("allow-overread", &settings.launch.overreads, "I",
                 "loads past the end of buffer I are not findings: some kernels do it on purpose"),
+    TEXT_OPTION("only", &settings.launch.only, "X[,Y,Z]",
+                "run only the threadgroup at this place of the grid (software device)"),
     LIST_OPTION("print", &settings.launch.prints, "I[:N]",
                 "print the first N elements of array I (default: 16 of each writable one)"),
     LIST_OPTION("save", &settings.launch.saves, "I=PATH", "write the bytes of array I to a file"),

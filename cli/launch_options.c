@@ -84,6 +84,23 @@ static bool read_overreads(const launch_settings *s, launch_request *r, err *e) 
     return true;
 }
 
+/* A position in the grid: unlike a size it may have zeros. */
+static bool read_only(const launch_settings *s, launch_request *r, err *e) {
+    const char *p = s->only;
+    bool ok = true;
+    for (int i = 0; ok && p && *p && i < 3; i++) {
+        uint64_t at = 0;
+        ok = argument_parse_number(p, UINT32_MAX, &at, &p) && (!*p || (*p == ',' && p[1]));
+        r->only[i] = (uint32_t)at;
+        p += ok && *p == ',';
+    }
+    r->has_only = s->only != NULL;
+    return !s->only || (ok && *s->only && !*p) ||
+           err_set(e, EXIT_USAGE,
+                   "--only takes the position of a threadgroup, such as 7 or 0,3,1, not '%.40s'",
+                   s->only);
+}
+
 static bool read_geometry(const launch_settings *s, launch_request *r, err *e) {
     if (!s->grid == !s->threads)
         return err_set(e, EXIT_USAGE,
@@ -93,7 +110,7 @@ static bool read_geometry(const launch_settings *s, launch_request *r, err *e) {
     r->grid_is_threads = s->threads != NULL;
     return argument_parse_size(r->grid_is_threads ? "threads" : "grid",
                                r->grid_is_threads ? s->threads : s->grid, &r->grid, e) &&
-           argument_parse_size("group", s->group, &r->group, e);
+           argument_parse_size("group", s->group, &r->group, e) && read_only(s, r, e);
 }
 
 /* What is wrong with the file is said before anything about its launch. */

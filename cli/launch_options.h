@@ -5,7 +5,7 @@
 #include "options.h"
 
 typedef struct {
-    const char *grid, *threads, *group;
+    const char *grid, *threads, *group, *only;
     const char *args_file;
     option_list args, constants, threadgroups, prints, saves, folders, macros, overreads;
 } launch_settings;

@@ -43,6 +43,19 @@ value *get_attribute(importer *im, value *of, const char *name) {
     return v;
 }
 
+/* DTYPE_TO_METAL of torch._inductor.codegen.mps: the name of an element type in MSL. */
+static value *name_torch_type(importer *im, const value *type) {
+    static const char *const names[][2] = {
+        {"float32", "float"}, {"float16", "half"}, {"bfloat16", "bfloat"}, {"int64", "long"},
+        {"int32", "int"},     {"int16", "short"},  {"int8", "char"},       {"uint8", "uchar"},
+        {"uint16", "ushort"}, {"uint32", "uint"},  {"uint64", "ulong"},    {"bool_", "bool"}};
+    size_t i = 0;
+    while (type->kind == V_TYPE && i + 1 < sizeof names / sizeof *names &&
+           strcmp(names[i][0], type->name) != 0)
+        i++;
+    return value_string(im, names[i][1], strlen(names[i][1]), 0);
+}
+
 value *get_item(importer *im, value *of, value *index) {
     if (of->kind == V_SHAPE)
         return array_shape_item(im, of, value_whole(im, index, 0));
@@ -61,6 +74,8 @@ value *get_item(importer *im, value *of, value *index) {
                 return of->list.items[i];
         return of->list.count ? of->list.items[of->list.count - 1] : value_unknown(im, NULL);
     }
+    if (of->kind == V_UNKNOWN && of->name && strcmp(of->name, "DTYPE_TO_METAL") == 0)
+        return name_torch_type(im, index);
     value *v = value_unknown(im, of->name ? keep_print(im, "%s[]", of->name) : NULL);
     if (of->kind == V_ARRAY) {
         array_of(im, v)->type = of->array->type;

@@ -388,7 +388,12 @@ static value *read_logic(reader *r, bool is_or) {
     return v;
 }
 
+/* One without parameters is a launch that is handed to someone who calls it. */
 static value *read_lambda(reader *r) {
+    if (take_mark(r, ":")) {
+        read_expression(r);
+        return unknown(r);
+    }
     while (!is_mark(r, ":") && now(r)->kind != PY_NEWLINE && now(r)->kind != PY_END)
         r->at = now(r)->pair > r->at ? now(r)->pair + 1 : r->at + 1;
     take_mark(r, ":");

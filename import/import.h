@@ -15,6 +15,7 @@
 typedef struct {
     const char *out;           /* the folder to write to */
     const char *mlx;           /* a checkout of MLX whose own header is included; NULL: ours */
+    const char *torch;         /* a checkout of PyTorch, for its headers; NULL: none */
     const char *const *values; /* NAME=VALUE: sizes and types that the file does not say */
     size_t value_count;
 } import_settings;

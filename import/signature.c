@@ -379,7 +379,9 @@ static const char *find_declared(const msl_param *p) {
 bool signature_write_launch(importer *im, const kernel_site *k, const library_launch *l,
                             const char *file, const char *metal, FILE *args) {
     err ignored;
-    msl_unit *u = msl_from_text(file, metal, &ignored);
+    const msl_extras extras = {.folders = &im->settings.torch,
+                               .folder_count = im->settings.torch ? 1 : 0};
+    msl_unit *u = msl_from_text_with(file, metal, &extras, &ignored);
     const msl_signature *s = u ? msl_find_kernel(u, l->kernel, &ignored) : NULL;
     writer w = {NULL, args, 0};
     if (s) {

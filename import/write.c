@@ -22,12 +22,22 @@ static bool write_file(const importer *im, const char *name, const char *text, s
 
 /* The marker of the project, and the header that MLX puts in front of each kernel. */
 static bool write_project(const importer *im, err *e) {
-    char home[PATH_MAX], path[PATH_MAX], project[PATH_MAX + 64] = "";
-    size_t bytes;
-    if (im->settings.mlx && (!realpath(im->settings.mlx, home) || !os_is_folder(home)))
-        return err_set(e, EXIT_USAGE, "--mlx: there is no folder %.200s", im->settings.mlx);
-    if (im->settings.mlx) /* the project's own folder is where others are looked for */
-        snprintf(project, sizeof project, "include = %s\n", home);
+    char home[PATH_MAX], path[PATH_MAX], project[2 * PATH_MAX + 64] = "";
+    size_t bytes, used = 0;
+    const struct {
+        const char *option, *folder;
+    } given[] = {{"mlx", im->settings.mlx}, {"torch", im->settings.torch}};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        if (!given[i].folder) /* the project's own folder is where others are looked for */
+            continue;
+        if (!realpath(given[i].folder, home) || !os_is_folder(home))
+            return err_set(e, EXIT_USAGE, "--%s: there is no folder %.200s", given[i].option,
+                           given[i].folder);
+        used += (size_t)snprintf(project + used, sizeof project - used, "%s%s",
+                                 used ? " " : "include = ", home);
+    }
+    if (used)
+        snprintf(project + used, sizeof project - used, "\n");
     if (!os_make_folder(im->settings.out, e) ||
         !write_file(im, "assay.project", project, strlen(project), e))
         return false;

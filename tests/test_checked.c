@@ -313,6 +313,34 @@ TEST the_birth_of_a_nan_is_traced_to_its_line(void) {
     PASS();
 }
 
+TEST the_birth_of_a_nan_in_a_function_is_traced_to_its_return(void) {
+    close_checked();
+    setenv("ASSAY_TRACE_NAN", "1", 1);
+    launch *l = prepare_pair("births_in_returns");
+    unsetenv("ASSAY_TRACE_NAN");
+    if (!l)
+        FAILm(last.text);
+    const finding_list *found = play();
+    ASSERT_EQ_FMT(1u, (unsigned)found->count, "%u");
+    ASSERT(found->items[0].what == FINDING_NAN_BORN);
+    ASSERT_EQ_FMT(find_line("           x;\n}"), found->items[0].line, "%d");
+    PASS();
+}
+
+TEST who_stored_a_wrong_element_is_found(void) {
+    close_checked();
+    launch *l = prepare_pair("births");
+    if (!l)
+        FAILm(last.text);
+    l->watched = slice_part(out, 9 * 4, 4);
+    const finding *f = find(play(), FINDING_WRONG);
+    ASSERT(f);
+    ASSERT_EQ_FMT(find_line("out[i] = y + z"), f->line, "%d");
+    ASSERT_EQ_FMT(9, (int)f->element, "%d");
+    ASSERT_EQ_FMT(9u, f->thread[0], "%u");
+    PASS();
+}
+
 SUITE(checked_suite) {
     for (size_t i = 0; i < canary_count; i++)
         RUN_TESTp(every_canary_is_caught_at_its_line, i);
@@ -338,5 +366,7 @@ SUITE(checked_suite) {
     RUN_TEST(threads_at_different_barriers_are_reported);
     RUN_TEST(findings_are_folded_with_a_count);
     RUN_TEST(the_birth_of_a_nan_is_traced_to_its_line);
+    RUN_TEST(the_birth_of_a_nan_in_a_function_is_traced_to_its_return);
+    RUN_TEST(who_stored_a_wrong_element_is_found);
     close_checked();
 }

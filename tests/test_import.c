@@ -129,6 +129,31 @@ TEST kernels_of_a_torch_library_get_their_launches(void) {
     PASS();
 }
 
+/* A type by PyTorch's own table, its headers, and a launch that a lambda makes. */
+TEST kernels_as_pytorch_tests_have_them_compile(void) {
+    ASSERT_RUN("mkdir -p \"$T/c10/metal\" && echo 'namespace c10 { inline half own(float x) { "
+               "return half(x); } }' > \"$T/c10/metal/own.h\"",
+               0);
+    IMPORT("import torch\n"
+           "def test(self, dtype):\n"
+           "    from torch._inductor.codegen.mps import DTYPE_TO_METAL\n"
+           "    lib = torch.mps.compile_shader(f'''\n"
+           "#include <c10/metal/own.h>\n"
+           "kernel void do_sum(device {DTYPE_TO_METAL[torch.float16]} *x, constant "
+           "{DTYPE_TO_METAL[dtype]} *y,\n"
+           "        uint i [[thread_position_in_grid]]) {{ x[i] = c10::own(y[i]); }}\n"
+           "''')\n"
+           "    x = torch.zeros(32, dtype=torch.float16)\n"
+           "    self.run(lambda: lib.do_sum(x, torch.zeros(32)))",
+           "--torch \"$T\"", 0);
+    ASSERT_SAYS("do_sum(device half *x, constant float *y,");
+    ASSERT_SAYS("in.metal do_sum\n--threads 32,1,1");
+    ASSERT_RUN("cd \"$T/import\" && \"$A\" lint -C made && "
+               "\"$A\" launch --args made/in_do_sum.args -I \"$T\" --device soft",
+               0);
+    PASS();
+}
+
 TEST findings_name_the_line_of_the_python_file(void) {
     if (strcmp(support_get_device_name(), "soft") != 0)
         SKIPm("only checked mode reports them");
@@ -157,5 +182,6 @@ SUITE(import_suite) {
     RUN_TEST(what_is_unknown_is_assumed_or_set);
     RUN_TEST(a_call_that_cannot_be_followed_is_named_and_the_others_go_on);
     RUN_TEST(kernels_of_a_torch_library_get_their_launches);
+    RUN_TEST(kernels_as_pytorch_tests_have_them_compile);
     RUN_TEST(findings_name_the_line_of_the_python_file);
 }

@@ -65,6 +65,62 @@ TEST mistakes_and_hostile_texts_end_in_a_sentence(void) {
     PASS();
 }
 
+#define OTHERS                                                                                     \
+    "$H/tests/kernels/others.metal --op matvec --base matvec_f32 --seed 3 --held-out 4 --launch "
+#define ONE_LINE                                                                                   \
+    "mkdir -p $T; sed '/short\\|outside\\|crash\\|once/d' $H/tests/kernels/others.launch > "       \
+    "$T/one.launch; "
+
+TEST a_launch_file_says_how_a_candidate_is_launched(void) {
+    ASSERT_RUN(JUDGE OTHERS "$H/tests/kernels/others.launch", 2);
+    ASSERT_SAYS("describes 5 kernels of the candidate: name one with --kernel");
+    ASSERT_RUN(ONE_LINE JUDGE OTHERS "$T/one.launch", 0);
+    ASSERT_SAYS("ACCEPT others.metal:others_right against matvec_f32: right");
+    ASSERT_SAYS("one.launch --seed 3");
+    ASSERT_RUN(JUDGE OTHERS "$H/tests/kernels/others.launch --kernel others_short", 1);
+    ASSERT_SAYS("others.metal:47, wrong value");
+    ASSERT_RUN(ONE_LINE "sed s/others_right/gone/ $T/one.launch > $T/two.launch; " JUDGE OTHERS
+                        "$T/two.launch",
+               1);
+    ASSERT_SAYS("text: there is no kernel gone");
+    PASS();
+}
+
+/* Four values per thread, in a project: launched as a file says. */
+#define FOUR                                                                                       \
+    "rm -rf $T; $A init $T; printf '%s\n' 'op softcap: four' "                                     \
+    "'kernel four group 64 threads divide_up(n, 4)' 'in x' 'out y' 'value n u32 = n' "             \
+    "'value cap f32 = 30' > $T/four.launch; sed -e 's/void softcap/void four/' -e "                \
+    "'s/if (i >= n)/for (uint k = 4 * i; k < min(n, 4 * i + 4); k++) y[k] = cap * "                \
+    "precise::tanh(x[k] \\/ cap);/' -e '/return;/d' -e '/^    y.i/d' $T/softcap.metal > "          \
+    "$T/c.metal; "
+
+TEST kernels_of_a_project_are_judged_too(void) {
+    ASSERT_RUN(FOUR JUDGE "$T/c.metal -C $T --op softcap --launch $T/four.launch", 0);
+    ASSERT_SAYS("ACCEPT c.metal:four against softcap: right");
+    ASSERT_RUN("sed 's/cap . precise/n * precise/' $T/softcap.metal > $T/d.metal; " JUDGE
+               "$T/d.metal -C $T --op softcap",
+               1);
+    ASSERT_SAYS("where: d.metal:14, wrong value");
+    PASS();
+}
+
+/* 2^26 templates, each with two more. */
+TEST all_compiles_of_a_candidate_share_one_limit(void) {
+    ASSERT_RUN(
+        "rm -rf $T; mkdir -p $T; printf '%s\n' 'template <int N, int M> struct tree { static "
+        "constexpr constant uint value = tree<N - 1, 2 * M>::value + "
+        "tree<N - 1, 2 * M + 1>::value; };' "
+        "'template <int M> struct tree<0, M> { static constexpr constant uint value = M; };' "
+        "'kernel void c(device const float *s [[buffer(0)]], device float *d [[buffer(1)]], "
+        "constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) "
+        "{ if (i < n) d[i] = s[i] + float(tree<26, 1>::value); }' > $T/t.metal; " JUDGE
+        "$T/t.metal --op buffer_copy --compile-limit 3",
+        1);
+    ASSERT_SAYS("compile: compiling it takes more CPU time than a kernel");
+    PASS();
+}
+
 TEST held_out_shapes_are_taken_not_listed_and_follow_from_the_seed(void) {
     shape one[HELD_OUT_MOST], same[HELD_OUT_MOST], other[HELD_OUT_MOST];
     const kernel *k = op_find_kernel(&rmsnorm_op, "rmsnorm_rows");
@@ -87,5 +143,8 @@ SUITE(judge_suite) {
     RUN_TEST(a_refusal_says_what_differs_where_and_how_to_repeat_it);
     RUN_TEST(a_folder_gives_a_ranking_and_is_timed);
     RUN_TEST(mistakes_and_hostile_texts_end_in_a_sentence);
+    RUN_TEST(a_launch_file_says_how_a_candidate_is_launched);
+    RUN_TEST(kernels_of_a_project_are_judged_too);
+    RUN_TEST(all_compiles_of_a_candidate_share_one_limit);
     RUN_TEST(held_out_shapes_are_taken_not_listed_and_follow_from_the_seed);
 }

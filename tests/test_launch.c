@@ -194,6 +194,33 @@ TEST what_is_not_understood_is_a_usage_error(void) {
     PASS();
 }
 
+/* 12 GB, of which the last threadgroup would store one element, and its index overflows. */
+#define FAR(only)                                                                                  \
+    "--arg '0=f32[3<<30]' --arg '1=i32:1<<30' --grid 3 --group 1 --validate --only " only
+
+TEST one_threadgroup_of_a_vast_grid_can_be_run_alone(void) {
+    ASSERT_RUN(LAUNCH_SOFT("stores_far", FAR("1")), 0);
+    ASSERT_RUN(LAUNCH_SOFT("stores_far", FAR("2,0,0")), 1);
+    ASSERT_SAYS("signed overflow");
+    ASSERT_SAYS(" 2,0,0 ");
+    ASSERT_RUN(LAUNCH_SOFT("stores_far", FAR("3")), 2);
+    ASSERT_SAYS("is not in the grid of 3 x 1 x 1 threadgroups");
+    ASSERT_RUN(LAUNCH_SOFT("stores_far", FAR("1,")), 2);
+    ASSERT_RUN(
+        LAUNCH_SOFT("where_am_i", "--arg '0=u32[6]:zero' --threads 3,2 --group 1,2 --only 2"), 0);
+    PASS();
+}
+
+/* Apple's compiler takes the exchange of a NaN for one that failed. */
+TEST a_loop_that_exchanges_a_nan_does_not_end(void) {
+    ASSERT_RUN(LAUNCH_SOFT("multiplies", "--arg '0=f32[1]:one' --grid 1 --group 32 --validate"), 0);
+    ASSERT_RUN("ASSAY_LOOP_SECONDS=1 " LAUNCH_SOFT(
+                   "multiplies", "--arg '0=f32[1]:nan' --grid 1 --group 32 --validate"),
+               1);
+    ASSERT_SAYS("endless loop  launch.metal:");
+    PASS();
+}
+
 TEST a_write_past_the_end_is_told_without_validation(void) {
     ASSERT_RUN(LAUNCH("writes_past", "--arg '0=f32[8]' --arg 1=u32:8 --grid 1 --group 32"), 1);
     ASSERT_SAYS("buffer 'y' was written 0 bytes past its end");
@@ -294,6 +321,8 @@ SUITE(launch_suite) {
     RUN_TEST(structs_constants_and_threadgroup_memory_are_given);
     RUN_TEST(what_does_not_fit_the_kernel_is_a_usage_error);
     RUN_TEST(what_is_not_understood_is_a_usage_error);
+    RUN_TEST(one_threadgroup_of_a_vast_grid_can_be_run_alone);
+    RUN_TEST(a_loop_that_exchanges_a_nan_does_not_end);
     RUN_TEST(a_write_past_the_end_is_told_without_validation);
     RUN_TEST(validation_says_which_line_and_element_and_gives_no_times);
     RUN_TEST(a_finding_in_a_macro_has_its_line_there_and_where_it_is_expanded);

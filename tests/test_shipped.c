@@ -71,7 +71,7 @@ TEST what_a_sanitizer_says_is_a_column_of_the_page(void) {
                "made-up,racecheck,nothing > recipes/sanitizer.csv && " RUN "--doc page.md && "
                "cat page.md",
                0);
-    ASSERT_SAYS("on an NVIDIA GPU (A GPU): **1 of 1 at their line.**");
+    ASSERT_SAYS("on an NVIDIA GPU (A GPU):\n**1 of 1 at their line and 0 at another one**");
     ASSERT_SAYS("| store outside | store outside (memcheck) |");
     ASSERT_SAYS("**1 of 1 are found: 1 by validation at their line, 0 by their values.");
     PASS();

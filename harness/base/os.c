@@ -8,9 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +22,6 @@
 #else
 #include <sched.h>
 #endif
-
-extern char **environ;
 
 /* macOS's CLOCK_MONOTONIC has steps of 1 us and follows adjustments of the time of day; this one is
  * the CPU's counter, which Metal's times are on too. */
@@ -394,104 +390,4 @@ bool os_find_program(const char *name, char *path, size_t size) {
         p += n + (p[n] == ':');
     }
     return false;
-}
-
-/* Waits until there is something to read. False after the deadline, if there is one. */
-static bool wait_to_read(int fd, uint64_t deadline_ns) {
-    for (;;) {
-        uint64_t now = os_now_ns();
-        if (deadline_ns && now >= deadline_ns)
-            return false;
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        int n = poll(&p, 1, deadline_ns ? (int)((deadline_ns - now) / 1000000) + 1 : -1);
-        if (n > 0 || (n < 0 && errno != EINTR))
-            return true;
-    }
-}
-
-/* Reads a descriptor to its end, or to the deadline. NULL only without memory. */
-static char *drain(int fd, uint64_t deadline_ns, bool *is_late) {
-    size_t room = 4096, used = 0;
-    char *text = malloc(room);
-    while (text && !(*is_late = !wait_to_read(fd, deadline_ns))) {
-        ssize_t n = read(fd, text + used, room - 1 - used);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-        if (used == room - 1) {
-            char *more = realloc(text, room *= 2);
-            if (!more)
-                free(text);
-            text = more;
-        }
-    }
-    if (text)
-        text[used] = 0;
-    return text;
-}
-
-enum { CHILD_MB = 4096 };
-
-static void limit_child(pid_t child, unsigned memory_mb) {
-#if defined(__linux__)
-    const rlim_t memory = (rlim_t)memory_mb << 20, file = (rlim_t)OS_FILE_MB << 20;
-    prlimit(child, RLIMIT_AS, &(struct rlimit){memory, memory}, NULL);
-    prlimit(child, RLIMIT_FSIZE, &(struct rlimit){file, file}, NULL);
-#else
-    (void)child, (void)memory_mb;
-#endif
-}
-
-bool os_run_within(const char *const *argv, unsigned seconds, unsigned memory_mb, char **output,
-                   int *status, err *e) {
-    int ends[2];
-    if (pipe(ends) != 0)
-        return err_set(e, EXIT_CANNOT, "cannot make a pipe: %s", strerror(errno));
-    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    posix_spawn_file_actions_addclose(&actions, ends[1]);
-    pid_t child;
-    char *const *args = (char *const *)(uintptr_t)argv; /* posix_spawn never writes to them */
-    int failed = posix_spawnp(&child, argv[0], &actions, NULL, args, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    if (failed) {
-        close(ends[0]);
-        return err_set(e, EXIT_CANNOT, "cannot run %.120s: %s", argv[0], strerror(failed));
-    }
-    if (seconds)
-        limit_child(child, memory_mb);
-    bool is_late = false;
-    char *text =
-        drain(ends[0], seconds ? os_now_ns() + seconds * UINT64_C(1000000000) : 0, &is_late);
-    close(ends[0]);
-    if (is_late)
-        kill(child, SIGKILL);
-    int s;
-    while (waitpid(child, &s, 0) < 0 && errno == EINTR)
-        continue;
-    if (is_late) {
-        free(text);
-        return err_set(e, EXIT_WRONG, "%.120s was stopped after %u s", argv[0], seconds);
-    }
-    *status = WIFEXITED(s) ? WEXITSTATUS(s) : 128 + WTERMSIG(s);
-    if (output)
-        *output = text;
-    else
-        free(text);
-    return true;
-}
-
-bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *status, err *e) {
-    return os_run_within(argv, seconds, CHILD_MB, output, status, e);
-}
-
-bool os_run(const char *const *argv, char **output, int *status, err *e) {
-    return os_run_for(argv, 0, output, status, e);
 }

@@ -59,5 +59,9 @@ bool os_run(const char *const *argv, char **output, int *status, err *e);
  * is larger than OS_FILE_MB ends it with SIGXFSZ. */
 enum { OS_FILE_MB = 64 };
 bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *status, err *e);
+/* From here on all programs that are run with a time limit share this much CPU time. When it is used up
+ * they are killed, or not started, with this error. */
+#define OS_NO_BUDGET "compiling it takes more CPU time than a kernel may use"
+void os_set_run_budget(double seconds);
 bool os_run_within(const char *const *argv, unsigned seconds, unsigned memory_mb, char **output,
                    int *status, err *e);

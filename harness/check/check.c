@@ -199,6 +199,28 @@ static bool refuse_output(trial *t, int index, const comparison *c) {
                   first->tolerance, c->bad, c->count, how);
 }
 
+/* In checked mode the launch is played once more, to tell which line stored the first wrong element. */
+static void locate(trial *t, int index, size_t element) {
+    err unused;
+    device *d = library_get_device(t->tape->lib);
+    launch *l = &t->tape->launches[t->index];
+    const binding *b = &l->args[index];
+    const size_t size = elem_get_bytes(b->type);
+    if (!device_get_facts(d)->validates || device_get_facts(d)->kind != DEVICE_SOFT)
+        return;
+    l->watched = (slice){b->at.buffer, b->at.offset + element * size, size};
+    bool ok = snapshot_restore(&t->before, &unused) && play(t, NULL, &unused);
+    l->watched = (slice){.bytes = 0};
+    const finding_list *found = device_get_findings(d);
+    for (size_t i = 0; ok && i < found->count; i++) {
+        const finding *f = &found->items[i];
+        size_t used = strlen(t->result->message);
+        if (f->what == FINDING_WRONG && f->line > 0)
+            snprintf(t->result->message + used, sizeof t->result->message - used,
+                     "; stored at %s:%d", f->file, f->line);
+    }
+}
+
 static bool check_outputs(trial *t, err *e) {
     if (!ask_oracle(t->launch, &t->before, &t->io, e))
         return false;
@@ -217,8 +239,12 @@ static bool check_outputs(trial *t, err *e) {
             r->worst = c;
             snprintf(r->buffer, sizeof r->buffer, "'%s' (buffer %d)", b->at.buffer->label, i);
         }
-        if (c.bad > 0)
-            return refuse_output(t, i, &c);
+        if (c.bad > 0) {
+            refuse_output(t, i, &c);
+            if (!c.first[0].unwritten)
+                locate(t, i, c.first[0].index);
+            return false;
+        }
     }
     return true;
 }

@@ -29,9 +29,11 @@ typedef struct {
     judge_candidate given;
     judge_answer *out;
     char path[2 * PATH_MAX]; /* path:kernel */
+    char name[128];          /* of the kernel, as the launch says */
     rival candidate;
     case_list cases;
     size_t listed; /* the first of the cases; the others are held out */
+    size_t failed; /* the case that refused it */
     uint64_t ends_ns;
 } trial;
 
@@ -132,8 +134,19 @@ static bool open_candidate(trial *t, const char *name, err *e) {
 static bool read_candidate(trial *t, err *e) {
     rival alike = {.given = ""};
     if (t->settings->launch) {
-        if (!open_candidate(t, t->given.kernel, e))
+        char only[128];
+        err why = {.code = EXIT_OK};
+        if (!t->given.kernel &&
+            !rival_find_kernel(t->given.path, t->settings->launch, only, sizeof only, &why)) {
+            if (why.code == EXIT_WRONG)
+                return refuse(t, JUDGE_TEXT, why.text);
+            *e = why;
             return false;
+        }
+        if (!open_candidate(t, t->given.kernel ? t->given.kernel : only, e))
+            return false;
+        snprintf(t->name, sizeof t->name, "%s", t->candidate.kernel);
+        t->given.kernel = t->name;
         msl_extras theirs = rival_get_extras(&t->candidate);
         return lint_text(t, &theirs, e);
     }
@@ -184,10 +197,15 @@ static bool check_candidate(trial *t, const bench_top *b, const kernel_case *wan
         return check_skip(r, "%s", reason.text);
     tape *own = tape_new(b->own);
     const check_options o = {.unordered = c.op->unordered};
-    bool ok = case_open(&c, b->base, t->settings->seed, e) &&
-              rival_record(&t->candidate, &c, own, &problem, e);
-    if (ok && !device_can_play(own, &reason))
-        check_skip(r, "%s", reason.text);
+    bool ok = case_open(&c, b->base, t->settings->seed, e);
+    err why = {.code = EXIT_OK};
+    bool is_recorded = ok && rival_record(&t->candidate, &c, own, &problem, &why);
+    bool is_for_others = why.code == EXIT_CANNOT && t->settings->launch; /* its line 'needs' */
+    if (ok && !is_recorded && !is_for_others) {
+        *e = why;
+        ok = false;
+    } else if (ok && (is_for_others || !device_can_play(own, &reason)))
+        check_skip(r, "%s", is_for_others ? why.text : reason.text);
     else
         ok = ok && check_tape(own, &o, r, e);
     if (ok)
@@ -197,19 +215,10 @@ static bool check_candidate(trial *t, const bench_top *b, const kernel_case *wan
     return ok;
 }
 
-/* What is wrong, and where. */
-static bool refuse_case(trial *t, const bench_top *b, size_t i, const check_result *r) {
+/* The class and the line of the first finding. */
+static void keep_place(trial *t, const bench_top *b) {
     judge_answer *a = t->out;
-    const char *colon = strstr(r->message, ": ");
-    bool is_named = strncmp(r->message, "kernel ", 7) == 0 && colon;
-    a->is_held_out = i >= t->listed;
-    snprintf(a->case_name, sizeof a->case_name, "%s", t->cases.items[i].name);
     const finding_list *found = device_get_findings(b->device);
-    if (r->worst.bad > 0) {
-        snprintf(a->buffer, sizeof a->buffer, "%s", r->buffer);
-        a->shown = r->worst.shown;
-        memcpy(a->first, r->worst.first, sizeof a->first);
-    }
     for (size_t k = found->count; k-- > 0;) {
         const finding *f = &found->items[k];
         if (finding_is_mild(f->what) || f->line == 0)
@@ -218,6 +227,22 @@ static bool refuse_case(trial *t, const bench_top *b, size_t i, const check_resu
         snprintf(a->file, sizeof a->file, "%s", f->file);
         a->line = f->line;
     }
+}
+
+/* What is wrong, and where. */
+static bool refuse_case(trial *t, const bench_top *b, size_t i, const check_result *r) {
+    judge_answer *a = t->out;
+    const char *colon = strstr(r->message, ": ");
+    bool is_named = strncmp(r->message, "kernel ", 7) == 0 && colon;
+    a->is_held_out = i >= t->listed;
+    snprintf(a->case_name, sizeof a->case_name, "%s", t->cases.items[i].name);
+    t->failed = i;
+    if (r->worst.bad > 0) {
+        snprintf(a->buffer, sizeof a->buffer, "%s", r->buffer);
+        a->shown = r->worst.shown;
+        memcpy(a->first, r->worst.first, sizeof a->first);
+    }
+    keep_place(t, b);
     return refuse(t, b->stage, is_named ? colon + 2 : r->message);
 }
 
@@ -280,18 +305,42 @@ static bool check_all(trial *t, const bench_top *b, err *e) {
                    device_get_facts(b->device)->api);
 }
 
-static bool run_stage(trial *t, judge_stage stage, const char *name, err *e) {
+static bool open_top(const trial *t, judge_stage stage, const char *name, bench_top *b, err *e) {
     setenv("MTL_SHADER_VALIDATION", stage == JUDGE_VALIDATE ? "1" : "0", 1);
-    bench_top b = {.stage = stage, .device = device_open(name, e)};
-    bool ok = b.device && (b.base = library_new(b.device, NULL, e)) &&
-              (b.own = rival_new_library(&t->candidate, b.device, e));
+    *b = (bench_top){.stage = stage, .device = device_open(name, e)};
+    bool ok = b->device && (b->base = library_new(b->device, NULL, e)) &&
+              (b->own = rival_new_library(&t->candidate, b->device, e));
     if (ok)
         *e = (err){.code = EXIT_OK}; /* devices that `auto` tried before are not errors */
-    ok = ok && check_all(t, &b, e);
-    library_free(b.own);
-    library_free(b.base);
-    device_close(b.device);
     return ok;
+}
+
+static void close_top(const bench_top *b) {
+    library_free(b->own);
+    library_free(b->base);
+    device_close(b->device);
+}
+
+static bool run_stage(trial *t, judge_stage stage, const char *name, err *e) {
+    bench_top b;
+    bool ok = open_top(t, stage, name, &b, e) && check_all(t, &b, e);
+    close_top(&b);
+    return ok;
+}
+
+/* Of a case with wrong elements: the line that stored the first, or what else checked mode has against
+ * it. The verdict stands, whatever happens here. */
+static void locate(trial *t) {
+    const kernel_case *c = &t->cases.items[t->failed];
+    bench_top b;
+    check_result r;
+    err unused;
+    if (shape_count_values(&c->shape) > VALIDATE_WORK)
+        return;
+    if (open_top(t, JUDGE_VALIDATE, "soft", &b, &unused) &&
+        check_candidate(t, &b, c, &r, &unused) && r.verdict == CHECK_FAIL)
+        keep_place(t, &b);
+    close_top(&b);
 }
 
 /* The worker ------------------------------------------------------------------------------------- */
@@ -322,10 +371,13 @@ static void *judge_task(void *context, const char *task, size_t *bytes, bool *re
     t->settings = context;
     t->out = out;
     t->ends_ns = os_now_ns() + (uint64_t)(t->settings->timeout_s * 1e9);
-    bool ok = text && read_task(t, text) && read_candidate(t, &out->error) &&
-              find_cases(t, &out->error) &&
-              run_stage(t, JUDGE_CHECK, t->settings->device, &out->error) &&
-              run_stage(t, JUDGE_VALIDATE, "soft", &out->error);
+    os_set_run_budget(t->settings->compile_s);
+    bool ok =
+        text && read_task(t, text) && read_candidate(t, &out->error) && find_cases(t, &out->error);
+    bool is_checked = ok && run_stage(t, JUDGE_CHECK, t->settings->device, &out->error);
+    if (ok && !is_checked && out->shown > 0)
+        locate(t);
+    ok = is_checked && run_stage(t, JUDGE_VALIDATE, "soft", &out->error);
     out->is_our_failure = !ok && out->error.code != EXIT_OK;
     free(t->cases.items);
     free(text);

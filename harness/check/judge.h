@@ -59,6 +59,7 @@ typedef struct {
     const char *device; /* that it is checked on */
     uint64_t seed, random, jobs;
     double timeout_s; /* of a candidate */
+    double compile_s; /* CPU time that all its compiles together may take */
 } judge_settings;
 
 /* The worker's side. */

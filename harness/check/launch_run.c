@@ -29,6 +29,7 @@ typedef struct {
     elem type;
     bool written;   /* the kernel may */
     bool unwritten; /* it starts as if nothing had been stored in it */
+    bool is_vast;   /* and takes memory only where the kernel stores: it is never filled */
 } array;
 
 typedef struct {
@@ -107,6 +108,14 @@ static bool fits_inline(const launch *l, const argument *a, const msl_param *p) 
     return !a->is_array && (!p || p->is_const) && l->inline_used + 32 <= LAUNCH_INLINE_BYTES;
 }
 
+/* A result of gigabytes, of which a launch with --only writes little. The software device has memory
+ * for what is touched. */
+static bool is_vast(const setup *s, const argument *a, const msl_param *p) {
+    return a->fill == CONTENT_UNWRITTEN && p && !p->is_const && s->request->repeat == 1 &&
+           device_get_facts(s->device)->kind == DEVICE_SOFT &&
+           a->count >= DEVICE_VAST_BYTES / elem_get_bytes(a->type);
+}
+
 /* The data is kept twice: to start every repetition from, and in the buffer. */
 static bool check_memory(const setup *s, const argument *a, err *e) {
     uint64_t memory = device_get_facts(s->device)->memory_bytes;
@@ -116,8 +125,9 @@ static bool check_memory(const setup *s, const argument *a, err *e) {
 }
 
 static bool fill_array(array *a, err *e) {
-    return a->unwritten ? buffer_fill_pattern(a->buffer, 0, a->bytes, POISON_PATTERN, e)
-                        : buffer_upload(a->buffer, 0, a->data, a->bytes, e);
+    return a->is_vast     ? true
+           : a->unwritten ? buffer_fill_pattern(a->buffer, 0, a->bytes, POISON_PATTERN, e)
+                          : buffer_upload(a->buffer, 0, a->data, a->bytes, e);
 }
 
 /* A part of another argument's buffer. */
@@ -141,10 +151,11 @@ static bool bind_alias(setup *s, launch *l, const argument *a, err *e) {
 static bool bind_argument(setup *s, launch *l, const argument *a, err *e) {
     const msl_param *p = find_buffer(&s->pipeline->signature, a->index);
     array *at = &s->arrays[a->index];
-    if (!check_type(&s->pipeline->signature, a, e) || !check_memory(s, a, e))
-        return false;
-    at->data = argument_make_data(a, s->request->seed, &at->count, e);
-    if (!at->data)
+    at->is_vast = is_vast(s, a, p);
+    at->count = a->count;
+    if (!check_type(&s->pipeline->signature, a, e) ||
+        (!at->is_vast && (!check_memory(s, a, e) ||
+                          !(at->data = argument_make_data(a, s->request->seed, &at->count, e)))))
         return false;
     at->type = a->type;
     at->bytes = at->count * elem_get_bytes(a->type);
@@ -155,8 +166,9 @@ static bool bind_argument(setup *s, launch *l, const argument *a, err *e) {
     char label[16];
     snprintf(label, sizeof label, "buffer %d", a->index);
     at->written = p && !p->is_const;
-    at->buffer = device_new_buffer(s->device, at->bytes, STORAGE_SHARED,
-                                   p && p->name[0] ? p->name : label, e);
+    at->buffer =
+        device_new_buffer(s->device, at->bytes, at->is_vast ? STORAGE_PRIVATE : STORAGE_SHARED,
+                          p && p->name[0] ? p->name : label, e);
     at->unwritten = a->fill == CONTENT_UNWRITTEN;
     if (!at->buffer || !fill_array(at, e))
         return false;
@@ -169,6 +181,21 @@ static bool check_index(const setup *s, const char *option, int index, err *e) {
     return s->arrays[index].buffer ||
            err_set(e, EXIT_USAGE, "--%s %d: there is no array %d; give one with --arg", option,
                    index, index);
+}
+
+static bool set_only(const setup *s, launch *l, err *e) {
+    const launch_request *r = s->request;
+    const size3 groups = launch_get_groups(l);
+    if (!r->has_only)
+        return true;
+    if (device_get_facts(s->device)->kind != DEVICE_SOFT)
+        return err_set(e, EXIT_USAGE, "--only is for the software device; use --device soft");
+    if (r->only[0] >= groups.x || r->only[1] >= groups.y || r->only[2] >= groups.z)
+        return err_set(e, EXIT_USAGE,
+                       "--only %u,%u,%u is not in the grid of %u x %u x %u threadgroups",
+                       r->only[0], r->only[1], r->only[2], groups.x, groups.y, groups.z);
+    l->only = 1 + r->only[0] + (uint64_t)groups.x * (r->only[1] + (uint64_t)groups.y * r->only[2]);
+    return true;
 }
 
 /* What does not fit the kernel's signature is a mistake of the command line here. */
@@ -188,6 +215,8 @@ static bool describe_launch(setup *s, err *e) {
         launch_set_threads(l, r->grid, r->group);
     else
         launch_set_groups(l, r->grid, r->group);
+    if (!set_only(s, l, e))
+        return false;
     for (int i = 0; i < LAUNCH_BUFFERS; i++)
         if ((r->print[i].wanted && !check_index(s, "print", i, e)) ||
             (r->save[i] && !check_index(s, "save", i, e)))
@@ -263,11 +292,12 @@ static bool show_array(const setup *s, int index, FILE *out, err *e) {
     bool is_shown = r->has_print ? r->print[index].wanted : a->written;
     if (!a->buffer || (!is_shown && !r->save[index]))
         return true;
-    void *data = array_new(1, a->bytes);
-    bool ok = buffer_download(a->buffer, 0, data, a->bytes, e);
+    uint64_t most = r->print[index].most ? r->print[index].most : USUAL_ELEMENTS;
+    size_t count = most < a->count ? (size_t)most : a->count;
+    size_t bytes = r->save[index] ? a->bytes : count * elem_get_bytes(a->type);
+    void *data = array_new(1, bytes);
+    bool ok = buffer_download(a->buffer, 0, data, bytes, e);
     if (ok && is_shown) {
-        uint64_t most = r->print[index].most ? r->print[index].most : USUAL_ELEMENTS;
-        size_t count = most < a->count ? (size_t)most : a->count;
         fprintf(out, "buffer %d '%s', %s[%zu]%s\n", index, a->buffer->label, elem_get_name(a->type),
                 a->count, count < a->count ? ", its first elements" : "");
         values_print(out, a->type, data, count);

@@ -21,6 +21,8 @@ typedef struct {
     uint32_t threadgroup_bytes[LAUNCH_THREADGROUPS];
     size3 grid, group;
     bool grid_is_threads;
+    bool has_only;
+    uint32_t only[3]; /* the threadgroup that is run alone */
     struct {
         bool wanted;
         uint64_t most; /* elements; 0: the usual number */

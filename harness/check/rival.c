@@ -132,6 +132,29 @@ bool rival_open(rival *r, const char *given, const char *const *descriptions, si
                    fresh.kernel);
 }
 
+bool rival_find_kernel(const char *path, const char *described, char *name, size_t size, err *e) {
+    rival listed = {.given = path};
+    size_t found = 0;
+    err why = {.code = EXIT_OK};
+    if (!read_launch(&listed, described, e))
+        return false;
+    for (size_t i = 0; i < listed.launch->op.kernel_count; i++) {
+        const char *wanted = listed.launch->kernels[i].name;
+        char given[2 * PATH_MAX];
+        rival r;
+        snprintf(given, sizeof given, "%.4000s:%.120s", path, wanted);
+        if (!rival_open(&r, given, &described, 1, &why))
+            continue;
+        snprintf(name, size, "%s", wanted);
+        found++;
+    }
+    if (found > 1)
+        return err_set(e, EXIT_USAGE,
+                       "%.100s describes %zu kernels of the candidate: name one with --kernel",
+                       described, found);
+    return found == 1 || err_set(e, EXIT_WRONG, "%.300s", why.text);
+}
+
 library *rival_new_library(const rival *r, device *d, err *e) {
     library *lib = library_new(d, r->folder, e);
     msl_extras extras = rival_get_extras(r);

@@ -32,6 +32,10 @@ typedef struct {
  * read stays for the rest of the process. */
 bool rival_open(rival *r, const char *given, const char *const *descriptions, size_t count, err *e);
 
+/* The kernel of a file that a description has a line for, if that is one. EXIT_WRONG: the file has none of
+ * them. */
+bool rival_find_kernel(const char *path, const char *described, char *name, size_t size, err *e);
+
 /* Where its includes and macros are: as the launch says, or as ours have them, which is found first. */
 bool rival_find_folders(rival *r, err *e);
 msl_extras rival_get_extras(const rival *r);

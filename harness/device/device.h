@@ -27,6 +27,9 @@ typedef struct tape tape; /* tape.h */
 
 typedef enum { STORAGE_SHARED, STORAGE_PRIVATE, STORAGE_NO_COPY } storage_mode;
 
+/* A private buffer of this size takes memory on the software device only where it is written. */
+#define DEVICE_VAST_BYTES ((size_t)1 << 30)
+
 /* What not every device has. A kernel says what it needs, a device what it offers: device_offers. */
 enum {
     FEATURE_MATRICES = 1 << 0,    /* units for simdgroup_matrix */

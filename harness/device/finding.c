@@ -28,6 +28,7 @@ static const char *const names[FINDING_CLASSES] = {
     [FINDING_ENDLESS] = "endless loop",
     [FINDING_FAULT] = "memory fault",
     [FINDING_NAN_BORN] = "not finite",
+    [FINDING_WRONG] = "wrong value",
     [FINDING_SAME_STORE] = "same value stored",
 };
 

@@ -29,6 +29,7 @@ typedef enum {
     FINDING_ENDLESS,
     FINDING_FAULT,      /* an access that no check explains and the CPU refused */
     FINDING_NAN_BORN,   /* NaN or infinity from finite inputs, where it is traced */
+    FINDING_WRONG,      /* the store of a value that is not the expected one */
     FINDING_SAME_STORE, /* threads store the same value in one place: a race without effect */
     FINDING_CLASSES
 } finding_class;

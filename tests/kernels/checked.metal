@@ -154,3 +154,18 @@ kernel void matrix_without_fence(device const float2x2 *in [[buffer(0)]],
     const float2x2 other = shared[l ^ 1];
     out[i] = other[0].x;
 }
+
+constexpr uint twice(uint x) {
+    return 2 * x;
+}
+static float inverse(float x) {
+    if (x > 0)
+        return x;
+    return 1 /
+           x;
+}
+kernel void births_in_returns(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                              uint i [[thread_position_in_grid]]) {
+    float kept[twice(1)] = {in[i], 0};
+    out[i] = inverse(kept[i == 5]);
+}

@@ -75,3 +75,15 @@ kernel void hangs(device float *y [[buffer(0)]], uint i [[thread_position_in_gri
         n = n | 1u;
     y[i] = 1.0f;
 }
+
+kernel void stores_far(device float *y [[buffer(0)]], constant int &n [[buffer(1)]],
+                       uint g [[threadgroup_position_in_grid]]) {
+    y[int(g) * n] = 1;
+}
+
+kernel void multiplies(device atomic_float *y [[buffer(0)]]) {
+    float old = atomic_load_explicit(y, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(y, &old, 2 * old, memory_order_relaxed,
+                                                  memory_order_relaxed))
+        ;
+}

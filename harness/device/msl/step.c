@@ -1,9 +1,10 @@
 /* step: marks the end of each statement, so that a trace can tell in which one something happened:
- * `sum += a / b;` becomes `sum += a / b, ASSAY_STEP;` and `float c = a / b;` is followed by a
- * statement.
+ * `sum += a / b;` becomes `sum += a / b, ASSAY_STEP;`, `float c = a / b;` is followed by a statement,
+ * and `return a / b;` gets a variable whose life ends after the value is there.
  *
- * Only statements of function bodies that begin with an ordinary word are marked; any other counts
- * as part of the next one that is. */
+ * Only statements of function bodies that begin with `return` or an ordinary word are marked; any other
+ * counts as part of the next one that is, as does all of a constexpr function, which the compiler may
+ * have to evaluate. */
 #include "internal.h"
 
 #include <string.h>
@@ -70,12 +71,22 @@ static bool is_declaration(const tokens *t, at i, at end) {
     return false;
 }
 
+static void mark_return(edits *d, at i, at close) {
+    const at end = find_end(&d->unit->tokens, i, close);
+    if (end == NOT_FOUND || end == i + 1 || d->edit[i] || d->edit[end])
+        return;
+    d->edit[i] = "{ ASSAY_LAST_STEP; return";
+    d->edit[end] = "; }";
+}
+
 static void rewrite_body(edits *d, at open) {
     const tokens *t = &d->unit->tokens;
     at close = t->list[open].pair;
     for (at i = open; i < close; i++) {
         if (token_is(t, i, "(") && t->list[i].pair < close)
             i = t->list[i].pair; /* the ';' of a for are not ends of statements */
+        if (token_is(t, i + 1, "return"))
+            mark_return(d, i + 1, close);
         if (!can_begin_after(t, i) || begins_other(t, i + 1))
             continue;
         at end = find_end(t, i + 1, close);
@@ -87,9 +98,18 @@ static void rewrite_body(edits *d, at open) {
     }
 }
 
+static bool is_constexpr(const tokens *t, const decl *found) {
+    at i = found->begin;
+    while (i < found->open && !token_is(t, i, "constexpr"))
+        i++;
+    return i < found->open;
+}
+
 static bool visit(void *context, const decl *found, const char *prefix) {
     (void)prefix;
-    if (found->kind == DECL_FUNCTION && found->body != NOT_FOUND)
+    const edits *d = context;
+    if (found->kind == DECL_FUNCTION && found->body != NOT_FOUND &&
+        !is_constexpr(&d->unit->tokens, found))
         rewrite_body(context, found->body);
     return true;
 }

@@ -69,6 +69,24 @@ template <class U> METAL_FUNC void store_atomic(volatile U *p, U value) {
 #endif
 }
 
+template <class T>
+METAL_FUNC bool compare_exchange(volatile metal::atomic<T> *object, T *expected, T desired) {
+    using U = atomic_bits<T>;
+    U found = metal::as_type<U>(*expected);
+    const bool done =
+        __atomic_compare_exchange_n(atomic_place(object), &found, metal::as_type<U>(desired), true,
+                                    ASSAY_ATOMIC_ORDER, ASSAY_ATOMIC_ORDER);
+    *expected = metal::as_type<T>(found);
+    return done;
+}
+
+template <class T> METAL_FUNC bool is_nan_bits(T x) {
+    if constexpr (metal::is_same_v<T, float>)
+        return (metal::as_type<uint>(x) & 0x7fffffffu) > 0x7f800000u;
+    else
+        return false;
+}
+
 } // namespace assay
 
 namespace metal {
@@ -88,17 +106,18 @@ template <class T> METAL_FUNC T atomic_exchange_explicit(volatile atomic<T> *obj
     return as_type<T>(
         __atomic_exchange_n(assay::atomic_place(object), as_type<U>(desired), ASSAY_ATOMIC_ORDER));
 }
+// Apple's compiler finds out with a comparison of floats whether the exchange was made, also in safe math:
+// with a NaN it was not. Checked mode has it so, too, because loops that wait for success do not end.
 template <class T>
 METAL_FUNC bool atomic_compare_exchange_weak_explicit(volatile atomic<T> *object, T *expected,
                                                       assay::same<T> desired, memory_order,
                                                       memory_order) {
-    using U = assay::atomic_bits<T>;
-    U found = as_type<U>(*expected);
-    const bool done =
-        __atomic_compare_exchange_n(assay::atomic_place(object), &found, as_type<U>(desired), true,
-                                    ASSAY_ATOMIC_ORDER, ASSAY_ATOMIC_ORDER);
-    *expected = as_type<T>(found);
+    const bool done = assay::compare_exchange(object, expected, desired);
+#if defined(ASSAY_CHECKED)
+    return done && !assay::is_nan_bits(*expected);
+#else
     return done;
+#endif
 }
 
 // The same in a loop that waits for a lock (harness/device/msl/spin.c).
@@ -138,7 +157,7 @@ METAL_FUNC float atomic_fetch_add_explicit(volatile atomic<float> *object, float
     return __atomic_fetch_add(place, operand, ASSAY_ATOMIC_ORDER);
 #else
     float old = atomic_load_explicit(object, order);
-    while (!atomic_compare_exchange_weak_explicit(object, &old, old + operand, order, order)) {
+    while (!assay::compare_exchange(object, &old, old + operand)) {
     }
     return old;
 #endif

@@ -17,6 +17,7 @@ enum class atomic_use { load, store, update };
 #define ASSAY_LEAVE
 #define ASSAY_CHECK_COMPONENT(i, n) ((void)0)
 #define ASSAY_STEP ((void)0)
+#define ASSAY_LAST_STEP ((void)0)
 #endif
 #if defined(ASSAY_COUNTED)
 #include "counted.h"

@@ -136,10 +136,20 @@ void soft_checker_begin(soft_checker *c, const char *kernel, const soft_kernel *
     soft_rescue_begin(c->rescue, c->seconds);
 }
 
+void soft_checker_watch(soft_checker *c, uintptr_t at, size_t bytes) {
+    c->watched = at;
+    c->watched_bytes = bytes;
+    c->is_stored = false;
+}
+
 void soft_checker_end(soft_checker *c, finding_list *out) {
     soft_rescue_end(c->rescue);
     checker_tell_index(c, SOFT_LOAD);
     checker_settle_stores(c);
+    const report *last = c->is_stored ? &c->last_store : NULL;
+    report *r = last ? checker_add_report(c, last->what, last->pc, last->buffer) : NULL;
+    if (r)
+        *r = *last;
     checker_put_back(c);
     checker_end_private(c);
     checker_finish_reports(c, out);

@@ -23,6 +23,7 @@ typedef struct {
     bool is_bound, can_write, is_inline;
     bool is_constant;  /* by its address space */
     bool is_value;     /* a small constant that a GPU gets with the launch, not from memory */
+    bool is_private;   /* the host writes it by calls alone */
     bool may_overread; /* loads past its end are not findings */
     uint32_t element_bytes;
     uint8_t *written; /* of each byte, whether it was; NULL: all were */
@@ -45,6 +46,8 @@ typedef struct {
 void soft_checker_begin(soft_checker *c, const char *kernel, const soft_kernel *k,
                         const char *object, const soft_bound bound[SOFT_BUFFERS],
                         const soft_dynamic dynamic[SOFT_DYNAMIC], const void *inline_begin);
+/* Who stores there last in this launch is a finding: the host knows that the value is wrong. */
+void soft_checker_watch(soft_checker *c, uintptr_t at, size_t bytes);
 void soft_checker_end(soft_checker *c, finding_list *out);
 
 /* What the scheduler tells: a threadgroup starts; every thread of it has returned or parked; a

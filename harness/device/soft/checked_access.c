@@ -102,6 +102,15 @@ static void access_outside(soft_checker *c, uintptr_t at, size_t bytes, unsigned
     checker_neutralise(c, at, bytes, how, false);
 }
 
+/* Of several the last one counts: the value that was found to be wrong is its. */
+static void note_store(soft_checker *c, const device_region *d, uintptr_t at, size_t bytes,
+                       unsigned how, const void *pc) {
+    checker_start_report(c, &c->last_store, FINDING_WRONG, pc, d->index);
+    checker_describe(&c->last_store, d->bound, at + (c->watched - (at + d->shift)), bytes, how,
+                     "that leaves a wrong value");
+    c->is_stored = true;
+}
+
 static void access_device(soft_checker *c, const device_region *d, uintptr_t at, size_t bytes,
                           unsigned how, const void *pc) {
     const soft_bound *b = d->bound;
@@ -128,6 +137,8 @@ static void access_device(soft_checker *c, const device_region *d, uintptr_t at,
         if (hole && how & SOFT_STORE)
             memset(written, 1, bytes);
     }
+    if (how & SOFT_STORE && c->watched - real < bytes && c->watched_bytes)
+        note_store(c, d, at, bytes, how, pc);
     if (how & SOFT_ATOMIC && c->sync.is_used)
         checker_pass_word(c, real & ~(uintptr_t)3, how);
     if (s->has_shadow && !(how == SOFT_LOAD && is_known_load(c, &s->shadow, real, bytes))) {

@@ -73,6 +73,7 @@ static void add_stretch(soft_checker *c, const soft_bound *b) {
                  .end = (uintptr_t)b->real + b->bytes,
                  .unit = b->element_bytes == 2 ? 2 : 4,
                  .is_written = b->can_write,
+                 .is_private = b->is_private,
                  .written = b->written};
     int kept = 0;
     for (int i = 0; i < c->stretch_count; i++) {
@@ -158,7 +159,7 @@ void checker_open_regions(soft_checker *c) {
             add_stretch(c, &c->bound[i]);
     for (int i = 0; i < c->stretch_count; i++) {
         stretch *s = &c->stretches[i];
-        if (s->written)
+        if (s->written && !s->is_private)
             find_written(s);
         s->has_shadow =
             s->is_written && shadow_open(&s->shadow, s->begin, s->end - s->begin, s->unit, true);

@@ -1,6 +1,7 @@
 /* checked_mishap: mistakes that are not about memory: arithmetic, simdgroup functions, faults of the CPU
  * and loops that do not end. */
 #include "checker.h"
+#include "dwarf.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -142,13 +143,11 @@ static bool is_kernel(const soft_checker *c, const void *pc) {
 static bool is_of_file(const soft_checker *c, const void *at) {
     char file[128] = "";
     int line = 0;
-    if (!checker_find_line(c, at, file, sizeof file, &line))
-        return false;
-    const char *dot = strrchr(file, '.');
-    return line > 0 && dot && strcmp(dot, ".h") != 0;
+    return checker_find_line(c, at, file, sizeof file, &line) && line > 0 && strchr(file, '.') &&
+           strncmp(file, DWARF_SHIM, strlen(DWARF_SHIM)) != 0;
 }
 
-/* The innermost place in the .metal file: what faulted may be a check that the kernel called. */
+/* The innermost place in a file of the kernel's: what faulted may be a check that the kernel called. */
 static const void *find_place(const soft_checker *c, const void *pc, uintptr_t fp) {
     const void *at = is_kernel(c, pc) ? (const char *)pc + 1 : NULL;
     uintptr_t stacks = (uintptr_t)c->worker + SOFT_STACKS_AT;
@@ -166,7 +165,7 @@ static const void *find_place(const soft_checker *c, const void *pc, uintptr_t f
 }
 
 /* An endless loop is told at its line: where the timer finds the kernel in code that is not of its
- * .metal file (the checks it calls), it is let go on for a moment, a few hundred times at most. */
+ * files (the checks it calls), it is let go on for a moment, a few hundred times at most. */
 static rescue_action stop_loop(soft_checker *c, const void *pc) {
     const void *at = is_kernel(c, pc) ? (const char *)pc + 1 : NULL;
     if (!is_of_file(c, at) && c->looks++ < MAX_LOOKS)

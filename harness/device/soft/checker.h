@@ -29,6 +29,7 @@ typedef struct {
     uintptr_t begin, end; /* real addresses */
     unsigned unit;        /* of its shadow */
     bool is_written;      /* by this launch */
+    bool is_private;      /* the host writes it by calls alone */
     bool has_shadow;
     shadow shadow;
     uint8_t *written; /* a byte each: 0 where nothing was written; NULL when all was */
@@ -156,6 +157,11 @@ struct soft_checker {
     size_t saved_bytes;
     void *pages[MAX_PAGES]; /* mapped only to catch a bad access */
     int page_count;
+
+    uintptr_t watched; /* of the launch: whose last store is told */
+    size_t watched_bytes;
+    bool is_stored;
+    report last_store;
 
     report reports[MAX_REPORTS];
     int report_count;

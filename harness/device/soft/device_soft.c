@@ -308,6 +308,7 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
                                 .is_inline = b->kind == BIND_BYTES,
                                 .bytes = b->kind == BIND_BYTES ? b->inline_bytes : b->at.bytes,
                                 .can_write = (b->access & ACCESS_WRITE) != 0,
+                                .is_private = is_ours && b->at.buffer->storage == STORAGE_PRIVATE,
                                 .may_overread = (l->may_overread >> i & 1) != 0,
                                 .element_bytes = (uint32_t)elem_get_bytes(b->type)};
         if (is_ours && is_checked) {
@@ -370,6 +371,10 @@ static bool soft_submit(device *d, tape *t, size_t first, size_t count, ticket *
         encode(item, &t->launches[first + i]);
         item->launch.tensor_layout = s->tensor_layout;
         item->every = d->options.counts;
+        item->only = t->launches[first + i].only;
+        const slice w = t->launches[first + i].watched;
+        item->watched_bytes = w.bytes;
+        item->watched = w.bytes ? (uintptr_t)w.buffer->impl + w.buffer->base + w.offset : 0;
         if (s->tensor_layout && ++s->tensor_layout == 0)
             s->tensor_layout = 1;
         if (soft_job_get_bound(j, i))

@@ -42,28 +42,44 @@ static const char *take_string(cursor *c) {
     return text;
 }
 
+#define SHIM "device/shim"
+
 typedef struct {
     uint8_t minimum, opcode_base, line_range;
     int8_t line_base;
     uint8_t lengths[256];
-    cursor files; /* where their names begin */
+    cursor folders, files; /* where their names begin */
 } header;
 
-/* The next of the files, "" after the last. */
-static const char *take_file(cursor *c) {
+/* The next of the files, "" after the last; *folder: the number of the one that it is in. */
+static const char *take_file(cursor *c, uint64_t *folder) {
     const char *name = take_string(c);
-    for (int i = 0; *name && i < 3; i++)
-        take_leb(c, false);
+    for (int i = 0; *name && i < 3; i++) {
+        uint64_t number = take_leb(c, false);
+        *folder = i == 0 ? number : *folder;
+    }
     return name;
 }
 
-/* The file of that number, from 1. */
-static const char *find_file(const header *h, uint64_t number) {
-    cursor c = h->files;
+/* The folder of that number, from 1; "": where the compiler ran. */
+static const char *find_folder(const header *h, uint64_t number) {
+    cursor c = h->folders;
     const char *name = "";
     for (uint64_t i = 0; i < number && (i == 0 || *name); i++)
-        name = take_file(&c);
-    return *name ? name : "?";
+        name = take_string(&c);
+    return name;
+}
+
+/* The file of that number, from 1, without its folders. */
+static void name_file(const header *h, uint64_t number, char *out, size_t size) {
+    cursor c = h->files;
+    const char *name = "";
+    uint64_t folder = 0;
+    for (uint64_t i = 0; i < number && (i == 0 || *name); i++)
+        name = take_file(&c, &folder);
+    const char *slash = strrchr(name, '/');
+    const bool is_shim = *name && (strstr(find_folder(h, folder), SHIM) || strstr(name, SHIM));
+    snprintf(out, size, "%s%s", is_shim ? DWARF_SHIM : "", slash ? slash + 1 : *name ? name : "?");
 }
 
 /* The header of one unit's program; afterwards c stands at its first instruction. */
@@ -82,6 +98,7 @@ static bool read_header(cursor *c, header *h) {
     h->opcode_base = (uint8_t)cursor_take(c, 1);
     for (int i = 1; i < h->opcode_base; i++)
         h->lengths[i] = (uint8_t)cursor_take(c, 1);
+    h->folders = *c;
     while (*take_string(c))
         continue;
     h->files = *c;
@@ -173,9 +190,7 @@ bool dwarf_find_line(cursor table, uint64_t address, char *file, size_t size, in
         if (!read_header(&unit, &h) || !run_program(&unit, &h, address, &best))
             continue;
         *line = (int)best.line;
-        const char *name = find_file(&h, best.file);
-        const char *slash = strrchr(name, '/');
-        snprintf(file, size, "%s", slash ? slash + 1 : name);
+        name_file(&h, best.file, file, size);
         return true;
     }
     return false;

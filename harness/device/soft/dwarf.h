@@ -13,5 +13,8 @@ typedef struct {
 /* A little-endian number of up to 8 bytes; 0 past the end. */
 uint64_t cursor_take(cursor *c, size_t bytes);
 
+/* What the name of a file of ours begins with, so that it is not taken for a kernel's header. */
+#define DWARF_SHIM "shim/"
+
 /* The file, without its folders, and the line of an address. */
 bool dwarf_find_line(cursor table, uint64_t address, char *file, size_t size, int *line);

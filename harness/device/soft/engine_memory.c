@@ -62,7 +62,9 @@ void *soft_engine_take_poisoned(soft_engine *g, size_t bytes, bool is_private) {
     void *at = soft_engine_take(g, bytes);
     bool is_lazy =
         !engine_is_checked(g) && bytes >= POISON_LAZY_BYTES && (is_private || g->side.is_thread);
-    if (at && !(is_lazy && poison_lazily(g, at)))
+    /* Of a vast one the marks alone say that nothing wrote it. */
+    bool is_vast = engine_is_checked(g) && is_private && bytes >= DEVICE_VAST_BYTES;
+    if (at && !is_vast && !(is_lazy && poison_lazily(g, at)))
         poison_fill(at, bytes, POISON_PATTERN);
     return at;
 }

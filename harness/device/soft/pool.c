@@ -165,10 +165,12 @@ static void run_item(soft_pool *p, const soft_item *item, const soft_image *imag
     p->item = item;
     p->image = image;
     p->total_groups = (uint64_t)l->grid_groups[0] * l->grid_groups[1] * l->grid_groups[2];
-    atomic_store(&p->next_group, 0);
+    if (item->only)
+        p->total_groups = item->only;
+    atomic_store(&p->next_group, item->only ? item->only - 1 : 0);
     atomic_store(&p->over, 0);
     atomic_store(&p->worked_ns, 0);
-    bool share = p->count > 1 && p->total_groups > 1;
+    bool share = p->count > 1 && p->total_groups > 1 && !item->only;
     if (share) {
         atomic_store(&p->open, true);
         atomic_fetch_add(&p->turn, 1);
@@ -178,9 +180,11 @@ static void run_item(soft_pool *p, const soft_item *item, const soft_image *imag
             pthread_mutex_unlock(&p->lock);
         }
     }
-    if (p->checker)
+    if (p->checker) {
         soft_checker_begin(p->checker, image->name, image->kernel, image->object, item->bound,
                            item->dynamic, item->inline_bytes);
+        soft_checker_watch(p->checker, item->watched, item->watched_bytes);
+    }
     if (p->counter && !soft_counter_begin(p->counter, image->sites, item->bound))
         snprintf(problem, 256, "kernel '%.80s' was not compiled to be counted", image->name);
     work(&p->members[0]);
@@ -202,7 +206,8 @@ static void run_item(soft_pool *p, const soft_item *item, const soft_image *imag
 
 /* CPU time per thread, of as many threads as there is work for. */
 static uint64_t get_share(soft_pool *p) {
-    uint64_t threads = p->total_groups < (uint64_t)p->count ? p->total_groups : (uint64_t)p->count;
+    uint64_t groups = p->item->only ? 1 : p->total_groups;
+    uint64_t threads = groups < (uint64_t)p->count ? groups : (uint64_t)p->count;
     return atomic_load(&p->worked_ns) / (threads ? threads : 1);
 }
 

@@ -25,9 +25,12 @@ typedef struct {
 
 /* One launch of a command buffer, ready to run. */
 typedef struct {
-    uint32_t image; /* which of the loaded kernels */
-    bool flush;     /* f32 denormals count as 0 while it runs */
-    uint32_t every; /* runs one threadgroup of so many */
+    uint32_t image;    /* which of the loaded kernels */
+    bool flush;        /* f32 denormals count as 0 while it runs */
+    uint32_t every;    /* runs one threadgroup of so many */
+    uint64_t only;     /* runs this one alone, counted from 1; 0: all of them */
+    uintptr_t watched; /* checked mode tells who stores here last */
+    size_t watched_bytes;
     soft_launch launch;
     const soft_bound *bound;            /* checked mode: its bindings, SOFT_BUFFERS of them */
     soft_dynamic dynamic[SOFT_DYNAMIC]; /* checked mode: its threadgroup memory */

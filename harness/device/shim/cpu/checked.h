@@ -403,8 +403,12 @@ __attribute__((noinline)) ASSAY_UNSEEN static void step() {
     if (w->checks->trace)
         w->checks->access(w, nullptr, 0, SOFT_LOAD, ASSAY_CALLER);
 }
+struct last_step {
+    __attribute__((always_inline, nodebug)) ~last_step() { step(); }
+};
 } // namespace assay
 #define ASSAY_STEP assay::step()
+#define ASSAY_LAST_STEP assay::last_step assay_last_step
 
 #undef ASSAY_HOOK
 #undef ASSAY_UNSEEN
