@@ -386,8 +386,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (settings.agx && (settings.model || is_launch))
         return err_code(e, EXIT_USAGE, "--agx takes kernels of ours; lint --agx takes files");
     if (settings.agx) {
-        bool printed =
-            find_cases(names, count, &counting_device, &cases, e) && agx_print_cases(&cases, settings.csv, e);
+        bool printed = find_cases(names, count, &counting_device, &cases, e) &&
+                       agx_print_cases(&cases, settings.csv, e);
         cases_free(&cases);
         return printed ? EXIT_OK : e->code;
     }
