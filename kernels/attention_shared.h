@@ -155,7 +155,7 @@ inline void shared_attention(device const float *q, attention_head h, shared_res
     const uint own = 32 / L * sg + lane / L;
     share_type share;
     share.start();
-    const bool is_old = HAS_EARLY_ROWS && k.fresh >= min(k.count, together * J);
+    const bool is_old = LOADS_AHEAD && k.fresh >= min(k.count, together * J);
     if (is_old)
         share.load(h, own, k.count, lane);
     EARLY_ROWS(1 << 1 | 1 << 2);
