@@ -183,12 +183,11 @@ inline void shared_attention(device const float *q, attention_head h, shared_res
                 ((threadgroup float *)(sums + 4 * i))[sg] = share.sum;
             }
         }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
         const uint i = thread_index / share_type::head_dim, query = q0 + i;
         const spread_memory memory = {largest + 4 * i, sums + 4 * i, room + 16 * i * L};
-        if (i < at_once && query < r.count)
-            spread_merge(memory, h.head_dim, r.out + query * h.head_dim, r.log_sums + query,
-                         thread_index % share_type::head_dim);
+        const bool is_own = i < at_once && query < r.count;
+        spread_merge(memory, h.head_dim, r.out + query * h.head_dim, r.log_sums + query,
+                     is_own ? thread_index % share_type::head_dim : h.head_dim);
     }
 }
 

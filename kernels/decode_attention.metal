@@ -303,7 +303,7 @@ kernel void attention_ranges_shared(device const float *q [[buffer(0)]],
     }
     h.keys += size_t(first) * h.stride;
     h.values += size_t(first) * h.stride;
-    const spread_keys keys = {min(each, kv_len - first), kv_len - 1 - first};
+    const spread_keys keys = {0, min(each, kv_len - first), kv_len - 1 - first};
     shared_heads(q + head * head_dim, h, results, keys, room, largest, sums, thread_index, lane,
                  sg);
 }

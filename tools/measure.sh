@@ -84,7 +84,7 @@ export ASSAY_TUNED ASSAY_COMMIT
 experiments=$("$assay" experiment | awk '{ print $1 }')
 tuning=tune-smollm-135m:150 # quick: the shape with the most to choose
 [ -n "$quick" ] || tuning="$tuning tune-1b:600 tune-7b:600 tune-rwkv7-0.1b:300"
-plan="models+check-fast+check-relaxed:110 check-safe+validate:80 $tuning
+plan="models+check-fast+check-relaxed+check-safe+validate:130 $tuning
 bench-matvec:105 bench-tokens:155 bench-attention:50 bench-other:40
 model-smollm-135m:10 model-1b:10 model-7b:25 model-rwkv7-0.1b:10 trace:10"
 for name in $experiments; do
@@ -99,7 +99,7 @@ for name in $experiments; do
     [ -z "$quick" ] || cost=8
     plan="$plan experiment-$name:$cost"
 done
-plan="$plan rivals:150"
+plan="$plan rivals:60"
 
 is_done() { # part, or parts with a + between them
     for of in $(echo "$1" | tr '+' ' '); do
@@ -181,8 +181,9 @@ bench_rivals() {
     fi
     command -v "${ASSAY_LLAMA_BENCH:-llama-bench}" > /dev/null || { echo "measure: no llama-bench, so no rivals" >&2; return 0; }
     files=
-    for shape in $(echo $shapes ${smoke:-rwkv7-1.5b rwkv7-7.2b} | tr ',' ' '); do
-        [ "$shape" != yes ] || continue
+    more=
+    [ -n "$quick" ] || more="rwkv7-1.5b rwkv7-7.2b"
+    for shape in $(echo $shapes $more | tr ',' ' '); do
         make_model "$shape" && files="$files $(find_model "$shape")" || return
     done
     [ -z "$smoke" ] || export ASSAY_TESTS="-p 8 -n 4 -r 1" ASSAY_DEPTHS=16
