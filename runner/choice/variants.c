@@ -228,7 +228,6 @@ static const rule rules[] = {
     {NORM,    GPU,      ALL,     ALL,         ALWAYS,           "rows"},
     {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
     {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "plain"},
-    {DECODE,  CUDA,     ALL,     {513, ANY},  SHARED_CACHE,     "shared"},
     {DECODE,  GPU,      ALL,     {513, ANY},  ALWAYS,           "ranges"},
     {DECODE,  GPU,      ALL,     ALL,         ALWAYS,           "spread"},
     {DECODE,  GPU,      ALL,     ALL,         ALWAYS,           "threadgroup"},
