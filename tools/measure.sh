@@ -79,12 +79,11 @@ ASSAY_COMMIT=$commit
 export ASSAY_TUNED ASSAY_COMMIT
 
 # --- the parts: name and seconds, as on an H200 with its 16 cores and an empty cache ------------------------------
-# Those with a + between them time nothing, and run side by side.
 
 experiments=$("$assay" experiment | awk '{ print $1 }')
 tuning=tune-smollm-135m:150 # quick: the shape with the most to choose
 [ -n "$quick" ] || tuning="$tuning tune-1b:600 tune-7b:600 tune-rwkv7-0.1b:300"
-plan="models+check-fast+check-relaxed+check-safe+validate:130 $tuning
+plan="models:90 check-fast:45 $tuning
 bench-matvec:105 bench-tokens:155 bench-attention:50 bench-other:40
 model-smollm-135m:10 model-1b:10 model-7b:25 model-rwkv7-0.1b:10 trace:10"
 for name in $experiments; do
@@ -99,12 +98,10 @@ for name in $experiments; do
     [ -z "$quick" ] || cost=8
     plan="$plan experiment-$name:$cost"
 done
-plan="$plan rivals:60"
+plan="$plan rivals:100 check-relaxed:40 check-safe:40 validate:50"
 
-is_done() { # part, or parts with a + between them
-    for of in $(echo "$1" | tr '+' ' '); do
-        grep -q "^done $of " "$state" || return 1
-    done
+is_done() { # part
+    grep -q "^done $1 " "$state"
 }
 
 left=
@@ -120,8 +117,7 @@ printf 'measure: commit %s, into %s; about %s s left:%s\n' "$commit" "$out" "$to
 # --- what each part does ----------------------------------------------------------------------------------------
 
 shapes=smollm-135m,1b,7b,rwkv7-0.1b
-cache=cold budget=0.3
-[ -z "$quick" ] || budget=0.12
+cache=cold
 if [ -n "$smoke" ]; then
     cache=warm
     shapes=tiny,rwkv7-tiny
@@ -160,7 +156,7 @@ check() { # math mode; rows are kept of the one that models run in
 }
 
 bench() { # arguments of bench
-    "$assay" bench --resume --out "$work/bench.csv" --cache "$cache" --budget $budget "$@"
+    "$assay" bench --resume --out "$work/bench.csv" --cache "$cache" --budget 0.3 "$@"
 }
 
 bench_model() { # shape
@@ -175,7 +171,7 @@ bench_model() { # shape
 # ASSAY_LLAMA_BENCH: its llama-bench, if it is not on the path.
 bench_rivals() {
     if [ -n "${ASSAY_GGML:-}" ]; then
-        "$assay" bench matvec --format q4_0 --variant $one --batch 1 --shape $big --cache cold --budget $budget \
+        "$assay" bench matvec --format q4_0 --variant $one --batch 1 --shape $big --cache cold --budget 0.3 \
             --out "$work/against.csv" --launch examples/ggml/mul_mv.launch --against "$ASSAY_GGML:kernel_mul_mv_q4_0_f32"
         case $? in 0 | 4 | 5) ;; *) return 1 ;; esac
     fi
@@ -207,7 +203,7 @@ run_part() { # name
     of=${1#*-}
     big=576x576,1536x576,576x1536,2048x2048,4096x4096,14336x4096,4096x14336
     [ -z "$smoke" ] || big=576x576
-    one=lean,lean_rows,stream,near many=tiled_few,tiled_split,tiled,tiled_stream,tiled_near # what rules choose among on a GPU
+    one=lean,lean_rows,stream,near,near_once,near_long many=tiled_few,tiled_split,tiled,tiled_stream,tiled_near # what rules choose among on a GPU
     case $1 in
         models) make_models ;;
         check-*) check "$of" ;;
@@ -239,12 +235,10 @@ stop() { # what did not fit
     exit 5
 }
 
-# Runs a part, ends it when the time is over, and leaves its status, seconds and output.
+# Runs a part, and ends it when the time is over.
 run_limited() { # part, seconds
-    begun=$(date +%s)
-    run_part "$1" > "$work/log-$1" 2>&1 &
+    run_part "$1" > "$work/log" 2>&1 &
     part=$!
-    watch=
     if [ "$2" -gt 0 ]; then
         (
             sleep "$2" &
@@ -252,30 +246,12 @@ run_limited() { # part, seconds
             wait $! && pkill -P "$part"
         ) 2> /dev/null &
         watch=$!
+        wait "$part"
+        code=$?
+        kill "$watch" 2> /dev/null
+        return $code
     fi
     wait "$part"
-    echo "$? $(($(date +%s) - begun))" > "$work/ended-$1"
-    [ -z "$watch" ] || kill "$watch" 2> /dev/null
-}
-
-# Notes that a part is done, or stops.
-note_end() { # part, expected seconds
-    read -r code took < "$work/ended-$1"
-    case $code in
-        0 | 1)
-            summary=$(grep -E 'passed|timed|done|decided|findings' "$work/log-$1" | tail -n 1 |
-                sed -e 's/[,;] on the .*//' -e 's/; [a-z]* in .*//')
-            printf 'done %s %s %s\n' "$1" "$took" "$summary" >> "$state"
-            printf 'measure: %s took %s s (about %s expected). %s\n' "$1" "$took" "$2" "$summary" >&2
-            [ "$code" -eq 0 ] || worst=1
-            ;;
-        *)
-            [ "$code" -lt 128 ] || stop "the time ended during $1"
-            tail -n 5 "$work/log-$1" >&2
-            fail "$code" "$1 failed with status $code; call again to go on from here"
-            ;;
-    esac
-    rm -f "$work/log-$1" "$work/ended-$1"
 }
 
 worst=0
@@ -288,22 +264,29 @@ for entry in $left; do
         room=$((seconds - elapsed))
         [ "$room" -ge "$cost" ] || stop "$room s are too few for $name, which takes about $cost"
     fi
-    parts=
-    for one in $(echo "$name" | tr '+' ' '); do
-        is_done "$one" || parts="$parts $one"
-    done
-    for one in $parts; do
-        run_limited "$one" "$room" &
-    done
-    wait
-    for one in $parts; do
-        note_end "$one" "$cost"
-    done
+    begun=$(date +%s)
+    run_limited "$name" "$room"
+    code=$?
+    took=$(($(date +%s) - begun))
+    case $code in
+        0 | 1)
+            summary=$(grep -E 'passed|timed|done|decided|findings' "$work/log" | tail -n 1 | sed -e 's/[,;] on the .*//' -e 's/; [a-z]* in .*//')
+            printf 'done %s %s %s\n' "$name" "$took" "$summary" >> "$state"
+            printf 'measure: %s took %s s (about %s expected). %s\n' "$name" "$took" "$cost" "$summary" >&2
+            [ $code -eq 0 ] || worst=1
+            ;;
+        *)
+            [ "$code" -lt 128 ] || stop "the time ended during $name"
+            tail -n 5 "$work/log" >&2
+            fail "$code" "$name failed with status $code; call again to go on from here"
+            ;;
+    esac
     [ ! -f "$work/tuned.csv" ] || ASSAY_TUNED=$work/tuned.csv
 done
 
 # --- all parts are done: the new files take the place of the old -------------------------------------------------
 
+rm -f "$work/log"
 rm -f "$out"/*.csv "$out"/*.svg "$out"/*.png "$out/measured.txt"
 mv "$state" "$work/measured.txt" && mv "$work"/* "$out"/ && rmdir "$work" || fail 3 "cannot move the new files to $out"
 ASSAY_TUNED=off "$assay" results "$out"
