@@ -104,6 +104,7 @@ static verdict judge(const msl_unit *u, const diagnostic_list *list, size_t i) {
     static const char *const places[] = {"cannot be declared in local address space",
                                          "outermost scope of a kernel", NULL};
     static const char *const dialect[] = {"static assertion", /* settled by the first compiler */
+                                          "does not have a default constructor", /* likewise */
                                           "must be initialized by a constant expression",
                                           "implicitly-deleted",
                                           "implicitly deleted",

@@ -191,3 +191,20 @@ kernel void complex_numbers(device complex_of<float> *x [[buffer(0)]],
 #define MY_PROJECT_WIDTH 16
 #endif
 constant char said[] = "__FILE__ \" __linux__";
+
+// A member that is a struct with pointers, and is assigned by the constructor.
+struct rows_of {
+    device const float *rows;
+    uint stride;
+};
+struct reader {
+    rows_of from;
+    METAL_FUNC reader(rows_of r) { from = r; }
+    METAL_FUNC float get(uint i) const { return from.rows[i * from.stride]; }
+};
+kernel void members(device const float *x [[buffer(0)]], device float *y [[buffer(1)]],
+                    constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    const rows_of r = {x, 2};
+    if (i < n)
+        y[i] = reader(r).get(i);
+}
