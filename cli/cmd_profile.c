@@ -386,10 +386,12 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (settings.agx && (settings.model || is_launch))
         return err_code(e, EXIT_USAGE, "--agx takes kernels of ours; lint --agx takes files");
     if (settings.agx) {
-        bool printed = find_cases(names, count, &counting_device, &cases, e) &&
-                       agx_print_cases(&cases, settings.csv, e);
+        const agx_case_settings how = {settings.csv, settings.baseline, settings.threshold};
+        exit_code code = find_cases(names, count, &counting_device, &cases, e)
+                             ? agx_print_cases(&cases, &how, e)
+                             : e->code;
         cases_free(&cases);
-        return printed ? EXIT_OK : e->code;
+        return code;
     }
     bool ok = settings.model ? count_token(&s, e)
               : is_launch    ? count_launch(names, count, &s, e)

@@ -7,6 +7,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/csv.h"
+#include "harness/base/csv_read.h"
 #include "harness/base/json.h"
 #include "harness/base/progress.h"
 #include "harness/base/table.h"
@@ -22,15 +23,16 @@ typedef struct {
 static const struct {
     const char *title, *key;
     size_t at;
+    bool is_gated; /* it must not grow */
 } numbers[] = {
-    {"instructions", "instructions", offsetof(agx_facts, instructions)},
-    {"registers", "half_registers", offsetof(agx_facts, registers)},
-    {"threads", "threads", offsetof(agx_facts, threads)},
-    {"scratch", "scratch_bytes", offsetof(agx_facts, scratch)},
-    {"spills", "spills", offsetof(agx_facts, spills)},
-    {"fills", "fills", offsetof(agx_facts, fills)},
-    {"loops", "loops", offsetof(agx_facts, loops)},
-    {"code bytes", "code_bytes", offsetof(agx_facts, bytes)},
+    {"instructions", "instructions", offsetof(agx_facts, instructions), true},
+    {"registers", "half_registers", offsetof(agx_facts, registers), true},
+    {"threads", "threads", offsetof(agx_facts, threads), false},
+    {"scratch", "scratch_bytes", offsetof(agx_facts, scratch), true},
+    {"spills", "spills", offsetof(agx_facts, spills), true},
+    {"fills", "fills", offsetof(agx_facts, fills), true},
+    {"loops", "loops", offsetof(agx_facts, loops), false},
+    {"code bytes", "code_bytes", offsetof(agx_facts, bytes), false},
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
@@ -150,10 +152,61 @@ static void free_rows(row_list *rows) {
     free(rows->items);
 }
 
-bool agx_print_cases(const case_list *cases, const char *path, err *e) {
-    row_list rows = {.count = 0};
-    agx_compiler *c = agx_compiler_new(e);
-    device *d = c ? device_open("soft", e) : NULL;
+/* The gate ------------------------------------------------------------------------------------ */
+
+/* The row of a kernel in a file that write_csv wrote; the count of rows if it is not there. */
+static size_t find_earlier(const csv_file *f, size_t column, const char *name) {
+    size_t r = 0;
+    while (r < csv_count_rows(f) && strcmp(csv_get_text(f, r, column), name) != 0)
+        r++;
+    return r;
+}
+
+/* Prints what grew. */
+static bool compare_row(const csv_file *f, size_t row, const agx_row *now, double threshold,
+                        size_t *grown, err *e) {
+    for (size_t k = 0; k < NUMBERS; k++) {
+        size_t column;
+        double was, is = get_number(&now->facts, k);
+        if (!numbers[k].is_gated)
+            continue;
+        if (!csv_find_column(f, numbers[k].key, &column, e) ||
+            !csv_get_double(f, row, column, &was, e))
+            return false;
+        if (is <= was * (1 + threshold / 100))
+            continue;
+        printf("%s: %s grew from %.0f to %.0f\n", now->kernel, numbers[k].title, was, is);
+        ++*grown;
+    }
+    return true;
+}
+
+static exit_code compare_rows(const row_list *rows, const agx_case_settings *s, err *e) {
+    size_t column, grown = 0, compared = 0;
+    csv_file *f = csv_read(s->baseline, e);
+    bool ok = f && csv_find_column(f, "kernel", &column, e);
+    for (size_t i = 0; ok && i < rows->count; i++) {
+        const agx_row *now = &rows->items[i];
+        size_t row = find_earlier(f, column, now->kernel);
+        if (now->facts.refusal[0] || row == csv_count_rows(f))
+            continue;
+        ok = compare_row(f, row, now, s->threshold, &grown, e);
+        compared++;
+    }
+    csv_file_free(f);
+    if (!ok)
+        return e->code;
+    if (compared == 0)
+        return err_code(e, EXIT_INCONCLUSIVE, "%.160s has none of these kernels", s->baseline);
+    fprintf(stderr, "%zu compared with %s, %zu number%s grew by more than %g %%\n", compared,
+            s->baseline, grown, grown == 1 ? "" : "s", s->threshold);
+    return grown ? EXIT_REGRESSION : EXIT_OK;
+}
+
+/* Cases --------------------------------------------------------------------------------------- */
+
+static bool add_cases(row_list *rows, agx_compiler *c, const case_list *cases, err *e) {
+    device *d = device_open("soft", e);
     library *lib = d ? library_new(d, NULL, e) : NULL;
     bool ok = lib != NULL;
     for (size_t i = 0; ok && i < cases->count; i++) {
@@ -163,18 +216,26 @@ bool agx_print_cases(const case_list *cases, const char *path, err *e) {
         const msl_unit *u = library_find_unit(lib, k->file, e);
         const msl_signature *s = find_kernel(u, k->name);
         ok = u && (s || err_set(e, EXIT_CANNOT, "%.80s has no kernel %.80s", k->file, k->name)) &&
-             add_row(&rows, c, u, s, k->file, false, e);
+             add_row(rows, c, u, s, k->file, false, e);
     }
+    library_free(lib);
+    device_close(d);
+    return ok;
+}
+
+exit_code agx_print_cases(const case_list *cases, const agx_case_settings *s, err *e) {
+    row_list rows = {.count = 0};
+    agx_compiler *c = agx_compiler_new(e);
+    bool ok = c && add_cases(&rows, c, cases, e);
     if (ok) {
         printf("# compiler: %s; not Apple's: see docs/agx.md\n", agx_compiler_get_name(c));
         agx_print_rows(stdout, rows.items, rows.count);
-        ok = output_flush(e) && (!path || write_csv(c, &rows, path, e));
+        ok = output_flush(e) && (!s->csv || write_csv(c, &rows, s->csv, e));
     }
+    exit_code code = !ok ? e->code : s->baseline ? compare_rows(&rows, s, e) : EXIT_OK;
     free_rows(&rows);
-    library_free(lib);
-    device_close(d);
     agx_compiler_free(c);
-    return ok;
+    return code;
 }
 
 static void print_json_rows(const row_list *rows, size_t from) {

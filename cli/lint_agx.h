@@ -28,5 +28,12 @@ typedef struct {
 /* Rows that were refused come last, with the reason. */
 void agx_print_rows(FILE *out, const agx_row *rows, size_t count);
 
-/* The same facts of each kernel of these cases, in their order; path: a CSV file for them, or NULL. */
-bool agx_print_cases(const case_list *cases, const char *path, err *e);
+typedef struct {
+    const char *csv;      /* a file for the rows, or NULL */
+    const char *baseline; /* such a file, with which they are compared, or NULL */
+    double threshold;     /* by how much they may grow since, in percent */
+} agx_case_settings;
+
+/* The same facts of each kernel of these cases, in their order. EXIT_REGRESSION if instructions, registers,
+ * scratch memory, spills or fills grew. */
+exit_code agx_print_cases(const case_list *cases, const agx_case_settings *s, err *e);

@@ -145,6 +145,15 @@ TEST a_file_is_compiled_for_an_m1_and_large_threadgroups_are_warned_about(void) 
     ASSERT_RUN("cat $T.agx.csv", 0);
     ASSERT_SAYS("kernel,file,instructions,half_registers,threads,scratch_bytes");
     ASSERT_SAYS("multiplied,");
+    ASSERT_RUN("$A profile --agx softmax rmsnorm_rows --csv $T.now.csv", 0);
+    ASSERT_RUN("$A profile --agx softmax --baseline $T.now.csv", 0);
+    ASSERT_SAYS("compared with");
+    ASSERT_RUN("sed '/^softmax,/s/,[0-9]*,[0-9]*,/,1,1,/' $T.now.csv > $T.less.csv; "
+               "$A profile --agx softmax --baseline $T.less.csv",
+               4);
+    ASSERT_SAYS("softmax: registers grew from 1 to ");
+    ASSERT_RUN("$A profile --agx argmax --baseline $T.now.csv", 5);
+    ASSERT_SAYS("has none of these kernels");
     ASSERT_RUN("$A profile --agx softmax", 0);
     ASSERT_SAYS("threads  scratch");
     ASSERT_FALSE(command_says("not compiled"));
