@@ -41,13 +41,19 @@ static bool is_expected(const char *wanted, int status) {
     return false;
 }
 
+#ifdef __aarch64__
+#define ON_HOST "-D ON_AARCH64 "
+#else
+#define ON_HOST ""
+#endif
+
 static enum greatest_test_res attack(const char *name, const char *options, const char *wanted) {
     char line[1200], message[4200];
     snprintf(
         line, sizeof line,
         "rm -f \"$T.witness\"; echo 'TEXT_OF_ANOTHER_FILE 4711' > \"$T.secret\"; \"$A\" launch "
         "\"$H/tests/attack/%s\" call --device soft --arg 0=f32[4] --grid 1 --group 4 "
-        "-D \"WITNESS=\\\"$T.witness\\\"\" -D \"SECRET=\\\"$T.secret\\\"\" %s; s=$?; "
+        "-D \"WITNESS=\\\"$T.witness\\\"\" -D \"SECRET=\\\"$T.secret\\\"\" " ON_HOST "%s; s=$?; "
         "rm -f \"$T.secret\"; test ! -e \"$T.witness\" || exit 99; exit $s",
         name, options);
     int status = command_run(line);

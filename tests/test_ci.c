@@ -83,15 +83,20 @@ TEST annotations_are_printed_on_github_only(void) {
     PASS();
 }
 
-/* A kernel that a macro names has no line of its own. */
+/* A kernel that a macro names has no line of its own, but the store of a wrong value has one. What is never
+ * stored has none. */
+#define RENAME                                                                                     \
+    "rm -rf \"$T\" && \"$A\" init \"$T\" && cd \"$T\" && sed -i.bak -e 's/void softcap(/void "     \
+    "NAME(/' "
+#define VALIDATE                                                                                   \
+    " -e 's/^using.*/&\\n#define NAME softcap/' softcap.metal && GITHUB_ACTIONS=true \"$A\" "      \
+    "validate" ON "--sarif out.sarif softcap/33/normal"
 TEST a_finding_without_a_line_points_to_the_file(void) {
     if (!has_python())
         SKIPm("python3 is missing");
-    ASSERT_RUN("rm -rf \"$T\" && \"$A\" init \"$T\" && cd \"$T\" && sed -i.bak -e 's/void "
-               "softcap(/void NAME(/' -e 's/= cap/= 2 * cap/' -e 's/^using.*/&\\n#define NAME "
-               "softcap/' softcap.metal && GITHUB_ACTIONS=true \"$A\" validate" ON
-               "--sarif out.sarif softcap/33/normal",
-               1);
+    ASSERT_RUN(RENAME "-e 's/= cap/= 2 * cap/'" VALIDATE, 1);
+    ASSERT_SAYS("::error file=softcap.metal,line=15,title=assay wrong-value::");
+    ASSERT_RUN(RENAME "-e 's/y.i. = .*/;/'" VALIDATE, 1);
     ASSERT_SAYS("::error file=softcap.metal,title=assay wrong::");
     ASSERT_RUN("cd \"$T\" && " STRUCTURE "sarif out.sarif && cat out.sarif", 0);
     ASSERT_FALSEm(command_get_output(), command_says("startLine"));

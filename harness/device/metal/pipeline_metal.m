@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/device/msl/internal.h"
 #include "metal.h"
 
 int metal_get_language(void) {
@@ -191,6 +192,33 @@ id<MTLComputePipelineState> metal_new_state(metal_device *m, id<MTLFunction> fun
                                                       error:error];
 }
 
+typedef struct {
+    const tokens *tokens;
+    bool is_found;
+} matrix_search;
+
+static bool visit_matrices(void *context, at word) {
+    matrix_search *s = context;
+    static const char *const words[] = {"simdgroup_matrix",
+                                        "simdgroup_float8x8",
+                                        "simdgroup_half8x8",
+                                        "simdgroup_bfloat8x8",
+                                        "simdgroup_multiply",
+                                        "simdgroup_multiply_accumulate",
+                                        NULL};
+    s->is_found = token_is_one_of(s->tokens, word, words);
+    return !s->is_found;
+}
+
+/* Does the kernel, or a function that it calls, multiply simdgroup matrices? */
+static bool uses_matrices(const msl_unit *u, const char *host_name) {
+    matrix_search s = {.tokens = &u->tokens};
+    const entry *w = entry_find(u, host_name, NULL);
+    if (w)
+        reach_visit(u, w, visit_matrices, &s);
+    return s.is_found;
+}
+
 bool metal_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
                         size_t count, err *e) {
     @autoreleasepool {
@@ -204,7 +232,7 @@ bool metal_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value 
             metal_new_state(metal_get(p->device), function, p->kernel, &error);
         /* Metal compiles the text on every GPU; without the units only the pipeline fails. */
         p->needs_matrices = !state && !device_offers(&p->device->facts, FEATURE_MATRICES, NULL) &&
-                            msl_uses_matrices(unit, p->kernel);
+                            uses_matrices(unit, p->kernel);
         if (p->needs_matrices)
             return true;
         if (!state)
