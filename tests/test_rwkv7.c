@@ -133,7 +133,7 @@ static enum greatest_test_res passes_check(const gguf *g, uint32_t tile) {
     model *m = open_model(g, tile);
     ASSERT_OK(m);
     uint32_t prompt[11];
-    rng r = rng_new(2, "rwkv7");
+    rng r = rng_new(3, "rwkv7");
     for (size_t i = 0; i < 11; i++)
         prompt[i] = rng_below(&r, model_get_shape(m)->vocab);
     model_check_options o = {

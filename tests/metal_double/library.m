@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "double.h"
+#include "harness/device/metal/metal.h"
 
 static const struct {
     MTLDataType type;
@@ -153,7 +154,7 @@ static int count_lines(const DoublePipeline *p) {
     function = [given retain];
     _label = [label copy];
     if (![given->home->owner supportsFamily:MTLGPUFamilyApple7] &&
-        msl_uses_matrices(given->home->unit, [given->_name UTF8String]))
+        metal_uses_matrices(given->home->unit, [given->_name UTF8String]))
         err_set(&e, EXIT_WRONG, "SC compilation failure: There is a call to an undefined label");
     else
         soft = device_new_pipeline(given->home->owner->soft, given->home->unit,

@@ -210,8 +210,7 @@ static bool visit_matrices(void *context, at word) {
     return !s->is_found;
 }
 
-/* Does the kernel, or a function that it calls, multiply simdgroup matrices? */
-static bool uses_matrices(const msl_unit *u, const char *host_name) {
+bool metal_uses_matrices(const msl_unit *u, const char *host_name) {
     matrix_search s = {.tokens = &u->tokens};
     const entry *w = entry_find(u, host_name, NULL);
     if (w)
@@ -232,7 +231,7 @@ bool metal_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value 
             metal_new_state(metal_get(p->device), function, p->kernel, &error);
         /* Metal compiles the text on every GPU; without the units only the pipeline fails. */
         p->needs_matrices = !state && !device_offers(&p->device->facts, FEATURE_MATRICES, NULL) &&
-                            uses_matrices(unit, p->kernel);
+                            metal_uses_matrices(unit, p->kernel);
         if (p->needs_matrices)
             return true;
         if (!state)
