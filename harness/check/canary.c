@@ -119,11 +119,18 @@ static bool record(tape *t, const canary *c, slice in, slice out, err *e) {
 }
 
 /* The folder and the text of the canaries; the caller frees the text. */
-static char *load_text(char *folder, size_t size, err *e) {
-    char home[PATH_MAX - 64], path[PATH_MAX + 32];
+static bool find_folder(char *folder, size_t size, err *e) {
+    char home[PATH_MAX - 64];
     if (!os_find_home(home, sizeof home, e))
-        return NULL;
+        return false;
     snprintf(folder, size, "%s/harness/check/canaries", home);
+    return true;
+}
+
+static char *load_text(char *folder, size_t size, err *e) {
+    char path[PATH_MAX + 32];
+    if (!find_folder(folder, size, e))
+        return NULL;
     snprintf(path, sizeof path, "%s/canary.metal", folder);
     return os_read_file(path, NULL, e);
 }
@@ -190,11 +197,9 @@ static bool play_maths(device *d, const canary *c, const char *folder, slice in,
 }
 
 /* Looks for findings until they arrive. */
-static bool play_found(device *d, const canary *c, const char *folder, const char *text, slice in,
-                       slice out, bool *caught, char *message, size_t size, err *e) {
-    library *lib = library_new(d, folder, e);
-    if (!lib)
-        return false;
+static bool play_found(library *lib, const canary *c, const char *text, slice in, slice out,
+                       bool *caught, char *message, size_t size, err *e) {
+    device *d = library_get_device(lib);
     tape *t = tape_new(lib);
     device_clear_findings(d);
     bool is_recorded = record(t, c, in, out, e);
@@ -206,12 +211,17 @@ static bool play_found(device *d, const canary *c, const char *folder, const cha
     while (is_recorded && !*caught && may_be_late(d) && os_now_ns() - start < PATIENCE_NS);
     device_clear_findings(d);
     tape_free(t);
-    library_free(lib);
     return ok || *caught;
 }
 
-bool canary_play(device *d, const canary *c, bool *caught, char *message, size_t size, err *e) {
+library *canary_new_library(device *d, err *e) {
     char folder[PATH_MAX];
+    return find_folder(folder, sizeof folder, e) ? library_new(d, folder, e) : NULL;
+}
+
+bool canary_play(library *lib, const canary *c, bool *caught, char *message, size_t size, err *e) {
+    char folder[PATH_MAX];
+    device *d = library_get_device(lib);
     char *text = load_text(folder, sizeof folder, e);
     buffer *in = NULL, *out = NULL;
     bool ok = text && (in = device_new_buffer(d, 4 * ELEMENTS, STORAGE_SHARED, "in", e)) &&
@@ -223,7 +233,7 @@ bool canary_play(device *d, const canary *c, bool *caught, char *message, size_t
         slice from = slice_whole(in), to = slice_whole(out);
         ok = buffer_upload(in, 0, values, sizeof values, e) &&
              (c->oracle ? play_maths(d, c, folder, from, to, caught, message, size, e)
-                        : play_found(d, c, folder, text, from, to, caught, message, size, e));
+                        : play_found(lib, c, text, from, to, caught, message, size, e));
     }
     buffer_free(in);
     buffer_free(out);

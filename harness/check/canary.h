@@ -30,6 +30,9 @@ bool canary_judge(const canary *c, const finding_list *found, bool has_lines, ch
 /* Does the device's validation claim to catch it, and has its version of MSL what it takes? */
 bool canary_is_for(const canary *c, const device_facts *f);
 
-/* Plays one on a device whose validation is on. *caught: the right class at the right line, or a
- * wrong output under fast math alone. message says what was found instead. */
-bool canary_play(device *d, const canary *c, bool *caught, char *message, size_t size, err *e);
+/* The file that all of them are in, on a device whose validation is on. */
+library *canary_new_library(device *d, err *e);
+
+/* Plays one. *caught: the right class at the right line, or a wrong output under fast math alone.
+ * message says what was found instead. */
+bool canary_play(library *lib, const canary *c, bool *caught, char *message, size_t size, err *e);
