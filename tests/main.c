@@ -251,7 +251,7 @@ static bool check_names(int count, char **names) {
 
 int main(int argc, char **argv) {
     report sum = {0};
-    setvbuf(stdout, NULL, _IOLBF, 0); /* a crash must not swallow the name of the last test */
+    setvbuf(stdout, NULL, _IOLBF, 0);     /* a crash must not swallow the name of the last test */
     setenv("ASSAY_LOOP_SECONDS", "1", 0); /* each `validate` plays a canary that never ends */
     bool has_options = argc > 1 && argv[1][0] == '-';
     int count = has_options ? 0 : argc - 1;
