@@ -79,7 +79,7 @@ static bool count_case(library *lib, kernel_case *c, profile *out, err *e) {
 static const device_facts counting_device = {
     .kind = DEVICE_SOFT, .name = "software", .offers = FEATURE_MATRICES};
 
-/* One threadgroup in so many is counted. */
+/* Of this many threadgroups, one is counted. */
 static uint32_t choose_sample(const kernel_case *c) {
     const double large = 1 << 24;
     const uint32_t few = 64;

@@ -4,7 +4,7 @@
 #   tools/profile-ncu.sh OUT [SECONDS [GROUP...]]    on the machine with the GPU: OUT/<group>.plays.csv and .ncu.csv
 #
 # Then, anywhere: tools/profile-compare.sh OUT. ncu writes at its end, so kernels are played in groups of some seconds,
-# the shortest first. A group that does not end in time has no files; none is begun after so many seconds (default
+# the shortest first. A group that does not end in time has no files; after SECONDS none is begun (default
 # 200), and the next call goes on with those that are left.
 set -eu
 out=${1:?the folder for the counters}

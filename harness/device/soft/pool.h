@@ -27,7 +27,7 @@ typedef struct {
 typedef struct {
     uint32_t image;    /* which of the loaded kernels */
     bool flush;        /* f32 denormals count as 0 while it runs */
-    uint32_t every;    /* runs one threadgroup of so many */
+    uint32_t every;    /* of this many threadgroups, one runs */
     uint64_t only;     /* runs this one alone, counted from 1; 0: all of them */
     uintptr_t watched; /* checked mode tells who stores here last */
     size_t watched_bytes;
