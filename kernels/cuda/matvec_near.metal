@@ -2,7 +2,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "near_plain.h"
+#include "near.h"
+#include "near_ops.h"
 
 // Two thread blocks, of this launch and of the next, are to find room on an SM: hence 1024.
 template <typename N, bool accumulate, bool IsLong>

@@ -2,73 +2,23 @@
 // (split_halves.metal): tiles of 128 rows and 64 or 128 tokens multiplied by warpgroups (wgmma) with
 // sums in floats.
 //
-// Weights of at most 8 bits are whole numbers times a scale per 32 columns, a block: as halves they
-// are exact. So the sum of a block is as good as one in floats.
+// Weights are exact as halves (halves_formats.h), so the sum of a block of 32 columns is as good as one in
+// floats.
 //
 // A warpgroup computes 64 rows. Weights come from shared memory, are decoded and stay in registers; x is
-// read from shared memory by the tensor cores. Which columns meet in a product does not matter as long as both
-// matrices agree, so that a lane takes four neighbours of a row.
+// read from shared memory by the tensor cores.
 #include <metal_stdlib>
 using namespace metal;
 
 #include "../early.h"
-#include "../formats/q4_0.h"
-#include "../formats/q8_0.h"
 #include "../opaque.h"
 #include "../product/row.h"
 #include "bulk_rows.h"
+#include "halves_formats.h"
 
 enum : uint {
     CHUNK = 256, // columns of a row of W that are copied at a time
     PAIRS = 4,   // of blocks of a chunk
-};
-
-// A format F:
-//   F::words  of two blocks of a row. Chunks of them are whole uint4s, and the same words of 8 rows that
-//             follow each other are in different banks
-//   F::take   a lane's weights of block b as halves: of the first and last 16 columns, the first and third of
-//             four and the others
-//   F::scale  of block b
-// Below the exponent of 1024, whose bits are `thousand`, a whole number is added to it.
-struct group_q4_0 {
-    typedef block_q4_0 block;
-    enum : uint { words = 9 };
-
-    static METAL_FUNC void take(threadgroup const uint *row, uint b, uint part, uint thousand,
-                                thread uint (&pairs)[2][2]) {
-        threadgroup const uint *at = row + part;
-        for (uint j = 0; j < 2; j++) {
-            const uint bits =
-                b ? at[5] >> (8 * j) : cuda::permute(at[0], at[1], j ? 0x0503u : 0x0402u);
-            pairs[0][j] = cuda::subtract_halves((bits & 0x000F000Fu) | thousand, 0x64086408u); // 1032
-            pairs[1][j] = cuda::fma_halves((bits & 0x00F000F0u) | thousand, // 1024 + 16 n
-                                           0x2C002C00u, 0xD480D480u);      // / 16 - 72
-        }
-    }
-    static METAL_FUNC float scale(threadgroup const uint *row, uint b) {
-        return float(((threadgroup const half *)row)[9 * b]);
-    }
-};
-
-struct group_q8_0 {
-    typedef block_q8_0 block;
-    enum : uint { words = 17 };
-
-    static METAL_FUNC void take(threadgroup const uint *row, uint b, uint part, uint thousand,
-                                thread uint (&pairs)[2][2]) {
-        for (uint i = 0; i < 2; i++) {
-            threadgroup const uint *at = row + part + 4 * i;
-            for (uint j = 0; j < 2; j++) {
-                const uint bits =
-                    b ? at[9] >> (8 * j) : cuda::permute(at[0], at[1], j ? 0x0503u : 0x0402u);
-                pairs[i][j] = cuda::subtract_halves(
-                    (bits & 0x00FF00FFu) ^ (thousand | 0x00800080u), 0x64806480u); // 128 more; 1152
-            }
-        }
-    }
-    static METAL_FUNC float scale(threadgroup const uint *row, uint b) {
-        return float(((threadgroup const half *)row)[17 * b]);
-    }
 };
 
 // A block of the rows of a warp: rows lane / 4 and 8 after it.
@@ -352,8 +302,8 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
     }
 
 #define SPLIT_FORMAT(name, function, format)                                                       \
-    MATVEC_KERNEL("matvec_split_" #format "_" name, function, group_##format, false)               \
-    MATVEC_KERNEL("matvec_split_" #format "_accumulate_" name, function, group_##format, true)
+    MATVEC_KERNEL("matvec_split_" #format "_" name, function, halves_##format, false)               \
+    MATVEC_KERNEL("matvec_split_" #format "_accumulate_" name, function, halves_##format, true)
 #define SPLIT_GROUPS(name, function)                                                               \
     SPLIT_FORMAT(name, function, q4_0)                                                             \
     SPLIT_FORMAT(name, function, q8_0)
@@ -362,18 +312,10 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
 //                       rows tokens S  B  D  W  threads
 SPLIT_KERNEL(split_64,    128,    64, 1, 2, 1, 2, 512)
 SPLIT_KERNEL(split_128,   128,   128, 1, 2, 2, 2, 256)
-SPLIT_KERNEL(split_256,   256,    64, 1, (F::words > 9 ? 2 : 4), 1, (F::words > 9 ? 2 : 3), 512)
 SPLIT_KERNEL(split_64_4,  128,    64, 4, 2, 1, 2, 512)
 SPLIT_KERNEL(split_64_8,  128,    64, 8, 2, 1, 2, 512)
-SPLIT_KERNEL(split_8,     128,     8, 1, 2, 1, 3, 768)
-SPLIT_KERNEL(split_8_4,   128,     8, 4, 2, 1, 3, 768)
-SPLIT_KERNEL(split_8_8,   128,     8, 8, 2, 1, 3, 768)
 
 SPLIT_GROUPS("groups", split_64)
 SPLIT_GROUPS("wide_groups", split_128)
-SPLIT_GROUPS("tall_groups", split_256)
 SPLIT_GROUPS("quarters", split_64_4)
 SPLIT_GROUPS("eighths", split_64_8)
-SPLIT_GROUPS("few_groups", split_8)
-SPLIT_GROUPS("few_quarters", split_8_4)
-SPLIT_GROUPS("few_eighths", split_8_8)

@@ -11,7 +11,7 @@
 // is the pair. Rows of few columns are shared by half of the warps, and the other half has a second 8
 // pairs. Rows of many columns are multiplied in chunks, which are tiles of their own.
 //
-// Op is what is multiplied, and what becomes of the sums (near_plain.h, normed_near.metal):
+// Op is what is multiplied, and what becomes of the sums (near_ops.h):
 //   Op::format       of near_formats.h
 //   Op::is_normed    x is multiplied by op.norm_w, sums by 1 / rms(x), for which there is op.eps
 //   Op::is_stacked   the rows of a pair follow each other in memory

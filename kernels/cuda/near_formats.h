@@ -4,8 +4,6 @@
 //   N::lane_block   the weights of a lane in a block of a row: load() finds them, take() has the bytes
 //                   of a turn and returns their scale (mma_bytes.h), finish() makes a sum of such
 //                   turns the lane's share of the block's
-//   N::once_rows    rows for which there is shared memory at once; if they are fewer than 32, there is
-//   N::kept_block   the weights of a lane_block in registers, from shared or global memory
 //   N::scale        byte_scale, or byte_halves
 //   N::get_unit     what a byte of 1 stands for, times its scale
 //   N::has_offsets
@@ -33,7 +31,7 @@ inline int get_char(near_row at, int i) {
 struct q4_0_near {
     typedef block_q4_0 block;
     typedef byte_scale scale;
-    enum : uint { block_bytes = 144, pairs = 8, once_rows = 32, has_offsets = false };
+    enum : uint { block_bytes = 144, pairs = 8, has_offsets = false };
 
     static METAL_FUNC float get_unit() { return 0.0625f; }
     struct lane_block {
@@ -79,7 +77,7 @@ struct q8_0_near {
 struct q4_k_near {
     typedef block_q4_k block;
     typedef byte_scale scale;
-    enum : uint { block_bytes = 144, pairs = 8, once_rows = 32, has_offsets = true };
+    enum : uint { block_bytes = 144, pairs = 8, has_offsets = true };
 
     static METAL_FUNC float get_unit() { return 0.0625f; }
     struct lane_block {
@@ -120,35 +118,19 @@ struct q4_k_near {
 struct q6_k_near {
     typedef block_q6_k block;
     typedef byte_halves scale;
-    enum : uint { block_bytes = 210, pairs = 6, once_rows = 28, has_offsets = false };
+    enum : uint { block_bytes = 210, pairs = 6, has_offsets = false };
 
     static METAL_FUNC float get_unit() { return 0.25f; }
 
     // 64 columns are two blocks of 32, b = 0 and 1. Bytes 64 * (turn / 2) + 32 * b have their lower
     // 4 bits, in the nibble that is turn % 2; the upper 2 are in bytes 128 + 32 * (turn / 2), four
     // times two bits each.
-    template <typename B> static METAL_FUNC scale take_bytes(thread const B &from, uint turn,
-                                                             uint signs, thread byte_pair &w) {
-        scale s;
-        for (uint b = 0; b < 2; b++) {
-            for (uint side = 0; side < 2; side++) {
-                const uint four = from.get_word(4 * (turn / 2) + 2 * b + side);
-                const uint two = from.get_word(8 + 2 * (turn / 2) + side)
-                                 << (6 - 4 * (turn % 2) - 2 * b);
-                w.at[b][side] =
-                    (((turn % 2 ? four >> 2u : four << 2u) & 0x3C3C3C3Cu) | (two & 0xC0C0C0C0u)) ^
-                    signs;
-            }
-            s.factors[b] = float(from.get_scale(turn, b));
-        }
-        return s;
-    }
-    template <typename Row> struct block_at {
-        Row at;
+    struct lane_block {
+        near_row at;
         uint part, shift;
         float d;
 
-        METAL_FUNC void load(Row row, uint i, uint own_part) {
+        METAL_FUNC void load(near_row row, uint i, uint own_part) {
             part = own_part;
             shift = i % 2 * 16;
             at = row + 210 * i / 4 + part;
@@ -157,38 +139,19 @@ struct q6_k_near {
         METAL_FUNC uint get_word(uint i) const {
             return uint((ulong(at[4 * i + 1]) << 32u | at[4 * i]) >> shift);
         }
-        METAL_FUNC int get_scale(uint turn, uint b) const {
-            return get_char(at, 192 + 4 * turn + 2 * b + part / 2 - 4 * part + shift / 8);
-        }
         METAL_FUNC scale take(uint turn, uint, uint signs, thread byte_pair &w) const {
-            return take_bytes(*this, turn, signs, w);
-        }
-        METAL_FUNC float finish(float total) const { return d * total; }
-    };
-    typedef block_at<near_row> lane_block;
-
-    struct kept_block {
-        uint words[12], scales[4]; // the lane's scales are bytes 0 and 2
-        float d;
-
-        template <typename Row> METAL_FUNC void load(Row row, uint i, uint part) {
-            block_at<Row> from;
-            from.load(row, i, part);
-            for (uint k = 0; k < 12; k++)
-                words[k] = from.get_word(k);
-            from.at += 48 - part;
-            for (uint turn = 0; turn < 4; turn++) {
-                const ulong two = ulong(from.at[turn + 1]) << 32u | from.at[turn];
-                scales[turn] = uint(two >> (from.shift + part / 2 * 8));
+            scale s;
+            for (uint b = 0; b < 2; b++) {
+                for (uint side = 0; side < 2; side++) {
+                    const uint four = get_word(4 * (turn / 2) + 2 * b + side);
+                    const uint two = get_word(8 + 2 * (turn / 2) + side)
+                                     << (6 - 4 * (turn % 2) - 2 * b);
+                    const uint lower = (turn % 2 ? four >> 2u : four << 2u) & 0x3C3C3C3Cu;
+                    w.at[b][side] = (lower | (two & 0xC0C0C0C0u)) ^ signs;
+                }
+                s.factors[b] = float(get_char(at, 192 + 4 * turn + 2 * b + part / 2 - 4 * part + shift / 8));
             }
-            d = from.d;
-        }
-        METAL_FUNC uint get_word(uint i) const { return words[i]; }
-        METAL_FUNC int get_scale(uint turn, uint b) const {
-            return as_type<char4>(scales[turn])[2 * b];
-        }
-        METAL_FUNC scale take(uint turn, uint, uint signs, thread byte_pair &w) const {
-            return take_bytes(*this, turn, signs, w);
+            return s;
         }
         METAL_FUNC float finish(float total) const { return d * total; }
     };

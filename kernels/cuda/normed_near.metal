@@ -5,66 +5,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "near_plain.h"
-
-// A pair is the same row of gate and of up: what multiplies them has both.
-template <typename N> struct near_gated {
-    typedef N format;
-    enum : bool { is_normed = true, is_stacked = false };
-    enum : uint { early = 1 << 1 | 1 << 2 | 1 << 3 };
-    device const float *x, *norm_w;
-    device const uint4 *gate, *up;
-    device float *to;
-    float eps;
-    uint rows, row_quads;
-
-    METAL_FUNC device const uint4 *get_row(uint i) const {
-        return (i % 2 ? up : gate) + size_t(i / 2) * row_quads;
-    }
-    METAL_FUNC float2 prepare(uint) const { return 0.0f; }
-    METAL_FUNC void finish(uint i, float sum, float other, float2) const {
-        if (i % 2 == 0) // as in ffn_silu, a very negative gate gives -0
-            to[i / 2] = sum / (1.0f + exp(-sum)) * other;
-    }
-};
-
-// A pair is turned together. Rows of q, k and v are stacked; q_dim and kv_dim are multiples of head_dim,
-// which is even, so that a pair never spans two matrices.
-template <typename N> struct near_appended {
-    typedef N format;
-    enum : bool { is_normed = true, is_stacked = true };
-    enum : uint { early = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 8 };
-    device const float *x, *norm_w;
-    device const uint4 *wq, *wk, *wv;
-    device float *q, *k_cache, *v_cache;
-    device const float *freqs;
-    constant uint *pos;
-    float eps;
-    uint first, q_dim, kv_dim, head_dim;
-    uint rows, row_quads;
-
-    METAL_FUNC device const uint4 *get_row(uint i) const {
-        const uint row = first + i;
-        return row < q_dim            ? wq + size_t(row) * row_quads
-               : row < q_dim + kv_dim ? wk + size_t(row - q_dim) * row_quads
-                                      : wv + size_t(row - q_dim - kv_dim) * row_quads;
-    }
-    // The cosine and sine of the angle; values are not turned.
-    METAL_FUNC float2 prepare(uint i) const {
-        const uint row = first + i;
-        if (row >= q_dim + kv_dim)
-            return float2(1.0f, 0.0f);
-        const float angle = float(*pos) * freqs[(row < q_dim ? row : row - q_dim) % head_dim / 2];
-        return float2(precise::cos(angle), precise::sin(angle));
-    }
-    METAL_FUNC void finish(uint i, float sum, float other, float2 turn) const {
-        const uint row = first + i;
-        const bool is_v = row >= q_dim + kv_dim;
-        const float turned = i % 2 ? other * turn.y + sum * turn.x : sum * turn.x - other * turn.y;
-        device float *cache = (is_v ? v_cache - kv_dim : k_cache) + size_t(*pos) * kv_dim - q_dim;
-        (row < q_dim ? q : cache)[row] = is_v ? sum : turned;
-    }
-};
+#include "near.h"
+#include "near_ops.h"
 
 // Two thread blocks, of this launch and of the next, are to find room on an SM: hence 1024.
 template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void

@@ -178,14 +178,17 @@ static uint32_t count_rows(const product_layout *a, const kernel *k, const produ
     return rows;
 }
 
-/* The kernels of cuda/ share rows, or pairs that are turned together, among their thread blocks: if those
- * are few, each SM has as many. Those for several tokens are clusters of two. */
+/* The kernels of cuda/ share rows, or pairs of rows, among their thread blocks: if those are few, each SM has
+ * as many. A cluster has room for the sums of so many pairs. */
 static uint32_t share_rows(const tape *t, const kernel *k, uint32_t groups, uint32_t rows) {
+    enum { PAIRS = 256 };
     uint32_t cores = device_get_facts(library_get_device(t->lib))->cores,
-             cluster = k->tokens ? 2 : 1;
-    if (groups <= 2 * cores)
+             cluster = k->sharers ? k->sharers : 1, most = rows * cluster,
+             least = k->sharers ? divide_up(rows, PAIRS) * cluster : 1;
+    if (groups <= 2 * cores && cores % cluster == 0)
         groups = divide_up(groups, cores) * cores;
-    return divide_up(groups < rows ? groups : rows, cluster) * cluster;
+    groups = groups > least ? groups : least;
+    return groups < most ? groups : most;
 }
 
 static size3 find_groups(const product_layout *a, const tape *t, const kernel *k,
@@ -198,8 +201,9 @@ static size3 find_groups(const product_layout *a, const tape *t, const kernel *k
         groups.x = k->groups;
     if (k->sharers)
         groups.x *= k->sharers;
+    bool has_pairs = a->epilogue == APPENDED || (a->epilogue == STORED && k->sharers);
     if (k->needs & FEATURE_BULK_COPIES)
-        groups.x = share_rows(t, k, groups.x, a->epilogue == APPENDED ? rows / 2 : rows);
+        groups.x = share_rows(t, k, groups.x, has_pairs ? divide_up(rows, 2) : rows);
     return groups;
 }
 

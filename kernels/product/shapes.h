@@ -78,7 +78,23 @@ static const shape of_near_tokens[] = {
     {{1, 256, 1}},   {{7, 512, 3}},    {{31, 1792, 8}},  {{32, 4096, 7}},
     {{33, 1024, 9}}, {{65, 2304, 17}}, {{192, 768, 16}}, {{4096, 4096, 8}},
 };
-static const shape_list near_tokens = SHAPE_LIST(of_near_tokens, 7, 512, 3);
+static const shape of_near_long_tokens[] = {
+    {{1, 256, 1}},    {{17, 2048, 9}},   {{31, 5632, 8}},  {{47, 8192, 3}},
+    {{33, 10240, 7}}, {{97, 14336, 16}}, {{225, 7424, 2}}, {{4096, 14336, 8}},
+};
+static const shape of_few_near_gates[] = {
+    {{1, 256, 1}},   {{8, 2048, 8}},  {{17, 1024, 9}},
+    {{49, 2304, 5}}, {{257, 4096, 17}}, {{14336, 4096, 8}},
+};
+static const shape of_few_near_heads[] = {
+    {{0, 1, 1, 2, 256, 1}},    {{1, 3, 1, 2, 512, 9}},     {{7, 5, 1, 6, 2048, 3}},
+    {{2, 5, 2, 34, 2304, 8}},  {{10, 4, 2, 64, 1024, 17}}, {{2040, 9, 3, 64, 4096, 7}},
+    {{100, 32, 8, 128, 4096, 8}},
+};
+static const shape_list near_tokens = SHAPE_LIST(of_near_tokens, 7, 512, 3),
+                        near_long_tokens = SHAPE_LIST(of_near_long_tokens, 7, 3840, 3),
+                        few_near_gates = SHAPE_LIST(of_few_near_gates, 7, 512, 3),
+                        few_near_heads = SHAPE_LIST(of_few_near_heads, 3, 3, 1, 6, 512, 3);
 static const shape of_wider_near_rows[] = {
     {{1, 2048}}, {{15, 4096}}, {{16, 2048}}, {{17, 4096}}, {{4129, 2048}}, {{4096, 4096}},
 };

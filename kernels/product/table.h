@@ -8,11 +8,11 @@
 #include "shapes.h"
 
 /* Schedules: the file, and how a kernel's name begins; threads, rows and tokens of a threadgroup, what
- * in_dim is a multiple of and the most it may be, the most threadgroups, and what the device must
- * offer; how the name ends, the variant, and what it tries. */
+ * in_dim is a multiple of and the most it may be, the most threadgroups, or clusters if several share columns, and what the device
+ * must offer; how the name ends, the variant, and what it tries. */
 /* clang-format off */
 enum { ALL_TOKENS = 1 << 30 }; /* it loops over them itself */
-enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 }; /* of a large GPU, with room for the next launch */
+enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256, EIGHTHS = TWO_PER_CORE / 8 }; /* of a large GPU, with room for the next launch */
 enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/near.h takes at once */
 #define OWN(f, kind) "product/matvec_" FILE_##kind(f) ".metal"
 #define FILE_parts(f) #f
@@ -21,76 +21,76 @@ enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/near.h takes at once */
 #define STREAM_FILE(...) "product/matvec_stream.metal"
 #define FEW_STREAM_FILE(...) "product/few_stream.metal"
 #define NEAR_FILE(...) "cuda/matvec_near.metal"
-#define NEAR_ONCE_FILE(...) "cuda/matvec_near_once.metal"
 #define FEW_NEAR_FILE(...) "cuda/few_near.metal"
 #define ONE  "matvec_"
 #define MANY "multi_token_matvec_"
 
-/*                             threads rows tokens  of  most groups needs */
-#define ROW         OWN, ONE,    256,    8,   0,    0,    0, 0, 0, \
+/*                             threads rows tokens  of  most groups sharers needs */
+#define ROW         OWN, ONE,    256,    8,   0,    0,    0, 0, 0, 0, \
     "", "plain", "one simdgroup per row"
-#define BY_WEIGHT   OWN, ONE,     32,    1,   0,    0,    0, 0, 0, \
+#define BY_WEIGHT   OWN, ONE,     32,    1,   0,    0,    0, 0, 0, 0, \
     "", "plain", "one simdgroup per row, weight by weight"
-#define VEC4        OWN, ONE,     32,    1,   0,    0,    0, 0, 0, \
+#define VEC4        OWN, ONE,     32,    1,   0,    0,    0, 0, 0, 0, \
     "_vec4", "vec4", "four weights at a time"
-#define MULTIROW    OWN, ONE,    256,    4,   0,    0,    0, 0, 0, \
+#define MULTIROW    OWN, ONE,    256,    4,   0,    0,    0, 0, 0, 0, \
     "_multirow", "multirow", "two simdgroups per row"
-#define SIMDGROUP   OWN, ONE,    256,   32,   0,    0,    0, 0, 0, \
+#define SIMDGROUP   OWN, ONE,    256,   32,   0,    0,    0, 0, 0, 0, \
     "_simdgroup", "simdgroup", "4 rows per simdgroup, one after another"
-#define COALESCED   OWN, ONE,    256,    8,   0,    0,    0, 0, 0, \
+#define COALESCED   OWN, ONE,    256,    8,   0,    0,    0, 0, 0, 0, \
     "_coalesced", "coalesced", "one simdgroup per row, 16-bit loads"
-#define HALFBLOCK   OWN, ONE,    256,    8,   0,    0,    0, 0, 0, \
+#define HALFBLOCK   OWN, ONE,    256,    8,   0,    0,    0, 0, 0, 0, \
     "_halfblock", "halfblock", "one simdgroup per row, half a block per lane"
-#define ROWBLOCK    OWN, ONE,    128,   16,   0,    0,    0, 0, 0, \
+#define ROWBLOCK    OWN, ONE,    128,   16,   0,    0,    0, 0, 0, 0, \
     "_rowblock", "rowblock", "4 rows per simdgroup at once, x in registers"
-#define LEAN        OWN, ONE,    128,    4,   0,    0,    0, 0, 0, \
+#define LEAN        OWN, ONE,    128,    4,   0,    0,    0, 0, 0, 0, \
     "_lean", "lean", "one row per simdgroup, 16 weights per lane"
-#define LEAN_ROWS   OWN, ONE,    128,   16,   0,    0,    0, 0, 0, \
+#define LEAN_ROWS   OWN, ONE,    128,   16,   0,    0,    0, 0, 0, 0, \
     "_lean_rows", "lean_rows", "the same, 4 rows per simdgroup"
 #define STREAM(rows, of, groups) STREAM_FILE, ONE, \
-                                 256, rows,   0,   of,    0, groups, 0, \
+                                 256, rows,   0,   of,    0, groups, 0, 0, \
     "_stream", "stream", "rows by way of threadgroup memory, in loads of 16 bytes"
 #define NEAR(rows, of) NEAR_FILE, ONE, \
-                                 512, rows,   0,   of, 4096, TWO_PER_CORE, FEATURE_BULK_COPIES, \
+                                 512, rows,   0,   of, 4096, TWO_PER_CORE, 0, FEATURE_BULK_COPIES, \
     "_near", "near", "NVIDIA: rows by bulk copies (TMA), multiplied as bytes by tensor cores"
 #define NEAR_LONG(rows, of) NEAR_FILE, ONE, \
-                                 512, rows,   0,   of, 32768, TWO_PER_CORE, FEATURE_BULK_COPIES, \
+                                 512, rows,   0,   of, 32768, TWO_PER_CORE, 0, FEATURE_BULK_COPIES, \
     "_near_long", "near_long", "the same for longer rows, in chunks of columns"
-#define NEAR_ONCE(of) NEAR_ONCE_FILE, ONE, \
-                                 512,   32,   0,   of, 4096, 0, FEATURE_BULK_COPIES, \
-    "_near_once", "near_once", "the same for few rows, all of a thread block at once"
-#define BY_TOKEN    OWN, MANY,   256,    8, ALL_TOKENS,    0,    0, 0, 0, \
+#define BY_TOKEN    OWN, MANY,   256,    8, ALL_TOKENS,    0,    0, 0, 0, 0, \
     "", "plain", "one token after another"
-#define REUSE       OWN, MANY,   128,   32,   8,    4,    0, 0, 0, \
+#define REUSE       OWN, MANY,   128,   32,   8,    4,    0, 0, 0, 0, \
     "_reuse", "reuse", "each weight decoded once for 8 tokens, one quad per row"
-#define ALONE       OWN, MANY,     8,   32,   8,    8,    0, 0, 0, \
+#define ALONE       OWN, MANY,     8,   32,   8,    8,    0, 0, 0, 0, \
     "_alone", "alone", "4 rows per thread; each weight decoded once for 8 tokens"
-#define LEAN_TOKENS OWN, MANY,   128,    8,   8,    0,    0, 0, 0, \
+#define LEAN_TOKENS OWN, MANY,   128,    8,   8,    0,    0, 0, 0, 0, \
     "_lean", "lean", "each weight decoded once for 8 tokens, 2 rows per simdgroup"
 #define LEAN_ROWS_TOKENS OWN, MANY, \
-                                 128,   16,   8,    0,    0, 0, 0, \
+                                 128,   16,   8,    0,    0, 0, 0, 0, \
     "_lean_rows", "lean_rows", "the same, 4 rows per simdgroup"
-#define TILED       OWN, MANY,   128,   64,  64,    4,    0, 0, 0, \
+#define TILED       OWN, MANY,   128,   64,  64,    4,    0, 0, 0, 0, \
     "_tiled", "tiled", "tiles of 64 rows and 64 tokens, weights decoded once per tile"
-#define TILED_SPLIT OWN, MANY,   128,   16,  32,    4,    0, 0, 0, \
+#define TILED_SPLIT OWN, MANY,   128,   16,  32,    4,    0, 0, 0, 0, \
     "_tiled_split", "tiled_split", "tiles of 16 rows and 32 tokens, columns split in four"
-#define TILED_FEW   OWN, MANY,   256,   16,   8,    4,    0, 0, 0, \
+#define TILED_FEW   OWN, MANY,   256,   16,   8,    4,    0, 0, 0, 0, \
     "_tiled_few", "tiled_few", "tiles of 16 rows and 8 tokens, columns split in eight"
-#define MATRIX      OWN, MANY,   128,   64,  64,    4,    0, 0, 0, \
+#define MATRIX      OWN, MANY,   128,   64,  64,    4,    0, 0, 0, 0, \
     "_matrix", "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices"
 #define TILED_STREAM FEW_STREAM_FILE, MANY, \
-                                 512,   32,   8,   64,    0, 0, 0, \
+                                 512,   32,   8,   64,    0, 0, 0, 0, \
     "_tiled_stream", "tiled_stream", \
     "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory"
 #define TILED_NEAR FEW_NEAR_FILE, MANY, \
-                                 512,   32,   8,  256, 4096, 0, FEATURE_BULK_COPIES, \
+                                 256,   16,   8,  256, 4096, ONE_PER_CORE, 2, FEATURE_BULK_COPIES, \
     "_tiled_near", "tiled_near", \
     "NVIDIA: rows by bulk copies (TMA), as halves by tensor cores, in clusters of two"
+#define TILED_NEAR_LONG FEW_NEAR_FILE, MANY, \
+                                 256,   16,   8,  256, 16384, EIGHTHS, 8, FEATURE_BULK_COPIES, \
+    "_tiled_near_long", "tiled_near_long", "the same for longer rows, in clusters of eight"
 /* The kernels: a format and its kind (formats.h), the shapes it is checked with, a schedule. */
 #define KERNEL(f, kind, adds, does, list, file_, start, group_, rows_, tokens_, of, most_, groups_, \
-               needs_, end, variant_, about_) \
+               sharers_, needs_, end, variant_, about_) \
     {.name = start #f adds end, .variant = variant_, .about = about_, .file = file_(f, kind), \
-     .format = &format_##f, .accumulates = does, .group = group_, .groups = groups_, .needs = needs_, \
+     .format = &format_##f, .accumulates = does, .group = group_, .groups = groups_, .sharers = sharers_, \
+     .needs = needs_, \
      .rows = rows_, .tokens = tokens_, .multiple_of = of, .most = most_, .shapes = list}
 #define EXPAND(...) KERNEL(__VA_ARGS__)
 /* y = W x, y += W x, y = activation(W x + bias); or the first two, with the same shapes or with those
@@ -115,7 +115,8 @@ static const kernel matvec_kernels[] = {
     BOTH(q4_0, parts, ladder_shapes.many, BY_TOKEN), /* it is published */
     BOTH(q4_0, parts, ladder_shapes.many, TILED_FEW),
     BOTH(q4_0, parts, wide_tokens, TILED_STREAM),
-    BOTH(q4_0, parts, near_tokens, TILED_NEAR),
+    BOTH(q4_0, parts, near_tokens, TILED_NEAR),       BOTH(q4_0, parts, near_long_tokens, TILED_NEAR_LONG),
+    BOTH(q8_0, parts, near_tokens, TILED_NEAR),       BOTH(q8_0, parts, near_long_tokens, TILED_NEAR_LONG),
     /* The formats that most weights are in. */
     SINGLE(q4_0, parts, ladder, LEAN),                SINGLE(q4_0, parts, ladder, LEAN_ROWS),
     SINGLE(q8_0, parts, head_of_32, LEAN),            SINGLE(q8_0, parts, head_of_32, LEAN_ROWS),
@@ -132,9 +133,6 @@ static const kernel matvec_kernels[] = {
     BOTH(q6_k, parts, wider_near_rows, NEAR(12, 2048)),
     BOTH(q4_0, parts, near_long_rows, NEAR_LONG(16, 256)),
     BOTH(q4_k, parts, near_long_rows, NEAR_LONG(16, 256)),
-    BOTH(q4_0, parts, near_rows, NEAR_ONCE(256)),
-    BOTH(q4_k, parts, near_rows, NEAR_ONCE(256)),
-    BOTH(q6_k, parts, wider_near_rows, NEAR_ONCE(2048)),
     BOTH(q4_0, parts, ladder_shapes.tiles, TILED_SPLIT),
     BOTH(q4_0, parts, ladder_shapes.tiles, MATRIX),
     BOTH(q8_0, parts, head_of_32_shapes.tiles, TILED_SPLIT),
@@ -186,6 +184,12 @@ enum { MOST_HIDDEN = (32768 - 32) / 4 };
      .about = "NVIDIA: rows by bulk copies (TMA), the norm in the same pass", .group = 512, .rows = rows_, \
      .multiple_of = of, .most = 4096, .groups = TWO_PER_CORE, .needs = FEATURE_BULK_COPIES, .shapes = &list}
 
+#define FEW_NEAR_NORMED(op_, f, rows_, list) \
+    {.name = op_ "_" #f "_tiled_near", .variant = "tiled_near", .file = "cuda/few_near.metal", \
+     .format = &format_##f, .about = "the same for a few tokens, in clusters of two", .group = 256, .rows = rows_, \
+     .tokens = 8, .multiple_of = 256, .most = 4096, .groups = ONE_PER_CORE, .sharers = 2, \
+     .needs = FEATURE_BULK_COPIES, .shapes = &list}
+
 static const kernel mixed_kernels[] = {
     {FUSED("matvec_mixed", "matvec_mixed", 256, 8, 0, NULL, "one simdgroup per row")},
 };
@@ -198,12 +202,8 @@ static const kernel mixed_kernels[] = {
 #define SPLITS(f, adds, does) \
     GROUPS(f, adds, does, "groups", 128, 64, 0, ""), \
     GROUPS(f, adds, does, "wide_groups", 128, 128, 0, ""), \
-    GROUPS(f, adds, does, "tall_groups", 256, 64, 0, ""), \
     GROUPS(f, adds, does, "quarters", 128, 64, 4, ", columns split in four"), \
-    GROUPS(f, adds, does, "eighths", 128, 64, 8, ", columns split in eight"), \
-    GROUPS(f, adds, does, "few_groups", 128, 8, 0, ""), \
-    GROUPS(f, adds, does, "few_quarters", 128, 8, 4, ", columns split in four"), \
-    GROUPS(f, adds, does, "few_eighths", 128, 8, 8, ", columns split in eight")
+    GROUPS(f, adds, does, "eighths", 128, 64, 8, ", columns split in eight")
 static const kernel split_kernels[] = {SPLITS(q4_0, "", false), SPLITS(q4_0, "_accumulate", true),
                                        SPLITS(q8_0, "", false), SPLITS(q8_0, "_accumulate", true)};
 static const kernel batched_kernels[] = {
@@ -236,6 +236,8 @@ static const kernel gated_kernels[] = {
     NEAR_NORMED("gate_up_silu", q4_0, 8, 256, near_gates),
     NEAR_NORMED("gate_up_silu", q8_0, 5, 256, near_gates),
     NEAR_NORMED("gate_up_silu", q4_k, 8, 256, near_gates),
+    FEW_NEAR_NORMED("gate_up_silu", q4_0, 8, few_near_gates),
+    FEW_NEAR_NORMED("gate_up_silu", q8_0, 8, few_near_gates),
     GATE_TILES("_tiled",       "gate_up_silu",          128, 32, 64, "tiled",       TILES_OF_64),
     GATE_TILES("_tiled_split", "gate_up_silu",          128,  8, 32, "tiled_split", TILES_OF_16),
     GATE_TILES("_tiled_few",   "gate_up_silu",          288,  8,  8, "tiled_few",   FEW_TOKENS),
@@ -247,6 +249,8 @@ static const kernel appended_kernels[] = {
     NEAR_NORMED("qkv_rope_append", q4_0, 16, 256, near_heads),
     NEAR_NORMED("qkv_rope_append", q8_0, 10, 256, near_heads),
     NEAR_NORMED("qkv_rope_append", q4_k, 16, 256, near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append", q4_0, 16, few_near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append", q8_0, 16, few_near_heads),
     QKV_TILES("_tiled",       "qkv_rope_append",      128, 64, 64, "tiled",       TILES_OF_64),
     QKV_TILES("_tiled_split", "qkv_rope_append",      128, 16, 32, "tiled_split", TILES_OF_16),
     QKV_TILES("_tiled_few",   "qkv_rope_append",      288, 16,  8, "tiled_few",   FEW_TOKENS),

@@ -183,6 +183,7 @@ static const rule rules[] = {
     {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "stream"},
     /* 8 tokens at a time: 4096x4096 with 64 takes 37 us instead of 213, 2048x2048 with 8 3.5 instead of 5.4 */
     {PRODUCT, CUDA,     SEVERAL, MEDIUM,      WIDE,             "tiled_near"},
+    {PRODUCT, CUDA,     SEVERAL, MEDIUM,      LONG,             "tiled_near_long"},
     {PRODUCT, CUDA,     SEVERAL, MEDIUM,      WIDE,             "tiled_stream"},
     {PRODUCT, GPU,      FEW,     LARGE,       ALWAYS,           "tiled_near"},
     /* copies its weights first: 4096x4096 with 8 tokens takes 9.5 us instead of 14 */
@@ -202,6 +203,7 @@ static const rule rules[] = {
     {PRODUCT, GPU,      SEVERAL, ALL,         ALWAYS,           "reuse"},
     {PRODUCT, GPU,      ALL,     ALL,         ALWAYS,           "plain"},
     {FUSED,   CUDA,     ONE,     MEDIUM,      WIDE,             "near"},
+    {FUSED,   CUDA,     EIGHT,   MEDIUM,      WIDE,             "tiled_near"},
     {FUSED,   CUDA,     ALL,     ALL,         WIDE_BLOCKS,      "apart"},
     {FUSED,   GPU,      ONE,     ALL,         ALWAYS,           "plain"},
     {FUSED,   GPU,      FEW,     ALL,         MATRICES,         "tiled_few"},
@@ -215,9 +217,6 @@ static const rule rules[] = {
     {BATCHED, GPU,      ONE,     ALL,         ALWAYS,           "plain"},
     /* x in halves for all products with it, by warpgroups; columns are split where tiles are few: a 1B prompt
      * of 64 tokens 24105 per second instead of 13587, of 512 45450 instead of 38558 by mma */
-    {SPLIT,   CUDA,     EIGHT,   MEDIUM,      FEWEST_TILES,     "few_eighths"},
-    {SPLIT,   CUDA,     EIGHT,   MEDIUM,      FEWER_TILES,      "few_quarters"},
-    {SPLIT,   CUDA,     EIGHT,   MEDIUM,      WIDE,             "few_groups"},
     {SPLIT,   CUDA,     SOME,    MEDIUM,      FEWEST_TILES,     "eighths"},
     {SPLIT,   CUDA,     SOME,    MEDIUM,      FEWER_TILES,      "quarters"},
     {SPLIT,   CUDA,     SOME,    MEDIUM,      WIDE_TILES,       "wide_groups"},

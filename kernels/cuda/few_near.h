@@ -1,0 +1,319 @@
+// few_near: products of up to 8 tokens with rows that bulk copies (TMA) bring to shared memory
+// (bulk_rows.h), multiplied by tensor cores as halves with sums in floats (mma.m16n8k16).
+//
+// Every SM needs x of all its columns and tokens, which is more bytes than its weights. So the P thread
+// blocks of a cluster share columns: a block takes the same ones of all rows of its cluster, and each of
+// its 8 warps 256 of these, of which it keeps x in registers from beginning to end. The sums of a tile go to
+// one of the blocks through distributed shared memory (DSMEM) as soon as they are there.
+//
+// A tile is 8 pairs of rows: lane / 4 is the pair, and a lane has both sums of a pair, of tokens
+// 2 * (lane % 4) and 1 after it. Where a block has few columns, half of its warps share them, and the other
+// half has the next tile.
+//
+// Op is what is multiplied, and what becomes of the sums:
+//   Op::format       of halves_formats.h
+//   Op::is_normed    x is multiplied by op.norm_w, sums by 1 / rms(x), for which there is op.eps
+//   Op::early        the buffers that are read before the launch before has ended
+//   op.x, op.in_dim, op.eps, op.rows    of this cluster
+//   op.get_row(i)    where row i begins
+//   op.prepare(pair, token)                     what finish will need, loaded early
+//   op.finish(pair, token, sum, other, kept)    the sums of both rows
+#pragma once
+
+#include "../opaque.h"
+#include "bulk_rows.h"
+#include "halves_formats.h"
+
+enum : uint { FEW_WARPS = 8, FEW_TOKENS = 8, FEW_BLOCKS = 8, FEW_TILES = 32 };
+
+// x of a warp, 256 columns of 8 tokens: a lane has those of token lane / 4, of each block of 32 as
+// halves_formats.h has weights. A value goes in two halves, of which the second has what the first one lost: 22
+// bits. Therefore values are multiplied by a power of two, with which the largest of a token's is about
+// 2^14; one of less than 2^-28 of that has fewer bits.
+struct few_x {
+    uint upper[FEW_BLOCKS][2][2], lower[FEW_BLOCKS][2][2];
+    float units[2]; // what the sums of a lane's two tokens are to be multiplied by
+
+    static METAL_FUNC void split(float a, float b, thread uint &upper, thread uint &lower) {
+        upper = cuda::pack_halves(a, b);
+        const half2 taken = as_type<half2>(upper);
+        lower = cuda::pack_halves(a - float(taken.x), b - float(taken.y));
+    }
+
+    // from and norm_w: of the first of this lane's columns. Returns the sum of squares of the token, of this warp.
+    template <bool is_normed> METAL_FUNC float take(device const float4 *from,
+                                                    threadgroup const float4 *norm_w, uint lane) {
+        float4 v[FEW_BLOCKS][2];
+        for (uint b = 0; b < FEW_BLOCKS; b++)
+            for (uint i = 0; i < 2; i++)
+                v[b][i] = from[8 * b + 4 * i];
+        float4 squares = 0.0f;
+        uint largest = 0;
+        for (uint b = 0; b < FEW_BLOCKS; b++)
+            for (uint i = 0; i < 2; i++) {
+                if (is_normed) {
+                    squares += v[b][i] * v[b][i];
+                    v[b][i] *= norm_w[8 * b + 4 * i];
+                }
+                for (uint k = 0; k < 4; k++) // also if it is NaN
+                    largest = max(largest, as_type<uint>(v[b][i][k]) & 0x7FFFFFFFu);
+            }
+        float sum = (squares.x + squares.y) + (squares.z + squares.w);
+        for (uint mask = 1; mask < 4; mask *= 2) {
+            largest = max(largest, cuda::shuffle_xor(largest, mask));
+            sum += cuda::shuffle_xor(sum, mask);
+        }
+        const uint exponent = clamp(largest >> 23u, 15u, 254u);
+        const float up = as_type<float>((268u - exponent) << 23u);
+        const float unit = as_type<float>((exponent - 14u) << 23u);
+        for (uint j = 0; j < 2; j++)
+            units[j] = simd_shuffle(unit, ushort(8 * (lane % 4) + 4 * j));
+        for (uint b = 0; b < FEW_BLOCKS; b++)
+            for (uint i = 0; i < 2; i++) {
+                const float4 all = v[b][i] * up;
+                split(all.x, all.z, upper[b][i][0], lower[b][i][0]);
+                split(all.y, all.w, upper[b][i][1], lower[b][i][1]);
+            }
+        return sum;
+    }
+
+    // The products with both rows of a lane's pair: sums of the first row, then of the second.
+    template <typename F>
+    METAL_FUNC float4 multiply(threadgroup const uint *row, uint row_words, uint part,
+                               uint thousand) const {
+        float sums[2][2] = {};
+        for (uint b = 0; b < FEW_BLOCKS; b++) {
+            uint w[2][2][2]; // of the first and last 16 columns: of both rows
+            float scales[2], products[2][2] = {};
+            for (uint r = 0; r < 2; r++) {
+                threadgroup const uint *two = row + r * row_words + b / 2 * F::words;
+                uint pairs[2][2];
+                F::take(two, b % 2, part, thousand, pairs);
+                for (uint i = 0; i < 4; i++)
+                    w[i / 2][r][i % 2] = pairs[i / 2][i % 2];
+                scales[r] = F::scale(two, b % 2);
+            }
+            for (uint i = 0; i < 2; i++) {
+                cuda::mma_halves(w[i], upper[b][i], products);
+                cuda::mma_halves(w[i], lower[b][i], products);
+            }
+            for (uint i = 0; i < 4; i++)
+                sums[i / 2][i % 2] = fma(scales[i / 2], products[i / 2][i % 2], sums[i / 2][i % 2]);
+        }
+        return float4(sums[0][0] * units[0], sums[0][1] * units[1], sums[1][0] * units[0],
+                      sums[1][1] * units[1]);
+    }
+};
+
+// Shared memory: the stages, each with room for a tile or two; the sums of all warps, of two tiles, so that those
+// of one may be read while the next is multiplied, and before that norm_w of each warp's columns; of the tiles
+// that are this block's the sums of all blocks; the squares of each warp's x, and those of all blocks.
+template <typename F, uint P> struct few_memory {
+    enum : uint {
+        quads = F::block_bytes / 16, // of 256 columns
+        stage = 16 * (FEW_WARPS * quads + 1),
+        sum_quads = FEW_WARPS * 64,
+        part_quads = FEW_TILES * 32,
+        floats = (FEW_WARPS + P) * FEW_TOKENS
+    };
+    threadgroup uint4 *stages;
+    threadgroup float4 *sums, *parts;
+    threadgroup float *warp_squares, *squares;
+
+    METAL_FUNC few_memory() {
+        stages = (threadgroup uint4 *)cuda::get_shared_memory<
+            16 * (F::stages * stage + sum_quads + part_quads) + 4 * floats>();
+        sums = (threadgroup float4 *)(stages + F::stages * stage);
+        parts = sums + sum_quads;
+        warp_squares = (threadgroup float *)(parts + part_quads);
+        squares = warp_squares + FEW_WARPS * FEW_TOKENS;
+    }
+};
+
+template <typename Op, uint P> struct few_work {
+    typedef typename Op::format F;
+    enum : bool { is_normed = Op::is_normed };
+    Op op;
+    few_memory<F, P> memory;
+    near_share columns; // of this block, 256 each
+    uint rank;          // of it in the cluster
+    uint most;          // of the columns of any block of it
+    uint groups;        // of warps, 1 or 2, each with a tile
+    uint tiles, own;    // of the cluster and of this block
+
+    METAL_FUNC few_work(Op work, uint block_rank)
+        : op(work), columns(work.in_dim / 256, block_rank, P) {
+        rank = block_rank;
+        most = (op.in_dim / 256 + P - 1) / P;
+        groups = 2 * most <= FEW_WARPS ? 2 : 1;
+        tiles = (op.rows + 15) / 16;
+        own = (tiles + P - 1 - rank) / P;
+    }
+    METAL_FUNC uint get_teams() const { return FEW_WARPS / groups; }
+    METAL_FUNC uint get_row_quads() const { return most * memory.quads; }
+    METAL_FUNC threadgroup uint4 *find_pair(uint stage, uint pair) const {
+        // An odd number of them: eight pairs are in different banks.
+        return memory.stages + stage * memory.stage + pair * (2 * get_row_quads() + 1);
+    }
+    METAL_FUNC threadgroup float4 *find_sums(uint turn, uint warp) const {
+        return memory.sums + (2 * warp + turn % 2) * 32;
+    }
+    METAL_FUNC uint count_turns() const { return (tiles + groups - 1) / groups; }
+
+    METAL_FUNC void expect() const {
+        for (uint i = 0; i < F::stages; i++)
+            cuda::init_mbarrier(i);
+        cuda::expect_cluster_bytes<P>((P - 1) * (512 * own + (Op::is_normed ? 4 * FEW_TOKENS : 0)));
+    }
+
+    // The rows of a turn on their way: copies by one lane of each warp, because a warp makes its copies one
+    // after another.
+    METAL_FUNC void copy(uint turn, uint stage, uint sg, uint lane) const {
+        const uint first = 16 * groups * turn;
+        const uint quads = columns.count * memory.quads;
+        if (lane != 0 || first >= op.rows)
+            return;
+        const uint count = min(op.rows - first, 16 * groups);
+        if (sg == 0)
+            cuda::expect_bytes(16 * quads * count, stage);
+        for (uint i = sg; quads > 0 && i < count; i += FEW_WARPS)
+            cuda::copy_bulk(find_pair(stage, i / 2) + i % 2 * get_row_quads(),
+                            op.get_row(first + i) + columns.first * memory.quads, 16 * quads, stage);
+    }
+
+    // norm_w of a warp's columns goes where its sums will be.
+    METAL_FUNC void expect_norm(uint team, uint sg, uint lane) const {
+        device const float4 *from = (device const float4 *)op.norm_w + 64 * (columns.first + team);
+        for (uint i = 0; team < columns.count && i < 2; i++)
+            cuda::copy_async(find_sums(i, sg) + lane, from + 32 * i + lane);
+    }
+    // x of a warp's columns.
+    METAL_FUNC void take(thread few_x &x, uint in_dim, uint tokens, uint team, uint sg,
+                         uint lane) const {
+        device const float4 *from =
+            (device const float4 *)(op.x + size_t(min(lane / 4, tokens - 1)) * in_dim) +
+            64 * (columns.first + team) + lane % 4;
+        float squares = 0.0f;
+        if (Op::is_normed) {
+            cuda::wait_for_own_copies();
+            cuda::sync_warp();
+        }
+        if (team < columns.count)
+            squares = x.template take<Op::is_normed>(from, find_sums(0, sg) + lane % 4, lane);
+        if (Op::is_normed && lane % 4 == 0)
+            memory.warp_squares[FEW_TOKENS * sg + lane / 4] = squares;
+        cuda::sync_warp(); // what it read is replaced later
+    }
+    // The squares of this block's columns, for all blocks.
+    METAL_FUNC void send_squares(uint lane) const {
+        float sum = 0.0f;
+        for (uint i = 0; i < columns.count; i++)
+            sum += memory.warp_squares[FEW_TOKENS * i + lane % FEW_TOKENS];
+        threadgroup float *to = memory.squares + FEW_TOKENS * rank + lane % FEW_TOKENS;
+        if (lane < FEW_TOKENS)
+            *to = sum;
+        for (uint i = 0; i < P; i++)
+            if (lane < FEW_TOKENS && i != rank)
+                cuda::store_to_rank(to, sum, i);
+    }
+
+    // The sums of a tile over all warps that share it, for the block whose tile it is.
+    METAL_FUNC void send(uint turn, uint group, uint lane) const {
+        const uint tile = turn * groups + group;
+        float4 sum = 0.0f;
+        for (uint i = 0; i < columns.count; i++)
+            sum += find_sums(turn, group * get_teams() + i)[lane];
+        threadgroup float4 *to = memory.parts + (tile / P * P + rank) * 32 + lane;
+        if (tile >= tiles)
+            return;
+        if (tile % P == rank)
+            *to = sum;
+        else
+            cuda::store_to_rank(to, sum, tile % P);
+    }
+
+    // 1 / rms(x) of a token
+    METAL_FUNC float get_inverse(uint token) const {
+        float sum = 0.0f;
+        for (uint i = 0; i < P; i++)
+            sum += memory.squares[FEW_TOKENS * i + token];
+        return rsqrt(sum / float(op.in_dim) + op.eps);
+    }
+
+    METAL_FUNC void finish(uint tokens, uint sg, uint lane) const {
+        for (uint i = sg; i < own; i += FEW_WARPS) {
+            const uint pair = 8 * (P * i + rank) + lane / 4;
+            const uint token = 2 * (lane % 4);
+            const bool is_there[2] = {2 * pair < op.rows && token < tokens,
+                                      2 * pair < op.rows && token + 1 < tokens};
+            float2 kept[2];
+            for (uint j = 0; j < 2; j++)
+                kept[j] = is_there[j] ? op.prepare(pair, token + j) : 0.0f;
+            cuda::wait_for_cluster_bytes();
+            float4 sum = 0.0f;
+            for (uint k = 0; k < P; k++)
+                sum += memory.parts[(P * i + k) * 32 + lane];
+            for (uint j = 0; j < 2; j++) {
+                const float inverse = Op::is_normed ? get_inverse(token + j) : 1.0f;
+                if (is_there[j])
+                    op.finish(pair, token + j, sum[j] * inverse, sum[2 + j] * inverse, kept[j]);
+            }
+        }
+        cuda::wait_for_cluster_bytes(); // nothing is sent to a block that has ended
+    }
+};
+
+// A turn after another: a stage is filled again when all warps have multiplied what is in it. The sums of a
+// turn are added up by one warp while the others go on.
+template <typename Work>
+METAL_FUNC void few_multiply(thread const Work &work, thread const few_x &x, uint team, uint group,
+                             uint sg, uint lane) {
+    typedef typename Work::F F;
+    const uint thousand = opaque(0x64006400u, work.op.in_dim + lane);
+    const uint turns = work.count_turns();
+    uint stage = 0, parity = 0;
+    for (uint turn = 0; turn < turns; turn++) {
+        cuda::wait_for_copies(stage, parity);
+        if (team < work.columns.count) {
+            threadgroup const uint *row =
+                (threadgroup const uint *)(work.find_pair(stage, 8 * group + lane / 4) +
+                                           team * work.memory.quads);
+            work.find_sums(turn, sg)[lane] = x.template multiply<F>(
+                row, 4 * work.get_row_quads(), lane % 4, thousand);
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        work.copy(turn + F::stages, stage, sg, lane);
+        cuda::sync_warp();
+        for (uint i = 0; i < 2; i++)
+            if (i < work.groups && sg == (turn * work.groups + i) % FEW_WARPS)
+                work.send(turn, i, lane);
+        if (Work::is_normed && turn == 0 && sg == FEW_WARPS - 1)
+            work.send_squares(lane);
+        parity ^= stage == F::stages - 1 ? 1 : 0;
+        stage = stage == F::stages - 1 ? 0 : stage + 1;
+    }
+}
+
+template <uint P, typename Op> METAL_FUNC void few_run(thread const Op &op, uint tokens, uint rank,
+                                                       uint thread_index, uint sg, uint lane) {
+    typedef few_work<Op, P> work_of;
+    const work_of work(op, rank);
+    const uint team = sg % work.get_teams();
+    if (thread_index == 0)
+        work.expect();
+    cuda::arrive_at_cluster();
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint i = 0; i < work_of::F::stages; i++)
+        work.copy(i, i, sg, lane);
+    if (Op::is_normed)
+        work.expect_norm(team, sg, lane);
+    cuda::sync_warp();
+    cuda::launch_dependents();
+    cuda::wait_for_launch<Op::early>();
+    few_x x;
+    work.take(x, op.in_dim, tokens, team, sg, lane);
+    cuda::wait_for_cluster(); // all blocks have begun: sums may be sent
+    few_multiply(work, x, team, sg / work.get_teams(), sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    work.finish(tokens, sg, lane);
+}
