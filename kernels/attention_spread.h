@@ -9,6 +9,10 @@
 #include "attention.h"
 #include "early.h"
 
+// Floats from one simdgroup's share to the next, for heads of at most as many dimensions: compilers know where
+// each of them is.
+constant uint SPREAD_STRIDE = 256;
+
 // Memory for the simdgroups' shares: the largest score of each, the sum of its weights, and a head.
 struct spread_memory {
     threadgroup float4 *largest; // 4 float4s
@@ -110,7 +114,7 @@ template <uint L, bool is_whole> struct spread_share {
             parts[0] += simd_shuffle_xor(parts[0], 8);
             sum += simd_shuffle_xor(sum, 8);
         }
-        threadgroup float4 *own = memory.parts + sg * (h.head_dim / 4);
+        threadgroup float4 *own = memory.parts + sg * (SPREAD_STRIDE / 4);
         const uint at = (L < 32 ? lane / 16 * L : 0) + lane % L;
         if (4 * at < h.head_dim && (L > 8 || lane % 16 < 8))
             own[at] = parts[0];
@@ -124,8 +128,8 @@ template <uint L, bool is_whole> struct spread_share {
 };
 
 // The shares of no keys at all: 0, with no weight.
-inline void spread_leave_nothing(spread_memory memory, uint head_dim, uint thread_index) {
-    for (uint i = thread_index; i < 4 * head_dim; i += 512)
+inline void spread_leave_nothing(spread_memory memory, uint thread_index) {
+    for (uint i = thread_index; i < 4 * SPREAD_STRIDE; i += 512)
         memory.parts[i] = float4(0.0f);
     if (thread_index < 4) {
         memory.largest[thread_index] = float4(NO_SCORE);
@@ -133,8 +137,9 @@ inline void spread_leave_nothing(spread_memory memory, uint head_dim, uint threa
     }
 }
 
-// The whole from the shares of the 16 simdgroups, dimension d by thread d. *log_sum, if asked for: the
-// logarithm of the sum of exp(score).
+// The whole from the shares of the 16 simdgroups, which are `stride` floats apart, dimension d by thread d.
+// *log_sum, if asked for: the logarithm of the sum of exp(score).
+template <uint stride = SPREAD_STRIDE>
 inline void spread_merge(spread_memory memory, uint head_dim, device float *out,
                          device float *log_sum, uint d) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -152,7 +157,7 @@ inline void spread_merge(spread_memory memory, uint head_dim, device float *out,
         totals += fades[s] * memory.sums[s];
         float4 four;
         for (uint i = 0; i < 4; i++)
-            four[i] = column[(4 * s + i) * head_dim];
+            four[i] = column[(4 * s + i) * stride];
         shares += fades[s] * four;
     }
     const float total = spread_sum(totals);

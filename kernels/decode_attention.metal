@@ -252,7 +252,7 @@ kernel void attention_ranges(device const float *q [[buffer(0)]],
         spread_attention<LOADS_AHEAD>(q + group.x * head_dim, h, keys, memory, lane, sg);
     } else {
         EARLY_LOADS(0); // only the scalars
-        spread_leave_nothing(memory, head_dim, thread_index);
+        spread_leave_nothing(memory, thread_index);
     }
     const uint at = group.y * n_heads + group.x;
     spread_merge(memory, head_dim, out + size_t(at) * head_dim, log_sums + at, thread_index);
