@@ -202,11 +202,17 @@ TEST a_kernel_that_reaches_simdgroup_functions_is_known(void) {
                      "kernel void plain(device float *x) { x[0] += 1; /* simd_sum(x[0]) */ }\n"
                      "kernel void lane(device uint *x, uint i [[thread_index_in_simdgroup]]) "
                      "{ x[i] = i; }\n"
-                     "kernel void tile(device float *x) { simdgroup_float8x8 m; }\n"));
+                     "kernel void tile(device float *x) { simdgroup_float8x8 m; }\n"
+                     "float get(simdgroup_float8x8 m) { return m.thread_elements()[0]; }\n"
+                     "kernel void part(device float *x) { x[0] = get(simdgroup_float8x8(x[0])); }\n"));
     ASSERT(msl_uses_simdgroups(text_unit, "deep"));
     ASSERT_FALSE(msl_uses_simdgroups(text_unit, "plain"));
     ASSERT(msl_uses_simdgroups(text_unit, "lane"));
     ASSERT(msl_uses_simdgroups(text_unit, "tile"));
+    ASSERT_FALSE(msl_uses_matrices(text_unit, "lane"));
+    ASSERT(msl_uses_matrices(text_unit, "tile"));
+    ASSERT_FALSE(msl_uses_elements(text_unit, "tile"));
+    ASSERT(msl_uses_elements(text_unit, "part"));
     PASS();
 }
 

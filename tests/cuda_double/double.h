@@ -52,6 +52,7 @@ typedef enum {
     OP_MIN,
     OP_MMA,
     OP_MOV,
+    OP_MOVMATRIX,
     OP_MUL,
     OP_NEG,
     OP_NOT,
@@ -199,8 +200,9 @@ uint8_t *ptx_find_shared(const ptx_block *b, const ptx_thread *t, const ptx_arg 
 uint8_t *ptx_find_global(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
                          size_t align, CUresult *fault);
 
-/* ptx_product.c: mma, by all lanes of a warp; wgmma, by those of one of its four warps. */
+/* ptx_product.c: mma and movmatrix, by all lanes of a warp; wgmma, by those of one of its four warps. */
 void ptx_multiply(const ptx_block *b, ptx_thread *lanes, const ptx_insn *i);
+void ptx_transpose(const ptx_block *b, ptx_thread *lanes, const ptx_insn *i);
 void ptx_multiply_group(const ptx_block *b, ptx_thread *lanes, const ptx_insn *i, CUresult *fault);
 
 size_t ptx_get_shared_bytes(const ptx_launch *l); /* of a block */

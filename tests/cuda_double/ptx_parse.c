@@ -19,7 +19,7 @@ static const char *const op_names[OP_COUNT] = {
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
     "barrier.cluster.arrive.release.aligned", "barrier.cluster.wait.acquire.aligned", "cvt", "cvta",
     "div", "ex2", "fence", "fma", "ld", "mad", "madc", "mapa.shared::cluster.u64", "max", "min",
-    "mma", "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "ret", "selp",
+    "mma", "mov", "movmatrix.sync.aligned.m8n8.trans.b16", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "ret", "selp",
     "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32", "setp", "shf", "shfl", "shl",
     "shr", "sqrt", "st", "sub", "vote", "wgmma", "xor"};
 /* clang-format on */
@@ -108,6 +108,8 @@ static void read_product(parser *p, ptx_insn *i, const char *form) {
         ptx_type sum, factor;
     } known[] = {
         {"sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 8, {'f', 32}, {'t', 32}},
+        {"sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", 8, {'f', 32}, {'x', 16}},
+        {"sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", 8, {'f', 32}, {'f', 16}},
         {"sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16, {'f', 32}, {'x', 16}},
         {"sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 16, {'f', 32}, {'f', 16}},
         {"sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", 16, {'s', 32}, {'s', 8}},

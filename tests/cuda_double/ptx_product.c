@@ -1,4 +1,5 @@
-/* ptx_product: the product of two small matrices that the lanes of a warp, or of four, make together (mma, wgmma). */
+/* ptx_product: what the lanes of a warp, or of four, make of small matrices together (mma, movmatrix,
+ * wgmma). */
 #include <string.h>
 
 #include "double.h"
@@ -55,6 +56,18 @@ void ptx_multiply(const ptx_block *block, ptx_thread *lanes, const ptx_insn *i) 
         }
         for (uint32_t k = 0; k < SUMS; k++) /* after all reads: d may be c */
             lanes[n].registers[i->args[k].index] = made[k];
+    }
+}
+
+/* An 8 x 8 of 16 bits each: a lane has columns 2 * (lane % 4) and the next of row lane / 4. */
+void ptx_transpose(const ptx_block *block, ptx_thread *lanes, const ptx_insn *i) {
+    uint32_t from[LANES];
+    for (uint32_t n = 0; n < LANES; n++)
+        from[n] = (uint32_t)ptx_read(block, &lanes[n], &i->args[1]);
+    for (uint32_t n = 0; n < LANES; n++) {
+        const uint32_t *row = &from[n % 4 * 8 + n / 8], shift = n / 4 % 2 * 16;
+        lanes[n].registers[i->args[0].index] =
+            (row[0] >> shift & 0xFFFF) | (row[4] >> shift & 0xFFFF) << 16;
     }
 }
 

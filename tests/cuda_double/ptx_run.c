@@ -29,9 +29,13 @@ static const ptx_insn *find_insn(const run *r, const ptx_thread *t) {
     return &p->code[t->pc];
 }
 
+static bool needs_warp(ptx_op op) {
+    return op == OP_MMA || op == OP_MOVMATRIX || op == OP_WGMMA;
+}
+
 static bool is_meeting(ptx_op op) {
     return op == OP_ACTIVEMASK || op == OP_SHFL || op == OP_VOTE || op == OP_BARWARP ||
-           op == OP_BAR || op == OP_MMA || op == OP_WGMMA || op == OP_BARRIER_ASK || op == OP_CLUSTER_WAIT;
+           op == OP_BAR || needs_warp(op) || op == OP_BARRIER_ASK || op == OP_CLUSTER_WAIT;
 }
 
 /* Have all threads of its cluster arrived? */
@@ -136,7 +140,7 @@ static bool serve(run *r, ptx_thread *lanes, uint32_t count, uint32_t lane) {
         return false;
     const ptx_arg *last = &i->args[i->count - 1];
     uint32_t party = (uint32_t)ptx_read(r->block, &lanes[lane], last);
-    party = i->op == OP_MMA || i->op == OP_WGMMA ? UINT32_MAX : party & find_live(lanes, count);
+    party = needs_warp(i->op) ? UINT32_MAX : party & find_live(lanes, count);
     if ((find_lanes_at(lanes, count, lanes[lane].pc) & party) != party || !(party >> lane & 1))
         return false;
     if (i->op == OP_SHFL)
@@ -145,6 +149,8 @@ static bool serve(run *r, ptx_thread *lanes, uint32_t count, uint32_t lane) {
         vote(r, lanes, count, i, party);
     else if (i->op == OP_MMA)
         ptx_multiply(r->block, lanes, i);
+    else if (i->op == OP_MOVMATRIX)
+        ptx_transpose(r->block, lanes, i);
     else if (i->op == OP_WGMMA)
         ptx_multiply_group(r->block, lanes, i, &r->fault);
     release(lanes, count, party);

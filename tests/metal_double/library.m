@@ -154,7 +154,7 @@ static int count_lines(const DoublePipeline *p) {
     function = [given retain];
     _label = [label copy];
     if (![given->home->owner supportsFamily:MTLGPUFamilyApple7] &&
-        metal_uses_matrices(given->home->unit, [given->_name UTF8String]))
+        msl_uses_matrices(given->home->unit, [given->_name UTF8String]))
         err_set(&e, EXIT_WRONG, "SC compilation failure: There is a call to an undefined label");
     else
         soft = device_new_pipeline(given->home->owner->soft, given->home->unit,

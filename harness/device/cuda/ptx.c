@@ -149,6 +149,7 @@ typedef struct {
     bool watches_races; /* racecheck knows atomic updates, not relaxed loads and stores */
     bool
         has_tensors; /* the file includes Metal 4's headers of tensors, which the shim lacks here */
+    bool uses_elements; /* of simdgroup matrices, whose places are Apple's then */
 } order;
 
 enum { WATCHES_RACES = 1 << 8 }; /* in the key of the cache, beside the math */
@@ -237,7 +238,10 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
     const char *argv[MAX_ARGUMENTS];
     char entry[192] = "-DASSAY_ENTRY=";
     ptx_name_entry(o->name, entry + strlen(entry), sizeof entry - strlen(entry));
-    const char *const more[] = {"-include", c->headers[2], entry, source, "-o", object, NULL};
+    const char *elements =
+        o->uses_elements ? "-DASSAY_THREAD_ELEMENTS=1" : "-DASSAY_THREAD_ELEMENTS=0";
+    const char *const more[] = {"-include", c->headers[2], elements, entry,
+                                source,     "-o",          object,   NULL};
     enum { MORE = sizeof more / sizeof *more };
     int status = 1, n = add_options(c, o->math, argv);
     if (o->watches_races)
@@ -280,7 +284,12 @@ char *ptx_compile(ptx_compiler *c, const char *text, const char *name, math_mode
     char own[PATH_MAX];
     const char *tool = sanitizer_get_tool();
     bool watches_races = tool && strcmp(tool, "racecheck") == 0 && strstr(text, "atomic");
-    order o = {c, name, math, watches_races, msl_text_has_tensors(text)};
+    order o = {c,
+               name,
+               math,
+               watches_races,
+               msl_text_has_tensors(text),
+               msl_text_uses_elements(text)};
     uint32_t key = (uint32_t)math | (watches_races ? WATCHES_RACES : 0);
     if (!path) {
         path = own;

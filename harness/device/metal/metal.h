@@ -46,8 +46,6 @@ int metal_get_language(void); /* the newest that this system has, as msl.h has i
 bool metal_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
                         size_t count, err *e);
 void metal_free_pipeline(pipeline *p);
-/* Does the kernel, or a function that it calls, multiply simdgroup matrices? */
-bool metal_uses_matrices(const msl_unit *u, const char *host_name);
 /* Retained. */
 id<MTLComputePipelineState> metal_new_state(metal_device *m, id<MTLFunction> function,
                                             const char *label, NSError **error);

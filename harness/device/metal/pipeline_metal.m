@@ -192,32 +192,6 @@ id<MTLComputePipelineState> metal_new_state(metal_device *m, id<MTLFunction> fun
                                                       error:error];
 }
 
-typedef struct {
-    const tokens *tokens;
-    bool is_found;
-} matrix_search;
-
-static bool visit_matrices(void *context, at word) {
-    matrix_search *s = context;
-    static const char *const words[] = {"simdgroup_matrix",
-                                        "simdgroup_float8x8",
-                                        "simdgroup_half8x8",
-                                        "simdgroup_bfloat8x8",
-                                        "simdgroup_multiply",
-                                        "simdgroup_multiply_accumulate",
-                                        NULL};
-    s->is_found = token_is_one_of(s->tokens, word, words);
-    return !s->is_found;
-}
-
-bool metal_uses_matrices(const msl_unit *u, const char *host_name) {
-    matrix_search s = {.tokens = &u->tokens};
-    const entry *w = entry_find(u, host_name, NULL);
-    if (w)
-        reach_visit(u, w, visit_matrices, &s);
-    return s.is_found;
-}
-
 bool metal_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
                         size_t count, err *e) {
     @autoreleasepool {
@@ -231,7 +205,7 @@ bool metal_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value 
             metal_new_state(metal_get(p->device), function, p->kernel, &error);
         /* Metal compiles the text on every GPU; without the units only the pipeline fails. */
         p->needs_matrices = !state && !device_offers(&p->device->facts, FEATURE_MATRICES, NULL) &&
-                            metal_uses_matrices(unit, p->kernel);
+                            msl_uses_matrices(unit, p->kernel);
         if (p->needs_matrices)
             return true;
         if (!state)

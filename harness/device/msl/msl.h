@@ -140,6 +140,9 @@ bool msl_check_constants(const msl_unit *u, const char *host_name,
 
 /* Does the kernel, or a function that it calls, work with the lanes of a simdgroup? */
 bool msl_uses_simdgroups(const msl_unit *u, const char *host_name);
+/* Or multiply simdgroup matrices, or address a lane's elements of them (thread_elements)? */
+bool msl_uses_matrices(const msl_unit *u, const char *host_name);
+bool msl_uses_elements(const msl_unit *u, const char *host_name);
 
 /* The C++ text of one pipeline for the software device: every kernel but the wanted one static,
  * function constants as constexpr values (one that the kernel's text uses and that is not given is
@@ -155,6 +158,7 @@ char *msl_rewrite(const msl_unit *u, const char *host_name, const msl_constant_t
 /* Does a text of msl_rewrite need the shim's tensors? Where the file includes Metal 4's headers of them,
  * in a version of the language that has them. */
 bool msl_text_has_tensors(const char *text);
+bool msl_text_uses_elements(const char *text); /* msl_uses_elements of its kernel */
 /* The same with every statement's end marked, to trace where something happens. */
 char *msl_rewrite_traced(const msl_unit *u, const char *host_name,
                          const msl_constant_text *constants, size_t count, err *e);

@@ -181,38 +181,59 @@ void reach_drop_others(edits *d, const entry *which) {
     free(x.decls);
 }
 
-/* Simdgroups ------------------------------------------------------------------------------------ */
+/* Words ----------------------------------------------------------------------------------------- */
 
 typedef struct {
     const tokens *tokens;
+    const char *const *words;
     bool is_found;
-} lane_search;
+} word_search;
 
-/* simd_sum, simdgroup_barrier, thread_index_in_simdgroup, ... */
-static bool visit_lanes(void *context, at word) {
-    lane_search *s = context;
-    static const char *const words[] = {"thread_index_in_simdgroup",
-                                        "simdgroup_index_in_threadgroup",
+static bool visit_word(void *context, at word) {
+    word_search *s = context;
+    const token *t = &s->tokens->list[word];
+    const char *spelled = token_text(s->tokens, word);
+    for (const char *const *w = s->words; *w && !s->is_found; w++) {
+        size_t length = strcspn(*w, "*");
+        s->is_found = ((*w)[length] ? t->bytes > length : t->bytes == length) &&
+                      strncmp(spelled, *w, length) == 0;
+    }
+    return !s->is_found;
+}
+
+/* A word that ends in * is the beginning of longer ones. */
+static bool reaches_word(const msl_unit *u, const char *host_name, const char *const *words) {
+    word_search s = {.tokens = &u->tokens, .words = words};
+    const entry *w = entry_find(u, host_name, NULL);
+    if (w)
+        reach_visit(u, w, visit_word, &s);
+    return s.is_found;
+}
+
+bool msl_uses_simdgroups(const msl_unit *u, const char *host_name) {
+    static const char *const words[] = {"simd_*",
+                                        "simdgroup_*",
+                                        "thread_index_in_simdgroup",
                                         "simdgroups_per_threadgroup",
                                         "dispatch_simdgroups_per_threadgroup",
                                         "threads_per_simdgroup",
                                         "thread_execution_width",
                                         NULL};
-    static const char *const prefixes[] = {"simd_", "simdgroup_"};
-    const char *spelled = token_text(s->tokens, word);
-    s->is_found = token_is_one_of(s->tokens, word, words);
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        size_t length = strlen(prefixes[i]);
-        s->is_found |=
-            s->tokens->list[word].bytes > length && strncmp(spelled, prefixes[i], length) == 0;
-    }
-    return !s->is_found;
+    return reaches_word(u, host_name, words);
 }
 
-bool msl_uses_simdgroups(const msl_unit *u, const char *host_name) {
-    lane_search s = {.tokens = &u->tokens};
-    const entry *w = entry_find(u, host_name, NULL);
-    if (w)
-        reach_visit(u, w, visit_lanes, &s);
-    return s.is_found;
+bool msl_uses_matrices(const msl_unit *u, const char *host_name) {
+    static const char *const words[] = {"simdgroup_matrix",
+                                        "simdgroup_float8x8",
+                                        "simdgroup_half8x8",
+                                        "simdgroup_bfloat8x8",
+                                        "simdgroup_multiply",
+                                        "simdgroup_multiply_accumulate",
+                                        NULL};
+    return reaches_word(u, host_name, words);
+}
+
+bool msl_uses_elements(const msl_unit *u, const char *host_name) {
+    static const char *const words[] = {"thread_elements", NULL};
+    return reaches_word(u, host_name, words);
 }

@@ -176,6 +176,8 @@ static void rewrite_returns(edits *d) {
 
 enum { MOST_THREADS = 1024 }; /* of a threadgroup on any GPU */
 
+static const char elements_mark[] = "struct assay_elements;\n";
+
 static bool print_glue(const msl_unit *u, const entry *w, const msl_constant_text *given,
                        size_t count, text *out, err *e) {
     text_print(out, "\n#line 1 \"entry of %s\"\nusing assay_params = assay::params<",
@@ -188,7 +190,8 @@ static bool print_glue(const msl_unit *u, const entry *w, const msl_constant_tex
         text_print(out, "%s\n    assay::param<assay::kind_%s, %d>", i ? "," : "",
                    on ? param_spell_kind(p->kind) : "off", p->index < 0 ? 0 : p->index);
     }
-    text_print(out, ">;\nstatic constexpr auto assay_function = %s;\n", w->address);
+    text_print(out, ">;\nstatic constexpr auto assay_function = %s;\n%s", w->address,
+               msl_uses_elements(u, w->signature.host_name) ? elements_mark : "");
     uint32_t most = w->signature.max_total_threads;
     if (most > 0 && most <= MOST_THREADS)
         text_print(out, "ASSAY_EXPORT_FOR(%u)\n", most);
@@ -252,6 +255,10 @@ static char *rewrite_text(const msl_unit *u, const entry *w, const msl_constant_
 
 bool msl_text_has_tensors(const char *written) {
     return strstr(written, "struct assay_tensors;") != NULL;
+}
+
+bool msl_text_uses_elements(const char *written) {
+    return strstr(written, elements_mark) != NULL;
 }
 
 bool msl_check_constants(const msl_unit *u, const char *host_name,

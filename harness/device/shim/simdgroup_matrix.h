@@ -1,10 +1,10 @@
 // simdgroup_matrix: the 8 x 8 matrices that the 32 lanes of a simdgroup hold together.
 //
-// Each lane holds two neighbours of one row, in the places Apple's GPUs use: kernels address them as
-// thread_elements()[0] and [1]. Loads and stores are each lane's own, a product is one meeting of all
-// lanes (product.h of the target).
+// Each lane holds two neighbours of one row. Where kernels address them as thread_elements()[0] and
+// [1], they are in the places Apple's GPUs use; otherwise the target chooses (product.h). Loads and
+// stores are each lane's own, a product is one meeting of all lanes.
 //
-// Products accumulate in float, k going up, and are rounded to the result's type at the end.
+// Products accumulate in float and are rounded to the result's type at the end.
 #pragma once
 #pragma clang system_header
 
@@ -21,21 +21,68 @@ METAL_FUNC constexpr uint fragment_column(uint lane) {
     return (lane >> 3 & 1) * 4 + (lane & 1) * 2;
 }
 
-// What thread_elements() refers to. For Apple's compiler it is a vector of 64, to which nothing that a
-// lane holds can be assigned: only its elements can.
-template <class T> class fragment {
-  public:
-    METAL_FUNC T &operator[](int i) { return pair[i]; }
-    METAL_FUNC const T &operator[](int i) const { return pair[i]; }
+struct apple_places {
+    static METAL_FUNC uint row(uint lane) { return fragment_row(lane); }
+    static METAL_FUNC uint column(uint lane) { return fragment_column(lane); }
+};
+
+// What a lane holds, as it is. `origin` is (column, row) of the matrix in memory, whose rows are
+// `stride` apart.
+template <class T, class Places> struct plain_fragment {
+    typedef metal::vec<T, 2> type;
+
+    static METAL_FUNC void allow_elements() {}
+    static METAL_FUNC type fill(T value) { return type(value); }
+    static METAL_FUNC type make_diagonal(T value) {
+        const uint lane = lane_index(), row = Places::row(lane), column = Places::column(lane);
+        return type(row == column ? value : T(0), row == column + 1 ? value : T(0));
+    }
+    static METAL_FUNC type load(const T *source, ulong stride, metal::vec<ulong, 2> origin,
+                                bool transpose) {
+        const T *at = source + find(stride, origin, transpose);
+        return type(at[0], at[transpose ? stride : 1]);
+    }
+    static METAL_FUNC void store(type pair, T *target, ulong stride, metal::vec<ulong, 2> origin,
+                                 bool transpose) {
+        T *at = target + find(stride, origin, transpose);
+        at[0] = pair.x;
+        at[transpose ? stride : 1] = pair.y;
+    }
 
   private:
-    friend struct fragment_access;
-    metal::vec<T, 2> pair;
+    static METAL_FUNC ulong find(ulong stride, metal::vec<ulong, 2> origin, bool transpose) {
+        const uint lane = lane_index();
+        const ulong row = Places::row(lane), column = Places::column(lane);
+        return transpose ? (origin.y + column) * stride + origin.x + row
+                         : (origin.y + row) * stride + origin.x + column;
+    }
 };
 
 } // namespace assay
 
 #include "product.h"
+
+namespace assay {
+
+// What thread_elements() refers to. For Apple's compiler it is a vector of 64, to which nothing that a
+// lane holds can be assigned: only its elements can.
+template <class T> class fragment {
+  public:
+    METAL_FUNC T &operator[](int i) { return held[i]; }
+    METAL_FUNC const T &operator[](int i) const { return held[i]; }
+
+  private:
+    friend struct fragment_access;
+    typename fragment_form<T>::type held;
+};
+
+// What a lane holds of a matrix.
+struct fragment_access {
+    template <class M> static METAL_FUNC auto get(const M &m) { return m.elements.held; }
+    template <class M, class H> static METAL_FUNC void set(M &m, H held) { m.elements.held = held; }
+};
+
+} // namespace assay
 
 namespace metal {
 
@@ -45,39 +92,22 @@ template <class T, int C, int R> struct simdgroup_matrix {
 
     simdgroup_matrix() = default;
     METAL_FUNC explicit simdgroup_matrix(T diagonal) {
-        const uint lane = assay::lane_index();
-        const uint row = assay::fragment_row(lane), column = assay::fragment_column(lane);
-        elements[0] = row == column ? diagonal : T(0);
-        elements[1] = row == column + 1 ? diagonal : T(0);
+        assay::fragment_access::set(*this, assay::fragment_form<T>::make_diagonal(diagonal));
     }
 
-    METAL_FUNC assay::fragment<T> &thread_elements() { return elements; }
-    METAL_FUNC assay::fragment<T> thread_elements() const { return elements; }
+    METAL_FUNC assay::fragment<T> &thread_elements() {
+        assay::fragment_form<T>::allow_elements();
+        return elements;
+    }
+    METAL_FUNC assay::fragment<T> thread_elements() const {
+        assay::fragment_form<T>::allow_elements();
+        return elements;
+    }
 
   private:
     friend struct assay::fragment_access;
     assay::fragment<T> elements;
 };
-
-} // namespace metal
-
-namespace assay {
-
-// A lane's elements as the two that they are.
-struct fragment_access {
-    template <class T>
-    static METAL_FUNC metal::vec<T, 2> get(const metal::simdgroup_matrix<T, 8, 8> &m) {
-        return m.elements.pair;
-    }
-    template <class T>
-    static METAL_FUNC void set(metal::simdgroup_matrix<T, 8, 8> &m, metal::vec<T, 2> pair) {
-        m.elements.pair = pair;
-    }
-};
-
-} // namespace assay
-
-namespace metal {
 
 typedef simdgroup_matrix<half, 8, 8> simdgroup_half8x8;
 typedef simdgroup_matrix<bfloat, 8, 8> simdgroup_bfloat8x8;
@@ -86,7 +116,7 @@ typedef simdgroup_matrix<float, 8, 8> simdgroup_float8x8;
 template <class T, int C, int R = C>
 METAL_FUNC simdgroup_matrix<T, C, R> make_filled_simdgroup_matrix(T value) {
     simdgroup_matrix<T, C, R> m;
-    assay::fragment_access::set(m, vec<T, 2>(value));
+    assay::fragment_access::set(m, assay::fragment_form<T>::fill(value));
     return m;
 }
 template <class T, int C, int R = C>
@@ -94,44 +124,22 @@ METAL_FUNC simdgroup_matrix<T, C, R> make_diagonal_simdgroup_matrix(T value) {
     return simdgroup_matrix<T, C, R>(value);
 }
 
-} // namespace metal
-
-namespace assay {
-
-// The place of a lane's first element in memory, and the step to its second.
-struct fragment_place {
-    ulong at, step;
-    METAL_FUNC fragment_place(ulong stride, metal::vec<ulong, 2> origin, bool transpose) {
-        const uint lane = lane_index();
-        const ulong row = fragment_row(lane), column = fragment_column(lane);
-        at = transpose ? (origin.y + column) * stride + origin.x + row
-                       : (origin.y + row) * stride + origin.x + column;
-        step = transpose ? stride : 1;
-    }
-};
-
-} // namespace assay
-
-namespace metal {
-
 // origin is (column, row) of the matrix in memory, whose rows are `elements_per_row` apart.
 template <class T> METAL_FUNC void simdgroup_load(simdgroup_matrix<T, 8, 8> &d, const T *source,
                                                   ulong elements_per_row = 8,
                                                   vec<ulong, 2> matrix_origin = vec<ulong, 2>(0ul),
                                                   bool transpose_matrix = false) {
     assay::meet_for_matrix();
-    const assay::fragment_place place(elements_per_row, matrix_origin, transpose_matrix);
-    assay::fragment_access::set(d, vec<T, 2>(source[place.at], source[place.at + place.step]));
+    assay::fragment_access::set(
+        d, assay::fragment_form<T>::load(source, elements_per_row, matrix_origin, transpose_matrix));
 }
 template <class T> METAL_FUNC void simdgroup_store(const simdgroup_matrix<T, 8, 8> &a, T *target,
                                                    ulong elements_per_row = 8,
                                                    vec<ulong, 2> matrix_origin = vec<ulong, 2>(0ul),
                                                    bool transpose_matrix = false) {
     assay::meet_for_matrix();
-    const assay::fragment_place place(elements_per_row, matrix_origin, transpose_matrix);
-    const vec<T, 2> pair = assay::fragment_access::get(a);
-    target[place.at] = pair.x;
-    target[place.at + place.step] = pair.y;
+    assay::fragment_form<T>::store(assay::fragment_access::get(a), target, elements_per_row,
+                                   matrix_origin, transpose_matrix);
 }
 
 template <class D, class A, class B, class C>

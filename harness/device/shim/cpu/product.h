@@ -4,6 +4,8 @@
 
 namespace assay {
 
+template <class T> struct fragment_form : plain_fragment<T, apple_places> {};
+
 template <class A, class B, class C> struct factors {
     metal::vec<A, 2> a;
     metal::vec<B, 2> b;

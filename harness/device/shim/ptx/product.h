@@ -1,8 +1,10 @@
-// product: d = a b + c of simdgroup matrices, by exchanges between lanes, and a product of their
-// own for kernels that ask for it.
+// product: d = a b + c of simdgroup matrices, and a product of their own for kernels that ask for it.
 //
-// Of simdgroup matrices, each lane computes the two elements of d that it holds; k goes up and
-// every product and sum is rounded once, as on the CPU.
+// Tensor cores (mma) multiply where they know the types: compute capability 8.0 and later. Their
+// lanes hold other places of a matrix than Apple's, so matrices are held in those, unless the
+// kernel's text addresses thread_elements (inline.h). Older GPUs multiply by exchanges between
+// lanes: each lane computes the two elements of d that it holds; k goes up and every product and
+// sum is rounded once, as on the CPU.
 #pragma once
 #pragma clang system_header
 
@@ -12,6 +14,10 @@ namespace assay {
 METAL_FUNC constexpr uint fragment_lane(uint row, uint column) {
     return (row >> 2 & 1) << 4 | (column >> 2 & 1) << 3 | (row & 3) << 1 | (column >> 1 & 1);
 }
+
+#if __CUDA_ARCH__ < 800
+
+template <class T> struct fragment_form : plain_fragment<T, apple_places> {};
 
 template <class V> METAL_FUNC V take_fragment(uint party, V value, uint source) {
     if (party == all_lanes)
@@ -38,10 +44,84 @@ METAL_FUNC metal::vec<D, 2> multiply_fragments(metal::vec<A, 2> a, metal::vec<B,
     return metal::vec<D, 2>(to<D>(x), to<D>(y));
 }
 
-// Not every GPU has what kernels/product/few.h asks for.
-#if __CUDA_ARCH__ >= 800
-#define ASSAY_HAS_16X8X32 true
-#define ASSAY_MULTIPLY_16X8X32(w, x, sums) assay::multiply_16x8x32(w, x, sums)
+#else
+
+// Row lane / 4, columns 2 * (lane % 4) and 1 after it: of a product's first matrix and of its sums.
+// Of the second it is the column lane / 4 and those rows.
+struct tensor_places {
+    static METAL_FUNC uint row(uint lane) { return lane / 4; }
+    static METAL_FUNC uint column(uint lane) { return lane % 4 * 2; }
+};
+
+__attribute__((error("thread_elements that the kernel was not seen to use"))) void refuse_elements();
+
+// What was loaded transposed is kept as it was in memory, which is the second matrix of a product as
+// tensor cores want it. Compilers know at every use which of the two it is.
+template <class T> struct turned_fragment {
+    typedef plain_fragment<T, tensor_places> plain;
+    struct type {
+        metal::vec<T, 2> pair;
+        bool is_turned = false;
+        METAL_FUNC T &operator[](int i) { return pair[i]; }
+        METAL_FUNC const T &operator[](int i) const { return pair[i]; }
+    };
+
+    static METAL_FUNC void allow_elements() { refuse_elements(); }
+
+    static METAL_FUNC type fill(T value) { return {plain::fill(value), false}; }
+    static METAL_FUNC type make_diagonal(T value) { return {plain::make_diagonal(value), false}; }
+    static METAL_FUNC type load(const T *source, ulong stride, metal::vec<ulong, 2> origin,
+                                bool transpose) {
+        return {plain::load(source, stride, origin, false), transpose};
+    }
+    static METAL_FUNC void store(type a, T *target, ulong stride, metal::vec<ulong, 2> origin,
+                                 bool transpose) {
+        plain::store(a.pair, target, stride, origin, transpose != a.is_turned);
+    }
+};
+
+template <class T> struct fragment_form : turned_fragment<T> {};
+
+// Exchanges by all lanes. These statements have no side effects: where a matrix is in several
+// products, it is moved once.
+METAL_FUNC uint transpose_halves(uint pair) {
+    uint d;
+    __asm__("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(d) : "r"(pair));
+    return d;
+}
+METAL_FUNC uint take_word(uint word, uint source) {
+    uint d;
+    __asm__("shfl.sync.idx.b32 %0, %1, %2, 31, -1;" : "=r"(d) : "r"(word), "r"(source));
+    return d;
+}
+
+METAL_FUNC uint get_bits(float x) {
+    return __builtin_bit_cast(uint, x);
+}
+template <class T> METAL_FUNC uint get_pair_bits(metal::vec<T, 2> pair) {
+    return static_cast<uint>(words<metal::vec<T, 2>>(pair).word[0]);
+}
+
+template <class T> METAL_FUNC metal::vec<T, 2> turn(metal::vec<T, 2> pair) {
+    words<metal::vec<T, 2>> w(pair);
+    if constexpr (sizeof(T) == 2) {
+        w.word[0] = static_cast<int>(transpose_halves(w.word[0]));
+    } else {
+        const uint x = w.word[0], y = w.word[1];
+        const uint lower = transpose_halves((x & 0xFFFFu) | y << 16),
+                   upper = transpose_halves(x >> 16 | (y & 0xFFFF0000u));
+        w.word[0] = static_cast<int>((lower & 0xFFFFu) | upper << 16);
+        w.word[1] = static_cast<int>(lower >> 16 | (upper & 0xFFFF0000u));
+    }
+    return w.get();
+}
+
+template <class T> METAL_FUNC metal::vec<T, 2> take_pair(metal::vec<T, 2> pair, uint source) {
+    words<metal::vec<T, 2>> w(pair);
+    for (int i = 0; i < w.count; ++i)
+        w.word[i] = static_cast<int>(take_word(w.word[i], source));
+    return w.get();
+}
 
 // d (16, 8) += a (16, 8) b (8, 8) by tensor cores, which take the upper 11 bits of a float. A lane
 // has rows lane / 4 and 8 after it, columns lane % 4 and 4 after it of a, the same rows of b, of
@@ -53,9 +133,99 @@ METAL_FUNC void multiply_tensors(const uint (&a)[2][2], const uint (&b)[2], floa
             : "r"(a[0][0]), "r"(a[1][0]), "r"(a[0][1]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
 }
 
-METAL_FUNC uint get_bits(float x) {
-    return __builtin_bit_cast(uint, x);
+// The same of halves or bfloats, of which a lane has two neighbours per register.
+template <class T>
+METAL_FUNC void multiply_tensors(const uint (&a)[2], uint b, float (&d)[2][2]) {
+    if constexpr (metal::is_same_v<T, half>)
+        __asm__("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+                "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+                : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[1][0]), "+f"(d[1][1])
+                : "r"(a[0]), "r"(a[1]), "r"(b));
+    else
+        __asm__("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 "
+                "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+                : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[1][0]), "+f"(d[1][1])
+                : "r"(a[0]), "r"(a[1]), "r"(b));
 }
+
+// A float as two of 11 bits, the lower one made as large as the upper: of a denormal float, the
+// upper bits would be the wrong ones. All of a half or bfloat is in the upper one.
+constexpr float lower_scale = 0x1p12f;
+template <class T> METAL_FUNC void split(T value, uint &upper, uint &lower) {
+    const float x = to<float>(value);
+    upper = get_bits(x);
+    lower = 0;
+    if constexpr (sizeof(T) == 4) {
+        upper = (upper + 0x1000u) & 0xFFFFE000u;
+        lower = get_bits((x - __builtin_bit_cast(float, upper)) * lower_scale);
+    }
+}
+
+// a (8, 8) b (8, 8) + c, b turned. Halves and bfloats leave the lower 8 rows of the instruction empty.
+// Floats have their lower parts there, and the sums of all that has one: what is left out is the
+// product of two lower parts, 2^-24 of the whole. So a product of floats is as good as that of FMAs;
+// but an infinity makes NaN of its row or column.
+template <class A, class B>
+METAL_FUNC metal::vec<float, 2> multiply_pairs(metal::vec<A, 2> a, metal::vec<B, 2> b,
+                                               metal::vec<float, 2> c) {
+    if constexpr (metal::is_same_v<A, B> && sizeof(A) == 2) {
+        const uint rows[2] = {get_pair_bits(a), 0};
+        float d[2][2] = {{c.x, c.y}, {0.0f, 0.0f}};
+        multiply_tensors<A>(rows, get_pair_bits(b), d);
+        return metal::vec<float, 2>(d[0][0], d[0][1]);
+    } else {
+        uint rows[2][2], upper[2], lower[2];
+        float d[2][2] = {}, rest[2][2] = {};
+        for (int i = 0; i < 2; ++i) {
+            split(A(a[i]), rows[0][i], rows[1][i]);
+            split(B(b[i]), upper[i], lower[i]);
+        }
+        multiply_tensors(rows, upper, d);
+        if constexpr (sizeof(B) == 4)
+            multiply_tensors(rows, lower, rest);
+        return metal::vec<float, 2>(
+            c.x + __builtin_fmaf(d[1][0] + rest[0][0], 1 / lower_scale, d[0][0]),
+            c.y + __builtin_fmaf(d[1][1] + rest[0][1], 1 / lower_scale, d[0][1]));
+    }
+}
+
+template <class H> METAL_FUNC auto get_rows(const H &held) {
+    return held.is_turned ? turn(held.pair) : held.pair;
+}
+template <class H> METAL_FUNC auto get_columns(const H &held) {
+    return held.is_turned ? held.pair : turn(held.pair);
+}
+template <class D, class V> METAL_FUNC metal::vec<D, 2> convert_pair(V v) {
+    return metal::vec<D, 2>(to<D>(v.x), to<D>(v.y));
+}
+
+// Of matrices in tensor_places.
+template <class D, class HA, class HB, class HC>
+METAL_FUNC typename turned_fragment<D>::type multiply_fragments(const HA &a, const HB &b,
+                                                                const HC &c) {
+    return {convert_pair<D>(
+                multiply_pairs(get_rows(a), get_columns(b), convert_pair<float>(get_rows(c)))),
+            false};
+}
+
+// Of matrices in apple_places: moved there and back.
+template <class D, class A, class B, class C>
+METAL_FUNC metal::vec<D, 2> multiply_fragments(metal::vec<A, 2> a, metal::vec<B, 2> b,
+                                               metal::vec<C, 2> c) {
+    const uint lane = lane_index();
+    const uint from = fragment_lane(lane / 4, lane % 4 * 2);
+    const uint back = fragment_row(lane) * 4 + fragment_column(lane) / 2;
+    const metal::vec<float, 2> none(0.0f),
+        sums = take_pair(multiply_pairs(take_pair(a, from), turn(take_pair(b, from)), none), back);
+    return metal::vec<D, 2>(to<D>(to<float>(C(c.x)) + sums.x), to<D>(to<float>(C(c.y)) + sums.y));
+}
+
+#endif
+
+// Not every GPU has what kernels/product/few.h asks for.
+#if __CUDA_ARCH__ >= 800
+#define ASSAY_HAS_16X8X32 true
+#define ASSAY_MULTIPLY_16X8X32(w, x, sums) assay::multiply_16x8x32(w, x, sums)
 
 // Four of these, of a lane's 8 weights of each row with its 8 values. A weight has at most 11 bits;
 // a value goes in two parts, the lower one made larger, because of a denormal float those bits
