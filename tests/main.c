@@ -82,6 +82,7 @@
     X(threads_suite)                                                                               \
     X(tensor_suite)                                                                                \
     X(simd_suite)                                                                                  \
+    X(simd_matrix_suite)                                                                           \
     X(language_suite)                                                                              \
     X(sampler_suite)                                                                               \
     X(model_suite)                                                                                 \
