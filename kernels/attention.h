@@ -6,31 +6,33 @@
 // key: the softmax is online. A share has the largest score so far and holds its sums relative to
 // it; when a larger one comes, they are scaled down. So any number of keys will do.
 //
-// The caches are (rows, n_kv_heads, head_dim). Where head_dim is a multiple of 4, every row of a
-// head is 16-byte aligned and is read as float4; otherwise float by float.
+// The caches are (rows, n_kv_heads, head_dim), of floats or of halves. Where head_dim is a multiple of
+// 4, every row of a head is aligned to four of them and is read so; otherwise one by one.
 #pragma once
 
 constant uint KEYS = 32; // taken at a time, one per lane
 constant uint PARTS = 8; // of a head, 32 dimensions each: head_dim is at most 256
 
 // Where the keys and values of one head are, and how to weigh them.
-struct attention_head {
+template <typename T> struct attention_head_of {
     uint head; // of the cache
-    device const float *keys;
-    device const float *values;
-    uint stride; // floats from row to row
+    device const T *keys;
+    device const T *values;
+    uint stride; // elements from row to row
     uint head_dim;
     float scale;
 };
+typedef attention_head_of<float> attention_head;
 
 // Query heads share the heads of the cache in equal runs: 9 of 3 are 0 0 0 1 1 1 2 2 2.
-inline attention_head attention_find_head(device const float *k_cache, device const float *v_cache,
-                                          uint head, uint n_heads, uint n_kv_heads, uint head_dim,
-                                          float scale) {
+template <typename T>
+inline attention_head_of<T> attention_find_head(device const T *k_cache, device const T *v_cache,
+                                                uint head, uint n_heads, uint n_kv_heads,
+                                                uint head_dim, float scale) {
     const uint shared = head * n_kv_heads / n_heads;
     const uint at = shared * head_dim;
-    const attention_head h = {shared,   k_cache + at, v_cache + at, n_kv_heads * head_dim,
-                              head_dim, scale};
+    const attention_head_of<T> h = {shared,   k_cache + at, v_cache + at, n_kv_heads * head_dim,
+                                    head_dim, scale};
     return h;
 }
 

@@ -9,6 +9,10 @@
 #include "record.h"
 #include "reference/reference.h"
 
+elem cache_get_elem(const kernel *k) {
+    return k->format ? ELEM_F16 : ELEM_F32;
+}
+
 bool attention_accepts_heads(uint32_t heads, uint32_t kv_heads, err *e) {
     return (kv_heads != 0 && heads % kv_heads == 0) ||
            err_set(e, EXIT_CANNOT,
@@ -31,26 +35,50 @@ static bool check_caches(const kernel *k, attention_plan *p, size_t row_bytes, s
 
 bool attention_check(const kernel *k, attention_plan *p, slice *q, slice k_cache, slice v_cache,
                      slice *out, err *e) {
-    size_t head_bytes = p->head_dim * sizeof(float);
-    size_t bytes = size_multiply(size_multiply(p->n_tokens, p->n_heads), head_bytes);
-    size_t row_bytes = size_multiply(p->n_kv_heads, head_bytes);
-    size_t alignment = p->head_dim % 4 == 0 ? 16 : sizeof(float); /* float4 where rows allow it */
-    return record_trim(k, "q", bytes, alignment, q, e) &&
+    p->cache = cache_get_elem(k);
+    size_t each = elem_get_bytes(p->cache), fours = p->head_dim % 4 == 0 ? 4 : 1; /* of a load */
+    size_t bytes = size_multiply(size_multiply(p->n_tokens, p->n_heads),
+                                 size_multiply(p->head_dim, sizeof(float)));
+    size_t row_bytes = size_multiply(size_multiply(p->n_kv_heads, p->head_dim), each);
+    return record_trim(k, "q", bytes, fours * sizeof(float), q, e) &&
            check_caches(k, p, row_bytes, k_cache, v_cache, e) &&
-           record_trim(k, "k_cache", k_cache.bytes, alignment, &k_cache, e) &&
-           record_trim(k, "v_cache", v_cache.bytes, alignment, &v_cache, e) &&
+           record_trim(k, "k_cache", k_cache.bytes, fours * each, &k_cache, e) &&
+           record_trim(k, "v_cache", v_cache.bytes, fours * each, &v_cache, e) &&
            record_trim(k, "out", bytes, sizeof(float), out, e);
 }
 
 void attention_bind(launch *l, slice q, slice k_cache, slice v_cache, slice out,
                     const attention_plan *p) {
     launch_bind(l, 0, q, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, k_cache, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 2, v_cache, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 1, k_cache, ACCESS_READ, p->cache);
+    launch_bind(l, 2, v_cache, ACCESS_READ, p->cache);
     launch_bind(l, 3, out, ACCESS_WRITE, ELEM_F32);
     launch_set_u32(l, 4, p->n_heads);
     launch_set_u32(l, 5, p->n_kv_heads);
     launch_set_u32(l, 6, p->head_dim);
+}
+
+uint64_t attention_count_bytes(const attention_plan *p, uint64_t rows) {
+    return 2 * elem_get_bytes(p->cache) * rows * p->n_kv_heads * p->head_dim;
+}
+
+void attention_widen(const launch *l, oracle_io *io, oracle_fn judge) {
+    const void *halves[3] = {NULL, io->in[1], io->in[2]};
+    float *floats[3] = {NULL};
+    for (int i = 1; i <= 2 && l->args[i].type == ELEM_F16; i++) {
+        size_t count = io->bytes[i] / sizeof(uint16_t);
+        floats[i] = array_new(count, sizeof **floats);
+        for (size_t j = 0; j < count; j++)
+            floats[i][j] = half_to_float(((const uint16_t *)halves[i])[j]);
+        io->in[i] = floats[i];
+        io->bytes[i] = count * sizeof **floats;
+    }
+    judge(l, io);
+    for (int i = 1; i <= 2 && floats[i]; i++) {
+        io->bytes[i] = io->bytes[i] / sizeof **floats * sizeof(uint16_t);
+        io->in[i] = halves[i];
+        free(floats[i]);
+    }
 }
 
 /* The outer sum has one term per key; its other roundings are exp and division to a few ULP, the
@@ -81,6 +109,18 @@ float attention_get_scale(uint32_t head_dim) {
     return (float)(1 / sqrt((double)head_dim));
 }
 
+/* All of them smaller if the largest does not fit; the caller frees them. */
+static uint16_t *round_to_halves(const float *values, size_t count) {
+    const float most = 60000;
+    uint16_t *halves = array_new(count, sizeof *halves);
+    float largest = 0;
+    for (size_t i = 0; i < count; i++)
+        largest = fmaxf(largest, fabsf(values[i])); /* skips NaN */
+    for (size_t i = 0; i < count; i++)
+        halves[i] = half_from_float(largest > most ? values[i] / largest * most : values[i]);
+    return halves;
+}
+
 bool case_input_cache(kernel_case *c, const char *label, uint32_t rows, uint32_t row_dim,
                       slice *out, err *e) {
     size_t count = size_multiply(rows, row_dim);
@@ -93,7 +133,11 @@ bool case_input_cache(kernel_case *c, const char *label, uint32_t rows, uint32_t
             values[i] *= -1e8f;
     for (size_t i = 0; i < more; i++)
         values[count + i] = NAN;
-    bool ok = case_input_bytes(c, label, values, (count + more) * sizeof *values, out, e);
+    elem type = cache_get_elem(c->kernel);
+    uint16_t *halves = type == ELEM_F16 ? round_to_halves(values, count + more) : NULL;
+    bool ok = case_input_bytes(c, label, halves ? (const void *)halves : values,
+                               (count + more) * elem_get_bytes(type), out, e);
+    free(halves);
     free(values);
     return ok;
 }

@@ -62,7 +62,7 @@ static void expect_range(oracle_io *io, const attention_sizes *n, size_t range, 
     }
 }
 
-static void attention_ranges_oracle(const launch *l, oracle_io *io) {
+static void judge(const launch *l, oracle_io *io) {
     (void)l;
     attention_sizes n = {oracle_u32(io, 4), oracle_u32(io, 5), oracle_u32(io, 6)};
     size_t kv_len = oracle_u32(io, 7), ranges = oracle_u32(io, 10);
@@ -83,16 +83,21 @@ static void attention_ranges_oracle(const launch *l, oracle_io *io) {
     }
 }
 
-/* rows: the heads of a threadgroup, at most */
-static const kernel ranges_kernels[] = {
-    OP_KERNEL("attention_ranges", "plain", "sixteen simdgroups per head and range",
-              "decode_attention.metal", .group = 512, .rows = 1, .multiple_of = 32,
-              .most = ATTENTION_MAX_HEAD_DIM),
-    OP_KERNEL("attention_ranges_shared", "shared",
-              "sixteen simdgroups per range and up to eight heads that share a head of "
-              "the cache",
-              "decode_attention.metal", .group = 512, .rows = 8, .multiple_of = 64, .most = 128),
-};
+static void attention_ranges_oracle(const launch *l, oracle_io *io) {
+    attention_widen(l, io, judge);
+}
+
+/* rows: the heads of a threadgroup, at most; end: of the name */
+#define RANGES(end, format_)                                                                       \
+    OP_KERNEL("attention_ranges" end, "plain", "sixteen simdgroups per head and range",            \
+              "decode_attention.metal", .format = format_, .group = 512, .rows = 1,                \
+              .multiple_of = 32, .most = ATTENTION_MAX_HEAD_DIM),                                  \
+        OP_KERNEL("attention_ranges_shared" end, "shared",                                         \
+                  "sixteen simdgroups per range and up to eight heads that share a head of "       \
+                  "the cache",                                                                     \
+                  "decode_attention.metal", .format = format_, .group = 512, .rows = 8,            \
+                  .multiple_of = 64, .most = 128)
+static const kernel ranges_kernels[] = {RANGES("", NULL), RANGES("_f16", &format_f16)};
 
 static bool ranges_record(tape *t, const kernel *k, const attention_ranges_slices *a,
                           const attention_ranges_sizes *s, param kv_len, float scale, err *e) {
@@ -121,8 +126,7 @@ static bool ranges_record(tape *t, const kernel *k, const attention_ranges_slice
     uint32_t sets = s->kv_heads * divide_up(s->heads / s->kv_heads, k->rows);
     launch_set_groups(l, (size3){sets, s->ranges, 1}, (size3){k->group, 1, 1});
     uint64_t keys = kv_len.at.buffer ? plan.rows : kv_len.bits;
-    l->bytes =
-        q.bytes + parts.bytes + logs.bytes + 2 * sizeof(float) * keys * s->kv_heads * s->head_dim;
+    l->bytes = q.bytes + parts.bytes + logs.bytes + attention_count_bytes(&plan, keys);
     l->flops = s->heads * keys * (4 * (uint64_t)s->head_dim + 2);
     l->oracle = attention_ranges_oracle;
     return true;

@@ -7,6 +7,10 @@
 // sums away and gets its partner's share of the other half, so that N sums cost about N shuffles
 // and every lane ends with N / L scores of one query, whose exp it alone computes. The weights go
 // to all lanes through threadgroup memory.
+//
+// A long cache takes as long as its bytes if enough of them are always under way: as soon as the keys of
+// a turn are multiplied, those of a later one are loaded in their place, and so are the values. A GPU
+// like an H200 needs about 32 KB per core under way: one turn of floats, two of halves.
 #pragma once
 
 #include "attention_spread.h"
@@ -16,7 +20,7 @@
 constant uint SHARED_ROOM = 16 * 64;
 
 // What a simdgroup knows of the keys it has seen.
-template <uint Q, uint L> struct shared_share {
+template <typename T, uint Q, uint L> struct shared_share {
     enum : uint {
         J = 4,
         N = Q * J,
@@ -24,16 +28,24 @@ template <uint Q, uint L> struct shared_share {
         copies = L > N ? L / N : 1, // lanes with the same score
         scores = N > L ? N / L : 1, // of a lane
         turn = 32 / L * Q + Q / 4,  // float4s of the weights and fades
+        ahead = 4 / sizeof(T),      // turns that are under way
+        step = together * J,        // keys of a turn
         head_dim = 4 * L
     };
+    typedef vec<T, 4> four;
+    attention_head_of<T> h;
+    uint own, count; // this lane's first key, and all keys
     float largest; // score of this lane's query so far, the same in all lanes of it
     float sum;     // of the weights that this lane has computed
     float4 parts[Q];
-    float4 rows[J];
-    float4 values[J];
-    float4 products[Q / 2]; // of each key
+    four rows[ahead][J];
+    four values[ahead][J];
+    float4 products[2]; // of each key
 
-    METAL_FUNC void start() {
+    METAL_FUNC void start(attention_head_of<T> head, uint keys, uint lane, uint sg) {
+        h = head;
+        own = 32 / L * sg + lane / L;
+        count = keys;
         largest = NO_SCORE;
         sum = 0.0f;
         for (uint q = 0; q < Q; q++)
@@ -44,12 +56,16 @@ template <uint Q, uint L> struct shared_share {
     METAL_FUNC bool is_first(uint lane) { return lane < L && lane % (copies * (J / scores)) == 0; }
 
     // The rows of a turn, all under way at once; past the last key it is the last one.
-    METAL_FUNC void load(attention_head h, uint first, uint count, uint lane) {
+    METAL_FUNC void load(thread four *to, device const T *from, uint first, uint lane) {
         for (uint j = 0; j < J; j++) {
-            const size_t at =
-                size_t(min(first + together * j, count - 1)) * h.stride + 4 * (lane % L);
-            rows[j] = *(device const float4 *)(h.keys + at);
-            values[j] = *(device const float4 *)(h.values + at);
+            const uint row = min(first + own + together * j, count - 1);
+            to[j] = *(device const four *)(from + size_t(row) * h.stride + 4 * (lane % L));
+        }
+    }
+    METAL_FUNC void load_first(uint lane) {
+        for (uint i = 0; i < ahead; i++) {
+            load(rows[i], h.keys, step * i, lane);
+            load(values[i], h.values, step * i, lane);
         }
     }
 
@@ -59,23 +75,28 @@ template <uint Q, uint L> struct shared_share {
         return (is_upper ? upper : lower) + simd_shuffle_xor(is_upper ? lower : upper, step);
     }
 
-    // products[0]: this lane's scores, the first `scores` of the four keys of its query.
-    METAL_FUNC void multiply(threadgroup const float4 *queries, uint lane) {
-        simdgroup_barrier(mem_flags::mem_none); // or compilers load values after they use keys
-        // Of two queries a lane keeps one at once: fewer registers.
-        for (uint q = 0; q < Q / 2; q++) {
-            const float4 lower = queries[q * L + lane % L];
-            const float4 upper = queries[(q + Q / 2) * L + lane % L];
-            float4 of_lower, of_upper;
-            for (uint j = 0; j < J; j++) {
-                of_lower[j] = spread_sum(lower * rows[j]);
-                of_upper[j] = spread_sum(upper * rows[j]);
-            }
-            products[q] = halve(of_lower, of_upper, L / 2, lane);
+    // The products of four keys with queries q and q + Q / 2, of which a lane keeps one.
+    METAL_FUNC float4 multiply_two(thread const four *keys, threadgroup const float4 *queries,
+                                   uint q, uint lane) {
+        const float4 lower = queries[q * L + lane % L];
+        const float4 upper = queries[(q + Q / 2) * L + lane % L];
+        float4 of_lower, of_upper;
+        for (uint j = 0; j < J; j++) {
+            of_lower[j] = spread_sum(lower * float4(keys[j]));
+            of_upper[j] = spread_sum(upper * float4(keys[j]));
         }
-        if (Q == 8) {
-            products[0] = halve(products[0], products[2 % (Q / 2)], L / 4, lane);
-            products[1] = halve(products[1], products[3 % (Q / 2)], L / 4, lane);
+        return halve(of_lower, of_upper, L / 2, lane);
+    }
+
+    // products[0]: this lane's scores, the first `scores` of the four keys of its query.
+    METAL_FUNC void multiply(thread const four *keys, threadgroup const float4 *queries,
+                             uint lane) {
+        simdgroup_barrier(mem_flags::mem_none); // or compilers load values after they use keys
+        for (uint q = 0; q < 2; q++) {
+            products[q] = multiply_two(keys, queries, q, lane);
+            if (Q == 8)
+                products[q] =
+                    halve(products[q], multiply_two(keys, queries, q + 2, lane), L / 4, lane);
         }
         products[0] = halve(products[0], products[1], L / Q, lane);
         products[0].xy = halve(products[0].xy, products[0].zw, L / Q / 2, lane);
@@ -85,15 +106,23 @@ template <uint Q, uint L> struct shared_share {
                                 : products[0].x + simd_shuffle_xor(products[0].x, step);
     }
 
-    // Adds the rows that are loaded. weights: of this simdgroup and not those of the turn before.
-    METAL_FUNC void add(threadgroup const float4 *queries, threadgroup float4 *weights, float scale,
-                        uint first, uint count, uint lane) {
-        multiply(queries, lane);
+    // Adds the turn of keys `first` and on, which are in this place, and loads the next one there if
+    // this simdgroup has any of it. weights: of this simdgroup and not those of the turn before.
+    template <uint place>
+    METAL_FUNC void add(threadgroup const float4 *queries, threadgroup float4 *weights, uint first,
+                        bool has_next, uint lane) {
+        if (!LOADS_AHEAD) {
+            load(rows[place], h.keys, first, lane);
+            load(values[place], h.values, first, lane);
+        }
+        multiply(rows[place], queries, lane);
+        if (LOADS_AHEAD && has_next)
+            load(rows[place], h.keys, first + ahead * step, lane);
         const uint index = lane % L / copies * scores;
         const float before = largest;
         for (uint i = 0; i < scores; i++) {
-            const bool is_key = first + together * ((index + i) % J) < count;
-            products[0][i] = is_key ? scale * products[0][i] : NO_SCORE;
+            const bool is_key = first + own + together * ((index + i) % J) < count;
+            products[0][i] = is_key ? h.scale * products[0][i] : NO_SCORE;
             largest = max(largest, products[0][i]);
         }
         for (uint step = copies; step < copies * (J / scores); step *= 2)
@@ -119,8 +148,10 @@ template <uint Q, uint L> struct shared_share {
             const float4 of_keys = weights[lane / L * Q + q];
             parts[q] *= fades[q];
             for (uint j = 0; j < J; j++)
-                parts[q] += of_keys[j] * values[j];
+                parts[q] += of_keys[j] * float4(values[place][j]);
         }
+        if (LOADS_AHEAD && has_next)
+            load(values[place], h.values, first + ahead * step, lane);
     }
 
     // The sums over all lanes: those of a query in its lanes, those of parts in all key's lanes.
@@ -145,29 +176,37 @@ struct shared_results {
 // A threadgroup of 512 computes r.count queries of one head of the cache; its 16 simdgroups take keys
 // in rotation. The caches are buffers 1 and 2: the first turn is loaded before the launch before has
 // ended, unless that writes one of its rows.
-template <uint Q, uint L>
-inline void shared_attention(device const float *q, attention_head h, shared_results r,
+template <uint Q, uint L, typename T>
+inline void shared_attention(device const float *q, attention_head_of<T> h, shared_results r,
                              spread_keys k, threadgroup float4 *room, threadgroup float4 *largest,
                              threadgroup float4 *sums, uint thread_index, uint lane, uint sg) {
-    typedef shared_share<Q, L> share_type;
-    constexpr uint J = share_type::J, together = share_type::together, turn = share_type::turn;
+    typedef shared_share<T, Q, L> share_type;
+    constexpr uint J = share_type::J, turn = share_type::turn, step = share_type::step;
+    constexpr uint ahead = share_type::ahead;
     constexpr uint at_once = 256 / share_type::head_dim; // queries, at the end
-    const uint own = 32 / L * sg + lane / L;
     share_type share;
-    share.start();
-    const bool is_old = LOADS_AHEAD && k.fresh >= min(k.count, together * J);
-    if (is_old)
-        share.load(h, own, k.count, lane);
+    share.start(h, k.count, lane, sg);
+    const bool is_old = k.fresh >= min(k.count, ahead * step);
+    if (LOADS_AHEAD && is_old)
+        share.load_first(lane);
     EARLY_ROWS(1 << 1 | 1 << 2);
+    if (LOADS_AHEAD && !is_old)
+        share.load_first(lane);
     for (uint i = thread_index; i < Q * L; i += 512)
         room[i] = ((device const float4 *)q)[min(i / L, r.count - 1) * L + i % L];
     threadgroup_barrier(mem_flags::mem_threadgroup);
     threadgroup float4 *weights = room + Q * L + sg * 2 * turn;
+    const uint end = k.count - min(k.count, 32 / L * sg); // of what is `first` to this simdgroup
     uint other = 0;
-    for (uint first = 0; first + 32 / L * sg < k.count; first += together * J) {
-        if (first > 0 || !is_old)
-            share.load(h, first + own, k.count, lane);
-        share.add(room, weights + other, h.scale, first + own, k.count, lane);
+    for (uint first = 0; first < end;) {
+        share.template add<0>(room, weights + other, first, first + ahead * step < end, lane);
+        first += step;
+        other = turn - other;
+        if (ahead == 1 || first >= end)
+            continue;
+        share.template add<ahead - 1>(room, weights + other, first, first + ahead * step < end,
+                                      lane);
+        first += step;
         other = turn - other;
     }
     share.finish();
@@ -192,8 +231,9 @@ inline void shared_attention(device const float *q, attention_head h, shared_res
 }
 
 // By the number of queries and the size of a head, which is 64 or 128.
-inline void shared_heads(device const float *q, attention_head h, shared_results r, spread_keys k,
-                         threadgroup float4 *room, threadgroup float4 *largest,
+template <typename T>
+inline void shared_heads(device const float *q, attention_head_of<T> h, shared_results r,
+                         spread_keys k, threadgroup float4 *room, threadgroup float4 *largest,
                          threadgroup float4 *sums, uint thread_index, uint lane, uint sg) {
     if (h.head_dim == 64 && r.count <= 4)
         shared_attention<4, 16>(q, h, r, k, room, largest, sums, thread_index, lane, sg);

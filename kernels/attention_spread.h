@@ -37,19 +37,20 @@ struct spread_keys {
 
 // What a simdgroup knows of the keys it has seen. L lanes take a key, J of them per turn, and hold
 // 4 dimensions of each of two halves of 4 L: head_dim is at most 8 L, and just that if it is_whole.
-template <uint L, bool is_whole> struct spread_share {
+template <typename T, uint L, bool is_whole> struct spread_share {
     enum : uint { J = 4, together = 16 * 32 / L }; // keys that a threadgroup takes at once
-    attention_head h;
+    typedef vec<T, 4> four;
+    attention_head_of<T> h;
     uint lower, upper; // where this lane's dimensions begin
     bool has_lower, has_upper;
     float largest;
     float sum;
     float4 parts[2];
     bool is_key[J]; // of this turn: past the end of the cache there is none
-    float4 rows[J][2];
-    float4 values[J][2];
+    four rows[J][2];
+    four values[J][2];
 
-    METAL_FUNC void start(attention_head head, uint lane) {
+    METAL_FUNC void start(attention_head_of<T> head, uint lane) {
         const uint d = 4 * (lane % L);
         h = head;
         has_lower = is_whole || d < h.head_dim;
@@ -64,10 +65,10 @@ template <uint L, bool is_whole> struct spread_share {
 
     METAL_FUNC void load(uint j, uint row) {
         const size_t at = size_t(row) * h.stride;
-        rows[j][0] = *(device const float4 *)(h.keys + at + lower);
-        rows[j][1] = *(device const float4 *)(h.keys + at + upper);
-        values[j][0] = *(device const float4 *)(h.values + at + lower);
-        values[j][1] = *(device const float4 *)(h.values + at + upper);
+        rows[j][0] = *(device const four *)(h.keys + at + lower);
+        rows[j][1] = *(device const four *)(h.keys + at + upper);
+        values[j][0] = *(device const four *)(h.values + at + lower);
+        values[j][1] = *(device const four *)(h.values + at + upper);
     }
 
     // Adds the keys that are loaded; what is not a key has no weight.
@@ -79,7 +80,7 @@ template <uint L, bool is_whole> struct spread_share {
         query[1] = has_upper ? query[1] : float4(0.0f);
         float4 scores; // all summed at once
         for (uint j = 0; j < J; j++)
-            scores[j] = spread_sum(query[0] * rows[j][0] + query[1] * rows[j][1]);
+            scores[j] = spread_sum(query[0] * float4(rows[j][0]) + query[1] * float4(rows[j][1]));
         for (uint step = L / 2; step > 0; step /= 2)
             scores += simd_shuffle_xor(scores, step);
         for (uint j = 0; j < J; j++)
@@ -97,7 +98,7 @@ template <uint L, bool is_whole> struct spread_share {
         for (uint i = 0; i < 2; i++) {
             parts[i] *= fade;
             for (uint j = 0; j < J; j++)
-                parts[i] += weights[j] * values[j][i];
+                parts[i] += weights[j] * float4(values[j][i]);
         }
     }
 
@@ -170,13 +171,13 @@ inline void spread_merge(spread_memory memory, uint head_dim, device float *out,
 // shares in memory. Loads are coalesced; a score is summed over L lanes, and the values of a simdgroup
 // over its 32 / L keys at the end. If it is_early, the caches are buffers 1 and 2, and most of the
 // first turn is loaded before the launch before has ended.
-template <uint L, bool is_whole, bool is_early>
-inline void spread_share_out(device const float *q, attention_head h, spread_keys k,
+template <uint L, bool is_whole, bool is_early, typename T>
+inline void spread_share_out(device const float *q, attention_head_of<T> h, spread_keys k,
                              spread_memory memory, uint lane, uint sg) {
-    constexpr uint J = spread_share<L, is_whole>::J;
-    constexpr uint together = spread_share<L, is_whole>::together;
+    typedef spread_share<T, L, is_whole> share_type;
+    constexpr uint J = share_type::J, together = share_type::together;
     const uint own = 32 / L * sg + lane / L;
-    spread_share<L, is_whole> share;
+    share_type share;
     share.start(h, lane);
     uint next = 0;
     if (is_early) {
@@ -184,7 +185,7 @@ inline void spread_share_out(device const float *q, attention_head h, spread_key
         for (uint j = 0; j < J - 1; j++) {
             share.is_key[j] = own + together * j < old;
             for (uint i = 0; i < 2; i++)
-                share.rows[j][i] = share.values[j][i] = float4(0.0f);
+                share.rows[j][i] = share.values[j][i] = vec<T, 4>(0);
             if (old > 0)
                 share.load(j, k.first + min(own + together * j, old - 1));
         }
@@ -205,9 +206,9 @@ inline void spread_share_out(device const float *q, attention_head h, spread_key
 }
 
 // By the size of a head.
-template <bool is_early> inline void spread_attention(device const float *q, attention_head h,
-                                                      spread_keys k, spread_memory memory,
-                                                      uint lane, uint sg) {
+template <bool is_early, typename T>
+inline void spread_attention(device const float *q, attention_head_of<T> h, spread_keys k,
+                             spread_memory memory, uint lane, uint sg) {
     if (h.head_dim == 64)
         spread_share_out<8, true, is_early>(q, h, k, memory, lane, sg);
     else if (h.head_dim == 128)

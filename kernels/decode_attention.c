@@ -5,9 +5,13 @@
 #include "harness/base/size.h"
 #include "record.h"
 
-static void decode_attention_oracle(const launch *l, oracle_io *io) {
+static void judge(const launch *l, oracle_io *io) {
     (void)l;
     attention_judge(io, 1, oracle_u32(io, 7) - 1); /* a kv_len of 0 is also a position outside */
+}
+
+static void decode_attention_oracle(const launch *l, oracle_io *io) {
+    attention_widen(l, io, judge);
 }
 
 bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, slice v_cache,
@@ -30,7 +34,7 @@ bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, s
     launch_set_f32(l, 8, scale);
     launch_set_groups(l, (size3){n_heads, 1, 1}, (size3){k->group, 1, 1});
     uint64_t keys = kv_len.at.buffer ? plan.rows : kv_len.bits;
-    l->bytes = q.bytes + out.bytes + 2 * sizeof(float) * keys * n_kv_heads * head_dim;
+    l->bytes = q.bytes + out.bytes + attention_count_bytes(&plan, keys);
     l->flops = n_heads * keys * (4 * (uint64_t)head_dim + 2); /* two products; exp and its sum */
     l->oracle = decode_attention_oracle;
     return true;
@@ -76,6 +80,9 @@ static const kernel kernels[] = {
               .most = ATTENTION_MAX_HEAD_DIM),
     OP_KERNEL("decode_attention_spread", "spread", "sixteen simdgroups, eight lanes per key",
               "decode_attention.metal", .group = 512, .multiple_of = 32,
+              .most = ATTENTION_MAX_HEAD_DIM),
+    OP_KERNEL("decode_attention_spread_f16", "spread", "the same to a cache of halves",
+              "decode_attention.metal", .format = &format_f16, .group = 512, .multiple_of = 32,
               .most = ATTENTION_MAX_HEAD_DIM),
     OP_KERNEL("decode_attention_alone", "alone", "one thread per head", "decode_attention.metal",
               .group = 1, .multiple_of = 16, .most = ATTENTION_MAX_HEAD_DIM),

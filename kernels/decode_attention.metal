@@ -189,25 +189,25 @@ kernel void decode_attention_threadgroup(device const float *q [[buffer(0)]],
 // A threadgroup of 512 computes one head (attention_spread.h), 256 keys of 64 dimensions per turn.
 // head_dim is a multiple of 32: decode_attention_record refuses anything else. The newest row of
 // the cache may be what the launch before has written.
-[[max_total_threads_per_threadgroup(512)]]
-kernel void decode_attention_spread(device const float *q [[buffer(0)]],
-                                    device const float *k_cache [[buffer(1)]],
-                                    device const float *v_cache [[buffer(2)]],
-                                    device float *out [[buffer(3)]],
-                                    constant uint &n_heads [[buffer(4)]],
-                                    constant uint &n_kv_heads [[buffer(5)]],
-                                    constant uint &head_dim [[buffer(6)]],
-                                    constant uint &kv_len [[buffer(7)]],
-                                    constant float &scale [[buffer(8)]],
-                                    uint head [[threadgroup_position_in_grid]],
-                                    uint thread_index [[thread_index_in_threadgroup]],
-                                    uint lane [[thread_index_in_simdgroup]],
-                                    uint sg [[simdgroup_index_in_threadgroup]]) {
+template <typename T> [[kernel, max_total_threads_per_threadgroup(512)]] void
+decode_attention_spread(device const float *q [[buffer(0)]],
+                        device const T *k_cache [[buffer(1)]],
+                        device const T *v_cache [[buffer(2)]],
+                        device float *out [[buffer(3)]],
+                        constant uint &n_heads [[buffer(4)]],
+                        constant uint &n_kv_heads [[buffer(5)]],
+                        constant uint &head_dim [[buffer(6)]],
+                        constant uint &kv_len [[buffer(7)]],
+                        constant float &scale [[buffer(8)]],
+                        uint head [[threadgroup_position_in_grid]],
+                        uint thread_index [[thread_index_in_threadgroup]],
+                        uint lane [[thread_index_in_simdgroup]],
+                        uint sg [[simdgroup_index_in_threadgroup]]) {
     threadgroup float4 largest[4];
     threadgroup float4 sums[4];
     threadgroup float4 parts[16 * 64];
     const spread_memory memory = {largest, sums, parts};
-    const attention_head h =
+    const attention_head_of<T> h =
         attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
     // Never so, but what follows then waits until the head is found.
     if (h.head >= n_kv_heads)
@@ -220,27 +220,27 @@ kernel void decode_attention_spread(device const float *q [[buffer(0)]],
 // For a long cache: the first axis of the grid counts heads, the second `ranges` equal ranges of
 // keys, so that a few heads fill a GPU. out (ranges, n_heads, head_dim): the attention to a range
 // alone; log_sums (ranges, n_heads): what it weighs beside the others, NO_SCORE if it has no keys.
-[[max_total_threads_per_threadgroup(512)]]
-kernel void attention_ranges(device const float *q [[buffer(0)]],
-                             device const float *k_cache [[buffer(1)]],
-                             device const float *v_cache [[buffer(2)]],
-                             device float *out [[buffer(3)]],
-                             constant uint &n_heads [[buffer(4)]],
-                             constant uint &n_kv_heads [[buffer(5)]],
-                             constant uint &head_dim [[buffer(6)]],
-                             constant uint &kv_len [[buffer(7)]],
-                             constant float &scale [[buffer(8)]],
-                             device float *log_sums [[buffer(9)]],
-                             constant uint &ranges [[buffer(10)]],
-                             uint2 group [[threadgroup_position_in_grid]],
-                             uint thread_index [[thread_index_in_threadgroup]],
-                             uint lane [[thread_index_in_simdgroup]],
-                             uint sg [[simdgroup_index_in_threadgroup]]) {
+template <typename T> [[kernel, max_total_threads_per_threadgroup(512)]] void
+attention_ranges(device const float *q [[buffer(0)]],
+                 device const T *k_cache [[buffer(1)]],
+                 device const T *v_cache [[buffer(2)]],
+                 device float *out [[buffer(3)]],
+                 constant uint &n_heads [[buffer(4)]],
+                 constant uint &n_kv_heads [[buffer(5)]],
+                 constant uint &head_dim [[buffer(6)]],
+                 constant uint &kv_len [[buffer(7)]],
+                 constant float &scale [[buffer(8)]],
+                 device float *log_sums [[buffer(9)]],
+                 constant uint &ranges [[buffer(10)]],
+                 uint2 group [[threadgroup_position_in_grid]],
+                 uint thread_index [[thread_index_in_threadgroup]],
+                 uint lane [[thread_index_in_simdgroup]],
+                 uint sg [[simdgroup_index_in_threadgroup]]) {
     threadgroup float4 largest[4];
     threadgroup float4 sums[4];
     threadgroup float4 parts[16 * 64];
     const spread_memory memory = {largest, sums, parts};
-    const attention_head h =
+    const attention_head_of<T> h =
         attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
     // Never so, but what follows then waits until the head is found.
     if (h.head >= n_kv_heads)
@@ -261,22 +261,22 @@ kernel void attention_ranges(device const float *q [[buffer(0)]],
 // The same with up to 8 of the queries that share a head of the cache in a threadgroup
 // (attention_shared.h), so that a row is read once for them: the first axis of the grid counts these
 // sets of queries. head_dim is 64 or 128: the record function refuses anything else.
-[[max_total_threads_per_threadgroup(512)]]
-kernel void attention_ranges_shared(device const float *q [[buffer(0)]],
-                                    device const float *k_cache [[buffer(1)]],
-                                    device const float *v_cache [[buffer(2)]],
-                                    device float *out [[buffer(3)]],
-                                    constant uint &n_heads [[buffer(4)]],
-                                    constant uint &n_kv_heads [[buffer(5)]],
-                                    constant uint &head_dim [[buffer(6)]],
-                                    constant uint &kv_len [[buffer(7)]],
-                                    constant float &scale [[buffer(8)]],
-                                    device float *log_sums [[buffer(9)]],
-                                    constant uint &ranges [[buffer(10)]],
-                                    uint2 group [[threadgroup_position_in_grid]],
-                                    uint thread_index [[thread_index_in_threadgroup]],
-                                    uint lane [[thread_index_in_simdgroup]],
-                                    uint sg [[simdgroup_index_in_threadgroup]]) {
+template <typename T> [[kernel, max_total_threads_per_threadgroup(512)]] void
+attention_ranges_shared(device const float *q [[buffer(0)]],
+                        device const T *k_cache [[buffer(1)]],
+                        device const T *v_cache [[buffer(2)]],
+                        device float *out [[buffer(3)]],
+                        constant uint &n_heads [[buffer(4)]],
+                        constant uint &n_kv_heads [[buffer(5)]],
+                        constant uint &head_dim [[buffer(6)]],
+                        constant uint &kv_len [[buffer(7)]],
+                        constant float &scale [[buffer(8)]],
+                        device float *log_sums [[buffer(9)]],
+                        constant uint &ranges [[buffer(10)]],
+                        uint2 group [[threadgroup_position_in_grid]],
+                        uint thread_index [[thread_index_in_threadgroup]],
+                        uint lane [[thread_index_in_simdgroup]],
+                        uint sg [[simdgroup_index_in_threadgroup]]) {
     threadgroup float4 room[SHARED_ROOM];
     threadgroup float4 largest[4 * 4];
     threadgroup float4 sums[4 * 4];
@@ -284,7 +284,7 @@ kernel void attention_ranges_shared(device const float *q [[buffer(0)]],
     const uint sets = (sharing + 7) / 8;
     const uint head = group.x / sets * sharing + group.x % sets * 8;
     const uint count = min(sharing - group.x % sets * 8, 8u);
-    attention_head h =
+    attention_head_of<T> h =
         attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
     // Never so, but what follows then waits until the head is found.
     if (h.head >= n_kv_heads)
@@ -351,3 +351,13 @@ kernel void attention_merge(device const float *parts [[buffer(0)]],
             out[head * head_dim + d] = value / total;
     }
 }
+
+// By what the caches hold.
+#define CACHE_OF(name, function, T)                                                                \
+    template [[host_name(name)]] kernel decltype(function<T>) function<T>;
+CACHE_OF("decode_attention_spread", decode_attention_spread, float)
+CACHE_OF("decode_attention_spread_f16", decode_attention_spread, half)
+CACHE_OF("attention_ranges", attention_ranges, float)
+CACHE_OF("attention_ranges_f16", attention_ranges, half)
+CACHE_OF("attention_ranges_shared", attention_ranges_shared, float)
+CACHE_OF("attention_ranges_shared_f16", attention_ranges_shared, half)

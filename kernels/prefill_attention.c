@@ -5,9 +5,13 @@
 #include "harness/base/size.h"
 #include "record.h"
 
-static void prefill_attention_oracle(const launch *l, oracle_io *io) {
+static void judge(const launch *l, oracle_io *io) {
     (void)l;
     attention_judge(io, oracle_u32(io, 9), oracle_u32(io, 7));
+}
+
+static void prefill_attention_oracle(const launch *l, oracle_io *io) {
+    attention_widen(l, io, judge);
 }
 
 /* Geometry: one threadgroup per head and k->rows tokens. */
@@ -35,7 +39,7 @@ bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, 
                       (size3){k->group, 1, 1});
     uint64_t rows = start.at.buffer ? plan.rows : plan.rows_seen;
     uint64_t pairs = n_tokens * (rows - n_tokens) + (uint64_t)n_tokens * (n_tokens + 1) / 2;
-    l->bytes = q.bytes + out.bytes + 2 * sizeof(float) * rows * n_kv_heads * head_dim;
+    l->bytes = q.bytes + out.bytes + attention_count_bytes(&plan, rows);
     l->flops = n_heads * pairs * (4 * (uint64_t)head_dim + 2);
     l->oracle = prefill_attention_oracle;
     return true;
@@ -74,6 +78,10 @@ static const shape shapes[] = {
     {{16, 50, 32, 8, 128}}, {{17, 47, 3, 1, 128}}, {{15, 129, 2, 1, 192}}, {{64, 448, 9, 3, 64}},
 };
 
+#define BLOCKS(name, about, format_)                                                               \
+    OP_KERNEL(name, "blocks", "one threadgroup per head of 16 tokens, " about,                     \
+              "prefill_attention_blocks.metal", .format = format_, .group = 128, .rows = 16,       \
+              .multiple_of = 4, .most = ATTENTION_MAX_HEAD_DIM)
 static const kernel kernels[] = {
     /* No rule chooses it: the first variant, as close to decode_attention as many tokens get. */
     {.name = "prefill_attention",
@@ -98,14 +106,8 @@ static const kernel kernels[] = {
      .rows = 1,
      .multiple_of = 32,
      .most = ATTENTION_MAX_HEAD_DIM},
-    {.name = "prefill_attention_blocks",
-     .variant = "blocks",
-     .about = "one threadgroup per head of 16 tokens, keys and values in threadgroup memory",
-     .file = "prefill_attention_blocks.metal",
-     .group = 128,
-     .rows = 16,
-     .multiple_of = 4,
-     .most = ATTENTION_MAX_HEAD_DIM},
+    BLOCKS("prefill_attention_blocks", "keys and values in threadgroup memory", NULL),
+    BLOCKS("prefill_attention_blocks_f16", "of a cache of halves", &format_f16),
 };
 
 OP(prefill_attention, "causal attention of many tokens to the cache",

@@ -21,12 +21,12 @@ constant uint BLOCK_KEYS = 64;
 constant uint BLOCK_PARTS = 4; // of a head, 64 dimensions each: head_dim is at most 256
 constant uint WIDE = 17;
 
-struct attention_block {
+template <typename T> struct attention_block {
     threadgroup float4 *queries; // (16, 17)
     threadgroup float4 *cached;  // (64, 17) keys or values
     threadgroup float4 *weights; // (16, 17): of 64 keys each
     threadgroup float *shared;   // (2, 16)
-    attention_head h;
+    attention_head_of<T> h;
     uint last; // row that is seen
     uint me;
     uint column;      // 0 to 15: keys column, column + 16, ...; or four dimensions
@@ -39,7 +39,7 @@ struct attention_block {
     float4 results[BLOCK_PARTS][2];
 
     METAL_FUNC attention_block(threadgroup float4 *memory, threadgroup float *exchange,
-                               attention_head head, uint last_row, uint t) {
+                               attention_head_of<T> head, uint last_row, uint t) {
         h = head;
         last = last_row;
         queries = memory;
@@ -63,21 +63,21 @@ struct attention_block {
     // Of 64 dimensions of 64 rows of the cache from `first` on, this thread's i-th four. Past the last
     // row it is repeated. Past the last dimension the last four are repeated: queries are 0 there, and
     // results not stored.
-    METAL_FUNC float4 take(device const float *rows, uint first, uint part, uint i) const {
+    METAL_FUNC float4 take(device const T *rows, uint first, uint part, uint i) const {
         const uint start = min(first, last);
         const uint row = min(me / 16 + 8 * i, last - start);
         const uint d = min(64 * part + 4 * (me % 16), h.head_dim - 4);
-        device const float *at = rows + size_t(start) * h.stride;
-        const float4 v = *(device const float4 *)(at + (row * h.stride + d));
+        device const T *at = rows + size_t(start) * h.stride;
+        const float4 v = float4(*(device const vec<T, 4> *)(at + (row * h.stride + d)));
         return float4(v.x, v.y, v.z, v.w); // a plain copy would be one in memory
     }
 
     // Loads what store() will store; on a Mac, whose registers have no room for it, store() does.
-    METAL_FUNC void load(device const float *rows, uint first, uint part) {
+    METAL_FUNC void load(device const T *rows, uint first, uint part) {
         for (uint i = 0; LOADS_AHEAD && i < 8; i++)
             loaded[i] = take(rows, first, part, i);
     }
-    METAL_FUNC void store(device const float *rows, uint first, uint part) {
+    METAL_FUNC void store(device const T *rows, uint first, uint part) {
         threadgroup float4 *own = cached + me / 16 * WIDE + me % 16;
         for (uint i = 0; i < 8; i++)
             own[8 * i * WIDE] = LOADS_AHEAD ? loaded[i] : take(rows, first, part, i);
@@ -183,21 +183,22 @@ struct attention_block {
     }
 };
 
-kernel void prefill_attention_blocks(device const float *q [[buffer(0)]],
-                                     device const float *k_cache [[buffer(1)]],
-                                     device const float *v_cache [[buffer(2)]],
-                                     device float *out [[buffer(3)]],
-                                     constant uint &n_heads [[buffer(4)]],
-                                     constant uint &n_kv_heads [[buffer(5)]],
-                                     constant uint &head_dim [[buffer(6)]],
-                                     constant uint &start [[buffer(7)]],
-                                     constant float &scale [[buffer(8)]],
-                                     constant uint &n_tokens [[buffer(9)]],
-                                     uint2 group [[threadgroup_position_in_grid]],
-                                     uint t [[thread_index_in_threadgroup]]) {
+template <typename T> kernel void
+prefill_attention_blocks(device const float *q [[buffer(0)]],
+                         device const T *k_cache [[buffer(1)]],
+                         device const T *v_cache [[buffer(2)]],
+                         device float *out [[buffer(3)]],
+                         constant uint &n_heads [[buffer(4)]],
+                         constant uint &n_kv_heads [[buffer(5)]],
+                         constant uint &head_dim [[buffer(6)]],
+                         constant uint &start [[buffer(7)]],
+                         constant float &scale [[buffer(8)]],
+                         constant uint &n_tokens [[buffer(9)]],
+                         uint2 group [[threadgroup_position_in_grid]],
+                         uint t [[thread_index_in_threadgroup]]) {
     threadgroup float4 memory[(2 * BLOCK_QUERIES + BLOCK_KEYS) * WIDE];
     threadgroup float exchange[2 * BLOCK_QUERIES];
-    const attention_head h =
+    const attention_head_of<T> h =
         attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
     const uint token = ((n_tokens - 1) / BLOCK_QUERIES - group.y) * BLOCK_QUERIES;
     const uint count = min(BLOCK_QUERIES, n_tokens - token);
@@ -205,7 +206,7 @@ kernel void prefill_attention_blocks(device const float *q [[buffer(0)]],
     const uint parts = (head_dim + 63) / 64;
     const uint stride = n_heads * head_dim;
     device const float *first_query = q + size_t(token) * stride + group.x * head_dim;
-    attention_block b(memory, exchange, h, last, t);
+    attention_block<T> b(memory, exchange, h, last, t);
     b.load(h.keys, 0, 0);
     for (uint first = 0; first <= last; first += BLOCK_KEYS) {
         for (uint part = 0; part < parts; part++) {
@@ -225,10 +226,10 @@ kernel void prefill_attention_blocks(device const float *q [[buffer(0)]],
         threadgroup_barrier(mem_flags::mem_threadgroup);
         b.weigh();
         // Not a loop: the results are in registers.
-        b.add_values<0>(parts, first);
-        b.add_values<1>(parts, first);
-        b.add_values<2>(parts, first);
-        b.add_values<3>(parts, first);
+        b.template add_values<0>(parts, first);
+        b.template add_values<1>(parts, first);
+        b.template add_values<2>(parts, first);
+        b.template add_values<3>(parts, first);
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
     for (uint i = 0; i < 2; i++) {
@@ -256,3 +257,8 @@ kernel void prefill_attention_blocks(device const float *q [[buffer(0)]],
         }
     }
 }
+
+template [[host_name("prefill_attention_blocks")]] kernel
+    decltype(prefill_attention_blocks<float>) prefill_attention_blocks<float>;
+template [[host_name("prefill_attention_blocks_f16")]] kernel
+    decltype(prefill_attention_blocks<half>) prefill_attention_blocks<half>;
