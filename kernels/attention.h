@@ -13,6 +13,21 @@
 constant uint KEYS = 32; // taken at a time, one per lane
 constant uint PARTS = 8; // of a head, 32 dimensions each: head_dim is at most 256
 
+// Four elements of a cache as they are loaded, and as floats. Four halves that wait for their use are two
+// words: a compiler may keep a half in a register of its own.
+template <typename T> struct cached_four {
+    typedef float4 type;
+};
+template <> struct cached_four<half> {
+    typedef uint2 type;
+};
+inline float4 cached_floats(float4 v) {
+    return v;
+}
+inline float4 cached_floats(uint2 v) {
+    return float4(as_type<half4>(v));
+}
+
 // Where the keys and values of one head are, and how to weigh them.
 template <typename T> struct attention_head_of {
     uint head; // of the cache

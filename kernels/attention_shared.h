@@ -32,7 +32,7 @@ template <typename T, uint Q, uint L> struct shared_share {
         step = together * J,        // keys of a turn
         head_dim = 4 * L
     };
-    typedef vec<T, 4> four;
+    typedef typename cached_four<T>::type four;
     attention_head_of<T> h;
     uint own, count; // this lane's first key, and all keys
     float largest; // score of this lane's query so far, the same in all lanes of it
@@ -82,8 +82,8 @@ template <typename T, uint Q, uint L> struct shared_share {
         const float4 upper = queries[(q + Q / 2) * L + lane % L];
         float4 of_lower, of_upper;
         for (uint j = 0; j < J; j++) {
-            of_lower[j] = spread_sum(lower * float4(keys[j]));
-            of_upper[j] = spread_sum(upper * float4(keys[j]));
+            of_lower[j] = spread_sum(lower * cached_floats(keys[j]));
+            of_upper[j] = spread_sum(upper * cached_floats(keys[j]));
         }
         return halve(of_lower, of_upper, L / 2, lane);
     }
@@ -148,7 +148,7 @@ template <typename T, uint Q, uint L> struct shared_share {
             const float4 of_keys = weights[lane / L * Q + q];
             parts[q] *= fades[q];
             for (uint j = 0; j < J; j++)
-                parts[q] += of_keys[j] * float4(values[place][j]);
+                parts[q] += of_keys[j] * cached_floats(values[place][j]);
         }
         if (LOADS_AHEAD && has_next)
             load(values[place], h.values, first + ahead * step, lane);

@@ -39,7 +39,7 @@ struct spread_keys {
 // 4 dimensions of each of two halves of 4 L: head_dim is at most 8 L, and just that if it is_whole.
 template <typename T, uint L, bool is_whole> struct spread_share {
     enum : uint { J = 4, together = 16 * 32 / L }; // keys that a threadgroup takes at once
-    typedef vec<T, 4> four;
+    typedef typename cached_four<T>::type four;
     attention_head_of<T> h;
     uint lower, upper; // where this lane's dimensions begin
     bool has_lower, has_upper;
@@ -80,7 +80,8 @@ template <typename T, uint L, bool is_whole> struct spread_share {
         query[1] = has_upper ? query[1] : float4(0.0f);
         float4 scores; // all summed at once
         for (uint j = 0; j < J; j++)
-            scores[j] = spread_sum(query[0] * float4(rows[j][0]) + query[1] * float4(rows[j][1]));
+            scores[j] = spread_sum(query[0] * cached_floats(rows[j][0]) +
+                                   query[1] * cached_floats(rows[j][1]));
         for (uint step = L / 2; step > 0; step /= 2)
             scores += simd_shuffle_xor(scores, step);
         for (uint j = 0; j < J; j++)
@@ -98,7 +99,7 @@ template <typename T, uint L, bool is_whole> struct spread_share {
         for (uint i = 0; i < 2; i++) {
             parts[i] *= fade;
             for (uint j = 0; j < J; j++)
-                parts[i] += weights[j] * float4(values[j][i]);
+                parts[i] += weights[j] * cached_floats(values[j][i]);
         }
     }
 
@@ -185,7 +186,7 @@ inline void spread_share_out(device const float *q, attention_head_of<T> h, spre
         for (uint j = 0; j < J - 1; j++) {
             share.is_key[j] = own + together * j < old;
             for (uint i = 0; i < 2; i++)
-                share.rows[j][i] = share.values[j][i] = vec<T, 4>(0);
+                share.rows[j][i] = share.values[j][i] = typename share_type::four(0);
             if (old > 0)
                 share.load(j, k.first + min(own + together * j, old - 1));
         }

@@ -68,7 +68,8 @@ template <typename T> struct attention_block {
         const uint row = min(me / 16 + 8 * i, last - start);
         const uint d = min(64 * part + 4 * (me % 16), h.head_dim - 4);
         device const T *at = rows + size_t(start) * h.stride;
-        const float4 v = float4(*(device const vec<T, 4> *)(at + (row * h.stride + d)));
+        const float4 v = cached_floats(
+            *(device const typename cached_four<T>::type *)(at + (row * h.stride + d)));
         return float4(v.x, v.y, v.z, v.w); // a plain copy would be one in memory
     }
 
