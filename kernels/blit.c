@@ -1,9 +1,6 @@
 /* blit: launches, oracle and cases of strided copies, with and without conversion. */
 #include "kernels.h"
 
-#include <stdlib.h>
-
-#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 
@@ -60,28 +57,13 @@ bool blit_record(tape *t, const kernel *k, slice src, slice dst, const blit_shap
         ARG_U32(s->rows), ARG_U32(s->columns), ARG_U32(s->src_stride), ARG_U32(s->dst_stride));
 }
 
-static bool make_input(kernel_case *c, const char *label, elem type, size_t count, slice *out,
-                       err *e) {
-    if (type == ELEM_F32)
-        return case_input_f32(c, label, count, out, e);
-    float *values = array_new(count, sizeof *values);
-    uint16_t *halves = array_new(count, sizeof *halves);
-    fill_f32(&c->random, c->inputs, values, count);
-    for (size_t i = 0; i < count; i++)
-        halves[i] = half_from_float(values[i]);
-    bool ok = case_input_bytes(c, label, halves, count * sizeof *halves, out, e);
-    free(values);
-    free(halves);
-    return ok;
-}
-
 static bool blit_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
     elem from = types[c->kernel - kernels].from, to = types[c->kernel - kernels].to;
     const blit_shape s = {dim[0], dim[1], dim[1] + dim[2], dim[1] + dim[3]};
     slice src, dst;
-    return make_input(c, "src", from, size_multiply(s.rows, s.src_stride) + 1, &src, e) &&
-           make_input(c, "dst", to, size_multiply(s.rows, s.dst_stride) + 1, &dst, e) &&
+    return case_input_elem(c, "src", from, size_multiply(s.rows, s.src_stride) + 1, &src, e) &&
+           case_input_elem(c, "dst", to, size_multiply(s.rows, s.dst_stride) + 1, &dst, e) &&
            blit_record(c->tape, c->kernel, src, dst, &s, e);
 }
 

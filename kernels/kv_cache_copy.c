@@ -2,30 +2,37 @@
  * many (kv_cache_copy_tokens, whose number of rows is one more argument). */
 #include "kernels.h"
 
+#include "attention_case.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
-#define KERNEL(name)                                                                               \
-    OP_KERNEL(name, NULL, "one thread per float of k and of v", name ".metal", .group = 256)
-static const kernel row_kernels[] = {KERNEL("kv_cache_copy")},
-                    tokens_kernels[] = {KERNEL("kv_cache_copy_tokens")};
+#define KERNELS(name)                                                                              \
+    OP_KERNEL(name, NULL, "one thread per float of k and of v", name ".metal", .group = 256),      \
+        OP_KERNEL(name "_f16", NULL, "the same to caches of halves", name ".metal", .group = 256,  \
+                  .format = &format_f16)
+static const kernel row_kernels[] = {KERNELS("kv_cache_copy")},
+                    tokens_kernels[] = {KERNELS("kv_cache_copy_tokens")};
 
+/* Only a float that becomes a half is rounded: once, by the store. */
 static void kv_cache_copy_oracle(const launch *l, oracle_io *io) {
-    (void)l;
     uint32_t kv_dim = oracle_u32(io, 4), row = oracle_u32(io, 5);
     uint32_t n_tokens = io->in[6] ? oracle_u32(io, 6) : 1;
     for (size_t t = 0; t < n_tokens; t++)
         reference_kv_cache_copy((const float *)io->in[0] + t * kv_dim,
                                 (const float *)io->in[1] + t * kv_dim, kv_dim, row + t,
                                 io->out[2].value, io->out[3].value);
-    io->out[2].exact = io->out[3].exact = true;
+    for (int i = 2; i <= 3; i++) {
+        io->out[i].terms = io->out[i].roundings = 0;
+        io->out[i].exact = cache_get_elem(l->kernel) == ELEM_F32;
+    }
 }
 
 bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
                                  slice v_cache, uint32_t n_tokens, uint32_t kv_dim, param row_idx,
                                  err *e) {
-    size_t row_bytes = size_multiply(kv_dim, sizeof(float)),
+    elem type = cache_get_elem(k);
+    size_t each = elem_get_bytes(type), row_bytes = size_multiply(kv_dim, each),
            count = size_multiply(n_tokens, kv_dim);
     if (row_bytes == 0 || k_cache.bytes % row_bytes || v_cache.bytes != k_cache.bytes)
         return err_set(e, EXIT_CANNOT,
@@ -38,15 +45,15 @@ bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_
     size_t cells = rows * kv_dim; /* all rows but those that are appended must survive */
     const launch_arg args[] = {ARG_IN("k_src", k_src, count),
                                ARG_IN("v_src", v_src, count),
-                               ARG_BOTH("k_cache", k_cache, cells),
-                               ARG_BOTH("v_cache", v_cache, cells),
+                               ARG_BUFFER("k_cache", k_cache, cells, ACCESS_BOTH, type, each),
+                               ARG_BUFFER("v_cache", v_cache, cells, ACCESS_BOTH, type, each),
                                ARG_U32(kv_dim),
                                ARG_PARAM(row_idx),
                                ARG_U32(n_tokens)};
     const launch_work w = {.threads = (uint32_t)count,
-                           .unmoved = (4 * cells - 2 * count) * sizeof(float),
+                           .unmoved = (4 * cells - 2 * count) * each,
                            .oracle = kv_cache_copy_oracle};
-    bool has_tokens = k == tokens_kernels;
+    bool has_tokens = k >= tokens_kernels && k < tokens_kernels + COUNT_OF(tokens_kernels);
     if (!record_args(t, k, args, COUNT_OF(args) - !has_tokens, &w, e))
         return false;
     t->launches[t->count - 1].appends = n_tokens == 1 ? 1u << 2 | 1u << 3 : 0;
@@ -66,8 +73,8 @@ static bool kv_cache_copy_build(kernel_case *c, err *e) {
     slice k_src, v_src, k_cache, v_cache, place;
     return case_input_f32(c, "k_src", kv_dim, &k_src, e) &&
            case_input_f32(c, "v_src", kv_dim, &v_src, e) &&
-           case_input_f32(c, "k_cache", cells, &k_cache, e) &&
-           case_input_f32(c, "v_cache", cells, &v_cache, e) &&
+           case_input_elem(c, "k_cache", cache_get_elem(c->kernel), cells, &k_cache, e) &&
+           case_input_elem(c, "v_cache", cache_get_elem(c->kernel), cells, &v_cache, e) &&
            case_input_bytes(c, "row_idx", &second, sizeof second, &place, e) &&
            kv_cache_copy_record(c->tape, c->kernel, k_src, v_src, k_cache, v_cache, kv_dim,
                                 param_u32(row), e) &&
@@ -85,8 +92,8 @@ static bool kv_cache_copy_tokens_build(kernel_case *c, err *e) {
     slice k_src, v_src, k_cache, v_cache, place;
     return case_input_f32(c, "k_src", count, &k_src, e) &&
            case_input_f32(c, "v_src", count, &v_src, e) &&
-           case_input_f32(c, "k_cache", cells, &k_cache, e) &&
-           case_input_f32(c, "v_cache", cells, &v_cache, e) &&
+           case_input_elem(c, "k_cache", cache_get_elem(c->kernel), cells, &k_cache, e) &&
+           case_input_elem(c, "v_cache", cache_get_elem(c->kernel), cells, &v_cache, e) &&
            case_input_bytes(c, "row_idx", &row, sizeof row, &place, e) &&
            kv_cache_copy_tokens_record(c->tape, c->kernel, k_src, v_src, k_cache, v_cache, n_tokens,
                                        kv_dim, param_at(place), e);

@@ -7,10 +7,11 @@ using namespace metal;
 // caches (rows, kv_dim) from row_idx on; threadgroups have no role of their own. Moves 8 bytes in
 // and 8 out per thread. It exists for prefill: consecutive rows are contiguous, so this is
 // kv_cache_copy with a longer row.
+template <typename T>
 kernel void kv_cache_copy_tokens(device const float *k_src [[buffer(0)]],
                                  device const float *v_src [[buffer(1)]],
-                                 device float *k_dst [[buffer(2)]],
-                                 device float *v_dst [[buffer(3)]],
+                                 device T *k_dst [[buffer(2)]],
+                                 device T *v_dst [[buffer(3)]],
                                  constant uint &kv_dim [[buffer(4)]],
                                  constant uint &row_idx [[buffer(5)]],
                                  constant uint &n_tokens [[buffer(6)]],
@@ -18,6 +19,9 @@ kernel void kv_cache_copy_tokens(device const float *k_src [[buffer(0)]],
     if (i >= n_tokens * kv_dim)
         return;
     const size_t at = size_t(row_idx) * kv_dim + i;
-    k_dst[at] = k_src[i];
-    v_dst[at] = v_src[i];
+    k_dst[at] = T(k_src[i]);
+    v_dst[at] = T(v_src[i]);
 }
+
+template [[host_name("kv_cache_copy_tokens")]] kernel decltype(kv_cache_copy_tokens<float>) kv_cache_copy_tokens<float>;
+template [[host_name("kv_cache_copy_tokens_f16")]] kernel decltype(kv_cache_copy_tokens<half>) kv_cache_copy_tokens<half>;

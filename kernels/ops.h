@@ -51,6 +51,7 @@
     X(silu_matvec)                                                                                 \
     X(rmsnorm_matvec)                                                                              \
     X(qkv_rope_append)                                                                             \
+    X(qkv_rope_append_f16)                                                                         \
     X(gate_up_silu)                                                                                \
     X(decode_attention)                                                                            \
     X(attention_ranges)                                                                            \

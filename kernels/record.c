@@ -157,3 +157,18 @@ bool case_input_weights(kernel_case *c, const char *label, const weight_format *
     free(blocks);
     return ok;
 }
+
+bool case_input_elem(kernel_case *c, const char *label, elem type, size_t count, slice *out,
+                     err *e) {
+    if (type == ELEM_F32)
+        return case_input_f32(c, label, count, out, e);
+    float *values = array_new(count, sizeof *values);
+    uint16_t *halves = array_new(count, sizeof *halves);
+    fill_f32(&c->random, c->inputs, values, count);
+    for (size_t i = 0; i < count; i++)
+        halves[i] = half_from_float(values[i]);
+    bool ok = case_input_bytes(c, label, halves, count * sizeof *halves, out, e);
+    free(values);
+    free(halves);
+    return ok;
+}

@@ -101,3 +101,7 @@ bool record_check_weights(const kernel *k, const char *what, const weight_format
  * one in four with random bits and any scale (zero, negative, denormal). */
 bool case_input_weights(kernel_case *c, const char *label, const weight_format *f, uint32_t rows,
                         uint32_t columns, slice *out, err *e);
+
+/* Floats or halves for a case, filled from c->inputs. */
+bool case_input_elem(kernel_case *c, const char *label, elem type, size_t count, slice *out,
+                     err *e);

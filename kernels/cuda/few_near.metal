@@ -41,7 +41,7 @@ template <typename N> struct few_gated : near_gated<N> {
     }
 };
 
-template <typename N> struct few_appended : near_appended<N> {
+template <typename N, typename T> struct few_appended : near_appended<N, T> {
     uint in_dim, from; // the first token
 
     METAL_FUNC float2 prepare(uint pair, uint token) const {
@@ -108,13 +108,13 @@ gate_up_silu_few_near(device const float *x [[buffer(0)]], device const float *n
     few_run<P>(op, min(batch - first, uint(FEW_TOKENS)), group.x % P, thread_index, sg, lane);
 }
 
-template <typename N> [[kernel, max_total_threads_per_threadgroup(512)]] void
+template <typename N, typename T> [[kernel, max_total_threads_per_threadgroup(512)]] void
 qkv_rope_append_few_near(
     device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
     device const typename N::block *wq [[buffer(2)]],
     device const typename N::block *wk [[buffer(3)]],
     device const typename N::block *wv [[buffer(4)]], device float *q [[buffer(5)]],
-    device float *k_cache [[buffer(6)]], device float *v_cache [[buffer(7)]],
+    device T *k_cache [[buffer(6)]], device T *v_cache [[buffer(7)]],
     device const float *freqs [[buffer(8)]], constant uint &q_dim [[buffer(9)]],
     constant uint &kv_dim [[buffer(10)]], constant uint &in_dim [[buffer(11)]],
     constant uint &head_dim [[buffer(12)]], constant float &eps [[buffer(13)]],
@@ -125,7 +125,7 @@ qkv_rope_append_few_near(
     enum : uint { P = 2 };
     const near_share share((q_dim + 2 * kv_dim) / 2, group.x / P, groups.x / P); // pairs
     const uint first = group.y * FEW_TOKENS;
-    const few_appended<N> op = {{x + size_t(first) * in_dim,
+    const few_appended<N, T> op = {{x + size_t(first) * in_dim,
                                  norm_w,
                                  (device const uint4 *)wq,
                                  (device const uint4 *)wk,
@@ -160,7 +160,9 @@ qkv_rope_append_few_near(
                matvec_few_near<halves_##format, true, 4>)                                          \
     FEW_KERNEL("gate_up_silu_" #format "_tiled_near", gate_up_silu_few_near<halves_##format>)      \
     FEW_KERNEL("qkv_rope_append_" #format "_tiled_near",                                           \
-               qkv_rope_append_few_near<halves_##format>)
+               qkv_rope_append_few_near<halves_##format, float>)                                   \
+    FEW_KERNEL("qkv_rope_append_f16_" #format "_tiled_near",                                       \
+               qkv_rope_append_few_near<halves_##format, half>)
 
 FEW_NEAR(q4_0)
 FEW_NEAR(q8_0)

@@ -59,13 +59,14 @@ template <typename N> struct near_gated {
 
 // A pair is turned together. Rows of q, k and v are stacked; q_dim and kv_dim are multiples of head_dim,
 // which is even, so that a pair never spans two matrices.
-template <typename N> struct near_appended {
+template <typename N, typename T> struct near_appended {
     typedef N format;
     enum : bool { is_normed = true, is_stacked = true };
     enum : uint { early = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 8 };
     device const float *x, *norm_w;
     device const uint4 *wq, *wk, *wv;
-    device float *q, *k_cache, *v_cache;
+    device float *q;
+    device T *k_cache, *v_cache;
     device const float *freqs;
     constant uint *pos;
     float eps;
@@ -90,9 +91,12 @@ template <typename N> struct near_appended {
         const uint row = first + i;
         const bool is_v = row >= q_dim + kv_dim;
         const float turned = i % 2 ? other * turn.y + sum * turn.x : sum * turn.x - other * turn.y;
-        device float *cache =
+        device T *cache =
             (is_v ? v_cache - kv_dim : k_cache) + size_t(*pos + token) * kv_dim - q_dim;
-        (row < q_dim ? q + size_t(token) * q_dim : cache)[row] = is_v ? sum : turned;
+        if (row < q_dim)
+            q[size_t(token) * q_dim + row] = turned;
+        else
+            cache[row] = T(is_v ? sum : turned);
     }
     METAL_FUNC float2 prepare(uint i) const { return get_turn(i, *pos); }
     METAL_FUNC void finish(uint i, float sum, float other, float2 turn) const {

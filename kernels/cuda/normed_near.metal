@@ -48,12 +48,12 @@ gate_up_silu_near(device const float *x [[buffer(0)]], device const float *norm_
     near_run<false>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
-template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void
+template <typename N, typename T> [[kernel, max_total_threads_per_threadgroup(1024)]] void
 qkv_rope_append_near(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
                      device const typename N::block *wq [[buffer(2)]],
                      device const typename N::block *wk [[buffer(3)]],
                      device const typename N::block *wv [[buffer(4)]], device float *q [[buffer(5)]],
-                     device float *k_cache [[buffer(6)]], device float *v_cache [[buffer(7)]],
+                     device T *k_cache [[buffer(6)]], device T *v_cache [[buffer(7)]],
                      device const float *freqs [[buffer(8)]], constant uint &q_dim [[buffer(9)]],
                      constant uint &kv_dim [[buffer(10)]], constant uint &in_dim [[buffer(11)]],
                      constant uint &head_dim [[buffer(12)]], constant float &eps [[buffer(13)]],
@@ -63,34 +63,35 @@ qkv_rope_append_near(device const float *x [[buffer(0)]], device const float *no
                      uint sg [[simdgroup_index_in_threadgroup]],
                      uint lane [[thread_index_in_simdgroup]]) {
     const near_share share((q_dim + 2 * kv_dim) / 2, group, groups); // pairs
-    const near_appended<N> op = {x,
-                                 norm_w,
-                                 (device const uint4 *)wq,
-                                 (device const uint4 *)wk,
-                                 (device const uint4 *)wv,
-                                 q,
-                                 k_cache,
-                                 v_cache,
-                                 freqs,
-                                 &pos,
-                                 eps,
-                                 2 * share.first,
-                                 q_dim,
-                                 kv_dim,
-                                 head_dim,
-                                 2 * share.count,
-                                 in_dim / 256 * N::block_bytes / 16};
+    const near_appended<N, T> op = {x,
+                                    norm_w,
+                                    (device const uint4 *)wq,
+                                    (device const uint4 *)wk,
+                                    (device const uint4 *)wv,
+                                    q,
+                                    k_cache,
+                                    v_cache,
+                                    freqs,
+                                    &pos,
+                                    eps,
+                                    2 * share.first,
+                                    q_dim,
+                                    kv_dim,
+                                    head_dim,
+                                    2 * share.count,
+                                    in_dim / 256 * N::block_bytes / 16};
     near_run<false>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
-#define NEAR_KERNEL(name, function, format)                                                        \
-    template [[host_name(name)]] kernel decltype(function<format##_near>) function<format##_near>;
+#define NEAR_KERNEL(name, function, ...)                                                           \
+    template [[host_name(name)]] kernel decltype(function<__VA_ARGS__>) function<__VA_ARGS__>;
 #define NORMED_NEAR(format)                                                                        \
-    NEAR_KERNEL("rmsnorm_matvec_" #format "_near", rmsnorm_matvec_near, format)                    \
-    NEAR_KERNEL("gate_up_silu_" #format "_near", gate_up_silu_near, format)                        \
-    NEAR_KERNEL("qkv_rope_append_" #format "_near", qkv_rope_append_near, format)
+    NEAR_KERNEL("rmsnorm_matvec_" #format "_near", rmsnorm_matvec_near, format##_near)             \
+    NEAR_KERNEL("gate_up_silu_" #format "_near", gate_up_silu_near, format##_near)                 \
+    NEAR_KERNEL("qkv_rope_append_" #format "_near", qkv_rope_append_near, format##_near, float)    \
+    NEAR_KERNEL("qkv_rope_append_f16_" #format "_near", qkv_rope_append_near, format##_near, half)
 
 NORMED_NEAR(q4_0)
 NORMED_NEAR(q8_0)
 NORMED_NEAR(q4_k)
-NEAR_KERNEL("rmsnorm_matvec_q6_k_near", rmsnorm_matvec_near, q6_k)
+NEAR_KERNEL("rmsnorm_matvec_q6_k_near", rmsnorm_matvec_near, q6_k_near)

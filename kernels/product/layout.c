@@ -2,6 +2,7 @@
 
 #include "harness/base/size.h"
 #include "kernels/formats/formats.h"
+#include "kernels/kernels.h"
 #include "kernels/record.h"
 
 #define FORMAT_ENTRY(f, ...) &format_##f,
@@ -38,10 +39,14 @@ static bool is_cache(const product_layout *a, product_part which) {
     return a->epilogue == APPENDED && which.role == OUTPUT && which.of > 0;
 }
 
+elem product_get_cache_elem(const product_layout *a) {
+    return a->op == &qkv_rope_append_f16_op ? ELEM_F16 : ELEM_F32;
+}
+
 size_t product_count_floats(const product_layout *a, const product *p, product_part which) {
     const product_matrix *m = &p->items[which.of];
     if (is_cache(a, which))
-        return m->y.bytes / sizeof(float);
+        return m->y.bytes / elem_get_bytes(product_get_cache_elem(a));
     if (which.role == POWERS)
         return p->tokens;
     size_t tokens = which.role == INPUT || which.role == OUTPUT ? p->tokens : 1;

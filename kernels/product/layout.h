@@ -50,6 +50,9 @@ typedef struct {
     product_part shape[SHAPE_DIMS];
 } product_layout;
 
+/* What the caches of an op hold. */
+elem product_get_cache_elem(const product_layout *a);
+
 /* A matrix of matvec_mixed as its kernel reads it. */
 typedef struct {
     uint32_t rows, columns, groups;

@@ -22,6 +22,12 @@
 #define N_OF(what, i) {what, i, NULL}
 #define N(what) N_OF(what, 0)
 #define BUFFERS(i) {WEIGHTS, i, "w" #i}, {INPUT, i, "x" #i}, {BIAS, i, "b" #i}, {OUTPUT, i, "y" #i}
+#define APPEND_PARTS \
+     {{INPUT, 0, "x"}, {NORM, 0, "norm_w"}, {WEIGHTS, 0, "wq"}, {WEIGHTS, 1, "wk"}, \
+      {WEIGHTS, 2, "wv"}, {OUTPUT, 0, "q"}, {OUTPUT, 1, "k_cache"}, {OUTPUT, 2, "v_cache"}, \
+      {FREQS, 0, "freqs"}, N(ROWS), N_OF(ROWS, 1), N(COLUMNS), N(HEAD_DIM), N(EPS), \
+      {POSITION, 0, "pos"}, N(TOKENS)}, \
+     {N(POSITION), N(HEADS), N_OF(HEADS, 1), N(HEAD_DIM), N(COLUMNS), N(TOKENS)}
 static const product_layout layouts[] = {
     {&matvec_op, NULL, AS_IT_IS, STORED, 1, false,
      {{WEIGHTS, 0, "w"}, {INPUT, 0, "x"}, {OUTPUT, 0, "y"}, N(ROWS), N(COLUMNS), N(TOKENS)},
@@ -58,12 +64,8 @@ static const product_layout layouts[] = {
      {{INPUT, 0, "x"}, {NORM, 0, "norm_w"}, {WEIGHTS, 0, "w_gate"}, {WEIGHTS, 1, "w_up"},
       {OUTPUT, 0, "out"}, N(ROWS), N(COLUMNS), N(EPS), N(TOKENS)},
      {N(ROWS), N(COLUMNS), N(TOKENS)}},
-    {&qkv_rope_append_op, NULL, NORMED, APPENDED, 3, false,
-     {{INPUT, 0, "x"}, {NORM, 0, "norm_w"}, {WEIGHTS, 0, "wq"}, {WEIGHTS, 1, "wk"},
-      {WEIGHTS, 2, "wv"}, {OUTPUT, 0, "q"}, {OUTPUT, 1, "k_cache"}, {OUTPUT, 2, "v_cache"},
-      {FREQS, 0, "freqs"}, N(ROWS), N_OF(ROWS, 1), N(COLUMNS), N(HEAD_DIM), N(EPS),
-      {POSITION, 0, "pos"}, N(TOKENS)},
-     {N(POSITION), N(HEADS), N_OF(HEADS, 1), N(HEAD_DIM), N(COLUMNS), N(TOKENS)}},
+    {&qkv_rope_append_op, NULL, NORMED, APPENDED, 3, false, APPEND_PARTS},
+    {&qkv_rope_append_f16_op, NULL, NORMED, APPENDED, 3, false, APPEND_PARTS},
 };
 /* clang-format on */
 
@@ -135,12 +137,13 @@ static bool check_matrix(const product_layout *a, const kernel *k, product *p, u
 }
 
 /* Whole heads, and room in the caches for the new rows. */
-static bool check_caches(const kernel *k, const product *p, err *e) {
+static bool check_caches(const product_layout *a, const kernel *k, const product *p, err *e) {
     const product_matrix *q = &p->items[0], *kv = &p->items[1];
     if (q->rows == 0 || kv->rows == 0 || q->rows % p->head_dim || kv->rows % p->head_dim)
         return err_set(e, EXIT_CANNOT, "%s: %u and %u are not whole heads of %u", k->name, q->rows,
                        kv->rows, p->head_dim);
-    size_t row_bytes = size_multiply(kv->rows, sizeof(float)), bytes = kv->y.bytes;
+    size_t row_bytes = size_multiply(kv->rows, elem_get_bytes(product_get_cache_elem(a))),
+           bytes = kv->y.bytes;
     size_t row = p->pos.at.buffer ? 0 : p->pos.bits, rows = bytes / row_bytes;
     if (bytes % row_bytes || p->items[2].y.bytes != bytes)
         return err_set(e, EXIT_CANNOT,
@@ -163,7 +166,7 @@ static bool check(const product_layout *a, const kernel *k, product *p, err *e) 
     }
     if (rows > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: more rows than 32 bits can count", k->name);
-    return a->epilogue != APPENDED || check_caches(k, p, e);
+    return a->epilogue != APPENDED || check_caches(a, k, p, e);
 }
 
 /* Recording ----------------------------------------------------------------------------------- */
@@ -242,11 +245,13 @@ static launch_arg make_buffer(const product_layout *a, const kernel *k, product 
         part.role = INPUT;
     const product_matrix *m = &p->items[part.of];
     bool is_x = part.role == INPUT || part.role == SECOND || part.role == NORM;
+    elem type = a->prologue == SPLIT_HALVES && part.role == INPUT ? ELEM_U32
+                : part.role == OUTPUT && part.of > 0              ? product_get_cache_elem(a)
+                                                                  : ELEM_F32;
     launch_arg made =
         ARG_BUFFER(part.name, *product_find_buffer(p, part), product_count_floats(a, p, part),
-                   product_get_access(a, p, part),
-                   a->prologue == SPLIT_HALVES && part.role == INPUT ? ELEM_U32 : ELEM_F32,
-                   is_x ? get_x_alignment(k) : sizeof(float));
+                   product_get_access(a, p, part), type,
+                   is_x ? get_x_alignment(k) : elem_get_bytes(type));
     if (part.role == WEIGHTS)
         made = (launch_arg)ARG_WEIGHTS(part.name, m->w, m->format, m->rows, m->columns,
                                        get_alignment(k, m->format));
@@ -295,7 +300,8 @@ bool product_record(tape *t, const kernel *k, const product *given, err *e) {
         if (a->epilogue == APPENDED && part.role == OUTPUT && part.of > 0) {
             work.appends |= p.tokens == 1 ? 1u << count : 0;
             work.unmoved += 2 * p.items[part.of].y.bytes -
-                            (uint64_t)p.tokens * p.items[part.of].rows * sizeof(float);
+                            (uint64_t)p.tokens * p.items[part.of].rows *
+                                elem_get_bytes(product_get_cache_elem(a));
         }
     }
     return record_args(t, k, args, count, &work, e);
@@ -344,7 +350,8 @@ static product read_shape(const product_layout *a, const kernel *k, const shape 
     for (uint32_t i = 0; a->epilogue == APPENDED && i < 3; i++) {
         p.items[i].rows *= p.head_dim;
         p.items[i].y.bytes = /* of a cache: one more row, which is never written */
-            size_multiply((size_t)p.pos.bits + p.tokens + 1, p.items[i].rows) * sizeof(float);
+            size_multiply((size_t)p.pos.bits + p.tokens + 1, p.items[i].rows) *
+            elem_get_bytes(product_get_cache_elem(a));
     }
     return p;
 }
@@ -417,7 +424,9 @@ static bool fill_buffer(kernel_case *c, const product_layout *a, product_part pa
         return case_output(c, part.name, count * sizeof(float), at, e);
     if (part.role == NORM && a->epilogue == GATED && all == INPUT_NEGATIVE)
         c->inputs = INPUT_NORMAL;
-    bool ok = case_input_f32(c, part.name, count, at, e);
+    bool is_cache = part.role == OUTPUT && part.of > 0;
+    bool ok = case_input_elem(c, part.name, is_cache ? product_get_cache_elem(a) : ELEM_F32, count,
+                              at, e);
     c->inputs = all;
     return ok;
 }
@@ -458,7 +467,10 @@ PRODUCT(rmsnorm_matvec, "y = W rmsnorm(x)", "out x in", normed_kernels,
         SHAPE_LIST(normed_blocks, 7, 96), .inner = "in", .sizes = "out in");
 PRODUCT(gate_up_silu, "silu(Wg rmsnorm(x)) * (Wu rmsnorm(x))", "out x in x tokens", gated_kernels,
         SHAPE_LIST(gated, 7, 96), .inner = "in", .many = "tokens", .sizes = "out in tokens");
-PRODUCT(qkv_rope_append, "norm, query, key and value, rotated and appended to the caches",
-        "pos x heads x kv_heads x head_dim x in x tokens", appended_kernels,
-        SHAPE_LIST(appended, 3, 3, 1, 6, 96), .inner = "in", .many = "tokens",
-        .sizes = "heads kv_heads head_dim in tokens", .places = "pos");
+#define APPEND(name, about, kernels)                                                               \
+    PRODUCT(name, about, "pos x heads x kv_heads x head_dim x in x tokens", kernels,               \
+            SHAPE_LIST(appended, 3, 3, 1, 6, 96), .inner = "in", .many = "tokens",                 \
+            .sizes = "heads kv_heads head_dim in tokens", .places = "pos")
+APPEND(qkv_rope_append, "norm, query, key and value, rotated and appended to the caches",
+       appended_kernels);
+APPEND(qkv_rope_append_f16, "the same to caches of halves", appended_halves_kernels);

@@ -14,15 +14,16 @@ using namespace metal;
 // computes a pair of neighbours, which are rotated together. q_dim and kv_dim are multiples of
 // head_dim, which is even, so that a pair never spans two matrices. The norm is computed by every
 // simdgroup, in the pass over x that the product makes anyway. Moves the weights once, x and norm_w
-// once per pair of rows from cache. freqs (head_dim / 2): how far one position turns each pair.
-kernel void qkv_rope_append_q4_0(device const float *x [[buffer(0)]],
+// once per pair of rows from cache. The caches are of T. freqs (head_dim / 2): how far one position turns each pair.
+template <typename T>
+kernel void qkv_rope_append(device const float *x [[buffer(0)]],
                             device const float *norm_w [[buffer(1)]],
                             device const block_q4_0 *wq [[buffer(2)]],
                             device const block_q4_0 *wk [[buffer(3)]],
                             device const block_q4_0 *wv [[buffer(4)]],
                             device float *q [[buffer(5)]],
-                            device float *k_cache [[buffer(6)]],
-                            device float *v_cache [[buffer(7)]],
+                            device T *k_cache [[buffer(6)]],
+                            device T *v_cache [[buffer(7)]],
                             device const float *freqs [[buffer(8)]],
                             constant uint &q_dim [[buffer(9)]],
                             constant uint &kv_dim [[buffer(10)]],
@@ -60,15 +61,22 @@ kernel void qkv_rope_append_q4_0(device const float *x [[buffer(0)]],
     const float inverse = rsqrt(all.z / float(in_dim) + eps);
     const float a = all.x * inverse;
     const float b = all.y * inverse;
-    device float *out = is_q ? q + row : (is_v ? v_cache : k_cache) + size_t(pos) * kv_dim + row;
-    if (is_v) {
-        out[0] = a;
-        out[1] = b;
+    const float first = is_v ? a : a * c - b * s;
+    const float second = is_v ? b : a * s + b * c;
+    if (is_q) {
+        q[row] = first;
+        q[row + 1] = second;
         return;
     }
-    out[0] = a * c - b * s;
-    out[1] = a * s + b * c;
+    device T *out = (is_v ? v_cache : k_cache) + size_t(pos) * kv_dim + row;
+    out[0] = T(first);
+    out[1] = T(second);
 }
+
+template [[host_name("qkv_rope_append_q4_0")]] kernel decltype(qkv_rope_append<float>)
+    qkv_rope_append<float>;
+template [[host_name("qkv_rope_append_f16_q4_0")]] kernel decltype(qkv_rope_append<half>)
+    qkv_rope_append<half>;
 
 // For large batches: x (tokens, in_dim), q (tokens, q_dim); token t goes to row pos + t of the caches.
 //

@@ -255,4 +255,13 @@ static const kernel appended_kernels[] = {
     QKV_TILES("_tiled_split", "qkv_rope_append",      128, 16, 32, "tiled_split", TILES_OF_16),
     QKV_TILES("_tiled_few",   "qkv_rope_append",      288, 16,  8, "tiled_few",   FEW_TOKENS),
 };
+static const kernel appended_halves_kernels[] = {
+    {OF_Q4_0("qkv_rope_append_f16_q4_0", "qkv_rope_append", 128,  8,  0, "plain",
+             "two rows per simdgroup, the norm in the same pass")},
+    NEAR_NORMED("qkv_rope_append_f16", q4_0, 16, 256, near_heads),
+    NEAR_NORMED("qkv_rope_append_f16", q8_0, 10, 256, near_heads),
+    NEAR_NORMED("qkv_rope_append_f16", q4_k, 16, 256, near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append_f16", q4_0, 16, few_near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append_f16", q8_0, 16, few_near_heads),
+};
 /* clang-format on */
