@@ -18,7 +18,7 @@
 #include "verb.h"
 
 static struct {
-    const char *model, *prompt, *file, *device, *system, *save_state, *load_state;
+    const char *model, *prompt, *file, *device, *kv, *system, *save_state, *load_state;
     uint64_t tokens, context, top_k, repeat_last, seed, in_flight, threads;
     double temperature, top_p, min_p, repeat_penalty;
     bool chat, echo, no_echo, ids, special, no_scan, trace, long_context;
@@ -71,6 +71,7 @@ static const option options[] = {
     FLAG_OPTION("no-scan", &settings.no_scan, "do not look for NaN in the weights first"),
     FLAG_OPTION("trace-nan", &settings.trace,
                 "look for NaN after every launch of the prompt first"),
+    KV_OPTION(&settings.kv),
     DEVICE_OPTION(&settings.device),
     THREADS_OPTION(&settings.threads),
     {"no-display-prompt", OPTION_FLAG, &settings.no_echo, NULL, NULL, 0, 0},
@@ -385,7 +386,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (ok) {
         s.goes_on = goes_on;
         model_options how = {.context = choose_context(&made_for, prompt.count)};
-        ok = open_model_on(&s, settings.device, &how, e) &&
+        ok = open_model_find_cache(settings.kv, &how.cache, e) &&
+             open_model_on(&s, settings.device, &how, e) &&
              generate_text(&s, t, &prompt, start_ns, &is_clean, e);
         if (!ok)
             device_tell_loss(s.device, e);

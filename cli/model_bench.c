@@ -14,7 +14,7 @@
 #include "runner/tokenizer/tokenizer.h"
 
 static struct {
-    const char *model, *device, *output, *csv, *baseline;
+    const char *model, *device, *kv, *output, *csv, *baseline;
     option_numbers prompts, tokens, depths; /* none: not given */
     uint64_t repeats, seed, threads;        /* repeats 0: not given */
     double min_effect;
@@ -43,6 +43,7 @@ static const option options[] = {
     PERCENT_OPTION("min-effect", &settings.min_effect, "PERCENT",
                    "with --baseline: smallest change worth a verdict (default 3)"),
     SEED_OPTION(&settings.seed, "the token ids"),
+    KV_OPTION(&settings.kv),
     DEVICE_OPTION(&settings.device),
     THREADS_OPTION(&settings.threads),
     {"n-prompt", OPTION_NUMBERS, &settings.prompts, "N,N", NULL, 0, 1u << 24},
@@ -132,14 +133,17 @@ static exit_code run_verb(const char *const *names, size_t name_count, err *e) {
                         settings.output);
     if (settings.repeats == 0)
         settings.repeats = settings.csv || settings.baseline ? STORED_REPEATS : REPEATS;
-    open_model s;
+    open_model s = {.file = NULL};
     bench_store store = {.model = NULL};
-    bool ok = open_model_file(&s, settings.model, e) &&
+    model_options how = {.context = 0};
+    bool ok = open_model_find_cache(settings.kv, &how.cache, e) &&
+              open_model_file(&s, settings.model, e) &&
               open_model_set_threads(settings.threads, e) &&
               open_model_device(&s, settings.device, e) &&
-              bench_store_open(&store, &s, settings.csv, settings.baseline, settings.seed, e) &&
+              bench_store_open(&store, &s, how.cache, settings.csv, settings.baseline, settings.seed,
+                               e) &&
               list_tests(&store, tests, &count, e);
-    model_options how = {.context = ok ? bench_find_context(tests, count) : 0};
+    how.context = ok ? bench_find_context(tests, count) : 0;
     ok = ok && open_model_on(&s, settings.device, &how, e) &&
          run_tests(&s, &store, tests, count, format, e);
     exit_code code = ok ? bench_store_finish(&store, settings.min_effect, settings.seed,
@@ -161,6 +165,8 @@ VERB(model_bench_verb, "bench",
          "sample. Column names "
          "are llama-bench's: t/s is mean and\n"
          "standard deviation, followed by the median and the quartiles.\n"
+         "From a depth of 4096 on the cache is filled with pseudo-random keys and values, and no\n"
+         "prompt is run for it: attention takes as long.\n"
          "--csv keeps rows named model/NAME/FORMAT/tg32@d1900 for compare, report and --baseline.\n"
          "With --baseline alone the tests are those that the baseline has of this model; the exit\n"
          "status is 4 if one is slower, 5 if the samples cannot tell.\n",

@@ -133,8 +133,8 @@ static void add_settings(field_list *l, const bench_output *o) {
     add_text(l, "cpu_mask", "0x0");
     add_bool(l, "cpu_strict", false);
     add_integer(l, "poll", 0);
-    add_text(l, "type_k", "f32");
-    add_text(l, "type_v", "f32");
+    add_text(l, "type_k", model_get_cache_name(o->model->model));
+    add_text(l, "type_v", model_get_cache_name(o->model->model));
     add_integer(l, "n_gpu_layers", (int64_t)model_get_shape(o->model->model)->layers + 1);
     add_integer(l, "n_cpu_moe", 0);
     add_text(l, "split_mode", "none");
@@ -175,7 +175,8 @@ static void add_spread(field_list *l, const bench_result *r) {
     add_real(l, "q1_ts", r->rates.q1);
     add_real(l, "q3_ts", r->rates.q3);
     add_bool(l, "waits", r->test.waits);
-    for (size_t i = l->count - 4; i < l->count; i++)
+    add_bool(l, "is_filled", r->is_filled);
+    for (size_t i = l->count - 5; i < l->count; i++)
         l->items[i].is_ours = true;
 }
 
@@ -321,6 +322,7 @@ void bench_output_add(bench_output *o, const bench_result *r) {
     else
         print_json(o, &l, r);
     o->rows++;
+    o->has_filled |= r->is_filled;
     fflush(o->out);
 }
 
@@ -328,7 +330,13 @@ void bench_output_end(bench_output *o) {
     if (o->format == BENCH_JSON)
         fputs("\n]\n", o->out);
     if (o->format == BENCH_MD)
-        fputs("\nbuild: assay " ASSAY_VERSION "\n", o->out);
+        fprintf(o->out, "\nbuild: assay " ASSAY_VERSION "\ncache: %s\n",
+                model_get_cache_name(o->model->model));
+    if (o->format == BENCH_MD && o->has_filled)
+        fprintf(o->out,
+                "depth: from %d tokens on the cache holds pseudo-random keys and values; no prompt "
+                "was run\n",
+                BENCH_FILLED_DEPTH);
     if (o->format == BENCH_MD && o->model->tuned)
         fprintf(o->out, "kernels: %s\n", o->model->tuned->path);
 }

@@ -15,8 +15,8 @@
 
 /* Names ------------------------------------------------------------------------------------- */
 
-/* "SmolLM2 135M Instruct, Q4_0" to "model/SmolLM2-135M-Instruct/Q4_0/". */
-static void name_model(bench_store *b) {
+/* "SmolLM2 135M Instruct, Q4_0" to "model/SmolLM2-135M-Instruct/Q4_0/", or Q4_0-kv-f16. */
+static void name_model(bench_store *b, bool has_halves) {
     char title[160], *format;
     open_model_get_title(b->model, title, sizeof title);
     format = strrchr(title, ',');
@@ -27,7 +27,8 @@ static void name_model(bench_store *b) {
     for (char *p = title; *p; p++)
         if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
             *p = '-';
-    snprintf(b->prefix, sizeof b->prefix, "model/%s/%s/", title, b->row.format);
+    snprintf(b->prefix, sizeof b->prefix, "model/%s/%s%s/", title, b->row.format,
+             has_halves ? "-kv-f16" : "");
 }
 
 /* "tg32@d1900", "tg32wait@d1900" */
@@ -84,13 +85,13 @@ static bool open_file(bench_store *b, const char *path, err *e) {
     return b->file != NULL;
 }
 
-bool bench_store_open(bench_store *b, const open_model *s, const char *csv, const char *baseline,
-                      uint64_t seed, err *e) {
+bool bench_store_open(bench_store *b, const open_model *s, const weight_format *cache,
+                      const char *csv, const char *baseline, uint64_t seed, err *e) {
     const device_facts *f = device_get_facts(s->device);
     *b = (bench_store){
         .model = s, .row = result_row_new(), .meta = results_meta_new(ASSAY_VERSION, f, seed)};
     result_row *r = &b->row;
-    name_model(b);
+    name_model(b, cache != NULL);
     snprintf(r->device, sizeof r->device, "%s", f->name);
     snprintf(r->api, sizeof r->api, "%s", f->api);
     snprintf(r->math, sizeof r->math, "%s", math_mode_get_name(f->math));

@@ -13,7 +13,7 @@
 #include "runner/tokenizer/tokenizer.h"
 
 static struct {
-    const char *model, *device;
+    const char *model, *device, *kv;
     uint64_t prompt, tokens, reference, depth, seed;
     bool launches;
 } settings = {.prompt = 20, .tokens = 8, .reference = 4, .depth = 257, .seed = 1};
@@ -31,6 +31,7 @@ static const option options[] = {
     FLAG_OPTION("launches", &settings.launches,
                 "print one row per launch: smallest, largest and mean value, NaNs, error"),
     SEED_OPTION(&settings.seed, "the token ids, for files whose vocabulary cannot be read"),
+    KV_OPTION(&settings.kv),
     DEVICE_OPTION(&settings.device),
 };
 
@@ -162,7 +163,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (ok)
         longest = limit_depth(&about);
     model_options how = {.context = (uint32_t)(longest > context ? longest : context)};
-    ok = ok && open_model_on(&s, settings.device, &how, e);
+    ok = ok && open_model_find_cache(settings.kv, &how.cache, e) &&
+         open_model_on(&s, settings.device, &how, e);
     if (ok) {
         uint32_t *prompt = make_prompt(s.file, &about, (size_t)longest);
         ok = check(&s, prompt, &passed, e);

@@ -66,6 +66,13 @@ bool open_model_device(open_model *s, const char *kind, err *e) {
     return true;
 }
 
+bool open_model_find_cache(const char *kv, const weight_format **out, err *e) {
+    bool is_half = kv && strcmp(kv, "f16") == 0;
+    *out = is_half ? &format_f16 : NULL;
+    return is_half || !kv || strcmp(kv, "f32") == 0 ||
+           err_set(e, EXIT_USAGE, "--kv takes f32 or f16, not '%.40s'", kv);
+}
+
 bool open_model_on(open_model *s, const char *kind, const model_options *o, err *e) {
     model_options how = *o;
     if (!s->lib && !open_model_device(s, kind, e))

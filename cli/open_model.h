@@ -27,6 +27,9 @@ bool open_model_device(open_model *s, const char *kind, err *e);
 bool open_model_on(open_model *s, const char *kind, const model_options *o, err *e);
 void open_model_close(open_model *s);
 
+/* What --kv says, for model_options.cache: "f16", "f32" or NULL. */
+bool open_model_find_cache(const char *kv, const weight_format **out, err *e);
+
 /* How many threads the software device takes; 0: as it is. Before it is opened. */
 bool open_model_set_threads(uint64_t count, err *e);
 

@@ -71,6 +71,8 @@ typedef struct {
         "t|threads", OPTION_NUMBER, value, "N",                                                    \
             "CPU threads of the software device (default ASSAY_THREADS, else all cores)", 1, 256   \
     }
+#define KV_OPTION(value)                                                                           \
+    TEXT_OPTION("kv", value, "T", "keep keys and values in f32 or f16 (default f32)")
 /* What people type who know llama.cpp. */
 #define LLAMA_CPP_OPTIONS                                                                          \
     FOREIGN_OPTION("ngl|gpu-layers|n-gpu-layers",                                                  \
@@ -82,7 +84,7 @@ typedef struct {
                        "is how many tokens of a prompt llama.cpp takes at once; here the device "  \
                        "decides"),                                                                 \
         FOREIGN_OPTION("ctk|ctv|cache-type-k|cache-type-v",                                        \
-                       "is the type of llama.cpp's cache; here it is always F32")
+                       "is the type of llama.cpp's keys or values; here --kv f16 is for both")
 #define DEVICE_OPTION(value)                                                                       \
     TEXT_OPTION("device", value, "D", "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)")
 #define SEED_OPTION(value, of)                                                                     \

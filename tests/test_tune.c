@@ -100,12 +100,12 @@ TEST the_rules_choose_what_is_listed_for_three_kinds_of_devices(void) {
 TEST attention_is_cut_into_as_many_ranges_as_there_is_room_for(void) {
     variants_basis v = {.facts = &kinds[2]};
     shape s = {{1900, 9, 3, 64}};
-    ASSERT_EQ(8, choice_count_ranges(variants_pick_decode_attention(&v, s, 8)));
-    ASSERT_STR_EQ("decode_attention_spread", variants_pick_decode_attention(&v, s, 7)->name);
+    ASSERT_EQ(8, choice_count_ranges(variants_pick_decode_attention(&v, NULL, s, 8)));
+    ASSERT_STR_EQ("decode_attention_spread", variants_pick_decode_attention(&v, NULL, s, 7)->name);
     for (uint32_t n = 2; n <= 32; n++)
-        ASSERT(choice_count_ranges(choice_find_ranges("ranges", n)) >= n);
-    ASSERT_EQ(32, choice_count_ranges(choice_find_ranges("ranges", 99)));
-    ASSERT_EQ(44, choice_count_ranges(choice_find_ranges("shared", 99)));
+        ASSERT(choice_count_ranges(choice_find_ranges(NULL, "ranges", n)) >= n);
+    ASSERT_EQ(32, choice_count_ranges(choice_find_ranges(NULL, "ranges", 99)));
+    ASSERT_EQ(44, choice_count_ranges(choice_find_ranges(NULL, "shared", 99)));
     for (uint32_t keys = 1; keys < 5000; keys++) {
         uint32_t end = variants_round_keys(keys);
         ASSERT(end >= keys && end - keys < (keys < 1024 ? 64 : keys / 8));

@@ -14,24 +14,28 @@
 /* Ways that are not kernels. They have no file. */
 static const kernel apart = {.name = "apart", .variant = "apart"};
 
-/* rows and the sizes that it takes are those of the kernel */
-#define RANGES(n)                                                                                  \
+/* rows, format and the sizes that it takes are those of the kernel; end: of its name */
+#define RANGES(n, end, format_)                                                                    \
     {                                                                                              \
-        .name = "attention_ranges:" #n, .variant = "ranges", .groups = n, .rows = 1,               \
-        .multiple_of = 32, .most = ATTENTION_MAX_HEAD_DIM                                          \
+        .name = "attention_ranges" end ":" #n, .variant = "ranges", .format = format_,             \
+        .groups = n, .rows = 1, .multiple_of = 32, .most = ATTENTION_MAX_HEAD_DIM                  \
     }
-#define SHARED(n)                                                                                  \
+#define SHARED(n, end, format_)                                                                    \
     {                                                                                              \
-        .name = "attention_ranges_shared:" #n, .variant = "shared", .groups = n, .rows = 8,        \
-        .multiple_of = 64, .most = 128                                                             \
+        .name = "attention_ranges_shared" end ":" #n, .variant = "shared", .format = format_,      \
+        .groups = n, .rows = 8, .multiple_of = 64, .most = 128                                     \
     }
-static const kernel ranges[] = {RANGES(2),  RANGES(4),  RANGES(8),  RANGES(14),
-                                RANGES(16), RANGES(24), RANGES(32), SHARED(4),
-                                SHARED(8),  SHARED(16), SHARED(32), SHARED(44)};
+#define WAYS(...)                                                                                  \
+    RANGES(2, __VA_ARGS__), RANGES(4, __VA_ARGS__), RANGES(8, __VA_ARGS__),                        \
+        RANGES(14, __VA_ARGS__), RANGES(16, __VA_ARGS__), RANGES(24, __VA_ARGS__),                 \
+        RANGES(32, __VA_ARGS__), SHARED(4, __VA_ARGS__), SHARED(8, __VA_ARGS__),                   \
+        SHARED(16, __VA_ARGS__), SHARED(33, __VA_ARGS__), SHARED(44, __VA_ARGS__)
+static const kernel ranges[] = {WAYS("", NULL), WAYS("_f16", &format_f16)};
 
 const kernel *choice_find_apart(const choice *c) {
-    static const op *const fused[] = {&qkv_rope_append_op, &gate_up_silu_op, &rmsnorm_matvec_op,
-                                      &matvec_batched_op, &matvec_split_op};
+    static const op *const fused[] = {&qkv_rope_append_op, &qkv_rope_append_f16_op,
+                                      &gate_up_silu_op,    &rmsnorm_matvec_op,
+                                      &matvec_batched_op,  &matvec_split_op};
     for (size_t i = 0; i < COUNT_OF(fused); i++)
         if (fused[i] == c->op)
             return &apart;
@@ -52,10 +56,10 @@ uint32_t choice_count_ranges(const kernel *way) {
     return way->file || way->groups == 0 ? 1 : way->groups;
 }
 
-const kernel *choice_find_ranges(const char *variant, uint32_t count) {
+const kernel *choice_find_ranges(const weight_format *cache, const char *variant, uint32_t count) {
     const kernel *way = NULL;
     for (size_t i = 0; i < COUNT_OF(ranges) && !(way && way->groups >= count); i++)
-        if (strcmp(ranges[i].variant, variant) == 0)
+        if (ranges[i].format == cache && strcmp(ranges[i].variant, variant) == 0)
             way = &ranges[i];
     assert(way);
     return way;
@@ -64,7 +68,8 @@ const kernel *choice_find_ranges(const char *variant, uint32_t count) {
 const kernel *choice_find_ranges_kernel(const kernel *way) {
     const op *o = &attention_ranges_op;
     size_t i = 0;
-    while (i < o->kernel_count && o->kernels[i].rows != way->rows)
+    while (i < o->kernel_count &&
+           (o->kernels[i].rows != way->rows || o->kernels[i].format != way->format))
         i++;
     assert(i < o->kernel_count);
     return &o->kernels[i];

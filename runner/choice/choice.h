@@ -4,14 +4,14 @@
  * ways are the kernels of the op that take the shape; for a fused op also "apart", a launch for
  * each of its steps; for the attention of one token also "attention_ranges:N", the cache cut into
  * N ranges, and "attention_ranges_shared:N", the same with heads that share a head of the cache in a
- * threadgroup. Which way is taken is decided by variants.h alone. */
+ * threadgroup ("attention_ranges_f16:N" and so on where the cache is in F16). Which way is taken is decided by variants.h alone. */
 #pragma once
 
 #include "harness/check/op.h"
 
 typedef struct {
     const op *op;
-    const weight_format *format; /* NULL: it has no weights */
+    const weight_format *format; /* NULL: it has no weights; of attention, that of the cache, NULL: F32 */
     bool accumulates;
     shape shape; /* as op.dims says; tokens are 1 or more */
 } choice;
@@ -38,7 +38,7 @@ bool choice_is_apart(const kernel *way);
 /* Into how many ranges a way of decode_attention cuts the cache; 1: it does not. */
 uint32_t choice_count_ranges(const kernel *way);
 /* The way of the variant, "ranges" or "shared", that cuts it into at least so many, or into the most. */
-const kernel *choice_find_ranges(const char *variant, uint32_t ranges);
+const kernel *choice_find_ranges(const weight_format *cache, const char *variant, uint32_t ranges);
 /* The kernel of attention_ranges with which it does. */
 const kernel *choice_find_ranges_kernel(const kernel *way);
 

@@ -21,6 +21,7 @@ static const struct {
     {&matvec_op, PRODUCT},
     {&matvec_activate_op, PRODUCT},
     {&qkv_rope_append_op, FUSED},
+    {&qkv_rope_append_f16_op, FUSED},
     {&gate_up_silu_op, FUSED},
     {&rmsnorm_matvec_op, NORMED},
     {&matvec_batched_op, BATCHED},
@@ -228,13 +229,14 @@ static const rule rules[] = {
     {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
     {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "plain"},
     {DECODE,  GPU,      ALL,     {513, ANY},  ALWAYS,           "ranges"},
-    {DECODE,  GPU,      ALL,     ALL,         ALWAYS,           "spread"},
+    {DECODE,  GPU|SOFT, ALL,     ALL,         ALWAYS,           "spread"},
     {DECODE,  GPU,      ALL,     ALL,         ALWAYS,           "threadgroup"},
     /* a few tokens need a whole threadgroup for each head to fill a GPU; for more of them blocks of
      * keys in threadgroup memory pay */
     {PREFILL, GPU,      {0, 16}, ALL,         ALWAYS,           "spread"},
     {PREFILL, GPU,      MANY,    ALL,         ALWAYS,           "blocks"},
     {PREFILL, GPU|SOFT, ALL,     ALL,         ALWAYS,           "queryblock"},
+    {PREFILL, GPU|SOFT, ALL,     ALL,         ALWAYS,           "blocks"}, /* F16: the others read floats */
     {SINGLE,  SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
     {SINGLE,  GPU,      ALL,     ALL,         ALWAYS,           NULL},
 };
@@ -253,14 +255,14 @@ static int get_device(const device_facts *d) {
 static const kernel *find_ranges(const device_facts *d, const choice *c, const char *variant) {
     enum { CORES = 132 };
     uint32_t keys = c->shape.dim[0], heads = c->shape.dim[1], kv_heads = c->shape.dim[2];
-    uint32_t rows = choice_find_ranges(variant, 1)->rows;
+    uint32_t rows = choice_find_ranges(c->format, variant, 1)->rows;
     uint32_t at_once = rows > 1 ? 128 * 64 / c->shape.dim[3] : 256,
              wanted = divide_up(keys, at_once ? at_once : 1),
              most = (d->cores ? d->cores : CORES) / (kv_heads * divide_up(heads / kv_heads, rows));
     uint32_t count = wanted < most ? wanted : most;
-    while (count > 1 && choice_count_ranges(choice_find_ranges(variant, count)) > most)
+    while (count > 1 && choice_count_ranges(choice_find_ranges(c->format, variant, count)) > most)
         count--;
-    const kernel *ranges = choice_find_ranges(variant, count);
+    const kernel *ranges = choice_find_ranges(c->format, variant, count);
     return count > 1 && choice_takes(c, ranges, NULL) ? ranges : NULL;
 }
 
@@ -270,7 +272,7 @@ static const kernel *find_variant(const device_facts *d, const choice *c, const 
                                   bool is_batch, bool must_take) {
     for (size_t i = 0; i < c->op->kernel_count; i++) {
         const kernel *k = &c->op->kernels[i];
-        if ((!c->format || (k->tokens != 0) == is_batch) &&
+        if ((!c->format || !c->op->many || (k->tokens != 0) == is_batch) &&
             (!variant || strcmp(k->variant, variant) == 0) && device_offers(d, k->needs, NULL) &&
             (!must_take || choice_takes(c, k, NULL)))
             return k;
@@ -371,9 +373,10 @@ uint32_t variants_round_keys(uint32_t keys) {
     return end < UINT32_MAX ? (uint32_t)end : UINT32_MAX;
 }
 
-const kernel *variants_pick_decode_attention(const variants_basis *v, shape s, size_t most_ranges) {
+const kernel *variants_pick_decode_attention(const variants_basis *v, const weight_format *cache,
+                                             shape s, size_t most_ranges) {
     s.dim[0] = variants_round_keys(s.dim[0]);
-    choice c = {&decode_attention_op, NULL, false, s};
+    choice c = {&decode_attention_op, cache, false, s};
     const kernel *k = pick(v, &c, NULL);
     if (choice_count_ranges(k) == 1 || choice_count_ranges(k) <= most_ranges)
         return k;

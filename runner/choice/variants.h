@@ -41,8 +41,9 @@ const kernel *variants_pick_matvec(const variants_basis *v, const weight_format 
 /* y = activation(W x + bias) */
 const kernel *variants_pick_activated(const variants_basis *v, const weight_format *f,
                                       uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e);
-/* Of one token to dim[0] keys: a kernel, or a way with at most most_ranges ranges (choice.h). */
-const kernel *variants_pick_decode_attention(const variants_basis *v, shape s, size_t most_ranges);
+/* Of one token to dim[0] keys in a cache of this format (NULL: F32): a kernel, or a way with at most most_ranges ranges (choice.h). */
+const kernel *variants_pick_decode_attention(const variants_basis *v, const weight_format *cache,
+                                             shape s, size_t most_ranges);
 /* What is chosen by the number of keys is chosen by bands of it: the last number of the band. */
 uint32_t variants_round_keys(uint32_t keys);
 

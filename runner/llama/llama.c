@@ -46,11 +46,16 @@ static bool make_freqs(model *m, llama *l, err *e) {
 }
 
 static bool make_cache(model *m, llama *l, err *e) {
-    uint32_t kv_dim = l->shape.kv_heads * l->shape.head_dim;
+    uint32_t head_dim = l->shape.head_dim, kv_dim = l->shape.kv_heads * head_dim;
+    if (m->cache && head_dim % 32 != 0)
+        return err_set(e, EXIT_CANNOT,
+                       "a cache in %s needs heads of a multiple of 32 dimensions, and this model's "
+                       "have %u",
+                       m->cache->name, head_dim);
     l->cache = array_new(l->shape.layers, sizeof *l->cache);
     for (uint32_t i = 0; i < l->shape.layers; i++)
-        if (!model_make(m, MEMORY_CACHE, "key cache", m->context, kv_dim, &l->cache[i].keys, e) ||
-            !model_make(m, MEMORY_CACHE, "value cache", m->context, kv_dim, &l->cache[i].values, e))
+        if (!model_make_cache(m, "key cache", kv_dim, &l->cache[i].keys, e) ||
+            !model_make_cache(m, "value cache", kv_dim, &l->cache[i].values, e))
             return false;
     return true;
 }

@@ -109,9 +109,9 @@ static bool record_append(model *m, tape *t, const llama_cache *c, uint32_t toke
     uint32_t kv_dim = s->kv_heads * s->head_dim;
     param at = model_get_control(m, CONTROL_POSITION);
     if (tokens == 1)
-        return kv_cache_copy_record(t, &kv_cache_copy_op.kernels[0], a->k, a->v, c->keys, c->values,
+        return kv_cache_copy_record(t, &kv_cache_copy_op.kernels[m->cache != NULL], a->k, a->v, c->keys, c->values,
                                     kv_dim, at, e);
-    return kv_cache_copy_tokens_record(t, &kv_cache_copy_tokens_op.kernels[0], a->k, a->v, c->keys,
+    return kv_cache_copy_tokens_record(t, &kv_cache_copy_tokens_op.kernels[m->cache != NULL], a->k, a->v, c->keys,
                                        c->values, tokens, kv_dim, at, e);
 }
 
@@ -132,10 +132,10 @@ const kernel *llama_pick_attention(const model *m, uint32_t tokens, uint32_t pos
     size_t range_bytes = (size_t)s->heads * s->head_dim * sizeof(float);
     if (tokens == 1)
         return variants_pick_decode_attention(
-            &m->variants, (shape){{position + 1, s->heads, s->kv_heads, s->head_dim}},
+            &m->variants, m->cache, (shape){{position + 1, s->heads, s->kv_heads, s->head_dim}},
             get_own(m)->scratch.gate.bytes / range_bytes);
     shape many = {{tokens, variants_round_keys(position), s->heads, s->kv_heads, s->head_dim}};
-    return variants_pick(&m->variants, &prefill_attention_op, NULL, many, NULL);
+    return variants_pick(&m->variants, &prefill_attention_op, m->cache, many, NULL);
 }
 
 /* To all of the cache, where the tokens' own keys and values already are. */
@@ -176,9 +176,9 @@ static bool record_qkv(model *m, tape *t, const llama_layer *l, const llama_cach
     bool has_bias = l->q_bias.format || l->k_bias.format || l->v_bias.format;
     bool can_fuse = fuses_norms(m) && !has_bias && get_own(m)->freqs.buffer &&
                     l->k.format == l->q.format && l->v.format == l->q.format;
+    const op *append = m->cache ? &qkv_rope_append_f16_op : &qkv_rope_append_op;
     const kernel *k =
-        can_fuse ? variants_pick(&m->variants, &qkv_rope_append_op, l->q.format, fused, NULL)
-                 : NULL;
+        can_fuse ? variants_pick(&m->variants, append, l->q.format, fused, NULL) : NULL;
     if (!k || !is_aligned(k, &l->q) || !is_aligned(k, &l->k) || !is_aligned(k, &l->v))
         return record_qkv_apart(m, t, l, c, tokens, e);
     const product p = {

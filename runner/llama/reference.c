@@ -13,6 +13,7 @@ typedef struct {
     const gguf *file;
     llama_shape shape;
     size_t context, position;
+    bool has_halves; /* keys and values are rounded to them */
     double *freqs;         /* (head_dim / 2) turns per position */
     double *keys, *values; /* (layers, context, kv_heads, head_dim) */
     double *x, *h, *q, *attention, *gate, *up, *row, *scores;
@@ -36,6 +37,7 @@ void *llama_reference_new(const model *m, size_t context, err *e) {
     r->file = g;
     r->shape = *s;
     r->context = context;
+    r->has_halves = m->cache != NULL;
     r->freqs = make(s->head_dim / 2);
     for (uint32_t i = 0; i < s->head_dim / 2; i++)
         r->freqs[i] = needed ? (double)freqs[i] : pow(s->rope_base, -2.0 * i / s->head_dim);
@@ -143,6 +145,14 @@ static void make_qkv(llama_reference *r, uint32_t layer, double *k, double *v) {
     multiply_part(r, layer, "attn_v", kv_dim, r->h, false, v);
 }
 
+static void round_to_halves(double *values, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        uint16_t half;
+        elem_write(ELEM_F16, &half, 0, values[i]);
+        values[i] = elem_read(ELEM_F16, &half, 0);
+    }
+}
+
 static void step_layer(llama_reference *r, uint32_t layer) {
     const llama_shape *s = &r->shape;
     size_t d = s->head_dim, kv_dim = s->kv_heads * d;
@@ -153,6 +163,10 @@ static void step_layer(llama_reference *r, uint32_t layer) {
     make_qkv(r, layer, k, values + r->position * kv_dim);
     turn(r, r->q, s->heads);
     turn(r, k, s->kv_heads);
+    if (r->has_halves) {
+        round_to_halves(k, kv_dim);
+        round_to_halves(values + r->position * kv_dim, kv_dim);
+    }
     for (size_t head = 0; head < s->heads; head++) {
         size_t shared = head / (s->heads / s->kv_heads) * d;
         attend(r, r->q + head * d, keys + shared, values + shared, r->attention + head * d);

@@ -95,7 +95,11 @@ bool bench_player_open(bench_player *b, model *m, const bench_test *t, uint32_t 
     b->tokens = array_new(longest + 1, sizeof *b->tokens);
     b->logits = array_new(model_get_shape(m)->vocab, sizeof *b->logits);
     model_rewind(m, 0);
-    if ((t->depth && !play_prompt(b, t->depth, e)) || !model_keep(m, e))
+    b->is_filled = t->depth >= BENCH_FILLED_DEPTH && model_has_cache(m);
+    if (b->is_filled ? !model_fill_cache(m, t->depth, seed, e)
+                     : t->depth && !play_prompt(b, t->depth, e))
+        return false;
+    if (!model_keep(m, e))
         return false;
     bench_test once = *t;
     if (once.generate > BENCH_IN_FLIGHT && !model_changes_tape(m, t->depth, t->depth + t->generate))
@@ -147,6 +151,7 @@ bool model_bench(model *m, const bench_test *t, uint32_t repeats, uint32_t bos, 
     bool ok = bench_player_open(&b, m, t, bos, seed, e);
     for (uint32_t i = 0; ok && i < repeats; i++)
         ok = bench_player_play(&b, &out->sample_ns[i], e);
+    out->is_filled = b.is_filled;
     if (ok)
         summarise(out);
     bench_player_close(&b);

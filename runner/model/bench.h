@@ -5,14 +5,17 @@
  * starts with one and goes on as greedy decoding does: the device chooses each token and feeds it to
  * itself, and BENCH_IN_FLIGHT steps are handed to it ahead. Where a test waits, each token is random
  * and its logits are waited for and read before the next one, as llama-bench does. One run warms up,
- * then each repeat is a sample. */
+ * then each repeat is a sample.
+ *
+ * To a depth below BENCH_FILLED_DEPTH a prompt of random ids is run. From there on a cache is filled with
+ * pseudo-random keys and values instead, which take as long to attend to and no time to make. */
 #pragma once
 
 #include "harness/base/stats.h"
 #include "harness/check/fill.h"
 #include "model.h"
 
-enum { BENCH_IN_FLIGHT = 2 };
+enum { BENCH_IN_FLIGHT = 2, BENCH_FILLED_DEPTH = 4096 };
 
 typedef struct {
     uint32_t prompt, generate; /* one of them is 0 */
@@ -27,6 +30,7 @@ typedef struct {
     double mean_ns, deviation_ns;     /* the deviation is that of a sample: 0 for one */
     double mean_rate, deviation_rate; /* tokens per second */
     stats rates;                      /* tokens per second */
+    bool is_filled;                   /* no prompt was run to get to the depth */
     int64_t time;                     /* when the test began, in seconds since 1970 */
 } bench_result;
 
@@ -48,6 +52,7 @@ typedef struct {
     model *model;
     bench_test test;
     rng random;
+    bool is_filled;
     uint32_t bos;
     uint32_t *tokens; /* room for the longest prompt of the test */
     float *logits;

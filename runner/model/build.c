@@ -22,17 +22,27 @@ static bool own(model *m, buffer *b, memory_kind kind, slice *out) {
     return true;
 }
 
-bool model_make(model *m, memory_kind kind, const char *label, size_t rows, size_t columns,
-                slice *out, err *e) {
+static bool make(model *m, memory_kind kind, const char *label, size_t rows, size_t columns,
+                 size_t each, slice *out, err *e) {
     size_t count, bytes;
     if (!size_multiply_checked(rows, columns, &count) ||
-        !size_multiply_checked(count, sizeof(float), &bytes))
+        !size_multiply_checked(count, each, &bytes))
         return err_set(e, EXIT_CANNOT, "%s: %zu x %zu values are too many", label, rows, columns);
     if (!m->device)
         return true;
     bool is_shared = kind == MEMORY_VISIBLE || (kind == MEMORY_SCRATCH && m->shared_scratch);
     storage_mode storage = is_shared ? STORAGE_SHARED : STORAGE_PRIVATE;
     return own(m, device_new_buffer(m->device, bytes, storage, label, e), kind, out);
+}
+
+bool model_make(model *m, memory_kind kind, const char *label, size_t rows, size_t columns,
+                slice *out, err *e) {
+    return make(m, kind, label, rows, columns, sizeof(float), out, e);
+}
+
+bool model_make_cache(model *m, const char *label, size_t columns, slice *out, err *e) {
+    return make(m, MEMORY_CACHE, label, m->context, columns,
+                m->cache ? m->cache->bytes : sizeof(float), out, e);
 }
 
 bool model_make_table(model *m, const char *label, const float *values, size_t count, slice *out,

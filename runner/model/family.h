@@ -67,6 +67,8 @@ typedef enum {
 /* (rows, columns) floats or 32-bit integers. The model frees what is made here. */
 bool model_make(model *m, memory_kind kind, const char *label, size_t rows, size_t columns,
                 slice *out, err *e);
+/* (context, columns) of m->cache */
+bool model_make_cache(model *m, const char *label, size_t columns, slice *out, err *e);
 /* A table that the CPU computed. */
 bool model_make_table(model *m, const char *label, const float *values, size_t count, slice *out,
                       err *e);
@@ -167,6 +169,7 @@ struct model {
     uint32_t tile;
     bool shared_scratch;
     model_fusion fusion;
+    const weight_format *cache; /* &format_f16, or NULL: floats */
     variants_basis variants; /* which kernels it takes */
     slice logits;            /* (vocab) */
     slice halves, powers;    /* scratch: x of products, split; no buffer: it never is */

@@ -49,6 +49,10 @@ static bool open_parts(model *m, const model_options *o, err *e) {
         m->tile = m->context;
     m->shared_scratch = o->shared_scratch;
     m->fusion = o->fusion;
+    m->cache = o->cache;
+    if (m->cache && !m->family->pick_attention)
+        return err_set(e, EXIT_USAGE, "a model of the family %s has no cache to keep in %s",
+                       m->family->name, m->cache->name);
     m->variants =
         (variants_basis){m->device ? device_get_facts(m->device) : NULL, o->tuned, o->watch};
     m->is_claimed = array_new(m->file->tensor_count + 1, sizeof *m->is_claimed);
@@ -117,6 +121,10 @@ const gguf *model_get_file(const model *m) {
 
 uint32_t model_get_tile(const model *m) {
     return m->tile;
+}
+
+const char *model_get_cache_name(const model *m) {
+    return m->cache ? "f16" : "f32";
 }
 
 model_memory model_get_memory(const model *m) {

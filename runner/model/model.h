@@ -40,6 +40,7 @@ typedef struct {
     uint32_t tile;    /* tokens of a prompt that go through the layers together; 0: the device's */
     bool shared_scratch; /* scratch that the CPU can see, to measure what that costs */
     model_fusion fusion;
+    const weight_format *cache; /* of keys and values: &format_f16; NULL: floats */
     const struct model_family *family; /* NULL: the one that the file names */
     /* Which kernels are fastest, as measured; NULL: as rules say. Must outlive the model. */
     const struct tuned *tuned;
@@ -59,6 +60,7 @@ void model_free(model *m);
 const model_shape *model_get_shape(const model *m);
 const gguf *model_get_file(const model *m);
 uint32_t model_get_tile(const model *m);
+const char *model_get_cache_name(const model *m); /* "f16" or "f32" */
 
 /* The launches of a layer on a tape of a model; false if it has no such layer. */
 bool model_find_layer(const tape *t, uint32_t layer, size_t *first, size_t *end);
@@ -112,6 +114,12 @@ bool model_submit_greedy(model *m, err *e);
 bool model_collect_greedy(model *m, uint32_t *next, play_times *times, err *e);
 
 /* Position ---------------------------------------------------------------------------------- */
+
+/* As if `tokens` tokens had been seen, with pseudo-random keys and values in their rows of the cache: no
+ * text, but attention takes as long as it would, and no prompt has to be run. */
+bool model_fill_cache(model *m, uint32_t tokens, uint64_t seed, err *e);
+/* Has it a cache, and nothing recurrent? */
+bool model_has_cache(const model *m);
 
 /* Tokens seen so far, and how many more there is room for (UINT32_MAX: any number). */
 uint32_t model_get_position(const model *m);

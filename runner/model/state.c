@@ -5,6 +5,7 @@
 
 #include "family.h"
 #include "harness/base/array.h"
+#include "harness/check/fill.h"
 
 void model_unsettle(model *m) {
     m->is_unsettled = m->is_recurrent;
@@ -73,4 +74,35 @@ bool model_save_state(model *m, err *e) {
     if (m->is_recurrent)
         m->kept_position = m->position;
     return true;
+}
+
+bool model_has_cache(const model *m) {
+    return m->context > 0 && !m->is_recurrent;
+}
+
+/* Uploads the values over and over up to `bytes`. */
+static bool repeat(buffer *b, size_t bytes, const void *values, size_t value_bytes, err *e) {
+    bool ok = true;
+    for (size_t at = 0; ok && at < bytes; at += value_bytes)
+        ok = buffer_upload(b, at, values, bytes - at < value_bytes ? bytes - at : value_bytes, e);
+    return ok;
+}
+
+bool model_fill_cache(model *m, uint32_t tokens, uint64_t seed, err *e) {
+    enum { VALUES = 1 << 20 };
+    assert(model_has_cache(m) && tokens <= m->context);
+    elem type = m->cache ? ELEM_F16 : ELEM_F32;
+    size_t bytes = VALUES * elem_get_bytes(type);
+    char *values = array_new(1, bytes);
+    rng random = rng_new(seed, "cache");
+    for (size_t i = 0; i < VALUES; i++)
+        elem_write(type, values, i, rng_below(&random, 1u << 16) / 32768.0 - 1);
+    bool ok = true;
+    for (size_t i = 0; ok && i < m->buffer_count; i++)
+        if (m->buffers[i].kind == MEMORY_CACHE)
+            ok = repeat(m->buffers[i].buffer, m->buffers[i].buffer->bytes / m->context * tokens,
+                        values, bytes, e);
+    free(values);
+    m->position = tokens;
+    return ok;
 }

@@ -1,10 +1,11 @@
 /* state_file: what a model remembers, to a file and back; see model.h.
  *
  * The file, all numbers little-endian:
- *   16 bytes   "assay state 2", a newline and zeros
+ *   16 bytes   "assay state 3", a newline and zeros
  *   64 bytes   the model: SHA-256, as hexadecimal digits, of the GGUF's header and of samples of
  *              all of its tensors
- *   4 x u32    position, number of tokens, number of buffers, the pending token
+ *   5 x u32    position, number of tokens, number of buffers, the pending token, bytes of an element of
+ *              the cache (0: there is no cache)
  *   u32 each   the tokens so far, of a model that needs them to go back in time
  *   per buffer its size in bytes as u64, and its bytes: a recurrent state whole, of a cache the
  *              rows that are filled
@@ -26,10 +27,10 @@ enum { MAGIC_BYTES = 16, HASH_BYTES = 64, SAMPLE_BYTES = 4096 };
 
 typedef struct {
     char magic[MAGIC_BYTES], identity[HASH_BYTES];
-    uint32_t position, tokens, buffers, pending;
+    uint32_t position, tokens, buffers, pending, element;
 } header;
 
-static const char magic[MAGIC_BYTES] = "assay state 2\n";
+static const char magic[MAGIC_BYTES] = "assay state 3\n";
 
 /* The beginning and the end of every tensor: cheap, and other weights differ there too. */
 static void identify(const gguf *g, char identity[HASH_BYTES]) {
@@ -67,7 +68,9 @@ static size_t count_bytes(const model *m, const model_buffer *b, uint32_t positi
 
 /* The header of this model's state at a position, and the size of the whole file. */
 static header make_header(const model *m, uint32_t position, size_t *total) {
-    header h = {.position = position, .tokens = m->is_recurrent ? position : 0};
+    header h = {.position = position,
+                .tokens = m->is_recurrent ? position : 0,
+                .element = !model_has_cache(m) ? 0 : m->cache ? (uint32_t)m->cache->bytes : 4};
     memcpy(h.magic, magic, sizeof h.magic);
     identify(m->file, h.identity);
     *total = sizeof h + HASH_BYTES + size_multiply(h.tokens, sizeof *m->fed);
@@ -134,6 +137,11 @@ static bool check_file(const model *m, const char *path, const char *file, size_
     want = make_header(m, h.position, &total);
     if (memcmp(h.identity, want.identity, sizeof h.identity) != 0)
         return err_set(e, EXIT_USAGE, "%.160s was saved from another model", path);
+    if (h.element != want.element)
+        return err_set(e, EXIT_USAGE,
+                       "%.160s was saved with a cache of %u-byte elements, and this model's are of "
+                       "%u: give --kv %s",
+                       path, h.element, want.element, h.element == 2 ? "f16" : "f32");
     bool is_token = h.pending < m->shape.vocab || h.pending == MODEL_NO_TOKEN;
     bool fits = is_token && total == bytes && h.tokens == want.tokens && h.buffers == want.buffers;
     size_t at = sizeof h + h.tokens * sizeof *m->fed;
