@@ -147,9 +147,12 @@ static bool check_launches(inspection *x, err *e) {
 /* How far the logits of a forward pass in single precision may be from the exact ones, relative to
  * their root mean square: the roundings of the layers add up as a random walk, and rotary angles,
  * which are as large as the position, are rounded in proportion to it. A weight in the wrong place
- * gives about 1. */
+ * gives about 1. Where keys and values are rounded to halves, those near the middle between two may
+ * become the other one, by 2^-11 of their size: a few of them, hence a quarter of that. */
 static double get_tolerance(const model *m, size_t position) {
-    return (64 + (double)position) * 0x1p-24 * sqrt((double)model_get_shape(m)->layers);
+    bool has_halves = strcmp(model_get_cache_name(m), "f16") == 0;
+    return ((64 + (double)position) * 0x1p-24 + (has_halves ? 0x1p-13 : 0)) *
+           sqrt((double)model_get_shape(m)->layers);
 }
 
 typedef struct {
