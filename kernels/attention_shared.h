@@ -28,7 +28,7 @@ template <typename T, uint Q, uint L> struct shared_share {
         copies = L > N ? L / N : 1, // lanes with the same score
         scores = N > L ? N / L : 1, // of a lane
         turn = 32 / L * Q + Q / 4,  // float4s of the weights and fades
-        ahead = 4 / sizeof(T),      // turns that are under way
+        ahead = LOADS_AHEAD ? 4 / sizeof(T) : 1, // turns that are under way
         step = together * J,        // keys of a turn
         head_dim = 4 * L
     };

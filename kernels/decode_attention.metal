@@ -308,19 +308,11 @@ attention_ranges_shared(device const float *q [[buffer(0)]],
                  sg);
 }
 
-// The attention to all keys from that to each range: a threadgroup computes one head, a thread
-// dimensions thread, thread + 64, ... of it. 16 ranges at a time, all loads of them under way
-// together: past the last range they are those of the last one, without weight.
-kernel void attention_merge(device const float *parts [[buffer(0)]],
-                            device const float *log_sums [[buffer(1)]],
-                            device float *out [[buffer(2)]],
-                            constant uint &n_heads [[buffer(3)]],
-                            constant uint &head_dim [[buffer(4)]],
-                            constant uint &ranges [[buffer(5)]],
-                            uint head [[threadgroup_position_in_grid]],
-                            uint thread_index [[thread_index_in_threadgroup]]) {
-    constexpr uint R = 16;
-    EARLY_LOADS(0); // only the scalars
+// One head of attention_merge, R ranges at a time, all loads of them under way together: past the last
+// range they are those of the last one, without weight.
+template <uint R>
+inline void merge_ranges(device const float *parts, device const float *log_sums, device float *out,
+                         uint n_heads, uint head_dim, uint ranges, uint head, uint thread_index) {
     for (uint start = 0; start < head_dim; start += 64) {
         const uint d = min(start + thread_index, head_dim - 1);
         float top = NO_SCORE;
@@ -350,6 +342,24 @@ kernel void attention_merge(device const float *parts [[buffer(0)]],
         if (start + thread_index < head_dim)
             out[head * head_dim + d] = value / total;
     }
+}
+
+// The attention to all keys from that to each range: a threadgroup computes one head, a thread
+// dimensions thread, thread + 64, ... of it. Up to 32 ranges are one trip to memory, where registers allow
+// it.
+kernel void attention_merge(device const float *parts [[buffer(0)]],
+                            device const float *log_sums [[buffer(1)]],
+                            device float *out [[buffer(2)]],
+                            constant uint &n_heads [[buffer(3)]],
+                            constant uint &head_dim [[buffer(4)]],
+                            constant uint &ranges [[buffer(5)]],
+                            uint head [[threadgroup_position_in_grid]],
+                            uint thread_index [[thread_index_in_threadgroup]]) {
+    EARLY_LOADS(0); // only the scalars
+    if (LOADS_AHEAD && ranges > 16)
+        merge_ranges<32>(parts, log_sums, out, n_heads, head_dim, ranges, head, thread_index);
+    else
+        merge_ranges<16>(parts, log_sums, out, n_heads, head_dim, ranges, head, thread_index);
 }
 
 // By what the caches hold.

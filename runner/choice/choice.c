@@ -29,7 +29,7 @@ static const kernel apart = {.name = "apart", .variant = "apart"};
     RANGES(2, __VA_ARGS__), RANGES(4, __VA_ARGS__), RANGES(8, __VA_ARGS__),                        \
         RANGES(14, __VA_ARGS__), RANGES(16, __VA_ARGS__), RANGES(24, __VA_ARGS__),                 \
         RANGES(32, __VA_ARGS__), SHARED(4, __VA_ARGS__), SHARED(8, __VA_ARGS__),                   \
-        SHARED(16, __VA_ARGS__), SHARED(33, __VA_ARGS__), SHARED(44, __VA_ARGS__)
+        SHARED(16, __VA_ARGS__), SHARED(32, __VA_ARGS__), SHARED(44, __VA_ARGS__)
 static const kernel ranges[] = {WAYS("", NULL), WAYS("_f16", &format_f16)};
 
 const kernel *choice_find_apart(const choice *c) {
