@@ -111,10 +111,8 @@ template <typename T, uint Q, uint L> struct shared_share {
     template <uint place>
     METAL_FUNC void add(threadgroup const float4 *queries, threadgroup float4 *weights, uint first,
                         bool has_next, uint lane) {
-        if (!LOADS_AHEAD) {
+        if (!LOADS_AHEAD)
             load(rows[place], h.keys, first, lane);
-            load(values[place], h.values, first, lane);
-        }
         multiply(rows[place], queries, lane);
         if (LOADS_AHEAD && has_next)
             load(rows[place], h.keys, first + ahead * step, lane);
@@ -144,6 +142,8 @@ template <typename T, uint Q, uint L> struct shared_share {
         if (is_first(lane))
             fades[index / J] = fade;
         simdgroup_barrier(mem_flags::mem_threadgroup);
+        if (!LOADS_AHEAD)
+            load(values[place], h.values, first, lane);
         for (uint q = 0; q < Q; q++) {
             const float4 of_keys = weights[lane / L * Q + q];
             parts[q] *= fades[q];
