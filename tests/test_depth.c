@@ -8,7 +8,10 @@
 #include "harness/base/os.h"
 #include "kernels/kernels.h"
 #include "runner/choice/tuned.h"
-#include "runner/model/model.h"
+#include "runner/gguf/synth.h"
+#include "runner/model/bench.h"
+#include "runner/model/check.h"
+#include "runner/tokenizer/tokenizer.h"
 #include "support.h"
 
 SUITE(depth_suite);
@@ -154,6 +157,126 @@ TEST the_start_of_a_prompt_decides_too(void) {
     PASS();
 }
 
+/* --- caches of halves --- */
+
+static model *open_halves(void) {
+    return model_new(lib, file, &(model_options){.context = 128, .cache = &format_f16}, &e);
+}
+
+/* Launch by launch, the whole against the reference with rounded keys and values, and deep ones. */
+TEST a_cache_of_halves_is_checked_like_one_of_floats(void) {
+    uint32_t tokens[MANY];
+    model_report report;
+    ASSERT_OK(open_both());
+    for (uint32_t i = 0; i < MANY; i++)
+        tokens[i] = (11 * i + 2) % model_get_shape(plain)->vocab;
+    model *halves = open_halves();
+    ASSERT_OK(halves);
+    ASSERT_EQ(2 * model_get_memory(halves).state, model_get_memory(plain).state);
+    const model_check_options how = {
+        .prompt = tokens, .prompt_tokens = 5, .tokens = 3, .reference_tokens = 3, .depth = 65};
+    ASSERT_OK(model_check(halves, &how, &report, &e));
+    for (size_t i = 0; i < report.count; i++)
+        ASSERTm(report.rows[i].found, report.rows[i].passed);
+    ASSERT(report.count > 5);
+    model_free(halves);
+    close_both();
+    PASS();
+}
+
+/* The rounding is seen, and is no more than a rounding. */
+TEST halves_change_the_logits_a_little(void) {
+    uint32_t tokens[FEW];
+    ASSERT_OK(open_both());
+    uint32_t vocab = model_get_shape(m)->vocab;
+    for (uint32_t i = 0; i < FEW; i++)
+        tokens[i] = (7 * i + 3) % vocab;
+    model *halves = open_halves();
+    ASSERT_OK(halves);
+    float *a = malloc(vocab * sizeof *a), *b = malloc(vocab * sizeof *b);
+    ASSERT_OK(model_forward_prompt(plain, tokens, FEW, PLAY_WHOLE, a, NULL, &e));
+    ASSERT_OK(model_forward_prompt(halves, tokens, FEW, PLAY_WHOLE, b, NULL, &e));
+    double far = support_get_distance(a, b, vocab);
+    ASSERT(far > 1e-5 && far < 0.1);
+    free(a);
+    free(b);
+    model_free(halves);
+    close_both();
+    PASS();
+}
+
+TEST a_state_says_what_its_cache_holds(void) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/halves.state", folder);
+    ASSERT_OK(open_both());
+    model *halves = open_halves();
+    uint32_t token = 1, pending;
+    float *logits = malloc(model_get_shape(plain)->vocab * sizeof *logits);
+    ASSERT_OK(halves && feed(halves, &token, 0, 1, logits));
+    ASSERT_OK(model_write_state(halves, path, MODEL_NO_TOKEN, &e));
+    ASSERT_FALSE(model_read_state(plain, path, &pending, &e));
+    ASSERT(strstr(e.text, "has its keys and values in F16: load it with --kv f16, not f32"));
+    ASSERT_OK(model_read_state(halves, path, &pending, &e));
+    ASSERT_EQ(1, model_get_position(halves));
+    ASSERT_OK(feed(plain, &token, 0, 1, logits));
+    ASSERT_OK(model_write_state(plain, path, MODEL_NO_TOKEN, &e));
+    ASSERT_FALSE(model_read_state(halves, path, &pending, &e));
+    ASSERT(strstr(e.text, "in F32: load it with --kv f32, not f16"));
+    free(logits);
+    model_free(halves);
+    close_both();
+    PASS();
+}
+
+/* Heads of 16 dimensions, and no cache at all. */
+TEST models_that_cannot_have_halves_say_why(void) {
+    static const struct {
+        const char *shape, *says;
+    } cases[] = {{"tiny", "needs heads of a multiple of 32 dimensions, and this model's have 16"},
+                 {"rwkv7-tiny", "a model of the family rwkv7 has no cache to keep in F16"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[600];
+        snprintf(path, sizeof path, "%s/%s.gguf", folder, cases[i].shape);
+        synth_options o = {.seed = 1, .type = gguf_find_type_name("Q4_0")};
+        ASSERT_OK(synth_write_model(synth_find_shape(cases[i].shape, &e), path, &o, &e));
+        gguf *g = gguf_open(path, &e);
+        ASSERT_OK(g);
+        ASSERT_FALSE(model_new(lib, g, &(model_options){.cache = &format_f16}, &e));
+        ASSERTm(e.text, strstr(e.text, cases[i].says));
+        gguf_free(g);
+    }
+    PASS();
+}
+
+/* Every row of the cache is there, at once: the next token attends to it, with finite logits. */
+TEST a_filled_cache_stands_for_a_prompt(const weight_format *cache) {
+    ASSERT_OK(open_both());
+    model *deep = model_new(lib, file, &(model_options){.context = 5000, .cache = cache}, &e);
+    ASSERT_OK(deep && model_has_cache(deep));
+    uint32_t token = 3, vocab = model_get_shape(deep)->vocab;
+    float *empty = malloc(vocab * sizeof *empty), *a = malloc(vocab * sizeof *a),
+          *b = malloc(vocab * sizeof *b);
+    ASSERT_OK(feed(deep, &token, 0, 1, empty));
+    ASSERT_OK(model_fill_cache(deep, 4096, 1, &e));
+    ASSERT_EQ(4096, model_get_position(deep));
+    ASSERT_OK(feed(deep, &token, 0, 1, a));
+    model_rewind(deep, 0);
+    ASSERT_OK(model_fill_cache(deep, 4096, 1, &e) && feed(deep, &token, 0, 1, b));
+    ASSERT_MEM_EQ(a, b, vocab * sizeof *a);
+    ASSERT(support_get_distance(empty, a, vocab) > 1e-3); /* so it is not NaN either */
+    bench_result result;
+    const bench_test test = {.generate = 1, .depth = 4096};
+    ASSERT_OK(model_bench(deep, &test, 1, TOKEN_NONE, 1, &result, &e));
+    ASSERT(result.is_filled && result.mean_rate > 0);
+    free(result.sample_ns);
+    free(empty);
+    free(a);
+    free(b);
+    model_free(deep);
+    close_both();
+    PASS();
+}
+
 SUITE(depth_suite) {
     if (!os_make_scratch(folder, sizeof folder, &e) || !support_get_device() ||
         !(lib = library_new(support_get_device(), NULL, &e))) {
@@ -163,6 +286,12 @@ SUITE(depth_suite) {
     RUN_TEST(the_position_of_a_step_decides_which_tape_is_played);
     RUN_TEST(a_state_that_is_loaded_at_a_depth_goes_on_with_its_tape);
     RUN_TEST(the_start_of_a_prompt_decides_too);
+    RUN_TEST(a_cache_of_halves_is_checked_like_one_of_floats);
+    RUN_TEST(halves_change_the_logits_a_little);
+    RUN_TEST(a_state_says_what_its_cache_holds);
+    RUN_TEST(models_that_cannot_have_halves_say_why);
+    RUN_TESTp(a_filled_cache_stands_for_a_prompt, NULL);
+    RUN_TESTp(a_filled_cache_stands_for_a_prompt, &format_f16);
     library_free(lib);
     os_remove_folder(folder);
 }

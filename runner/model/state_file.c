@@ -139,9 +139,9 @@ static bool check_file(const model *m, const char *path, const char *file, size_
         return err_set(e, EXIT_USAGE, "%.160s was saved from another model", path);
     if (h.element != want.element)
         return err_set(e, EXIT_USAGE,
-                       "%.160s was saved with a cache of %u-byte elements, and this model's are of "
-                       "%u: give --kv %s",
-                       path, h.element, want.element, h.element == 2 ? "f16" : "f32");
+                       "%.160s has its keys and values in %s: load it with --kv %s, not %s", path,
+                       h.element == 2 ? "F16" : "F32", h.element == 2 ? "f16" : "f32",
+                       model_get_cache_name(m));
     bool is_token = h.pending < m->shape.vocab || h.pending == MODEL_NO_TOKEN;
     bool fits = is_token && total == bytes && h.tokens == want.tokens && h.buffers == want.buffers;
     size_t at = sizeof h + h.tokens * sizeof *m->fed;
