@@ -173,9 +173,9 @@ static bool check_words(const search *s, err *e) {
                            s->caches.words[i]);
     for (size_t i = 0; i < s->shapes.count; i++)
         if (strcmp(s->shapes.words[i], "all") &&
-            (!shape_parse(s->shapes.words[i], &sizes) || shape_count_values(&sizes) > 4e9))
+            (!shape_parse(s->shapes.words[i], &sizes) || shape_count_values(&sizes) > 1e12))
             return err_set(e, EXIT_USAGE,
-                           "'%s' is not a shape: expected for example 576x576, at most 4e9 values",
+                           "'%s' is not a shape: expected for example 576x576, at most 1e12 values",
                            s->shapes.words[i]);
     return true;
 }

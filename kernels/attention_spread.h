@@ -129,16 +129,6 @@ template <typename T, uint L, bool is_whole> struct spread_share {
     }
 };
 
-// The shares of no keys at all: 0, with no weight.
-inline void spread_leave_nothing(spread_memory memory, uint thread_index) {
-    for (uint i = thread_index; i < 4 * SPREAD_STRIDE; i += 512)
-        memory.parts[i] = float4(0.0f);
-    if (thread_index < 4) {
-        memory.largest[thread_index] = float4(NO_SCORE);
-        memory.sums[thread_index] = float4(1.0f);
-    }
-}
-
 // The whole from the shares of the 16 simdgroups, which are `stride` floats apart, dimension d by thread d.
 // *log_sum, if asked for: the logarithm of the sum of exp(score).
 template <uint stride = SPREAD_STRIDE>
@@ -173,8 +163,9 @@ inline void spread_merge(spread_memory memory, uint head_dim, device float *out,
 // over its 32 / L keys at the end. If it is_early, the caches are buffers 1 and 2, and most of the
 // first turn is loaded before the launch before has ended.
 template <uint L, bool is_whole, bool is_early, typename T>
-inline void spread_share_out(device const float *q, attention_head_of<T> h, spread_keys k,
-                             spread_memory memory, uint lane, uint sg) {
+inline void spread_head(device const float *q, attention_head_of<T> h, spread_keys k,
+                        spread_memory memory, device float *out, device float *log_sum,
+                        uint thread_index, uint lane, uint sg) {
     typedef spread_share<T, L, is_whole> share_type;
     constexpr uint J = share_type::J, together = share_type::together;
     const uint own = 32 / L * sg + lane / L;
@@ -204,20 +195,26 @@ inline void spread_share_out(device const float *q, attention_head_of<T> h, spre
         share.add(q);
     }
     share.leave(memory, lane, sg);
+    if (is_early)
+        spread_merge(memory, h.head_dim, out, log_sum, thread_index);
 }
 
-// By the size of a head.
+// By the size of a head. If it is_early, shares are merged in each case, which is faster; else once, which
+// is fewer instructions and registers.
 template <bool is_early, typename T>
 inline void spread_attention(device const float *q, attention_head_of<T> h, spread_keys k,
-                             spread_memory memory, uint lane, uint sg) {
+                             spread_memory memory, device float *out, device float *log_sum,
+                             uint thread_index, uint lane, uint sg) {
     if (h.head_dim == 64)
-        spread_share_out<8, true, is_early>(q, h, k, memory, lane, sg);
+        spread_head<8, true, is_early>(q, h, k, memory, out, log_sum, thread_index, lane, sg);
     else if (h.head_dim == 128)
-        spread_share_out<16, true, is_early>(q, h, k, memory, lane, sg);
+        spread_head<16, true, is_early>(q, h, k, memory, out, log_sum, thread_index, lane, sg);
     else if (h.head_dim == 256)
-        spread_share_out<32, true, is_early>(q, h, k, memory, lane, sg);
+        spread_head<32, true, is_early>(q, h, k, memory, out, log_sum, thread_index, lane, sg);
     else if (h.head_dim < 128)
-        spread_share_out<16, false, is_early>(q, h, k, memory, lane, sg);
+        spread_head<16, false, is_early>(q, h, k, memory, out, log_sum, thread_index, lane, sg);
     else
-        spread_share_out<32, false, is_early>(q, h, k, memory, lane, sg);
+        spread_head<32, false, is_early>(q, h, k, memory, out, log_sum, thread_index, lane, sg);
+    if (!is_early)
+        spread_merge(memory, h.head_dim, out, log_sum, thread_index);
 }

@@ -213,8 +213,8 @@ decode_attention_spread(device const float *q [[buffer(0)]],
     if (h.head >= n_kv_heads)
         return;
     const spread_keys keys = {0, kv_len, kv_len - 1};
-    spread_attention<LOADS_AHEAD>(q + head * head_dim, h, keys, memory, lane, sg);
-    spread_merge(memory, head_dim, out + head * head_dim, nullptr, thread_index);
+    spread_attention<LOADS_AHEAD>(q + head * head_dim, h, keys, memory, out + head * head_dim,
+                                  nullptr, thread_index, lane, sg);
 }
 
 // For a long cache: the first axis of the grid counts heads, the second `ranges` equal ranges of
@@ -247,15 +247,20 @@ attention_ranges(device const float *q [[buffer(0)]],
         return;
     const uint each = (kv_len + ranges - 1) / ranges;
     const uint first = group.y * each;
+    const uint at = group.y * n_heads + group.x;
+    out += size_t(at) * head_dim;
+    log_sums += at;
     if (first < kv_len) {
         const spread_keys keys = {first, min(each, kv_len - first), kv_len - 1 - first};
-        spread_attention<LOADS_AHEAD>(q + group.x * head_dim, h, keys, memory, lane, sg);
-    } else {
-        EARLY_LOADS(0); // only the scalars
-        spread_leave_nothing(memory, thread_index);
+        spread_attention<LOADS_AHEAD>(q + group.x * head_dim, h, keys, memory, out, log_sums,
+                                      thread_index, lane, sg);
+        return;
     }
-    const uint at = group.y * n_heads + group.x;
-    spread_merge(memory, head_dim, out + size_t(at) * head_dim, log_sums + at, thread_index);
+    EARLY_LOADS(0); // only the scalars
+    if (thread_index < head_dim)
+        out[thread_index] = 0.0f;
+    if (thread_index == 0)
+        *log_sums = NO_SCORE;
 }
 
 // The same with up to 8 of the queries that share a head of the cache in a threadgroup

@@ -194,6 +194,5 @@ kernel void prefill_attention_spread(device const float *q [[buffer(0)]],
     EARLY_LOADS(0); // only the scalars
     const size_t at = (size_t(group.y) * n_heads + group.x) * head_dim;
     const spread_keys keys = {0, start + group.y + 1, start};
-    spread_attention<false>(q + at, h, keys, memory, lane, sg);
-    spread_merge(memory, head_dim, out + at, nullptr, thread_index);
+    spread_attention<false>(q + at, h, keys, memory, out + at, nullptr, thread_index, lane, sg);
 }
