@@ -4,8 +4,7 @@
 // Every SM needs x of all its columns and tokens, which is more bytes than its weights. So the P thread
 // blocks of a cluster share columns: a block takes the same ones of all rows of its cluster, and each of
 // its 8 warps 256 of these, of which it keeps x in registers from beginning to end. The sums of a tile go to
-// one of the blocks through distributed shared memory (DSMEM) as soon as they are there. Longer rows take
-// several passes, each with other columns.
+// one of the blocks through distributed shared memory (DSMEM) as soon as they are there.
 //
 // A tile is 8 pairs of rows: lane / 4 is the pair, and a lane has both sums of a pair, of tokens
 // 2 * (lane % 4) and 1 after it. Where a block has few columns, half of its warps share them, and the other
@@ -112,8 +111,8 @@ struct few_x {
 template <typename F, uint P> struct few_memory {
     enum : uint {
         quads = F::block_bytes / 16, // of 256 columns
-        stage = 16 * (FEW_WARPS * quads + 1),
-        sum_quads = FEW_WARPS * 64,
+        stage = 16 * F::tiles * (FEW_WARPS * quads + 1),
+        sum_quads = FEW_WARPS * 64 * F::tiles,
         part_quads = FEW_TILES * 32,
         floats = (FEW_WARPS + P) * FEW_TOKENS
     };
@@ -138,77 +137,72 @@ template <typename Op, uint P> struct few_work {
     few_memory<F, P> memory;
     near_share columns; // of this block, 256 each
     uint rank;          // of it in the cluster
-    uint passes, each;  // and the most columns of one
-    uint groups;        // of warps, 1 or 2, each with a tile
+    uint most;          // of the columns of any block of it
+    uint groups;        // of warps, 1 or 2, each with F::tiles
     uint tiles, own;    // of the cluster and of this block
-    uint turns;         // of a pass
+    uint at_once;       // tiles of a turn
+    uint turns;
 
     METAL_FUNC few_work(Op work, uint block_rank)
         : op(work), columns(work.in_dim / 256, block_rank, P) {
-        const uint most = (op.in_dim / 256 + P - 1) / P;
         rank = block_rank;
-        passes = P > 2 ? (most + FEW_WARPS - 1) / FEW_WARPS : 1;
-        each = (most + passes - 1) / passes;
-        groups = 2 * each <= FEW_WARPS ? 2 : 1;
+        most = (op.in_dim / 256 + P - 1) / P;
+        groups = 2 * most <= FEW_WARPS ? 2 : 1;
         tiles = (op.rows + 15) / 16;
         own = (tiles + P - 1 - rank) / P;
-        turns = (tiles + groups - 1) / groups;
+        at_once = groups * F::tiles;
+        turns = (tiles + at_once - 1) / at_once;
     }
     METAL_FUNC uint get_teams() const { return FEW_WARPS / groups; }
-    METAL_FUNC uint get_row_quads() const { return each * memory.quads; }
-    METAL_FUNC uint count_columns(uint pass) const {
-        return min(max(columns.count, pass * each) - pass * each, each);
-    }
+    METAL_FUNC uint get_row_quads() const { return most * memory.quads; }
     METAL_FUNC threadgroup uint4 *find_pair(uint stage, uint pair) const {
         // An odd number of them: eight pairs are in different banks.
         return memory.stages + stage * memory.stage + pair * (2 * get_row_quads() + 1);
     }
-    METAL_FUNC threadgroup float4 *find_sums(uint turn, uint warp) const {
-        return memory.sums + (2 * warp + turn % 2) * 32;
+    // Of tile i of a warp.
+    METAL_FUNC threadgroup float4 *find_sums(uint turn, uint warp, uint i) const {
+        return memory.sums + ((2 * warp + turn % 2) * F::tiles + i) * 32;
     }
 
     METAL_FUNC void expect() const {
         for (uint i = 0; i < F::stages; i++)
             cuda::init_mbarrier(i);
-        cuda::expect_cluster_bytes<P>((P - 1) *
-                                      (512 * passes * own + (Op::is_normed ? 4 * FEW_TOKENS : 0)));
+        cuda::expect_cluster_bytes<P>((P - 1) * (512 * own + (Op::is_normed ? 4 * FEW_TOKENS : 0)));
     }
 
     // The rows of a turn on their way: copies by one lane of each warp, because a warp makes its copies one
     // after another.
-    METAL_FUNC void copy(uint pass, uint turn, uint stage, uint sg, uint lane) const {
-        const uint first = 16 * groups * turn;
-        const uint quads = count_columns(pass) * memory.quads;
-        const uint from = (columns.first + pass * each) * memory.quads;
-        if (lane != 0 || pass >= passes)
+    METAL_FUNC void copy(uint turn, uint stage, uint sg, uint lane) const {
+        const uint first = 16 * at_once * turn;
+        const uint quads = columns.count * memory.quads;
+        if (lane != 0 || turn >= turns)
             return;
-        const uint count = min(op.rows - first, 16 * groups);
+        const uint count = min(op.rows - first, 16 * at_once);
         if (sg == 0)
             cuda::expect_bytes(16 * quads * count, stage);
         for (uint i = sg; quads > 0 && i < count; i += FEW_WARPS)
             cuda::copy_bulk(find_pair(stage, i / 2) + i % 2 * get_row_quads(),
-                            op.get_row(first + i) + from, 16 * quads, stage);
+                            op.get_row(first + i) + columns.first * memory.quads, 16 * quads, stage);
     }
 
     // norm_w of a warp's columns goes where its sums will be.
     METAL_FUNC void expect_norm(uint team, uint sg, uint lane) const {
         device const float4 *from = (device const float4 *)op.norm_w + 64 * (columns.first + team);
         for (uint i = 0; team < columns.count && i < 2; i++)
-            cuda::copy_async(find_sums(i, sg) + lane, from + 32 * i + lane);
+            cuda::copy_async(find_sums(0, sg, 0) + 32 * i + lane, from + 32 * i + lane);
     }
     // x of a warp's columns.
-    METAL_FUNC void take(thread few_x &x, uint pass, uint tokens, uint team, uint sg,
-                         uint lane) const {
+    METAL_FUNC void take(thread few_x &x, uint tokens, uint team, uint sg, uint lane) const {
         device const float4 *from =
             (device const float4 *)(op.x + size_t(min(lane / 4, tokens - 1)) * op.in_dim) +
-            64 * (columns.first + pass * each + team) + lane % 4;
+            64 * (columns.first + team) + lane % 4;
         float squares = 0.0f;
         if (Op::is_normed) {
             cuda::wait_for_own_copies();
             cuda::sync_warp();
         }
-        if (team < count_columns(pass))
-            squares = x.template take<Op::is_normed>(from, find_sums(0, sg) + lane % 4, lane);
+        if (team < columns.count)
+            squares = x.template take<Op::is_normed>(from, find_sums(0, sg, 0) + lane % 4, lane);
         if (Op::is_normed && lane % 4 == 0)
             memory.warp_squares[FEW_TOKENS * sg + lane / 4] = squares;
         cuda::sync_warp(); // what it read is replaced later
@@ -226,14 +220,14 @@ template <typename Op, uint P> struct few_work {
                 cuda::store_to_rank(to, sum, i);
     }
 
-    // The sums of a tile over all warps that share it, for the block whose tile it is.
-    METAL_FUNC void send(uint pass, uint turn, uint group, uint lane) const {
-        const uint tile = turn * groups + group;
+    // The sums of tile `which` of a turn over all warps that share it, for the block whose tile it is.
+    METAL_FUNC void send(uint turn, uint which, uint lane) const {
+        const uint tile = turn * at_once + which;
+        const uint first = which / F::tiles * get_teams();
         float4 sum = 0.0f;
-        for (uint i = 0; i < count_columns(pass); i++)
-            sum += find_sums(pass * turns + turn, group * get_teams() + i)[lane];
-        threadgroup float4 *to =
-            memory.parts + ((tile / P * passes + pass) * P + rank) * 32 + lane;
+        for (uint i = 0; i < columns.count; i++)
+            sum += find_sums(turn, first + i, which % F::tiles)[lane];
+        threadgroup float4 *to = memory.parts + (tile / P * P + rank) * 32 + lane;
         if (tile >= tiles)
             return;
         if (tile % P == rank)
@@ -261,8 +255,8 @@ template <typename Op, uint P> struct few_work {
                 kept[j] = is_there[j] ? op.prepare(pair, token + j) : 0.0f;
             cuda::wait_for_cluster_bytes();
             float4 sum = 0.0f;
-            for (uint k = 0; k < P * passes; k++)
-                sum += memory.parts[(P * passes * i + k) * 32 + lane];
+            for (uint k = 0; k < P; k++)
+                sum += memory.parts[(P * i + k) * 32 + lane];
             for (uint j = 0; j < 2; j++) {
                 const float inverse = Op::is_normed ? get_inverse(token + j) : 1.0f;
                 if (is_there[j])
@@ -273,51 +267,37 @@ template <typename Op, uint P> struct few_work {
     }
 };
 
-// A stage of the ring, and the turn that it is for.
-template <typename Work> struct few_place {
-    uint pass, turn, stage, parity;
-
-    METAL_FUNC void advance(thread const Work &work) {
-        parity ^= stage == Work::F::stages - 1 ? 1 : 0;
-        stage = stage == Work::F::stages - 1 ? 0 : stage + 1;
-        turn = turn + 1 == work.turns ? 0 : turn + 1;
-        pass += turn == 0 ? 1 : 0;
-    }
-};
-
 // A turn after another: a stage is filled again when all warps have multiplied what is in it. The sums of a
-// turn are added up by one warp while the others go on. coming: the turn that is copied next.
+// turn are added up by one warp while the others go on.
 template <typename Work>
-METAL_FUNC void few_multiply(thread const Work &work, few_place<Work> coming, uint tokens, uint sg,
-                             uint lane) {
+METAL_FUNC void few_multiply(thread const Work &work, thread const few_x &x, uint team, uint group,
+                             uint sg, uint lane) {
     typedef typename Work::F F;
-    const uint team = sg % work.get_teams(), group = sg / work.get_teams();
     const uint thousand = opaque(0x64006400u, work.op.in_dim + lane);
-    few_x x;
-    few_place<Work> now = {};
-    for (uint i = 0; now.pass < work.passes; i++) {
-        if (now.turn == 0)
-            work.take(x, now.pass, tokens, team, sg, lane);
-        if (i == 0)
-            cuda::wait_for_cluster(); // all blocks have begun: sums may be sent
-        cuda::wait_for_copies(now.stage, now.parity);
-        if (team < work.count_columns(now.pass)) {
+    uint stage = 0, parity = 0;
+    for (uint turn = 0; turn < work.turns; turn++) {
+        const uint first = turn * work.at_once + group * F::tiles;
+        cuda::wait_for_copies(stage, parity);
+#pragma unroll 1
+        for (uint i = 0; i < F::tiles; i++) {
+            if (team >= work.columns.count || first + i >= work.tiles)
+                break;
+            const uint pair = 8 * (group * F::tiles + i) + lane / 4;
             threadgroup const uint *row =
-                (threadgroup const uint *)(work.find_pair(now.stage, 8 * group + lane / 4) +
-                                           team * work.memory.quads);
-            work.find_sums(i, sg)[lane] =
+                (threadgroup const uint *)(work.find_pair(stage, pair) + team * work.memory.quads);
+            work.find_sums(turn, sg, i)[lane] =
                 x.template multiply<F>(row, 4 * work.get_row_quads(), lane % 4, thousand);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        work.copy(coming.pass, coming.turn, now.stage, sg, lane);
+        work.copy(turn + F::stages, stage, sg, lane);
         cuda::sync_warp();
-        for (uint k = 0; k < 2; k++)
-            if (k < work.groups && sg == (i * work.groups + k) % FEW_WARPS)
-                work.send(now.pass, now.turn, k, lane);
-        if (Work::is_normed && i == 0 && sg == FEW_WARPS - 1)
+        const uint which = (sg - turn * work.at_once) % FEW_WARPS; // one after another sends
+        if (which < work.at_once)
+            work.send(turn, which, lane);
+        if (Work::is_normed && turn == 0 && sg == FEW_WARPS - 1)
             work.send_squares(lane);
-        now.advance(work);
-        coming.advance(work);
+        parity ^= stage == F::stages - 1 ? 1 : 0;
+        stage = stage == F::stages - 1 ? 0 : stage + 1;
     }
 }
 
@@ -325,21 +305,22 @@ template <uint P, typename Op> METAL_FUNC void few_run(thread const Op &op, uint
                                                        uint thread_index, uint sg, uint lane) {
     typedef few_work<Op, P> work_of;
     const work_of work(op, rank);
+    const uint team = sg % work.get_teams();
     if (thread_index == 0)
         work.expect();
     cuda::arrive_at_cluster();
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    few_place<work_of> coming = {};
-    for (uint i = 0; i < work_of::F::stages; i++) {
-        work.copy(coming.pass, coming.turn, i, sg, lane);
-        coming.advance(work);
-    }
+    for (uint i = 0; i < work_of::F::stages; i++)
+        work.copy(i, i, sg, lane);
     if (Op::is_normed)
-        work.expect_norm(sg % work.get_teams(), sg, lane);
+        work.expect_norm(team, sg, lane);
     cuda::sync_warp();
     cuda::launch_dependents();
     cuda::wait_for_launch<Op::early>();
-    few_multiply(work, coming, tokens, sg, lane);
+    few_x x;
+    work.take(x, tokens, team, sg, lane);
+    cuda::wait_for_cluster(); // all blocks have begun: sums may be sent
+    few_multiply(work, x, team, sg / work.get_teams(), sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     work.finish(tokens, sg, lane);
 }

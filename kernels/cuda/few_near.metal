@@ -155,9 +155,9 @@ qkv_rope_append_few_near(
     FEW_KERNEL("multi_token_matvec_" #format "_accumulate_tiled_near",                             \
                matvec_few_near<halves_##format, true, 2>)                                          \
     FEW_KERNEL("multi_token_matvec_" #format "_tiled_near_long",                                   \
-               matvec_few_near<halves_##format, false, 4>)                                         \
+               matvec_few_near<halves_##format, false, 8>)                                         \
     FEW_KERNEL("multi_token_matvec_" #format "_accumulate_tiled_near_long",                        \
-               matvec_few_near<halves_##format, true, 4>)                                          \
+               matvec_few_near<halves_##format, true, 8>)                                          \
     FEW_KERNEL("gate_up_silu_" #format "_tiled_near", gate_up_silu_few_near<halves_##format>)      \
     FEW_KERNEL("qkv_rope_append_" #format "_tiled_near",                                           \
                qkv_rope_append_few_near<halves_##format, float>)                                   \

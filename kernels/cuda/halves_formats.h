@@ -3,7 +3,7 @@
 // 16, those of part lane % 4. Which columns meet in a product does not matter as long as x agrees.
 //   F::words        of two blocks of a row. Chunks of 256 columns are whole uint4s
 //   F::block_bytes  of 256 columns
-//   F::stages       tiles of cuda/few_near.h for which there is shared memory
+//   F::tiles, F::stages  of few_near.h: tiles of a stage, and stages for which there is shared memory
 //   F::take         a lane's weights of block b of two: of the first and last 16 columns, the first and third
 //                   of four and the others. Below the exponent of 1024, whose bits are `thousand`, a whole
 //                   number is added to it
@@ -15,7 +15,7 @@
 
 struct halves_q4_0 {
     typedef block_q4_0 block;
-    enum : uint { words = 9, block_bytes = 144, stages = 3 };
+    enum : uint { words = 9, block_bytes = 144, tiles = 2, stages = 2 };
 
     static METAL_FUNC void take(threadgroup const uint *row, uint b, uint part, uint thousand,
                                 thread uint (&pairs)[2][2]) {
@@ -35,7 +35,7 @@ struct halves_q4_0 {
 
 struct halves_q8_0 {
     typedef block_q8_0 block;
-    enum : uint { words = 17, block_bytes = 272, stages = 2 };
+    enum : uint { words = 17, block_bytes = 272, tiles = 1, stages = 2 };
 
     static METAL_FUNC void take(threadgroup const uint *row, uint b, uint part, uint thousand,
                                 thread uint (&pairs)[2][2]) {

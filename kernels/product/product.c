@@ -183,12 +183,12 @@ static uint32_t count_rows(const product_layout *a, const kernel *k, const produ
 
 /* The kernels of cuda/ share rows, or pairs of rows, among their thread blocks: if those are few, each SM has
  * as many, but clusters of more than two do not find room everywhere. A cluster has room for the sums of so
- * many pairs, in one pass or four. */
+ * many pairs. */
 static uint32_t share_rows(const tape *t, const kernel *k, uint32_t groups, uint32_t rows) {
-    enum { PAIRS = 256, LONG_PAIRS = 64 };
+    enum { PAIRS = 256 };
     uint32_t cores = device_get_facts(library_get_device(t->lib))->cores,
              cluster = k->sharers ? k->sharers : 1, most = rows * cluster,
-             least = divide_up(rows, cluster > 2 ? LONG_PAIRS : PAIRS) * cluster;
+             least = divide_up(rows, PAIRS) * cluster;
     if (groups <= 2 * cores && cluster <= 2)
         groups = divide_up(groups, cores) * cores;
     groups = k->sharers && groups < least ? least : groups;

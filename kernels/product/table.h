@@ -12,7 +12,7 @@
  * must offer; how the name ends, the variant, and what it tries. */
 /* clang-format off */
 enum { ALL_TOKENS = 1 << 30 }; /* it loops over them itself */
-enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256, CLUSTERS_OF_FOUR = TWO_PER_CORE / 4 }; /* of a large GPU, with room for the next launch */
+enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256, CLUSTERS_OF_EIGHT = TWO_PER_CORE / 8 }; /* of a large GPU, with room for the next launch */
 enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/near.h takes at once */
 #define OWN(f, kind) "product/matvec_" FILE_##kind(f) ".metal"
 #define FILE_parts(f) #f
@@ -83,8 +83,8 @@ enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/near.h takes at once */
     "_tiled_near", "tiled_near", \
     "NVIDIA: rows by bulk copies (TMA), as halves by tensor cores, in clusters of two"
 #define TILED_NEAR_LONG FEW_NEAR_FILE, MANY, \
-                                 256,   16,   8,  256, 32768, CLUSTERS_OF_FOUR, 4, FEATURE_BULK_COPIES, \
-    "_tiled_near_long", "tiled_near_long", "the same for longer rows, in clusters of four"
+                                 256,   16,   8,  256, 16384, CLUSTERS_OF_EIGHT, 8, FEATURE_BULK_COPIES, \
+    "_tiled_near_long", "tiled_near_long", "the same for longer rows, in clusters of eight"
 /* The kernels: a format and its kind (formats.h), the shapes it is checked with, a schedule. */
 #define KERNEL(f, kind, adds, does, list, file_, start, group_, rows_, tokens_, of, most_, groups_, \
                sharers_, needs_, end, variant_, about_) \
