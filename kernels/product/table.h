@@ -12,7 +12,8 @@
  * must offer; how the name ends, the variant, and what it tries. */
 /* clang-format off */
 enum { ALL_TOKENS = 1 << 30 }; /* it loops over them itself */
-enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256, CLUSTERS_OF_EIGHT = TWO_PER_CORE / 8 }; /* of a large GPU, with room for the next launch */
+enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 }; /* of a large GPU, with room for the next launch */
+enum { CLUSTERS_OF_EIGHT = 28 }; /* an H200 has room for 30 with two thread blocks per SM, not for 33 */
 enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/near.h takes at once */
 #define OWN(f, kind) "product/matvec_" FILE_##kind(f) ".metal"
 #define FILE_parts(f) #f
