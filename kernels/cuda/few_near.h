@@ -48,22 +48,22 @@ struct few_x {
             for (uint i = 0; i < 2; i++)
                 v[b][i] = from[8 * b + 4 * i];
         float4 squares = 0.0f;
-        uint largest = 0;
+        float largest = 0.0f;
         for (uint b = 0; b < FEW_BLOCKS; b++)
             for (uint i = 0; i < 2; i++) {
                 if (is_normed) {
                     squares += v[b][i] * v[b][i];
                     v[b][i] *= norm_w[8 * b + 4 * i];
                 }
-                for (uint k = 0; k < 4; k++) // also if it is NaN
-                    largest = max(largest, as_type<uint>(v[b][i][k]) & 0x7FFFFFFFu);
+                for (uint k = 0; k < 4; k++)
+                    largest = max(largest, fabs(v[b][i][k]));
             }
         float sum = (squares.x + squares.y) + (squares.z + squares.w);
         for (uint mask = 1; mask < 4; mask *= 2) {
             largest = max(largest, cuda::shuffle_xor(largest, mask));
             sum += cuda::shuffle_xor(sum, mask);
         }
-        const uint exponent = clamp(largest >> 23u, 15u, 254u);
+        const uint exponent = clamp(as_type<uint>(largest) >> 23u, 15u, 254u);
         const float up = as_type<float>((268u - exponent) << 23u);
         const float unit = as_type<float>((exponent - 14u) << 23u);
         for (uint j = 0; j < 2; j++)
