@@ -175,17 +175,20 @@ METAL_FUNC metal::vec<float, 2> multiply_pairs(metal::vec<A, 2> a, metal::vec<B,
         return metal::vec<float, 2>(d[0][0], d[0][1]);
     } else {
         uint rows[2][2], upper[2], lower[2];
-        float d[2][2] = {}, rest[2][2] = {};
+        float d[2][2] = {};
         for (int i = 0; i < 2; ++i) {
             split(A(a[i]), rows[0][i], rows[1][i]);
             split(B(b[i]), upper[i], lower[i]);
         }
         multiply_tensors(rows, upper, d);
-        if constexpr (sizeof(B) == 4)
+        if constexpr (sizeof(B) == 4) {
+            float rest[2][2] = {};
             multiply_tensors(rows, lower, rest);
-        return metal::vec<float, 2>(
-            c.x + __builtin_fmaf(d[1][0] + rest[0][0], 1 / lower_scale, d[0][0]),
-            c.y + __builtin_fmaf(d[1][1] + rest[0][1], 1 / lower_scale, d[0][1]));
+            d[1][0] = sizeof(A) == 4 ? d[1][0] + rest[0][0] : rest[0][0];
+            d[1][1] = sizeof(A) == 4 ? d[1][1] + rest[0][1] : rest[0][1];
+        }
+        return metal::vec<float, 2>(c.x + __builtin_fmaf(d[1][0], 1 / lower_scale, d[0][0]),
+                                    c.y + __builtin_fmaf(d[1][1], 1 / lower_scale, d[0][1]));
     }
 }
 
