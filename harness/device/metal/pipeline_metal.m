@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/device/msl/internal.h"
 #include "metal.h"
 
 int metal_get_language(void) {
