@@ -195,16 +195,17 @@ static const char gated[] =
     "kernel void free(device int *x) {}\n";
 
 TEST a_kernel_that_reaches_simdgroup_functions_is_known(void) {
-    ASSERT(text_read("float sum(float x) { return simd_sum(x); } /* simdgroup_barrier */\n"
-                     "float twice(float x) { return sum(x) + sum(x); }\n"
-                     "template <typename T> void add(device T *x) { x[0] = twice(x[0]); }\n"
-                     "kernel void deep(device float *x) { add(x); }\n"
-                     "kernel void plain(device float *x) { x[0] += 1; /* simd_sum(x[0]) */ }\n"
-                     "kernel void lane(device uint *x, uint i [[thread_index_in_simdgroup]]) "
-                     "{ x[i] = i; }\n"
-                     "kernel void tile(device float *x) { simdgroup_float8x8 m; }\n"
-                     "float get(simdgroup_float8x8 m) { return m.thread_elements()[0]; }\n"
-                     "kernel void part(device float *x) { x[0] = get(simdgroup_float8x8(x[0])); }\n"));
+    ASSERT(
+        text_read("float sum(float x) { return simd_sum(x); } /* simdgroup_barrier */\n"
+                  "float twice(float x) { return sum(x) + sum(x); }\n"
+                  "template <typename T> void add(device T *x) { x[0] = twice(x[0]); }\n"
+                  "kernel void deep(device float *x) { add(x); }\n"
+                  "kernel void plain(device float *x) { x[0] += 1; /* simd_sum(x[0]) */ }\n"
+                  "kernel void lane(device uint *x, uint i [[thread_index_in_simdgroup]]) "
+                  "{ x[i] = i; }\n"
+                  "kernel void tile(device float *x) { simdgroup_float8x8 m; }\n"
+                  "float get(simdgroup_float8x8 m) { return m.thread_elements()[0]; }\n"
+                  "kernel void part(device float *x) { x[0] = get(simdgroup_float8x8(x[0])); }\n"));
     ASSERT(msl_uses_simdgroups(text_unit, "deep"));
     ASSERT_FALSE(msl_uses_simdgroups(text_unit, "plain"));
     ASSERT(msl_uses_simdgroups(text_unit, "lane"));

@@ -6,23 +6,19 @@
 
 // The type of decoded weights. Halves stay halves, in the first half of a row of tile.h: a product
 // with them moves fewer bytes, and NVIDIA's tensor cores multiply a whole half at once.
-template <typename F> struct matrix_weights {
-    typedef float type;
-};
+template <typename F> struct matrix_weights { typedef float type; };
 template <typename F> struct tile_halves : tile_floats<F> {
     static METAL_FUNC void put(typename tile_floats<F>::part p, uint lane, threadgroup float4 *at) {
         for (uint i = 0; i < 4; i++)
             ((threadgroup half4 *)at)[4 * lane + i] = half4(p.v[i]);
     }
 };
-template <typename F> struct matrix_weights<tile_halves<F>> {
-    typedef half type;
-};
+template <typename F> struct matrix_weights<tile_halves<F>> { typedef half type; };
 
 // sums (32 tokens, 32 rows) += 32 columns of them, whose rows are 36 floats apart (tile.h).
-template <typename T>
-inline void add_matrices(thread simdgroup_float8x8 (&sums)[4][4], threadgroup const float *x,
-                         threadgroup const float *w) {
+template <typename T> inline void add_matrices(thread simdgroup_float8x8 (&sums)[4][4],
+                                               threadgroup const float *x,
+                                               threadgroup const float *w) {
     const uint stride = 36 * sizeof(float) / sizeof(T);
     for (uint k = 0; k < 32; k += 8) {
         simdgroup_float8x8 a[4];

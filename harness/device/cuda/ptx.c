@@ -284,12 +284,8 @@ char *ptx_compile(ptx_compiler *c, const char *text, const char *name, math_mode
     char own[PATH_MAX];
     const char *tool = sanitizer_get_tool();
     bool watches_races = tool && strcmp(tool, "racecheck") == 0 && strstr(text, "atomic");
-    order o = {c,
-               name,
-               math,
-               watches_races,
-               msl_text_has_tensors(text),
-               msl_text_uses_elements(text)};
+    order o = {
+        c, name, math, watches_races, msl_text_has_tensors(text), msl_text_uses_elements(text)};
     uint32_t key = (uint32_t)math | (watches_races ? WATCHES_RACES : 0);
     if (!path) {
         path = own;

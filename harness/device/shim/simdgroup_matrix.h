@@ -130,8 +130,8 @@ template <class T> METAL_FUNC void simdgroup_load(simdgroup_matrix<T, 8, 8> &d, 
                                                   vec<ulong, 2> matrix_origin = vec<ulong, 2>(0ul),
                                                   bool transpose_matrix = false) {
     assay::meet_for_matrix();
-    assay::fragment_access::set(
-        d, assay::fragment_form<T>::load(source, elements_per_row, matrix_origin, transpose_matrix));
+    assay::fragment_access::set(d, assay::fragment_form<T>::load(source, elements_per_row,
+                                                                 matrix_origin, transpose_matrix));
 }
 template <class T> METAL_FUNC void simdgroup_store(const simdgroup_matrix<T, 8, 8> &a, T *target,
                                                    ulong elements_per_row = 8,
