@@ -9,8 +9,9 @@
 // to all lanes through threadgroup memory.
 //
 // A long cache takes as long as its bytes if enough of them are always under way: as soon as the keys of
-// a turn are multiplied, those of a later one are loaded in their place, and so are the values. A GPU
-// like an H200 needs about 32 KB per core under way: one turn of floats, two of halves.
+// a turn are multiplied, those of the next one are loaded in their place, and so are the values. (An H200
+// needs about 32 KB under way per core; a turn of floats is 64 KB. Of halves, two turns under way were
+// slower than this, 1B at every depth: too many registers.)
 #pragma once
 
 #include "attention_spread.h"
@@ -28,7 +29,6 @@ template <typename T, uint Q, uint L> struct shared_share {
         copies = L > N ? L / N : 1, // lanes with the same score
         scores = N > L ? N / L : 1, // of a lane
         turn = 32 / L * Q + Q / 4,  // float4s of the weights and fades
-        ahead = LOADS_AHEAD ? 4 / sizeof(T) : 1, // turns that are under way
         step = together * J,        // keys of a turn
         head_dim = 4 * L
     };
@@ -38,8 +38,8 @@ template <typename T, uint Q, uint L> struct shared_share {
     float largest; // score of this lane's query so far, the same in all lanes of it
     float sum;     // of the weights that this lane has computed
     float4 parts[Q];
-    four rows[ahead][J];
-    four values[ahead][J];
+    four rows[J];
+    four values[J];
     float4 products[2]; // of each key
 
     METAL_FUNC void start(attention_head_of<T> head, uint keys, uint lane, uint sg) {
@@ -63,10 +63,8 @@ template <typename T, uint Q, uint L> struct shared_share {
         }
     }
     METAL_FUNC void load_first(uint lane) {
-        for (uint i = 0; i < ahead; i++) {
-            load(rows[i], h.keys, step * i, lane);
-            load(values[i], h.values, step * i, lane);
-        }
+        load(rows, h.keys, 0, lane);
+        load(values, h.values, 0, lane);
     }
 
     // The sum of this lane's and its partner's: of the lower ones in lower lanes, else of the upper.
@@ -76,27 +74,24 @@ template <typename T, uint Q, uint L> struct shared_share {
     }
 
     // The products of four keys with queries q and q + Q / 2, of which a lane keeps one.
-    METAL_FUNC float4 multiply_two(thread const four *keys, threadgroup const float4 *queries,
-                                   uint q, uint lane) {
+    METAL_FUNC float4 multiply_two(threadgroup const float4 *queries, uint q, uint lane) {
         const float4 lower = queries[q * L + lane % L];
         const float4 upper = queries[(q + Q / 2) * L + lane % L];
         float4 of_lower, of_upper;
         for (uint j = 0; j < J; j++) {
-            of_lower[j] = spread_sum(lower * cached_floats(keys[j]));
-            of_upper[j] = spread_sum(upper * cached_floats(keys[j]));
+            of_lower[j] = spread_sum(lower * cached_floats(rows[j]));
+            of_upper[j] = spread_sum(upper * cached_floats(rows[j]));
         }
         return halve(of_lower, of_upper, L / 2, lane);
     }
 
     // products[0]: this lane's scores, the first `scores` of the four keys of its query.
-    METAL_FUNC void multiply(thread const four *keys, threadgroup const float4 *queries,
-                             uint lane) {
+    METAL_FUNC void multiply(threadgroup const float4 *queries, uint lane) {
         simdgroup_barrier(mem_flags::mem_none); // or compilers load values after they use keys
         for (uint q = 0; q < 2; q++) {
-            products[q] = multiply_two(keys, queries, q, lane);
+            products[q] = multiply_two(queries, q, lane);
             if (Q == 8)
-                products[q] =
-                    halve(products[q], multiply_two(keys, queries, q + 2, lane), L / 4, lane);
+                products[q] = halve(products[q], multiply_two(queries, q + 2, lane), L / 4, lane);
         }
         products[0] = halve(products[0], products[1], L / Q, lane);
         products[0].xy = halve(products[0].xy, products[0].zw, L / Q / 2, lane);
@@ -106,16 +101,15 @@ template <typename T, uint Q, uint L> struct shared_share {
                                 : products[0].x + simd_shuffle_xor(products[0].x, step);
     }
 
-    // Adds the turn of keys `first` and on, which are in this place, and loads the next one there if
-    // this simdgroup has any of it. weights: of this simdgroup and not those of the turn before.
-    template <uint place>
+    // Adds the turn of keys `first` and on, and loads the next one in its place if this simdgroup has
+    // any of it. weights: of this simdgroup and not those of the turn before.
     METAL_FUNC void add(threadgroup const float4 *queries, threadgroup float4 *weights, uint first,
                         bool has_next, uint lane) {
         if (!LOADS_AHEAD)
-            load(rows[place], h.keys, first, lane);
-        multiply(rows[place], queries, lane);
+            load(rows, h.keys, first, lane);
+        multiply(queries, lane);
         if (LOADS_AHEAD && has_next)
-            load(rows[place], h.keys, first + ahead * step, lane);
+            load(rows, h.keys, first + step, lane);
         const uint index = lane % L / copies * scores;
         const float before = largest;
         for (uint i = 0; i < scores; i++) {
@@ -143,15 +137,15 @@ template <typename T, uint Q, uint L> struct shared_share {
             fades[index / J] = fade;
         simdgroup_barrier(mem_flags::mem_threadgroup);
         if (!LOADS_AHEAD)
-            load(values[place], h.values, first, lane);
+            load(values, h.values, first, lane);
         for (uint q = 0; q < Q; q++) {
             const float4 of_keys = weights[lane / L * Q + q];
             parts[q] *= fades[q];
             for (uint j = 0; j < J; j++)
-                parts[q] += of_keys[j] * cached_floats(values[place][j]);
+                parts[q] += of_keys[j] * cached_floats(values[j]);
         }
         if (LOADS_AHEAD && has_next)
-            load(values[place], h.values, first + ahead * step, lane);
+            load(values, h.values, first + step, lane);
     }
 
     // The sums over all lanes: those of a query in its lanes, those of parts in all key's lanes.
@@ -182,11 +176,10 @@ inline void shared_attention(device const float *q, attention_head_of<T> h, shar
                              threadgroup float4 *sums, uint thread_index, uint lane, uint sg) {
     typedef shared_share<T, Q, L> share_type;
     constexpr uint J = share_type::J, turn = share_type::turn, step = share_type::step;
-    constexpr uint ahead = share_type::ahead;
     constexpr uint at_once = 256 / share_type::head_dim; // queries, at the end
     share_type share;
     share.start(h, k.count, lane, sg);
-    const bool is_old = k.fresh >= min(k.count, ahead * step);
+    const bool is_old = k.fresh >= min(k.count, step);
     if (LOADS_AHEAD && is_old)
         share.load_first(lane);
     EARLY_ROWS(1 << 1 | 1 << 2);
@@ -198,15 +191,8 @@ inline void shared_attention(device const float *q, attention_head_of<T> h, shar
     threadgroup float4 *weights = room + Q * L + sg * 2 * turn;
     const uint end = k.count - min(k.count, 32 / L * sg); // of what is `first` to this simdgroup
     uint other = 0;
-    for (uint first = 0; first < end;) {
-        share.template add<0>(room, weights + other, first, first + ahead * step < end, lane);
-        first += step;
-        other = turn - other;
-        if (ahead == 1 || first >= end)
-            continue;
-        share.template add<ahead - 1>(room, weights + other, first, first + ahead * step < end,
-                                      lane);
-        first += step;
+    for (uint first = 0; first < end; first += step) {
+        share.add(room, weights + other, first, first + step < end, lane);
         other = turn - other;
     }
     share.finish();

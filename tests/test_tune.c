@@ -106,6 +106,20 @@ TEST attention_is_cut_into_as_many_ranges_as_there_is_room_for(void) {
         ASSERT(choice_count_ranges(choice_find_ranges(NULL, "ranges", n)) >= n);
     ASSERT_EQ(32, choice_count_ranges(choice_find_ranges(NULL, "ranges", 99)));
     ASSERT_EQ(44, choice_count_ranges(choice_find_ranges(NULL, "shared", 99)));
+    static const struct {
+        shape s;
+        const weight_format *cache;
+        const char *way;
+    } deep[] = {{{{1900, 32, 4, 64}}, NULL, "attention_ranges:4"},
+                {{{4096, 32, 4, 64}}, NULL, "attention_ranges_shared:32"},
+                {{{1900, 32, 8, 128}}, NULL, "attention_ranges_shared:16"},
+                {{{4096, 32, 4, 64}}, &format_f16, "attention_ranges_f16:4"},
+                {{{8192, 32, 4, 64}}, &format_f16, "attention_ranges_shared_f16:32"},
+                {{{32768, 32, 32, 128}}, NULL, "attention_ranges:4"},
+                {{{300, 32, 4, 64}}, &format_f16, "decode_attention_spread_f16"}};
+    for (size_t i = 0; i < sizeof deep / sizeof *deep; i++)
+        ASSERT_STR_EQ(deep[i].way,
+                      variants_pick_decode_attention(&v, deep[i].cache, deep[i].s, 99)->name);
     for (uint32_t keys = 1; keys < 5000; keys++) {
         uint32_t end = variants_round_keys(keys);
         ASSERT(end >= keys && end - keys < (keys < 1024 ? 64 : keys / 8));

@@ -91,7 +91,10 @@ static sizes get_sizes(kind k, const shape *s) {
  * LONG: 2048x8192 takes 5.0 us instead of 8.0, 4096x14336 12.6 instead of 15.4.
  *
  * SHARED_CACHE: several heads share each head of the cache, and it is so long that reading it once for
- * each of them takes longer than what it costs to have them in one threadgroup. */
+ * each of them takes longer than what it costs to have them in one threadgroup: from 20 MB on that all
+ * heads together would read. (H200, F32, tokens per second by ranges and shared: 1B with 32 heads of 4 at
+ * 1900 keys 1539 and 1491, at 4096 1350 and 1412, at 32768 536 and 877; 8 layers of 7B with 32 heads of 8
+ * at 1024 keys 2053 and 2067, at 4096 1714 and 1873, at 32768 681 and 1043.) */
 typedef enum {
     ALWAYS,
     MATRICES,
@@ -118,7 +121,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
         BLOCK = 256,
         ROWS_PER_CORE = 64,
         LARGE_TILE = 128,
-        LONG_CACHE = 1 << 21
+        LONG_CACHE = 20 << 20
     };
     uint32_t tiles = divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, 64);
     bool has_tiles = device_offers(d, FEATURE_MATRICES, NULL), is_wide = s->columns >= COLUMNS;
@@ -128,6 +131,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
              divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, LARGE_TILE) * 10 >= 9 * d->cores,
          is_on_cores = c->format == &format_q4_0 || s->rows <= ROWS_PER_CORE * d->cores,
          shares = c->op == &decode_attention_op && c->shape.dim[1] > c->shape.dim[2];
+    uint64_t cache_bytes = (uint64_t)s->rows * s->columns * (c->format ? c->format->bytes : 4);
     const bool all[] = {[ALWAYS] = true,
                         [MATRICES] = has_tiles,
                         [MANY_TILES] = has_tiles && is_many,
@@ -141,7 +145,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [FEWEST_TILES] = is_wide && 4 * tiles <= d->cores,
                         [FEWER_TILES] = is_wide && 2 * tiles <= d->cores,
                         [WIDE_TILES] = is_wide && s->tokens > 64 && fills,
-                        [SHARED_CACHE] = shares && (uint64_t)s->rows * s->columns >= LONG_CACHE};
+                        [SHARED_CACHE] = shares && cache_bytes >= LONG_CACHE};
     return all[when];
 }
 
@@ -228,6 +232,7 @@ static const rule rules[] = {
     {NORM,    GPU,      ALL,     ALL,         ALWAYS,           "rows"},
     {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
     {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "plain"},
+    {DECODE,  CUDA,     ALL,     {513, ANY},  SHARED_CACHE,     "shared"},
     {DECODE,  GPU,      ALL,     {513, ANY},  ALWAYS,           "ranges"},
     {DECODE,  GPU|SOFT, ALL,     ALL,         ALWAYS,           "spread"},
     {DECODE,  GPU,      ALL,     ALL,         ALWAYS,           "threadgroup"},
