@@ -140,8 +140,8 @@ static exit_code run_verb(const char *const *names, size_t name_count, err *e) {
               open_model_file(&s, settings.model, e) &&
               open_model_set_threads(settings.threads, e) &&
               open_model_device(&s, settings.device, e) &&
-              bench_store_open(&store, &s, how.cache, settings.csv, settings.baseline, settings.seed,
-                               e) &&
+              bench_store_open(&store, &s, how.cache, settings.csv, settings.baseline,
+                               settings.seed, e) &&
               list_tests(&store, tests, &count, e);
     how.context = ok ? bench_find_context(tests, count) : 0;
     ok = ok && open_model_on(&s, settings.device, &how, e) &&

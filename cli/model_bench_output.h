@@ -16,7 +16,7 @@ typedef struct {
     bench_format format;
     const open_model *model;
     size_t rows;
-    bool has_filled; /* a row of a depth that no prompt was run for */
+    bool has_filled;     /* a row of a depth that no prompt was run for */
     char model_type[96]; /* "llama 256M Q4_0" */
     uint64_t parameters, model_bytes;
 } bench_output;

@@ -15,12 +15,8 @@ constant uint PARTS = 8; // of a head, 32 dimensions each: head_dim is at most 2
 
 // Four elements of a cache as they are loaded, and as floats. Four halves that wait for their use are two
 // words: a compiler may keep a half in a register of its own.
-template <typename T> struct cached_four {
-    typedef float4 type;
-};
-template <> struct cached_four<half> {
-    typedef uint2 type;
-};
+template <typename T> struct cached_four { typedef float4 type; };
+template <> struct cached_four<half> { typedef uint2 type; };
 inline float4 cached_floats(float4 v) {
     return v;
 }

@@ -229,8 +229,8 @@ static bool attention_merge_build(kernel_case *c, err *e) {
 }
 
 static const shape merge_shapes[] = {
-    {{1, 1, 1}},   {{1, 63, 2}},  {{3, 64, 5}},  {{2, 65, 16}},
-    {{9, 64, 16}}, {{4, 256, 3}}, {{3, 64, 37}}, {{2, 96, 32}}, {{2, 64, 70}},
+    {{1, 1, 1}},   {{1, 63, 2}},  {{3, 64, 5}},  {{2, 65, 16}}, {{9, 64, 16}},
+    {{4, 256, 3}}, {{3, 64, 37}}, {{2, 96, 32}}, {{2, 64, 70}},
 };
 
 OP(attention_merge, "attention to all keys from that to several ranges",

@@ -35,8 +35,8 @@ template <typename T, uint Q, uint L> struct shared_share {
     typedef typename cached_four<T>::type four;
     attention_head_of<T> h;
     uint own, count; // this lane's first key, and all keys
-    float largest; // score of this lane's query so far, the same in all lanes of it
-    float sum;     // of the weights that this lane has computed
+    float largest;   // score of this lane's query so far, the same in all lanes of it
+    float sum;       // of the weights that this lane has computed
     float4 parts[Q];
     four rows[J];
     four values[J];

@@ -85,7 +85,7 @@ tuning=tune-smollm-135m:150 # quick: the shape with the most to choose
 [ -n "$quick" ] || tuning="$tuning tune-1b:600 tune-7b:600 tune-rwkv7-0.1b:300"
 plan="models:90 check-fast:45 $tuning
 bench-matvec:105 bench-tokens:155 bench-attention:50 bench-other:40
-model-smollm-135m:10 model-1b:10 model-7b:25 model-rwkv7-0.1b:10 trace:10"
+model-smollm-135m:10 model-1b:20 model-7b:45 model-rwkv7-0.1b:10 trace:10"
 for name in $experiments; do
     case $name in
         matvec_ladder) cost=115 ;;
@@ -164,7 +164,12 @@ bench_model() { # shape
     prompts=8,64,512 tokens=128 more=32 depth=0,512,1900
     [ -z "$smoke" ] || { prompts=8; tokens=4; more=2; depth=16; }
     "$assay" model bench -m "$model" -p $prompts -n $tokens --csv "$work/model_bench.csv" &&
-        "$assay" model bench -m "$model" -p 0 -n $more -d $depth --csv "$work/model_bench.csv"
+        "$assay" model bench -m "$model" -p 0 -n $more -d $depth --csv "$work/model_bench.csv" || return
+    case "$1" in
+        1b | 7b) [ -n "$smoke" ] || for kv in f32 f16; do
+            "$assay" model bench -m "$model" -p 0 -n $more -d 4096,16384,32768 --kv $kv --csv "$work/model_bench.csv" || return
+        done ;;
+    esac
 }
 
 # The same models and matrices, side by side with what else is installed. ASSAY_GGML: llama.cpp's ggml-metal.metal;

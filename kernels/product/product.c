@@ -248,10 +248,9 @@ static launch_arg make_buffer(const product_layout *a, const kernel *k, product 
     elem type = a->prologue == SPLIT_HALVES && part.role == INPUT ? ELEM_U32
                 : part.role == OUTPUT && part.of > 0              ? product_get_cache_elem(a)
                                                                   : ELEM_F32;
-    launch_arg made =
-        ARG_BUFFER(part.name, *product_find_buffer(p, part), product_count_floats(a, p, part),
-                   product_get_access(a, p, part), type,
-                   is_x ? get_x_alignment(k) : elem_get_bytes(type));
+    launch_arg made = ARG_BUFFER(part.name, *product_find_buffer(p, part),
+                                 product_count_floats(a, p, part), product_get_access(a, p, part),
+                                 type, is_x ? get_x_alignment(k) : elem_get_bytes(type));
     if (part.role == WEIGHTS)
         made = (launch_arg)ARG_WEIGHTS(part.name, m->w, m->format, m->rows, m->columns,
                                        get_alignment(k, m->format));
@@ -299,9 +298,9 @@ bool product_record(tape *t, const kernel *k, const product *given, err *e) {
                                           : make_value(k, &p, part);
         if (a->epilogue == APPENDED && part.role == OUTPUT && part.of > 0) {
             work.appends |= p.tokens == 1 ? 1u << count : 0;
-            work.unmoved += 2 * p.items[part.of].y.bytes -
-                            (uint64_t)p.tokens * p.items[part.of].rows *
-                                elem_get_bytes(product_get_cache_elem(a));
+            work.unmoved +=
+                2 * p.items[part.of].y.bytes - (uint64_t)p.tokens * p.items[part.of].rows *
+                                                   elem_get_bytes(product_get_cache_elem(a));
         }
     }
     return record_args(t, k, args, count, &work, e);
@@ -473,4 +472,5 @@ PRODUCT(gate_up_silu, "silu(Wg rmsnorm(x)) * (Wu rmsnorm(x))", "out x in x token
             .sizes = "heads kv_heads head_dim in tokens", .places = "pos")
 APPEND(qkv_rope_append, "norm, query, key and value, rotated and appended to the caches",
        appended_kernels);
-APPEND(qkv_rope_append_f16, "the same to caches of halves", appended_halves_kernels);
+APPEND(qkv_rope_append_f16, "norm, query, key and value, rotated and appended to caches of halves",
+       appended_halves_kernels);

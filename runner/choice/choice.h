@@ -11,7 +11,8 @@
 
 typedef struct {
     const op *op;
-    const weight_format *format; /* NULL: it has no weights; of attention, that of the cache, NULL: F32 */
+    const weight_format
+        *format; /* NULL: it has no weights; of attention, that of the cache, NULL: F32 */
     bool accumulates;
     shape shape; /* as op.dims says; tokens are 1 or more */
 } choice;

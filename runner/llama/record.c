@@ -109,10 +109,10 @@ static bool record_append(model *m, tape *t, const llama_cache *c, uint32_t toke
     uint32_t kv_dim = s->kv_heads * s->head_dim;
     param at = model_get_control(m, CONTROL_POSITION);
     if (tokens == 1)
-        return kv_cache_copy_record(t, &kv_cache_copy_op.kernels[m->cache != NULL], a->k, a->v, c->keys, c->values,
-                                    kv_dim, at, e);
-    return kv_cache_copy_tokens_record(t, &kv_cache_copy_tokens_op.kernels[m->cache != NULL], a->k, a->v, c->keys,
-                                       c->values, tokens, kv_dim, at, e);
+        return kv_cache_copy_record(t, &kv_cache_copy_op.kernels[m->cache != NULL], a->k, a->v,
+                                    c->keys, c->values, kv_dim, at, e);
+    return kv_cache_copy_tokens_record(t, &kv_cache_copy_tokens_op.kernels[m->cache != NULL], a->k,
+                                       a->v, c->keys, c->values, tokens, kv_dim, at, e);
 }
 
 /* Of one token, range by range; the parts are where gate and up will be. */

@@ -13,7 +13,7 @@ typedef struct {
     const gguf *file;
     llama_shape shape;
     size_t context, position;
-    bool has_halves; /* keys and values are rounded to them */
+    bool has_halves;       /* keys and values are rounded to them */
     double *freqs;         /* (head_dim / 2) turns per position */
     double *keys, *values; /* (layers, context, kv_heads, head_dim) */
     double *x, *h, *q, *attention, *gate, *up, *row, *scores;

@@ -170,9 +170,9 @@ struct model {
     bool shared_scratch;
     model_fusion fusion;
     const weight_format *cache; /* &format_f16, or NULL: floats */
-    variants_basis variants; /* which kernels it takes */
-    slice logits;            /* (vocab) */
-    slice halves, powers;    /* scratch: x of products, split; no buffer: it never is */
+    variants_basis variants;    /* which kernels it takes */
+    slice logits;               /* (vocab) */
+    slice halves, powers;       /* scratch: x of products, split; no buffer: it never is */
     /* the rest is for model.c and state.c */
     slice ids;     /* (tile) of a prompt */
     slice control; /* CONTROL_WORDS */

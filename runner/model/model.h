@@ -40,7 +40,7 @@ typedef struct {
     uint32_t tile;    /* tokens of a prompt that go through the layers together; 0: the device's */
     bool shared_scratch; /* scratch that the CPU can see, to measure what that costs */
     model_fusion fusion;
-    const weight_format *cache; /* of keys and values: &format_f16; NULL: floats */
+    const weight_format *cache;        /* of keys and values: &format_f16; NULL: floats */
     const struct model_family *family; /* NULL: the one that the file names */
     /* Which kernels are fastest, as measured; NULL: as rules say. Must outlive the model. */
     const struct tuned *tuned;

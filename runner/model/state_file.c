@@ -70,7 +70,9 @@ static size_t count_bytes(const model *m, const model_buffer *b, uint32_t positi
 static header make_header(const model *m, uint32_t position, size_t *total) {
     header h = {.position = position,
                 .tokens = m->is_recurrent ? position : 0,
-                .element = !model_has_cache(m) ? 0 : m->cache ? (uint32_t)m->cache->bytes : 4};
+                .element = !model_has_cache(m) ? 0
+                           : m->cache          ? (uint32_t)m->cache->bytes
+                                               : 4};
     memcpy(h.magic, magic, sizeof h.magic);
     identify(m->file, h.identity);
     *total = sizeof h + HASH_BYTES + size_multiply(h.tokens, sizeof *m->fed);
