@@ -153,12 +153,17 @@ TEST the_counters_of_a_gpu_stand_beside_the_counts(void) {
                "PATH=\"$T/bin:$PATH\" ASSAY=\"$A\" ASSAY_DEVICE=soft sh tools/profile-ncu.sh "
                "\"$T/ncu\" 60 copy",
                0);
-    ASSERT_SAYS("copy: 24 launches in ");
+    ASSERT_SAYS("copy.aa: 8 launches in ");
+    ASSERT_SAYS("copy.ac: 8 launches in ");
     ASSERT_RUN("cd \"$H\" && PATH=/usr/bin:/bin ASSAY=\"$A\" ASSAY_DEVICE=soft sh "
                "tools/profile-ncu.sh \"$T/ncu\" 60 copy",
                0); /* done: ncu, which is not there, is not asked again */
-    ASSERT_RUN("cd \"$H\" && ASSAY=\"$A\" sh tools/profile-compare.sh \"$T/ncu\"", 0);
+    ASSERT_RUN("cd \"$H\" && printf 'case,made_of,conflicts\\nbuffer_copy/4096/normal,was,1\\n"
+               "gone/1/normal,was,7\\n' > \"$T/was.csv\" && ASSAY=\"$A\" sh "
+               "tools/profile-compare.sh \"$T/ncu\" \"$T/was.csv\"",
+               0);
     ASSERT_SAYS("\nbuffer_copy/4096/normal,512,1000,512,1000,128,1000,128,1000,0,2000,");
+    ASSERT_SAYS("\ngone/1/normal,,,,,,,,,7,,,,,,,,,,was\n"); /* only there: its row is kept */
     ASSERT_SAYS("kernel:buffer_copy=");
     PASS();
 }

@@ -1,12 +1,14 @@
 #!/bin/sh
 # profile-compare: the counters that tools/profile-ncu.sh wrote beside the counts of `assay profile`, as CSV.
 #
-#   tools/profile-compare.sh DIR > results/<device>/profile_ncu.csv
+#   tools/profile-compare.sh DIR [EARLIER.csv] > results/<device>/profile_ncu.csv
 #
 # On stderr: how many cases agree, and those that do not. Launches are matched in order: ncu lists kernels as they
-# ran, the .plays.csv beside it as they were played. DIR/ours.csv is kept: remove it to count again.
+# ran, the .plays.csv beside it as they were played. DIR/ours.csv is kept: remove it to count again. Cases that only
+# EARLIER has keep their row. conflicts_gpu is what the hardware counts, conflicts_sass_gpu is computed from addresses.
 set -eu
 dir=${1:?the folder that profile-ncu.sh wrote}
+earlier=${2:-/dev/null}
 files=
 for ncu in "$dir"/*.ncu.csv; do
     [ -s "$ncu" ] || { echo "profile-compare: $dir has no .ncu.csv" >&2; exit 3; }
@@ -42,15 +44,24 @@ BEGIN {
     as[lsu "requests" mem "ld"] = "load_requests"; as[lsu "requests" mem "st"] = "store_requests"
     as[bank "ld"] = as[bank "st"] = "conflicts"; as["smsp__inst_executed"] = "instructions"
     as["l1tex__t_sectors_pipe_lsu_mem_local_op_ld"] = "spilled"; as["dram__bytes_read"] = "memory"
-    as["launch__registers_per_thread"] = "registers"
+    as["launch__registers_per_thread"] = "registers"; as["gpu__time_duration"] = "time"
+    as["smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared"] = "conflicts_sass"
+    as["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared"] = "wavefronts_sass"
+    others = split("registers spilled memory conflicts_sass wavefronts_sass time", other, " ")
+    title = "case"
+    for (i = 1; i <= count; i++) title = title "," ours[i] "," ours[i] "_gpu"
+    title = title ",registers_gpu,spilled_sectors_gpu,memory_read_gpu,conflicts_sass_gpu,wavefronts_sass_gpu,time_ns_gpu,made_of"
+    print title
+    columns = split(title, names, ",")
 }
-FILENAME ~ /plays.csv$/ {
+FILENAME ~ /[.]plays[.]csv$/ {
     if (FNR == 1) plays = 0
     if (split($0, f, ",") < 5 || f[1] !~ /\//) next
     play[++plays] = f[1]; kernel[plays] = f[3]; made[f[1]] = f[5]
+    if (f[2] == 0) for (metric in as) delete sum[f[1], as[metric]] # a later file counts
     next
 }
-FILENAME ~ /ncu.csv$/ {
+FILENAME ~ /[.]ncu[.]csv$/ {
     n = split_csv($0, f)
     if (f[1] == "ID") { for (i = 1; i <= n; i++) at[f[i]] = i; next }
     if (f[1] !~ /^[0-9]+$/ || !("Metric Name" in at)) next
@@ -65,25 +76,31 @@ FILENAME ~ /ncu.csv$/ {
     next
 }
 /^#/ { next }
-{
+FILENAME != ARGV[ARGC - 1] { # ours
     n = split_csv($0, f)
-    if (f[1] == "case") {
-        for (i = 1; i <= n; i++) col[f[i]] = i
-        printf "case"
-        for (i = 1; i <= count; i++) printf ",%s,%s_gpu", ours[i], ours[i]
-        print ",registers_gpu,spilled_sectors_gpu,memory_read_gpu,made_of"
-        next
-    }
+    if (f[1] == "case") { for (i = 1; i <= n; i++) col[f[i]] = i; next }
     if (f[col["line"]] != 0 || !(f[1] in made)) next
     printf "%s", f[1]
+    is_told[f[1]] = 1
     for (i = 1; i <= count; i++) {
         mine = (ours[i] == "conflicts" ? f[col["conflicts_load"]] + f[col["conflicts_store"]] : f[col[ours[i]]]) + 0
         theirs = sum[f[1], ours[i]] + 0
         if (i <= 4) judge(f[1], ours[i], mine, theirs, 0.02 * theirs)
-        else if (ours[i] == "conflicts" && mine + theirs > 0) judge(f[1], ours[i], mine, theirs, 0.1 * theirs)
+        else if (ours[i] == "conflicts") {
+            by = (f[1], "conflicts_sass") in sum ? sum[f[1], "conflicts_sass"] + 0 : theirs
+            if (mine + by > 0) judge(f[1], ours[i], mine, by, 0.1 * by)
+        }
         printf ",%d,%d", mine, theirs
     }
-    printf ",%d,%d,%d,%s\n", sum[f[1], "registers"], sum[f[1], "spilled"], sum[f[1], "memory"], made[f[1]]
+    for (i = 1; i <= others; i++) printf ",%s", sum[f[1], other[i]]
+    print "," made[f[1]]
+    next
+}
+{ # earlier
+    n = split_csv($0, f)
+    if (f[1] == "case") { for (i = 1; i <= n; i++) had[f[i]] = i; next }
+    if (f[1] in is_told) next
+    for (i = 1; i <= columns; i++) printf "%s%s", names[i] in had ? f[had[names[i]]] : "", i < columns ? "," : "\n"
 }
 END { for (what in total) printf "%s: %d of %d within %d %%\n", what, good[what], total[what], what == "conflicts" ? 10 : 2 > "/dev/stderr" }
-' $files "$dir/ours.csv"
+' $files "$dir/ours.csv" "$earlier"
