@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "cases.h"
+#include "gate.h"
 #include "harness/base/array.h"
 #include "harness/base/csv_read.h"
 #include "harness/base/host.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/check/lint_ptx.h"
 #include "harness/measure/made_of.h"
 #include "launch_options.h"
 #include "lint_agx.h"
@@ -23,8 +25,8 @@ static struct {
     const char *shapes, *input, *model, *device, *csv, *baseline;
     axes_query axes;
     uint64_t seed, sample, top, each, depth;
-    double threshold;
-    bool annotate, json, compare, measured, play, agx;
+    double threshold, timeout_s;
+    bool annotate, code, json, compare, measured, play, agx;
 } settings = {.seed = 1, .sample = 1, .top = 10, .each = 1, .depth = 32, .threshold = 1};
 
 static const option options[] = {
@@ -41,6 +43,8 @@ static const option options[] = {
      "count one threadgroup in N, and scale the counts (default 1: all)", 1, 1000000},
     {"top", OPTION_NUMBER, &settings.top, "N", "lines to list (default 10)", 1, 100000},
     FLAG_OPTION("annotate", &settings.annotate, "all lines of the source, with their counts"),
+    FLAG_OPTION("code", &settings.code,
+                "the machine code for an H200 after each line; needs ptxas and nvdisasm"),
     FLAG_OPTION("compare", &settings.compare, "two kernels or cases side by side"),
     TEXT_OPTION("csv", &settings.csv, "FILE.csv",
                 "also write all counts: a row per case with line 0, and one per line"),
@@ -51,6 +55,8 @@ static const option options[] = {
         "grew"),
     PERCENT_OPTION("threshold", &settings.threshold, "P",
                    "by how much a count may grow, in percent (default 1)"),
+    SECONDS_OPTION("timeout", &settings.timeout_s, "S",
+                   "give up on a launch after this many seconds (default 120)"),
     FLAG_OPTION("measured", &settings.measured,
                 "all cases with a time in the stored results of an H200, large ones in part; --csv "
                 "writes predicted and measured times"),
@@ -76,6 +82,41 @@ static bool count_case(library *lib, kernel_case *c, profile *out, err *e) {
     return ok;
 }
 
+/* What ptxas makes of the kernel, if it is installed: without it that is not known, which is an error only
+ * where the machine code was asked for. */
+static bool find_needs(const msl_unit *u, const char *name, math_mode math, profile *out, err *e) {
+    err why = {.code = EXIT_OK};
+    ptx_needs needs = {0};
+    ptx_linter *l = ptx_linter_new(&why);
+    if (l && !ptx_linter_has_assembler(l))
+        err_set(&why, EXIT_CANNOT, "ptxas, which the CUDA toolkit brings, is not found");
+    else if (l &&
+             ptx_linter_measure(l, u, name, math, &needs, settings.code ? &out->code : NULL, &why))
+        out->registers = needs.registers, out->spill_bytes = needs.spill_bytes;
+    ptx_linter_free(l);
+    if (why.code == EXIT_OK || !settings.code)
+        return true;
+    *e = why;
+    return false;
+}
+
+/* As case i, or as an earlier one of the same kernel. */
+static bool find_case_needs(library *lib, const case_list *cases, size_t i, profile_set *s,
+                            err *e) {
+    const kernel *k = cases->items[i].kernel;
+    for (size_t before = 0; before < i && !settings.code; before++)
+        if (cases->items[before].kernel == k) {
+            s->items[i].registers = s->items[before].registers;
+            s->items[i].spill_bytes = s->items[before].spill_bytes;
+            return true;
+        }
+    if (settings.measured)
+        return true;
+    const msl_unit *u = library_find_unit(lib, k->file, e);
+    return u &&
+           find_needs(u, k->name, device_get_facts(library_get_device(lib))->math, &s->items[i], e);
+}
+
 static const device_facts counting_device = {
     .kind = DEVICE_SOFT, .name = "software", .offers = FEATURE_MATRICES};
 
@@ -96,7 +137,7 @@ static bool count_sampled(const char *folder, const case_list *cases, uint32_t s
     for (size_t i = 0; ok && i < cases->count; i++) {
         kernel_case c = cases->items[i];
         if (choose_sample(&c) == sample)
-            ok = count_case(lib, &c, &out->items[i], e);
+            ok = count_case(lib, &c, &out->items[i], e) && find_case_needs(lib, cases, i, out, e);
     }
     library_free(lib);
     device_close(d);
@@ -224,8 +265,26 @@ static bool play_cases(const char *const *names, size_t count, err *e) {
 
 /* One launch, and a token ---------------------------------------------------------------------- */
 
+typedef struct {
+    const launch_request *request;
+    profile *profile;
+} counted_launch;
+
+/* Function constants are 1 for ptxas: those of a launch may be others. */
 static bool use_launch(void *context, tape *t, err *e) {
-    return profile_play(t, choose_one, context, e);
+    const counted_launch *c = context;
+    const launch_request *r = c->request;
+    if (!profile_play(t, choose_one, c->profile, e))
+        return false;
+    if (r->constant_count > 0)
+        return !settings.code ||
+               err_set(e, EXIT_USAGE, "--code does not take --constant: give the value as a macro");
+    const msl_extras given = {r->folders, r->macros, r->folder_count, r->macro_count, 0, false};
+    const msl_extras extras = device_complete_extras(library_get_device(t->lib), &given);
+    msl_unit *u = msl_load_with(r->file, &extras, e);
+    bool ok = u && find_needs(u, r->kernel, t->launches[0].pipeline->math, c->profile, e);
+    msl_free(u);
+    return ok;
 }
 
 static bool count_launch(const char *const *given, size_t count, profile_set *out, err *e) {
@@ -242,7 +301,7 @@ static bool count_launch(const char *const *given, size_t count, profile_set *ou
     if (!launch_options_read(&settings.launch, names, count, "profile", &r, e))
         return false;
     snprintf(p->name, sizeof p->name, "%s:%s", path_get_name(names[0]), names[1]);
-    return launch_with(&r, use_launch, p, e);
+    return launch_with(&r, use_launch, &(counted_launch){&r, p}, e);
 }
 
 static profile *choose_kernel(void *context, const launch *l) {
@@ -279,18 +338,12 @@ static bool count_token(profile_set *out, err *e) {
 
 /* The gate ------------------------------------------------------------------------------------- */
 
-/* Prints what grew; how much did. */
-static size_t judge(const char *name, const double was[PROFILE_GATED], const profile *p) {
-    double now[PROFILE_GATED];
-    size_t grown = 0;
-    profile_get_gated(p, now);
-    for (int i = 0; i < PROFILE_GATED; i++)
-        if (!(now[i] <= was[i] * (1 + settings.threshold / 100))) {
-            printf("%s: %s grew from %.0f to %.0f (%+.1f %%)\n", name, profile_gated[i], was[i],
-                   now[i], was[i] > 0 ? 100 * (now[i] / was[i] - 1) : INFINITY);
-            grown++;
-        }
-    return grown;
+/* A column that files of an earlier version lack, or an empty cell, is a number that is not known. */
+static double read_if_known(const csv_file *f, size_t row, const char *title) {
+    err e;
+    size_t at;
+    double n;
+    return csv_find_column(f, title, &at, &e) && csv_get_double(f, row, at, &n, &e) ? n : NAN;
 }
 
 /* The numbers of a case in a file that --csv wrote; false if it is not there. */
@@ -314,17 +367,30 @@ static bool read_gated(const csv_file *f, const char *name, double out[PROFILE_G
             if (!csv_get_double(f, r, at[i], &n[i], e))
                 return false;
         *found = true;
-        const double all[PROFILE_GATED] = {n[2] + n[3], n[4], n[5] + n[6],
-                                           n[4] * (double)MSL_LANES - n[7], n[8]};
+        const double all[PROFILE_GATED] = {n[2] + n[3],
+                                           n[4],
+                                           n[5] + n[6],
+                                           n[4] * (double)MSL_LANES - n[7],
+                                           n[8],
+                                           read_if_known(f, r, "registers"),
+                                           read_if_known(f, r, "spill_bytes")};
         memcpy(out, all, sizeof all);
     }
     return true;
 }
 
+static void compare_gated(gate *g, const double was[PROFILE_GATED], const profile *p) {
+    double now[PROFILE_GATED];
+    profile_get_gated(p, now);
+    for (int i = 0; i < PROFILE_GATED; i++)
+        gate_compare(g, p->name, profile_gated[i], was[i], now[i]);
+    g->compared++;
+}
+
 static exit_code check_baseline(const case_list *cases, const profile_set *s, err *e) {
+    gate g = {.baseline = settings.baseline, .threshold = settings.threshold};
     profile_set old = {.items = NULL};
     csv_file *f = NULL;
-    size_t grown = 0, compared = 0;
     bool is_folder = os_is_folder(settings.baseline);
     if (is_folder && !cases)
         return err_code(e, EXIT_USAGE, "--baseline takes a folder for cases of the registry alone");
@@ -337,22 +403,14 @@ static exit_code check_baseline(const case_list *cases, const profile_set *s, er
             profile_get_gated(&old.items[i], was);
         else
             ok = read_gated(f, s->items[i].name, was, &found, e);
-        if (ok && found) {
-            grown += judge(s->items[i].name, was, &s->items[i]);
-            compared++;
-        }
+        if (ok && found)
+            compare_gated(&g, was, &s->items[i]);
     }
     csv_file_free(f);
     for (size_t i = 0; i < old.count; i++)
         profile_free(&old.items[i]);
     free(old.items);
-    if (!ok)
-        return e->code;
-    if (compared == 0)
-        return err_code(e, EXIT_INCONCLUSIVE, "%.160s has none of these cases", settings.baseline);
-    fprintf(stderr, "%zu compared with %s, %zu count%s grew by more than %g %%\n", compared,
-            settings.baseline, grown, grown == 1 ? "" : "s", settings.threshold);
-    return grown ? EXIT_REGRESSION : EXIT_OK;
+    return ok ? gate_end(&g, "cases", e) : e->code;
 }
 
 /* The verb ------------------------------------------------------------------------------------- */
@@ -378,6 +436,10 @@ static bool print_all(profile_set *s, err *e) {
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     profile_set s = {.items = NULL};
     case_list cases = {NULL, 0};
+    char seconds[32];
+    snprintf(seconds, sizeof seconds, "%.0f", ceil(settings.timeout_s));
+    if (settings.timeout_s > 0)
+        setenv("ASSAY_COUNT_SECONDS", seconds, 1);
     if (settings.play)
         return play_cases(names, count, e) && output_flush(e) ? EXIT_OK : e->code;
     if (settings.model && (count > 0 || settings.sample > 1))

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate.h"
 #include "harness/base/array.h"
 #include "harness/base/csv.h"
 #include "harness/base/csv_read.h"
@@ -162,27 +163,23 @@ static size_t find_earlier(const csv_file *f, size_t column, const char *name) {
     return r;
 }
 
-/* Prints what grew. */
-static bool compare_row(const csv_file *f, size_t row, const agx_row *now, double threshold,
-                        size_t *grown, err *e) {
+static bool compare_row(const csv_file *f, size_t row, const agx_row *now, gate *g, err *e) {
     for (size_t k = 0; k < NUMBERS; k++) {
         size_t column;
-        double was, is = get_number(&now->facts, k);
+        double was;
         if (!numbers[k].is_gated)
             continue;
         if (!csv_find_column(f, numbers[k].key, &column, e) ||
             !csv_get_double(f, row, column, &was, e))
             return false;
-        if (is <= was * (1 + threshold / 100))
-            continue;
-        printf("%s: %s grew from %.0f to %.0f\n", now->kernel, numbers[k].title, was, is);
-        ++*grown;
+        gate_compare(g, now->kernel, numbers[k].title, was, get_number(&now->facts, k));
     }
     return true;
 }
 
 static exit_code compare_rows(const row_list *rows, const agx_case_settings *s, err *e) {
-    size_t column, grown = 0, compared = 0;
+    gate g = {.baseline = s->baseline, .threshold = s->threshold};
+    size_t column;
     csv_file *f = csv_read(s->baseline, e);
     bool ok = f && csv_find_column(f, "kernel", &column, e);
     for (size_t i = 0; ok && i < rows->count; i++) {
@@ -190,17 +187,11 @@ static exit_code compare_rows(const row_list *rows, const agx_case_settings *s, 
         size_t row = find_earlier(f, column, now->kernel);
         if (now->facts.refusal[0] || row == csv_count_rows(f))
             continue;
-        ok = compare_row(f, row, now, s->threshold, &grown, e);
-        compared++;
+        ok = compare_row(f, row, now, &g, e);
+        g.compared++;
     }
     csv_file_free(f);
-    if (!ok)
-        return e->code;
-    if (compared == 0)
-        return err_code(e, EXIT_INCONCLUSIVE, "%.160s has none of these kernels", s->baseline);
-    fprintf(stderr, "%zu compared with %s, %zu number%s grew by more than %g %%\n", compared,
-            s->baseline, grown, grown == 1 ? "" : "s", s->threshold);
-    return grown ? EXIT_REGRESSION : EXIT_OK;
+    return ok ? gate_end(&g, "kernels", e) : e->code;
 }
 
 /* Cases --------------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* profile_print: see profile_print.h. */
 #include "profile_print.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +10,9 @@
 #include "harness/base/csv.h"
 #include "harness/base/format.h"
 #include "harness/base/json.h"
-#include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "harness/base/root.h"
 #include "harness/base/table.h"
+#include "profile_source.h"
 
 /* What there is to know about a line or a whole, by name: the columns of the CSV file. */
 enum { NUMBERS = 35 };
@@ -82,29 +80,6 @@ static void get_numbers(const profile_line *l, uint64_t out[NUMBERS]) {
 
 /* For people ----------------------------------------------------------------------------------- */
 
-/* Files are named as they were given, from the project's folder, or from where the program's own are. */
-static char *read_source(const char *file) {
-    char folder[PATH_MAX], path[PATH_MAX];
-    err e;
-    char *text = os_read_file(file, NULL, &e);
-    for (int i = 0; i < 2 && !text; i++)
-        if ((i == 0 ? root_find_project(folder, sizeof folder)
-                    : os_find_home(folder, sizeof folder, &e)) &&
-            path_join(path, sizeof path, &e, folder, file))
-            text = os_read_file(path, NULL, &e);
-    return text;
-}
-
-/* Line n of a text, without what is before its first word. */
-static void copy_line(const char *text, int n, char *out, size_t size) {
-    for (int i = 1; i < n && text; i++) {
-        text = strchr(text, '\n');
-        text = text ? text + 1 : NULL;
-    }
-    text = text ? text + strspn(text, " \t") : "";
-    snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
-}
-
 static void print_percent(char *text, size_t size, double share) {
     if (isnan(share))
         snprintf(text, size, "-");
@@ -159,17 +134,18 @@ static table start_table(table_column columns[COLUMNS], const profile *p) {
 }
 
 /* Every line of each file that has a count. */
-static void print_annotated(const profile *p, table *rows) {
+static void print_annotated(const profile *p, table *rows, source_list *sources, code_list *code) {
     for (size_t i = 0; i < p->count; i++) {
+        const char *file = p->lines[i].file;
         bool is_first = true;
         for (size_t k = 0; k < i && is_first; k++)
-            is_first = strcmp(p->lines[k].file, p->lines[i].file) != 0;
-        char *text = is_first ? read_source(p->lines[i].file) : NULL;
+            is_first = strcmp(p->lines[k].file, file) != 0;
+        const char *text = is_first ? source_find(sources, file) : NULL;
         int n = 1;
         for (const char *at = text; at && *at; at += strcspn(at, "\n"), at += *at == '\n', n++) {
             const profile_line none = {.line = n}, *l = &none;
             for (size_t k = 0; k < p->count; k++)
-                if (p->lines[k].line == n && strcmp(p->lines[k].file, p->lines[i].file) == 0)
+                if (p->lines[k].line == n && strcmp(p->lines[k].file, file) == 0)
                     l = &p->lines[k];
             char source[256];
             snprintf(source, sizeof source, "%.*s", (int)strcspn(at, "\n"), at);
@@ -177,9 +153,33 @@ static void print_annotated(const profile *p, table *rows) {
                 print_line(rows, p, l, source);
             else
                 printf("%-24d %s\n", n, source);
+            code_print(code, file, n);
         }
-        free(text);
     }
+}
+
+/* The hottest lines, or all, with the machine code where it was asked for. */
+static void print_lines(const profile *p, size_t top, bool annotate) {
+    table_column columns[COLUMNS];
+    source_list sources = {.items = NULL};
+    code_list code = p->code ? code_read(p->code) : (code_list){.items = NULL};
+    table rows = start_table(columns, p);
+    table_print_header(&rows);
+    if (annotate)
+        print_annotated(p, &rows, &sources, &code);
+    for (size_t i = 0; i < p->count && i < top && !annotate; i++) {
+        const profile_line *l = &p->lines[i];
+        char source[256];
+        source_copy_line(&sources, l->file, l->line, source, sizeof source);
+        print_line(&rows, p, l, source);
+        code_print(&code, l->file, l->line);
+    }
+    if (p->code)
+        printf("%zu of the kernel's %zu instructions stand above; the others come from lines that "
+               "are not listed and from Metal's functions\n",
+               code.printed, code.count);
+    code_free(&code);
+    source_free(&sources);
 }
 
 /* How wide the loads are, and what a GPU is known to need for a thread. */
@@ -196,14 +196,18 @@ static void print_facts(const profile *p, const profile_gpu *g) {
         }
     if (all)
         puts(" of the lanes' loads.");
-    const double registers = profile_find_registers(p->kernel);
-    if (registers > 0)
-        printf("An %s gives each thread %.0f registers.\n", g->name, registers);
+    const double stored = profile_find_registers(p->kernel);
+    if (p->registers)
+        printf("ptxas gives each thread %u registers for an %s%s", p->registers, g->name,
+               p->spill_bytes ? "" : ", and spills none.\n");
+    else if (stored > 0)
+        printf("An %s gives each thread %.0f registers.\n", g->name, stored);
+    if (p->registers && p->spill_bytes)
+        printf(", and its code stores and loads %u bytes of spilled ones.\n", p->spill_bytes);
 }
 
 void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate) {
     char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE], time[32];
-    table_column columns[COLUMNS];
     profile_sort(p);
     profile_say(p, g, sentences);
     printf("%s: %llu threadgroup%s of %u threads, %u bytes of threadgroup memory, %u of private "
@@ -218,16 +222,7 @@ void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate) 
     if (!isnan(measured))
         printf("Measured on an %s: %s.\n", g->name, format_time(measured, time, sizeof time));
     print_facts(p, g);
-    table rows = start_table(columns, p);
-    table_print_header(&rows);
-    if (annotate)
-        print_annotated(p, &rows);
-    for (size_t i = 0; i < p->count && i < top && !annotate; i++) {
-        char *text = read_source(p->lines[i].file), source[256];
-        copy_line(text, p->lines[i].line, source, sizeof source);
-        print_line(&rows, p, &p->lines[i], source);
-        free(text);
-    }
+    print_lines(p, top, annotate);
     putchar('\n');
 }
 
@@ -299,20 +294,19 @@ void profile_print_json(const profile_set *s, const profile_gpu *g) {
 }
 
 /* The sentences, or the line of the source. */
-static void add_words(csv *c, const profile *p, const profile_line *l, const profile_gpu *g) {
+static void add_words(csv *c, const profile *p, const profile_line *l, const profile_gpu *g,
+                      source_list *sources) {
     char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE], text[PROFILE_SENTENCES * PROFILE_SENTENCE];
     if (l == &p->sum) {
         profile_say(p, g, sentences);
         snprintf(text, sizeof text, "%s %s %s", sentences[0], sentences[1], sentences[2]);
-    } else {
-        char *source = read_source(l->file);
-        copy_line(source, l->line, text, sizeof text);
-        free(source);
-    }
+    } else
+        source_copy_line(sources, l->file, l->line, text, sizeof text);
     csv_add_text(c, text);
 }
 
-static void add_row(csv *c, const profile *p, const profile_line *l, const profile_gpu *g) {
+static void add_row(csv *c, const profile *p, const profile_line *l, const profile_gpu *g,
+                    source_list *sources) {
     uint64_t n[NUMBERS];
     const profile_expectation x = profile_expect(p, g);
     const double measured = profile_find_measured(p->name);
@@ -331,24 +325,29 @@ static void add_row(csv *c, const profile *p, const profile_line *l, const profi
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         csv_add_u64(c, whole[i]);
     csv_add_double(c, is_sum ? x.memory_bytes : 0);
+    for (int i = 0; i < 2; i++)
+        if (is_sum && p->registers)
+            csv_add_u64(c, i == 0 ? p->registers : p->spill_bytes);
+        else
+            csv_add_text(c, "");
     csv_add_text(c, is_sum ? profile_get_bound_name(x.bound) : "");
     csv_add_double(c, is_sum ? x.total_ns : 0);
     if (is_sum && !isnan(measured))
         csv_add_double(c, measured);
     else
         csv_add_text(c, "");
-    add_words(c, p, l, g);
+    add_words(c, p, l, g, sources);
     csv_end_row(c);
 }
 
 bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
     csv *c = csv_new();
+    source_list sources = {.items = NULL};
     static const char *const first[] = {"case", "kernel", "file", "line"};
-    static const char *const last[] = {"launches",      "threadgroups", "threadgroups_counted",
-                                       "simdgroups",    "threads",      "threadgroup_bytes",
-                                       "private_bytes", "must_bytes",   "memory_bytes",
-                                       "bound",         "predicted_ns", "measured_ns",
-                                       "text"};
+    static const char *const last[] = {
+        "launches",          "threadgroups",  "threadgroups_counted", "simdgroups",   "threads",
+        "threadgroup_bytes", "private_bytes", "must_bytes",           "memory_bytes", "registers",
+        "spill_bytes",       "bound",         "predicted_ns",         "measured_ns",  "text"};
     for (int i = 0; i < 4; i++)
         csv_add_text(c, first[i]);
     for (int i = 0; i < NUMBERS; i++)
@@ -357,10 +356,12 @@ bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *p
         csv_add_text(c, last[i]);
     csv_end_row(c);
     for (size_t i = 0; i < s->count; i++) {
-        add_row(c, &s->items[i], &s->items[i].sum, g);
-        for (size_t k = 0; k < s->items[i].count; k++)
-            add_row(c, &s->items[i], &s->items[i].lines[k], g);
+        const profile *p = &s->items[i];
+        add_row(c, p, &p->sum, g, &sources);
+        for (size_t k = 0; k < p->count; k++)
+            add_row(c, p, &p->lines[k], g, &sources);
     }
+    source_free(&sources);
     bool ok = csv_write(c, path, e);
     csv_free(c);
     return ok;
@@ -417,8 +418,9 @@ bool profile_write_times(const profile_set *s, const profile_gpu *g, const char 
     return ok;
 }
 
-const char *const profile_gated[PROFILE_GATED] = {"sectors", "instructions", "conflicts",
-                                                  "idle lanes", "private bytes"};
+const char *const profile_gated[PROFILE_GATED] = {"sectors",      "instructions",  "conflicts",
+                                                  "idle lanes",   "private bytes", "registers",
+                                                  "spilled bytes"};
 
 void profile_get_gated(const profile *p, double out[PROFILE_GATED]) {
     const profile_line *s = &p->sum;
@@ -427,4 +429,6 @@ void profile_get_gated(const profile *p, double out[PROFILE_GATED]) {
     out[2] = (double)profile_sum_shared(s, COUNT_CONFLICTS);
     out[3] = (double)(s->instructions * MSL_LANES) - (double)s->work[WORK_ALL];
     out[4] = p->private_bytes;
+    out[5] = p->registers ? (double)p->registers : (double)NAN;
+    out[6] = p->registers ? (double)p->spill_bytes : (double)NAN;
 }

@@ -20,8 +20,8 @@ bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *p
  * they are. */
 bool profile_write_times(const profile_set *s, const profile_gpu *g, const char *path, err *e);
 
-/* What may not grow: sectors, instructions, conflicts, idle lanes, memory of a thread and a
- * threadgroup. */
-enum { PROFILE_GATED = 5 };
+/* What must not grow: sectors, instructions, conflicts, idle lanes, private memory, and an NVIDIA GPU's
+ * registers and spills, which are NaN where they are not known. */
+enum { PROFILE_GATED = 7 };
 extern const char *const profile_gated[PROFILE_GATED];
 void profile_get_gated(const profile *p, double out[PROFILE_GATED]);

@@ -219,35 +219,44 @@ bool os_find_cache(char *path, size_t size, err *e) {
     return true;
 }
 
+ssize_t os_read_more(int fd, os_text *t) {
+    if (t->used + 1 >= t->room) {
+        char *more = realloc(t->text, t->room = t->room ? 2 * t->room : 4096);
+        if (!more)
+            free(t->text);
+        t->text = more;
+    }
+    if (!t->text) {
+        errno = ENOMEM;
+        return -1;
+    }
+    ssize_t n;
+    while ((n = read(fd, t->text + t->used, t->room - 1 - t->used)) < 0 && errno == EINTR)
+        continue;
+    t->used += n > 0 ? (size_t)n : 0;
+    t->text[t->used] = 0;
+    return n;
+}
+
 /* The rest of an open file; closes it. */
 static char *read_open(int fd, const char *path, size_t first_room, size_t most, size_t *bytes,
                        err *e) {
-    size_t room = first_room, used = 0;
-    char *text = malloc(room);
-    ssize_t n = 0;
-    while (text && used <= most && (n = read(fd, text + used, room - 1 - used)) > 0) {
-        used += (size_t)n;
-        if (used == room - 1) {
-            char *more = realloc(text, room *= 2);
-            if (!more)
-                free(text);
-            text = more;
-        }
-    }
+    os_text t = {.text = malloc(first_room), .room = first_room};
+    ssize_t n;
+    while ((n = os_read_more(fd, &t)) > 0 && t.used <= most)
+        continue;
+    if (n < 0)
+        err_set(e, EXIT_CANNOT, "cannot read %.160s: %s", path, strerror(errno));
+    else if (t.used > most)
+        err_set(e, EXIT_USAGE, "%.160s has more than %zu bytes", path, most);
     close(fd);
-    if (!text || n < 0 || used > most) {
-        if (text && used > most)
-            err_set(e, EXIT_USAGE, "%.160s has more than %zu bytes", path, most);
-        else
-            err_set(e, EXIT_CANNOT, "cannot read %.160s: %s", path,
-                    text ? strerror(errno) : "no memory");
-        free(text);
+    if (n < 0 || t.used > most) {
+        free(t.text);
         return NULL;
     }
-    text[used] = 0;
     if (bytes)
-        *bytes = used;
-    return text;
+        *bytes = t.used;
+    return t.text;
 }
 
 /* flags: of open, beside reading. */
@@ -265,7 +274,8 @@ static int open_to_read(const char *path, int flags, struct stat *s, err *e) {
 }
 
 static size_t choose_room(const struct stat *s) {
-    return s->st_size > 0 ? (size_t)s->st_size + 1 : 4096;
+    return s->st_size > 0 ? (size_t)s->st_size + 2
+                          : 4096; /* its NUL, and the end is seen without more */
 }
 
 char *os_read_file(const char *path, size_t *bytes, err *e) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "err.h"
 
@@ -32,6 +33,12 @@ char *os_read_file(const char *path, size_t *bytes, err *e);
 /* The same for a plain file of at most `most` bytes: a device, a FIFO and an endless file are
  * refused. */
 char *os_read_plain(const char *path, size_t most, size_t *bytes, err *e);
+/* What is read of a descriptor so far; a NUL follows it. NULL: there is no memory. */
+typedef struct {
+    char *text;
+    size_t used, room;
+} os_text;
+ssize_t os_read_more(int fd, os_text *t); /* what read gives, and more room before it is full */
 /* All of the bytes, however many calls that takes; false where the other end is closed. */
 bool os_write_all(int fd, const void *data, size_t bytes);
 /* Written to a temporary file and renamed: readers see the old file or the whole new one. A

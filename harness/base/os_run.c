@@ -33,25 +33,11 @@ static bool wait_to_read(int fd, uint64_t deadline_ns) {
 
 /* Reads a descriptor to its end, or to the deadline. NULL only without memory. */
 static char *drain(int fd, uint64_t deadline_ns, bool *is_late) {
-    size_t room = 4096, used = 0;
-    char *text = malloc(room);
-    while (text && !(*is_late = !wait_to_read(fd, deadline_ns))) {
-        ssize_t n = read(fd, text + used, room - 1 - used);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-        if (used == room - 1) {
-            char *more = realloc(text, room *= 2);
-            if (!more)
-                free(text);
-            text = more;
-        }
-    }
-    if (text)
-        text[used] = 0;
-    return text;
+    enum { ROOM = 4096 };
+    os_text t = {.text = calloc(1, ROOM), .room = ROOM};
+    while (!(*is_late = !wait_to_read(fd, deadline_ns)) && os_read_more(fd, &t) > 0)
+        continue;
+    return t.text;
 }
 
 enum { CHILD_MB = 4096 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/device/cuda/ptx.h"
+#include "harness/base/os.h"
 #include "harness/device/diagnostic.h"
 
 enum { CAPABILITY = 90 };
@@ -55,22 +55,56 @@ static void report(const msl_signature *s, const char *path, const err *why, rem
     diagnostic_free(&list);
 }
 
-static bool compile(ptx_linter *l, const msl_unit *u, const msl_signature *s, err *why) {
+/* path gets the file of the PTX. */
+static bool make_ptx(ptx_linter *l, const msl_unit *u, const char *kernel, math_mode math,
+                     char path[PATH_MAX], err *why) {
     size_t count = msl_count_constants(u);
     msl_constant_text *ones = array_new(count + 1, sizeof *ones);
     for (size_t i = 0; i < count; i++) {
         ones[i].index = msl_get_constant(u, i)->index;
         snprintf(ones[i].text, sizeof ones[i].text, "1");
     }
-    char path[PATH_MAX], *text = msl_rewrite(u, s->host_name, ones, count, why), *ptx = NULL;
-    if (text)
-        ptx = ptx_compile(l->compiler, text, s->host_name, MATH_SAFE, path, sizeof path, why);
-    bool ok = ptx && (!l->assembler[0] ||
-                      ptx_assemble(l->compiler, l->assembler, path, s->host_name, why));
+    char *text = msl_rewrite(u, kernel, ones, count, why);
+    char *ptx = text ? ptx_compile(l->compiler, text, kernel, math, path, PATH_MAX, why) : NULL;
+    bool ok = ptx != NULL;
     free(ptx);
     free(text);
     free(ones);
     return ok;
+}
+
+static bool compile(ptx_linter *l, const msl_unit *u, const msl_signature *s, err *why) {
+    char path[PATH_MAX];
+    return make_ptx(l, u, s->host_name, MATH_SAFE, path, why) &&
+           (!l->assembler[0] ||
+            ptx_assemble(l->compiler, l->assembler, path, s->host_name, NULL, NULL, why));
+}
+
+bool ptx_linter_has_assembler(const ptx_linter *l) {
+    return l->assembler[0] != 0;
+}
+
+static char *disassemble(ptx_linter *l, const char *ptx_path, const char *kernel, err *e) {
+    char tool[PATH_MAX], folder[1024], cubin[1100], *code = NULL;
+    if (!ptx_find_disassembler(tool, sizeof tool)) {
+        err_set(e, EXIT_CANNOT, "nvdisasm, which the CUDA toolkit brings, is not found");
+        return NULL;
+    }
+    if (!os_make_scratch(folder, sizeof folder, e))
+        return NULL;
+    snprintf(cubin, sizeof cubin, "%s/k.cubin", folder);
+    if (ptx_assemble(l->compiler, l->assembler, ptx_path, kernel, cubin, NULL, e))
+        code = ptx_disassemble(tool, cubin, e);
+    os_remove_folder(folder);
+    return code;
+}
+
+bool ptx_linter_measure(ptx_linter *l, const msl_unit *u, const char *kernel, math_mode math,
+                        ptx_needs *needs, char **code, err *e) {
+    char path[PATH_MAX];
+    return make_ptx(l, u, kernel, math, path, e) &&
+           ptx_assemble(l->compiler, l->assembler, path, kernel, NULL, needs, e) &&
+           (!code || (*code = disassemble(l, path, kernel, e)));
 }
 
 bool ptx_linter_check(ptx_linter *l, const char *path, const msl_extras *extras,

@@ -4,7 +4,7 @@
 
 #include "harness/base/err.h"
 #include "harness/base/remark.h"
-#include "harness/device/msl/msl.h"
+#include "harness/device/cuda/ptx.h"
 
 typedef struct ptx_linter ptx_linter;
 
@@ -21,3 +21,9 @@ typedef struct {
  * the compiler cannot be run; kernels that do not compile are remarks. */
 bool ptx_linter_check(ptx_linter *l, const char *path, const msl_extras *extras,
                       ptx_lint_report *out, err *e);
+
+/* One kernel, with 1 for each function constant, by ptxas, which must be there. code (may be NULL) gets its
+ * machine code; the caller frees it. */
+bool ptx_linter_has_assembler(const ptx_linter *l);
+bool ptx_linter_measure(ptx_linter *l, const msl_unit *u, const char *kernel, math_mode math,
+                        ptx_needs *needs, char **code, err *e);

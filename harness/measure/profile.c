@@ -97,6 +97,7 @@ void profile_add(profile *p, const launch *l, const count_list *counts) {
 
 void profile_free(profile *p) {
     free(p->lines);
+    free(p->code);
     *p = (profile){.lines = NULL};
 }
 

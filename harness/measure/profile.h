@@ -34,6 +34,8 @@ typedef struct {
     uint64_t launches, groups, groups_run, simdgroups;
     uint64_t must_bytes, must_flops; /* what the op has to move and to do; 0: not known */
     uint32_t group_threads, threadgroup_bytes, private_bytes;
+    uint32_t registers, spill_bytes; /* of a thread, by ptxas for an H200; 0 registers: not known */
+    char *code;                      /* the machine code for it, as nvdisasm prints it, or NULL */
 } profile;
 
 /* Adds what the launch did that was just played. Counts of a part of the threadgroups are scaled up. */

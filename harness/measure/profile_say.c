@@ -217,6 +217,13 @@ static uint64_t get_conflicts(const profile_line *l) {
     return profile_sum_shared(l, COUNT_CONFLICTS);
 }
 
+static uint64_t get_contention(const profile_line *l) {
+    uint64_t sum = 0;
+    for (int k = 0; k < SPACES; k++)
+        sum += l->n[TRAFFIC_ATOMIC][k][COUNT_CONTENTION];
+    return sum;
+}
+
 static void say_where(const profile *p, char *out) {
     const profile_line *l = find_most(p, get_sectors);
     char how[120];
@@ -246,46 +253,81 @@ static void say_again(const profile *p, const profile_expectation *x, char *out)
     if (p->must_bytes)
         snprintf(moved, sizeof moved, ", %.2f times the %.3g MB that the op must move",
                  x->memory_bytes / (double)p->must_bytes, (double)p->must_bytes / 1e6);
-    snprintf(
-        out, PROFILE_SENTENCE,
-        "Lanes load each byte %.1f times; a cache of 8 KB per threadgroup catches %.0f %% of the "
-        "sectors, 64 KB %.0f %%, 8 MB %.0f %%, so that %.3g MB come from memory or go there%s.",
-        fresh ? (double)asked / (double)fresh : 0, 100 - share(miss[0], sectors),
-        100 - share(miss[1], sectors), 100 - share(miss[2], sectors), x->memory_bytes / 1e6, moved);
+    if (sectors == 0)
+        snprintf(out, PROFILE_SENTENCE,
+                 "It loads nothing from device memory; %.3g MB come from memory or go there%s.",
+                 x->memory_bytes / 1e6, moved);
+    else
+        snprintf(out, PROFILE_SENTENCE,
+                 "Lanes load each byte %.1f times; a cache of 8 KB per threadgroup catches %.0f %% "
+                 "of the sectors, 64 KB %.0f %%, 8 MB %.0f %%, so that %.3g MB come from memory or "
+                 "go there%s.",
+                 fresh ? (double)asked / (double)fresh : 0, 100 - share(miss[0], sectors),
+                 100 - share(miss[1], sectors), 100 - share(miss[2], sectors),
+                 x->memory_bytes / 1e6, moved);
+}
+
+/* What binds, and the count that says so. */
+static void describe_bound(const profile *p, const profile_gpu *g, const profile_expectation *x,
+                           char *text, size_t size) {
+    const profile_line *s = &p->sum, *most = find_most(p, get_instructions);
+    const profile_line *bank = find_most(p, get_conflicts);
+    const double simdgroups = fmax(1, (double)p->simdgroups);
+    const char *name = profile_get_bound_name(x->bound);
+    if (x->bound == BOUND_ISSUE && most)
+        snprintf(text, size, "issuing instructions: %llu of simdgroups, %.0f %% of them in %s:%d",
+                 (unsigned long long)s->instructions, share(most->instructions, s->instructions),
+                 path_get_name(most->file), most->line);
+    else if (x->bound == BOUND_LATENCY)
+        snprintf(text, size,
+                 "latency: %.0f simdgroup%s in flight on %.0f cores, each with %.0f loads and "
+                 "%.0f instructions one after another",
+                 x->in_flight, x->in_flight > 1 ? "s" : "", g->cores,
+                 (double)profile_sum_device(s, COUNT_TIMES) / simdgroups,
+                 (double)s->instructions / simdgroups);
+    else if (x->bound == BOUND_SHARED && bank && get_conflicts(bank))
+        snprintf(text, size,
+                 "threadgroup memory: with bank conflicts it takes %.3g times the cycles, most of "
+                 "them in %s:%d",
+                 1 + share(get_conflicts(s), profile_sum_shared(s, COUNT_TIMES)) / 100,
+                 path_get_name(bank->file), bank->line);
+    else if (x->bound == BOUND_CACHE)
+        snprintf(text, size, "the cache of each core: %llu sectors of 32 bytes for %llu bytes",
+                 (unsigned long long)get_sectors(s),
+                 (unsigned long long)profile_sum_device(s, COUNT_USED));
+    else if (x->bound == BOUND_MEMORY)
+        snprintf(text, size, "memory: %.3g MB at %.0f GB/s", x->memory_bytes / 1e6, g->memory_gb_s);
+    else
+        snprintf(text, size, "%s", name);
+}
+
+/* Lanes of atomics that wait for others: no part of the prediction. */
+static void describe_contention(const profile *p, char *text, size_t size) {
+    uint64_t lanes = 0;
+    for (int k = 0; k < SPACES; k++)
+        lanes += p->sum.n[TRAFFIC_ATOMIC][k][COUNT_LANES];
+    const profile_line *most = find_most(p, get_contention);
+    text[0] = 0;
+    if (most && get_contention(most))
+        snprintf(text, size,
+                 " without the %.0f %% of the lanes of atomics that wait for another lane at the "
+                 "same address (%s:%d)",
+                 share(get_contention(&p->sum), lanes), path_get_name(most->file), most->line);
 }
 
 static void say_bound(const profile *p, const profile_gpu *g, const profile_expectation *x,
                       char *out) {
-    const profile_line *s = &p->sum, *most = find_most(p, get_instructions);
-    const profile_line *bank = find_most(p, get_conflicts);
-    char why[200] = "", time[32];
-    const double active = profile_get_active(s);
-    if (x->bound == BOUND_ISSUE && most)
-        snprintf(why, sizeof why, ": %.3g instructions of simdgroups, %.0f %% of them in %s:%d",
-                 (double)s->instructions, share(most->instructions, s->instructions),
-                 path_get_name(most->file), most->line);
-    else if (x->bound == BOUND_LATENCY)
-        snprintf(why, sizeof why,
-                 ": %.0f simdgroups in flight on %.0f cores, each with %.0f loads and %.0f "
-                 "instructions one "
-                 "after another",
-                 x->in_flight, g->cores,
-                 (double)profile_sum_device(s, COUNT_TIMES) / fmax(1, (double)p->simdgroups),
-                 (double)s->instructions / fmax(1, (double)p->simdgroups));
-    else if (x->bound == BOUND_SHARED && bank && get_conflicts(bank))
-        snprintf(why, sizeof why,
-                 ": bank conflicts add %.0f %% to its cycles, most of them in %s:%d",
-                 share(get_conflicts(s), profile_sum_shared(s, COUNT_TIMES)),
-                 path_get_name(bank->file), bank->line);
-    else if (x->bound == BOUND_CACHE)
-        snprintf(why, sizeof why, ": %.3g sectors for %.3g bytes", (double)get_sectors(s),
-                 (double)profile_sum_device(s, COUNT_USED));
+    char why[220], waits[160], time[32], start[32];
+    const double active = profile_get_active(&p->sum);
+    describe_bound(p, g, x, why, sizeof why);
+    describe_contention(p, waits, sizeof waits);
     snprintf(
         out, PROFILE_SENTENCE,
-        "On an %s %s should bind%s; %.0f %% of the lanes are active, and a launch is expected to "
-        "take %s (a prediction).",
-        g->name, profile_get_bound_name(x->bound), why, isnan(active) ? 100 : 100 * active,
-        format_time(x->total_ns, time, sizeof time));
+        "On an %s the limit should be %s; %.0f %% of the lanes are active, and a launch should "
+        "take %s, %s of it to start (a prediction%s).",
+        g->name, why, isnan(active) ? 100 : 100 * active,
+        format_time(x->total_ns, time, sizeof time),
+        format_time(g->launch_ns + g->start_ns, start, sizeof start), waits);
 }
 
 void profile_say(const profile *p, const profile_gpu *g,

@@ -54,6 +54,6 @@ bool profile_get_measured(size_t i, char *case_name, size_t size);
 /* Registers of a thread of the kernel on that GPU, from its stored counters; 0: not known. */
 double profile_find_registers(const char *kernel);
 
-enum { PROFILE_SENTENCES = 3, PROFILE_SENTENCE = 400 };
+enum { PROFILE_SENTENCES = 3, PROFILE_SENTENCE = 480 };
 void profile_say(const profile *p, const profile_gpu *g,
                  char out[PROFILE_SENTENCES][PROFILE_SENTENCE]);

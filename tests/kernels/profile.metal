@@ -34,3 +34,13 @@ kernel void pieces(device const packed_float4 *p [[buffer(0)]], device const flo
     const float4 b = v[i];
     y[i] = dot(a, b) * scale;
 }
+
+kernel void endless(device float *y [[buffer(0)]]) {
+    while (y[0] == 0)
+        y[1] += 1;
+}
+
+kernel void wild(device float *y [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    device float *p = (device float *)(ulong)(y[0] == 0 ? i + 8 : 0);
+    *p = 1;
+}

@@ -140,6 +140,10 @@ const char *ptx_compiler_get_name(const ptx_compiler *c) {
     return c->name;
 }
 
+const char *ptx_compiler_get_target(const ptx_compiler *c) {
+    return strchr(c->target, '=') + 1;
+}
+
 /* Compiling ----------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -294,24 +298,6 @@ char *ptx_compile(ptx_compiler *c, const char *text, const char *name, math_mode
     if (!code_cache_find(&c->cache, text, key, ".ptx", make_ptx, &o, path, size, e))
         return NULL;
     return os_read_file(path, NULL, e);
-}
-
-bool ptx_assemble(const ptx_compiler *c, const char *assembler, const char *ptx_path,
-                  const char *name, err *e) {
-    char target[40];
-    const char *known = strchr(c->target, '=') + 1;
-    snprintf(target, sizeof target, "-arch=%s%s", known, strcmp(known, "sm_90") == 0 ? "a" : "");
-    const char *const argv[] = {assembler, target, "-o", "/dev/null", ptx_path, NULL};
-    char *output = NULL;
-    int status;
-    if (!os_run(argv, &output, &status, e))
-        return false;
-    if (status != 0) {
-        err_set(e, EXIT_WRONG, "ptxas rejects kernel '%.100s'", name);
-        err_set_detail(e, output ? output : "");
-    }
-    free(output);
-    return status == 0;
 }
 
 /* What the PTX tells -------------------------------------------------------------------------- */

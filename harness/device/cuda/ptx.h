@@ -14,7 +14,8 @@ typedef struct ptx_compiler ptx_compiler;
 /* capability: of the GPU, 90 for 9.0. Finds clang and libdevice; the error says what to install. */
 ptx_compiler *ptx_compiler_new(int capability, err *e);
 void ptx_compiler_free(ptx_compiler *c);
-const char *ptx_compiler_get_name(const ptx_compiler *c); /* clang's version, libdevice, target */
+const char *ptx_compiler_get_name(const ptx_compiler *c);   /* clang's version, libdevice, target */
+const char *ptx_compiler_get_target(const ptx_compiler *c); /* sm_90 */
 
 /* The text of the PTX; the caller frees it. name is the kernel's, for messages. path (may be NULL)
  * gets the file of the cache. */
@@ -42,10 +43,21 @@ uint32_t ptx_count_cluster(const char *ptx);
  * loads before that, a bit each; *caches: those of which it loads only older rows. */
 bool ptx_find_early_loads(const char *ptx, uint32_t *buffers, uint32_t *caches);
 
-/* ptxas of the toolkit, and what it makes of a file: only asked whether it takes it. */
+/* What a thread of a kernel needs, by ptxas. */
+typedef struct {
+    uint32_t registers;
+    uint32_t spill_bytes; /* stores and loads of spilled registers in the code, each counted once */
+} ptx_needs;
+
+/* ptxas of the toolkit, and what it makes of a file. cubin: a file for the machine code, which then
+ * knows the lines of the source; may be NULL, as may needs. */
 bool ptx_find_assembler(char *path, size_t size);
 bool ptx_assemble(const ptx_compiler *c, const char *assembler, const char *ptx_path,
-                  const char *name, err *e);
+                  const char *name, const char *cubin, ptx_needs *needs, err *e);
+/* nvdisasm of the toolkit, and what it prints of such a file: instructions, each group of them after the file
+ * and the line that they come from. The caller frees it. */
+bool ptx_find_disassembler(char *path, size_t size);
+char *ptx_disassemble(const char *disassembler, const char *cubin, err *e);
 
 /* compute-sanitizer of the toolkit. */
 bool ptx_find_sanitizer(char *path, size_t size);

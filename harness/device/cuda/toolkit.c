@@ -1,4 +1,4 @@
-/* toolkit: the parts of NVIDIA's toolkit that are used where they are found: libdevice, ptxas and
+/* toolkit: the parts of NVIDIA's toolkit that are used where they are found: libdevice, ptxas, nvdisasm and
  * compute-sanitizer. * Declared in ptx.h. */
 #include <glob.h>
 #include <limits.h>
@@ -95,6 +95,10 @@ bool ptx_find_libdevice(char *path, size_t size, err *e) {
 
 bool ptx_find_assembler(char *path, size_t size) {
     return os_find_program("ptxas", path, size) || find_in_toolkit("bin/ptxas", path, size);
+}
+
+bool ptx_find_disassembler(char *path, size_t size) {
+    return os_find_program("nvdisasm", path, size) || find_in_toolkit("bin/nvdisasm", path, size);
 }
 
 bool ptx_find_sanitizer(char *path, size_t size) {

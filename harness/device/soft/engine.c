@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -107,6 +108,8 @@ static bool start(soft_engine *g, err *e) {
     return g->process > 0 || err_set(e, EXIT_CANNOT, "the software device cannot start a process");
 }
 
+enum { COUNT_SECONDS = 120 };
+
 soft_engine *soft_engine_new(int threads, pool_mode mode, bool cpu_clock, const char *readable,
                              err *e) {
     soft_engine *g = array_new(1, sizeof *g);
@@ -114,6 +117,8 @@ soft_engine *soft_engine_new(int threads, pool_mode mode, bool cpu_clock, const 
     *s = (engine_side){.orders = -1, .answers = -1, .life = -1};
     s->threads = threads;
     s->mode = mode;
+    const char *given = getenv("ASSAY_COUNT_SECONDS");
+    g->seconds = given && atoi(given) > 0 ? (unsigned)atoi(given) : COUNT_SECONDS;
     s->cpu_clock = cpu_clock;
     snprintf(s->readable, sizeof s->readable, "%s", readable);
     g->orders = g->answers = g->life = -1;
@@ -206,9 +211,18 @@ static bool bury(soft_engine *g, err *e) {
             err_set(&g->ended, EXIT_WRONG,
                     "kernel '%.80s' tried to call the operating system: it was stopped",
                     name_running(g));
+        else if (g->is_late)
+            err_set(&g->ended, EXIT_WRONG,
+                    "kernel '%.80s' was stopped after %u s of counting: if it is not an endless "
+                    "loop, raise --timeout or count a part with --sample",
+                    name_running(g), g->seconds);
         else if (number == 0 || number == SIGKILL)
             err_set(&g->ended, EXIT_WRONG, "kernel '%.80s' ended the process that it ran in",
                     name_running(g));
+        else if (g->side.mode == POOL_COUNTED && number != SIGBUS)
+            err_set(&g->ended, EXIT_WRONG,
+                    "kernel '%.80s' crashed (%s); assay launch --validate says where",
+                    name_running(g), strsignal(number));
         else {
             if (number == SIGBUS)
                 engine_read_shared(g);
@@ -250,9 +264,25 @@ const counted_row *soft_engine_get_counts(const soft_engine *g, size_t *count, u
     return g->counts;
 }
 
+/* A kernel that counts runs in no worker that would be stopped: it is stopped here. */
+static void wait_for_answer(soft_engine *g) {
+    struct pollfd answer = {.fd = g->answers, .events = POLLIN};
+    const uint64_t end_ns = os_now_ns() + g->seconds * UINT64_C(1000000000);
+    uint64_t now;
+    int n = 0;
+    while (n <= 0 && (now = os_now_ns()) < end_ns)
+        n = poll(&answer, 1, (int)((end_ns - now) / 1000000 + 1));
+    if (n > 0)
+        return;
+    g->is_late = true;
+    kill(g->process, SIGKILL);
+}
+
 /* The answer to the first job that waits for one. */
 static bool receive(soft_engine *g, err *e) {
     answer_done done;
+    if (g->side.mode == POOL_COUNTED && g->process > 0)
+        wait_for_answer(g);
     if (!engine_read(g->answers, &done, sizeof done) || done.findings > MOST_FINDINGS ||
         done.counts > MOST_COUNTS)
         return bury(g, e);

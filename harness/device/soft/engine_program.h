@@ -27,6 +27,8 @@ struct soft_engine {
     engine_side side;
     int orders, answers, life; /* our ends */
     pid_t process;             /* 0: a thread */
+    unsigned seconds;          /* after which a launch that counts is stopped */
+    bool is_late;              /* it was */
     pthread_t thread;
     sandbox_state sandbox;
     err ended; /* why it takes no orders any more */
