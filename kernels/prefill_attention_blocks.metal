@@ -5,6 +5,7 @@ using namespace metal;
 
 #include "attention.h"
 #include "early.h"
+#include "opaque.h"
 
 // A threadgroup of 128 computes one head of 16 tokens, 64 keys at a time, with the online softmax of
 // attention.h. Queries, keys and then values pass through threadgroup memory, 64 dimensions at a
@@ -60,13 +61,19 @@ template <typename T> struct attention_block {
         }
     }
 
+    // On a Mac a value that compilers cannot know before it is needed: addresses made of it in advance
+    // would take the registers of the results.
+    METAL_FUNC uint find_me() const {
+        return LOADS_AHEAD ? me : opaque(me, as_type<uint>(largest[0]));
+    }
+
     // Of 64 dimensions of 64 rows of the cache from `first` on, this thread's i-th four. Past the last
     // row it is repeated. Past the last dimension the last four are repeated: queries are 0 there, and
     // results not stored.
     METAL_FUNC float4 take(device const T *rows, uint first, uint part, uint i) const {
-        const uint start = min(first, last);
-        const uint row = min(me / 16 + 8 * i, last - start);
-        const uint d = min(64 * part + 4 * (me % 16), h.head_dim - 4);
+        const uint t = find_me(), start = min(first, last);
+        const uint row = min(t / 16 + 8 * i, last - start);
+        const uint d = min(64 * part + 4 * (t % 16), h.head_dim - 4);
         device const T *at = rows + size_t(start) * h.stride;
         const float4 v = cached_floats(
             *(device const typename cached_four<T>::type *)(at + (row * h.stride + d)));
@@ -79,7 +86,8 @@ template <typename T> struct attention_block {
             loaded[i] = take(rows, first, part, i);
     }
     METAL_FUNC void store(device const T *rows, uint first, uint part) {
-        threadgroup float4 *own = cached + me / 16 * WIDE + me % 16;
+        const uint t = find_me();
+        threadgroup float4 *own = cached + t / 16 * WIDE + t % 16;
         for (uint i = 0; i < 8; i++)
             own[8 * i * WIDE] = LOADS_AHEAD ? loaded[i] : take(rows, first, part, i);
     }
@@ -154,20 +162,22 @@ template <typename T> struct attention_block {
         }
     }
 
-    // Adds 64 dimensions of the values from `first` on, and loads what comes after them.
+    // Adds 64 dimensions of the values from `first` on, and loads what comes after them. On a Mac parts that
+    // a head does not have add no keys: left out, each number of parts would have results of its own.
     template <uint part>
     METAL_FUNC void add_values(uint parts, uint first) {
-        if (part >= parts)
+        if (LOADS_AHEAD && part >= parts)
             return;
         if (part > 0)
             threadgroup_barrier(mem_flags::mem_threadgroup);
-        store(h.values, first, part);
+        if (part < parts)
+            store(h.values, first, part);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (part + 1 < parts)
             load(h.values, first, part + 1);
         else
             load(h.keys, first + BLOCK_KEYS, 0);
-        const uint keys = min(BLOCK_KEYS, last + 1 - first);
+        const uint keys = part < parts ? min(BLOCK_KEYS, last + 1 - first) : 0;
         for (uint four = 0; 4 * four < keys; four += 4) // 16 keys: those past the last weigh 0
             for (uint k = four; k < four + 4; k++) {
                 float4 v[4];
