@@ -19,13 +19,16 @@ typedef struct {
 typedef struct {
     uint64_t begin, end;
     count_space space;
-    reads *reads; /* of each sector; untouched pages take no memory */
+    reads *reads;    /* of each sector; untouched pages take no memory */
+    uint32_t number; /* of its first sector: caches do not depend on where memory happens to be */
 } region;
 
 struct counted_memory {
     region regions[MOST_BUFFERS];
-    int count;
-    uint64_t *tags[CACHES]; /* (sets, ways), the most recent first; sector + 1 */
+    int count, last;        /* the one that was found last */
+    uint32_t next_number;   /* of the sectors of the next region */
+    uint64_t elsewhere;     /* the first sector that was touched in no region; 0: none was */
+    uint32_t *tags[CACHES]; /* (sets, ways), the most recent first: number + 1 */
     uint32_t group_turn, simd_turn, next_simd_turn;
     uint32_t simd_turns[SOFT_MAX_GROUPS]; /* of the simdgroups of the threadgroup */
 };
@@ -40,7 +43,7 @@ counted_memory *counted_memory_new(void) {
 static void forget_regions(counted_memory *m) {
     for (int i = 0; i < m->count; i++)
         free(m->regions[i].reads);
-    m->count = 0;
+    m->count = m->last = 0;
 }
 
 void counted_memory_free(counted_memory *m) {
@@ -60,16 +63,18 @@ void counted_memory_begin(counted_memory *m) {
     forget_regions(m);
     for (int i = 0; i < CACHES; i++)
         empty_cache(m, i);
-    m->group_turn = m->next_simd_turn = 0;
+    m->group_turn = m->next_simd_turn = m->next_number = 0;
+    m->elsewhere = 0;
 }
 
 void counted_memory_add(counted_memory *m, uint64_t begin, uint64_t bytes, count_space space) {
-    region r = {begin, begin + bytes, space, NULL};
+    region r = {begin, begin + bytes, space, NULL, m->next_number};
     uint64_t first = begin / COUNT_SECTOR, sectors = (r.end + COUNT_SECTOR) / COUNT_SECTOR - first;
     for (int i = 0; i < m->count; i++)
         if (m->regions[i].begin <= begin && r.end <= m->regions[i].end)
             return;                             /* bound twice */
     r.reads = calloc(sectors, sizeof *r.reads); /* NULL: bytes read again are not known */
+    m->next_number += (uint32_t)sectors;
     m->regions[m->count++] = r;
 }
 
@@ -86,29 +91,54 @@ void counted_memory_begin_simdgroup(counted_memory *m, uint32_t index) {
     m->simd_turn = m->simd_turns[index];
 }
 
-static const region *find_region(const counted_memory *m, uint64_t at) {
+static const region *find_region(counted_memory *m, uint64_t at) {
+    const region *last = &m->regions[m->last];
+    if (m->count > 0 && at >= last->begin && at < last->end)
+        return last;
     for (int i = 0; i < m->count; i++)
         if (at >= m->regions[i].begin && at < m->regions[i].end)
-            return &m->regions[i];
+            return &m->regions[m->last = i];
     return NULL;
 }
 
-bool counted_memory_find(const counted_memory *m, uint64_t at, count_space *space) {
+bool counted_memory_find(counted_memory *m, uint64_t at, count_space *space) {
     const region *r = find_region(m, at);
     *space = r ? r->space : SPACES;
     return r != NULL;
 }
 
-/* Is the sector in the cache? It is from now on. */
-static bool touch(counted_memory *m, int cache, uint64_t sector) {
-    uint64_t sets = cache_bytes[cache] / COUNT_SECTOR / WAYS;
-    uint64_t *set = m->tags[cache] + ((sector ^ sector / sets) & (sets - 1)) * WAYS;
-    uint64_t tag = sector + 1;
-    int at = 0;
-    while (at < WAYS - 1 && set[at] != tag)
-        at++;
-    bool found = set[at] == tag;
-    memmove(set + 1, set, (size_t)at * sizeof *set);
+/* Sectors of all regions in their order; what is in none, a table of the kernel, from the middle on. */
+static uint32_t number_sector(counted_memory *m, const region *r, uint64_t sector) {
+    if (r)
+        return r->number + (uint32_t)(sector - r->begin / COUNT_SECTOR);
+    m->elsewhere = m->elsewhere ? m->elsewhere : sector;
+    return UINT32_C(0x80000000) + (uint32_t)(sector - m->elsewhere);
+}
+
+/* Where the tag is among the ways; WAYS - 1, the oldest, if it is not. All at a time: most time is spent here. */
+static int find_way(const uint32_t *set, uint32_t tag) {
+    typedef uint32_t four __attribute__((vector_size(16)));
+    four hits = {0}, bits = {1, 2, 4, 8};
+    for (int i = 0; i < WAYS / 4; i++, bits <<= 4) {
+        four ways;
+        memcpy(&ways, set + 4 * i, sizeof ways);
+        hits |= (four)(ways == tag) & bits;
+    }
+    const uint32_t found = hits[0] | hits[1] | hits[2] | hits[3];
+    return found ? __builtin_ctz(found) : WAYS - 1;
+}
+
+/* Is the sector of this number in the cache? It is from now on. */
+static bool touch(counted_memory *m, int cache, uint32_t number) {
+    const uint32_t sets = (uint32_t)(cache_bytes[cache] / COUNT_SECTOR / WAYS);
+    uint32_t *set = m->tags[cache] + ((number ^ number / sets) & (sets - 1)) * WAYS;
+    const uint32_t tag = number + 1;
+    if (set[0] == tag)
+        return true;
+    const int at = find_way(set, tag);
+    const bool found = set[at] == tag;
+    for (int i = at; i > 0; i--)
+        set[i] = set[i - 1];
     set[0] = tag;
     return found;
 }
@@ -187,7 +217,8 @@ void counted_memory_device(counted_memory *m, const simd_access *a, uint64_t n[C
         r = r ? r : find_region(m, pieces[i].sector * COUNT_SECTOR + COUNT_SECTOR - 1);
         if (a->is_load && r && r->reads)
             note_reads(m, r, &pieces[i], n);
-        for (int k = 0; k < CACHES && !touch(m, k, pieces[i].sector); k++)
+        const uint32_t number = number_sector(m, r, pieces[i].sector);
+        for (int k = 0; k < CACHES && !touch(m, k, number); k++)
             n[COUNT_MISS_8K + k] += a->is_load;
     }
     n[COUNT_LINES] += lines;

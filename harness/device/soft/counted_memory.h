@@ -33,7 +33,7 @@ void counted_memory_begin_group(counted_memory *m);
 void counted_memory_begin_simdgroup(counted_memory *m, uint32_t index);
 
 /* Is it in a buffer? Of which space? */
-bool counted_memory_find(const counted_memory *m, uint64_t at, count_space *space);
+bool counted_memory_find(counted_memory *m, uint64_t at, count_space *space);
 
 void counted_memory_device(counted_memory *m, const simd_access *a, uint64_t n[COUNT_FIELDS]);
 void counted_memory_threadgroup(const simd_access *a, uint64_t n[COUNT_FIELDS]);
