@@ -249,22 +249,23 @@ static void say_again(const profile *p, const profile_expectation *x, char *out)
         for (int i = 0; i < 3; i++)
             miss[i] += n[COUNT_MISS_8K + i];
     }
-    char moved[160] = "";
+    char moved[160] = "", must[32], all[32];
+    format_number(x->memory_bytes / 1e6, 3, all, sizeof all);
     if (p->must_bytes)
-        snprintf(moved, sizeof moved, ", %.2f times the %.3g MB that the op must move",
-                 x->memory_bytes / (double)p->must_bytes, (double)p->must_bytes / 1e6);
+        snprintf(moved, sizeof moved, ", %.2f times the %s MB that the op must move",
+                 x->memory_bytes / (double)p->must_bytes,
+                 format_number((double)p->must_bytes / 1e6, 3, must, sizeof must));
     if (sectors == 0)
         snprintf(out, PROFILE_SENTENCE,
-                 "It loads nothing from device memory; %.3g MB come from memory or go there%s.",
-                 x->memory_bytes / 1e6, moved);
+                 "It loads nothing from device memory; %s MB come from memory or go there%s.", all,
+                 moved);
     else
         snprintf(out, PROFILE_SENTENCE,
                  "Lanes load each byte %.1f times; a cache of 8 KB per threadgroup catches %.0f %% "
-                 "of the sectors, 64 KB %.0f %%, 8 MB %.0f %%, so that %.3g MB come from memory or "
+                 "of the sectors, 64 KB %.0f %%, 8 MB %.0f %%, so that %s MB come from memory or "
                  "go there%s.",
                  fresh ? (double)asked / (double)fresh : 0, 100 - share(miss[0], sectors),
-                 100 - share(miss[1], sectors), 100 - share(miss[2], sectors),
-                 x->memory_bytes / 1e6, moved);
+                 100 - share(miss[1], sectors), 100 - share(miss[2], sectors), all, moved);
 }
 
 /* What binds, and the count that says so. */
@@ -273,7 +274,7 @@ static void describe_bound(const profile *p, const profile_gpu *g, const profile
     const profile_line *s = &p->sum, *most = find_most(p, get_instructions);
     const profile_line *bank = find_most(p, get_conflicts);
     const double simdgroups = fmax(1, (double)p->simdgroups);
-    const char *name = profile_get_bound_name(x->bound);
+    char moved[32];
     if (x->bound == BOUND_ISSUE && most)
         snprintf(text, size, "issuing instructions: %llu of simdgroups, %.0f %% of them in %s:%d",
                  (unsigned long long)s->instructions, share(most->instructions, s->instructions),
@@ -296,9 +297,10 @@ static void describe_bound(const profile *p, const profile_gpu *g, const profile
                  (unsigned long long)get_sectors(s),
                  (unsigned long long)profile_sum_device(s, COUNT_USED));
     else if (x->bound == BOUND_MEMORY)
-        snprintf(text, size, "memory: %.3g MB at %.0f GB/s", x->memory_bytes / 1e6, g->memory_gb_s);
+        snprintf(text, size, "memory: %s MB at %.0f GB/s",
+                 format_number(x->memory_bytes / 1e6, 3, moved, sizeof moved), g->memory_gb_s);
     else
-        snprintf(text, size, "%s", name);
+        snprintf(text, size, "%s", profile_get_bound_name(x->bound));
 }
 
 /* Lanes of atomics that wait for others: no part of the prediction. */
