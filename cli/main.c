@@ -7,6 +7,7 @@
 #include "completion.h"
 #include "harness/base/err.h"
 #include "harness/base/os.h"
+#include "harness/base/scratch.h"
 #include "harness/device/cache_room.h"
 #include "manual.h"
 #include "output.h"
@@ -182,6 +183,7 @@ static exit_code run(int argc, const char **argv, err *e) {
 
 int main(int argc, char **argv) {
     static err e;
+    scratch_start();
     exit_code code = run(argc, (const char **)argv, &e);
     int status = code == EXIT_INTERRUPTED && os_stop_signal ? 128 + (int)os_stop_signal : (int)code;
     err written;

@@ -22,7 +22,7 @@ int command_run(const char *line) {
     const char *device = getenv("ASSAY_DEVICE");
     setenv("D", device && *device ? device : "soft", 1);
     setenv("ASSAY_TUNED", "off", 0); /* whatever table lies in results/ */
-    snprintf(path, sizeof path, "/tmp/assay-test-%ld", (long)getpid());
+    snprintf(path, sizeof path, "%s/test-%ld", os_find_tmp(), (long)getpid());
     setenv("T", path, 1);
     free(output);
     output = NULL;

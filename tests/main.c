@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/base/scratch.h"
 #include "harness/base/toolchain.h"
 
 /* Those that take long come first: the last ones are short, and no core waits. */
@@ -252,6 +253,7 @@ static bool check_names(int count, char **names) {
 
 int main(int argc, char **argv) {
     report sum = {0};
+    scratch_start();
     setvbuf(stdout, NULL, _IOLBF, 0);     /* a crash must not swallow the name of the last test */
     setenv("ASSAY_LOOP_SECONDS", "1", 0); /* each `validate` plays a canary that never ends */
     bool has_options = argc > 1 && argv[1][0] == '-';

@@ -9,7 +9,7 @@
 
 const char *fixture_get_path(const char *path) {
     static char whole[512];
-    snprintf(whole, sizeof whole, "/tmp/assay-test-%ld/%s", (long)getpid(), path);
+    snprintf(whole, sizeof whole, "%s/test-%ld/%s", os_find_tmp(), (long)getpid(), path);
     return whole;
 }
 

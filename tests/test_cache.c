@@ -290,6 +290,40 @@ TEST the_cache_tells_its_size_and_is_cleared(void) {
     PASS();
 }
 
+#define KILLED(signal)                                                                             \
+    IN_TMP "sleep 20 | \"$A\" tokenize - & n=$!; until ls \"$T\" | grep -q assay; do sleep 0.1; "  \
+           "done; kill -" signal " $n; wait $n"
+#define IN_TMP "unset ASSAY_SCRATCH; TMPDIR=\"$T\"; export TMPDIR; "
+#define IS_EMPTY "test -z \"$(ls \"$T\")\""
+TEST a_run_takes_its_temporary_files_with_it(void) {
+    ASSERT_RUN("rm -rf \"$T\" && mkdir \"$T\"", 0);
+    ASSERT_RUN(IN_TMP "\"$A\" check buffer_copy > /dev/null 2>&1", 0);
+    ASSERT_RUN(IS_EMPTY, 0);
+    ASSERT_RUN(KILLED("TERM"), 143);
+    ASSERT_RUN(IS_EMPTY, 0);
+    ASSERT_RUN(KILLED("HUP"), 129);
+    ASSERT_RUN(IS_EMPTY, 0);
+    /* A compiler that leaves files behind, as clang does when it crashes. */
+    ASSERT_RUN("printf '#!/bin/sh\\necho \"$TMPDIR\" > \"%s\"; touch \"$TMPDIR/in-1.cpp\"; exit 1' "
+               "\"$T.asked\" > \"$T.clang\"; chmod +x \"$T.clang\"; " IN_TMP
+               "ASSAY_CLANG=\"$T.clang\" \"$A\" check buffer_copy --device soft; "
+               "grep assay \"$T.asked\" && " IS_EMPTY,
+               0);
+    PASS();
+}
+
+TEST what_a_killed_run_left_goes_a_day_later(void) {
+    ASSERT_RUN("rm -rf \"$T\" && mkdir \"$T\"", 0);
+    ASSERT_RUN(KILLED("KILL"), 137);
+    ASSERT_RUN("ls \"$T\"/assay-*", 0);
+    ASSERT_RUN("mkdir -p \"$T/assay-$$-abcdef\" \"$T/assay-log\" && " IN_TMP
+               "\"$A\" --version && ls \"$T\"/assay-$$-abcdef \"$T\"/assay-*-?????? && "
+               "touch -t 202001010000 \"$T\"/assay-* && \"$A\" --version && "
+               "test \"$(cd \"$T\"; echo *)\" = \"assay-$$-abcdef assay-log\"",
+               0);
+    PASS();
+}
+
 SUITE(cache_suite) {
     SET_SETUP(enter, NULL);
     SET_TEARDOWN(leave, NULL);
@@ -306,4 +340,6 @@ SUITE(cache_suite) {
     RUN_TEST(a_cache_that_cannot_be_written_to_is_this_machines_fault);
     RUN_TEST(what_was_not_used_for_longest_leaves_a_full_cache);
     RUN_TEST(the_cache_tells_its_size_and_is_cleared);
+    RUN_TEST(a_run_takes_its_temporary_files_with_it);
+    RUN_TEST(what_a_killed_run_left_goes_a_day_later);
 }

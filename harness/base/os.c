@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "scratch.h"
 #if defined(__APPLE__)
 #include <mach-o/dyld.h>
 #else
@@ -153,10 +155,13 @@ bool os_make_folder(const char *path, err *e) {
     return true;
 }
 
-bool os_make_scratch(char *path, size_t size, err *e) {
+const char *os_find_tmp(void) {
     const char *folder = getenv("TMPDIR");
-    if (!folder || !*folder)
-        folder = "/tmp";
+    return folder && *folder ? folder : "/tmp";
+}
+
+bool os_make_scratch(char *path, size_t size, err *e) {
+    const char *folder = os_find_tmp();
     if (!fits(snprintf(path, size, "%s/assay-XXXXXX", folder), size, "a scratch folder", e))
         return false;
     return mkdtemp(path) || err_set(e, EXIT_CANNOT, "cannot make a scratch folder in %.160s: %s",
@@ -164,9 +169,8 @@ bool os_make_scratch(char *path, size_t size, err *e) {
 }
 
 int os_open_unnamed(void) {
-    const char *folder = getenv("TMPDIR");
     char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/assay-XXXXXX", folder && *folder ? folder : "/tmp");
+    int n = snprintf(path, sizeof path, "%s/assay-XXXXXX", os_find_tmp());
     int fd = n > 0 && (size_t)n < sizeof path ? mkstemp(path) : -1;
     if (fd >= 0) {
         fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -195,14 +199,14 @@ void os_remove_folder(const char *path) {
 }
 
 bool os_find_cache(char *path, size_t size, err *e) {
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"), *tmp = getenv("TMPDIR");
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int n;
     if (xdg && *xdg == '/')
         n = snprintf(path, size, "%s/assay", xdg);
     else if (home && *home == '/' && os_is_folder(home))
         n = snprintf(path, size, "%s/.cache/assay", home);
     else
-        n = snprintf(path, size, "%s/assay-%ld", tmp && *tmp ? tmp : "/tmp", (long)getuid());
+        n = snprintf(path, size, "%s/assay-%ld", scratch_find_outer(), (long)getuid());
     if (!fits(n, size, "the cache folder", e))
         return false;
     if (!os_make_folder(path, NULL) || access(path, W_OK) != 0)

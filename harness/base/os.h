@@ -52,6 +52,7 @@ bool os_refuse_write(const char *path, int why, err *e);
 int os_open_unnamed(void);
 bool os_is_folder(const char *path);
 bool os_make_folder(const char *path, err *e); /* with parents */
+const char *os_find_tmp(void);                 /* $TMPDIR, or /tmp */
 /* Makes a new empty folder under $TMPDIR; removes one with everything in it. */
 bool os_make_scratch(char *path, size_t size, err *e);
 void os_remove_folder(const char *path);

@@ -11,10 +11,14 @@ void os_note_stop(int number) {
 
 void os_watch_stop(bool on) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on ? os_note_stop : SIG_DFL};
+    enum { SIGNALS = sizeof signals / sizeof *signals };
+    static struct sigaction before[SIGNALS];
+    static bool is_on;
+    struct sigaction action = {.sa_handler = os_note_stop};
     sigemptyset(&action.sa_mask);
     if (on)
         os_stop_signal = 0;
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        sigaction(signals[i], &action, NULL);
+    for (size_t i = 0; on != is_on && i < SIGNALS; i++)
+        sigaction(signals[i], on ? &action : &before[i], on ? &before[i] : NULL);
+    is_on = on;
 }

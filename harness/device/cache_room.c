@@ -161,10 +161,9 @@ void cache_room_trim(void) {
 static bool is_owner;
 
 void cache_room_start_log(void) {
-    const char *folder = getenv("TMPDIR");
     char path[PATH_MAX];
-    if (getenv(log_variable) || snprintf(path, sizeof path, "%s/assay-log-XXXXXX",
-                                         folder && *folder ? folder : "/tmp") >= (int)sizeof path)
+    if (getenv(log_variable) ||
+        !path_print(path, sizeof path, NULL, "%s/assay-log-XXXXXX", os_find_tmp()))
         return;
     int fd = mkstemp(path);
     if (fd < 0)

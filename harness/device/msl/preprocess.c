@@ -160,11 +160,23 @@ static bool run_preprocessor(const char *in, const char *out, const char *folder
 }
 
 /* The preprocessor names the folder it was given, which has another name each time; compiled
- * kernels are found again by their text. The folder's name ends in what mkdtemp made of six Xs. */
+ * kernels are found again by their text. */
+static const char any_folder[] = "/assay", in_name[] = "/in.metal";
 static void forget_folder(char *preprocessed, const char *folder) {
-    size_t bytes = strlen(folder);
-    for (char *p = preprocessed; (p = strstr(p, folder)); p += bytes)
-        memset(p + bytes - 6, 'X', 6);
+    char *to = preprocessed;
+    for (const char *from = preprocessed, *next; *from; from = next) {
+        const char *found = strstr(from, folder);
+        size_t bytes = found ? (size_t)(found - from) : strlen(from);
+        memmove(to, from, bytes);
+        to += bytes;
+        next = from + bytes;
+        if (found) {
+            memcpy(to, any_folder, sizeof any_folder - 1);
+            to += sizeof any_folder - 1;
+            next += strlen(folder);
+        }
+    }
+    *to = 0;
 }
 
 typedef struct {
@@ -193,15 +205,16 @@ static char *run_on(const workshop *w, const char *source, const char *how, err 
 static char *name_main(const workshop *w, const char *whole) {
     const size_t macros = w->facts->extras->macro_count;
     const int extra = macros > 0 ? (int)macros + 2 : 1;
-    const char *slash = strrchr(w->in, '/');
+    char in[sizeof any_folder + sizeof in_name];
+    snprintf(in, sizeof in, "%s%s", any_folder, in_name);
     text out = {0};
     for (const char *line = whole; *line;) {
         size_t bytes = strcspn(line, "\n");
         int number = 0, n = 0;
         bool is_mark = sscanf(line, "# %d \"%n", &number, &n) == 1 && n > 0;
         const char *close = is_mark ? memchr(line + n, '"', bytes - (size_t)n) : NULL;
-        if (close && close - (line + n) == (ptrdiff_t)strlen(w->in) && number > extra &&
-            memcmp(close - strlen(slash), slash, strlen(slash)) == 0) {
+        if (close && close - (line + n) == (ptrdiff_t)strlen(in) && number > extra &&
+            memcmp(line + n, in, strlen(in)) == 0) {
             text_print(&out, "# %d ", number - extra);
             print_quoted(&out, w->name);
             close++;
@@ -237,23 +250,17 @@ static char *run_with_lines(const workshop *w, const char *source, const char *s
 
 char *preprocess(const char *source, const char *spliced, const char *name, const source_facts *s,
                  err *e) {
-    const char *tmp = getenv("TMPDIR");
     workshop *w = array_new(1, sizeof *w);
     *w = (workshop){.name = name, .facts = s};
-    int n = snprintf(w->folder, sizeof w->folder, "%s/assay-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     char *result = NULL;
-    if (n < 0 || (size_t)n >= sizeof w->folder || !mkdtemp(w->folder)) {
-        err_set(e, EXIT_CANNOT, "cannot make a folder %.160s for the preprocessor", w->folder);
-    } else {
-        snprintf(w->in, sizeof w->in, "%s/in.metal", w->folder);
+    if (os_make_scratch(w->folder, sizeof w->folder, e)) {
+        snprintf(w->in, sizeof w->in, "%s%s", w->folder, in_name);
         snprintf(w->out, sizeof w->out, "%s/out.metal", w->folder);
         copy_folder(name, w->beside, sizeof w->beside);
         result = run_with_lines(w, source, spliced);
         if (!result)
             result = run_on(w, source, "-E", e);
-        unlink(w->in);
-        unlink(w->out);
-        rmdir(w->folder);
+        os_remove_folder(w->folder);
     }
     free(w);
     return result;
