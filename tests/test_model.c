@@ -70,17 +70,20 @@ static bool record(model *m, tape *t, slice ids, uint32_t tokens, const kernel *
 typedef struct {
     const gguf_tensor *embedding, *norm;
     double *s, *row, *scale;
+    shaker *shaker;
 } fold_reference;
 
-static void *new_reference(const model *m, size_t tokens, err *why) {
-    (void)tokens;
+static void *new_reference(const model *m, size_t count, shaker *noise, err *why) {
+    (void)count;
     (void)why;
     fold_reference *r = malloc(sizeof *r);
     size_t d = m->shape.hidden;
-    *r =
-        (fold_reference){gguf_find_tensor(m->file, "token_embd.weight"),
-                         gguf_find_tensor(m->file, "output_norm.weight"), calloc(d, sizeof(double)),
-                         calloc(d, sizeof(double)), calloc(d, sizeof(double))};
+    *r = (fold_reference){gguf_find_tensor(m->file, "token_embd.weight"),
+                          gguf_find_tensor(m->file, "output_norm.weight"),
+                          calloc(d, sizeof(double)),
+                          calloc(d, sizeof(double)),
+                          calloc(d, sizeof(double)),
+                          noise};
     reference_decode_row(&format_f32, r->norm->data, 0, d, r->scale);
     return r;
 }
@@ -96,19 +99,21 @@ static void free_reference(void *own) {
 static void step_reference(void *own, uint32_t token, double *logits) {
     fold_reference *r = own;
     size_t d = r->embedding->dim[0];
-    double squares = 0;
+    shaken_sum squares = {0};
     reference_decode_row(r->embedding->type->format, r->embedding->data, token, d, r->row);
     for (size_t i = 0; i < d; i++) {
-        r->s[i] += r->row[i];
-        squares += r->s[i] * r->s[i];
+        r->s[i] = shake_few(r->shaker, r->s[i] + r->row[i]);
+        shake_add(&squares, r->s[i] * r->s[i]);
     }
+    double mean = shake_end(r->shaker, &squares) / (double)d;
     for (size_t i = 0; i < d; i++)
-        r->s[i] *= r->scale[i] / sqrt(squares / (double)d + (double)EPS);
+        r->s[i] = shake_few(r->shaker, r->s[i] * r->scale[i] / sqrt(mean + (double)EPS));
     for (size_t v = 0; logits && v < r->embedding->dim[1]; v++) {
         reference_decode_row(r->embedding->type->format, r->embedding->data, v, d, r->row);
-        logits[v] = 0;
+        shaken_sum sum = {0};
         for (size_t i = 0; i < d; i++)
-            logits[v] += r->row[i] * r->s[i];
+            shake_add(&sum, r->row[i] * r->s[i]);
+        logits[v] = shake_end(r->shaker, &sum);
     }
 }
 

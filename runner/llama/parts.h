@@ -55,6 +55,6 @@ const kernel *llama_pick_attention(const model *m, uint32_t tokens, uint32_t pos
 bool llama_record(model *m, tape *t, slice ids, uint32_t tokens, const kernel *attention,
                   bool has_head, err *e);
 
-void *llama_reference_new(const model *m, size_t tokens, err *e);
+void *llama_reference_new(const model *m, size_t tokens, shaker *s, err *e);
 void llama_reference_free(void *own);
 void llama_reference_step(void *own, uint32_t token, double *logits);

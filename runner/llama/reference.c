@@ -12,6 +12,7 @@
 typedef struct {
     const gguf *file;
     llama_shape shape;
+    shaker *shaker;
     size_t context, position;
     bool has_halves;       /* keys and values are rounded to them */
     double *freqs;         /* (head_dim / 2) turns per position */
@@ -24,7 +25,7 @@ static double *make(size_t count) {
     return values;
 }
 
-void *llama_reference_new(const model *m, size_t context, err *e) {
+void *llama_reference_new(const model *m, size_t context, shaker *noise, err *e) {
     const gguf *g = m->file;
     const llama_shape *s = &((const llama *)m->own)->shape;
     float freqs[LLAMA_MAX_HEAD_DIM / 2];
@@ -35,6 +36,7 @@ void *llama_reference_new(const model *m, size_t context, err *e) {
     size_t kv_dim = (size_t)s->kv_heads * s->head_dim, q_dim = (size_t)s->heads * s->head_dim;
     size_t widest = s->hidden > s->ffn ? s->hidden : s->ffn;
     r->file = g;
+    r->shaker = noise;
     r->shape = *s;
     r->context = context;
     r->has_halves = m->cache != NULL;
@@ -69,16 +71,18 @@ void llama_reference_free(void *own) {
 static void multiply(const llama_reference *r, const gguf_tensor *w, const gguf_tensor *bias,
                      size_t first, size_t rows, const double *x, bool accumulates, double *y) {
     for (size_t i = 0; i < rows; i++) {
-        double sum = 0;
+        shaken_sum sum = {0};
         reference_decode_row(w->type->format, w->data, first + i, w->dim[0], r->row);
         for (size_t j = 0; j < w->dim[0]; j++)
-            sum += r->row[j] * x[j];
+            shake_add(&sum, r->row[j] * x[j]);
         if (bias) {
             float b;
             memcpy(&b, (const char *)bias->data + (first + i) * sizeof b, sizeof b);
-            sum += (double)b;
+            shake_add(&sum, (double)b);
         }
-        y[i] = accumulates ? y[i] + sum : sum;
+        if (accumulates)
+            shake_add(&sum, y[i]);
+        y[i] = shake_end(r->shaker, &sum);
     }
 }
 
@@ -90,22 +94,23 @@ static void multiply_part(const llama_reference *r, uint32_t layer, const char *
 }
 
 static void normalise(const llama_reference *r, const gguf_tensor *w, const double *x, double *y) {
-    double squares = 0;
+    shaken_sum squares = {0};
     for (size_t i = 0; i < r->shape.hidden; i++)
-        squares += x[i] * x[i];
-    double scale = 1 / sqrt(squares / r->shape.hidden + (double)r->shape.eps);
+        shake_add(&squares, x[i] * x[i]);
+    double mean = shake_end(r->shaker, &squares) / r->shape.hidden;
+    double scale = 1 / sqrt(mean + (double)r->shape.eps);
     reference_decode_row(&format_f32, w->data, 0, r->shape.hidden, r->row);
     for (size_t i = 0; i < r->shape.hidden; i++)
-        y[i] = x[i] * scale * r->row[i];
+        y[i] = shake_few(r->shaker, x[i] * scale * r->row[i]);
 }
 
 static void turn(const llama_reference *r, double *heads, size_t count) {
     size_t half = r->shape.head_dim / 2;
     for (size_t i = 0; i < count * half; i++) {
-        double angle = (double)r->position * r->freqs[i % half];
+        double angle = shake_few(r->shaker, (double)r->position * r->freqs[i % half]);
         double a = heads[2 * i], b = heads[2 * i + 1];
-        heads[2 * i] = a * cos(angle) - b * sin(angle);
-        heads[2 * i + 1] = a * sin(angle) + b * cos(angle);
+        heads[2 * i] = shake(r->shaker, a * cos(angle) - b * sin(angle), 2 * (a * a + b * b));
+        heads[2 * i + 1] = shake(r->shaker, a * sin(angle) + b * cos(angle), 2 * (a * a + b * b));
     }
 }
 
@@ -113,20 +118,24 @@ static void turn(const llama_reference *r, double *heads, size_t count) {
 static void attend(llama_reference *r, const double *q, const double *keys, const double *values,
                    double *out) {
     size_t d = r->shape.head_dim, stride = r->shape.kv_heads * d, length = r->position + 1;
-    double largest = -INFINITY, sum = 0;
+    double largest = -INFINITY;
+    shaken_sum sum = {0};
     for (size_t u = 0; u < length; u++) {
-        double score = 0;
+        shaken_sum score = {0};
         for (size_t i = 0; i < d; i++)
-            score += q[i] * keys[u * stride + i];
-        r->scores[u] = score / sqrt((double)d);
+            shake_add(&score, q[i] * keys[u * stride + i]);
+        r->scores[u] = shake_end(r->shaker, &score) / sqrt((double)d);
         largest = fmax(largest, r->scores[u]);
     }
     for (size_t u = 0; u < length; u++)
-        sum += r->scores[u] = exp(r->scores[u] - largest);
-    memset(out, 0, d * sizeof *out);
-    for (size_t u = 0; u < length; u++)
-        for (size_t i = 0; i < d; i++)
-            out[i] += r->scores[u] / sum * values[u * stride + i];
+        shake_add(&sum, r->scores[u] = shake_few(r->shaker, exp(r->scores[u] - largest)));
+    double total = shake_end(r->shaker, &sum);
+    for (size_t i = 0; i < d; i++) {
+        shaken_sum y = {0};
+        for (size_t u = 0; u < length; u++)
+            shake_add(&y, r->scores[u] / total * values[u * stride + i]);
+        out[i] = shake_end(r->shaker, &y);
+    }
 }
 
 static void make_qkv(llama_reference *r, uint32_t layer, double *k, double *v) {
@@ -176,7 +185,7 @@ static void step_layer(llama_reference *r, uint32_t layer) {
     multiply_part(r, layer, "ffn_gate", s->ffn, r->h, false, r->gate);
     multiply_part(r, layer, "ffn_up", s->ffn, r->h, false, r->up);
     for (size_t i = 0; i < s->ffn; i++)
-        r->gate[i] = r->gate[i] / (1 + exp(-r->gate[i])) * r->up[i];
+        r->gate[i] = shake_few(r->shaker, r->gate[i] / (1 + exp(-r->gate[i])) * r->up[i]);
     multiply_part(r, layer, "ffn_down", s->hidden, r->gate, true, r->x);
 }
 

@@ -11,6 +11,7 @@
 #include "kernels/kernels.h"
 #include "model.h"
 #include "runner/choice/variants.h"
+#include "shake.h"
 
 /* A key of the metadata that is known, without the family's name and dot. */
 typedef struct {
@@ -45,7 +46,7 @@ typedef struct model_family {
                    bool has_head, err *e);
 
     /* See model_reference_new. own is what new_reference returned. */
-    void *(*new_reference)(const model *m, size_t tokens, err *e);
+    void *(*new_reference)(const model *m, size_t tokens, shaker *s, err *e);
     void (*free_reference)(void *own);
     void (*step_reference)(void *own, uint32_t token, double *logits);
 } model_family;

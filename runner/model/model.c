@@ -153,16 +153,18 @@ uint32_t model_get_room(const model *m) {
 
 struct model_reference {
     const model_family *family;
+    shaker shaker;
     void *own;
 };
 
-model_reference *model_reference_new(const model *m, size_t tokens, err *e) {
-    void *own = m->family->new_reference(m, tokens, e);
-    model_reference *r = own ? malloc(sizeof *r) : NULL;
-    assert(r || !own);
-    if (r)
-        *r = (model_reference){m->family, own};
-    return r;
+model_reference *model_reference_new(const model *m, size_t tokens, bool is_shaken, err *e) {
+    model_reference *r = array_new(1, sizeof *r);
+    *r = (model_reference){m->family, {is_shaken, rng_new(1, "shake")}, NULL};
+    r->own = m->family->new_reference(m, tokens, &r->shaker, e);
+    if (r->own)
+        return r;
+    free(r);
+    return NULL;
 }
 
 void model_reference_free(model_reference *r) {

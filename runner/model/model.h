@@ -162,7 +162,7 @@ bool model_place(model *m, uint32_t token, err *e);
  * compared with oracles one by one; this tells whether they are the right launches, with the right
  * weights, in the right order. It shares nothing with the tapes. */
 typedef struct model_reference model_reference;
-model_reference *model_reference_new(const model *m, size_t tokens,
-                                     err *e); /* room for this many */
+/* With room for this many tokens. is_shaken: with the errors that single precision may make (shake.h). */
+model_reference *model_reference_new(const model *m, size_t tokens, bool is_shaken, err *e);
 void model_reference_free(model_reference *r);
 void model_reference_step(model_reference *r, uint32_t token, double *logits); /* may be NULL */

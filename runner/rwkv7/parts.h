@@ -86,6 +86,6 @@ bool rwkv7_record_ops(model *m, tape *t, uint32_t index, uint32_t tokens, err *e
 bool rwkv7_record(model *m, tape *t, slice ids, uint32_t tokens, const kernel *attention,
                   bool has_head, err *e);
 
-void *rwkv7_reference_new(const model *m, size_t tokens, err *e);
+void *rwkv7_reference_new(const model *m, size_t tokens, shaker *s, err *e);
 void rwkv7_reference_free(void *own);
 void rwkv7_reference_step(void *own, uint32_t token, double *logits);

@@ -18,6 +18,7 @@ typedef struct {
 typedef struct {
     const gguf *file;
     rwkv7_shape shape;
+    shaker *shaker;
     layer_state *states;
     double *x, *n, *mixed, *r, *w, *k, *v, *a, *g, *kk, *share, *v_first, *y;
     double *low, *u; /* (the longest row of any tensor) */
@@ -39,11 +40,12 @@ static size_t find_longest(const gguf *g) {
     return longest;
 }
 
-void *rwkv7_reference_new(const model *m, size_t tokens, err *e) {
+void *rwkv7_reference_new(const model *m, size_t tokens, shaker *s, err *e) {
     (void)tokens; /* a recurrence keeps nothing per token */
     (void)e;
     rwkv7_reference *r = array_new(1, sizeof *r);
     r->file = m->file;
+    r->shaker = s;
     r->shape = ((const rwkv7 *)m->own)->shape;
     size_t d = r->shape.hidden, longest = find_longest(m->file);
     double **const vectors[] = {&r->x, &r->n, &r->mixed, &r->r,     &r->w,       &r->k, &r->v,
@@ -92,9 +94,10 @@ static size_t multiply(const rwkv7_reference *r, const gguf_tensor *w, const dou
     size_t columns = w->dim[0], rows = w->elements / columns;
     for (size_t i = 0; i < rows; i++) {
         reference_decode_row(w->type->format, w->data, i, columns, r->row);
-        y[i] = 0;
+        shaken_sum sum = {0};
         for (size_t j = 0; j < columns; j++)
-            y[i] += r->row[j] * x[j];
+            shake_add(&sum, r->row[j] * x[j]);
+        y[i] = shake_end(r->shaker, &sum);
     }
     return rows;
 }
@@ -109,20 +112,22 @@ static void normalise(const rwkv7_reference *r, const gguf_tensor *w, const gguf
                       size_t groups, double eps, const double *x, double *y) {
     size_t size = r->shape.hidden / groups;
     for (size_t g = 0; g < groups; g++) {
-        double mean = 0, variance = 0;
+        shaken_sum sum = {0}, squares = {0};
         for (size_t i = g * size; i < (g + 1) * size; i++)
-            mean += x[i] / (double)size;
+            shake_add(&sum, x[i] / (double)size);
+        double mean = shake_end(r->shaker, &sum);
         for (size_t i = g * size; i < (g + 1) * size; i++)
-            variance += (x[i] - mean) * (x[i] - mean) / (double)size;
+            shake_add(&squares, (x[i] - mean) * (x[i] - mean) / (double)size);
+        double variance = shake_end(r->shaker, &squares);
         for (size_t i = g * size; i < (g + 1) * size; i++)
             y[i] = (x[i] - mean) / sqrt(variance + eps);
     }
     const double *scale = read_vector(r, w);
     for (size_t i = 0; i < r->shape.hidden; i++)
-        y[i] *= scale[i];
+        y[i] = shake_few(r->shaker, y[i] * scale[i]);
     const double *bias = read_vector(r, b);
     for (size_t i = 0; i < r->shape.hidden; i++)
-        y[i] += bias[i];
+        y[i] = shake(r->shaker, y[i] + bias[i], y[i] * y[i]);
 }
 
 static void normalise_part(const rwkv7_reference *r, uint32_t layer, const char *part,
@@ -137,7 +142,8 @@ static void shift(const rwkv7_reference *r, uint32_t layer, const char *part, si
     size_t d = r->shape.hidden;
     const double *mu = read_part(r, layer, part) + mix * d;
     for (size_t i = 0; i < d; i++)
-        r->mixed[i] = r->n[i] + (before[i] - r->n[i]) * mu[i];
+        r->mixed[i] = shake(r->shaker, r->n[i] + (before[i] - r->n[i]) * mu[i],
+                            r->n[i] * r->n[i] + before[i] * before[i]);
 }
 
 static double keep(double x) {
@@ -149,11 +155,11 @@ static void adapt(const rwkv7_reference *r, uint32_t layer, const char *const pa
                   double (*inner)(double), double (*outer)(double), double *out) {
     size_t rank = multiply_part(r, layer, parts[1], r->mixed, r->low);
     for (size_t i = 0; i < rank; i++)
-        r->low[i] = inner(r->low[i]);
+        r->low[i] = shake_few(r->shaker, inner(r->low[i]));
     multiply_part(r, layer, parts[2], r->low, out);
     const double *bias = parts[0] ? read_part(r, layer, parts[0]) : NULL;
     for (size_t i = 0; i < r->shape.hidden; i++)
-        out[i] = outer(out[i] + (bias ? bias[i] : 0));
+        out[i] = shake_few(r->shaker, outer(out[i] + (bias ? bias[i] : 0)));
 }
 
 /* r, w, k, v, a, g of a token */
@@ -177,7 +183,8 @@ static void project(rwkv7_reference *r, uint32_t layer, const double *before) {
     } else {
         adapt(r, layer, v, keep, reference_sigmoid, r->share);
         for (size_t i = 0; i < d; i++)
-            r->v[i] += (r->v_first[i] - r->v[i]) * r->share[i];
+            r->v[i] = shake(r->shaker, r->v[i] + (r->v_first[i] - r->v[i]) * r->share[i],
+                            r->v[i] * r->v[i] + r->v_first[i] * r->v_first[i]);
     }
     shift(r, layer, fused, MIX_A, before);
     adapt(r, layer, a, keep, reference_sigmoid, r->a);
@@ -196,11 +203,11 @@ static void make_keys(rwkv7_reference *r, uint32_t layer) {
             squares += r->kk[i] * r->kk[i];
         }
         for (size_t i = at; i < at + size; i++)
-            r->kk[i] /= fmax(sqrt(squares), RWKV7_KEY_EPS);
+            r->kk[i] = shake_few(r->shaker, r->kk[i] / fmax(sqrt(squares), RWKV7_KEY_EPS));
     }
     const double *k_a = read_part(r, layer, "time_mix_k_a");
     for (size_t i = 0; i < d; i++)
-        r->k[i] *= 1 + (r->a[i] - 1) * k_a[i];
+        r->k[i] = shake_few(r->shaker, r->k[i] * (1 + (r->a[i] - 1) * k_a[i]));
 }
 
 /* S = S w + v k - (S kk) (kk a), y = S r, for each head: rows are values, columns keys. */
@@ -208,15 +215,20 @@ static void recur(rwkv7_reference *r, double *s) {
     size_t size = r->shape.head_size;
     for (size_t row = 0; row < r->shape.hidden; row++, s += size) {
         size_t head = row / size * size;
-        double remembered = 0;
+        shaken_sum sum = {0}, y = {0};
         for (size_t j = 0; j < size; j++)
-            remembered += s[j] * r->kk[head + j];
-        r->y[row] = 0;
+            shake_add(&sum, s[j] * r->kk[head + j]);
+        double remembered = shake_end(r->shaker, &sum);
         for (size_t j = 0; j < size; j++) {
             size_t c = head + j;
-            s[j] = s[j] * r->w[c] + r->v[row] * r->k[c] - remembered * r->kk[c] * r->a[c];
-            r->y[row] += s[j] * r->r[c];
+            shaken_sum state = {0};
+            shake_add(&state, s[j] * r->w[c]);
+            shake_add(&state, r->v[row] * r->k[c]);
+            shake_add(&state, -remembered * r->kk[c] * r->a[c]);
+            s[j] = shake_end(r->shaker, &state);
+            shake_add(&y, s[j] * r->r[c]);
         }
+        r->y[row] = shake_end(r->shaker, &y);
     }
 }
 
@@ -226,11 +238,12 @@ static void finish(rwkv7_reference *r, uint32_t layer) {
     normalise_part(r, layer, "time_mix_ln", r->shape.heads, (double)RWKV7_GROUP_EPS, r->y, r->y);
     const double *r_k = read_part(r, layer, "time_mix_r_k");
     for (size_t at = 0; at < d; at += size) {
-        double bonus = 0;
+        shaken_sum sum = {0};
         for (size_t i = at; i < at + size; i++)
-            bonus += r->r[i] * r->k[i] * r_k[i];
+            shake_add(&sum, r->r[i] * r->k[i] * r_k[i]);
+        double bonus = shake_end(r->shaker, &sum);
         for (size_t i = at; i < at + size; i++)
-            r->y[i] = (r->y[i] + bonus * r->v[i]) * r->g[i];
+            r->y[i] = shake_few(r->shaker, (r->y[i] + bonus * r->v[i]) * r->g[i]);
     }
 }
 
@@ -238,7 +251,7 @@ static void finish(rwkv7_reference *r, uint32_t layer) {
 static void add_product(rwkv7_reference *r, uint32_t layer, const char *part, const double *y) {
     multiply_part(r, layer, part, y, r->n);
     for (size_t i = 0; i < r->shape.hidden; i++)
-        r->x[i] += r->n[i];
+        r->x[i] = shake(r->shaker, r->x[i] + r->n[i], r->x[i] * r->x[i]);
 }
 
 static void step_layer(rwkv7_reference *r, uint32_t layer) {
@@ -257,7 +270,7 @@ static void step_layer(rwkv7_reference *r, uint32_t layer) {
     memcpy(s->channel_shift, r->n, bytes);
     multiply_part(r, layer, "channel_mix_key", r->mixed, r->u);
     for (size_t i = 0; i < r->shape.ffn; i++)
-        r->u[i] = reference_squared_relu(r->u[i]);
+        r->u[i] = shake_few(r->shaker, reference_squared_relu(r->u[i]));
     add_product(r, layer, "channel_mix_value", r->u);
 }
 
