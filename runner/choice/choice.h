@@ -1,10 +1,10 @@
-/* choice: what the tapes of a model choose among.
+/* choice: an op with a format and a shape, and the ways in which a model can compute it.
  *
- * A choice is an op, the format of its weights, whether it adds to its output, and a shape. Its
- * ways are the kernels of the op that take the shape; for a fused op also "apart", a launch for
- * each of its steps; for the attention of one token also "attention_ranges:N", the cache cut into
- * N ranges, and "attention_ranges_shared:N", the same with heads that share a head of the cache in a
- * threadgroup ("attention_ranges_f16:N" and so on where the cache is in F16). Which way is taken is decided by variants.h alone. */
+ * The ways are the kernels of the op that take the shape. A fused op can also be computed "apart", with
+ * one launch per step. The attention of one token can also be "attention_ranges:N", with the cache split
+ * into N ranges, or "attention_ranges_shared:N", where in addition one threadgroup computes all query
+ * heads that share a head of the cache ("attention_ranges_f16:N" and so on for a cache in F16).
+ * variants.h alone decides which way is taken. */
 #pragma once
 
 #include "harness/check/op.h"
@@ -17,7 +17,7 @@ typedef struct {
     shape shape; /* as op.dims says; tokens are 1 or more */
 } choice;
 
-/* Who wants to know what is chosen. */
+/* Called with each choice that a recording model makes. */
 typedef struct choice_watch {
     void (*observe)(void *context, const choice *c);
     void *context;
@@ -34,21 +34,22 @@ bool choice_takes(const choice *c, const kernel *way, err *e);
 
 /* "apart" for a choice; NULL: its op is not fused. */
 const kernel *choice_find_apart(const choice *c);
-/* Is the way several launches, not a kernel of the op? */
+/* Is this way "apart"? */
 bool choice_is_apart(const kernel *way);
 /* Into how many ranges a way of decode_attention cuts the cache; 1: it does not. */
 uint32_t choice_count_ranges(const kernel *way);
 /* The way of the variant, "ranges" or "shared", that cuts it into at least so many, or into the most. */
 const kernel *choice_find_ranges(const weight_format *cache, const char *variant, uint32_t ranges);
-/* The kernel of attention_ranges with which it does. */
+/* The kernel of attention_ranges that such a way launches. */
 const kernel *choice_find_ranges_kernel(const kernel *way);
 
-/* The .metal file of a way; of steps, that of the fused kernel in place of which they stand. */
+/* The .metal file of a way; of "apart", that of the fused kernel which it replaces. */
 const char *choice_get_file(const choice *c, const kernel *way);
 
-/* How far a choice is from one that was measured: the ratio of their tokens times that of their
- * keys, 1 if they are equal; infinite if anything else differs, or one of them has one token, for
- * which there are kernels of their own. A row with a kv_len of 0 is just near enough to any. */
+/* How far a choice is from one that was measured: the ratio of their token counts times the ratio of
+ * their cache lengths, 1 if both are equal. Infinite if anything else differs, or if only one of them
+ * has a single token, for which there are other kernels. A row with a kv_len of 0 is just near enough to
+ * any length. */
 #define CHOICE_NEAR 1.25 /* as far as a measurement holds */
 double choice_find_distance(const choice *row, const choice *asked);
 

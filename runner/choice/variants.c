@@ -69,26 +69,22 @@ static sizes get_sizes(kind k, const shape *s) {
 
 /* Conditions -------------------------------------------------------------------------------- */
 
-/* MATRICES: several tokens are multiplied in tiles, if the GPU has units for that; large tiles as
- * soon as they occupy most cores of a large one (MANY_TILES; on an H200 with 512 tokens, 72 of them
- * took as long as split ones, 192 of them 7 % less). A product alone takes the tiles of a few
- * tokens as long as there are not too many of them (FEW_SMALL_TILES; 64 tokens, H200: 4.3 us
- * instead of 5.5 for 576x576, 6.9 instead of 11.8 for 576x1536, 7.7 instead of 8.9 for 1536x576).
+/* Where each limit comes from is measured; docs/speed.md has the times of whole models.
+ *
+ * MATRICES: several tokens are multiplied in tiles, if the GPU has units for that: large tiles as
+ * soon as they occupy most cores of a large GPU (MANY_TILES), the tiles of a few tokens as long as
+ * there are not too many of them (FEW_SMALL_TILES).
  *
  * WIDE: rows go by way of threadgroup memory. Each threadgroup has 16 or 32 of them and loads all
- * of x, so that there must be enough columns for all lanes. (On an H200 4096x4096 takes half of
- * the time of lean_rows, 2048x2048 2.7 us instead of 4.3. Other GPUs were not measured, and need
- * the memory for other things.)
+ * of x, so that there must be enough columns for all lanes. Only an H200 was measured, and other GPUs
+ * need the memory for other things.
  *
- * WIDE_BLOCKS: fusing saves launches, but on an H200 the fused kernels that do not copy ahead read such
- * rows at a fifth of the roof: gate and up of 14336x4096 take 72 us in one such launch.
+ * WIDE_BLOCKS: fusing saves launches, but the fused kernels that do not copy ahead read such rows far
+ * below the roof.
  *
  * WIDE_ON_CORES: bulk copies bring the rows while the previous launch still runs. For one token that
  * pays as long as all threadgroups of this launch and of the next are on the cores at the same time,
- * in Q4_0 always. (H200, Q4_0: 4096x4096 3.4 us instead of 4.25, 14336x4096 9.1 instead of 12.6,
- * 1024x4096 2.7 instead of 3.6.)
- *
- * LONG: 2048x8192 takes 5.0 us instead of 8.0, 4096x14336 12.6 instead of 15.4.
+ * in Q4_0 always.
  *
  * SHARED_CACHE: several heads share each head of the cache, and it is so long that reading it once for
  * each of them takes longer than what it costs to have them in one threadgroup: from 20 MB on that all
@@ -186,12 +182,12 @@ static const rule rules[] = {
     {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE_ON_CORES,    "near"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      LONG,             "near_long"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "stream"},
-    /* 8 tokens at a time: 4096x4096 with 64 takes 37 us instead of 213, 2048x2048 with 8 3.5 instead of 5.4 */
+    /* each weight is read once for 8 tokens, and by bulk copies */
     {PRODUCT, CUDA,     SEVERAL, MEDIUM,      WIDE,             "tiled_near"},
     {PRODUCT, CUDA,     SEVERAL, MEDIUM,      LONG,             "tiled_near_long"},
     {PRODUCT, CUDA,     SEVERAL, MEDIUM,      WIDE,             "tiled_stream"},
     {PRODUCT, GPU,      FEW,     LARGE,       ALWAYS,           "tiled_near"},
-    /* copies its weights first: 4096x4096 with 8 tokens takes 9.5 us instead of 14 */
+    /* copies its weights to threadgroup memory first, in wide loads */
     {PRODUCT, GPU,      FEW,     LARGE,       MATRICES,         "tiled_stream"},
     {PRODUCT, GPU,      FEW,     ALL,         MATRICES,         "tiled_few"},
     {PRODUCT, GPU,      MANY,    ALL,         FEW_SMALL_TILES,  "tiled_few"},
@@ -220,8 +216,8 @@ static const rule rules[] = {
     /* fewer launches are worth more than the better kernel for each product */
     {BATCHED, CUDA,     ONE,     ALL,         WIDE_BLOCKS,      "apart"},
     {BATCHED, GPU,      ONE,     ALL,         ALWAYS,           "plain"},
-    /* x in halves for all products with it, by warpgroups; columns are split where tiles are few: a 1B prompt
-     * of 64 tokens 24105 per second instead of 13587, of 512 45450 instead of 38558 by mma */
+    /* x is split into halves once for all products with it; columns are split where tiles are too few
+     * to occupy the cores */
     {SPLIT,   CUDA,     SOME,    MEDIUM,      FEWEST_TILES,     "eighths"},
     {SPLIT,   CUDA,     SOME,    MEDIUM,      FEWER_TILES,      "quarters"},
     {SPLIT,   CUDA,     SOME,    MEDIUM,      WIDE_TILES,       "wide_groups"},
@@ -252,11 +248,8 @@ static int get_device(const device_facts *d) {
 }
 
 /* One threadgroup per head reads up to 512 keys at once; ranges of about 256 keys read more of them
- * with more cores, as long as each head's ranges have a core of their own, and cost one more
- * launch. SmolLM-135M on an H200 (9 heads, 132 cores), tokens per second after 480, 544, 1400 and
- * 1900 tokens: in one launch 2555, 2382, - and 1720, in 4 ranges 2466, 2459, 2246 and 2217, in 8
- * 2435, 2427, 2390 and 2363, in 14 2390, 2390, 2356 and 2336, in 16 2150, 2151, 2135 and 2123.
- * Where heads share a threadgroup, that reads 128 keys of 64 dimensions at once, or 64 of 128. */
+ * with more cores, and cost one more launch. More ranges than there are cores for all heads are slower
+ * again (docs/speed.md). Where heads share a threadgroup, that reads 128 keys of 64 dimensions at once, or 64 of 128. */
 static const kernel *find_ranges(const device_facts *d, const choice *c, const char *variant) {
     enum { CORES = 132 };
     uint32_t keys = c->shape.dim[0], heads = c->shape.dim[1], kv_heads = c->shape.dim[2];
