@@ -22,7 +22,7 @@
 static struct {
     judge_settings judge;
     judge_time_settings time;
-    const char *op, *base, *kernel;
+    const char *op, *base, *kernel, *csv;
     bool self_test, all, json, untimed, worker;
 } settings = {.judge = {.random = 12, .timeout_s = 300, .compile_s = 60},
               .time = {.bench = {.budget_s = 1, .timeout_s = 120, .min_effect = 3, .again_s = 12}}};
@@ -59,6 +59,10 @@ static const option options[] = {
     FLAG_OPTION("self-test", &settings.self_test,
                 "judge kernels that cheat, all to be refused, and an honest one of each op"),
     FLAG_OPTION("all", &settings.all, "with --self-test: every honest kernel"),
+    TEXT_OPTION("csv", &settings.csv, "FILE",
+                "with --self-test: keep the verdicts there; a later run continues with the others"),
+    SECONDS_OPTION("seconds", &settings.judge.seconds, "S",
+                   "with --self-test: stop after S seconds and say how many remain"),
     PLAIN_OPTION("worker", OPTION_FLAG, &settings.worker, NULL, NULL),
 };
 
@@ -151,16 +155,18 @@ static bool find_candidates(judgement_list *l, const char *const *names, size_t 
 
 /* Judging -------------------------------------------------------------------------------------- */
 
+static bool keep_answer(void *context, size_t i, const judge_answer *a, err *e) {
+    (void)e;
+    ((judgement_list *)context)->items[i].answer = *a;
+    return true;
+}
+
 static bool judge_all(judgement_list *l, err *e) {
     judge_candidate *given = array_new(l->count + 1, sizeof *given);
-    judge_answer *answers = array_new(l->count + 1, sizeof *answers);
     for (size_t i = 0; i < l->count; i++)
         given[i] = l->items[i].given;
-    bool ok = judge_run(&settings.judge, given, l->count, answers, e);
-    for (size_t i = 0; i < l->count; i++)
-        l->items[i].answer = answers[i];
+    bool ok = judge_run(&settings.judge, given, l->count, keep_answer, l, e);
     free(given);
-    free(answers);
     return ok;
 }
 
@@ -226,9 +232,11 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return e->code;
     settings.judge.device = facts.spec;
     settings.judge.arguments = LIST_VALUES("judge", options);
-    const cheat_query query = {names, count, settings.all, settings.json};
+    const cheat_query query = {names, count, settings.csv, settings.all, settings.json};
     if (settings.self_test)
         return judge_cheats_run(&settings.judge, &query, &facts, e);
+    if (settings.all || settings.csv || settings.judge.seconds > 0)
+        return err_code(e, EXIT_USAGE, "--all, --csv and --seconds are for --self-test");
     if (count == 0)
         return err_code(e, EXIT_USAGE,
                         "name a candidate, as in assay judge mine.metal --op rmsnorm");
@@ -263,6 +271,6 @@ VERB(
         "refusal says what differs, where, and how to repeat it. Several candidates, or a folder\n"
         "of them, give a ranking. Each is compiled and run in a process of its own with limits of\n"
         "time and memory. Exit status: 0 accepted (of several: any), 1 rejected, 4 right and\n"
-        "slower, 5 right and the samples cannot tell. --self-test takes names of cheats or\n"
-        "kernels instead. See docs/judge.md.\n",
+        "slower, 5 right and the samples cannot tell. --self-test takes names of cheats,\n"
+        "ops or kernels, or globs of them, instead. See docs/judge.md.\n",
     VERB_OPTIONS(options), .math = "fast", .runs_ops = true);

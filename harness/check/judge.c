@@ -393,21 +393,26 @@ exit_code judge_serve(const judge_settings *s, err *e) {
 
 /* The side that hands out ------------------------------------------------------------------------ */
 
+typedef struct {
+    judge_listener *hear;
+    void *context;
+} listener;
+
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
-    judge_answer *a = (judge_answer *)context + task;
-    if (!o->failure[0] && o->bytes == sizeof *a) {
-        memcpy(a, o->answer, sizeof *a);
-        return true;
-    }
-    if (!o->failure[0])
+    const listener *l = context;
+    judge_answer a = {.stage = JUDGE_RUN};
+    if (o->failure[0])
+        snprintf(a.reason, sizeof a.reason, "%s", o->failure);
+    else if (o->bytes == sizeof a)
+        memcpy(&a, o->answer, sizeof a);
+    else
         return err_set(e, EXIT_CANNOT, WORKER_OTHER_BUILD);
-    *a = (judge_answer){.stage = JUDGE_RUN};
-    snprintf(a->reason, sizeof a->reason, "%s", o->failure);
-    return true;
+    return l->hear(l->context, task, &a, e);
 }
 
 bool judge_run(const judge_settings *s, const judge_candidate *candidates, size_t count,
-               judge_answer *answers, err *e) {
+               judge_listener *hear, void *context, err *e) {
+    listener own = {hear, context};
     char **tasks = array_new(count + 1, sizeof *tasks);
     bool ok = true;
     for (size_t i = 0; i < count; i++) {
@@ -425,8 +430,10 @@ bool judge_run(const judge_settings *s, const judge_candidate *candidates, size_
                         .count = count,
                         .jobs = s->jobs ? (int)s->jobs : worker_count_jobs(8),
                         .timeout_s = s->timeout_s,
+                        .ends_ns =
+                            s->seconds > 0 ? os_now_ns() + (uint64_t)(s->seconds * 1e9) : 0,
                         .deliver = deliver,
-                        .context = answers,
+                        .context = &own,
                         .progress = &shown};
     ok = ok && worker_run(&plan, e);
     for (size_t i = 0; i < count; i++)

@@ -52,6 +52,9 @@ typedef struct {
 /* The cases of a kernel of ours, with `random` held-out ones at the end; the caller frees them. */
 typedef bool judge_finder(const char *kernel, size_t random, uint64_t seed, case_list *out, err *e);
 
+/* Each answer as soon as it is known. False with e set ends the run. */
+typedef bool judge_listener(void *context, size_t candidate, const judge_answer *a, err *e);
+
 typedef struct {
     const char *const *arguments; /* that workers are started with */
     judge_finder *find;
@@ -60,11 +63,12 @@ typedef struct {
     uint64_t seed, random, jobs;
     double timeout_s; /* of a candidate */
     double compile_s; /* CPU time that all its compiles together may take */
+    double seconds;   /* 0, or after which the run ends: the others are not judged */
 } judge_settings;
 
 /* The worker's side. */
 exit_code judge_serve(const judge_settings *s, err *e);
 
-/* Judges them, each answer in its place. False if the run had to end. */
+/* Judges them. False if the run had to end. */
 bool judge_run(const judge_settings *s, const judge_candidate *candidates, size_t count,
-               judge_answer *answers, err *e);
+               judge_listener *hear, void *context, err *e);
