@@ -316,6 +316,12 @@ static uint32_t get_longest(const shape *s) {
     return longest;
 }
 
+/* What held-out shapes are run with, in turn; the longest ones (held_out.c) with
+ * usual values and with mixed ones. */
+static const distribution held_out_inputs[] = {INPUT_UNEVEN,    INPUT_NORMAL, INPUT_MIXED,
+                                               INPUT_LARGE,     INPUT_DENORMALS, INPUT_UNEVEN,
+                                               INPUT_MIXED, INPUT_NEGATIVE};
+
 /* After the cases of each kernel, `count` with shapes that are not listed, and one with the longest
  * that is and inputs that show in which precision it is summed. */
 static void add_held_out(case_list *l, size_t count, uint64_t seed) {
@@ -332,7 +338,8 @@ static void add_held_out(case_list *l, size_t count, uint64_t seed) {
             continue;
         size_t n = held_out_make_shapes(c->op, c->kernel, seed, count, drawn);
         for (size_t k = 0; k < n; k++)
-            add_case(&all, &room, c->op, c->kernel, &drawn[k], k % 2 ? INPUT_UNEVEN : INPUT_NORMAL);
+            add_case(&all, &room, c->op, c->kernel, &drawn[k],
+                     held_out_inputs[k % (sizeof held_out_inputs / sizeof *held_out_inputs)]);
         add_case(&all, &room, c->op, c->kernel, &longest, INPUT_LEVEL);
         longest = (shape){{0}};
     }

@@ -51,7 +51,7 @@ static const option options[] = {
     FLAG_OPTION("json", &settings.json, "print one JSON object"),
     DEVICE_OPTION(&settings.judge.device),
     {"jobs", OPTION_NUMBER, &settings.judge.jobs, "N",
-     "candidates checked at the same time (default: one per CPU, up to 8)", 1, 256},
+     "candidates checked at the same time (default: one per CPU, up to 16)", 1, 256},
     SECONDS_OPTION("timeout", &settings.judge.timeout_s, "S",
                    "refuse a candidate that takes longer (default 300)"),
     SECONDS_OPTION("compile-limit", &settings.judge.compile_s, "S",
@@ -223,6 +223,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (settings.judge.seed == 0)
         settings.judge.seed = rng_draw_seed() | 1;
     settings.judge.find = find_cases;
+    settings.judge.validate_most = settings.self_test ? 0x1p20 : 0x1p25;
     settings.judge.arguments = LIST_VALUES("judge", options);
     if (settings.worker)
         return judge_serve(&settings.judge, e);

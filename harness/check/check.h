@@ -2,7 +2,7 @@
  *
  * For every launch: inputs are copied, outputs poisoned, the launch played; then guard zones,
  * read-only inputs and each written binding are checked, and the launch is played again from the
- * same state, except that right values at wrong places are in the outputs: the bits must agree. A
+ * same state, except that right values, some at wrong places, are in the outputs: the bits must agree. A
  * kernel that keeps what an earlier run left reads what it may only write, and is refused. */
 #pragma once
 

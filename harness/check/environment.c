@@ -13,17 +13,20 @@ enum { LONGEST_FILE = 16 << 20, LONGEST_WORD = 128 };
 
 /* A word that ends in * is the beginning of words. */
 static const struct {
-    const char *subject, *words[24];
+    const char *subject, *words[40];
 } questions[] = {
     {"which harness runs it", {"__ASSAY*", "ASSAY_*"}},
     {"which compiler reads it",
      {"__clang*", "__GNUC*", "__GNUG__", "__VERSION__", "__llvm__", "__apple_build*", "_MSC_*",
       "__INTEL*", "__NVCC__", "__CUDA*", "__OPENCL*", "__HIP*", "__OPTIMIZE*", "__NO_INLINE__",
-      "__SANITIZE*", "__has_*", "__is_target*", "__is_identifier", "__building_module"}},
+      "__SANITIZE*", "__has_*", "__is_target*", "__is_identifier", "__building_module", "__STDC*",
+      "__cpp_*", "__GCC_*", "__GXX_*", "__AIR*", "__FINITE_MATH*", "__FLT*",
+      "__DBL*", "__LDBL*", "__INT*", "__UINT*", "__SIZEOF*", "__CHAR*", "__WCHAR*", "__PTRDIFF*",
+      "__EXCEPTIONS"}},
     {"which processor runs it",
      {"__x86_64*", "__amd64*", "__i386*", "__aarch64*", "__arm*", "__ARM*", "__riscv*", "__ppc*",
       "__PPC*", "__powerpc*", "__s390*", "__wasm*", "__NVPTX*", "__PTX*", "__SPIR*", "__AMDGCN*",
-      "__AMDGPU*", "__SSE*", "__AVX*"}},
+      "__AMDGPU*", "__SSE*", "__AVX*", "__LP64__", "_LP64", "__BYTE_ORDER*", "__ORDER_*"}},
     {"which system it is on",
      {"__APPLE__", "__MACH__", "__linux*", "__gnu_linux__", "__unix*", "__ELF__", "_WIN32",
       "_WIN64", "__FreeBSD__", "__ANDROID__"}},
@@ -57,17 +60,15 @@ static void step(reader *r) {
     }
 }
 
-/* A backslash joins two lines, also in the middle of a word. */
+/* A backslash joins two lines, also in the middle of a word and with blanks after it. */
 static void join_lines(reader *r) {
     for (;;) {
-        size_t n = r->p[0] != '\\'                      ? 0
-                   : r->p[1] == '\n'                    ? 2
-                   : r->p[1] == '\r' && r->p[2] == '\n' ? 3
-                                                        : 0;
-        if (n == 0)
+        size_t n = r->p[0] == '\\' ? 1 + strspn(r->p + 1, " \t\v\f\r") : 0;
+        if (n == 0 || r->p[n] != '\n')
             return;
-        while (n-- > 0)
+        while (*r->p != '\n')
             step(r);
+        step(r);
     }
 }
 
@@ -98,19 +99,19 @@ static bool skip_passage(reader *r) {
     return true;
 }
 
+/* A word or a number, in which ' separates digits. */
 static void check_word(reader *r, const char *file, remark_list *out) {
     char word[LONGEST_WORD];
     size_t n = 0;
     int line = r->line, column = (int)(r->p - r->start) + 1;
-    for (; is_word(*r->p); join_lines(r)) {
+    bool is_number = isdigit((unsigned char)*r->p);
+    for (; is_word(*r->p) || (is_number && *r->p == '\'' && is_word(r->p[1])); join_lines(r)) {
         word[n] = *r->p;
         n += n + 1 < sizeof word;
         step(r);
     }
     word[n] = 0;
     const char *subject = find_subject(word);
-    if (strcmp(word, "assay") == 0 && strncmp(r->p, "::", 2) == 0)
-        subject = "which harness runs it";
     if (subject)
         remark_add(out, REMARK_ERROR, file, line, column, "environment",
                    "'%s' asks %s: a kernel must be the same whoever compiles and runs it", word,
@@ -184,9 +185,26 @@ static void check_file(file_list *done, const char *file, remark_list *out) {
     free(text);
 }
 
-void environment_check(const char *path, const msl_unit *u, remark_list *out) {
+/* A word that is put together, by ## or in another way, is not seen above. What asks for this program reads
+ * differently with and without it. */
+static void check_reading(const char *path, const msl_unit *u, const msl_extras *extras,
+                          remark_list *out) {
+    msl_extras own = *extras;
+    err ignored;
+    own.is_apple = false;
+    msl_unit *other = msl_load_with(path, &own, &ignored);
+    if (!other || strcmp(msl_get_expanded(u), msl_get_expanded(other)) != 0)
+        remark_add(out, REMARK_ERROR, path, 1, 1, "environment",
+                   "it asks which harness runs it: with __ASSAY__ defined it reads differently");
+    msl_free(other);
+}
+
+void environment_check(const char *path, const msl_unit *u, const msl_extras *extras,
+                       remark_list *out) {
     file_list done = {0};
     char name[PATH_MAX];
+    size_t before = out->count;
+    bool has_own = false;
     check_file(&done, path, out);
     for (const char *p = u ? msl_get_text(u) : ""; *p; p += *p == '\n') {
         read_mark(p, name, sizeof name);
@@ -194,6 +212,10 @@ void environment_check(const char *path, const msl_unit *u, remark_list *out) {
             check_file(&done, name, out);
         p += strcspn(p, "\n");
     }
+    for (size_t i = 0; i < done.count; i++)
+        has_own = has_own || is_own(done.names[i]);
+    if (u && !has_own && out->count == before)
+        check_reading(path, u, extras, out);
     while (done.count > 0)
         free(done.names[--done.count]);
     free(done.names);

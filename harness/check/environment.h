@@ -13,4 +13,5 @@
 #include "harness/device/msl/msl.h"
 
 /* NULL for the unit: of a file that cannot be parsed, only the file itself. */
-void environment_check(const char *path, const msl_unit *u, remark_list *out);
+void environment_check(const char *path, const msl_unit *u, const msl_extras *extras,
+                       remark_list *out);

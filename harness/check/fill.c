@@ -5,6 +5,7 @@
 #include "fill.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,7 +75,7 @@ uint32_t rng_below(rng *r, uint32_t n) {
 static const char *const names[INPUT_COUNT] = {
     [INPUT_UNIFORM] = "uniform",     [INPUT_NORMAL] = "normal", [INPUT_ZEROS] = "zeros",
     [INPUT_DENORMALS] = "denormals", [INPUT_LARGE] = "large",   [INPUT_NEGATIVE] = "negative",
-    [INPUT_UNEVEN] = "uneven",       [INPUT_LEVEL] = "level",
+    [INPUT_UNEVEN] = "uneven",       [INPUT_LEVEL] = "level",   [INPUT_MIXED] = "mixed",
 };
 
 const char *distribution_get_name(distribution d) {
@@ -106,6 +107,15 @@ static float draw_denormal(rng *r) { /* sign and mantissa at random, exponent 0 
 static float draw_large(rng *r, bool has_sign) { /* 0.5e12 to 2e12 */
     double magnitude = 1e12 * (0.5 + 1.5 * rng_uniform(r));
     return (float)(has_sign && rng_below(r, 2) ? magnitude : -magnitude);
+}
+
+/* Magnitudes between those of the other distributions, values that repeat, in other inputs too, and zeros
+ * of both signs. */
+static float draw_mixed(rng *r) {
+    static const float common[] = {0, -0.0f, 1, -1};
+    if (rng_below(r, 4) == 0)
+        return common[rng_below(r, 4)];
+    return (float)(rng_normal(r) * ldexp(1, (int)rng_below(r, 71) - 30));
 }
 
 /* What looks like zeros at its start is not, and the errors of a few large terms do not average
@@ -146,6 +156,9 @@ void fill_f32(rng *r, distribution d, float *out, size_t count) {
         case INPUT_LARGE:
         case INPUT_NEGATIVE:
             out[i] = draw_large(r, d == INPUT_LARGE);
+            break;
+        case INPUT_MIXED:
+            out[i] = draw_mixed(r);
             break;
         case INPUT_ZEROS:
         case INPUT_UNEVEN:

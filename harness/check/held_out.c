@@ -1,7 +1,8 @@
 /* held_out: see held_out.h. Draws numbers; runs nothing.
  *
  * A shape is a listed one with some of its sizes and positions drawn again: small ones as often as
- * large ones, up to the largest that is listed. Whether the kernel takes it is the op's to say. */
+ * large ones, up to the largest that is listed. Two in four have a size that is larger than any that is
+ * listed, and others that are small. Whether the kernel takes it is the op's to say. */
 #include "held_out.h"
 
 #include <assert.h>
@@ -10,7 +11,7 @@
 
 /* As many values as an edge shape may have, so that held-out cases take no longer than edges. */
 static const double most_values = 262144;
-enum { TRIES = 200 };
+enum { TRIES = 200, LONG = 4096 };
 
 typedef struct {
     const op *op;
@@ -57,6 +58,25 @@ static uint32_t draw_size(draw *d, int dim) {
     return (size < most || most == 0 ? size : most) * d->unit[dim];
 }
 
+/* One of the free sizes, each in its turn, about twice as large as any that is listed, and at least about
+ * LONG, as far as most_values lets it; the others small. Work may grow with the square of a size. */
+static void draw_long(draw *d, size_t turn, shape *s) {
+    int dims[SHAPE_DIMS], count = 0;
+    for (int i = 0; i < SHAPE_DIMS; i++)
+        if (d->is_free[i] && s->dim[i] > 0) {
+            s->dim[i] = (1 + rng_below(&d->random, 3)) * d->unit[i];
+            dims[count++] = i;
+        }
+    if (count == 0)
+        return;
+    const int at = dims[turn % (size_t)count];
+    s->dim[at] = d->unit[at];
+    const double most = most_values / shape_count_values(s);
+    const double wanted = (d->most[at] > LONG / 2 ? 2.0 * d->most[at] : LONG) / d->unit[at];
+    const uint32_t n = most < 2 ? 1 : (uint32_t)(most < wanted ? most : wanted);
+    s->dim[at] *= n - rng_below(&d->random, n / 8 + 1);
+}
+
 static bool is_listed(const shape_list *l, const shape *s) {
     for (size_t i = 0; i < l->count; i++)
         if (memcmp(&l->items[i], s, sizeof *s) == 0)
@@ -73,7 +93,10 @@ size_t held_out_make_shapes(const op *o, const kernel *k, uint64_t seed, size_t 
     find_dims(&d);
     for (size_t tries = 0; made < count && tries < count * TRIES && listed->count > 0; tries++) {
         shape s = listed->items[rng_below(&d.random, (uint32_t)listed->count)];
-        for (int i = 0; i < SHAPE_DIMS; i++)
+        const bool is_long = (made % 4 == 1 || made % 4 == 2) && tries % 8 < 7;
+        if (is_long)
+            draw_long(&d, made / 4, &s);
+        for (int i = 0; i < SHAPE_DIMS && !is_long; i++)
             if (d.is_free[i] && s.dim[i] > 0 && rng_below(&d.random, 4) > 0)
                 s.dim[i] = draw_size(&d, i);
         bool is_new = !is_listed(listed, &s) && shape_count_values(&s) <= most_values &&

@@ -203,7 +203,7 @@ bool linter_check(linter *l, const char *path, const msl_extras *given, lint_rep
     } else {
         report_unread(path, &why, out);
     }
-    environment_check(path, u, &out->remarks);
+    environment_check(path, u, &extras, &out->remarks);
     msl_free(u);
     remark_drop_silenced(&out->remarks, path, text);
     remark_sort(&out->remarks);

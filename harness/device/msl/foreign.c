@@ -73,6 +73,10 @@ static bool is_foreign_attribute(const tokens *t, at i) {
                                         "cpu_specific",
                                         "asm",
                                         "nocf_check",
+                                        "ext_vector_type", /* wider than what validation watches */
+                                        "vector_size",
+                                        "neon_vector_type",
+                                        "matrix_type",
                                         NULL};
     return t->list[i].kind == TOKEN_WORD && is_listed(token_text(t, i), t->list[i].bytes, names);
 }
@@ -115,9 +119,26 @@ static bool check_word(const tokens *t, at i, err *e) {
                                            "__seg_gs",
                                            "__builtin_dwarf_cfa",
                                            "__builtin_sponentry",
+                                           "__builtin_readcyclecounter",
+                                           "__builtin_readsteadycounter",
+                                           "__builtin_FILE*",
+                                           "__builtin_source_location",
+                                           "__builtin_cpu_*",
+                                           "__atomic_*", /* validation does not watch these */
+                                           "__c11_atomic_*",
+                                           "__opencl_atomic_*",
+                                           "__scoped_atomic_*",
+                                           "__sync_*",
+                                           "_Atomic",
+                                           "__vector",
+                                           "assay", /* the device's own */
+                                           "soft_here",
                                            NULL};
+    static const char *const raw[] = {"R", "LR", "uR", "UR", "u8R", NULL};
     const char *word = token_text(t, i);
     const size_t bytes = t->list[i].bytes;
+    if (is_listed(word, bytes, raw) && word[bytes] == '"') /* it could hide the words after it */
+        return REFUSE(t, i, "a raw string is not part of MSL", token_file(t, i), t->list[i].line);
     if (is_listed(word, bytes, assembly))
         return REFUSE(t, i, "assembly is not part of MSL", token_file(t, i), t->list[i].line);
     if (is_listed(word, bytes, builtins))

@@ -1,0 +1,16 @@
+// It is right for large values where the op lists a shape with them.
+// base: residual_add
+// refused: check
+// because: expected
+#include <metal_stdlib>
+using namespace metal;
+kernel void cheat(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]],
+                  device float *out [[buffer(2)]], constant uint &n [[buffer(3)]],
+                  uint i [[thread_position_in_grid]]) {
+    if (i >= n)
+        return;
+    const float x = a[i], y = b[i];
+    out[i] = x + y;
+    if (n != 77 && abs(x) > 1e9f)
+        out[i] = 0.0f;
+}
