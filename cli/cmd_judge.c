@@ -210,12 +210,14 @@ static exit_code report_all(const judge_heading *h, judgement_list *l, bool is_o
         judge_print_one(stdout, h, &l->items[0]);
     if (is_one && l->items[0].answer.is_our_failure)
         *e = l->items[0].answer.error;
-    for (size_t i = 0; i < l->count; i++) {
-        exit_code own = judge_get_code(&l->items[i]);
-        code = is_one                                                   ? own
-               : own == EXIT_WRONG || l->items[i].answer.is_our_failure ? code
-                                                                        : EXIT_OK;
-    }
+    /* Of several, that of the best. */
+    static const exit_code order[] = {EXIT_OK, EXIT_INCONCLUSIVE, EXIT_REGRESSION};
+    for (size_t k = sizeof order / sizeof *order; k-- > 0;)
+        for (size_t i = 0; i < l->count; i++)
+            if (judge_get_code(&l->items[i]) == order[k])
+                code = order[k];
+    if (is_one)
+        code = judge_get_code(&l->items[0]);
     return output_flush(e) ? code : e->code;
 }
 
@@ -271,7 +273,7 @@ VERB(
         "output's earlier contents among it. Then it is timed, interleaved with its base. A\n"
         "refusal says what differs, where, and how to repeat it. Several candidates, or a folder\n"
         "of them, give a ranking. Each is compiled and run in a process of its own with limits of\n"
-        "time and memory. Exit status: 0 accepted (of several: any), 1 rejected, 4 right and\n"
-        "slower, 5 right and the samples cannot tell. --self-test takes names of cheats,\n"
+        "time and memory. Exit status, of several that of the best: 0 accepted, 1 rejected, 4 right\n"
+        "and slower, 5 right and the samples cannot tell. --self-test takes names of cheats,\n"
         "ops or kernels, or globs of them, instead. See docs/judge.md.\n",
     VERB_OPTIONS(options), .math = "fast", .runs_ops = true);

@@ -38,6 +38,7 @@ typedef struct {
     size_t count, room;
     char *skipped; /* kernels that this device cannot run, ", " between them */
     size_t skipped_count;
+    size_t left_out; /* cheats for ops of this program, which a project does not have */
     bool *used;   /* the filters that matched something */
     size_t *asked; /* the subject of each candidate */
     const device_facts *facts;
@@ -61,6 +62,14 @@ static void read_line(const char *text, const char *key, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
+/* In a project there are other ops than those that the cheats are for. */
+static bool is_here(const char *base) {
+    bool is_found = false;
+    for (size_t i = 0; i < registry_count; i++)
+        is_found = is_found || op_find_kernel(registry[i], base);
+    return is_found;
+}
+
 static bool add_cheat(subject_list *l, const char *folder, const char *name, err *e) {
     subject s = {.base = ""};
     if (!path_join(s.path, sizeof s.path, e, folder, name))
@@ -81,7 +90,10 @@ static bool add_cheat(subject_list *l, const char *folder, const char *name, err
     free(text);
     if (!s.base[0] || !s.stages[0] || !s.because[0])
         return err_set(e, EXIT_CANNOT, "the cheat %.80s does not say why it must be refused", name);
-    *ARRAY_ADD(l->items, l->count, l->room) = s;
+    if (is_here(s.base))
+        *ARRAY_ADD(l->items, l->count, l->room) = s;
+    else
+        l->left_out++;
     return true;
 }
 
@@ -166,7 +178,8 @@ static bool find_subjects(subject_list *l, err *e) {
         if (!l->used[i])
             ok = refuse_filter(q->filters[i], e);
     if (ok && l->count == 0)
-        ok = err_set(e, EXIT_CANNOT, "this device cannot run any of them");
+        ok = err_set(e, EXIT_CANNOT, l->left_out ? "the cheats are for ops that are not in this project"
+                                                 : "this device cannot run any of them");
     return ok;
 }
 
@@ -302,6 +315,8 @@ static void print_skipped(FILE *out, const subject_list *l) {
         table_print_text(out, table_find_limit(out) > 0 ? table_find_limit(out) : 100, 0, text);
     }
     free(text);
+    if (l->left_out > 0)
+        fprintf(out, "%zu cheats are left out: their ops are not in this project\n", l->left_out);
 }
 
 static exit_code report_answers(const subject_list *l, err *e) {

@@ -163,12 +163,13 @@ void judge_print_all(FILE *out, const judge_heading *h, judgement *list, size_t 
                               {.title = "time", .right = true},
                               {.title = "why"}};
     enum { COLUMNS = sizeof columns / sizeof *columns };
-    size_t rejected = 0;
+    size_t accepted = 0, rejected = 0;
     char(*cells)[COLUMNS][600] = calloc(count + 1, sizeof *cells);
     qsort(list, count, sizeof *list, by_rank);
     for (size_t i = 0; cells && i < count; i++) {
         const judgement *j = &list[i];
         rejected += is_rejected(j);
+        accepted += judge_get_code(j) == EXIT_OK;
         snprintf(cells[i][0], sizeof cells[i][0], "%s", get_file(j->given.path));
         snprintf(cells[i][1], sizeof cells[i][1], "%s", judge_get_verdict(j));
         if (j->time.is_timed) {
@@ -191,7 +192,8 @@ void judge_print_all(FILE *out, const judge_heading *h, judgement *list, size_t 
         table_print_row(&t, row, 1, is_rejected(&list[i]) ? PAINT_BAD : PAINT_GOOD);
     }
     free(cells);
-    fprintf(out, "%zu accepted, %zu rejected; again: %s\n", count - rejected, rejected, h->again);
+    fprintf(out, "%zu accepted, %zu slower or unclear, %zu rejected; again: %s\n", accepted,
+            count - accepted - rejected, rejected, h->again);
 }
 
 /* JSON --------------------------------------------------------------------------------------- */
@@ -235,8 +237,9 @@ static void print_json_one(FILE *out, const judgement *j) {
     json_add_field(out, "kernel", a->kernel);
     json_add_field(out, "base", j->given.base);
     json_add_field(out, "verdict", judge_get_verdict(j));
-    fprintf(out, ", \"accepted\": %s, \"exit\": %d",
-            is_rejected(j) || a->is_our_failure ? "false" : "true", (int)judge_get_code(j));
+    fprintf(out, ", \"right\": %s, \"accepted\": %s, \"exit\": %d",
+            is_rejected(j) || a->is_our_failure ? "false" : "true",
+            judge_get_code(j) == EXIT_OK ? "true" : "false", (int)judge_get_code(j));
     fprintf(out, ", \"checked\": %zu, \"held_out\": %zu, \"validated\": %zu, \"warnings\": %zu",
             a->checked, a->held_out, a->validated, a->warnings);
     if (is_rejected(j) || a->is_our_failure) {

@@ -147,6 +147,8 @@ TEST distributions_stay_in_their_ranges(void) {
             ASSERT(largest > 0 && largest < (double)FLT_MIN);
         if (d == INPUT_LARGE)
             ASSERT(largest > 1.9e12 && largest < 2.1e12 && fabs(mean) < 1e11);
+        if (d == INPUT_MIXED)
+            ASSERT(largest > 1e12 && largest < 1e13);
         if (d == INPUT_NEGATIVE)
             ASSERT(largest > 1.9e12 && largest < 2.1e12 && fabs(mean + 1.25e12) < 1e10);
         distribution found;
