@@ -44,6 +44,18 @@ METAL_FUNC void join(float4 low, float4 high, thread pair_of<float4> &v) {
     v = pair_of<float4>(low, high);
 }
 
+METAL_FUNC float get_lane(pair_of<float4> v, uint i) {
+    return i < 4 ? v.low[i] : v.high[i - 4];
+}
+METAL_FUNC void transpose(thread pair_of<float4> *v) {
+    for (uint i = 0; i < 8; i++)
+        for (uint k = 0; k < i; k++) {
+            const float kept = get_lane(v[i], k), other = get_lane(v[k], i);
+            (k < 4 ? v[i].low : v[i].high)[k % 4] = other;
+            (i < 4 ? v[k].low : v[k].high)[i % 4] = kept;
+        }
+}
+
 // From memory that is aligned as its elements are.
 METAL_FUNC void load_eight(device const uchar *q, thread pair_of<int4> &n) {
     n = pair_of<int4>(int4(q[0], q[1], q[2], q[3]), int4(q[4], q[5], q[6], q[7]));
@@ -75,15 +87,22 @@ METAL_FUNC void load_eight(device const ushort *x, thread pair_of<float4> &v) {
         float4(from_bfloat(x[4]), from_bfloat(x[5]), from_bfloat(x[6]), from_bfloat(x[7])));
 }
 
+// four_floats: floats in memory that are multiplied one at a time, in a register where instructions can
+// take them from there.
 // FREE_BIAS: of nibbles, where subtracting it takes no instruction; else 0.
+// LOAD_AHEAD: brings what is there to the cache, where there is an instruction for it that cannot fault.
 #ifdef __ASSAY__
 typedef ASSAY_EIGHT_FLOATS eight_floats;
 typedef ASSAY_EIGHT_INTS eight_ints;
+typedef ASSAY_FOUR_FLOATS four_floats;
 #define FREE_BIAS ASSAY_FREE_BIAS
+#define LOAD_AHEAD(at) ASSAY_LOAD_AHEAD(at)
 #else
 typedef pair_of<float4> eight_floats;
 typedef pair_of<int4> eight_ints;
+typedef thread const float *four_floats;
 #define FREE_BIAS 0
+#define LOAD_AHEAD(at)
 #endif
 
 template <typename T> METAL_FUNC eight_floats load_floats(device const T *x) {

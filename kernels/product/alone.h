@@ -8,8 +8,8 @@
 #include "../eight.h"
 #include "row.h"
 
-// A thread computes STRIP rows of up to 8 tokens. O takes the products (row.h).
-constant uint STRIP = 4;
+// A thread computes STRIP rows of up to 8 tokens, or TILE_ROWS of more. O takes the products (row.h).
+constant uint STRIP = 4, TILE_ROWS = 32, TILE_TOKENS = 32, CHUNK = 128;
 
 template <typename S, typename O> struct lone_strip {
     device const typename S::block *w;
@@ -48,6 +48,12 @@ template <typename S, typename O> struct lone_strip {
         return sums;
     }
 
+    // The next strip's weights, as many as a block of each row of this one.
+    static METAL_FUNC void load_ahead(device const typename S::block *at) {
+        for (uint i = 0; i < STRIP * sizeof(typename S::block); i += 64)
+            LOAD_AHEAD((device const char *)at + i);
+    }
+
     // One token: x is loaded once for all rows of the strip.
     METAL_FUNC void make_strip(uint token) const {
         device const typename S::block *rows[STRIP];
@@ -56,7 +62,9 @@ template <typename S, typename O> struct lone_strip {
             rows[r] = find_row(first + r);
             sums[r] = eight_floats(0.0f);
         }
-        for (uint b = 0; b < in_dim / S::values; b++)
+        const uint blocks = in_dim / S::values;
+        for (uint b = 0; b < blocks; b++) {
+            load_ahead(rows[0] + STRIP * (blocks + b));
             for (uint part = 0; part < parts; part++) {
                 device const float *at = x + size_t(token) * in_dim + S::values * b;
                 eight_floats values[S::eights];
@@ -73,6 +81,7 @@ template <typename S, typename O> struct lone_strip {
                 for (uint r = 0; r < STRIP; r++)
                     sums[r] = add_part(rows[r] + b, part, values, x_sums, sums[r]);
             }
+        }
         for (uint r = 0; r < STRIP; r++)
             store(token, first + r, sums[r]);
     }
@@ -119,7 +128,7 @@ template <typename S, typename O> struct lone_strip {
         }
     }
 
-    // T tokens: each weight is decoded once for all of them.
+    // A few tokens: each weight is decoded once for all of them.
     template <uint T> METAL_FUNC void make_row(uint row, uint token) const {
         device const typename S::block *w_row = find_row(row);
         eight_floats sums[T];
@@ -145,9 +154,101 @@ template <typename S, typename O> struct lone_strip {
             make_row<T>(row, token);
     }
 
-    // Each number of tokens has code of its own, so that sums stay in registers.
+    // More tokens: what is multiplied at once are eight of them, so that CHUNK columns of x are
+    // turned first: for each eight of tokens and each column its values. Tokens past the last repeat it.
+    METAL_FUNC void turn(uint from, uint count, uint tokens, thread eight_floats *turned) const {
+        for (uint group = 0; 8 * group < tokens; group++)
+            for (uint at = 0; at < count; at += 8) {
+                eight_floats v[8];
+                for (uint t = 0; t < 8; t++)
+                    v[t] = load_floats(x + min(8 * group + t, tokens - 1) * in_dim + from + at);
+                transpose(v);
+                for (uint c = 0; c < 8; c++)
+                    turned[group * CHUNK + at + c] = v[c];
+            }
+    }
+
+    // The weights of CHUNK columns of a row, in order.
+    METAL_FUNC void decode_chunk(uint row, uint from, uint count, thread eight_floats *to) const {
+        device const typename S::block *b = find_row(row) + from / S::values;
+        for (uint at = 0; at < count; at += 8 * S::eights) {
+            const uint part = (from + at) % S::values / (8 * S::eights);
+            eight_floats weights[S::eights];
+            decode(b + at / S::values, part, weights);
+            for (uint i = 0; i < S::eights; i++)
+                to[(at / S::values * S::values + S::place(part, i)) % CHUNK / 8] = weights[i];
+        }
+    }
+
+    // Column k of four, with G eights of tokens.
+    template <uint G, uint k>
+    static METAL_FUNC void add_column(thread const eight_floats *turned,
+                                      thread const four_floats *weights,
+                                      thread eight_floats (&sums)[G][STRIP]) {
+        for (uint g = 0; g < G; g++)
+            for (uint r = 0; r < STRIP; r++)
+                sums[g][r] =
+                    multiply_add(turned[g * CHUNK + k], eight_floats(weights[r][k]), sums[g][r]);
+    }
+
+    // sums += the products of a chunk with G eights of tokens. Four columns are not a loop, which
+    // compilers would not unroll: what a loop indexes is not in registers.
+    template <uint G> static METAL_FUNC void add_chunk(thread const eight_floats *chunk,
+                                                       thread const eight_floats *turned,
+                                                       uint count, thread eight_floats *sums) {
+        eight_floats own[G][STRIP];
+        for (uint g = 0; g < G; g++)
+            for (uint r = 0; r < STRIP; r++)
+                own[g][r] = sums[g * STRIP + r];
+        for (uint c = 0; c < count; c += 4) {
+            four_floats weights[STRIP];
+            for (uint r = 0; r < STRIP; r++)
+                weights[r] = four_floats((thread const float *)chunk + r * CHUNK + c);
+            add_column<G, 0>(turned + c, weights, own);
+            add_column<G, 1>(turned + c, weights, own);
+            add_column<G, 2>(turned + c, weights, own);
+            add_column<G, 3>(turned + c, weights, own);
+        }
+        for (uint g = 0; g < G; g++)
+            for (uint r = 0; r < STRIP; r++)
+                sums[g * STRIP + r] = own[g][r];
+    }
+
+    METAL_FUNC void make_tile(uint tokens) const {
+        enum : uint { groups = TILE_TOKENS / 8, strip = groups * STRIP };
+        const uint rows = min(uint(TILE_ROWS), out_dim - first), last = (tokens + 7) / 8;
+        eight_floats chunk[STRIP * CHUNK / 8], turned[groups * CHUNK], sums[TILE_ROWS * groups];
+        for (uint i = 0; i < TILE_ROWS * groups; i++)
+            sums[i] = eight_floats(0.0f);
+        for (uint from = 0; from < in_dim; from += CHUNK) {
+            const uint count = min(uint(CHUNK), in_dim - from);
+            turn(from, count, tokens, turned);
+            for (uint s = 0; STRIP * s < rows; s++) {
+                for (uint r = 0; r < STRIP; r++)
+                    decode_chunk(first + STRIP * s + r, from, count, chunk + r * (CHUNK / 8));
+                uint g = 0;
+                for (; g + 2 <= last; g += 2)
+                    add_chunk<2>(chunk, turned + g * CHUNK, count, sums + s * strip + g * STRIP);
+                if (g < last)
+                    add_chunk<1>(chunk, turned + g * CHUNK, count, sums + s * strip + g * STRIP);
+            }
+        }
+        for (uint t = 0; t < tokens; t++)
+            for (uint r = 0; r < rows; r++) {
+                const eight_floats v = sums[r / STRIP * strip + t / 8 * STRIP + r % STRIP];
+                output.take(y + size_t(t) * out_dim + first + r, first + r, get_lane(v, t % 8));
+            }
+    }
+
+    // Each number of tokens has code of its own, so that sums stay in registers. Of more than eight
+    // the first thread of a threadgroup makes all rows.
     METAL_FUNC void make(uint tokens) const {
-        if (tokens >= 8)
+        if (tokens > 8) {
+            if (first % TILE_ROWS == 0)
+                make_tile(min(tokens, TILE_TOKENS));
+            return;
+        }
+        if (tokens == 8)
             return make_rows<8>(0);
         if (tokens & 4)
             make_rows<4>(0);
@@ -158,16 +259,16 @@ template <typename S, typename O> struct lone_strip {
     }
 };
 
-// A threadgroup of 8 computes 32 rows of up to 8 tokens; the second axis of the grid counts tiles of
-// 8 tokens.
+// A threadgroup of 8 computes 32 rows of up to 32 tokens; the second axis of the grid counts tiles of
+// 32 tokens.
 template <typename S, typename O>
 METAL_FUNC void make_lone_strip(device const typename S::block *w, device const float *x,
                                 device float *y, O output, uint out_dim, uint in_dim, uint batch,
                                 uint2 group, uint lane) {
-    const uint first = group.x * 32 + STRIP * lane;
+    const uint first = group.x * TILE_ROWS + STRIP * lane;
     if (first >= out_dim)
         return;
-    const uint token = group.y * 8;
+    const uint token = group.y * TILE_TOKENS;
     const lone_strip<S, O> strip = {
         w, x + size_t(token) * in_dim, y + size_t(token) * out_dim, output, first, out_dim, in_dim};
     strip.make(batch - token);

@@ -117,30 +117,31 @@ static const shape few_floats[] = {
     {{1, 1}}, {{7, 3}}, {{8, 31}}, {{9, 32}}, {{33, 33}}, {{5, 1000}},
 };
 
-/* Tokens: 1 to more than two tiles of 8. Rows: around the 32 of a threadgroup. Units of a row (32
+/* Tokens: 1 to more than two tiles of 8, and more than one of 32. Rows: around the 32 of a threadgroup. Units of a row (32
  * weights, or 4 floats): around the 4 lanes that share it. */
 static const shape many_of_32[] = {
-    {{1, 32, 1}},  {{3, 64, 2}},   {{31, 96, 3}},  {{32, 128, 4}},  {{33, 160, 5}},
-    {{7, 544, 6}}, {{40, 576, 7}}, {{9, 1056, 9}}, {{64, 224, 16}}, {{576, 1536, 8}},
+    {{1, 32, 1}},    {{3, 64, 2}},     {{31, 96, 3}},   {{32, 128, 4}},
+    {{33, 160, 5}},  {{7, 544, 6}},    {{40, 576, 7}},  {{9, 1056, 9}},
+    {{64, 224, 16}}, {{576, 1536, 8}}, {{33, 160, 43}},
 };
 static const shape many_of_256[] = {
     {{1, 256, 1}}, {{3, 512, 2}},  {{31, 256, 3}}, {{32, 768, 4}},  {{33, 256, 5}},
-    {{7, 512, 6}}, {{40, 256, 7}}, {{65, 512, 8}}, {{9, 1280, 17}},
+    {{7, 512, 6}}, {{40, 256, 7}}, {{65, 512, 8}}, {{9, 1280, 17}}, {{33, 256, 43}},
 };
 static const shape many_floats[] = {
     {{1, 1, 1}},  {{1, 8, 1}},    {{3, 24, 2}},  {{31, 12, 3}},  {{32, 16, 4}},  {{33, 40, 5}},
-    {{7, 36, 6}}, {{40, 104, 7}}, {{65, 64, 8}}, {{9, 333, 17}}, {{9, 328, 17}},
+    {{7, 36, 6}}, {{40, 104, 7}}, {{65, 64, 8}}, {{9, 333, 17}}, {{9, 328, 17}}, {{33, 136, 43}},
 };
 
 /* And fewer for formats decoded like another, but still each number of tokens that has code of its
  * own. */
 static const shape few_many_of_32[] = {
     {{1, 32, 1}},  {{3, 64, 2}},  {{31, 96, 3}}, {{32, 128, 4}},  {{33, 160, 5}},
-    {{7, 288, 6}}, {{40, 64, 7}}, {{65, 96, 8}}, {{9, 1056, 17}},
+    {{7, 288, 6}}, {{40, 64, 7}}, {{65, 96, 8}}, {{9, 1056, 17}}, {{33, 160, 43}},
 };
 static const shape few_many_of_256[] = {
     {{1, 256, 1}}, {{3, 512, 2}},  {{31, 256, 3}}, {{32, 256, 4}},  {{33, 256, 5}},
-    {{7, 512, 6}}, {{40, 256, 7}}, {{65, 256, 8}}, {{9, 1280, 17}},
+    {{7, 512, 6}}, {{40, 256, 7}}, {{65, 256, 8}}, {{9, 1280, 17}}, {{33, 256, 43}},
 };
 
 /* Rows and tokens around the 16, 32 and 64 of a tile; blocks of a row: around the 4 of a turn. */
@@ -183,6 +184,7 @@ static const shape activated_blocks[] = {
     {{33, 256, 1, ACTIVATION_DECAY, 1}}, {{7, 768, 3, ACTIVATION_SIGMOID, 1}},
     {{40, 256, 9, ACTIVATION_NONE, 1}},  {{33, 512, 8, ACTIVATION_SILU}},
     {{64, 768, 1, ACTIVATION_TANH}},     {{256, 256, 2, ACTIVATION_SQUARED_RELU}},
+    {{33, 256, 43, ACTIVATION_SILU, 1}},
 };
 /* Adapters of a low rank are the only products with such short rows. */
 static const shape activated_floats[] = {

@@ -60,8 +60,8 @@ enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/near.h takes at once */
     "", "plain", "one token after another"
 #define REUSE       OWN, MANY,   128,   32,   8,    4,    0, 0, 0, 0, \
     "_reuse", "reuse", "each weight decoded once for 8 tokens, one quad per row"
-#define ALONE       OWN, MANY,     8,   32,   8,    8,    0, 0, 0, 0, \
-    "_alone", "alone", "4 rows per thread; each weight decoded once for 8 tokens"
+#define ALONE       OWN, MANY,     8,   32,  32,    8,    0, 0, 0, 0, \
+    "_alone", "alone", "4 rows per thread; each weight decoded once for 32 tokens"
 #define LEAN_TOKENS OWN, MANY,   128,    8,   8,    0,    0, 0, 0, 0, \
     "_lean", "lean", "each weight decoded once for 8 tokens, 2 rows per simdgroup"
 #define LEAN_ROWS_TOKENS OWN, MANY, \

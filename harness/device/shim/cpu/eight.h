@@ -5,11 +5,14 @@
 
 #if !defined(ASSAY_CHECKED)
 #define ASSAY_EIGHT_FLOATS assay::native<float, 8>
+#define ASSAY_LOAD_AHEAD(at) __builtin_prefetch(at)
 #if defined(__aarch64__) // as wide as a register: what formats store has eight bits
 #define ASSAY_EIGHT_INTS assay::native<short, 8>
+#define ASSAY_FOUR_FLOATS assay::four_floats
 #define ASSAY_FREE_BIAS 8
 #else
 #define ASSAY_EIGHT_INTS assay::native<int, 8>
+#define ASSAY_FOUR_FLOATS const float *
 #define ASSAY_FREE_BIAS 0
 #endif
 
@@ -20,6 +23,12 @@ template <class To, class From> METAL_FUNC void load_converted(const From *from,
     to = __builtin_convertvector(v, To);
 }
 #if defined(__aarch64__)
+struct four_floats {
+    native<float, 4> v;
+    four_floats() = default;
+    METAL_FUNC explicit four_floats(const float *at) { __builtin_memcpy(&v, at, sizeof v); }
+    METAL_FUNC float operator[](unsigned i) const { return v[i]; }
+};
 // The upper two bytes of the floats of 0 to 15, less the bias.
 struct upper_bytes {
     struct {
@@ -98,6 +107,25 @@ METAL_FUNC assay::native<float, 8>
 multiply_add(assay::native<float, 8> a, assay::native<float, 8> b, assay::native<float, 8> c) {
 #pragma clang fp contract(fast)
     return a * b + c;
+}
+METAL_FUNC float get_lane(assay::native<float, 8> v, uint i) { return v[i]; }
+// Swaps single floats of neighbours, then pairs, then fours.
+METAL_FUNC void transpose(assay::native<float, 8> *v) {
+    assay::native<float, 8> t[8];
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = __builtin_shufflevector(v[i], v[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        t[i + 1] = __builtin_shufflevector(v[i], v[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int i = 0; i < 8; i += i % 4 == 1 ? 3 : 1) {
+        v[i] = __builtin_shufflevector(t[i], t[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        v[i + 2] = __builtin_shufflevector(t[i], t[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+    for (int i = 0; i < 4; i++) {
+        t[i] = __builtin_shufflevector(v[i], v[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        t[i + 4] = __builtin_shufflevector(v[i], v[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+    for (int i = 0; i < 8; i++)
+        v[i] = t[i];
 }
 METAL_FUNC float total(assay::native<float, 8> v) {
     return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
