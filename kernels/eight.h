@@ -115,3 +115,17 @@ template <typename T> METAL_FUNC eight_ints load_ints(device const T *q) {
     load_eight(q, n);
     return n;
 }
+// The numbers of six bits, less 32, of 16 bytes, of those 32 further on and of 16 that have their upper
+// two bits: the low nibbles of both, then the high ones.
+template <typename V>
+METAL_FUNC void load_sixes(device const uchar *low, device const uchar *high, thread V *n) {
+    for (uint i = 0; i < 2; i++) {
+        const eight_ints even = load_ints(low + 8 * i);
+        const eight_ints odd = load_ints(low + 32 + 8 * i);
+        const eight_ints upper = load_ints(high + 8 * i);
+        n[i] = to_floats(((even & 15) | (upper << 4 & 48)) - 32);
+        n[i + 2] = to_floats(((odd & 15) | (upper << 2 & 48)) - 32);
+        n[i + 4] = to_floats((even >> 4 | (upper & 48)) - 32);
+        n[i + 6] = to_floats((odd >> 4 | (upper >> 2 & 48)) - 32);
+    }
+}

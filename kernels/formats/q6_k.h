@@ -152,16 +152,7 @@ struct q6_k_eights {
         return 128 * (part / 2) + 32 * (i / 2) + 16 * (part % 2) + 8 * (i % 2);
     }
     static METAL_FUNC void get(device const block_q6_k *b, uint part, thread eight_floats *n) {
-        device const uchar *low = b->ql + 64 * (part / 2) + 16 * (part % 2);
-        for (uint i = 0; i < 2; i++) {
-            const eight_ints even = load_ints(low + 8 * i);
-            const eight_ints odd = load_ints(low + 32 + 8 * i);
-            const eight_ints high = load_ints(b->qh + 16 * part + 8 * i);
-            n[i] = to_floats(((even & 15) | (high << 4 & 48)) - 32);
-            n[i + 2] = to_floats(((odd & 15) | (high << 2 & 48)) - 32);
-            n[i + 4] = to_floats((even >> 4 | (high & 48)) - 32);
-            n[i + 6] = to_floats((odd >> 4 | (high >> 2 & 48)) - 32);
-        }
+        load_sixes(b->ql + 64 * (part / 2) + 16 * (part % 2), b->qh + 16 * part, n);
     }
     static METAL_FUNC float2 get_scale(device const block_q6_k *b, uint part, uint s) {
         const char scale = b->scales[8 * (part / 2) + part % 2 + 2 * s];

@@ -70,27 +70,51 @@ METAL_FUNC assay::native<float, 8> to_floats(ASSAY_EIGHT_INTS n) {
 }
 // See kernels/eight.h.
 #if defined(__aarch64__)
-// Looked up, because NEON converts only four integers per cycle: the floats of -8 to 15 differ in
-// their upper two bytes alone.
-template <int bias> METAL_FUNC void load_nibbles(const uchar *q, assay::native<float, 8> *n) {
-    typedef __attribute__((neon_vector_type(16))) signed char bytes;
+// Looked up, because NEON converts only four integers per cycle. make_floats: 16 floats of whose bytes
+// only the upper two are not zero.
+typedef __attribute__((neon_vector_type(16))) signed char assay_bytes;
+METAL_FUNC void make_floats(assay_bytes third, assay_bytes fourth, assay::native<float, 8> *n) {
     enum { AS_BYTES = 32 }; // what the compiler's functions have vectors of
+    const assay_bytes first = {-128, -128, 0, 16, -128, -128, 1, 17,
+                               -128, -128, 2, 18, -128, -128, 3, 19};
+    assay_bytes floats[4];
+    for (int k = 0; k < 4; k++)
+        floats[k] = __builtin_neon_vqtbl2q_v(third, fourth, first + (signed char)(4 * k), AS_BYTES);
+    __builtin_memcpy(n, floats, sizeof floats);
+}
+METAL_FUNC assay::native<uchar, 16> load_sixteen(const uchar *q) {
+    assay::native<uchar, 16> bytes;
+    __builtin_memcpy(&bytes, q, sizeof bytes);
+    return bytes;
+}
+// The floats of -8 to 15 differ in their upper two bytes alone.
+template <int bias> METAL_FUNC void load_nibbles(const uchar *q, assay::native<float, 8> *n) {
+    enum { AS_BYTES = 32 };
     constexpr assay::upper_bytes tables = assay::get_upper_bytes(bias);
-    const bytes thirds = __builtin_bit_cast(bytes, tables.third);
-    const bytes fourths = __builtin_bit_cast(bytes, tables.fourth);
-    const bytes first = {-128, -128, 0, 16, -128, -128, 1, 17, -128, -128, 2, 18, -128, -128, 3, 19};
-    assay::native<uchar, 16> both;
-    __builtin_memcpy(&both, q, sizeof both);
+    const assay_bytes thirds = __builtin_bit_cast(assay_bytes, tables.third);
+    const assay_bytes fourths = __builtin_bit_cast(assay_bytes, tables.fourth);
+    const assay::native<uchar, 16> both = load_sixteen(q);
     const assay::native<uchar, 16> nibbles[2] = {both & (uchar)15, both >> (uchar)4};
     for (uint i = 0; i < 2; i++) {
-        const bytes at = __builtin_bit_cast(bytes, nibbles[i]);
-        const bytes third = __builtin_neon_vqtbl1q_v(thirds, at, AS_BYTES);
-        const bytes fourth = __builtin_neon_vqtbl1q_v(fourths, at, AS_BYTES);
-        bytes floats[4];
-        for (int k = 0; k < 4; k++)
-            floats[k] = __builtin_neon_vqtbl2q_v(third, fourth, first + (signed char)(4 * k),
-                                                 AS_BYTES);
-        __builtin_memcpy(n + 2 * i, floats, sizeof floats);
+        const assay_bytes at = __builtin_bit_cast(assay_bytes, nibbles[i]);
+        make_floats(__builtin_neon_vqtbl1q_v(thirds, at, AS_BYTES),
+                    __builtin_neon_vqtbl1q_v(fourths, at, AS_BYTES), n + 2 * i);
+    }
+}
+// 0 to 63 as the third byte of a float whose fourth is that of 128 are 128 more than they should be.
+METAL_FUNC void load_sixes(const uchar *low, const uchar *high, assay::native<float, 8> *n) {
+    typedef assay::native<uchar, 16> sixteen;
+    const sixteen even = load_sixteen(low), odd = load_sixteen(low + 32), h = load_sixteen(high);
+    const sixteen numbers[4] = {(even & (uchar)15) | (h << (uchar)4 & (uchar)48),
+                                (odd & (uchar)15) | (h << (uchar)2 & (uchar)48),
+                                even >> (uchar)4 | (h & (uchar)48),
+                                odd >> (uchar)4 | (h >> (uchar)2 & (uchar)48)};
+    const sixteen upper = (uchar)0x43;
+    for (uint i = 0; i < 4; i++) {
+        make_floats(__builtin_bit_cast(assay_bytes, numbers[i]),
+                    __builtin_bit_cast(assay_bytes, upper), n + 2 * i);
+        n[2 * i] = n[2 * i] - 160.0f;
+        n[2 * i + 1] = n[2 * i + 1] - 160.0f;
     }
 }
 #else
