@@ -80,8 +80,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     device_facts facts;
     if (!cases_find(&query, &cases, e))
         return e->code;
-    bool ok = prepare_capture(&cases, e) && suite_find_device(&settings.run, &facts, e) &&
-              cases_keep_offered(&cases, &facts, e);
+    bool ok = report_can_write(&settings, e) && prepare_capture(&cases, e) &&
+              suite_find_device(&settings.run, &facts, e) && cases_keep_offered(&cases, &facts, e);
     exit_code code = ok ? check_cases(&cases, &facts, e) : e->code;
     cases_free(&cases);
     return code;

@@ -48,12 +48,14 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     importer_free(im);
     if (!ok)
         return e->code;
-    fprintf(stderr, "%zu call%s, %zu imported as %zu kernel%s; now: assay lint -C %s\n", n.found,
-            n.found == 1 ? "" : "s", n.imported, n.kernels, n.kernels == 1 ? "" : "s",
-            settings.out);
-    return n.found == 0 ? err_code(e, EXIT_USAGE, "no call of metal_kernel or compile_shader there")
-           : n.imported < n.found ? EXIT_WRONG
-                                  : EXIT_OK;
+    if (n.found == 0)
+        return err_code(e, EXIT_USAGE, "no call of metal_kernel or compile_shader there");
+    fprintf(stderr, "%zu call%s, %zu imported as %zu kernel%s", n.found, n.found == 1 ? "" : "s",
+            n.imported, n.kernels, n.kernels == 1 ? "" : "s");
+    if (n.imported > 0)
+        fprintf(stderr, "; now: assay lint -C %s", settings.out);
+    fputc('\n', stderr);
+    return n.imported < n.found ? EXIT_WRONG : EXIT_OK;
 }
 
 VERB(verb_import, "import", .names = "FILE.py|FOLDER...",

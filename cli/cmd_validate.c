@@ -317,7 +317,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (!cases_find(&query, &cases, e))
         return e->code;
     exit_code code;
-    if (!suite_find_device(&settings.run, &facts, e))
+    if (!report_can_write(&settings, e) || !suite_find_device(&settings.run, &facts, e))
         code = e->code;
     else if (!facts.validates && facts.kind != DEVICE_CUDA)
         code = err_set(e, EXIT_CANNOT, "the device '%s' has no validation here; use --device soft",

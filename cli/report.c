@@ -8,6 +8,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/format.h"
+#include "harness/base/os.h"
 #include "harness/check/findings.h"
 #include "harness/measure/made_of.h"
 #include "harness/measure/results.h"
@@ -360,6 +361,11 @@ static bool deliver(void *context, const kernel_case *c, const case_report *r, e
 
 suite_listener report_get_listener(report *r) {
     return (suite_listener){deliver, r};
+}
+
+bool report_can_write(const suite_settings *s, err *e) {
+    return (!s->csv || os_check_writable(s->csv, e)) &&
+           (!s->junit || os_check_writable(s->junit, e));
 }
 
 csv *report_start_csv(const device_facts *f, uint64_t seed) {

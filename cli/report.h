@@ -61,5 +61,7 @@ void report_end(report *r);
 bool report_check_ran(const report *r, err *e);
 
 /* Where the numbers come from: the head of a CSV file, and the same for people. */
+/* Can the files be written that the settings name? Asked before the first case runs. */
+bool report_can_write(const suite_settings *s, err *e);
 csv *report_start_csv(const device_facts *f, uint64_t seed);
 void report_print_header(const device_facts *f, uint64_t seed);

@@ -14,6 +14,15 @@
 #include "kernels/kernels.h"
 #include "support.h"
 
+TEST a_file_that_cannot_be_written_is_refused_before_the_first_case(void) {
+    ASSERT_RUN("\"$A\" check buffer_copy --csv /nonexistent/x.csv --device $D", 2);
+    ASSERT_SAYS("cannot write /nonexistent/x.csv");
+    ASSERT_FALSE(command_says("passed"));
+    ASSERT_RUN("\"$A\" check buffer_copy --junit /nonexistent/x.xml --device $D", 2);
+    ASSERT_FALSE(command_says("passed"));
+    PASS();
+}
+
 SUITE(cli_suite);
 
 static int count_of(const char *text) {
@@ -461,4 +470,5 @@ SUITE(cli_suite) {
     RUN_TEST(a_hanging_kernel_fails_its_own_rows_only);
     RUN_TEST(a_compile_error_is_shown_once_at_its_line);
     RUN_TEST(a_kernel_file_that_is_missing_fails_its_own_rows_only);
+    RUN_TEST(a_file_that_cannot_be_written_is_refused_before_the_first_case);
 }

@@ -246,8 +246,6 @@ TEST labels_have_names(void) {
     ASSERT_STR_EQ("hot+low_power+battery+overlap", text);
     timing_get_labels((1u << LABEL_COUNT) - 1, text, sizeof text);
     ASSERTm("all labels fit into a row", strlen(text) < sizeof((result_row *)0)->labels);
-    ASSERT_EQ(LABEL_OVERLAP, timing_find_play_labels(&(play_times){.samples_overlap = true}));
-    ASSERT_EQ(LABEL_GPU_IS_WALL, timing_find_play_labels(&(play_times){.gpu_is_wall = true}));
     timing_get_labels(0, text, sizeof text);
     ASSERT_STR_EQ("", text);
     timing_regime r;

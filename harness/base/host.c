@@ -96,11 +96,6 @@ size_t host_find_cache(void) {
 }
 #endif
 
-double host_get_load(void) {
-    double load = 0;
-    return getloadavg(&load, 1) == 1 ? load : 0;
-}
-
 static double find_steal(void) {
     double steal = 0;
     char *text = os_read_file("/proc/stat", NULL, NULL);

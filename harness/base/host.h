@@ -8,7 +8,6 @@
 
 bool host_find_cpu(char *name, size_t size); /* "Apple M4"; false if it has no name */
 uint64_t host_count_memory(void);            /* bytes */
-double host_get_load(void); /* runnable processes, mean of a minute; 0 if unknown */
 
 /* What this process has used so far, and what was taken from it. */
 typedef struct {

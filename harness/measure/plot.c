@@ -324,8 +324,8 @@ bool plot_draw(const char *name, const char *const *csv, size_t count, const cha
     assert(count > 0 && count <= PLOT_FILES);
     if (!plot_is_available())
         return err_set(e, EXIT_CANNOT,
-                       "gnuplot is missing: the CSV files were written, the charts "
-                       "were not; install the package gnuplot-nox, or gnuplot");
+                       "gnuplot is missing, so no chart was drawn; results are written without it. "
+                       "Install the package gnuplot-nox, or gnuplot");
     if (!os_find_home(home, sizeof home, e))
         return false;
     prelude *p = array_new(1, sizeof *p);

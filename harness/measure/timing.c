@@ -203,10 +203,6 @@ unsigned timing_find_labels(const device_facts *f) {
     return labels;
 }
 
-unsigned timing_find_play_labels(const play_times *t) {
-    return (t->gpu_is_wall ? LABEL_GPU_IS_WALL : 0) | (t->samples_overlap ? LABEL_OVERLAP : 0);
-}
-
 bool timing_run(const timing_plan *plan, const timing_source *sources, size_t count,
                 timing_result *results, err *e) {
     assert(count > 0 && plan->min_samples > 0 && plan->max_samples >= plan->min_samples);

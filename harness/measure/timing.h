@@ -96,8 +96,6 @@ void timing_result_free(timing_result *r);
 
 /* What the device and the machine say about numbers taken on them now. */
 unsigned timing_find_labels(const device_facts *f);
-/* Labels that follow from one play. */
-unsigned timing_find_play_labels(const play_times *t);
 
 /* One clock of all samples; caller frees. */
 double *timing_list_clock(const timing_result *r, timing_clock c);
