@@ -318,9 +318,9 @@ static uint32_t get_longest(const shape *s) {
 
 /* What held-out shapes are run with, in turn; the longest ones (held_out.c) with
  * usual values and with mixed ones. */
-static const distribution held_out_inputs[] = {INPUT_UNEVEN,    INPUT_NORMAL, INPUT_MIXED,
-                                               INPUT_LARGE,     INPUT_DENORMALS, INPUT_UNEVEN,
-                                               INPUT_MIXED, INPUT_NEGATIVE};
+static const distribution held_out_inputs[] = {INPUT_UNEVEN, INPUT_NORMAL,    INPUT_MIXED,
+                                               INPUT_LARGE,  INPUT_DENORMALS, INPUT_UNEVEN,
+                                               INPUT_MIXED,  INPUT_NEGATIVE};
 
 /* After the cases of each kernel, `count` with shapes that are not listed, and one with the longest
  * that is and inputs that show in which precision it is summed. */

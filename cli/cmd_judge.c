@@ -273,7 +273,8 @@ VERB(
         "output's earlier contents among it. Then it is timed, interleaved with its base. A\n"
         "refusal says what differs, where, and how to repeat it. Several candidates, or a folder\n"
         "of them, give a ranking. Each is compiled and run in a process of its own with limits of\n"
-        "time and memory. Exit status, of several that of the best: 0 accepted, 1 rejected, 4 right\n"
+        "time and memory. Exit status, of several that of the best: 0 accepted, 1 rejected, 4 "
+        "right\n"
         "and slower, 5 right and the samples cannot tell. --self-test takes names of cheats,\n"
         "ops or kernels, or globs of them, instead. See docs/judge.md.\n",
     VERB_OPTIONS(options), .math = "fast", .runs_ops = true);

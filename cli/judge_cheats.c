@@ -39,8 +39,8 @@ typedef struct {
     char *skipped; /* kernels that this device cannot run, ", " between them */
     size_t skipped_count;
     size_t left_out; /* cheats for ops of this program, which a project does not have */
-    bool *used;   /* the filters that matched something */
-    size_t *asked; /* the subject of each candidate */
+    bool *used;      /* the filters that matched something */
+    size_t *asked;   /* the subject of each candidate */
     const device_facts *facts;
     csv *file; /* NULL if none is kept */
     uint64_t seed;
@@ -178,8 +178,9 @@ static bool find_subjects(subject_list *l, err *e) {
         if (!l->used[i])
             ok = refuse_filter(q->filters[i], e);
     if (ok && l->count == 0)
-        ok = err_set(e, EXIT_CANNOT, l->left_out ? "the cheats are for ops that are not in this project"
-                                                 : "this device cannot run any of them");
+        ok = err_set(e, EXIT_CANNOT,
+                     l->left_out ? "the cheats are for ops that are not in this project"
+                                 : "this device cannot run any of them");
     return ok;
 }
 
@@ -216,8 +217,8 @@ static void print_row(FILE *out, const subject *s, const judge_answer *a, const 
 
 /* Verdicts that are kept ------------------------------------------------------------------------- */
 
-static const char *const titles[] = {"name", "expected", "verdict", "mistake",
-                                     "reason", "seed", "made_of"};
+static const char *const titles[] = {"name",   "expected", "verdict", "mistake",
+                                     "reason", "seed",     "made_of"};
 enum { TITLES = sizeof titles / sizeof *titles };
 
 static const char *get_expected(const subject *s) {
@@ -349,8 +350,7 @@ static exit_code report_answers(const subject_list *l, err *e) {
                         mistakes, l->count - left);
     return left == 0 ? EXIT_OK
                      : err_code(e, EXIT_INCONCLUSIVE, "%zu of %zu remain to be judged%s", left,
-                                l->count,
-                                l->query->csv ? ": the same command continues" : "");
+                                l->count, l->query->csv ? ": the same command continues" : "");
 }
 
 exit_code judge_cheats_run(const judge_settings *s, const cheat_query *q, const device_facts *f,

@@ -58,7 +58,8 @@ TEST a_folder_gives_a_ranking_and_is_timed(void) {
         "rm -rf $T; mkdir -p $T/c; cp $H/kernels/buffer_copy.metal " CHEATS
         "skips_tail.metal $T/c; "
         "$A judge --device soft $T/c --op buffer_copy --shape 576 --budget 0.01 --again 0.02; "
-        "test $? -ne 1", 0);
+        "test $? -ne 1",
+        0);
     ASSERT_SAYS("slower or unclear, 1 rejected");
     ASSERT_SAYS("check: 'dst' (buffer 1): element");
     PASS();

@@ -13,20 +13,22 @@ enum { LONGEST_FILE = 16 << 20, LONGEST_WORD = 128 };
 
 /* A word that ends in * is the beginning of words. */
 static const struct {
-    const char *subject, *words[40];
+    const char *subject, *words[24];
 } questions[] = {
     {"which harness runs it", {"__ASSAY*", "ASSAY_*"}},
     {"which compiler reads it",
      {"__clang*", "__GNUC*", "__GNUG__", "__VERSION__", "__llvm__", "__apple_build*", "_MSC_*",
       "__INTEL*", "__NVCC__", "__CUDA*", "__OPENCL*", "__HIP*", "__OPTIMIZE*", "__NO_INLINE__",
-      "__SANITIZE*", "__has_*", "__is_target*", "__is_identifier", "__building_module", "__STDC*",
-      "__cpp_*", "__GCC_*", "__GXX_*", "__AIR*", "__FINITE_MATH*", "__FLT*",
-      "__DBL*", "__LDBL*", "__INT*", "__UINT*", "__SIZEOF*", "__CHAR*", "__WCHAR*", "__PTRDIFF*",
-      "__EXCEPTIONS"}},
+      "__SANITIZE*", "__has_*", "__is_target*", "__is_identifier", "__building_module"}},
+    {"how it is compiled",
+     {"__STDC*",        "__cpp_*",   "__GCC_*", "__GXX_*",       "__AIR*",
+      "__FINITE_MATH*", "__FLT*",    "__DBL*",  "__LDBL*",       "__INT*",
+      "__UINT*",        "__SIZEOF*", "__CHAR*", "__WCHAR*",      "__PTRDIFF*",
+      "__EXCEPTIONS",   "__LP64__",  "_LP64",   "__BYTE_ORDER*", "__ORDER_*"}},
     {"which processor runs it",
      {"__x86_64*", "__amd64*", "__i386*", "__aarch64*", "__arm*", "__ARM*", "__riscv*", "__ppc*",
       "__PPC*", "__powerpc*", "__s390*", "__wasm*", "__NVPTX*", "__PTX*", "__SPIR*", "__AMDGCN*",
-      "__AMDGPU*", "__SSE*", "__AVX*", "__LP64__", "_LP64", "__BYTE_ORDER*", "__ORDER_*"}},
+      "__AMDGPU*", "__SSE*", "__AVX*"}},
     {"which system it is on",
      {"__APPLE__", "__MACH__", "__linux*", "__gnu_linux__", "__unix*", "__ELF__", "_WIN32",
       "_WIN64", "__FreeBSD__", "__ANDROID__"}},
