@@ -72,7 +72,7 @@ static void draw_long(draw *d, size_t turn, shape *s) {
     const int at = dims[turn % (size_t)count];
     s->dim[at] = d->unit[at];
     const double most = most_values / shape_count_values(s);
-    const double wanted = (d->most[at] > LONG / 2 ? 2.0 * d->most[at] : LONG) / d->unit[at];
+    const double wanted = (d->most[at] > LONG / 2 ? 2.0 * d->most[at] : (double)LONG) / d->unit[at];
     const uint32_t n = most < 2 ? 1 : (uint32_t)(most < wanted ? most : wanted);
     s->dim[at] *= n - rng_below(&d->random, n / 8 + 1);
 }
