@@ -10,8 +10,8 @@
 //
 // A long cache takes as long as its bytes if enough of them are always under way: as soon as the keys of
 // a turn are multiplied, those of the next one are loaded in their place, and so are the values. (An H200
-// needs about 32 KB under way per core; a turn of floats is 64 KB. Of halves, two turns under way were
-// slower than this, 1B at every depth: too many registers.)
+// needs about 32 KB under way per core; a turn of floats is 64 KB, one of halves 32. With two turns of
+// halves under way, 1B was slower than with floats at every depth: too many registers.)
 #pragma once
 
 #include "attention_spread.h"
