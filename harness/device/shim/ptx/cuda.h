@@ -14,7 +14,6 @@
 
 namespace cuda {
 
-enum : uint { cluster_size = 2 };
 enum : uint { barrier_bytes = 128, cluster_barrier_at = 64 }; // 128: the alignment TMA likes
 
 METAL_FUNC ulong get_shared_address(const void *p) {
@@ -97,16 +96,6 @@ template <uint left> METAL_FUNC void wait_for_all_but() {
     __asm__ volatile("cp.async.wait_group %0;" ::"n"(left) : "memory");
 }
 
-// Waits about this many clocks, or until the flag, an atomic_uint, is set. (All lanes load one word at once; an
-// mbarrier in its place made a product of 8 tokens 0.4 us longer.)
-METAL_FUNC void pause(uint clocks, const void *flag) {
-    uint first, now;
-    __asm__ volatile("mov.u32 %0, %%clock;" : "=r"(first));
-    do
-        __asm__ volatile("nanosleep.u32 100; mov.u32 %0, %%clock;" : "=r"(now));
-    while (now - first < clocks && !assay::load_atomic(static_cast<const volatile uint *>(flag)));
-}
-
 // Programmatic dependent launch: EARLY_LOADS of kernels/early.h for a kernel whose early loads are
 // bulk copies. They take no room that the next launch needs, so that launch_dependents, which has it
 // set up, comes before the wait for the launch before.
@@ -121,7 +110,7 @@ template <uint buffers> METAL_FUNC void wait_for_launch() {
 
 // One thread, after init_mbarrier: says how many bytes wait_for_cluster_bytes waits for. size: of the
 // cluster.
-template <uint size = cluster_size> METAL_FUNC void expect_cluster_bytes(uint bytes) {
+template <uint size> METAL_FUNC void expect_cluster_bytes(uint bytes) {
     const ulong barrier = get_shared_address(assay::dynamic_storage + cluster_barrier_at);
     __asm__ volatile("// assay cluster %0" ::"n"(size));
     __asm__ volatile("mbarrier.init.shared.b64 [%0], 1;" ::"l"(barrier) : "memory");
@@ -211,15 +200,6 @@ METAL_FUNC uint fma_halves(uint a, uint b, uint c) {
     return d;
 }
 
-// The larger of two halves and the magnitudes of two others.
-METAL_FUNC uint larger_halves(uint a, uint b) {
-    uint d;
-    __asm__("{ .reg .b32 magnitudes; abs.f16x2 magnitudes, %2; max.f16x2 %0, %1, magnitudes; }"
-            : "=r"(d)
-            : "r"(a), "r"(b));
-    return d;
-}
-
 // Four bytes of a and b, each chosen by a digit of the selector, the lowest first: 0 to 3 are those
 // of a.
 METAL_FUNC uint permute(uint a, uint b, uint selector) {
@@ -234,19 +214,8 @@ METAL_FUNC uint permute(uint a, uint b, uint selector) {
 template <class V> METAL_FUNC V shuffle_xor(V value, uint mask) {
     return assay::shuffle_xor(assay::all_lanes, value, mask);
 }
-METAL_FUNC bool any(bool condition) {
-    return __nvvm_vote_ballot_sync(assay::all_lanes, condition) != 0;
-}
 METAL_FUNC void sync_warp() {
     __nvvm_bar_warp_sync(assay::all_lanes);
-}
-
-// The index of the thread in a block of one dimension, by an instruction of its own each time: for
-// a kernel whose registers are so scarce that it should not keep it.
-METAL_FUNC uint read_thread_index() {
-    uint index;
-    __asm__ volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
-    return index;
 }
 
 } // namespace cuda
