@@ -212,7 +212,7 @@ inline void shared_attention(device const float *q, attention_head_of<T> h, shar
         const spread_memory memory = {largest + 4 * i, sums + 4 * i, room + 16 * i * L};
         const bool is_own = i < at_once && query < r.count;
         spread_merge<4 * L>(memory, h.head_dim, r.out + query * h.head_dim, r.log_sums + query,
-                     is_own ? thread_index % share_type::head_dim : h.head_dim);
+                            is_own ? thread_index % share_type::head_dim : h.head_dim);
     }
 }
 

@@ -131,9 +131,9 @@ template <typename T, uint L, bool is_whole> struct spread_share {
 
 // The whole from the shares of the 16 simdgroups, which are `stride` floats apart, dimension d by thread d.
 // *log_sum, if asked for: the logarithm of the sum of exp(score).
-template <uint stride = SPREAD_STRIDE>
-inline void spread_merge(spread_memory memory, uint head_dim, device float *out,
-                         device float *log_sum, uint d) {
+template <uint stride = SPREAD_STRIDE> inline void spread_merge(spread_memory memory, uint head_dim,
+                                                                device float *out,
+                                                                device float *log_sum, uint d) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
     if (d >= head_dim)
         return;

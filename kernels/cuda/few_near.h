@@ -41,8 +41,8 @@ struct few_x {
     }
 
     // from and norm_w: of the first of this lane's columns. Returns the sum of squares of the token, of this warp.
-    template <bool is_normed> METAL_FUNC float take(device const float4 *from,
-                                                    threadgroup const float4 *norm_w, uint lane) {
+    template <bool is_normed>
+    METAL_FUNC float take(device const float4 *from, threadgroup const float4 *norm_w, uint lane) {
         float4 v[FEW_BLOCKS][2];
         for (uint b = 0; b < FEW_BLOCKS; b++)
             for (uint i = 0; i < 2; i++)
@@ -78,9 +78,8 @@ struct few_x {
     }
 
     // The products with both rows of a lane's pair: sums of the first row, then of the second.
-    template <typename F>
-    METAL_FUNC float4 multiply(threadgroup const uint *row, uint row_words, uint part,
-                               uint thousand) const {
+    template <typename F> METAL_FUNC float4 multiply(threadgroup const uint *row, uint row_words,
+                                                     uint part, uint thousand) const {
         float sums[2][2] = {};
         for (uint b = 0; b < FEW_BLOCKS; b++) {
             uint w[2][2][2]; // of the first and last 16 columns: of both rows
@@ -182,7 +181,8 @@ template <typename Op, uint P> struct few_work {
             cuda::expect_bytes(16 * quads * count, stage);
         for (uint i = sg; quads > 0 && i < count; i += FEW_WARPS)
             cuda::copy_bulk(find_pair(stage, i / 2) + i % 2 * get_row_quads(),
-                            op.get_row(first + i) + columns.first * memory.quads, 16 * quads, stage);
+                            op.get_row(first + i) + columns.first * memory.quads, 16 * quads,
+                            stage);
     }
 
     // norm_w of a warp's columns goes where its sums will be.
@@ -269,9 +269,9 @@ template <typename Op, uint P> struct few_work {
 
 // A turn after another: a stage is filled again when all warps have multiplied what is in it. The sums of a
 // turn are added up by one warp while the others go on.
-template <typename Work>
-METAL_FUNC void few_multiply(thread const Work &work, thread const few_x &x, uint team, uint group,
-                             uint sg, uint lane) {
+template <typename Work> METAL_FUNC void few_multiply(thread const Work &work,
+                                                      thread const few_x &x, uint team, uint group,
+                                                      uint sg, uint lane) {
     typedef typename Work::F F;
     const uint thousand = opaque(0x64006400u, work.op.in_dim + lane);
     uint stage = 0, parity = 0;

@@ -23,9 +23,10 @@ struct halves_q4_0 {
         for (uint j = 0; j < 2; j++) {
             const uint bits =
                 b ? at[5] >> (8 * j) : cuda::permute(at[0], at[1], j ? 0x0503u : 0x0402u);
-            pairs[0][j] = cuda::subtract_halves((bits & 0x000F000Fu) | thousand, 0x64086408u); // 1032
-            pairs[1][j] = cuda::fma_halves((bits & 0x00F000F0u) | thousand, // 1024 + 16 n
-                                           0x2C002C00u, 0xD480D480u);      // / 16 - 72
+            pairs[0][j] =
+                cuda::subtract_halves((bits & 0x000F000Fu) | thousand, 0x64086408u); // 1032
+            pairs[1][j] = cuda::fma_halves((bits & 0x00F000F0u) | thousand,          // 1024 + 16 n
+                                           0x2C002C00u, 0xD480D480u);                // / 16 - 72
         }
     }
     static METAL_FUNC float scale(threadgroup const uint *row, uint b) {
@@ -44,8 +45,8 @@ struct halves_q8_0 {
             for (uint j = 0; j < 2; j++) {
                 const uint bits =
                     b ? at[9] >> (8 * j) : cuda::permute(at[0], at[1], j ? 0x0503u : 0x0402u);
-                pairs[i][j] = cuda::subtract_halves(
-                    (bits & 0x00FF00FFu) ^ (thousand | 0x00800080u), 0x64806480u); // 128 more; 1152
+                pairs[i][j] = cuda::subtract_halves((bits & 0x00FF00FFu) ^ (thousand | 0x00800080u),
+                                                    0x64806480u); // 128 more; 1152
             }
         }
     }

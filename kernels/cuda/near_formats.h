@@ -149,7 +149,8 @@ struct q6_k_near {
                     const uint lower = (turn % 2 ? four >> 2u : four << 2u) & 0x3C3C3C3Cu;
                     w.at[b][side] = (lower | (two & 0xC0C0C0C0u)) ^ signs;
                 }
-                s.factors[b] = float(get_char(at, 192 + 4 * turn + 2 * b + part / 2 - 4 * part + shift / 8));
+                s.factors[b] =
+                    float(get_char(at, 192 + 4 * turn + 2 * b + part / 2 - 4 * part + shift / 8));
             }
             return s;
         }
