@@ -183,7 +183,9 @@ bench_rivals() {
     command -v "${ASSAY_LLAMA_BENCH:-llama-bench}" > /dev/null || { echo "measure: no llama-bench, so no rivals" >&2; return 0; }
     files=
     more=
-    [ -n "$quick" ] || more="rwkv7-1.5b rwkv7-7.2b"
+    for shape in rwkv7-1.5b rwkv7-7.2b; do # quickly, only if they are there
+        [ -n "$quick" ] && [ ! -f "$models/$shape-q4_0.gguf" ] || more="$more $shape"
+    done
     for shape in $(echo $shapes $more | tr ',' ' '); do
         make_model "$shape" && files="$files $(find_model "$shape")" || return
     done
