@@ -106,7 +106,7 @@ TEST mistakes_are_answered_with_what_would_have_been_right(void) {
         {BENCH "--regime fast", "there are single, chained, independent, all"},
         {BENCH "--cache hot", "there are warm, cold, all"},
         {BENCH "--shape 5xq", "'5xq' is not a shape"},
-        {BENCH "--shape 99999999x99999999", "at most 4e9 values"},
+        {BENCH "--shape 99999999x99999999", "at most 1e12 values"},
         {BENCH "--shape 1,,2", "--shape takes a comma-separated list"},
         {BENCH "--batch 0", "--batch takes numbers from 1 to 65536"},
         {BENCH "--variant nope", "no kernel or variant is called 'nope'"},

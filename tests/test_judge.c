@@ -11,11 +11,13 @@ SUITE(judge_suite);
 #define JUDGE "$A judge --device soft --untimed "
 #define CHEATS "$H/harness/check/cheats/"
 
-TEST all_cheats_are_refused_for_the_expected_reason(void) {
+/* Every fourth; CI runs the whole self-test. */
+TEST cheats_are_refused_for_the_expected_reason(void) {
     ASSERT_RUN("ls " CHEATS "*.metal | wc -l | awk '{exit $1 < 60}'", 0);
-    ASSERT_RUN(
-        "$A judge --device soft --self-test $(ls " CHEATS " | sed 's/.metal$//') buffer_copy", 0);
-    ASSERT_SAYS("cheats, 0 accepted; 1 honest kernels, 0 refused; 0 verdicts not as expected");
+    ASSERT_RUN("$A judge --device soft --self-test buffer_copy "
+               "$(ls " CHEATS " | awk 'NR % 4 == 1' | sed 's/.metal$//')",
+               0);
+    ASSERT_SAYS("16 cheats, 0 accepted; 1 honest kernels, 0 refused; 0 verdicts not as expected");
     PASS();
 }
 
@@ -163,7 +165,7 @@ TEST held_out_shapes_are_taken_not_listed_and_follow_from_the_seed(void) {
 }
 
 SUITE(judge_suite) {
-    RUN_TEST(all_cheats_are_refused_for_the_expected_reason);
+    RUN_TEST(cheats_are_refused_for_the_expected_reason);
     RUN_TEST(a_self_test_continues_where_an_earlier_one_ended);
     RUN_TEST(a_refusal_says_what_differs_where_and_how_to_repeat_it);
     RUN_TEST(a_folder_gives_a_ranking_and_is_timed);

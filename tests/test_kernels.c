@@ -12,7 +12,7 @@
 SUITE_EXTERN(kernels_suite);
 SUITE_EXTERN(more_kernels_suite);
 
-static const double most_elements = 4e6;
+static const double most_elements = 1e6;
 
 static library *project_kernels;
 

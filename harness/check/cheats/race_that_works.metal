@@ -1,6 +1,6 @@
 // Without the barrier it works wherever the first thread happens to run first.
 // base: rmsnorm_rows_simdgroup
-// refused: validate
+// refused: check validate
 // because: race
 #include <metal_stdlib>
 using namespace metal;
