@@ -20,42 +20,44 @@
 #include "harness/base/scratch.h"
 #include "harness/base/toolchain.h"
 
-/* Those that take long come first: the last ones are short, and no core waits. */
+/* Those that take long come first: the last ones are short, and no core waits. Those that need many kernels
+ * of the project follow when the first two have compiled them. */
 #define SUITES(X)                                                                                  \
     X(more_kernels_suite)                                                                          \
-    X(declared_suite)                                                                              \
-    X(exact_suite)                                                                                 \
-    X(failures_suite)                                                                              \
-    X(takes_suite)                                                                                 \
     X(kernels_suite)                                                                               \
-    X(numerics_suite)                                                                              \
-    X(edges_suite)                                                                                 \
-    X(checked_suite)                                                                               \
-    X(install_suite)                                                                               \
+    X(exact_suite)                                                                                 \
     X(lint_suite)                                                                                  \
-    X(experiments_suite)                                                                           \
-    X(project_suite)                                                                               \
-    X(describe_suite)                                                                              \
-    X(tolerance_suite)                                                                             \
     X(mutants_suite)                                                                               \
-    X(doctor_suite)                                                                                \
-    X(cli_suite)                                                                                   \
-    X(double_suite)                                                                                \
+    X(gate_suite)                                                                                  \
+    X(ci_suite)                                                                                    \
+    X(install_suite)                                                                               \
+    X(project_suite)                                                                               \
     X(run_suite)                                                                                   \
     X(bench_suite)                                                                                 \
-    X(tune_suite)                                                                                  \
-    X(depth_suite)                                                                                 \
     X(tune_verb_suite)                                                                             \
     X(against_suite)                                                                               \
     X(judge_suite)                                                                                 \
+    X(failures_suite)                                                                              \
+    X(takes_suite)                                                                                 \
+    X(experiments_suite)                                                                           \
+    X(tolerance_suite)                                                                             \
+    X(profile_suite)                                                                               \
+    X(numerics_suite)                                                                              \
+    X(edges_suite)                                                                                 \
+    X(checked_suite)                                                                               \
+    X(describe_suite)                                                                              \
+    X(declared_suite)                                                                              \
+    X(doctor_suite)                                                                                \
+    X(cli_suite)                                                                                   \
+    X(double_suite)                                                                                \
+    X(tune_suite)                                                                                  \
+    X(depth_suite)                                                                                 \
     X(cuda_suite)                                                                                  \
     X(cuda_copies_suite)                                                                           \
     X(cuda_ptx_suite)                                                                              \
     X(cuda_halves_suite)                                                                           \
     X(agx_suite)                                                                                   \
-    X(gate_suite)                                                                                  \
     X(shipped_suite)                                                                               \
-    X(ci_suite)                                                                                    \
     X(stats_suite)                                                                                 \
     X(significance_suite)                                                                          \
     X(compare_suite)                                                                               \
@@ -100,7 +102,6 @@
     X(gguf_suite)                                                                                  \
     X(convert_suite)                                                                               \
     X(import_suite)                                                                                \
-    X(profile_suite)                                                                               \
     X(launch_suite)                                                                                \
     X(attack_suite)                                                                                \
     X(untrusted_suite)                                                                             \

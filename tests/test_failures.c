@@ -48,9 +48,11 @@ TEST every_experiment_works_at_the_level_of_run_all(void) {
     "rm -rf $T/kernels && cp -r $H/kernels $T/kernels && cd $T/kernels/product && "                \
     "sed 's/first >= out_dim)/first >= out_dim || out_dim > 1000)/' alone.h > broken && "          \
     "! cmp -s broken alone.h && mv broken alone.h && cd - > /dev/null && "
-#define RUN_BOTH "$A experiment small_matrix dispatch_overhead --smoke --device soft --out $T/mixed"
+#define RUN_BOTH                                                                                   \
+    "$A experiment small_matrix dispatch_overhead --smoke --math safe --device soft --out "        \
+    "$T/mixed"
 
-#define RUN_ONE "$A experiment small_matrix --smoke --device soft --out $T/mixed"
+#define RUN_ONE "$A experiment small_matrix --smoke --math safe --device soft --out $T/mixed"
 
 TEST an_experiment_that_fails_says_so_in_its_file(void) {
     ASSERT_RUN("rm -rf $T/mixed; " RUN_BOTH, 0);
