@@ -17,7 +17,7 @@ for device in "$first" "$second"; do
     }
     # what a row was made of names its device
     sed -e '/^#/d' -e 's/ device:[a-z]*=[0-9a-f]*//' "$scratch/$device.csv" |
-        awk -F, '$2 ~ /(matvec|decode_attention).*_alone$|attention_spread(_f16)?$|^attention_ranges(_f16)?$/ { print $1, $2, $3, $4, $5, $6, $7, $8; next } { print }' \
+        awk -F, '$2 ~ /(matvec|decode_attention).*_alone$|attention_spread(_f16)?$|^attention_ranges(_f16)?$|^attention_merge$/ { print $1, $2, $3, $4, $5, $6, $7, $8; next } { print }' \
             > "$scratch/$device.rows"
 done
 if ! cmp "$scratch/$first.rows" "$scratch/$second.rows"; then
