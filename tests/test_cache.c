@@ -291,9 +291,11 @@ TEST the_cache_tells_its_size_and_is_cleared(void) {
     PASS();
 }
 
+/* It waits for input from a pipe that the shell itself holds open. */
 #define KILLED(signal)                                                                             \
-    IN_TMP "sleep 20 | \"$A\" tokenize - & n=$!; until ls \"$T\" | grep -q assay; do sleep 0.1; "  \
-           "done; kill -" signal " $n; wait $n"
+    IN_TMP "rm -f \"$T.pipe\" && mkfifo \"$T.pipe\" && exec 3<> \"$T.pipe\"; "                     \
+           "\"$A\" tokenize - < \"$T.pipe\" & n=$!; until ls \"$T\" | grep -q assay; do "          \
+           "sleep 0.1; done; kill -" signal " $n; wait $n"
 #define IN_TMP "unset ASSAY_SCRATCH; TMPDIR=\"$T\"; export TMPDIR; "
 #define IS_EMPTY "test -z \"$(ls \"$T\")\""
 TEST a_run_takes_its_temporary_files_with_it(void) {
