@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "kernels/formats/formats.h"
 #include "kernels/ops.h"
 #include "options.h"
@@ -41,6 +42,18 @@ static void lower(char *text) {
 void axes_get_format(const kernel *k, char *text, size_t size) {
     snprintf(text, size, "%s", k->format ? k->format->name : "");
     lower(text);
+}
+
+const char **axes_list_names(size_t *count) {
+    const char **names = NULL;
+    size_t room = 0;
+    *count = 0;
+    for (size_t i = 0; i < registry_count; i++) {
+        *ARRAY_ADD(names, *count, room) = registry[i]->name;
+        for (size_t k = 0; k < registry[i]->kernel_count; k++)
+            *ARRAY_ADD(names, *count, room) = registry[i]->kernels[k].name;
+    }
+    return names;
 }
 
 bool axes_refuse_word(const char *what, const char *word, const char *const *known, size_t count,

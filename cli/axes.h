@@ -50,6 +50,9 @@ shape axes_set_batch(const op *o, const shape *s, uint32_t batch);
 /* "q4_0", or "" for a kernel without weights. */
 void axes_get_format(const kernel *k, char *text, size_t size);
 
+/* Of all ops and kernels; to be freed. */
+const char **axes_list_names(size_t *count);
+
 /* An error: no `what` is called `word`; names the nearest one. */
 bool axes_refuse_word(const char *what, const char *word, const char *const *known, size_t count,
                       err *e);

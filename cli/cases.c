@@ -1,7 +1,6 @@
 /* cases: see cases.h. Owns enumeration and filters; runs nothing. */
 #include "cases.h"
 
-#include <assert.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,8 +106,6 @@ static bool is_matched(const char *filter, const case_list *l) {
 
 static bool refuse_filter(const char *filter, err *e) {
     static const axes any;
-    const char *names[512];
-    size_t count = 0;
     case_list all = list_all(&any);
     bool is_known = is_matched(filter, &all);
     cases_free(&all);
@@ -117,14 +114,11 @@ static bool refuse_filter(const char *filter, err *e) {
                        "'%.60s' has no kernel with the given format, variant and accumulation; "
                        "assay list shows what it has",
                        filter);
-    for (size_t i = 0; i < registry_count; i++) {
-        names[count++] = registry[i]->name;
-        for (size_t k = 0; k < registry[i]->kernel_count; k++) {
-            assert(count + 1 < sizeof names / sizeof *names);
-            names[count++] = registry[i]->kernels[k].name;
-        }
-    }
-    return axes_refuse_word("op, kernel or case", filter, names, count, e);
+    size_t count;
+    const char **names = axes_list_names(&count);
+    axes_refuse_word("op, kernel or case", filter, names, count, e);
+    free(names);
+    return false;
 }
 
 static bool refuse_shape(const case_list *matched, const char *wanted, err *e) {

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <fnmatch.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "axes.h"
@@ -37,23 +38,17 @@ static bool has_kernel(const selection *s, const op *o, const kernel *k) {
 }
 
 static bool check_filters(const selection *s, err *e) {
-    const char *names[512];
-    size_t count = 0;
-    for (size_t i = 0; i < registry_count; i++) {
-        names[count++] = registry[i]->name;
-        for (size_t k = 0; k < registry[i]->kernel_count; k++) {
-            assert(count + 1 < sizeof names / sizeof *names);
-            names[count++] = registry[i]->kernels[k].name;
-        }
-    }
-    for (size_t f = 0; f < s->count; f++) {
+    size_t count;
+    const char **names = axes_list_names(&count);
+    bool ok = true;
+    for (size_t f = 0; ok && f < s->count; f++) {
         size_t i = 0;
         while (i < count && fnmatch(s->filters[f], names[i], 0) != 0)
             i++;
-        if (i == count)
-            return axes_refuse_word("op or kernel", s->filters[f], names, count, e);
+        ok = i < count || axes_refuse_word("op or kernel", s->filters[f], names, count, e);
     }
-    return true;
+    free(names);
+    return ok;
 }
 
 /* Those of a user's description may have none. */

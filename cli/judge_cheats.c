@@ -158,14 +158,11 @@ static bool add_honest(subject_list *l, const device_facts *soft, err *e) {
 }
 
 static bool refuse_filter(const char *filter, err *e) {
-    const char *names[1024];
-    size_t count = 0;
-    for (size_t i = 0; i < registry_count; i++) {
-        names[count++] = registry[i]->name;
-        for (size_t k = 0; k < registry[i]->kernel_count && count + 1 < 1024; k++)
-            names[count++] = registry[i]->kernels[k].name;
-    }
-    return axes_refuse_word("op, kernel or cheat", filter, names, count, e);
+    size_t count;
+    const char **names = axes_list_names(&count);
+    axes_refuse_word("op, kernel or cheat", filter, names, count, e);
+    free(names);
+    return false;
 }
 
 static bool find_subjects(subject_list *l, err *e) {

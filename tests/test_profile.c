@@ -131,9 +131,14 @@ TEST a_count_that_grew_fails_the_gate(void) {
     "26\"\\necho \"  /*0020*/ EXIT ;\"\\n' > nvdisasm && chmod +x ptxas nvdisasm && "              \
     "export PATH=\"$T/tools:$PATH\" && cd \"$T\" && "
 
+#define NEEDS_PTX()                                                                                \
+    do {                                                                                           \
+        if (command_run("\"$A\" lint --ptx \"$H/tests/kernels/profile.metal\"") == 3)              \
+            SKIPm("no PTX is compiled here");                                                      \
+    } while (0)
+
 TEST registers_of_an_nvidia_gpu_are_gated_where_both_sides_know_them(void) {
-    if (command_run("\"$A\" lint --ptx \"$H/tests/kernels/profile.metal\"") == 3)
-        SKIPm("no PTX is compiled here");
+    NEEDS_PTX();
     ASSERT_RUN(TOOLS "REGISTERS=40 " BANKS "--csv 40.csv", 0);
     ASSERT_SAYS("ptxas gives each thread 40 registers");
     ASSERT_SAYS("8 bytes of spilled ones");
@@ -146,8 +151,7 @@ TEST registers_of_an_nvidia_gpu_are_gated_where_both_sides_know_them(void) {
 }
 
 TEST machine_code_follows_the_line_that_it_comes_from(void) {
-    if (command_run("\"$A\" lint --ptx \"$H/tests/kernels/profile.metal\"") == 3)
-        SKIPm("no PTX is compiled here");
+    NEEDS_PTX();
     ASSERT_RUN(TOOLS "REGISTERS=40 " BANKS "--annotate --code", 0);
     ASSERT_SAYS("float a = s[i % 32 * 32];\n    /*0010*/ LDS R7, [R6] ;\n");
     ASSERT_SAYS("1 of the kernel's 2 instructions stand above");

@@ -277,9 +277,9 @@ static int open_to_read(const char *path, int flags, struct stat *s, err *e) {
     return -1;
 }
 
+/* Also for its NUL, and for a read that sees the end. */
 static size_t choose_room(const struct stat *s) {
-    return s->st_size > 0 ? (size_t)s->st_size + 2
-                          : 4096; /* its NUL, and the end is seen without more */
+    return s->st_size > 0 ? (size_t)s->st_size + 2 : 4096;
 }
 
 char *os_read_file(const char *path, size_t *bytes, err *e) {

@@ -79,7 +79,7 @@ static bool fill_stale(const binding *b, const uint8_t *right, err *e) {
     memcpy(stale, right, count * size);
     for (size_t i = 0; i < count * size; i++)
         sum = sum * 31 + right[i];
-    rng random = rng_new(sum, "stale"); /* which ones, nobody can know before the run */
+    rng random = rng_new(sum, "stale"); /* the kernel cannot know which */
     size_t sure = count ? rng_next(&random) % count : 0;
     for (size_t i = 0; i < count; i++) {
         if (i != sure && rng_below(&random, 4) > 0)
