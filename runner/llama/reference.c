@@ -34,7 +34,6 @@ void *llama_reference_new(const model *m, size_t context, shaker *noise, err *e)
         return NULL;
     llama_reference *r = array_new(1, sizeof *r);
     size_t kv_dim = (size_t)s->kv_heads * s->head_dim, q_dim = (size_t)s->heads * s->head_dim;
-    size_t widest = s->hidden > s->ffn ? s->hidden : s->ffn;
     r->file = g;
     r->shaker = noise;
     r->shape = *s;
@@ -51,7 +50,7 @@ void *llama_reference_new(const model *m, size_t context, shaker *noise, err *e)
     r->attention = make(q_dim);
     r->gate = make(s->ffn);
     r->up = make(s->ffn);
-    r->row = make(widest > q_dim ? widest : q_dim);
+    r->row = make(s->hidden);
     r->scores = make(context);
     return r;
 }
@@ -67,30 +66,12 @@ void llama_reference_free(void *own) {
     free(r);
 }
 
-/* y (rows) = or += rows first.. of W times x, plus the bias where there is one */
-static void multiply(const llama_reference *r, const gguf_tensor *w, const gguf_tensor *bias,
-                     size_t first, size_t rows, const double *x, bool accumulates, double *y) {
-    for (size_t i = 0; i < rows; i++) {
-        shaken_sum sum = {0};
-        reference_decode_row(w->type->format, w->data, first + i, w->dim[0], r->row);
-        for (size_t j = 0; j < w->dim[0]; j++)
-            shake_add(&sum, r->row[j] * x[j]);
-        if (bias) {
-            float b;
-            memcpy(&b, (const char *)bias->data + (first + i) * sizeof b, sizeof b);
-            shake_add(&sum, (double)b);
-        }
-        if (accumulates)
-            shake_add(&sum, y[i]);
-        y[i] = shake_end(r->shaker, &sum);
-    }
-}
-
 /* A product by the name of its layer's tensor, "attn_q". */
 static void multiply_part(const llama_reference *r, uint32_t layer, const char *part, size_t rows,
                           const double *x, bool accumulates, double *y) {
-    multiply(r, model_find_part(r->file, layer, part, "weight"),
-             model_find_part(r->file, layer, part, "bias"), 0, rows, x, accumulates, y);
+    model_reference_multiply(r->shaker, model_find_part(r->file, layer, part, "weight"),
+                             model_find_part(r->file, layer, part, "bias"), 0, rows, x, accumulates,
+                             y);
 }
 
 static void normalise(const llama_reference *r, const gguf_tensor *w, const double *x, double *y) {
@@ -144,9 +125,9 @@ static void make_qkv(llama_reference *r, uint32_t layer, double *k, double *v) {
     const gguf_tensor *all = model_find_part(r->file, layer, "attn_qkv", "weight");
     if (all) {
         const gguf_tensor *bias = model_find_part(r->file, layer, "attn_qkv", "bias");
-        multiply(r, all, bias, 0, q_dim, r->h, false, r->q);
-        multiply(r, all, bias, q_dim, kv_dim, r->h, false, k);
-        multiply(r, all, bias, q_dim + kv_dim, kv_dim, r->h, false, v);
+        model_reference_multiply(r->shaker, all, bias, 0, q_dim, r->h, false, r->q);
+        model_reference_multiply(r->shaker, all, bias, q_dim, kv_dim, r->h, false, k);
+        model_reference_multiply(r->shaker, all, bias, q_dim + kv_dim, kv_dim, r->h, false, v);
         return;
     }
     multiply_part(r, layer, "attn_q", q_dim, r->h, false, r->q);
@@ -201,5 +182,5 @@ void llama_reference_step(void *own, uint32_t token, double *logits) {
     if (!logits)
         return;
     normalise(r, gguf_find_tensor(r->file, "output_norm.weight"), r->x, r->h);
-    multiply(r, head, NULL, 0, r->shape.vocab, r->h, false, logits);
+    model_reference_multiply(r->shaker, head, NULL, 0, r->shape.vocab, r->h, false, logits);
 }

@@ -123,6 +123,13 @@ bool model_record_product(model *m, tape *t, const weight *w, slice x, slice y, 
 /* y (tokens, columns) += bias, where there is one */
 bool model_record_bias(tape *t, const weight *bias, slice y, uint32_t tokens, err *e);
 void model_mark_layer(tape *t, uint32_t layer);
+
+/* --- the reference --- */
+
+/* y (rows) = or += rows first.. of W times x, plus the bias where there is one */
+void model_reference_multiply(shaker *s, const gguf_tensor *w, const gguf_tensor *bias,
+                              size_t first, size_t rows, const double *x, bool accumulates,
+                              double *y);
 slice model_take_row(slice s, uint32_t row, uint32_t columns);
 
 /* What changes from play to play, in device memory, in this order. */

@@ -148,31 +148,3 @@ uint32_t model_get_position(const model *m) {
 uint32_t model_get_room(const model *m) {
     return m->context ? m->context - m->position - (m->submitted - m->collected) : UINT32_MAX;
 }
-
-/* --- reference --- */
-
-struct model_reference {
-    const model_family *family;
-    shaker shaker;
-    void *own;
-};
-
-model_reference *model_reference_new(const model *m, size_t tokens, bool is_shaken, err *e) {
-    model_reference *r = array_new(1, sizeof *r);
-    *r = (model_reference){m->family, {is_shaken, rng_new(1, "shake")}, NULL};
-    r->own = m->family->new_reference(m, tokens, &r->shaker, e);
-    if (r->own)
-        return r;
-    free(r);
-    return NULL;
-}
-
-void model_reference_free(model_reference *r) {
-    if (r)
-        r->family->free_reference(r->own);
-    free(r);
-}
-
-void model_reference_step(model_reference *r, uint32_t token, double *logits) {
-    r->family->step_reference(r->own, token, logits);
-}

@@ -22,7 +22,6 @@ typedef struct {
     layer_state *states;
     double *x, *n, *mixed, *r, *w, *k, *v, *a, *g, *kk, *share, *v_first, *y;
     double *low, *u; /* (the longest row of any tensor) */
-    double *row;     /* the same, for decoding */
     double *vector;  /* (MIXES, hidden) */
 } rwkv7_reference;
 
@@ -54,7 +53,6 @@ void *rwkv7_reference_new(const model *m, size_t tokens, shaker *s, err *e) {
         *vectors[i] = make(d);
     r->low = make(longest);
     r->u = make(longest);
-    r->row = make(longest);
     r->vector = make(MIXES * d);
     r->states = array_new(r->shape.layers, sizeof *r->states);
     for (uint32_t i = 0; i < r->shape.layers; i++)
@@ -66,8 +64,8 @@ void rwkv7_reference_free(void *own) {
     rwkv7_reference *r = own;
     if (!r)
         return;
-    double *const all[] = {r->x,  r->n,     r->mixed,   r->r, r->w,   r->k, r->v,   r->a,     r->g,
-                           r->kk, r->share, r->v_first, r->y, r->low, r->u, r->row, r->vector};
+    double *const all[] = {r->x, r->n,  r->mixed, r->r,       r->w, r->k,   r->v, r->a,
+                           r->g, r->kk, r->share, r->v_first, r->y, r->low, r->u, r->vector};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     for (uint32_t i = 0; i < r->shape.layers; i++) {
@@ -91,14 +89,8 @@ static const double *read_part(const rwkv7_reference *r, uint32_t layer, const c
 
 /* y (rows of W) = W x; returns the number of rows */
 static size_t multiply(const rwkv7_reference *r, const gguf_tensor *w, const double *x, double *y) {
-    size_t columns = w->dim[0], rows = w->elements / columns;
-    for (size_t i = 0; i < rows; i++) {
-        reference_decode_row(w->type->format, w->data, i, columns, r->row);
-        shaken_sum sum = {0};
-        for (size_t j = 0; j < columns; j++)
-            shake_add(&sum, r->row[j] * x[j]);
-        y[i] = shake_end(r->shaker, &sum);
-    }
+    size_t rows = w->elements / w->dim[0];
+    model_reference_multiply(r->shaker, w, NULL, 0, rows, x, false, y);
     return rows;
 }
 
