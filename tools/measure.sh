@@ -1,12 +1,13 @@
 #!/bin/sh
 # Measures a device whole: every kernel checked and validated, the choices of kernels, the times of kernels, the
-# experiments, and whole models. Everything in the folder of results is then of one commit.
+# experiments, and whole models. Everything in the folder of results is then of one commit. The ops of a token of
+# larger models are in folders beside it, DIR-1b and DIR-7b.
 #
 # Usage: tools/measure.sh [--out DIR] [--seconds N] [--quick|--smoke] [--dirty] [--plan]
 #
 #   --out DIR    the folder of the device (default results/<device>)
 #   --seconds N  stop before this many seconds are over; the next call goes on from there
-#   --quick      shorter experiments, and kernels chosen for one model: about 15 minutes on an H200 instead of 50
+#   --quick      shorter experiments, and kernels chosen for one model: about 17 minutes on an H200 instead of 50
 #   --smoke      the same parts with almost nothing in them, to try the script
 #   --dirty      go on although files differ from the commit; all rows say so
 #   --plan       only print the parts that are left
@@ -98,7 +99,7 @@ for name in $experiments; do
     [ -z "$quick" ] || cost=8
     plan="$plan experiment-$name:$cost"
 done
-plan="$plan rivals:100 check-relaxed:40 check-safe:40 validate:50"
+plan="$plan rivals:130 check-relaxed:65 check-safe:80 validate:55 token-1b:40 token-7b:90"
 
 is_done() { # part
     grep -q "^done $1 " "$state"
@@ -123,9 +124,9 @@ if [ -n "$smoke" ]; then
     shapes=tiny,rwkv7-tiny
 fi
 
-make_model() { # shape
+make_model() { # shape, type (default q4_0)
     mkdir -p "$models"
-    [ -f "$models/$1-q4_0.gguf" ] || "$assay" model synth "$1" "$models/$1-q4_0.gguf"
+    [ -f "$models/$1-${2:-q4_0}.gguf" ] || "$assay" model synth "$1" "$models/$1-${2:-q4_0}.gguf" --type "${2:-q4_0}"
 }
 
 make_models() {
@@ -189,6 +190,10 @@ bench_rivals() {
     for shape in $(echo $shapes $more | tr ',' ' '); do
         make_model "$shape" && files="$files $(find_model "$shape")" || return
     done
+    for type in ${smoke:-q4_k q6_k f16}; do # one size of the other formats
+        [ -z "$smoke" ] || break
+        make_model 1b $type && files="$files $models/1b-$type.gguf" || return
+    done
     [ -z "$smoke" ] || export ASSAY_TESTS="-p 8 -n 4 -r 1" ASSAY_DEPTHS=16
     ASSAY=$assay tools/rivals.sh "$work/rivals.csv" $files
 }
@@ -215,8 +220,8 @@ run_part() { # name
         models) make_models ;;
         check-*) check "$of" ;;
         tune-*) tune "$of" ;;
-        bench-matvec) bench matvec --variant $one --batch 1 --shape $big --format q4_0,q8_0,q4_k,q6_k,f16 ;;
-        bench-tokens) bench matvec --variant $many --batch 4,8,64 --shape ${big##*576,} --format q4_0,q8_0 ;;
+        bench-matvec) bench matvec --variant $one --batch 1 --shape $big --format q4_0,q8_0,q4_k,q5_k,q6_k,f16 ;;
+        bench-tokens) bench matvec --variant $many --batch 8,64 --shape ${big##*1536,} --format q4_0,q8_0,q4_k,q5_k,q6_k,f16 ;;
         bench-attention)
             bench decode_attention prefill_attention &&
                 bench attention_ranges --variant shared --shape "$(list_deep 9x3x64x44),$(list_deep 32x4x64x32),$(list_deep 32x8x128x16)"
@@ -225,6 +230,9 @@ run_part() { # name
         experiment-rwkv7_*) "$assay" experiment "$of" --resume --out "$work" -m "$(find_model rwkv7-0.1b)" $quick ;;
         experiment-*) "$assay" experiment "$of" --resume --out "$work" -m "$(find_model smollm-135m)" $quick ;;
         model-*) bench_model "$of" ;;
+        token-*) # into a folder of its own: what the others show for one size
+            "$assay" experiment op_breakdown optimisation_stack --resume --out "$out-$of" -m "$(find_model "$of")" $quick
+            ;;
         trace) "$assay" trace -m "$(find_model smollm-135m)" --out /dev/null --csv "$work/trace.csv" ;;
         rivals) bench_rivals ;;
         validate) validate ;;

@@ -1,7 +1,8 @@
 # numbers: a table of Markdown from the CSV files of a folder of results, read by csv.awk. Given: folder, and what:
 #   models          whole models
 #   rivals          the same models beside llama.cpp (tools/rivals.sh)
-#   stack           the steps of the experiment optimisation_stack
+#   stack           the steps of the experiment optimisation_stack, of each model
+#   token           the longest ops of the experiment op_breakdown, of each model
 #   bench REGEX     the fastest kernel of each format and shape, among the rows of bench.csv whose case matches
 #   against         rows of against.csv: kernels of others beside ours
 #   checks          what check and validate found
@@ -94,16 +95,62 @@ function print_rivals() {
     say_origin(head["commit"], head["date"])
 }
 
-function print_stack() {
-    if (!open_file("optimisation_stack.csv")) {
+# The files of an experiment with one model are in `folder`, those with larger ones in folders beside it.
+function open_next(name,    base, opened) {
+    base = folder
+    while (!opened && sizes_tried < 3) {
+        folder = base (sizes_tried == 0 ? "" : sizes_tried == 1 ? "-1b" : "-7b")
+        sizes_tried++
+        opened = open_file(name)
+    }
+    folder = base
+    if (opened) {
+        size = head["model"]
+        sub(/\.gguf$/, "", size)
+    }
+    return opened
+}
+
+function print_stack(    rows, r, text) {
+    while (open_next("optimisation_stack.csv")) {
+        line_of[0] = line_of[0] " " size " | gain |"
+        line_of[-1] = line_of[-1] "--:|--:|"
+        for (r = 1; read_row(); r++) {
+            idea[r] = get("idea")
+            text = get("step_gain_pct") == "" ? "" : sprintf("%+.1f %%%s", get("step_gain_pct"), get("step_verdict") == "same" ? " (none)" : "")
+            line_of[r] = line_of[r] sprintf(" %.0f | %s |", get("tok_s"), text)
+        }
+        rows = r - 1
+    }
+    if (!rows) {
         nothing("optimisation_stack.csv")
         return
     }
-    print "| with | tok/s | gain of the step |\n|---|--:|---|"
-    for (rows = 0; read_row(); rows++)
-        printf "| %s%s | %.0f | %s |\n", rows ? "+ " : "", get("idea"), get("tok_s"), get("step_gain_pct") == "" ? "" : \
-            sprintf("%+.1f %%%s", get("step_gain_pct"), get("step_verdict") == "same" ? " (no difference)" : "")
+    printf "| tokens per second, with |%s\n|---|%s\n", line_of[0], line_of[-1]
+    for (r = 1; r <= rows; r++)
+        printf "| %s%s |%s\n", (r > 1 ? "+ " : ""), idea[r], line_of[r]
     say_origin(head["commit"], head["date"])
+}
+
+# The rows come from the longest op to the shortest.
+function print_token(    any) {
+    while (open_next("op_breakdown.csv")) {
+        if (!any++)
+            print "| model | op | µs of a token | of the token | TB/s |\n|---|---|--:|--:|--:|"
+        split("", longest)
+        for (most = 0; read_row();)
+            if (get("rank") + 0 > 0 && get("rank") + 0 <= 6) {
+                longest[get("rank")] = sprintf("| %s | %s | %s | %.1f %% | %s |", size, get("op"), short(get("part_ns") / 1000), get("share_pct"), \
+                    get("bytes") + 0 > 0 ? sprintf("%.2f", get("bytes") / get("part_ns") / 1000) : "")
+                most = most > get("rank") + 0 ? most : get("rank") + 0
+            }
+        for (r = 1; r <= most; r++)
+            print longest[r]
+    }
+    if (any)
+        say_origin(head["commit"], head["date"])
+    else
+        nothing("op_breakdown.csv")
 }
 
 # Accumulating twins are left out: they read the same weights.
@@ -196,6 +243,8 @@ BEGIN {
         print_rivals()
     else if (words[1] == "stack")
         print_stack()
+    else if (words[1] == "token")
+        print_token()
     else if (words[1] == "bench")
         print_bench(words[2])
     else if (words[1] == "against")
