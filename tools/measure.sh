@@ -99,7 +99,7 @@ for name in $experiments; do
     [ -z "$quick" ] || cost=8
     plan="$plan experiment-$name:$cost"
 done
-plan="$plan rivals:130 check-relaxed:65 check-safe:80 validate:55 token-1b:40 token-7b:90"
+plan="$plan rivals:110 validate:55 token-1b:30 token-7b:70 check-relaxed:65 check-safe:80"
 
 is_done() { # part
     grep -q "^done $1 " "$state"
@@ -119,6 +119,9 @@ printf 'measure: commit %s, into %s; about %s s left:%s\n' "$commit" "$out" "$to
 
 shapes=smollm-135m,1b,7b,rwkv7-0.1b
 cache=cold
+budget=0.3 # seconds of samples of a kernel
+repeat=5   # of a test of a model beside its rival
+[ -z "$quick" ] || budget=0.15 repeat=3
 if [ -n "$smoke" ]; then
     cache=warm
     shapes=tiny,rwkv7-tiny
@@ -157,7 +160,7 @@ check() { # math mode; rows are kept of the one that models run in
 }
 
 bench() { # arguments of bench
-    "$assay" bench --resume --out "$work/bench.csv" --cache "$cache" --budget 0.3 "$@"
+    "$assay" bench --resume --out "$work/bench.csv" --cache "$cache" --budget $budget "$@"
 }
 
 bench_model() { # shape
@@ -177,7 +180,7 @@ bench_model() { # shape
 # ASSAY_LLAMA_BENCH: its llama-bench, if it is not on the path.
 bench_rivals() {
     if [ -n "${ASSAY_GGML:-}" ]; then
-        "$assay" bench matvec --format q4_0 --variant $one --batch 1 --shape $big --cache cold --budget 0.3 \
+        "$assay" bench matvec --format q4_0 --variant $one --batch 1 --shape $big --cache cold --budget $budget \
             --out "$work/against.csv" --launch examples/ggml/mul_mv.launch --against "$ASSAY_GGML:kernel_mul_mv_q4_0_f32"
         case $? in 0 | 4 | 5) ;; *) return 1 ;; esac
     fi
@@ -194,6 +197,7 @@ bench_rivals() {
         [ -z "$smoke" ] || break
         make_model 1b $type && files="$files $models/1b-$type.gguf" || return
     done
+    export ASSAY_TESTS="-p 8,64,512 -n 64 -r $repeat"
     [ -z "$smoke" ] || export ASSAY_TESTS="-p 8 -n 4 -r 1" ASSAY_DEPTHS=16
     ASSAY=$assay tools/rivals.sh "$work/rivals.csv" $files
 }
