@@ -139,8 +139,9 @@ bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids
 /* out (n) = a + b */
 bool residual_add_record(tape *t, const kernel *k, slice a, slice b, slice out, uint32_t n, err *e);
 
-/* halves (tokens, columns) and powers (tokens) = x (tokens, columns) as matvec_split takes it, columns a
- * multiple of 32 (split_halves.metal). */
+/* halves (split_halves_count words) and powers (tokens) = x (tokens, columns) as matvec_split takes it, columns a
+ * multiple of 256 (split_halves.metal). */
+size_t split_halves_count(uint32_t tokens, uint32_t columns);
 bool split_halves_record(tape *t, const kernel *k, slice x, slice halves, slice powers,
                          uint32_t tokens, uint32_t columns, err *e);
 

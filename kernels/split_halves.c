@@ -7,13 +7,13 @@
 #include "record.h"
 #include "reference/reference.h"
 
-/* Columns: 32, and around the 1024 float4s that a threadgroup looks at at a time, or makes halves of. */
-static const shape shapes[] = {{{1, 32}},   {{1, 128}},  {{2, 992}},  {{3, 1024}}, {{5, 1056}},
-                               {{2, 4096}}, {{3, 4128}}, {{64, 576}}, {{3, 14336}}};
+/* Columns: 256, and around the 1024 float4s that a threadgroup looks at at a time, or makes halves of. */
+static const shape shapes[] = {{{1, 256}},  {{1, 512}},  {{2, 768}},   {{3, 1024}}, {{5, 1280}},
+                               {{2, 3840}}, {{3, 4096}}, {{64, 4352}}, {{3, 14336}}};
 
 static const kernel kernels[] = {
     OP_KERNEL("split_halves", "plain", "one threadgroup per token", "split_halves.metal",
-              .group = 256, .rows = 1, .tokens = 1, .multiple_of = 32),
+              .group = 256, .rows = 1, .tokens = 1, .multiple_of = 256),
 };
 
 static void split_halves_oracle(const launch *l, oracle_io *io) {
@@ -32,15 +32,20 @@ static void split_halves_oracle(const launch *l, oracle_io *io) {
     free(made);
 }
 
+size_t split_halves_count(uint32_t tokens, uint32_t columns) {
+    return size_multiply(tokens, reference_count_halves(columns));
+}
+
 bool split_halves_record(tape *t, const kernel *k, slice x, slice halves, slice powers,
                          uint32_t tokens, uint32_t columns, err *e) {
     if (!RECORD_TAKES(&split_halves_op, k, e, tokens, columns))
         return false;
     size_t count = size_multiply(tokens, columns);
     const launch_work work = {
-        .groups = {tokens, 1, 1}, .flops = 2 * (uint64_t)count, .oracle = split_halves_oracle};
+        .groups = {tokens, 1, 1}, .flops = 3 * (uint64_t)count, .oracle = split_halves_oracle};
     return RECORD_ARGS(t, k, &work, e, ARG_IN4("x", x, count),
-                       ARG_BUFFER("halves", halves, count, ACCESS_WRITE, ELEM_U32, 16),
+                       ARG_BUFFER("halves", halves, split_halves_count(tokens, columns),
+                                  ACCESS_WRITE, ELEM_U32, 16),
                        ARG_OUT("powers", powers, tokens), ARG_U32(columns));
 }
 
@@ -49,11 +54,12 @@ static bool split_halves_build(kernel_case *c, err *e) {
     size_t count = size_multiply(tokens, columns);
     slice x, halves, powers;
     return case_input_f32(c, "x", count, &x, e) &&
-           case_output(c, "halves", count * sizeof(uint32_t), &halves, e) &&
+           case_output(c, "halves", split_halves_count(tokens, columns) * sizeof(uint32_t), &halves,
+                       e) &&
            case_output(c, "powers", tokens * sizeof(float), &powers, e) &&
            split_halves_record(c->tape, c->kernel, x, halves, powers, tokens, columns, e);
 }
 
 OP(split_halves, "x as two halves per value, for tensor cores", "tokens x columns", kernels,
-   SHAPE_LIST(shapes, 3, 1056), .inner = "columns", .many = "tokens", .sizes = "tokens columns",
+   SHAPE_LIST(shapes, 3, 1280), .inner = "columns", .many = "tokens", .sizes = "tokens columns",
    .build = split_halves_build);

@@ -10,12 +10,22 @@
 // others follow: what a lane decodes of four weights at a time. A block of all tokens follows another, so that
 // a tile of tokens is one bulk copy; and the 16 bytes numbered i are at place i ^ token % 8, where tensor
 // cores read without conflicts of banks (a swizzle of 128 bytes).
+//
+// After all blocks come the means of each, 8 for 256 columns, for weights with minima: their first halves
+// and their second ones, 32 bytes per token, in places i ^ token / 4 % 2 (a swizzle of 32 bytes).
 #include <metal_stdlib>
 using namespace metal;
 
+#include "opaque.h"
+
 enum : uint { GROUP = 256, TEAMS = GROUP / 32 };
 
-// A threadgroup per token.
+// a + b, and fast math does not put it into another order with other sums. `some` is as in opaque.h.
+inline float add_next(float a, float b, uint some) {
+    return as_type<float>(opaque(as_type<uint>(a + b), some));
+}
+
+// A threadgroup per token; columns are a multiple of 256.
 [[max_total_threads_per_threadgroup(GROUP)]] kernel void
 split_halves(device const float4 *x [[buffer(0)]], device uint4 *halves [[buffer(1)]],
              device float *powers [[buffer(2)]], constant uint &columns [[buffer(3)]],
@@ -25,6 +35,7 @@ split_halves(device const float4 *x [[buffer(0)]], device uint4 *halves [[buffer
     threadgroup float most_of[TEAMS];
     const uint quads = columns / 4;
     x += size_t(token) * quads;
+    device half *means = (device half *)(halves + size_t(columns / 32) * tokens * 8 + token * 2);
     halves += token * 8;
     float most = 0.0f;
     for (uint i = thread_index; i < quads; i += GROUP) {
@@ -43,8 +54,11 @@ split_halves(device const float4 *x [[buffer(0)]], device uint4 *halves [[buffer
         powers[token] = as_type<float>((exponent - 14u) << 23u);
     for (uint i = thread_index; i < quads / 4; i += GROUP) { // 16 neighbours
         uint4 words[4];
+        float4 sums = 0.0f;
         for (uint k = 0; k < 4; k++) {
             const float4 v = x[4 * i + k] * power;
+            for (uint c = 0; c < 4; c++)
+                sums[c] = add_next(sums[c], v[c], columns);
             const half4 first = half4(v);
             const half4 rest = half4(v - float4(first));
             words[0][k] = as_type<uint>(first.xz);
@@ -55,5 +69,11 @@ split_halves(device const float4 *x [[buffer(0)]], device uint4 *halves [[buffer
         for (uint k = 0; k < 4; k++)
             halves[size_t(i / 2) * tokens * 8 + ((i % 2 * 2 + k / 2 * 4 + k % 2) ^ token % 8)] =
                 words[k];
+        const float sum =
+            add_next(add_next(sums.x, sums.y, columns), add_next(sums.z, sums.w, columns), columns);
+        const float mean = (sum + simd_shuffle_xor(sum, 1)) / 32.0f; // of a pair of lanes
+        const half first = half(mean);
+        means[size_t(i / 16) * tokens * 16 + (i % 2 ^ token / 4 % 2) * 8 + i / 2 % 8] =
+            i % 2 ? half(mean - float(first)) : first;
     }
 }

@@ -65,7 +65,9 @@ void reference_matvec_fused(const weight_format *f, const void *w, const double 
                             const double *x_magnitude, size_t out_dim, size_t in_dim, size_t batch,
                             double *y, double *magnitude);
 
-/* x (tokens, columns) as split_halves makes it, word by word, and back. */
+/* x (tokens, columns) as split_halves makes it, word by word, and back; columns a multiple of 256. A token has
+ * reference_count_halves words. */
+size_t reference_count_halves(size_t columns);
 void reference_split_halves(const float *x, size_t tokens, size_t columns, uint32_t *halves,
                             float *powers);
 void reference_join_halves(const uint32_t *halves, const float *powers, size_t tokens,

@@ -85,12 +85,12 @@ struct few_x {
             uint w[2][2][2]; // of the first and last 16 columns: of both rows
             float scales[2], products[2][2] = {};
             for (uint r = 0; r < 2; r++) {
-                threadgroup const uint *two = row + r * row_words + b / 2 * F::words;
+                threadgroup const uint *own = row + r * row_words;
                 uint pairs[2][2];
-                F::take(two, b % 2, part, thousand, pairs);
+                F::take(own, b / 2, b % 2, part, thousand, pairs);
                 for (uint i = 0; i < 4; i++)
                     w[i / 2][r][i % 2] = pairs[i / 2][i % 2];
-                scales[r] = F::scale(two, b % 2);
+                scales[r] = F::scale(own, b / 2, b % 2, 0);
             }
             for (uint i = 0; i < 2; i++) {
                 cuda::mma_halves(w[i], upper[b][i], products);

@@ -1,25 +1,51 @@
-// halves_formats: weights of at most 8 bits as halves, in which they are exact: whole numbers times a scale per
-// block of 32 columns. A lane takes four neighbours of the first 16 columns of a block, and four of the last
+// halves_formats: weights as halves, in which they are exact: whole numbers times a scale per 32 columns, or
+// per 16, or halves themselves. A lane takes four neighbours of the first 16 columns of 32, and four of the last
 // 16, those of part lane % 4. Which columns meet in a product does not matter as long as x agrees.
-//   F::words        of two blocks of a row. Chunks of 256 columns are whole uint4s
 //   F::block_bytes  of 256 columns
+//   F::quads        uint4s that cover them; F::stride: with what keeps eight rows in different banks
+//   F::parts        scales per 32 columns, 1 or 2
+//   F::has_minima   the whole numbers of 32 columns are not negative, and a minimum is subtracted from all
 //   F::tiles, F::stages  of few_near.h: tiles of a stage, and stages for which there is shared memory
-//   F::take         a lane's weights of block b of two: of the first and last 16 columns, the first and third
-//                   of four and the others. Below the exponent of 1024, whose bits are `thousand`, a whole
-//                   number is added to it
-//   F::scale        of block b
+//   F::find         where a row's 256 columns are, in the uint4s that cover them; number: of the block in its matrix
+//   F::take         a lane's weights of 32 columns, the bth of pair `pair` of 64: of the first and last 16
+//                   columns, the first and third of four and the others. Below the exponent of 1024, whose bits
+//                   are `thousand`, a whole number is added to it
+//   F::scale        of part s of those
+//   F::minima       of columns 64 * part and of the 32 after those, as halves
+//   F::least        what a minimum is to be multiplied by
 #pragma once
 
+#include "../formats/floats.h"
 #include "../formats/q4_0.h"
+#include "../formats/q5_k.h"
+#include "../formats/q6_k.h"
 #include "../formats/q8_0.h"
 
-struct halves_q4_0 {
-    typedef block_q4_0 block;
-    enum : uint { words = 9, block_bytes = 144, tiles = 2, stages = 2 };
+typedef threadgroup const uint *halves_row;
 
-    static METAL_FUNC void take(threadgroup const uint *row, uint b, uint part, uint thousand,
+// 1024 + n as halves, n from bytes 0 and 2 of four, and from 1 and 3, less `offset` of which the bits are these.
+inline void take_bytes(uint bytes, uint thousand, uint offset, thread uint (&pair)[2]) {
+    for (uint j = 0; j < 2; j++)
+        pair[j] = cuda::subtract_halves((bytes >> (8 * j) & 0x00FF00FFu) | thousand, offset);
+}
+
+// A block of a whole number of uint4s, without minima.
+struct halves_blocks {
+    typedef halves_row row;
+    enum : uint { parts = 1, has_minima = 0 };
+
+    static METAL_FUNC row find(halves_row at, uint) { return at; }
+    static METAL_FUNC uint minima(row, uint, uint) { return 0; }
+    static METAL_FUNC float least(row) { return 0.0f; }
+};
+
+struct halves_q4_0 : halves_blocks {
+    typedef block_q4_0 block;
+    enum : uint { block_bytes = 144, quads = 9, stride = 9, tiles = 2, stages = 2 };
+
+    static METAL_FUNC void take(row w, uint pair, uint b, uint part, uint thousand,
                                 thread uint (&pairs)[2][2]) {
-        threadgroup const uint *at = row + part;
+        halves_row at = w + 9 * pair + part;
         for (uint j = 0; j < 2; j++) {
             const uint bits =
                 b ? at[5] >> (8 * j) : cuda::permute(at[0], at[1], j ? 0x0503u : 0x0402u);
@@ -29,19 +55,19 @@ struct halves_q4_0 {
                                            0x2C002C00u, 0xD480D480u);                // / 16 - 72
         }
     }
-    static METAL_FUNC float scale(threadgroup const uint *row, uint b) {
-        return float(((threadgroup const half *)row)[9 * b]);
+    static METAL_FUNC float scale(row w, uint pair, uint b, uint) {
+        return float(((threadgroup const half *)(w + 9 * pair))[9 * b]);
     }
 };
 
-struct halves_q8_0 {
+struct halves_q8_0 : halves_blocks {
     typedef block_q8_0 block;
-    enum : uint { words = 17, block_bytes = 272, tiles = 1, stages = 2 };
+    enum : uint { block_bytes = 272, quads = 17, stride = 17, tiles = 1, stages = 2 };
 
-    static METAL_FUNC void take(threadgroup const uint *row, uint b, uint part, uint thousand,
+    static METAL_FUNC void take(row w, uint pair, uint b, uint part, uint thousand,
                                 thread uint (&pairs)[2][2]) {
         for (uint i = 0; i < 2; i++) {
-            threadgroup const uint *at = row + part + 4 * i;
+            halves_row at = w + 17 * pair + part + 4 * i;
             for (uint j = 0; j < 2; j++) {
                 const uint bits =
                     b ? at[9] >> (8 * j) : cuda::permute(at[0], at[1], j ? 0x0503u : 0x0402u);
@@ -50,7 +76,111 @@ struct halves_q8_0 {
             }
         }
     }
-    static METAL_FUNC float scale(threadgroup const uint *row, uint b) {
-        return float(((threadgroup const half *)row)[17 * b]);
+    static METAL_FUNC float scale(row w, uint pair, uint b, uint) {
+        return float(((threadgroup const half *)(w + 17 * pair))[17 * b]);
     }
+};
+
+// Scales and minima of Q4_K and Q5_K, four at a time as bytes (q4_k.h).
+struct halves_of_256 : halves_blocks {
+    enum : uint { has_minima = 1 };
+
+    static METAL_FUNC float scale(row w, uint pair, uint b, uint) {
+        const uint four = pair < 2 ? w[1] & 0x3F3F3F3Fu
+                                   : (w[3] & 0x0F0F0F0Fu) | (w[1] >> 2u & 0x30303030u);
+        return float(as_type<half2>(w[0]).x) * float(four >> (16 * (pair % 2) + 8 * b) & 255u);
+    }
+    static METAL_FUNC uint minima(row w, uint part, uint thousand) {
+        const uint four = part < 2 ? w[2] & 0x3F3F3F3Fu
+                                   : (w[3] >> 4u & 0x0F0F0F0Fu) | (w[2] >> 2u & 0x30303030u);
+        return cuda::subtract_halves(
+            cuda::permute(four, 0u, part % 2 ? 0x4342u : 0x4140u) | thousand, 0x64006400u);
+    }
+    static METAL_FUNC float least(row w) { return float(as_type<half2>(w[0]).y); }
+};
+
+struct halves_q4_k : halves_of_256 {
+    typedef block_q4_k block;
+    enum : uint { block_bytes = 144, quads = 9, stride = 9 };
+
+    static METAL_FUNC void take(row w, uint pair, uint b, uint part, uint thousand,
+                                thread uint (&pairs)[2][2]) {
+        for (uint i = 0; i < 2; i++) {
+            const uint word = w[4 + 8 * pair + 4 * i + part];
+            for (uint j = 0; j < 2; j++) {
+                const uint bits = word >> (8 * j);
+                pairs[i][j] =
+                    b ? cuda::fma_halves((bits & 0x00F000F0u) | thousand, // 1024 + 16 n
+                                         0x2C002C00u, 0xD400D400u)        // / 16 - 64
+                      : cuda::subtract_halves((bits & 0x000F000Fu) | thousand, 0x64006400u);
+            }
+        }
+    }
+};
+
+struct halves_q5_k : halves_of_256 {
+    typedef block_q5_k block;
+    enum : uint { block_bytes = 176, quads = 11, stride = 11 };
+
+    static METAL_FUNC void take(row w, uint pair, uint b, uint part, uint thousand,
+                                thread uint (&pairs)[2][2]) {
+        for (uint i = 0; i < 2; i++) {
+            halves_row at = w + 4 + 4 * i + part;
+            const uint fifth = at[0] >> (2 * pair + b) & 0x01010101u;
+            take_bytes((at[8 + 8 * pair] >> (4 * b) & 0x0F0F0F0Fu) | fifth << 4u, thousand,
+                       0x64006400u, pairs[i]);
+        }
+    }
+};
+
+// Blocks begin at any multiple of 2 bytes.
+struct halves_q6_k : halves_blocks {
+    typedef block_q6_k block;
+    enum : uint { block_bytes = 210, quads = 14, stride = 15, parts = 2 };
+    struct row {
+        halves_row at;
+        uint shift; // bits of the first word before the block
+
+        METAL_FUNC uint get_word(uint i) const {
+            return uint((ulong(at[i + 1]) << 32u | at[i]) >> shift);
+        }
+        METAL_FUNC threadgroup const char *get_bytes(uint i) const {
+            return (threadgroup const char *)at + shift / 8 + i;
+        }
+    };
+
+    static METAL_FUNC row find(halves_row at, uint number) { // of 16 bytes, 210 are 2 more
+        return {at + number % 8 / 2, number % 2 * 16};
+    }
+    static METAL_FUNC void take(row w, uint pair, uint b, uint part, uint thousand,
+                                thread uint (&pairs)[2][2]) {
+        const uint first = pair / 2;
+        for (uint i = 0; i < 2; i++) {
+            const uint four = w.get_word(16 * first + 8 * b + 4 * i + part) >> (4 * (pair % 2));
+            const uint two = w.get_word(32 + 8 * first + 4 * i + part) >> (4 * (pair % 2) + 2 * b);
+            take_bytes((four & 0x0F0F0F0Fu) | (two & 0x03030303u) << 4u, thousand, 0x64206420u,
+                       pairs[i]); // 1056
+        }
+    }
+    static METAL_FUNC float scale(row w, uint pair, uint b, uint s) {
+        return float(*(threadgroup const half *)w.get_bytes(208)) *
+               float(*w.get_bytes(192 + 4 * pair + 2 * b + s));
+    }
+    static METAL_FUNC uint minima(row, uint, uint) { return 0; }
+    static METAL_FUNC float least(row) { return 0.0f; }
+};
+
+struct halves_f16 : halves_blocks {
+    typedef half block;
+    enum : uint { block_bytes = 512, quads = 32, stride = 33 };
+
+    static METAL_FUNC void take(row w, uint pair, uint b, uint part, uint,
+                                thread uint (&pairs)[2][2]) {
+        for (uint i = 0; i < 2; i++) {
+            halves_row at = w + 32 * pair + 16 * b + 8 * i + 2 * part;
+            for (uint j = 0; j < 2; j++)
+                pairs[i][j] = cuda::permute(at[0], at[1], j ? 0x7632u : 0x5410u);
+        }
+    }
+    static METAL_FUNC float scale(row, uint, uint, uint) { return 1.0f; }
 };

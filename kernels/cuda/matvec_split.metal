@@ -2,8 +2,9 @@
 // (split_halves.metal): tiles of 128 rows and 64 or 128 tokens multiplied by warpgroups (wgmma) with
 // sums in floats.
 //
-// Weights are exact as halves (halves_formats.h), so the sum of a block of 32 columns is as good as one in
-// floats.
+// Weights are exact as halves (halves_formats.h), so the sum of the columns with the same scale, 32 of them or 16,
+// is as good as one in floats. Where they have minima, those of 256 columns, 8 of them, are one more
+// product, with the means of x in two halves.
 //
 // A warpgroup computes 64 rows. Weights come from shared memory, are decoded and stay in registers; x is
 // read from shared memory by the tensor cores.
@@ -21,21 +22,34 @@ enum : uint {
     PAIRS = 4,   // of blocks of a chunk
 };
 
-// A block of the rows of a warp: rows lane / 4 and 8 after it.
-struct group_rows {
-    uint at[2][4]; // 16 columns each: both rows of a lane's first and third, and of the others
-    float scales[2];
+// The chunks of a lane's rows, lane / 4 and 8 after it of a warp's.
+template <typename F> struct group_rows {
+    halves_row at;
+    uint2 numbers; // of both blocks of 256 columns in their matrix
+    uint part;     // of the lane
 
-    template <typename F>
-    METAL_FUNC void take(threadgroup const uint *w, uint b, uint part, uint thousand) {
+    METAL_FUNC typename F::row find(uint r) const {
+        return F::find(at + 8 * r * (4 * F::stride), numbers[r]);
+    }
+    // 32 columns, 16 each: both rows of a lane's first and third, and of the others.
+    METAL_FUNC void take(uint pair, uint b, uint thousand, thread uint (&w)[2][4]) const {
         for (uint r = 0; r < 2; r++) {
-            threadgroup const uint *row = w + 8 * r * (PAIRS * F::words);
             uint pairs[2][2];
-            F::take(row, b, part, thousand, pairs);
+            F::take(find(r), pair, b, part, thousand, pairs);
             for (uint i = 0; i < 4; i++)
-                at[i / 2][i % 2 * 2 + r] = pairs[i / 2][i % 2];
-            scales[r] = F::scale(row, b);
+                w[i / 2][i % 2 * 2 + r] = pairs[i / 2][i % 2];
         }
+    }
+    METAL_FUNC float2 get_scales(uint pair, uint b, uint s) const {
+        return float2(F::scale(find(0), pair, b, s), F::scale(find(1), pair, b, s));
+    }
+    // Those of the chunk, for the first halves of the means, and for the second ones.
+    METAL_FUNC void take_minima(uint thousand, thread uint (&w)[4]) const {
+        for (uint r = 0; r < 2; r++)
+            w[r] = w[2 + r] = F::minima(find(r), part, thousand);
+    }
+    METAL_FUNC float2 get_least() const {
+        return -32.0f * float2(F::least(find(0)), F::least(find(1)));
     }
 };
 
@@ -49,19 +63,25 @@ template <uint TOKENS, uint D> struct group_sums {
         for (uint i = 0; i < N; i++)
             at[i] = 0.0f;
     }
-    // Block b: of each column both halves.
-    METAL_FUNC void start(uint b, thread const group_rows &w, threadgroup const uint4 *x) {
-        const ulong rows = cuda::describe_rows(x);
+    // Product u, of part u % S of the S of a block: of each column both halves.
+    template <uint u, uint S>
+    METAL_FUNC void start(thread const uint (&w)[2][4], threadgroup const uint4 *x) {
+        const ulong rows = cuda::describe_rows(x) + 2 * (u % S);
         cuda::begin_products();
-        cuda::multiply_group<false>(blocks[b % D], w.at[0], rows);
-        for (uint i = 1; i < 4; i++)
-            cuda::multiply_group<true>(blocks[b % D], w.at[i % 2], rows + 2 * i);
+        cuda::multiply_group<false>(blocks[u % D], w[u % S], rows);
+        for (uint i = S; i < 4; i += S)
+            cuda::multiply_group<true>(blocks[u % D], w[(u % S + i) % 2], rows + 2 * i);
         cuda::close_products();
     }
-    template <uint left> METAL_FUNC void finish(uint b, thread const float (&scales)[2]) {
-        cuda::wait_for_products<left>(blocks[b % D]);
+    METAL_FUNC void start_minima(thread const uint (&w)[4], threadgroup const uint4 *means) {
+        cuda::begin_products();
+        cuda::multiply_group<false>(blocks[0], w, cuda::describe_short_rows(means));
+        cuda::close_products();
+    }
+    template <uint u, uint left> METAL_FUNC void finish(float2 scales) {
+        cuda::wait_for_products<left>(blocks[u % D]);
         for (uint i = 0; i < N; i++)
-            at[i] = fma(scales[i / 2 % 2], blocks[b % D][i], at[i]);
+            at[i] = fma(scales[i / 2 % 2], blocks[u % D][i], at[i]);
     }
 
     // Every fourth or eighth threadgroup of a cluster of S has the sum of these four in the end.
@@ -131,47 +151,59 @@ struct split_tile {
     }
 };
 
-// ROWS and TOKENS: of a tile. B: blocks of a step of x. D: blocks that are multiplied at a time, 1 or 2. W:
-// chunks of weights in shared memory.
+// ROWS and TOKENS: of a tile. D: products at a time, 1 or 2. W: chunks of weights in shared memory.
 //
-// A step of x has for each block 128 bytes of every token, as cuda::describe_rows wants them and split_halves
+// A step of x, a pair of blocks, has for each of them 128 bytes of every token, as cuda::describe_rows wants them and split_halves
 // stores them: bulk copies by one thread. (What threads copy must be shown to tensor cores by a fence that waits
-// for all copies, also of later steps.) Of tokens past the end there is nothing, and their sums mean nothing.
-template <typename F, uint ROWS, uint TOKENS, uint B, uint D, uint W> struct split_work {
+// for all copies, also of later steps.) The last step of a chunk has the means, too. Of tokens past the end there is
+// nothing, and their sums mean nothing.
+template <typename F, uint ROWS, uint TOKENS, uint D, uint W> struct split_work {
     enum : uint {
         WARPS = ROWS / 16,
-        EACH = 2 * PAIRS / B, // steps of a chunk
+        EACH = PAIRS,         // steps of a chunk
         AHEAD = 2,            // steps of x that are on their way
         STEPS = AHEAD + 1,    // of x in shared memory
-        row_words = PAIRS * F::words,
-        row_quads = row_words / 4,
-        w_quads = ROWS * row_quads,
+        w_quads = ROWS * F::stride,
         block_quads = 8 * TOKENS,
-        x_quads = B * block_quads,
+        x_quads = 2 * block_quads + F::has_minima * 2 * TOKENS,
         quads = STEPS * x_quads + W * w_quads
     };
-    static_assert(B % 2 == 0, "blocks are stored in pairs");
     static_assert(EACH * (W - 1) > AHEAD, "a chunk is there when its first block is decoded");
 
     threadgroup uint4 *all_x, *all_w;
-    device const uint4 *w, *x; // from the first chunk and token on
-    uint first_row, last_row, in_dim, chunks, steps, count, stride, index;
+    device const uint4 *w, *x, *means; // x and means: from the first chunk and token on
+    uint first_row, last_row, in_dim, first_chunk, chunks, steps, count, tokens, index;
 
-    // Rows past the end are replaced by the last one.
+    // Of 256 columns in their matrix. Rows past the end are replaced by the last one.
+    METAL_FUNC uint get_number(uint row, uint chunk) const {
+        return min(first_row + row, last_row) * (in_dim / CHUNK) + first_chunk + chunk;
+    }
     METAL_FUNC void copy_rows(uint chunk) const {
         threadgroup uint4 *to = all_w + chunk % W * w_quads;
-        for (uint i = index; i < w_quads; i += 32 * WARPS) {
-            const uint row = min(first_row + i / row_quads, last_row);
-            cuda::copy_async(to + i,
-                             w + (row * (in_dim / CHUNK) + chunk) * row_quads + i % row_quads);
+        const uint bytes = (last_row + 1) * (in_dim / CHUNK) * F::block_bytes;
+        for (uint i = index; i < ROWS * F::quads; i += 32 * WARPS) {
+            const uint row = i / F::quads;
+            const uint quad = i % F::quads;
+            const uint number = get_number(row, chunk);
+            if (F::block_bytes % 16 == 0) {
+                cuda::copy_async(to + row * F::stride + quad, w + number * F::quads + quad);
+            } else { // the last uint4 may end after the matrix
+                const uint at = number * (F::block_bytes / 2) / 8 + quad;
+                cuda::copy_async(to + row * F::stride + quad, w + at, min(16u, bytes - 16 * at));
+            }
         }
     }
     METAL_FUNC void copy_x(uint step, uint at) const {
-        const uint bytes = 128 * min(count, TOKENS);
-        cuda::expect_bytes(B * bytes, at);
-        for (uint i = 0; i < B; i++)
-            cuda::copy_bulk(all_x + at * x_quads + i * block_quads,
-                            x + size_t(B * step + i) * stride, bytes, at);
+        const uint present = min(count, TOKENS);
+        const bool has_means = F::has_minima && step % EACH == EACH - 1;
+        threadgroup uint4 *to = all_x + at * x_quads;
+        cuda::expect_bytes((2 * 128 + (has_means ? 32 : 0)) * present, at);
+        for (uint i = 0; i < 2; i++)
+            cuda::copy_bulk(to + i * block_quads, x + size_t(2 * step + i) * (8 * tokens),
+                            128 * present, at);
+        if (has_means)
+            cuda::copy_bulk(to + 2 * block_quads, means + size_t(step / EACH) * (2 * tokens),
+                            32 * present, at);
     }
     METAL_FUNC void start_rows() const {
         for (uint i = 0; i < W - 1; i++)
@@ -187,16 +219,38 @@ template <typename F, uint ROWS, uint TOKENS, uint B, uint D, uint W> struct spl
         for (uint i = 0; i < AHEAD; i++)
             cuda::close_copies(); // those of rows are all in the first group
     }
-    // Where the words of a lane's first row are.
-    METAL_FUNC threadgroup const uint *find(uint step) const {
-        return (threadgroup const uint *)(all_w + step / EACH % W * w_quads) +
-               (index / 32 * 16 + index % 32 / 4) * row_words + step % EACH * (B / 2) * F::words;
+    METAL_FUNC group_rows<F> find(uint step) const {
+        const uint row = index / 32 * 16 + index % 32 / 4;
+        return {(halves_row)(all_w + step / EACH % W * w_quads + row * F::stride),
+                uint2(get_number(row, step / EACH), get_number(row + 8, step / EACH)), index % 4};
+    }
+
+    // A pair of blocks, and the one that is multiplied after it.
+    struct turn {
+        group_rows<F> rows, next_rows;
+        uint pair, next_pair, thousand;
+        threadgroup const uint4 *x;
+    };
+    // Product u of the F::parts of each block of a pair. The block after is decoded while tensor cores multiply.
+    template <uint u> METAL_FUNC void multiply(thread group_sums<TOKENS, D> &sums,
+                                               thread uint (&own)[2][2][4],
+                                               thread const turn &now) const {
+        enum : uint { S = F::parts, b = u / S % 2, before = u > 0 ? u - 1 : 0 };
+        sums.template start<u, S>(own[b], now.x + b * block_quads);
+        if (u == 0)
+            now.rows.take(now.pair, 1, now.thousand, own[1]);
+        if (D == 2 && u > 0)
+            sums.template finish<before, 1>(
+                now.rows.get_scales(now.pair, before / S % 2, before % S));
+        if (u == S)
+            now.next_rows.take(now.next_pair, 0, now.thousand, own[0]);
+        if (D == 1 || u == 2 * S - 1)
+            sums.template finish<u, 0>(now.rows.get_scales(now.pair, b, u % S));
     }
 
     METAL_FUNC void add(thread group_sums<TOKENS, D> &sums) const {
         const uint thousand = opaque(0x64006400u, in_dim);
-        const uint part = index % 4;
-        group_rows own[2];
+        uint own[2][2][4];
         uint at = 0; // of the steps in shared memory
         uint parity = 0;
         for (uint step = 0; step < steps; step++) {
@@ -208,24 +262,23 @@ template <typename F, uint ROWS, uint TOKENS, uint B, uint D, uint W> struct spl
                 copy_rows(step / EACH + W - 1);
             cuda::close_copies();
             // Of the next step, too: they came before the barrier.
-            threadgroup const uint *here = find(step);
-            threadgroup const uint *there = find(min(step + 1, steps - 1));
+            const uint next = min(step + 1, steps - 1);
+            turn now = {find(step),   find(next), step % EACH, next % EACH, thousand,
+                        all_x + at * x_quads};
             if (step == 0)
-                own[0].template take<F>(here, 0, part, thousand);
+                now.rows.take(0, 0, thousand, own[0]);
             cuda::wait_for_copies(at, parity);
             cuda::sync_warp(); // products are of whole warps
-            for (uint b = 0; b < B; b += 2) {
-                threadgroup const uint4 *two = all_x + at * x_quads + b * block_quads;
-                threadgroup const uint *pair = here + b / 2 * F::words;
-                sums.start(0, own[0], two);
-                own[1].template take<F>(pair, 1, part, thousand);
-                if (D == 1)
-                    sums.template finish<0>(0, own[0].scales);
-                sums.start(1, own[1], two + block_quads);
-                if (D == 2)
-                    sums.template finish<1>(0, own[0].scales);
-                own[0].template take<F>(b + 2 < B ? pair + F::words : there, 0, part, thousand);
-                sums.template finish<0>(1, own[1].scales);
+            multiply<0>(sums, own, now);
+            multiply<1>(sums, own, now);
+            if (F::parts == 2) {
+                multiply<2>(sums, own, now);
+                multiply<3>(sums, own, now);
+            }
+            if (F::has_minima && step % EACH == EACH - 1) {
+                now.rows.take_minima(thousand, own[1][0]);
+                sums.start_minima(own[1][0], now.x + 2 * block_quads);
+                sums.template finish<0, 0>(now.rows.get_least());
             }
             parity ^= at == STEPS - 1 ? 1 : 0;
             at = at == STEPS - 1 ? 0 : at + 1;
@@ -234,12 +287,12 @@ template <typename F, uint ROWS, uint TOKENS, uint B, uint D, uint W> struct spl
 };
 
 // S: the threadgroups of a cluster, which share the columns, and in the end send each other their sums.
-template <typename F, uint ROWS, uint TOKENS, uint S, uint B, uint D, uint W, bool accumulate>
+template <typename F, uint ROWS, uint TOKENS, uint S, uint D, uint W, bool accumulate>
 METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const uint4 *x,
                              device const float *powers, device float *const (&all_y)[3],
                              constant split_shape &shape, uint tokens, uint2 group,
                              uint thread_index) {
-    typedef split_work<F, ROWS, TOKENS, B, D, W> work_of;
+    typedef split_work<F, ROWS, TOKENS, D, W> work_of;
     enum : uint { received = S == 1 ? 0 : (S - 1) * (TOKENS / 8) * work_of::WARPS / S * 32 };
     static_assert(received <= work_of::quads, "sums need no more room");
     const uint rank = group.x % S;
@@ -250,15 +303,17 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
     work.all_x = (threadgroup uint4 *)cuda::get_shared_memory<1024 + 16 * work_of::quads>();
     work.all_x += (0u - uint(cuda::get_shared_address(work.all_x))) % 1024 / 16;
     work.all_w = work.all_x + work_of::STEPS * work_of::x_quads;
-    work.w = tile.choose(all) + share.first * work_of::row_quads;
+    work.w = tile.choose(all);
     work.x = x + size_t(share.first) * (CHUNK / 32 * 8) * tokens + 8 * first;
+    work.means = x + size_t(shape.columns / 32 * 8 + share.first * 2) * tokens + 2 * first;
     work.first_row = tile.first;
     work.last_row = tile.rows - 1;
     work.in_dim = shape.columns;
+    work.first_chunk = share.first;
     work.chunks = share.count;
     work.steps = share.count * work_of::EACH;
     work.count = tokens - first;
-    work.stride = 8 * tokens;
+    work.tokens = tokens;
     work.index = thread_index;
     if (S > 1 && thread_index == 0)
         cuda::expect_cluster_bytes<S>(16 * received);
@@ -283,7 +338,7 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
                                            warp, rank, lane);
 }
 
-#define SPLIT_KERNEL(name, rows_of, tokens_of, S, B, D, W, threads)                                \
+#define SPLIT_KERNEL(name, rows_of, tokens_of, S, D, W, threads)                                   \
     template <typename F, bool accumulate>                                                         \
     [[kernel, max_total_threads_per_threadgroup(threads)]] void name(                              \
         device const typename F::block *wa [[buffer(0)]],                                          \
@@ -297,8 +352,8 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
         device const uint4 *const w[3] = {(device const uint4 *)wa, (device const uint4 *)wb,      \
                                           (device const uint4 *)wc};                               \
         device float *const y[3] = {ya, yb, yc};                                                   \
-        matvec_split<F, rows_of, tokens_of, S, B, D, W, accumulate>(w, x, powers, y, shape,        \
-                                                                    tokens, group, thread_index);  \
+        matvec_split<F, rows_of, tokens_of, S, D, W, accumulate>(w, x, powers, y, shape, tokens,   \
+                                                                 group, thread_index);             \
     }
 
 #define SPLIT_FORMAT(name, function, format)                                                       \
@@ -306,14 +361,18 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
     MATVEC_KERNEL("matvec_split_" #format "_accumulate_" name, function, halves_##format, true)
 #define SPLIT_GROUPS(name, function)                                                               \
     SPLIT_FORMAT(name, function, q4_0)                                                             \
-    SPLIT_FORMAT(name, function, q8_0)
+    SPLIT_FORMAT(name, function, q8_0)                                                             \
+    SPLIT_FORMAT(name, function, q4_k)                                                             \
+    SPLIT_FORMAT(name, function, q5_k)                                                             \
+    SPLIT_FORMAT(name, function, q6_k)                                                             \
+    SPLIT_FORMAT(name, function, f16)
 
 // Two threadgroups are to find room on a core where it says 512 threads and not 256.
-//                       rows tokens S  B  D  W  threads
-SPLIT_KERNEL(split_64,    128,    64, 1, 2, 1, 2, 512)
-SPLIT_KERNEL(split_128,   128,   128, 1, 2, 2, 2, 256)
-SPLIT_KERNEL(split_64_4,  128,    64, 4, 2, 1, 2, 512)
-SPLIT_KERNEL(split_64_8,  128,    64, 8, 2, 1, 2, 512)
+//                       rows tokens S  D  W  threads
+SPLIT_KERNEL(split_64,    128,    64, 1, 1, 2, 512)
+SPLIT_KERNEL(split_128,   128,   128, 1, 2, 2, 256)
+SPLIT_KERNEL(split_64_4,  128,    64, 4, 1, 2, 512)
+SPLIT_KERNEL(split_64_8,  128,    64, 8, 1, 2, 512)
 
 SPLIT_GROUPS("groups", split_64)
 SPLIT_GROUPS("wide_groups", split_128)

@@ -49,6 +49,8 @@ size_t product_count_floats(const product_layout *a, const product *p, product_p
         return m->y.bytes / elem_get_bytes(product_get_cache_elem(a));
     if (which.role == POWERS)
         return p->tokens;
+    if (which.role == INPUT && a->prologue == SPLIT_HALVES)
+        return split_halves_count(p->tokens, m->columns);
     size_t tokens = which.role == INPUT || which.role == OUTPUT ? p->tokens : 1;
     return which.role == FREQS
                ? p->head_dim / 2

@@ -14,6 +14,9 @@
 /* Roundings besides those of the sums: of a product 4, of rmsnorm 10, of ffn_silu 12, of a rotation
  * by frequencies from a table (rope.c) 10. */
 enum { OF_PRODUCT = 4, OF_NORM = 10, OF_SILU = 12, OF_TURN = 10 };
+/* Of the means that minima are multiplied with (split_halves.metal): of a sum of 32 values 6; x and the mean lose
+ * 2^-22 in two halves, 4 roundings each. */
+enum { OF_MEANS = 14 };
 
 /* A launch as its kernel sees it. */
 typedef struct {
@@ -166,7 +169,10 @@ static void expect_appended(const view *v, size_t token) {
 static void set_lengths(const view *v) {
     static const double more[] = {[GATED] = OF_SILU, [APPENDED] = OF_TURN};
     for (uint32_t i = 0; i < v->p.count; i++)
-        if (v->layout->prologue == SILU) {
+        if (v->layout->prologue == SPLIT_HALVES) {
+            bool has_minima = v->p.items[i].format->halves > 1;
+            v->y[i]->roundings = OF_PRODUCT + (has_minima ? OF_MEANS : 0);
+        } else if (v->layout->prologue == SILU) {
             v->y[i]->roundings = OF_PRODUCT + OF_SILU;
         } else if (v->layout->prologue == NORMED && v->y[i]) {
             double own = v->layout->epilogue == STORED ? 0 : more[v->layout->epilogue];

@@ -80,13 +80,15 @@ static const product_layout *find_layout(const kernel *k) {
 
 /* What a kernel takes ------------------------------------------------------------------------- */
 
-/* Floats in a load; blocks need the alignment of their fp16 scales, or that of loads of 16 bytes. */
+/* Floats in a load, of at most 16 bytes; blocks need the alignment of their fp16 scales, or that of loads of 16
+ * bytes. */
 static uint32_t count_floats(const kernel *k) {
     return !k->format ? 4 : k->format->values == 1 && k->multiple_of ? k->multiple_of : 1;
 }
 
 static size_t get_alignment(const kernel *k, const weight_format *f) {
-    return f->values == 1 ? count_floats(k) * f->bytes : k->multiple_of >= f->values ? 16 : 2;
+    size_t load = count_floats(k) * f->bytes;
+    return f->values == 1 ? (load < 16 ? load : 16) : k->multiple_of >= f->values ? 16 : 2;
 }
 
 size_t product_get_alignment(const kernel *k) {
@@ -390,10 +392,11 @@ static bool make_freqs(kernel_case *c, const char *name, product *p, err *e) {
 static bool fill_split(kernel_case *c, product *p, err *e) {
     size_t columns = p->items[0].columns, count = size_multiply(p->tokens, columns);
     float *x = array_new(count, sizeof *x), *powers = array_new(p->tokens, sizeof *powers);
-    uint32_t *halves = array_new(count, sizeof *halves);
+    size_t words = split_halves_count(p->tokens, (uint32_t)columns);
+    uint32_t *halves = array_new(words, sizeof *halves);
     fill_f32(&c->random, c->inputs, x, count);
     reference_split_halves(x, p->tokens, columns, halves, powers);
-    bool ok = case_input_bytes(c, "x", halves, count * sizeof *halves, &p->items[0].x, e) &&
+    bool ok = case_input_bytes(c, "x", halves, words * sizeof *halves, &p->items[0].x, e) &&
               case_input_bytes(c, "powers", powers, p->tokens * sizeof *powers, &p->powers, e);
     free(x);
     free(powers);

@@ -206,7 +206,11 @@ static const kernel mixed_kernels[] = {
     GROUPS(f, adds, does, "quarters", 128, 64, 4, ", columns split in four"), \
     GROUPS(f, adds, does, "eighths", 128, 64, 8, ", columns split in eight")
 static const kernel split_kernels[] = {SPLITS(q4_0, "", false), SPLITS(q4_0, "_accumulate", true),
-                                       SPLITS(q8_0, "", false), SPLITS(q8_0, "_accumulate", true)};
+                                       SPLITS(q8_0, "", false), SPLITS(q8_0, "_accumulate", true),
+                                       SPLITS(q4_k, "", false), SPLITS(q4_k, "_accumulate", true),
+                                       SPLITS(q5_k, "", false), SPLITS(q5_k, "_accumulate", true),
+                                       SPLITS(q6_k, "", false), SPLITS(q6_k, "_accumulate", true),
+                                       SPLITS(f16, "", false), SPLITS(f16, "_accumulate", true)};
 static const kernel batched_kernels[] = {
     {OF_Q4_0("matvec_q4_0_batched", "matvec_q4_0_batched", 256, 8, 0, "plain",
              "one simdgroup per row")},

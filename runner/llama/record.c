@@ -52,15 +52,9 @@ static bool record_products(model *m, tape *t, const weight *const w[3], slice x
     if (batched)
         return product_record(t, batched, &p, e);
     product_matrix all[3];
-    bool is_done;
     for (uint32_t i = 0; i < p.count; i++)
         all[i] = weight_multiply(w[i], x, y[i]);
-    if (!model_record_split(m, t, all, p.count, tokens, &is_done, e) || is_done)
-        return is_done;
-    for (int i = 0; i < 3 && w[i]; i++)
-        if (!model_record_product(m, t, w[i], x, y[i], false, tokens, e))
-            return false;
-    return true;
+    return model_record_matrices(m, t, all, p.count, tokens, e);
 }
 
 /* Norms and what follows them in one launch, where there is a kernel for it. */

@@ -181,35 +181,13 @@ product_matrix weight_multiply(const weight *w, slice x, slice y) {
 
 bool model_make_halves(model *m, uint32_t columns, err *e) {
     return !m->device || !device_offers(device_get_facts(m->device), FEATURE_WARPGROUPS, NULL) ||
-           (model_make(m, MEMORY_SCRATCH, "halves", m->tile, columns, &m->halves, e) &&
+           (model_make(m, MEMORY_SCRATCH, "halves", m->tile, split_halves_count(1, columns),
+                       &m->halves, e) &&
             model_make(m, MEMORY_SCRATCH, "powers", m->tile, 1, &m->powers, e));
 }
 
-bool model_record_split(model *m, tape *t, const product_matrix *matrices, uint32_t count,
-                        uint32_t tokens, bool *is_done, err *e) {
-    product p = {.count = count, .tokens = tokens, .powers = m->powers};
-    shape s = {{0, 0, 0, matrices->columns, tokens}};
-    bool can = m->halves.buffer && tokens > 1;
-    for (uint32_t i = 0; i < count; i++) {
-        p.items[i] = matrices[i];
-        s.dim[i] = matrices[i].rows;
-        can = can && matrices[i].format == matrices->format && !matrices[i].bias.buffer &&
-              matrices[i].activation == ACTIVATION_NONE && matrices[i].w.offset % 16 == 0;
-    }
-    const kernel *k =
-        can ? variants_pick_split(&m->variants, matrices->format, matrices->accumulates, s) : NULL;
-    *is_done = k != NULL;
-    p.items[0].x = m->halves;
-    return !k || (split_halves_record(t, &split_halves_op.kernels[0], matrices->x, m->halves,
-                                      m->powers, tokens, matrices->columns, e) &&
-                  product_record(t, k, &p, e));
-}
-
-bool model_record_matrix(model *m, tape *t, const product_matrix *p, uint32_t tokens, err *e) {
+static bool record_alone(model *m, tape *t, const product_matrix *p, uint32_t tokens, err *e) {
     const variants_basis *v = &m->variants;
-    bool is_done;
-    if (!model_record_split(m, t, p, 1, tokens, &is_done, e) || is_done)
-        return is_done;
     const product one = {{*p}, .tokens = tokens};
     const kernel *k = p->bias.buffer || p->activation != ACTIVATION_NONE
                           ? variants_pick_activated(v, p->format, p->rows, p->columns, tokens, e)
@@ -218,11 +196,62 @@ bool model_record_matrix(model *m, tape *t, const product_matrix *p, uint32_t to
     return k && product_record(t, k, &one, e);
 }
 
+static bool can_split(const model *m, const product_matrix *p, uint32_t tokens) {
+    return m->halves.buffer && tokens > 1 && !p->bias.buffer &&
+           p->activation == ACTIVATION_NONE && p->w.offset % 16 == 0;
+}
+
+/* The first of them, and those after it that go with it in one launch. */
+static product gather(const model *m, const product_matrix *matrices, uint32_t count,
+                      uint32_t tokens, bool *is_taken, shape *s) {
+    product p = {.tokens = tokens, .powers = m->powers};
+    *s = (shape){{0, 0, 0, matrices->columns, tokens}};
+    for (uint32_t i = 0; i < count; i++) {
+        const product_matrix *one = &matrices[i];
+        if (is_taken[i] || one->format != matrices->format || !can_split(m, one, tokens))
+            continue;
+        is_taken[i] = true;
+        s->dim[p.count] = one->rows;
+        p.items[p.count++] = *one;
+    }
+    p.items[0].x = m->halves;
+    return p;
+}
+
+bool model_record_matrices(model *m, tape *t, const product_matrix *matrices, uint32_t count,
+                           uint32_t tokens, err *e) {
+    bool is_taken[3] = {false}, is_split = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const product_matrix *first = &matrices[i];
+        shape s;
+        if (is_taken[i])
+            continue;
+        bool was_taken[3] = {is_taken[0], is_taken[1], is_taken[2]};
+        product p = gather(m, first, count - i, tokens, is_taken + i, &s);
+        const kernel *k = p.count ? variants_pick_split(&m->variants, first->format,
+                                                        first->accumulates, s)
+                                  : NULL;
+        if (!k) {
+            memcpy(is_taken, was_taken, sizeof is_taken);
+            if (!record_alone(m, t, first, tokens, e))
+                return false;
+            continue;
+        }
+        if (!is_split && !split_halves_record(t, &split_halves_op.kernels[0], first->x, m->halves,
+                                              m->powers, tokens, first->columns, e))
+            return false;
+        is_split = true;
+        if (!product_record(t, k, &p, e))
+            return false;
+    }
+    return true;
+}
+
 bool model_record_product(model *m, tape *t, const weight *w, slice x, slice y, bool accumulates,
                           uint32_t tokens, err *e) {
     product_matrix p = weight_multiply(w, x, y);
     p.accumulates = accumulates;
-    return model_record_matrix(m, t, &p, tokens, e);
+    return model_record_matrices(m, t, &p, 1, tokens, e);
 }
 
 bool model_record_bias(tape *t, const weight *bias, slice y, uint32_t tokens, err *e) {

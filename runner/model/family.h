@@ -110,13 +110,12 @@ bool model_record_embedding(model *m, tape *t, const weight *table, slice ids, s
 /* y = W x, to be given a bias, an activation or accumulation; and recorded for each of x (tokens,
  * columns), with the kernel that is chosen for it */
 product_matrix weight_multiply(const weight *w, slice x, slice y);
-/* Up to three products with the same x, which is split into halves, in one launch; *is_done: where there
- * is a kernel for it. */
-bool model_record_split(model *m, tape *t, const product_matrix *matrices, uint32_t count,
-                        uint32_t tokens, bool *is_done, err *e);
+/* Up to three products with the same x: if it is to be split into halves, once for all, and those in the same format
+ * in one launch. */
+bool model_record_matrices(model *m, tape *t, const product_matrix *matrices, uint32_t count,
+                           uint32_t tokens, err *e);
 /* Makes room for it on a device that can. columns: of the widest x. */
 bool model_make_halves(model *m, uint32_t columns, err *e);
-bool model_record_matrix(model *m, tape *t, const product_matrix *p, uint32_t tokens, err *e);
 /* y (tokens, rows) = W x, or += */
 bool model_record_product(model *m, tape *t, const weight *w, slice x, slice y, bool accumulates,
                           uint32_t tokens, err *e);

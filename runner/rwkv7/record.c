@@ -47,7 +47,7 @@ static bool record_products(model *m, tape *t, const product *p, err *e) {
     if (variants_fuses_token(&m->variants, m->fusion, p->tokens))
         return product_record(t, &matvec_mixed_op.kernels[0], p, e);
     for (uint32_t i = 0; i < p->count; i++)
-        if (!model_record_matrix(m, t, &p->items[i], p->tokens, e))
+        if (!model_record_matrices(m, t, &p->items[i], 1, p->tokens, e))
             return false;
     return true;
 }

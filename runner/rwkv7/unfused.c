@@ -25,7 +25,7 @@ static const kernel *pick(const recording *r, const op *o, shape s) {
 static bool multiply(const recording *r, const weight *w, slice x, slice y, uint32_t activation) {
     product_matrix p = weight_multiply(w, x, y);
     p.activation = activation;
-    return model_record_matrix(r->m, r->t, &p, r->tokens, r->e);
+    return model_record_matrices(r->m, r->t, &p, 1, r->tokens, r->e);
 }
 
 static bool norm(const recording *r, const weight *w, const weight *b) {

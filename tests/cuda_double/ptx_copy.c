@@ -32,6 +32,7 @@ typedef struct {
     const ptx_thread *owner; /* whose copy it is */
     const uint8_t *from;     /* NULL: values */
     size_t bytes;
+    size_t zeros; /* after those */
     uint32_t values[4];
     uint32_t closed; /* groups of its owner that ended after it was started */
 } copy;
@@ -95,13 +96,13 @@ static void arrive(uint8_t *at, barrier state, uint32_t bytes, CUresult *fault) 
 /* Copies ---------------------------------------------------------------------------------------- */
 
 static void add_copy(ptx_copies *c, copy made) {
-    memset(made.to, 0xFF, made.bytes);
+    memset(made.to, 0xFF, made.bytes + made.zeros);
     c->copies = realloc(c->copies, (c->count + 1) * sizeof *c->copies);
     assert(c->copies);
     c->copies[c->count++] = made;
 }
 
-/* cp.async.bulk [to], [from], bytes, [barrier]; cp.async [to], [from], bytes;
+/* cp.async.bulk [to], [from], bytes, [barrier]; cp.async [to], [from], bytes, or of them so many;
  * st.async [to], values, [barrier] */
 static void start_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *i,
                        CUresult *fault) {
@@ -115,13 +116,18 @@ static void start_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *
         made.barrier = ptx_find_remote(b, t, &i->args[1 + i->width], 8, 8, fault);
     } else {
         made.to = ptx_find_shared(b, t, &i->args[0], made.bytes, align, fault);
+        if (is_own && i->count > 3) {
+            size_t present = (uint32_t)ptx_read(b, t, &i->args[3]);
+            made.zeros = present < made.bytes ? made.bytes - present : 0;
+            made.bytes -= made.zeros;
+        }
         made.from = ptx_find_global(b, t, &i->args[1], made.bytes, align, fault);
         made.barrier = is_own ? NULL : ptx_find_shared(b, t, &i->args[3], 8, 8, fault);
     }
     barrier state;
     if (is_sent && !t->has_met)
         *fault = CUDA_ERROR_LAUNCH_FAILED;
-    if (made.bytes % align != 0)
+    if ((made.bytes + made.zeros) % align != 0)
         *fault = CUDA_ERROR_MISALIGNED_ADDRESS;
     if (!*fault && made.barrier &&
         (!read_barrier(made.barrier, &state) || made.bytes > MOST_BYTES))
@@ -157,6 +163,7 @@ static void finish_copies(ptx_copies *c, uint8_t *at, const ptx_thread *owner, u
             continue;
         }
         memcpy(one.to, one.from ? one.from : (const uint8_t *)one.values, one.bytes);
+        memset(one.to + one.bytes, 0, one.zeros);
         if (at)
             count_bytes(at, one.bytes, fault);
     }

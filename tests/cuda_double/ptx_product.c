@@ -71,18 +71,20 @@ void ptx_transpose(const ptx_block *block, ptx_thread *lanes, const ptx_insn *i)
     }
 }
 
-/* Where a descriptor's matrix has byte `byte` of row `row`: rows of 128 bytes, swizzled by the bits of
+/* Where a descriptor's matrix has byte `byte` of row `row`: rows of 128 or 32 bytes, swizzled by the bits of
  * the address, and groups of eight that are a stride apart. The address of shared memory that it has are
  * the lower bits of one here. */
 static const uint8_t *find_element(const ptx_block *b, uint64_t descriptor, uint32_t row,
                                    uint32_t byte, CUresult *fault) {
-    enum { SWIZZLE_128 = 1, KNOWN = 0x3FFFF };
+    enum { SWIZZLE_128 = 1, SWIZZLE_32 = 3, KNOWN = 0x3FFFF };
+    const uint64_t swizzle = descriptor >> 62;
+    const size_t row_bytes = swizzle == SWIZZLE_32 ? 32 : 128;
     size_t first = (descriptor & 0x3FFF) << 4, stride = (descriptor >> 32 & 0x3FFF) << 4,
            base = (uintptr_t)b->shared;
-    if (descriptor >> 62 != SWIZZLE_128)
+    if (swizzle != SWIZZLE_128 && swizzle != SWIZZLE_32)
         *fault = CUDA_ERROR_LAUNCH_FAILED;
-    size_t at = base + ((first - base) & KNOWN) + row / 8 * stride + row % 8 * 128 + byte;
-    at ^= (at >> 7 & 7) << 4;
+    size_t at = base + ((first - base) & KNOWN) + row / 8 * stride + row % 8 * row_bytes + byte;
+    at ^= (at >> 7 & (row_bytes / 16 - 1)) << 4;
     if (at < base || at + 2 > base + ptx_get_shared_bytes(b->launch))
         *fault = CUDA_ERROR_ILLEGAL_ADDRESS;
     return (const uint8_t *)at;

@@ -18,6 +18,14 @@ METAL_FUNC ulong describe_rows(const void *p) {
            SWIZZLE_128 << 62u;
 }
 
+// The same of rows of 16 halves of K, 32 bytes, from a multiple of 256 on: the 16 bytes numbered i of row r are at
+// place i ^ r / 4 % 2 (a swizzle of 32 bytes).
+METAL_FUNC ulong describe_short_rows(const void *p) {
+    enum : ulong { EIGHT_ROWS = 256 / 16, SWIZZLE_32 = 3 };
+    return (get_shared_address(p) & 0x3FFFFul) >> 4u | 1ul << 16u | EIGHT_ROWS << 32u |
+           SWIZZLE_32 << 62u;
+}
+
 // Before the first product since registers of one were written.
 METAL_FUNC void begin_products() {
     __asm__ volatile("wgmma.fence.sync.aligned;" ::: "memory");
