@@ -105,8 +105,16 @@ typedef enum {
     FEWEST_TILES, /* WIDE, and tiles of 128 rows and 64 tokens for a quarter of the cores */
     FEWER_TILES,  /* for half of them */
     WIDE_TILES,   /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
+    NEAR_FORMAT,  /* matvec has a kernel for a few tokens by bulk copies */
     SHARED_CACHE
 } condition;
+
+static bool has_near_kernel(const weight_format *f) {
+    for (const kernel *k = matvec_op.kernels; k < matvec_op.kernels + matvec_op.kernel_count; k++)
+        if (k->format == f && strcmp(k->variant, "tiled_near") == 0)
+            return true;
+    return false;
+}
 
 static bool holds(condition when, const device_facts *d, const choice *c, const sizes *s) {
     enum {
@@ -141,6 +149,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [FEWEST_TILES] = is_wide && 4 * tiles <= d->cores,
                         [FEWER_TILES] = is_wide && 2 * tiles <= d->cores,
                         [WIDE_TILES] = is_wide && s->tokens > 64 && fills,
+                        [NEAR_FORMAT] = has_near_kernel(c->format),
                         [SHARED_CACHE] = shares && cache_bytes >= LONG_CACHE};
     return all[when];
 }
@@ -170,7 +179,6 @@ typedef struct {
 #define FEW {2, 16}
 #define MANY {17, ANY}
 #define EIGHT {2, 8}
-#define SOME {9, ANY}
 #define SEVERAL {2, ANY}
 #define ALL {0, ANY}
 #define LARGE {4096, ANY}
@@ -218,10 +226,11 @@ static const rule rules[] = {
     {BATCHED, GPU,      ONE,     ALL,         ALWAYS,           "plain"},
     /* x is split into halves once for all products with it; columns are split where tiles are too few
      * to occupy the cores */
-    {SPLIT,   CUDA,     SOME,    MEDIUM,      FEWEST_TILES,     "eighths"},
-    {SPLIT,   CUDA,     SOME,    MEDIUM,      FEWER_TILES,      "quarters"},
-    {SPLIT,   CUDA,     SOME,    MEDIUM,      WIDE_TILES,       "wide_groups"},
-    {SPLIT,   CUDA,     SOME,    MEDIUM,      WIDE,             "groups"},
+    {SPLIT,   CUDA,     EIGHT,   ALL,         NEAR_FORMAT,      "apart"},
+    {SPLIT,   CUDA,     SEVERAL, MEDIUM,      FEWEST_TILES,     "eighths"},
+    {SPLIT,   CUDA,     SEVERAL, MEDIUM,      FEWER_TILES,      "quarters"},
+    {SPLIT,   CUDA,     SEVERAL, MEDIUM,      WIDE_TILES,       "wide_groups"},
+    {SPLIT,   CUDA,     SEVERAL, MEDIUM,      WIDE,             "groups"},
     /* a whole threadgroup for a row pays where its simdgroups run side by side */
     {NORM,    SOFT,     ONE,     ALL,         ALWAYS,           "alone"},
     {NORM,    SOFT,     SEVERAL, ALL,         ALWAYS,           "rows_simdgroup"},
