@@ -1,12 +1,14 @@
 // halves_formats: weights as halves, in which they are exact: whole numbers times a scale per 32 columns, or
 // per 16, or halves themselves. A lane takes four neighbours of the first 16 columns of 32, and four of the last
 // 16, those of part lane % 4. Which columns meet in a product does not matter as long as x agrees.
-//   F::block_bytes  of 256 columns
-//   F::quads        uint4s that cover them; F::stride: with what keeps eight rows in different banks
+//   F::pairs        of 32 columns each, that are a chunk: 256 columns, or fewer where shared memory has no room
+//   F::chunks       for which it has
+//   F::block_bytes  of a chunk of a row
+//   F::quads        uint4s that cover it; F::stride: with what keeps eight rows in different banks
 //   F::parts        scales per 32 columns, 1 or 2
 //   F::has_minima   the whole numbers of 32 columns are not negative, and a minimum is subtracted from all
 //   F::tiles, F::stages  of few_near.h: tiles of a stage, and stages for which there is shared memory
-//   F::find         where a row's 256 columns are, in the uint4s that cover them; number: of the block in its matrix
+//   F::find         where a row's chunk is in the uint4s that cover it; number: of the chunk in its matrix
 //   F::take         a lane's weights of 32 columns, the bth of pair `pair` of 64: of the first and last 16
 //                   columns, the first and third of four and the others. Below the exponent of 1024, whose bits
 //                   are `thousand`, a whole number is added to it
@@ -29,10 +31,10 @@ inline void take_bytes(uint bytes, uint thousand, uint offset, thread uint (&pai
         pair[j] = cuda::subtract_halves((bytes >> (8 * j) & 0x00FF00FFu) | thousand, offset);
 }
 
-// A block of a whole number of uint4s, without minima.
+// Blocks of a whole number of uint4s, without minima.
 struct halves_blocks {
     typedef halves_row row;
-    enum : uint { parts = 1, has_minima = 0 };
+    enum : uint { pairs = 4, chunks = 2, parts = 1, has_minima = 0 };
 
     static METAL_FUNC row find(halves_row at, uint) { return at; }
     static METAL_FUNC uint minima(row, uint, uint) { return 0; }
@@ -172,7 +174,7 @@ struct halves_q6_k : halves_blocks {
 
 struct halves_f16 : halves_blocks {
     typedef half block;
-    enum : uint { block_bytes = 512, quads = 32, stride = 33 };
+    enum : uint { pairs = 2, chunks = 3, block_bytes = 256, quads = 16, stride = 17 };
 
     static METAL_FUNC void take(row w, uint pair, uint b, uint part, uint,
                                 thread uint (&pairs)[2][2]) {

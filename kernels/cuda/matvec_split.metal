@@ -17,15 +17,10 @@ using namespace metal;
 #include "bulk_rows.h"
 #include "halves_formats.h"
 
-enum : uint {
-    CHUNK = 256, // columns of a row of W that are copied at a time
-    PAIRS = 4,   // of blocks of a chunk
-};
-
 // The chunks of a lane's rows, lane / 4 and 8 after it of a warp's.
 template <typename F> struct group_rows {
     halves_row at;
-    uint2 numbers; // of both blocks of 256 columns in their matrix
+    uint2 numbers; // of both in their matrix
     uint part;     // of the lane
 
     METAL_FUNC typename F::row find(uint r) const {
@@ -151,18 +146,19 @@ struct split_tile {
     }
 };
 
-// ROWS and TOKENS: of a tile. D: products at a time, 1 or 2. W: chunks of weights in shared memory.
+// ROWS and TOKENS: of a tile. D: products at a time, 1 or 2.
 //
 // A step of x, a pair of blocks, has for each of them 128 bytes of every token, as cuda::describe_rows wants them and split_halves
 // stores them: bulk copies by one thread. (What threads copy must be shown to tensor cores by a fence that waits
 // for all copies, also of later steps.) The last step of a chunk has the means, too. Of tokens past the end there is
 // nothing, and their sums mean nothing.
-template <typename F, uint ROWS, uint TOKENS, uint D, uint W> struct split_work {
+template <typename F, uint ROWS, uint TOKENS, uint D> struct split_work {
     enum : uint {
         WARPS = ROWS / 16,
-        EACH = PAIRS,         // steps of a chunk
-        AHEAD = 2,            // steps of x that are on their way
-        STEPS = AHEAD + 1,    // of x in shared memory
+        EACH = F::pairs,   // steps of a chunk
+        W = F::chunks,     // of weights in shared memory
+        AHEAD = 2,         // steps of x that are on their way
+        STEPS = AHEAD + 1, // of x in shared memory
         w_quads = ROWS * F::stride,
         block_quads = 8 * TOKENS,
         x_quads = 2 * block_quads + F::has_minima * 2 * TOKENS,
@@ -171,16 +167,16 @@ template <typename F, uint ROWS, uint TOKENS, uint D, uint W> struct split_work 
     static_assert(EACH * (W - 1) > AHEAD, "a chunk is there when its first block is decoded");
 
     threadgroup uint4 *all_x, *all_w;
-    device const uint4 *w, *x, *means; // x and means: from the first chunk and token on
-    uint first_row, last_row, in_dim, first_chunk, chunks, steps, count, tokens, index;
+    device const uint4 *w, *x;
+    uint first_row, last_row, in_dim, first_chunk, chunks, steps, first_token, tokens, index;
 
-    // Of 256 columns in their matrix. Rows past the end are replaced by the last one.
+    // Of a chunk in its matrix. Rows past the end are replaced by the last one.
     METAL_FUNC uint get_number(uint row, uint chunk) const {
-        return min(first_row + row, last_row) * (in_dim / CHUNK) + first_chunk + chunk;
+        return min(first_row + row, last_row) * (in_dim / (64 * EACH)) + first_chunk + chunk;
     }
     METAL_FUNC void copy_rows(uint chunk) const {
         threadgroup uint4 *to = all_w + chunk % W * w_quads;
-        const uint bytes = (last_row + 1) * (in_dim / CHUNK) * F::block_bytes;
+        const uint bytes = (last_row + 1) * (in_dim / (64 * EACH)) * F::block_bytes;
         for (uint i = index; i < ROWS * F::quads; i += 32 * WARPS) {
             const uint row = i / F::quads;
             const uint quad = i % F::quads;
@@ -194,15 +190,17 @@ template <typename F, uint ROWS, uint TOKENS, uint D, uint W> struct split_work 
         }
     }
     METAL_FUNC void copy_x(uint step, uint at) const {
-        const uint present = min(count, TOKENS);
+        const uint present = min(tokens - first_token, TOKENS);
         const bool has_means = F::has_minima && step % EACH == EACH - 1;
         threadgroup uint4 *to = all_x + at * x_quads;
         cuda::expect_bytes((2 * 128 + (has_means ? 32 : 0)) * present, at);
+        const uint block = 2 * (first_chunk * EACH + step);
         for (uint i = 0; i < 2; i++)
-            cuda::copy_bulk(to + i * block_quads, x + size_t(2 * step + i) * (8 * tokens),
-                            128 * present, at);
-        if (has_means)
-            cuda::copy_bulk(to + 2 * block_quads, means + size_t(step / EACH) * (2 * tokens),
+            cuda::copy_bulk(to + i * block_quads,
+                            x + 8 * (size_t(block + i) * tokens + first_token), 128 * present, at);
+        if (has_means) // after all blocks
+            cuda::copy_bulk(to + 2 * block_quads,
+                            x + 2 * (size_t(in_dim / 8 + block / 8) * tokens + first_token),
                             32 * present, at);
     }
     METAL_FUNC void start_rows() const {
@@ -276,8 +274,9 @@ template <typename F, uint ROWS, uint TOKENS, uint D, uint W> struct split_work 
                 multiply<3>(sums, own, now);
             }
             if (F::has_minima && step % EACH == EACH - 1) {
-                now.rows.take_minima(thousand, own[1][0]);
-                sums.start_minima(own[1][0], now.x + 2 * block_quads);
+                uint minima[4];
+                now.rows.take_minima(thousand, minima);
+                sums.start_minima(minima, now.x + 2 * block_quads);
                 sums.template finish<0, 0>(now.rows.get_least());
             }
             parity ^= at == STEPS - 1 ? 1 : 0;
@@ -287,32 +286,31 @@ template <typename F, uint ROWS, uint TOKENS, uint D, uint W> struct split_work 
 };
 
 // S: the threadgroups of a cluster, which share the columns, and in the end send each other their sums.
-template <typename F, uint ROWS, uint TOKENS, uint S, uint D, uint W, bool accumulate>
+template <typename F, uint ROWS, uint TOKENS, uint S, uint D, bool accumulate>
 METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const uint4 *x,
                              device const float *powers, device float *const (&all_y)[3],
                              constant split_shape &shape, uint tokens, uint2 group,
                              uint thread_index) {
-    typedef split_work<F, ROWS, TOKENS, D, W> work_of;
+    typedef split_work<F, ROWS, TOKENS, D> work_of;
     enum : uint { received = S == 1 ? 0 : (S - 1) * (TOKENS / 8) * work_of::WARPS / S * 32 };
     static_assert(received <= work_of::quads, "sums need no more room");
     const uint rank = group.x % S;
     const split_tile tile(shape, group.x / S, ROWS);
-    const near_share share(shape.columns / CHUNK, rank, S);
+    const near_share share(shape.columns / (64 * work_of::EACH), rank, S);
     const uint first = group.y * TOKENS;
     work_of work;
     work.all_x = (threadgroup uint4 *)cuda::get_shared_memory<1024 + 16 * work_of::quads>();
     work.all_x += (0u - uint(cuda::get_shared_address(work.all_x))) % 1024 / 16;
     work.all_w = work.all_x + work_of::STEPS * work_of::x_quads;
     work.w = tile.choose(all);
-    work.x = x + size_t(share.first) * (CHUNK / 32 * 8) * tokens + 8 * first;
-    work.means = x + size_t(shape.columns / 32 * 8 + share.first * 2) * tokens + 2 * first;
+    work.x = x;
     work.first_row = tile.first;
     work.last_row = tile.rows - 1;
     work.in_dim = shape.columns;
     work.first_chunk = share.first;
     work.chunks = share.count;
     work.steps = share.count * work_of::EACH;
-    work.count = tokens - first;
+    work.first_token = first;
     work.tokens = tokens;
     work.index = thread_index;
     if (S > 1 && thread_index == 0)
@@ -334,11 +332,11 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
     const uint row = tile.first + 16 * warp;
     if (row < tile.rows)
         sums.template store<accumulate, S>(tile.choose(all_y) + size_t(first) * tile.rows + row,
-                                           powers + first, tile.rows, tile.rows - row, work.count,
+                                           powers + first, tile.rows, tile.rows - row, tokens - first,
                                            warp, rank, lane);
 }
 
-#define SPLIT_KERNEL(name, rows_of, tokens_of, S, D, W, threads)                                   \
+#define SPLIT_KERNEL(name, rows_of, tokens_of, S, D, threads)                                      \
     template <typename F, bool accumulate>                                                         \
     [[kernel, max_total_threads_per_threadgroup(threads)]] void name(                              \
         device const typename F::block *wa [[buffer(0)]],                                          \
@@ -352,8 +350,8 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
         device const uint4 *const w[3] = {(device const uint4 *)wa, (device const uint4 *)wb,      \
                                           (device const uint4 *)wc};                               \
         device float *const y[3] = {ya, yb, yc};                                                   \
-        matvec_split<F, rows_of, tokens_of, S, D, W, accumulate>(w, x, powers, y, shape, tokens,   \
-                                                                 group, thread_index);             \
+        matvec_split<F, rows_of, tokens_of, S, D, accumulate>(w, x, powers, y, shape, tokens,      \
+                                                              group, thread_index);                \
     }
 
 #define SPLIT_FORMAT(name, function, format)                                                       \
@@ -364,17 +362,23 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
     SPLIT_FORMAT(name, function, q8_0)                                                             \
     SPLIT_FORMAT(name, function, q4_k)                                                             \
     SPLIT_FORMAT(name, function, q5_k)                                                             \
-    SPLIT_FORMAT(name, function, q6_k)                                                             \
-    SPLIT_FORMAT(name, function, f16)
+    SPLIT_FORMAT(name, function, q6_k)
 
 // Two threadgroups are to find room on a core where it says 512 threads and not 256.
-//                       rows tokens S  D  W  threads
-SPLIT_KERNEL(split_64,    128,    64, 1, 1, 2, 512)
-SPLIT_KERNEL(split_128,   128,   128, 1, 2, 2, 256)
-SPLIT_KERNEL(split_64_4,  128,    64, 4, 1, 2, 512)
-SPLIT_KERNEL(split_64_8,  128,    64, 8, 1, 2, 512)
+//                            rows tokens S  D  threads
+SPLIT_KERNEL(split_64,         128,    64, 1, 1, 512)
+SPLIT_KERNEL(split_128,        128,   128, 1, 2, 256)
+SPLIT_KERNEL(split_64_4,       128,    64, 4, 1, 512)
+SPLIT_KERNEL(split_64_8,       128,    64, 8, 1, 512)
+SPLIT_KERNEL(split_64_alone,   128,    64, 1, 2, 256)
+SPLIT_KERNEL(split_64_4_alone, 128,    64, 4, 2, 256)
+SPLIT_KERNEL(split_64_8_alone, 128,    64, 8, 2, 256)
 
 SPLIT_GROUPS("groups", split_64)
 SPLIT_GROUPS("wide_groups", split_128)
 SPLIT_GROUPS("quarters", split_64_4)
 SPLIT_GROUPS("eighths", split_64_8)
+SPLIT_FORMAT("groups", split_64_alone, f16)
+SPLIT_FORMAT("wide_groups", split_128, f16)
+SPLIT_FORMAT("quarters", split_64_4_alone, f16)
+SPLIT_FORMAT("eighths", split_64_8_alone, f16)
