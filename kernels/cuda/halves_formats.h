@@ -88,13 +88,13 @@ struct halves_of_256 : halves_blocks {
     enum : uint { has_minima = 1 };
 
     static METAL_FUNC float scale(row w, uint pair, uint b, uint) {
-        const uint four = pair < 2 ? w[1] & 0x3F3F3F3Fu
-                                   : (w[3] & 0x0F0F0F0Fu) | (w[1] >> 2u & 0x30303030u);
+        const uint four =
+            pair < 2 ? w[1] & 0x3F3F3F3Fu : (w[3] & 0x0F0F0F0Fu) | (w[1] >> 2u & 0x30303030u);
         return float(as_type<half2>(w[0]).x) * float(four >> (16 * (pair % 2) + 8 * b) & 255u);
     }
     static METAL_FUNC uint minima(row w, uint part, uint thousand) {
-        const uint four = part < 2 ? w[2] & 0x3F3F3F3Fu
-                                   : (w[3] >> 4u & 0x0F0F0F0Fu) | (w[2] >> 2u & 0x30303030u);
+        const uint four =
+            part < 2 ? w[2] & 0x3F3F3F3Fu : (w[3] >> 4u & 0x0F0F0F0Fu) | (w[2] >> 2u & 0x30303030u);
         return cuda::subtract_halves(
             cuda::permute(four, 0u, part % 2 ? 0x4342u : 0x4140u) | thousand, 0x64006400u);
     }

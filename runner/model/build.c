@@ -197,8 +197,8 @@ static bool record_alone(model *m, tape *t, const product_matrix *p, uint32_t to
 }
 
 static bool can_split(const model *m, const product_matrix *p, uint32_t tokens) {
-    return m->halves.buffer && tokens > 1 && !p->bias.buffer &&
-           p->activation == ACTIVATION_NONE && p->w.offset % 16 == 0;
+    return m->halves.buffer && tokens > 1 && !p->bias.buffer && p->activation == ACTIVATION_NONE &&
+           p->w.offset % 16 == 0;
 }
 
 /* The first of them, and those after it that go with it in one launch. */
@@ -228,9 +228,9 @@ bool model_record_matrices(model *m, tape *t, const product_matrix *matrices, ui
             continue;
         bool was_taken[3] = {is_taken[0], is_taken[1], is_taken[2]};
         product p = gather(m, first, count - i, tokens, is_taken + i, &s);
-        const kernel *k = p.count ? variants_pick_split(&m->variants, first->format,
-                                                        first->accumulates, s)
-                                  : NULL;
+        const kernel *k =
+            p.count ? variants_pick_split(&m->variants, first->format, first->accumulates, s)
+                    : NULL;
         if (!k) {
             memcpy(is_taken, was_taken, sizeof is_taken);
             if (!record_alone(m, t, first, tokens, e))
