@@ -357,9 +357,9 @@ VERB(
         "tokens at several depths. A kernel is kept if a test is significantly faster and none is\n"
         "slower. 'apart' is one launch per step of a fused op, 'attention_ranges:N' attention\n"
         "with the keys cut into N ranges ('attention_ranges_shared:N': and one threadgroup for\n"
-        "heads that share a head of the cache). results/<device>/tuned.csv is used by run, model\n"
-        "and experiment, unless ASSAY_TUNED is off or another file. FILTER is an op, or a part of "
-        "a\n"
-        "text such as 'matvec q4_0 += 576x1536x8'; rows of other choices stay. The exit status is\n"
+        "heads that share a head of the cache, 'attention_ranges_mma:N': by tensor cores).\n"
+        "results/<device>/tuned.csv is used by run, model and experiment, unless ASSAY_TUNED is\n"
+        "off or another file. FILTER is an op, or a part of a text such as\n"
+        "'matvec q4_0 += 576x1536x8'; rows of other choices stay. The exit status is\n"
         "1 if a kernel is wrong: it is never taken.\n",
     VERB_OPTIONS(options), .math = "fast", .reads_kernels = true);

@@ -40,10 +40,11 @@ bool attention_check(const kernel *k, attention_plan *p, slice *q, slice k_cache
     size_t bytes = size_multiply(size_multiply(p->n_tokens, p->n_heads),
                                  size_multiply(p->head_dim, sizeof(float)));
     size_t row_bytes = size_multiply(size_multiply(p->n_kv_heads, p->head_dim), each);
+    size_t aligned = k->needs ? 16 : fours * each; /* loads of tensor cores */
     return record_trim(k, "q", bytes, fours * sizeof(float), q, e) &&
            check_caches(k, p, row_bytes, k_cache, v_cache, e) &&
-           record_trim(k, "k_cache", k_cache.bytes, fours * each, &k_cache, e) &&
-           record_trim(k, "v_cache", v_cache.bytes, fours * each, &v_cache, e) &&
+           record_trim(k, "k_cache", k_cache.bytes, aligned, &k_cache, e) &&
+           record_trim(k, "v_cache", v_cache.bytes, aligned, &v_cache, e) &&
            record_trim(k, "out", bytes, sizeof(float), out, e);
 }
 

@@ -87,6 +87,15 @@ static void attention_ranges_oracle(const launch *l, oracle_io *io) {
     attention_widen(l, io, judge);
 }
 
+/* Of heads of 64 and 128: parts of a turn of a warp, of a threadgroup, and more; 1, 3, 7, 8, 9 and 16 heads per
+ * head of the cache; ranges without keys. */
+static const shape of_mma[] = {
+    {{1, 1, 1, 64, 1}},     {{1, 8, 1, 128, 3}},    {{17, 9, 3, 64, 16}},   {{255, 4, 2, 64, 4}},
+    {{257, 3, 1, 128, 3}},  {{130, 7, 1, 128, 2}},  {{1900, 9, 3, 64, 16}}, {{513, 9, 1, 64, 2}},
+    {{300, 16, 1, 128, 2}}, {{1500, 16, 2, 64, 2}},
+};
+static const shape_list mma_shapes = SHAPE_LIST(of_mma, 40, 4, 2, 64, 3);
+
 /* rows: the heads of a threadgroup, at most; end: of the name */
 #define RANGES(end, format_)                                                                       \
     OP_KERNEL("attention_ranges" end, "plain", "sixteen simdgroups per head and range",            \
@@ -96,7 +105,12 @@ static void attention_ranges_oracle(const launch *l, oracle_io *io) {
                   "sixteen simdgroups per range and up to eight heads that share a head of "       \
                   "the cache",                                                                     \
                   "decode_attention.metal", .format = format_, .group = 512, .rows = 8,            \
-                  .multiple_of = 64, .most = 128)
+                  .multiple_of = 64, .most = 128),                                                 \
+        OP_KERNEL("attention_ranges_mma" end, "mma",                                               \
+                  "tensor cores, per range and up to eight heads that share a head of the cache",  \
+                  "cuda/attention_mma.metal", .format = format_, .group = 256, .rows = 8,          \
+                  .multiple_of = 64, .most = 128, .needs = FEATURE_BULK_COPIES,                    \
+                  .shapes = &mma_shapes)
 static const kernel ranges_kernels[] = {RANGES("", NULL), RANGES("_f16", &format_f16)};
 
 static bool ranges_record(tape *t, const kernel *k, const attention_ranges_slices *a,
@@ -111,7 +125,7 @@ static bool ranges_record(tape *t, const kernel *k, const attention_ranges_slice
     if (!RECORD_TAKES(&attention_ranges_op, k, e, (uint32_t)plan.rows_seen, s->heads, s->kv_heads,
                       s->head_dim, s->ranges) ||
         !attention_check(k, &plan, &q, a->k_cache, a->v_cache, &first, e) ||
-        !record_trim(k, "out", outputs * sizeof(float), sizeof(float), &parts, e) ||
+        !record_trim(k, "out", outputs * sizeof(float), k->needs ? 16 : sizeof(float), &parts, e) ||
         !record_trim(k, "log_sums", size_multiply(s->ranges, s->heads) * sizeof(float),
                      sizeof(float), &logs, e))
         return false;

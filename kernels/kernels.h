@@ -206,11 +206,11 @@ bool l2_norm_record(tape *t, const kernel *k, slice x, uint32_t rows, uint32_t d
 bool token_shift_record(tape *t, const kernel *k, slice x, slice state, slice mu, slice out,
                         uint32_t tokens, uint32_t dim, uint32_t mixes, err *e);
 
-/* The layer norm n of one token x (dim), out (mixes, dim) = n + (state - n) * mu (mixes, dim), then
- * state (dim) = n */
+/* The layer norm n of x (tokens, dim), out (mixes, tokens, dim) = n + (previous - n) * mu (mixes, dim),
+ * where the row before n is state (dim), then state = the last row of n */
 bool layer_norm_shift_record(tape *t, const kernel *k, slice x, slice w, slice b, slice mu,
-                             slice state, slice out, uint32_t dim, uint32_t mixes, float eps,
-                             err *e);
+                             slice state, slice out, uint32_t dim, uint32_t mixes, uint32_t tokens,
+                             float eps, err *e);
 
 /* dst (rows, columns) = src, whose rows start a stride apart. Kernels by variant: "f32", "f16",
  * "f32 to f16", "f16 to f32". */

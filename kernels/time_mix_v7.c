@@ -90,12 +90,22 @@ static const shape shapes[] = {
     {{3, 1, 256}}, {{64, 2, 64}}, {{33, 5, 12}}, {{256, 1, 64}},
 };
 
+/* Of heads of 64: around the 4 tokens whose sums are brought together, and the 8 that are loaded. */
+static const shape ahead_shapes[] = {
+    {{1, 1, 64}},  {{3, 2, 64}},  {{4, 1, 64}},  {{7, 3, 64}},  {{8, 12, 64}},  {{9, 2, 64}},
+    {{13, 2, 64}}, {{16, 1, 64}}, {{17, 5, 64}}, {{64, 2, 64}}, {{255, 1, 64}},
+};
+static const shape_list ahead_list = SHAPE_LIST(ahead_shapes, 5, 2, 64);
+
 #define KERNEL(name, file, variant, about, group_, rows_)                                          \
     OP_KERNEL(name, variant, about, file, .group = group_, .rows = rows_, RWKV7_HEADS)
 static const kernel mix_kernels[] = {
     KERNEL("time_mix_v7", "time_mix_v7.metal", "quad", "one quad per row of the state", 64, 16),
     KERNEL("time_mix_v7_alone", "time_mix_v7.metal", "alone", "one thread per row of the state", 32,
            0),
+    OP_KERNEL("time_mix_v7_ahead", "ahead", "one quad per row of heads of 64, loads ahead",
+              "time_mix_v7.metal", .group = 64, .rows = 16, .multiple_of = 64, .most = 64,
+              .shapes = &ahead_list),
 };
 static const kernel first_kernels[] = {
     KERNEL("time_first_v7", "time_first_v7.metal", "simdgroup", "one simdgroup per head", 256, 8),

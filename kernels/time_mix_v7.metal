@@ -10,6 +10,13 @@
 #include <metal_stdlib>
 using namespace metal;
 
+// simd_shuffle_xor where all lanes take part.
+#ifdef __ASSAY__
+#define SWAP(value, mask) ASSAY_SWAP(value, mask)
+#else
+#define SWAP(value, mask) simd_shuffle_xor(value, mask)
+#endif
+
 struct sizes {
     uint tokens, heads, head_size;
 };
@@ -165,4 +172,120 @@ kernel void time_mix_v7(device const float *r [[buffer(0)]],
         scan_quad<64>(r, w, packed, state, y, n, group.y, row, vectors, index.x, threads.x);
     else
         scan_quad<0>(r, w, packed, state, y, n, group.y, row, vectors, index.x, threads.x);
+}
+
+// Heads of 64 in prompts: the vectors of the next 8 tokens are loaded while those of 8 are used, and the
+// sums y of 4 tokens are brought together at once, so that a token takes little longer than the one sum
+// that the next one waits for.
+enum : uint { AHEAD = 8, WIDES = 16, ROW_THREADS = 64, LOADS = AHEAD * WIDES / ROW_THREADS };
+
+// A thread's float4s of each vector of 8 tokens.
+struct ahead_vectors {
+    float4 v[STAGED_COUNT][LOADS];
+
+    // Past the last token, the last is repeated.
+    METAL_FUNC void load(device const float4 *r, device const float4 *w, device const float4 *packed,
+                         sizes n, uint head, uint first, uint index) {
+        const uint dim = n.heads * WIDES;
+        const size_t plane = size_t(n.tokens) * dim;
+        for (uint i = 0; i < LOADS; i++) {
+            const uint place = index + ROW_THREADS * i;
+            const size_t at = size_t(min(first + place / WIDES, n.tokens - 1)) * dim +
+                              head * WIDES + place % WIDES;
+            v[STAGED_R][i] = r[at];
+            v[STAGED_W][i] = w[at];
+            v[STAGED_K][i] = packed[at];
+            v[STAGED_V][i] = packed[plane + at];
+            v[STAGED_KK][i] = packed[3 * plane + at];
+            v[STAGED_B][i] = packed[2 * plane + at]; // a
+        }
+    }
+    METAL_FUNC void put(threadgroup float4 *staged, uint index) const {
+        for (uint i = 0; i < LOADS; i++)
+            for (uint k = 0; k < STAGED_COUNT; k++)
+                staged[k * (AHEAD * WIDES) + index + ROW_THREADS * i] =
+                    k == STAGED_B ? v[STAGED_KK][i] * v[k][i] : v[k][i];
+    }
+};
+
+// A quad's row as in scan_quad: a lane has float4s part, part + 4, ...
+struct ahead_row {
+    float4 s[4];
+
+    // What this lane adds to y of a token, whose vectors from float4 `part` on are at `at`.
+    METAL_FUNC float step(threadgroup const float4 *at, float v) {
+        float4 own[STAGED_COUNT][4];
+        for (uint k = 0; k < STAGED_COUNT; k++)
+            for (uint j = 0; k != STAGED_V && j < 4; j++)
+                own[k][j] = at[k * (AHEAD * WIDES) + 4 * j];
+        float4 dots = s[0] * own[STAGED_KK][0];
+        for (uint j = 1; j < 4; j++)
+            dots = fma(s[j], own[STAGED_KK][j], dots);
+        for (uint j = 0; j < 4; j++)
+            s[j] = fma(float4(v), own[STAGED_K][j], s[j] * own[STAGED_W][j]);
+        float sa = -total(dots);
+        sa += SWAP(sa, 1);
+        sa += SWAP(sa, 2);
+        float4 sums = float4(0.0f);
+        for (uint j = 0; j < 4; j++) {
+            s[j] = fma(float4(sa), own[STAGED_B][j], s[j]);
+            sums = fma(s[j], own[STAGED_R][j], sums);
+        }
+        return total(sums);
+    }
+};
+
+// A threadgroup of 64 computes 16 rows of a head.
+kernel void time_mix_v7_ahead(device const float4 *r [[buffer(0)]],
+                              device const float4 *w [[buffer(1)]],
+                              device const float4 *packed [[buffer(2)]],
+                              device float4 *state [[buffer(3)]],
+                              device float *y [[buffer(4)]],
+                              constant uint &tokens [[buffer(5)]],
+                              constant uint &heads [[buffer(6)]],
+                              constant uint &head_size [[buffer(7)]],
+                              uint2 group [[threadgroup_position_in_grid]],
+                              uint2 index [[thread_position_in_threadgroup]]) {
+    enum : uint { each = STAGED_COUNT * AHEAD * WIDES };
+    threadgroup float4 staged[2 * each];
+    const sizes n = {tokens, heads, head_size};
+    const uint part = index.x % 4;
+    const uint row = group.x * 16 + index.x / 4;
+    device float4 *kept = state + (size_t(group.y) * 64 + row) * WIDES + part;
+    y += group.y * 64 + row;
+    ahead_vectors next;
+    next.load(r, w, packed, n, group.y, 0, index.x);
+    ahead_row own;
+    for (uint j = 0; j < 4; j++)
+        own.s[j] = kept[4 * j];
+    next.put(staged, index.x);
+    for (uint first = 0; first < tokens; first += AHEAD) {
+        threadgroup const float4 *here = staged + first / AHEAD % 2 * each;
+        threadgroup const float *v =
+            (threadgroup const float *)(here + STAGED_V * (AHEAD * WIDES)) + row;
+        const uint count = min(uint(AHEAD), tokens - first);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        next.load(r, w, packed, n, group.y, first + AHEAD, index.x);
+        uint t = 0;
+        for (; t + 4 <= count; t += 4) { // lane `part` gets the sum of token `part` of these
+            float sums[4];
+            for (uint i = 0; i < 4; i++)
+                sums[i] = own.step(here + (t + i) * WIDES + part, v[(t + i) * 64]);
+            const bool is_odd = part % 2, is_upper = part / 2;
+            const float even = (is_upper ? sums[2] : sums[0]) + SWAP(is_upper ? sums[0] : sums[2], 2);
+            const float odd = (is_upper ? sums[3] : sums[1]) + SWAP(is_upper ? sums[1] : sums[3], 2);
+            const float sum = (is_odd ? odd : even) + SWAP(is_odd ? even : odd, 1);
+            y[size_t(first + t + part) * (heads * 64)] = sum;
+        }
+        for (; t < count; t++) {
+            float sum = own.step(here + t * WIDES + part, v[t * 64]);
+            sum += SWAP(sum, 2); // in the order of the others
+            sum += SWAP(sum, 1);
+            if (part == 0)
+                y[size_t(first + t) * (heads * 64)] = sum;
+        }
+        next.put(staged + (first / AHEAD + 1) % 2 * each, index.x);
+    }
+    for (uint j = 0; j < 4; j++)
+        kept[4 * j] = own.s[j];
 }

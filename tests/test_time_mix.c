@@ -118,7 +118,7 @@ TEST what_stands_before_and_after_the_recurrence_is_as_worked_by_hand(void) {
 
 /* --- against the definition --- */
 
-enum { TOKENS = 256, HEADS = 2, SIZE = 8, DIM = HEADS * SIZE, VALUES = TOKENS * DIM };
+enum { TOKENS = 256, HEADS = 2, SIZE = 64, DIM = HEADS * SIZE, VALUES = TOKENS * DIM };
 
 /* r, w and packed as a model has them: decays and rates from 0 to 1, kk of unit length. */
 typedef struct {

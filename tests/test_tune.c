@@ -65,6 +65,7 @@ TEST every_way_that_takes_the_shape_is_listed(void) {
     ASSERT_FALSE(has_way("decode_attention 100x4x2x20", "attention_ranges:8"));
     ASSERT(has_way("decode_attention 100x4x2x64", "attention_ranges_shared:8"));
     ASSERT_FALSE(has_way("decode_attention 100x4x2x96", "attention_ranges_shared:8"));
+    ASSERT(has_way("decode_attention 100x4x2x64", "attention_ranges_mma:8"));
     ASSERT_FALSE(has_way("matvec q4_0 96x64x1", "apart"));
     ASSERT_FALSE(has_way("rmsnorm 1x64", "attention_ranges:8"));
     ASSERT_FALSE(has_way("matvec q4_0 96x64x8", "matvec_q4_0")); /* it takes one token */
@@ -111,15 +112,18 @@ TEST attention_is_cut_into_as_many_ranges_as_there_is_room_for(void) {
         const weight_format *cache;
         const char *way;
     } deep[] = {{{{1900, 32, 4, 64}}, NULL, "attention_ranges:4"},
-                {{{4096, 32, 4, 64}}, NULL, "attention_ranges_shared:32"},
-                {{{1900, 32, 8, 128}}, NULL, "attention_ranges_shared:16"},
+                {{{4096, 32, 4, 64}}, NULL, "attention_ranges_mma:32"},
+                {{{1900, 32, 8, 128}}, NULL, "attention_ranges_mma:16"},
                 {{{4096, 32, 4, 64}}, &format_f16, "attention_ranges_f16:4"},
-                {{{8192, 32, 4, 64}}, &format_f16, "attention_ranges_shared_f16:32"},
+                {{{8192, 32, 4, 64}}, &format_f16, "attention_ranges_mma_f16:32"},
                 {{{32768, 32, 32, 128}}, NULL, "attention_ranges:4"},
                 {{{300, 32, 4, 64}}, &format_f16, "decode_attention_spread_f16"}};
     for (size_t i = 0; i < sizeof deep / sizeof *deep; i++)
         ASSERT_STR_EQ(deep[i].way,
                       variants_pick_decode_attention(&v, deep[i].cache, deep[i].s, 99)->name);
+    v.facts = &(const device_facts){.kind = DEVICE_CUDA, .cores = 108}; /* without bulk copies */
+    ASSERT_STR_EQ("attention_ranges_shared:16",
+                  variants_pick_decode_attention(&v, NULL, deep[1].s, 99)->name);
     for (uint32_t keys = 1; keys < 5000; keys++) {
         uint32_t end = variants_round_keys(keys);
         ASSERT(end >= keys && end - keys < (keys < 1024 ? 64 : keys / 8));

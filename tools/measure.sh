@@ -228,7 +228,7 @@ run_part() { # name
         bench-tokens) bench matvec --variant $many --batch 8,64 --shape ${big##*1536,} --format q4_0,q8_0,q4_k,q5_k,q6_k,f16 ;;
         bench-attention)
             bench decode_attention prefill_attention &&
-                bench attention_ranges --variant shared --shape "$(list_deep 9x3x64x44),$(list_deep 32x4x64x32),$(list_deep 32x8x128x16)"
+                bench attention_ranges --variant shared,mma --shape "$(list_deep 9x3x64x44),$(list_deep 32x4x64x32),$(list_deep 32x8x128x16)"
             ;;
         bench-other) bench rmsnorm rope_apply_dual ffn_silu embedding_lookup argmax softmax residual_add layer_norm ;;
         experiment-rwkv7_*) "$assay" experiment "$of" --resume --out "$work" -m "$(find_model rwkv7-0.1b)" $quick ;;

@@ -11,7 +11,7 @@
 // half has the next tile.
 //
 // Op is what is multiplied, and what becomes of the sums:
-//   Op::format       of halves_formats.h
+//   Op::format       a few_format
 //   Op::is_normed    x is multiplied by op.norm_w, sums by 1 / rms(x), for which there is op.eps
 //   Op::early        the buffers that are read before the launch before has ended
 //   op.x, op.in_dim, op.eps, op.rows    of this cluster
@@ -26,6 +26,12 @@
 
 enum : uint { FEW_WARPS = 8, FEW_TOKENS = 8, FEW_BLOCKS = 8, FEW_TILES = 32 };
 
+// A format of halves_formats.h by chunks of 256 columns, of so many bytes; a row is whole uint4s. Tiles of a stage, and
+// stages for which there is shared memory.
+template <typename F, uint Tiles, uint Stages, uint Bytes = F::block_bytes> struct few_format : F {
+    enum : uint { tiles = Tiles, stages = Stages, block_bytes = Bytes };
+};
+
 // x of a warp, 256 columns of 8 tokens: a lane has those of token lane / 4, of each block of 32 as
 // halves_formats.h has weights. A value goes in two halves, of which the second has what the first one lost: 22
 // bits. Therefore values are multiplied by a power of two, with which the largest of a token's is about
@@ -33,6 +39,8 @@ enum : uint { FEW_WARPS = 8, FEW_TOKENS = 8, FEW_BLOCKS = 8, FEW_TILES = 32 };
 struct few_x {
     uint upper[FEW_BLOCKS][2][2], lower[FEW_BLOCKS][2][2];
     float units[2]; // what the sums of a lane's two tokens are to be multiplied by
+    // The sums over columns / 64 of blocks 2 * (lane % 4) and 1 after it: upper and lower halves.
+    uint totals[2];
 
     static METAL_FUNC void split(float a, float b, thread uint &upper, thread uint &lower) {
         upper = cuda::pack_halves(a, b);
@@ -40,8 +48,24 @@ struct few_x {
         lower = cuda::pack_halves(a - float(taken.x), b - float(taken.y));
     }
 
+    // The lane without `bit` gets the sum of both lanes' first, the one with it that of their last.
+    static METAL_FUNC float exchange(float first, float last, uint bit, uint lane) {
+        const float own = lane & bit ? last : first;
+        return own + cuda::shuffle_xor(lane & bit ? first : last, bit);
+    }
+
+    // A lane has its share of the sums of all blocks; four lanes exchange them.
+    METAL_FUNC void take_totals(thread const float (&shares)[FEW_BLOCKS], uint lane) {
+        float four[4], two[2];
+        for (uint i = 0; i < 4; i++)
+            four[i] = exchange(shares[i], shares[4 + i], 2, lane);
+        for (uint i = 0; i < 2; i++)
+            two[i] = exchange(four[i], four[2 + i], 1, lane);
+        split(two[0] / 64.0f, two[1] / 64.0f, totals[0], totals[1]);
+    }
+
     // from and norm_w: of the first of this lane's columns. Returns the sum of squares of the token, of this warp.
-    template <bool is_normed>
+    template <bool is_normed, bool has_minima>
     METAL_FUNC float take(device const float4 *from, threadgroup const float4 *norm_w, uint lane) {
         float4 v[FEW_BLOCKS][2];
         for (uint b = 0; b < FEW_BLOCKS; b++)
@@ -68,37 +92,61 @@ struct few_x {
         const float unit = as_type<float>((exponent - 14u) << 23u);
         for (uint j = 0; j < 2; j++)
             units[j] = simd_shuffle(unit, ushort(8 * (lane % 4) + 4 * j));
+        float shares[FEW_BLOCKS] = {};
         for (uint b = 0; b < FEW_BLOCKS; b++)
             for (uint i = 0; i < 2; i++) {
-                const float4 all = v[b][i] * up;
-                split(all.x, all.z, upper[b][i][0], lower[b][i][0]);
-                split(all.y, all.w, upper[b][i][1], lower[b][i][1]);
+                v[b][i] *= up;
+                shares[b] += (v[b][i].x + v[b][i].y) + (v[b][i].z + v[b][i].w);
+            }
+        if (has_minima)
+            take_totals(shares, lane);
+        for (uint b = 0; b < FEW_BLOCKS; b++)
+            for (uint i = 0; i < 2; i++) {
+                split(v[b][i].x, v[b][i].z, upper[b][i][0], lower[b][i][0]);
+                split(v[b][i].y, v[b][i].w, upper[b][i][1], lower[b][i][1]);
             }
         return sum;
     }
 
-    // The products with both rows of a lane's pair: sums of the first row, then of the second.
-    template <typename F> METAL_FUNC float4 multiply(threadgroup const uint *row, uint row_words,
-                                                     uint part, uint thousand) const {
-        float sums[2][2] = {};
+    // The products with both rows of a lane's pair: sums of the first row, then of the second. row: the uint4s
+    // that cover chunk `number` of the first one.
+    template <typename F> METAL_FUNC float4 multiply(threadgroup const uint4 *row, uint row_quads,
+                                                     uint number, uint part, uint thousand) const {
+        const typename F::row w[2] = {F::find((halves_row)row, number),
+                                      F::find((halves_row)(row + row_quads), number)};
+        float sums[2][2] = {}, least[2][2] = {};
         for (uint b = 0; b < FEW_BLOCKS; b++) {
-            uint w[2][2][2]; // of the first and last 16 columns: of both rows
-            float scales[2], products[2][2] = {};
+            uint all[2][2][2]; // of the first and last 16 columns: of both rows
+            float products[2][2] = {};
             for (uint r = 0; r < 2; r++) {
-                threadgroup const uint *own = row + r * row_words;
                 uint pairs[2][2];
-                F::take(own, b / 2, b % 2, part, thousand, pairs);
+                F::take(w[r], b / 2, b % 2, part, thousand, pairs);
                 for (uint i = 0; i < 4; i++)
-                    w[i / 2][r][i % 2] = pairs[i / 2][i % 2];
-                scales[r] = F::scale(own, b / 2, b % 2, 0);
+                    all[i / 2][r][i % 2] = pairs[i / 2][i % 2];
             }
             for (uint i = 0; i < 2; i++) {
-                cuda::mma_halves(w[i], upper[b][i], products);
-                cuda::mma_halves(w[i], lower[b][i], products);
+                cuda::mma_halves(all[i], upper[b][i], products);
+                cuda::mma_halves(all[i], lower[b][i], products);
+                if (i + F::parts < 2)
+                    continue; // both have the same scale
+                for (uint k = 0; k < 4; k++) {
+                    sums[k / 2][k % 2] =
+                        fma(F::scale(w[k / 2], b / 2, b % 2, F::parts == 2 ? i : 0),
+                            products[k / 2][k % 2], sums[k / 2][k % 2]);
+                    products[k / 2][k % 2] = 0.0f;
+                }
             }
-            for (uint i = 0; i < 4; i++)
-                sums[i / 2][i % 2] = fma(scales[i / 2], products[i / 2][i % 2], sums[i / 2][i % 2]);
         }
+        for (uint i = 0; i < 4; i++)
+            sums[i / 2][i % 2] *= F::unit(w[i / 2]);
+        if (F::has_minima) {
+            const uint minima[2] = {F::minima(w[0], part, thousand),
+                                    F::minima(w[1], part, thousand)};
+            const uint twice[2][2] = {{minima[0], minima[0]}, {minima[1], minima[1]}};
+            cuda::mma_halves(twice, totals, least);
+        }
+        for (uint i = 0; F::has_minima && i < 4; i++)
+            sums[i / 2][i % 2] -= 64.0f * F::least(w[i / 2]) * least[i / 2][i % 2];
         return float4(sums[0][0] * units[0], sums[0][1] * units[1], sums[1][0] * units[0],
                       sums[1][1] * units[1]);
     }
@@ -109,8 +157,8 @@ struct few_x {
 // that are this block's the sums of all blocks; the squares of each warp's x, and those of all blocks.
 template <typename F, uint P> struct few_memory {
     enum : uint {
-        quads = F::block_bytes / 16, // of 256 columns
-        stage = 16 * F::tiles * (FEW_WARPS * quads + 1),
+        uneven = F::block_bytes % 16 != 0, // what is copied begins and ends within a uint4
+        stage = 16 * F::tiles * (FEW_WARPS * F::block_bytes / 16 + 4 * uneven + 1),
         sum_quads = FEW_WARPS * 64 * F::tiles,
         part_quads = FEW_TILES * 32,
         floats = (FEW_WARPS + P) * FEW_TOKENS
@@ -153,7 +201,10 @@ template <typename Op, uint P> struct few_work {
         turns = (tiles + at_once - 1) / at_once;
     }
     METAL_FUNC uint get_teams() const { return FEW_WARPS / groups; }
-    METAL_FUNC uint get_row_quads() const { return most * memory.quads; }
+    // The first uint4 of a row that a chunk is in, and the one after those that all before a chunk are in.
+    static METAL_FUNC uint find_quad(uint chunk) { return chunk * F::block_bytes / 16; }
+    static METAL_FUNC uint find_end(uint chunk) { return (chunk * F::block_bytes + 15) / 16; }
+    METAL_FUNC uint get_row_quads() const { return find_end(most) + memory.uneven; }
     METAL_FUNC threadgroup uint4 *find_pair(uint stage, uint pair) const {
         // An odd number of them: eight pairs are in different banks.
         return memory.stages + stage * memory.stage + pair * (2 * get_row_quads() + 1);
@@ -173,7 +224,8 @@ template <typename Op, uint P> struct few_work {
     // after another.
     METAL_FUNC void copy(uint turn, uint stage, uint sg, uint lane) const {
         const uint first = 16 * at_once * turn;
-        const uint quads = columns.count * memory.quads;
+        const uint begin = find_quad(columns.first);
+        const uint quads = find_end(columns.first + columns.count) - begin;
         if (lane != 0 || turn >= turns)
             return;
         const uint count = min(op.rows - first, 16 * at_once);
@@ -181,8 +233,7 @@ template <typename Op, uint P> struct few_work {
             cuda::expect_bytes(16 * quads * count, stage);
         for (uint i = sg; quads > 0 && i < count; i += FEW_WARPS)
             cuda::copy_bulk(find_pair(stage, i / 2) + i % 2 * get_row_quads(),
-                            op.get_row(first + i) + columns.first * memory.quads, 16 * quads,
-                            stage);
+                            op.get_row(first + i) + begin, 16 * quads, stage);
     }
 
     // norm_w of a warp's columns goes where its sums will be.
@@ -202,7 +253,8 @@ template <typename Op, uint P> struct few_work {
             cuda::sync_warp();
         }
         if (team < columns.count)
-            squares = x.template take<Op::is_normed>(from, find_sums(0, sg, 0) + lane % 4, lane);
+            squares = x.template take<Op::is_normed, F::has_minima>(
+                from, find_sums(0, sg, 0) + lane % 4, lane);
         if (Op::is_normed && lane % 4 == 0)
             memory.warp_squares[FEW_TOKENS * sg + lane / 4] = squares;
         cuda::sync_warp(); // what it read is replaced later
@@ -274,6 +326,7 @@ template <typename Work> METAL_FUNC void few_multiply(thread const Work &work,
                                                       uint sg, uint lane) {
     typedef typename Work::F F;
     const uint thousand = opaque(0x64006400u, work.op.in_dim + lane);
+    const uint number = work.columns.first + team; // of the chunk of this warp
     uint stage = 0, parity = 0;
     for (uint turn = 0; turn < work.turns; turn++) {
         const uint first = turn * work.at_once + group * F::tiles;
@@ -283,10 +336,10 @@ template <typename Work> METAL_FUNC void few_multiply(thread const Work &work,
             if (team >= work.columns.count || first + i >= work.tiles)
                 break;
             const uint pair = 8 * (group * F::tiles + i) + lane / 4;
-            threadgroup const uint *row =
-                (threadgroup const uint *)(work.find_pair(stage, pair) + team * work.memory.quads);
+            threadgroup const uint4 *row = work.find_pair(stage, pair) + Work::find_quad(number) -
+                                           Work::find_quad(work.columns.first);
             work.find_sums(turn, sg, i)[lane] =
-                x.template multiply<F>(row, 4 * work.get_row_quads(), lane % 4, thousand);
+                x.template multiply<F>(row, work.get_row_quads(), number, lane % 4, thousand);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         work.copy(turn + F::stages, stage, sg, lane);

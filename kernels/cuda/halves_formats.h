@@ -7,12 +7,11 @@
 //   F::quads        uint4s that cover it; F::stride: with what keeps eight rows in different banks
 //   F::parts        scales per 32 columns, 1 or 2
 //   F::has_minima   the whole numbers of 32 columns are not negative, and a minimum is subtracted from all
-//   F::tiles, F::stages  of few_near.h: tiles of a stage, and stages for which there is shared memory
 //   F::find         where a row's chunk is in the uint4s that cover it; number: of the chunk in its matrix
 //   F::take         a lane's weights of 32 columns, the bth of pair `pair` of 64: of the first and last 16
 //                   columns, the first and third of four and the others. Below the exponent of 1024, whose bits
 //                   are `thousand`, a whole number is added to it
-//   F::scale        of part s of those
+//   F::scale        of part s of those, in units of the chunk's F::unit
 //   F::minima       of columns 64 * part and of the 32 after those, as halves
 //   F::least        what a minimum is to be multiplied by
 #pragma once
@@ -37,13 +36,14 @@ struct halves_blocks {
     enum : uint { pairs = 4, chunks = 2, parts = 1, has_minima = 0 };
 
     static METAL_FUNC row find(halves_row at, uint) { return at; }
+    static METAL_FUNC float unit(row) { return 1.0f; }
     static METAL_FUNC uint minima(row, uint, uint) { return 0; }
     static METAL_FUNC float least(row) { return 0.0f; }
 };
 
 struct halves_q4_0 : halves_blocks {
     typedef block_q4_0 block;
-    enum : uint { block_bytes = 144, quads = 9, stride = 9, tiles = 2, stages = 2 };
+    enum : uint { block_bytes = 144, quads = 9, stride = 9 };
 
     static METAL_FUNC void take(row w, uint pair, uint b, uint part, uint thousand,
                                 thread uint (&pairs)[2][2]) {
@@ -64,7 +64,7 @@ struct halves_q4_0 : halves_blocks {
 
 struct halves_q8_0 : halves_blocks {
     typedef block_q8_0 block;
-    enum : uint { block_bytes = 272, quads = 17, stride = 17, tiles = 1, stages = 2 };
+    enum : uint { block_bytes = 272, quads = 17, stride = 17 };
 
     static METAL_FUNC void take(row w, uint pair, uint b, uint part, uint thousand,
                                 thread uint (&pairs)[2][2]) {
@@ -90,8 +90,9 @@ struct halves_of_256 : halves_blocks {
     static METAL_FUNC float scale(row w, uint pair, uint b, uint) {
         const uint four =
             pair < 2 ? w[1] & 0x3F3F3F3Fu : (w[3] & 0x0F0F0F0Fu) | (w[1] >> 2u & 0x30303030u);
-        return float(as_type<half2>(w[0]).x) * float(four >> (16 * (pair % 2) + 8 * b) & 255u);
+        return float(four >> (16 * (pair % 2) + 8 * b) & 255u);
     }
+    static METAL_FUNC float unit(row w) { return float(as_type<half2>(w[0]).x); }
     static METAL_FUNC uint minima(row w, uint part, uint thousand) {
         const uint four =
             part < 2 ? w[2] & 0x3F3F3F3Fu : (w[3] >> 4u & 0x0F0F0F0Fu) | (w[2] >> 2u & 0x30303030u);
@@ -165,8 +166,10 @@ struct halves_q6_k : halves_blocks {
         }
     }
     static METAL_FUNC float scale(row w, uint pair, uint b, uint s) {
-        return float(*(threadgroup const half *)w.get_bytes(208)) *
-               float(*w.get_bytes(192 + 4 * pair + 2 * b + s));
+        return float(*w.get_bytes(192 + 4 * pair + 2 * b + s));
+    }
+    static METAL_FUNC float unit(row w) {
+        return float(*(threadgroup const half *)w.get_bytes(208));
     }
     static METAL_FUNC uint minima(row, uint, uint) { return 0; }
     static METAL_FUNC float least(row) { return 0.0f; }

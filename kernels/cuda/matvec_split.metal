@@ -1,5 +1,5 @@
-// matvec_split: y = W x and y += W x for many tokens and up to three matrices, x in two halves
-// (split_halves.metal): tiles of 128 rows and 64 or 128 tokens multiplied by warpgroups (wgmma) with
+// matvec_split: y = W x, y += W x and y = max(W x, 0)^2 for many tokens and up to three matrices, x in two
+// halves (split_halves.metal): tiles of 128 rows and 64 or 128 tokens multiplied by warpgroups (wgmma) with
 // sums in floats.
 //
 // Weights are exact as halves (halves_formats.h), so the sum of the columns with the same scale, 32 of them or 16,
@@ -11,6 +11,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "../activations.h"
 #include "../early.h"
 #include "../opaque.h"
 #include "../product/row.h"
@@ -36,7 +37,8 @@ template <typename F> struct group_rows {
         }
     }
     METAL_FUNC float2 get_scales(uint pair, uint b, uint s) const {
-        return float2(F::scale(find(0), pair, b, s), F::scale(find(1), pair, b, s));
+        return float2(F::scale(find(0), pair, b, s) * F::unit(find(0)),
+                      F::scale(find(1), pair, b, s) * F::unit(find(1)));
     }
     // Those of the chunk, for the first halves of the means, and for the second ones.
     METAL_FUNC void take_minima(uint thousand, thread uint (&w)[4]) const {
@@ -111,15 +113,17 @@ template <uint TOKENS, uint D> struct group_sums {
     // y: of the first row of this warp and the first token; rows and tokens: what there is of them.
     template <bool accumulate, uint S>
     METAL_FUNC void store(device float *y, device const float *powers, uint out_dim, uint rows,
-                          uint tokens, uint warp, uint rank, uint lane) const {
+                          uint tokens, bool is_squared, uint warp, uint rank, uint lane) const {
         for (uint i = 0; i < N; i++) {
             const uint token = i / 4 * 8 + 2 * (lane % 4) + i % 2;
             const uint row = lane / 4 + i / 2 % 2 * 8;
             if (!is_own<S>(i, warp, rank))
                 continue;
             const float power = powers[min(token, tokens - 1)];
+            const float sum = at[i] * power;
+            const float value = is_squared ? activate(ACTIVATION_SQUARED_RELU, sum) : sum;
             if (token < tokens && row < rows)
-                put<accumulate>(y + size_t(token) * out_dim + row, at[i] * power);
+                put<accumulate>(y + size_t(token) * out_dim + row, accumulate ? sum : value);
         }
     }
 };
@@ -289,7 +293,7 @@ template <typename F, uint ROWS, uint TOKENS, uint D> struct split_work {
 template <typename F, uint ROWS, uint TOKENS, uint S, uint D, bool accumulate>
 METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const uint4 *x,
                              device const float *powers, device float *const (&all_y)[3],
-                             constant split_shape &shape, uint tokens, uint2 group,
+                             constant split_shape &shape, uint tokens, uint activation, uint2 group,
                              uint thread_index) {
     typedef split_work<F, ROWS, TOKENS, D> work_of;
     enum : uint { received = S == 1 ? 0 : (S - 1) * (TOKENS / 8) * work_of::WARPS / S * 32 };
@@ -333,7 +337,7 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
     if (row < tile.rows)
         sums.template store<accumulate, S>(tile.choose(all_y) + size_t(first) * tile.rows + row,
                                            powers + first, tile.rows, tile.rows - row, tokens - first,
-                                           warp, rank, lane);
+                                           activation != ACTIVATION_NONE, warp, rank, lane);
 }
 
 #define SPLIT_KERNEL(name, rows_of, tokens_of, S, D, threads)                                      \
@@ -345,13 +349,13 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
         device const float *powers [[buffer(4)]], device float *ya [[buffer(5)]],                  \
         device float *yb [[buffer(6)]], device float *yc [[buffer(7)]],                            \
         constant split_shape &shape [[buffer(8)]], constant uint &tokens [[buffer(9)]],            \
-        uint2 group [[threadgroup_position_in_grid]],                                              \
+        constant uint &activation [[buffer(10)]], uint2 group [[threadgroup_position_in_grid]],    \
         uint thread_index [[thread_index_in_threadgroup]]) {                                       \
         device const uint4 *const w[3] = {(device const uint4 *)wa, (device const uint4 *)wb,      \
                                           (device const uint4 *)wc};                               \
         device float *const y[3] = {ya, yb, yc};                                                   \
         matvec_split<F, rows_of, tokens_of, S, D, accumulate>(w, x, powers, y, shape, tokens,      \
-                                                              group, thread_index);                \
+                                                              activation, group, thread_index);    \
     }
 
 #define SPLIT_FORMAT(name, function, format)                                                       \

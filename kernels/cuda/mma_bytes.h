@@ -17,13 +17,15 @@ struct byte_pair {
     uint at[2][2];
 };
 
-// What a byte of 1 of a block stands for, and what is added to every weight of it, in the same
-// unit: of block lane % 4 / 2.
+// What a byte of 1 of a block stands for: of block lane % 4 / 2. Bytes have a sign, or they have none.
 struct byte_scale {
-    float factor, offset;
+    float factor;
+};
+struct unsigned_scale {
+    float factor;
 };
 
-// The same of 16 columns, without offsets: of each block, that of its first or last 16.
+// The same of 16 columns: of each block, that of its first or last 16.
 struct byte_halves {
     float factors[2];
 };
@@ -37,15 +39,16 @@ inline uint get_upper_bytes(uint word, uint signs) {
     return (word & 0xF0F0F0F0u) ^ signs;
 }
 
-// x of N turns of one warp at a time. HasOffsets: not all offsets are 0.
+// x of N turns of one warp at a time. HasOffsets: something is added to all weights of a block, which
+// takes a product of the sums of x of all blocks.
 template <uint N, bool HasOffsets> struct byte_products {
-    enum : uint { memory = 2 * N * 16, blocks = 2 * N }; // uint2s and floats of a warp
+    enum : uint { memory = 2 * N * 16, blocks = 2 * N }; // uint2s, and words of sums_of_x, of a warp
     static_assert(2 * N * 4 == 32, "a lane takes 8 values");
 
     threadgroup uint2 *digits;
-    threadgroup float *sums_of_x; // of each block, in the unit of the last digit
-    float unit;                   // what 1 in that digit stands for
-    float lift;                   // x was multiplied by this
+    threadgroup uint *sums_of_x; // digits of a sum of x of each block, in 32 times the unit of x
+    float unit;                  // what 1 in the last digit stands for
+    float lift;                  // x was multiplied by this
 
     // Where a digit of a part of a block is: those of neighbouring blocks are in different banks.
     static METAL_FUNC uint find(uint block, uint digit, uint part) {
@@ -98,8 +101,10 @@ template <uint N, bool HasOffsets> struct byte_products {
             float sum = (v[0] + v[4] + v[1] + v[5]) + (v[2] + v[6] + v[3] + v[7]);
             sum += cuda::shuffle_xor(sum, 1);
             sum += cuda::shuffle_xor(sum, 2);
-            if (lane % 4 == 0)
-                sums_of_x[lane / 4] = sum * up;
+            const uint q = uint(int(rint(fma(sum, 0x1p-5f * up, float(0x808080)))));
+            const uint digit = lane % 4;
+            ((threadgroup uchar *)sums_of_x)[blocks * digit + lane / 4] =
+                uchar(q >> (24u - 8u * digit) ^ (digit ? 0x80u : 0u));
         }
     }
 
@@ -110,23 +115,40 @@ template <uint N, bool HasOffsets> struct byte_products {
         sums[1] = fma(second, float(256 * products[1][0] + products[1][1]), sums[1]);
     }
 
+    static METAL_FUNC void multiply(thread const uint (&a)[2][2], thread const uint (&b)[2],
+                                    thread int (&products)[2][2], thread const byte_scale &) {
+        cuda::mma_bytes(a, b, products);
+    }
+    static METAL_FUNC void multiply(thread const uint (&a)[2][2], thread const uint (&b)[2],
+                                    thread int (&products)[2][2], thread const unsigned_scale &) {
+        cuda::mma_unsigned_bytes(a, b, products);
+    }
+
     // Adds the products of a turn of 16 rows, of those that put() took.
-    METAL_FUNC void add(thread const byte_pair (&w)[2], thread const byte_scale (&scales)[2],
-                        uint turn, uint lane, thread float *sums) const {
+    template <typename Scale>
+    METAL_FUNC void add(thread const byte_pair (&w)[2], thread const Scale (&scales)[2], uint turn,
+                        uint lane, thread float *sums) const {
         const uint2 x = digits[find(2 * turn + lane / 16, lane / 4 % 4, lane % 4)];
         int products[2][2] = {{0, 0}, {0, 0}};
         for (uint b = 0; b < 2; b++) {
             const uint a[2][2] = {{w[0].at[b][0], w[0].at[b][1]}, {w[1].at[b][0], w[1].at[b][1]}};
             const bool is_own = lane / 16 == b;
             const uint columns[2] = {is_own ? x.x : 0u, is_own ? x.y : 0u};
-            cuda::mma_bytes(a, columns, products);
+            multiply(a, columns, products, scales[0]);
         }
         add_up(products, scales[0].factor, scales[1].factor, sums);
-        if (HasOffsets && lane % 2 == 1) { // its sums are not made larger in the end
-            const float sum_of_x = sums_of_x[2 * turn + lane % 4 / 2];
-            for (uint r = 0; r < 2; r++)
-                sums[r] = fma(scales[r].offset, sum_of_x, sums[r]);
-        }
+    }
+
+    // Products of the sums of x of all blocks with bytes of 16 rows, in 32 times the unit of add(): a lane
+    // has those of blocks 4 * (lane % 4) to 3 after it, if there are so many.
+    METAL_FUNC void add_offsets(thread const uint (&w)[2], uint lane, thread float *sums) const {
+        enum : uint { words = blocks / 4 };
+        const bool is_there = lane < 16 && lane % 4 < words;
+        const uint a[2][2] = {{w[0], 0u}, {w[1], 0u}};
+        const uint columns[2] = {is_there ? sums_of_x[lane / 4 * words + lane % words] : 0u, 0u};
+        int products[2][2] = {{0, 0}, {0, 0}};
+        cuda::mma_unsigned_bytes(a, columns, products);
+        add_up(products, 1.0f, 1.0f, sums);
     }
 
     // The digits of the first 16 columns of a block are the four columns, those of the last 16 the

@@ -29,14 +29,17 @@
 
 enum : uint { NEAR_WARPS = 16, NEAR_TURNS = 4, NEAR_STAGES = 2, NEAR_ROWS = 16 };
 
-// Columns: `chunks` times `each` blocks of 256, the last chunk has what is left.
-template <bool IsLong> struct near_columns {
+// Columns: `chunks` times `each` blocks of 256, the last chunk has what is left. A chunk of a row is
+// whole uint4s.
+template <typename N, bool IsLong> struct near_columns {
+    enum : uint { most = IsLong ? N::long_blocks : NEAR_WARPS };
+    enum : uint { unit = N::block_bytes % 16 == 0 ? 1 : 8 };
     uint blocks, chunks, each;
 
     METAL_FUNC near_columns(uint in_dim) {
         blocks = in_dim / 256;
-        chunks = IsLong ? (blocks + NEAR_WARPS - 1) / NEAR_WARPS : 1;
-        each = IsLong ? (blocks + chunks - 1) / chunks : blocks;
+        chunks = IsLong ? (blocks + most - 1) / most : 1;
+        each = IsLong ? (blocks + chunks * unit - 1) / (chunks * unit) * unit : blocks;
     }
     METAL_FUNC uint count(uint chunk) const {
         return IsLong ? min(each, blocks - chunk * each) : blocks;
@@ -49,8 +52,10 @@ template <bool IsLong> struct near_columns {
 template <typename N, bool IsLong> struct near_memory {
     typedef byte_products<NEAR_TURNS, N::has_offsets> products;
     enum : uint {
-        stage = N::pairs * (2 * (NEAR_WARPS * N::block_bytes / 16) + 2), // uint4s
-        coming = IsLong ? NEAR_WARPS * 64 : 0,
+        pairs = IsLong ? N::long_pairs : N::pairs,
+        most = near_columns<N, IsLong>::most,
+        stage = pairs * (2 * (most * N::block_bytes / 16) + 2), // uint4s
+        coming = IsLong ? most * 64 : 0,
         tile_sums = NEAR_WARPS * NEAR_ROWS,
         tiles = 3
     };
@@ -58,7 +63,8 @@ template <typename N, bool IsLong> struct near_memory {
     threadgroup float4 *values;
     threadgroup uint2 *digits;
     threadgroup float2 *units;
-    threadgroup float *sums, *squares, *sums_of_x;
+    threadgroup float *sums, *squares;
+    threadgroup uint *sums_of_x;
 
     METAL_FUNC near_memory() {
         enum : uint {
@@ -73,7 +79,7 @@ template <typename N, bool IsLong> struct near_memory {
         units = (threadgroup float2 *)(digits + NEAR_WARPS * products::memory);
         sums = (threadgroup float *)(units + NEAR_WARPS);
         squares = sums + tiles * tile_sums;
-        sums_of_x = squares + NEAR_WARPS;
+        sums_of_x = (threadgroup uint *)(squares + NEAR_WARPS);
     }
     METAL_FUNC products get_products(uint sg) const {
         products p;
@@ -96,8 +102,9 @@ template <typename N, bool IsLong> struct near_memory {
 
 template <typename Op, bool IsLong> struct near_work {
     typedef typename Op::format N;
-    typedef near_columns<IsLong> columns_of;
+    typedef near_columns<N, IsLong> columns_of;
     enum : bool { is_normed = Op::is_normed, is_long = IsLong };
+    enum : uint { pairs = near_memory<N, IsLong>::pairs };
 
     Op op;
     columns_of columns;
@@ -112,7 +119,7 @@ template <typename Op, bool IsLong> struct near_work {
         stride = 2 * get_quads(columns.each) + 1; // odd: eight pairs are in different banks
     }
     static METAL_FUNC uint get_quads(uint blocks) { return blocks * N::block_bytes / 16; }
-    METAL_FUNC uint get_tile_rows() const { return 2 * N::pairs * groups; }
+    METAL_FUNC uint get_tile_rows() const { return 2 * pairs * groups; }
     METAL_FUNC threadgroup uint4 *find_pair(uint stage, uint pair) const {
         return memory.stages + stage * memory.stage + pair * stride;
     }
@@ -206,21 +213,26 @@ template <typename Op, bool IsLong> struct near_work {
     METAL_FUNC void multiply(uint stage, uint sg, uint team, uint lane,
                              thread float (&totals)[2]) const {
         const uint pair =
-            sg / (NEAR_WARPS / 2) * (groups - 1) * N::pairs + min(lane / 4, uint(N::pairs) - 1);
+            sg / (NEAR_WARPS / 2) * (groups - 1) * pairs + min(lane / 4, uint(pairs) - 1);
         typename N::lane_block own[2];
         for (uint i = 0; i < 2; i++)
             own[i].load((near_row)(find_pair(stage, pair) + i * get_quads(columns.each)), team,
                         lane % 4);
         const auto p = memory.get_products(sg);
-        float sums[2] = {};
+        const uint offsets[2] = {own[0].get_offsets(), own[1].get_offsets()};
+        float sums[2] = {}, others[2] = {};
+        if (N::has_offsets)
+            p.add_offsets(offsets, lane, others);
         for (uint turn = 0; turn < NEAR_TURNS; turn++) {
             byte_pair w[2];
+            if (turn == 2)
+                cuda::sync_warp();
             const auto one = own[0].take(turn, lane % 4, signs, w[0]);
             const decltype(one) scales[2] = {one, own[1].take(turn, lane % 4, signs, w[1])};
             p.add(w, scales, turn, lane, sums);
         }
         for (uint i = 0; i < 2; i++)
-            totals[i] += p.finish(own[i].finish(sums[i]), lane);
+            totals[i] += p.finish(own[i].finish(sums[i], others[i], lane % 4), lane);
     }
 
     METAL_FUNC threadgroup float *get_sums(uint tile) const {
@@ -248,7 +260,7 @@ template <typename Op, bool IsLong> struct near_work {
 
 // A thread of the first warps that writes a sum of a tile, one of all even tiles or of all odd ones.
 template <typename Work> struct near_writer {
-    enum : uint { pairs = Work::N::pairs };
+    enum : uint { pairs = Work::pairs };
     uint group, teams; // of warps whose sums it adds, and how many those are
     uint place;        // among the rows of that group
     uint parity;       // of its tiles

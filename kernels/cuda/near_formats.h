@@ -1,16 +1,19 @@
 // near_formats: weights as near.h multiplies them, by blocks of 256 columns, of which a turn takes 64.
 //   N::block_bytes  of 256 columns; a row is whole uint4s
 //   N::pairs        pairs of rows of a tile: at most 8, or as many as there is shared memory for
+//   N::long_pairs, N::long_blocks   the same of rows in chunks of columns, and the most blocks of a chunk
 //   N::lane_block   the weights of a lane in a block of a row: load() finds them, take() has the bytes
 //                   of a turn and returns their scale (mma_bytes.h), finish() makes a sum of such
 //                   turns the lane's share of the block's
-//   N::scale        byte_scale, or byte_halves
+//   N::scale        byte_scale, unsigned_scale or byte_halves
 //   N::get_unit     what a byte of 1 stands for, times its scale
-//   N::has_offsets
+//   N::has_offsets  there is a minimum of each 32 columns: get_offsets() has its bytes, of which finish()
+//                   gets the products too
 #pragma once
 
 #include "../formats/q4_0.h"
 #include "../formats/q4_k.h"
+#include "../formats/q5_k.h"
 #include "../formats/q6_k.h"
 #include "../formats/q8_0.h"
 #include "../product/few_words.h"
@@ -32,6 +35,7 @@ struct q4_0_near {
     typedef block_q4_0 block;
     typedef byte_scale scale;
     enum : uint { block_bytes = 144, pairs = 8, has_offsets = false };
+    enum : uint { long_pairs = 8, long_blocks = 14 };
 
     static METAL_FUNC float get_unit() { return 0.0625f; }
     struct lane_block {
@@ -44,9 +48,10 @@ struct q4_0_near {
                 w.at[b][0] = get_lower_bytes(words[b], signs);
                 w.at[b][1] = get_upper_bytes(words[b], signs);
             }
-            return {get_half(pair, int(part / 2 * 9) - int(2 * part)), 0.0f};
+            return {get_half(pair, int(part / 2 * 9) - int(2 * part))};
         }
-        METAL_FUNC float finish(float total) const { return total; }
+        METAL_FUNC uint get_offsets() const { return 0; }
+        METAL_FUNC float finish(float total, float, uint) const { return total; }
     };
 };
 
@@ -55,6 +60,7 @@ struct q8_0_near {
     typedef block_q8_0 block;
     typedef byte_scale scale;
     enum : uint { block_bytes = 272, pairs = 5, has_offsets = false };
+    enum : uint { long_pairs = 5, long_blocks = 14 };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
     struct lane_block {
@@ -66,50 +72,100 @@ struct q8_0_near {
                 w.at[0][side] = pair[4 * side] >> 16u | pair[4 * side + 1] << 16u;
                 w.at[1][side] = pair[9 + 4 * side];
             }
-            return {get_half(pair, int(part / 2 * 17) - int(2 * part)), 0.0f};
+            return {get_half(pair, int(part / 2 * 17) - int(2 * part))};
         }
-        METAL_FUNC float finish(float total) const { return total; }
+        METAL_FUNC uint get_offsets() const { return 0; }
+        METAL_FUNC float finish(float total, float, uint) const { return total; }
     };
 };
 
-// Q4_K: a turn is parts 2i and 2i + 1, and a byte 16
-// times the nibble less 8, which is added to the part's minimum.
+// What Q4_K and Q5_K have at the beginning of a block: scales and minima of 8 parts of 32, 6 bits each
+// (q4_k::get_scale_and_min). A turn is parts 2i and 2i + 1, of which a lane has a scale of one: its
+// integer is a half too, n times 2^-24, so that no instruction converts it but the one for halves.
+struct k_near_head {
+    uint d;         // and dmin
+    uint scales[2]; // of turns 0 and 1, 2 and 3: halves
+    uint minima;    // of parts 0 to 3, or 4 to 7 in odd lanes: bytes
+
+    METAL_FUNC void load(near_row block, uint part) {
+        const uint4 head = *(threadgroup const uint4 *)block;
+        const uint own[2] = {head.y >> (part / 2 * 8), head.w >> (part / 2 * 8)};
+        d = head.x;
+        scales[0] = own[0] & 0x003F003Fu;
+        scales[1] = (own[1] & 0x000F000Fu) | (own[0] >> 2u & 0x00300030u);
+        minima = part % 2 ? (head.w >> 4u & 0x0F0F0F0Fu) | (head.z >> 2u & 0x30303030u)
+                          : head.z & 0x3F3F3F3Fu;
+    }
+    METAL_FUNC unsigned_scale get_scale(uint turn) const {
+        return {float(as_type<half2>(scales[turn / 2])[turn % 2])};
+    }
+    // unit: what a byte of 1 stands for.
+    METAL_FUNC float finish(float total, float offset, float unit) const {
+        const float2 each = float2(as_type<half2>(d));
+        return fma(0x1p24f * unit * each.x, total, -32.0f * each.y * offset);
+    }
+};
+
+// Q4_K: upper nibbles are 16 times the weight.
 struct q4_k_near {
     typedef block_q4_k block;
-    typedef byte_scale scale;
     enum : uint { block_bytes = 144, pairs = 8, has_offsets = true };
+    enum : uint { long_pairs = 8, long_blocks = 14 };
 
-    static METAL_FUNC float get_unit() { return 0.0625f; }
+    static METAL_FUNC float get_unit() { return 1.0f; }
     struct lane_block {
         near_row at;
-        uint4 head; // d and dmin, and three words of scales
+        k_near_head head;
         METAL_FUNC void load(near_row row, uint i, uint part) {
-            head = *(threadgroup const uint4 *)(row + 36 * i);
+            head.load(row + 36 * i, part);
             at = row + 36 * i + 4 + part;
         }
-        METAL_FUNC scale take(uint turn, uint part, uint signs, thread byte_pair &w) const {
+        METAL_FUNC unsigned_scale take(uint turn, uint, uint, thread byte_pair &w) const {
             for (uint side = 0; side < 2; side++) {
                 const uint word = at[8 * turn + 4 * side];
-                w.at[0][side] = get_lower_bytes(word, signs);
-                w.at[1][side] = get_upper_bytes(word, signs);
+                w.at[0][side] = word & 0x0F0F0F0Fu;
+                w.at[1][side] = word & 0xF0F0F0F0u;
             }
-            return get_scale(turn, part);
+            return head.get_scale(turn);
         }
-        // See q4_k::get_scale_and_min.
-        METAL_FUNC scale get_scale(uint turn, uint part) const {
-            const uint shift = 16 * (turn % 2) + part / 2 * 8;
-            const uint scales[3] = {head.y, head.z, head.w};
-            uint factor = scales[0] >> shift & 63u;
-            uint least = scales[1] >> shift & 63u;
-            if (turn >= 2) {
-                factor = (scales[2] >> shift & 15u) | (scales[0] >> shift >> 2u & 48u);
-                least = (scales[2] >> shift >> 4u & 15u) | (scales[1] >> shift >> 2u & 48u);
+        METAL_FUNC uint get_offsets() const { return head.minima; }
+        METAL_FUNC float finish(float total, float offset, uint part) const {
+            return head.finish(total, offset, part < 2 ? 1.0f : 0.0625f);
+        }
+    };
+};
+
+// Q5_K: as Q4_K, and a fifth bit of part p is bit p of the 32 bytes before the nibbles.
+struct q5_k_near {
+    typedef block_q5_k block;
+    enum : uint { block_bytes = 176, pairs = 8, has_offsets = true };
+    enum : uint { long_pairs = 8, long_blocks = 14 };
+
+    static METAL_FUNC float get_unit() { return 1.0f; }
+    struct lane_block {
+        near_row at;
+        uint fifth[2];
+        k_near_head head;
+        METAL_FUNC void load(near_row row, uint i, uint part) {
+            head.load(row + 44 * i, part);
+            at = row + 44 * i + 12 + part;
+            fifth[0] = at[-8];
+            fifth[1] = at[-4];
+        }
+        METAL_FUNC unsigned_scale take(uint turn, uint, uint, thread byte_pair &w) const {
+            for (uint side = 0; side < 2; side++) {
+                const uint word = at[8 * turn + 4 * side];
+                const uint bits = turn < 2 ? fifth[side] << (4u - 2u * turn)
+                                           : fifth[side] >> (2u * turn - 4u);
+                w.at[0][side] = (word & 0x0F0F0F0Fu) | (bits & 0x10101010u);
+                w.at[1][side] = (word >> 4u & 0x0F0F0F0Fu) | (bits >> 1u & 0x10101010u);
             }
-            const float2 d = float2(as_type<half2>(head.x));
-            const float each = d.x * float(factor);
-            return {each, fma(128.0f, each, -16.0f * d.y * float(least))};
+            return head.get_scale(turn);
         }
-        METAL_FUNC float finish(float total) const { return total; }
+        METAL_FUNC uint get_offsets() const { return head.minima; }
+        METAL_FUNC float finish(float total, float offset, uint) const {
+            return head.finish(total, offset, 1.0f);
+        }
     };
 };
 
@@ -119,6 +175,7 @@ struct q6_k_near {
     typedef block_q6_k block;
     typedef byte_halves scale;
     enum : uint { block_bytes = 210, pairs = 6, has_offsets = false };
+    enum : uint { long_pairs = 5, long_blocks = 16 };
 
     static METAL_FUNC float get_unit() { return 0.25f; }
 
@@ -154,6 +211,7 @@ struct q6_k_near {
             }
             return s;
         }
-        METAL_FUNC float finish(float total) const { return d * total; }
+        METAL_FUNC uint get_offsets() const { return 0; }
+        METAL_FUNC float finish(float total, float, uint) const { return d * total; }
     };
 };

@@ -94,4 +94,5 @@ qkv_rope_append_near(device const float *x [[buffer(0)]], device const float *no
 NORMED_NEAR(q4_0)
 NORMED_NEAR(q8_0)
 NORMED_NEAR(q4_k)
-NEAR_KERNEL("rmsnorm_matvec_q6_k_near", rmsnorm_matvec_near, q6_k_near)
+NORMED_NEAR(q5_k)
+NORMED_NEAR(q6_k)

@@ -77,6 +77,7 @@ void product_spread(const product_layout *a, const kernel *k, product *p) {
         p->items[2].rows = p->items[1].rows;
     for (size_t i = 0; i < a->matrices; i++) {
         p->items[i].columns = p->items[0].columns;
+        p->items[i].activation = p->items[0].activation;
         p->items[i].format = k->format;
         p->items[i].accumulates = k->accumulates;
     }

@@ -8,10 +8,11 @@
 using namespace metal;
 
 #include "../formats/formats.h"
+#include "few.h"
 #include "lean.h"
 #include "row.h"
 
-// As product.c fills it: groups counts threadgroups of 8 rows.
+// As product.c fills it: groups counts threadgroups, each of which has rows of one product only.
 struct product_shape {
     uint rows, in_dim, groups;
     uchar format, activation, has_bias, accumulates;
@@ -76,39 +77,186 @@ METAL_FUNC void make_row(device const uchar *w, device const float *x, device co
 #define PRODUCT(n, first)                                                                          \
     device const uchar *w##n [[buffer(first)]], device const float *x##n [[buffer(first + 1)]],    \
         device const float *bias##n [[buffer(first + 2)]], device float *y##n [[buffer(first + 3)]]
+#define PRODUCTS                                                                                   \
+    PRODUCT(0, 0), PRODUCT(1, 4), PRODUCT(2, 8), PRODUCT(3, 12), PRODUCT(4, 16), PRODUCT(5, 20),   \
+        PRODUCT(6, 24), constant product_list &list [[buffer(28)]]
 
-// A threadgroup of 256 computes 8 rows of one product, one simdgroup each.
-kernel void matvec_mixed(PRODUCT(0, 0), PRODUCT(1, 4), PRODUCT(2, 8), PRODUCT(3, 12),
-                         PRODUCT(4, 16), PRODUCT(5, 20), PRODUCT(6, 24),
-                         constant product_list &list [[buffer(28)]],
-                         uint group [[threadgroup_position_in_grid]],
-                         uint sg [[simdgroup_index_in_threadgroup]],
-                         uint lane [[thread_index_in_simdgroup]]) {
-    uint n = 0;
-    while (n < 6 && group >= list.items[n].groups) {
-        group -= list.items[n].groups;
-        n++;
-    }
-    const product_shape p = list.items[n];
-    const uint row = group * 8 + sg;
-    if (row >= p.rows)
-        return;
-    device const uchar *w = w0;
-    device const float *x = x0;
-    device const float *bias = bias0;
-    device float *y = y0;
-#define TAKE(i)                                                                                    \
+// The product p of this threadgroup, whose number among its threadgroups group becomes, and its w, x,
+// bias and y.
+#define TAKE_PRODUCT(i)                                                                            \
     if (n == i) {                                                                                  \
         w = w##i;                                                                                  \
         x = x##i;                                                                                  \
         bias = bias##i;                                                                            \
         y = y##i;                                                                                  \
     }
-    TAKE(1)
-    TAKE(2)
-    TAKE(3)
-    TAKE(4)
-    TAKE(5)
-    TAKE(6)
-    make_row(w, x, bias, y, p, row, lane);
+#define FIND_PRODUCT(group)                                                                        \
+    uint n = 0;                                                                                    \
+    while (n < 6 && group >= list.items[n].groups) {                                               \
+        group -= list.items[n].groups;                                                             \
+        n++;                                                                                       \
+    }                                                                                              \
+    const product_shape p = list.items[n];                                                         \
+    device const uchar *w = w0;                                                                    \
+    device const float *x = x0;                                                                    \
+    device const float *bias = bias0;                                                              \
+    device float *y = y0;                                                                          \
+    TAKE_PRODUCT(1)                                                                                \
+    TAKE_PRODUCT(2)                                                                                \
+    TAKE_PRODUCT(3)                                                                                \
+    TAKE_PRODUCT(4)                                                                                \
+    TAKE_PRODUCT(5)                                                                                \
+    TAKE_PRODUCT(6)
+
+// A threadgroup of 256 computes 8 rows of one product, one simdgroup each.
+kernel void matvec_mixed(PRODUCTS, uint group [[threadgroup_position_in_grid]],
+                         uint sg [[simdgroup_index_in_threadgroup]],
+                         uint lane [[thread_index_in_simdgroup]]) {
+    FIND_PRODUCT(group)
+    const uint row = group * 8 + sg;
+    if (row < p.rows)
+        make_row(w, x, bias, y, p, row, lane);
 }
+
+// Many tokens, weights in floats: the adapters of a recurrent layer in a prompt.
+//
+// The tile of a simdgroup is A times 16 rows and B times 8 tokens, multiplied as matrices (few.h). N turns
+// of 32 columns are loaded together.
+template <typename F, uint A, uint B, uint N> struct mixed_tile {
+    enum : bool { is_long = sizeof(typename F::block) == 4 };
+    device const typename F::block *rows[A][2];
+    device const float *tokens[B];
+    uint steps, pair, lane;
+    float sums[A][B][2][2];
+
+    // Of 8 weights the first 11 bits, of floats the others in `rest`, made larger: of a denormal float
+    // they would be the wrong ones.
+    static METAL_FUNC void take(thread const float4 (&v)[2], thread float (&upper)[8],
+                                thread float (&rest)[8]) {
+        for (uint i = 0; i < 8; i++) {
+            const float all = v[i / 4][i % 4];
+            upper[i] = is_long ? as_type<float>((as_type<uint>(all) + 0x1000u) & 0xFFFFE000u) : all;
+            rest[i] = is_long ? (all - upper[i]) * 0x1p12f : 0.0f;
+        }
+    }
+
+    METAL_FUNC void add_turn(thread const float4 (&w)[A][2][2], thread const float4 (&v)[B][2],
+                             threadgroup float *own) {
+        for (uint a = 0; a < A; a++) {
+            float upper[2][8], rest[2][8];
+            for (uint r = 0; r < 2; r++)
+                take(w[a][r], upper[r], rest[r]);
+            for (uint b = 0; b < B; b++) {
+                float x[8];
+                float turn[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
+                float more[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
+                few_take_values(v[b], x);
+                few_matrices::add(upper, x, turn, lane, own);
+                if (is_long)
+                    few_matrices::add(rest, x, more, lane, own);
+                for (uint i = 0; i < 4; i++)
+                    sums[a][b][i / 2][i % 2] +=
+                        fma(more[i / 2][i % 2], 0x1p-12f, turn[i / 2][i % 2]);
+            }
+        }
+    }
+
+    // Every stride-th turn from `first` on. No load depends on a condition.
+    METAL_FUNC void add_all(uint first, uint stride, threadgroup float *own) {
+        for (uint a = 0; a < A * B; a++)
+            for (uint i = 0; i < 4; i++)
+                sums[a / B][a % B][i / 2][i % 2] = 0.0f;
+        for (uint step = first; step < steps; step += N * stride) {
+            float4 w[N][A][2][2];
+            float4 v[N][B][2];
+            for (uint n = 0; n < N; n++) {
+                const uint unit = 8 * min(step + n * stride, steps - 1) + pair;
+                for (uint i = 0; i < 2; i++) {
+                    for (uint a = 0; a < 2 * A; a++)
+                        F::load(rows[a / 2][a % 2], unit + 4 * i, &w[n][a / 2][a % 2][i]);
+                    for (uint b = 0; b < B; b++)
+                        v[n][b][i] = ((device const float4 *)tokens[b])[unit + 4 * i];
+                }
+            }
+            for (uint n = 0; n < N; n++)
+                if (step + n * stride < steps)
+                    add_turn(w[n], v[n], own);
+        }
+    }
+};
+
+// S of the 8 simdgroups of a threadgroup share the columns of a tile; there are 8 / S tiles, one below the
+// other. shared: 128 A B floats of each simdgroup, which has its sums there in the end.
+template <typename F, uint A, uint B, uint N, uint S>
+METAL_FUNC void mixed_multiply(device const uchar *w, device const float *x, uint out_dim,
+                               uint in_dim, uint first_row, uint first, uint tokens,
+                               threadgroup float *shared, uint sg, uint lane) {
+    mixed_tile<F, A, B, N> tile;
+    const uint row = few_matrices::get_row(lane), top = first_row + sg / S * (16 * A);
+    tile.steps = in_dim / 32;
+    tile.pair = few_matrices::get_pair(lane);
+    tile.lane = lane;
+    for (uint a = 0; a < 2 * A; a++)
+        tile.rows[a / 2][a % 2] = (device const typename F::block *)w +
+                                  size_t(min(top + 8 * a + row, out_dim - 1)) * in_dim;
+    for (uint b = 0; b < B; b++)
+        tile.tokens[b] = x + size_t(min(first + 8 * b + row, tokens - 1)) * in_dim;
+    tile.add_all(sg % S, S, shared + sg * few_matrices::memory);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint a = 0; a < A; a++)
+        for (uint b = 0; b < B; b++)
+            for (uint i = 0; i < 4; i++)
+                shared[((sg * B + b) * 8 + 2 * tile.pair + i % 2) * (16 * A) + 16 * a + i / 2 * 8 +
+                       row] = tile.sums[a][b][i / 2][i % 2];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+}
+
+// A threadgroup of 256 computes 8 / S * A * 16 rows of one product for B * 8 tokens. Two are to find room on a
+// core: hence 512.
+template <uint A, uint B, uint N, uint S>
+[[kernel, max_total_threads_per_threadgroup(512)]] void
+matvec_mixed_tokens(PRODUCTS, constant uint &tokens [[buffer(29)]],
+                    uint2 at [[threadgroup_position_in_grid]],
+                    uint thread_index [[thread_index_in_threadgroup]],
+                    uint sg [[simdgroup_index_in_threadgroup]],
+                    uint lane [[thread_index_in_simdgroup]]) {
+    enum : uint { each = 16 * A, rows = 8 / S * each, own = 8 * each * B };
+    threadgroup float shared[8 * own];
+    uint group = at.x;
+    FIND_PRODUCT(group)
+    const uint first_row = group * rows, first = at.y * (8 * B);
+    if (p.format == number_f32)
+        mixed_multiply<f32, A, B, N, S>(w, x, p.rows, p.in_dim, first_row, first, tokens, shared, sg,
+                                        lane);
+    else if (p.format == number_f16)
+        mixed_multiply<f16, A, B, N, S>(w, x, p.rows, p.in_dim, first_row, first, tokens, shared, sg,
+                                        lane);
+    else
+        mixed_multiply<bf16, A, B, N, S>(w, x, p.rows, p.in_dim, first_row, first, tokens, shared,
+                                         sg, lane);
+#pragma unroll 1
+    for (uint i = thread_index; i < rows * 8 * B; i += 256) {
+        const uint row = first_row + i % rows, token = first + i / rows;
+        if (row >= p.rows || token >= tokens)
+            continue;
+        threadgroup const float *from =
+            shared + i % rows / each * (S * own) + i / rows * each + i % each;
+        float sum = 0.0f;
+        for (uint s = 0; s < S; s++)
+            sum += from[s * own];
+        if (p.has_bias)
+            sum += bias[row];
+        device float *to = y + size_t(token) * p.rows + row;
+        sum = activate(p.activation, sum);
+        *to = p.accumulates ? *to + sum : sum;
+    }
+}
+
+#define MIXED_TOKENS(name, ...)                                                                    \
+    template [[host_name("matvec_mixed_" name)]] kernel decltype(matvec_mixed_tokens<__VA_ARGS__>) \
+        matvec_mixed_tokens<__VA_ARGS__>;
+//                          A  B  N  S
+MIXED_TOKENS("few",         1, 1, 4, 1)
+MIXED_TOKENS("few_long",    1, 1, 4, 8)
+MIXED_TOKENS("many",        2, 2, 1, 1)
+MIXED_TOKENS("many_long",   2, 2, 1, 8)

@@ -37,8 +37,9 @@ static const product_layout layouts[] = {
       N(HAS_BIAS), N(ACTIVATION), N(TOKENS)},
      {N(ROWS), N(COLUMNS), N(TOKENS), N(ACTIVATION), N(HAS_BIAS)}},
     {&matvec_mixed_op, NULL, AS_IT_IS, MIXED, PRODUCT_MATRICES, true,
-     {BUFFERS(0), BUFFERS(1), BUFFERS(2), BUFFERS(3), BUFFERS(4), BUFFERS(5), BUFFERS(6), N(LIST)},
-     {N(ROWS), N(COLUMNS), N(COUNT), N(FORMAT)}},
+     {BUFFERS(0), BUFFERS(1), BUFFERS(2), BUFFERS(3), BUFFERS(4), BUFFERS(5), BUFFERS(6), N(LIST),
+      N(TOKENS)},
+     {N(ROWS), N(COLUMNS), N(COUNT), N(FORMAT), N(TOKENS)}},
     {&matvec_batched_op, NULL, AS_IT_IS, STORED, 3, true,
      {{WEIGHTS, 0, "wa"}, {WEIGHTS, 1, "wb"}, {WEIGHTS, 2, "wc"}, {INPUT, 0, "x"},
       {OUTPUT, 0, "ya"}, {OUTPUT, 1, "yb"}, {OUTPUT, 2, "yc"}, N(STACK)},
@@ -46,8 +47,8 @@ static const product_layout layouts[] = {
     {&matvec_split_op, NULL, SPLIT_HALVES, STORED, 3, true,
      {{WEIGHTS, 0, "wa"}, {WEIGHTS, 1, "wb"}, {WEIGHTS, 2, "wc"}, {INPUT, 0, "x"},
       {POWERS, 0, "powers"}, {OUTPUT, 0, "ya"}, {OUTPUT, 1, "yb"}, {OUTPUT, 2, "yc"}, N(STACK),
-      N(TOKENS)},
-     {N(ROWS), N_OF(ROWS, 1), N_OF(ROWS, 2), N(COLUMNS), N(TOKENS)}},
+      N(TOKENS), N(ACTIVATION)},
+     {N(ROWS), N_OF(ROWS, 1), N_OF(ROWS, 2), N(COLUMNS), N(TOKENS), N(ACTIVATION)}},
     {&silu_matvec_op, NULL, SILU, STORED, 1, false,
      {{WEIGHTS, 0, "w"}, {INPUT, 0, "gate"}, {SECOND, 0, "up"}, {OUTPUT, 0, "y"}, N(ROWS),
       N(COLUMNS)},
@@ -207,7 +208,7 @@ static size3 find_groups(const product_layout *a, const tape *t, const kernel *k
         groups.x = k->groups;
     if (k->sharers)
         groups.x *= k->sharers;
-    bool has_pairs = a->epilogue == APPENDED || (a->epilogue == STORED && k->sharers);
+    bool has_pairs = a->epilogue == APPENDED || (a->epilogue < MIXED && k->sharers);
     if (k->needs & FEATURE_BULK_COPIES)
         groups.x = share_rows(t, k, groups.x, has_pairs ? divide_up(rows, 2) : rows);
     return groups;
@@ -317,15 +318,22 @@ bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t
 
 /* Cases ---------------------------------------------------------------------------------------- */
 
+/* The format after the one of that number that a kernel of matvec_mixed reads. */
+static uint32_t find_next_format(const kernel *k, uint32_t number) {
+    do
+        number = product_get_format(number + 1) ? number + 1 : 0;
+    while (k->tokens && product_get_format(number)->values != 1);
+    return number;
+}
+
 /* matvec_mixed: rows x columns of the first matrix; each next one has 5 rows more, another format,
  * activation and, in turn, a bias, no bias, or an output to which it adds. */
-static void vary(product *p, uint32_t first) {
-    uint32_t formats = 0;
-    while (product_get_format(formats))
-        formats++;
+static void vary(const kernel *k, product *p, uint32_t first) {
+    uint32_t number = product_get_format(first) ? first : 0;
     for (uint32_t i = 0; i < p->count && i < PRODUCT_MATRICES; i++) {
         product_matrix *m = &p->items[i];
-        m->format = product_get_format((first + i) % formats);
+        m->format = product_get_format(number);
+        number = find_next_format(k, number);
         m->rows = p->items[0].rows + 5 * i;
         m->columns = p->items[0].columns;
         m->accumulates = i % 3 == 2;
@@ -344,7 +352,7 @@ static product read_shape(const product_layout *a, const kernel *k, const shape 
         *product_find_size(&p, a->shape[d]) = s->dim[d];
     p.tokens = p.tokens ? p.tokens : 1;
     if (a->epilogue == MIXED)
-        vary(&p, s->dim[3]);
+        vary(k, &p, s->dim[3]);
     else if (a->matrices == 3)
         p.count = p.items[2].rows ? 3 : p.items[1].rows ? 2 : 1;
     product_spread(a, k, &p);
@@ -360,8 +368,13 @@ static product read_shape(const product_layout *a, const kernel *k, const shape 
 static bool accepts(const kernel *k, const shape *s, err *e) {
     const product_layout *a = find_layout(k);
     product p = read_shape(a, k, s);
+    uint32_t activation = p.items[0].activation;
     if (a->epilogue == ACTIVATED)
-        return activation_check(p.items[0].activation, e);
+        return activation_check(activation, e);
+    if (a->prologue == SPLIT_HALVES)
+        return activation == ACTIVATION_NONE ||
+               (activation == ACTIVATION_SQUARED_RELU && !k->accumulates) ||
+               err_set(e, EXIT_CANNOT, "has no activation %u", activation);
     if (a->epilogue == APPENDED)
         return (p.head_dim != 0 && p.head_dim % 2 == 0) ||
                err_set(e, EXIT_CANNOT, "needs an even head_dim, not %u", p.head_dim);
@@ -371,6 +384,9 @@ static bool accepts(const kernel *k, const shape *s, err *e) {
     for (uint32_t i = 0; is_mixed && i < p.count; i++) {
         const product_matrix *m = &p.items[i];
         size_t step = m->format->values < 4 ? 4 : m->format->values;
+        step = step < k->multiple_of ? k->multiple_of : step;
+        if (k->tokens && m->format->values != 1)
+            return err_set(e, EXIT_CANNOT, "needs weights in floats, not in %s", m->format->name);
         if (m->columns % step != 0)
             return err_set(e, EXIT_CANNOT, "needs rows of a multiple of %zu weights in %s, not %u",
                            step, m->format->name, m->columns);
@@ -456,12 +472,12 @@ PRODUCT(matvec_activate, "y = activation(W x + bias), for one x or many",
         SHAPE_LIST(activated_blocks, 7, 256, 1, ACTIVATION_SIGMOID, 1), .inner = "in",
         .many = "batch", .sizes = "out in batch");
 PRODUCT(matvec_mixed, "up to 7 products in one launch, each in its own format",
-        "rows x columns x products x first_format", mixed_kernels, SHAPE_LIST(mixed, 5, 64, 7, 6),
-        .sizes = "rows columns");
+        "rows x columns x products x first_format x tokens", mixed_kernels,
+        SHAPE_LIST(mixed, 5, 64, 7, 6), .many = "tokens", .sizes = "rows columns tokens");
 PRODUCT(matvec_batched, "three products with the same x", "a x b x c x in", batched_kernels,
         SHAPE_LIST(batched, 7, 3, 5, 96), .inner = "in", .sizes = "a b c in");
 PRODUCT(matvec_split, "up to three products of many tokens, x in two halves",
-        "a x b x c x in x tokens", split_kernels, SHAPE_LIST(split, 65, 3, 1, 256, 3),
+        "a x b x c x in x tokens x activation", split_kernels, SHAPE_LIST(split, 65, 3, 1, 256, 3),
         .inner = "in", .many = "tokens", .sizes = "a b c in tokens");
 PRODUCT(silu_matvec, "y += W (silu(gate) * up)", "out x in", silu_kernels,
         SHAPE_LIST(of_silu, 7, 96), .inner = "in", .sizes = "out in");

@@ -64,16 +64,25 @@ static const shape of_wider_near_normed[] = {{{1, 2048}}, {{33, 4096}}, {{513, 2
 static const shape of_near_gates[] = {
     {{1, 256}}, {{8, 2048}}, {{17, 1024}}, {{49, 2304}}, {{257, 4096}}, {{14336, 4096}},
 };
+static const shape of_wider_near_gates[] = {
+    {{1, 2048}}, {{6, 4096}}, {{49, 2048}}, {{257, 4096}}, {{14336, 4096}},
+};
 /* Boundaries between q, k and v at every place in a tile of 16. */
 static const shape of_near_heads[] = {
     {{0, 1, 1, 2, 256}},       {{1, 3, 1, 2, 512}},    {{7, 5, 1, 6, 2048}},
     {{2, 5, 2, 34, 2304}},     {{10, 4, 2, 64, 1024}}, {{2047, 9, 3, 64, 4096}},
     {{100, 32, 8, 128, 4096}},
 };
+static const shape of_wider_near_heads[] = {
+    {{0, 1, 1, 2, 2048}},     {{1, 3, 1, 2, 4096}},       {{7, 5, 1, 6, 2048}},
+    {{2, 5, 2, 34, 2048}},    {{2047, 9, 3, 64, 4096}},   {{100, 32, 8, 128, 4096}},
+};
 static const shape_list near_normed = SHAPE_LIST(of_near_normed, 7, 512),
                         wider_near_normed = SHAPE_LIST(of_wider_near_normed, 7, 2048),
                         near_gates = SHAPE_LIST(of_near_gates, 7, 512),
-                        near_heads = SHAPE_LIST(of_near_heads, 3, 3, 1, 6, 512);
+                        wider_near_gates = SHAPE_LIST(of_wider_near_gates, 7, 2048),
+                        near_heads = SHAPE_LIST(of_near_heads, 3, 3, 1, 6, 512),
+                        wider_near_heads = SHAPE_LIST(of_wider_near_heads, 3, 3, 1, 6, 2048);
 static const shape of_near_tokens[] = {
     {{1, 256, 1}},   {{7, 512, 3}},    {{31, 1792, 8}},  {{32, 4096, 7}},
     {{33, 1024, 9}}, {{65, 2304, 17}}, {{192, 768, 16}}, {{4096, 4096, 8}},
@@ -81,6 +90,12 @@ static const shape of_near_tokens[] = {
 static const shape of_near_long_tokens[] = {
     {{1, 256, 1}},    {{17, 2048, 9}},   {{31, 5632, 8}},  {{47, 8192, 3}},
     {{33, 10240, 7}}, {{97, 14336, 16}}, {{225, 7424, 2}}, {{4096, 14336, 8}},
+};
+static const shape of_wider_near_tokens[] = {
+    {{1, 2048, 1}}, {{31, 2048, 8}}, {{32, 4096, 7}}, {{65, 4096, 17}}, {{4096, 4096, 8}},
+};
+static const shape of_wider_near_long_tokens[] = {
+    {{1, 2048, 1}}, {{17, 6144, 9}}, {{31, 8192, 8}}, {{97, 14336, 3}}, {{4096, 14336, 8}},
 };
 static const shape of_few_near_gates[] = {
     {{1, 256, 1}},   {{8, 2048, 8}},    {{17, 1024, 9}},
@@ -91,10 +106,24 @@ static const shape of_few_near_heads[] = {
     {{2, 5, 2, 34, 2304, 8}},     {{10, 4, 2, 64, 1024, 17}}, {{2040, 9, 3, 64, 4096, 7}},
     {{100, 32, 8, 128, 4096, 8}},
 };
+static const shape of_wider_few_near_gates[] = {
+    {{1, 2048, 1}}, {{8, 2048, 8}}, {{17, 4096, 9}}, {{257, 4096, 5}}, {{14336, 4096, 8}},
+};
+static const shape of_wider_few_near_heads[] = {
+    {{0, 1, 1, 2, 2048, 1}},
+    {{7, 5, 1, 6, 2048, 3}},
+    {{2040, 9, 3, 64, 4096, 9}},
+    {{100, 32, 8, 128, 4096, 8}},
+};
 static const shape_list near_tokens = SHAPE_LIST(of_near_tokens, 7, 512, 3),
                         near_long_tokens = SHAPE_LIST(of_near_long_tokens, 7, 3840, 3),
+                        wider_near_tokens = SHAPE_LIST(of_wider_near_tokens, 7, 2048, 3),
+                        wider_near_long_tokens = SHAPE_LIST(of_wider_near_long_tokens, 7, 4096, 3),
                         few_near_gates = SHAPE_LIST(of_few_near_gates, 7, 512, 3),
-                        few_near_heads = SHAPE_LIST(of_few_near_heads, 3, 3, 1, 6, 512, 3);
+                        few_near_heads = SHAPE_LIST(of_few_near_heads, 3, 3, 1, 6, 512, 3),
+                        wider_few_near_gates = SHAPE_LIST(of_wider_few_near_gates, 7, 2048, 3),
+                        wider_few_near_heads =
+                            SHAPE_LIST(of_wider_few_near_heads, 3, 3, 1, 6, 2048, 3);
 static const shape of_wider_near_rows[] = {
     {{1, 2048}}, {{15, 4096}}, {{16, 2048}}, {{17, 4096}}, {{4129, 2048}}, {{4096, 4096}},
 };
@@ -103,7 +132,11 @@ static const shape of_near_long_rows[] = {
     {{1, 256}},    {{7, 3584}},  {{15, 3840}},  {{16, 8192}},    {{17, 14336}},
     {{33, 11008}}, {{97, 4096}}, {{225, 7424}}, {{4096, 14336}},
 };
-static const shape_list near_long_rows = SHAPE_LIST(of_near_long_rows, 7, 3840);
+static const shape of_wider_near_long_rows[] = {
+    {{1, 2048}}, {{9, 4096}}, {{11, 6144}}, {{17, 14336}}, {{97, 10240}}, {{4096, 14336}},
+};
+static const shape_list near_long_rows = SHAPE_LIST(of_near_long_rows, 7, 3840),
+                        wider_near_long_rows = SHAPE_LIST(of_wider_near_long_rows, 7, 6144);
 static const shape_list near_rows = SHAPE_LIST(of_near_rows, 7, 512),
                         wider_near_rows = SHAPE_LIST(of_wider_near_rows, 7, 2048),
                         eights = SHAPE_LIST(of_eights, 7, 256),
@@ -204,6 +237,15 @@ static const shape mixed[] = {
     {{17, 128, 7, 10}}, {{64, 768, 7, 8}}, {{768, 64, 4, 8}},
 };
 
+/* Floats are formats 8 to 10. Rows and tokens around those of tiles, turns of 32 columns around the 8 that share
+ * them, and the 4 that are loaded together; the adapters of models. */
+static const shape mixed_tokens[] = {
+    {{1, 32, 1, 8, 1}},    {{15, 64, 3, 9, 2}},  {{17, 96, 7, 10, 7}},  {{31, 128, 2, 8, 9}},
+    {{33, 160, 4, 9, 17}}, {{5, 288, 7, 8, 15}}, {{129, 32, 2, 10, 8}}, {{257, 96, 3, 8, 16}},
+    {{7, 1056, 2, 9, 33}}, {{64, 768, 4, 8, 8}}, {{768, 64, 4, 9, 8}},
+};
+static const shape_list mixed_token_list = SHAPE_LIST(mixed_tokens, 5, 64, 7, 8, 3);
+
 /* Boundaries between matrices at every place in a threadgroup; the model's QKV, and gate with
  * up. */
 static const shape batched[] = {
@@ -219,6 +261,19 @@ static const shape split[] = {
     {{65, 0, 0, 1024, 65}},  {{127, 129, 0, 256, 63}},    {{129, 2, 3, 256, 64}},
     {{257, 0, 0, 256, 130}}, {{512, 128, 128, 2048, 64}},
 };
+/* What is not added to y may have an activation, too. */
+static const shape split_activated[] = {
+    {{1, 0, 0, 256, 1}},
+    {{31, 33, 0, 512, 33, ACTIVATION_SQUARED_RELU}},
+    {{64, 1, 127, 768, 31}},
+    {{65, 0, 0, 1024, 65, ACTIVATION_SQUARED_RELU}},
+    {{127, 129, 0, 256, 63}},
+    {{129, 2, 3, 256, 64}},
+    {{257, 0, 0, 256, 130, ACTIVATION_SQUARED_RELU}},
+    {{512, 128, 128, 2048, 64}},
+};
+static const shape_list split_list =
+    SHAPE_LIST(split_activated, 65, 3, 1, 256, 3, ACTIVATION_SQUARED_RELU);
 
 /* Only the down projection of a model has this form. */
 static const shape of_silu[] = {

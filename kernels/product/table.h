@@ -13,6 +13,7 @@
 /* clang-format off */
 enum { ALL_TOKENS = 1 << 30 }; /* it loops over them itself */
 enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 }; /* of a large GPU, with room for the next launch */
+enum { PAIRS_OF_CORES = 64 };    /* clusters of two where an SM has room for one thread block */
 enum { CLUSTERS_OF_EIGHT = 28 }; /* an H200 has room for 30 with two thread blocks per SM, not for 33 */
 enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/near.h takes at once */
 #define OWN(f, kind) "product/matvec_" FILE_##kind(f) ".metal"
@@ -79,12 +80,12 @@ enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/near.h takes at once */
                                  512,   32,   8,   64,    0, 0, 0, 0, \
     "_tiled_stream", "tiled_stream", \
     "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory"
-#define TILED_NEAR FEW_NEAR_FILE, MANY, \
-                                 256,   16,   8,  256, 4096, ONE_PER_CORE, 2, FEATURE_BULK_COPIES, \
+#define TILED_NEAR(of, clusters) FEW_NEAR_FILE, MANY, \
+                                 256,   16,   8,   of, 4096, clusters, 2, FEATURE_BULK_COPIES, \
     "_tiled_near", "tiled_near", \
     "NVIDIA: rows by bulk copies (TMA), as halves by tensor cores, in clusters of two"
-#define TILED_NEAR_LONG FEW_NEAR_FILE, MANY, \
-                                 256,   16,   8,  256, 16384, CLUSTERS_OF_EIGHT, 8, FEATURE_BULK_COPIES, \
+#define TILED_NEAR_LONG(of, clusters) FEW_NEAR_FILE, MANY, \
+                                 256,   16,   8,   of, 16384, clusters, 8, FEATURE_BULK_COPIES, \
     "_tiled_near_long", "tiled_near_long", "the same for longer rows, in clusters of eight"
 /* The kernels: a format and its kind (formats.h), the shapes it is checked with, a schedule. */
 #define KERNEL(f, kind, adds, does, list, file_, start, group_, rows_, tokens_, of, most_, groups_, \
@@ -116,8 +117,18 @@ static const kernel matvec_kernels[] = {
     BOTH(q4_0, parts, ladder_shapes.many, BY_TOKEN), /* it is published */
     BOTH(q4_0, parts, ladder_shapes.many, TILED_FEW),
     BOTH(q4_0, parts, wide_tokens, TILED_STREAM),
-    BOTH(q4_0, parts, near_tokens, TILED_NEAR),       BOTH(q4_0, parts, near_long_tokens, TILED_NEAR_LONG),
-    BOTH(q8_0, parts, near_tokens, TILED_NEAR),       BOTH(q8_0, parts, near_long_tokens, TILED_NEAR_LONG),
+    BOTH(q4_0, parts, near_tokens, TILED_NEAR(256, ONE_PER_CORE)),
+    BOTH(q8_0, parts, near_tokens, TILED_NEAR(256, ONE_PER_CORE)),
+    BOTH(q4_k, parts, near_tokens, TILED_NEAR(256, ONE_PER_CORE)),
+    BOTH(q5_k, blocks, near_tokens, TILED_NEAR(256, ONE_PER_CORE)),
+    BOTH(q6_k, parts, wider_near_tokens, TILED_NEAR(2048, ONE_PER_CORE)),
+    BOTH(f16, floats, near_tokens, TILED_NEAR(256, PAIRS_OF_CORES)),
+    BOTH(q4_0, parts, near_long_tokens, TILED_NEAR_LONG(256, CLUSTERS_OF_EIGHT)),
+    BOTH(q8_0, parts, near_long_tokens, TILED_NEAR_LONG(256, CLUSTERS_OF_EIGHT)),
+    BOTH(q4_k, parts, near_long_tokens, TILED_NEAR_LONG(256, CLUSTERS_OF_EIGHT)),
+    BOTH(q5_k, blocks, near_long_tokens, TILED_NEAR_LONG(256, CLUSTERS_OF_EIGHT)),
+    BOTH(q6_k, parts, wider_near_long_tokens, TILED_NEAR_LONG(2048, CLUSTERS_OF_EIGHT)),
+    BOTH(f16, floats, near_long_tokens, TILED_NEAR_LONG(256, CLUSTERS_OF_EIGHT / 2)),
     /* The formats that most weights are in. */
     SINGLE(q4_0, parts, ladder, LEAN),                SINGLE(q4_0, parts, ladder, LEAN_ROWS),
     SINGLE(q8_0, parts, head_of_32, LEAN),            SINGLE(q8_0, parts, head_of_32, LEAN_ROWS),
@@ -131,9 +142,13 @@ static const kernel matvec_kernels[] = {
     BOTH(q4_0, parts, near_rows, NEAR(16, 256)),
     BOTH(q8_0, parts, near_rows, NEAR(10, 256)),
     BOTH(q4_k, parts, near_rows, NEAR(16, 256)),
+    BOTH(q5_k, blocks, near_rows, NEAR(16, 256)),
     BOTH(q6_k, parts, wider_near_rows, NEAR(12, 2048)),
     BOTH(q4_0, parts, near_long_rows, NEAR_LONG(16, 256)),
+    BOTH(q8_0, parts, near_long_rows, NEAR_LONG(10, 256)),
     BOTH(q4_k, parts, near_long_rows, NEAR_LONG(16, 256)),
+    BOTH(q5_k, blocks, near_long_rows, NEAR_LONG(16, 256)),
+    BOTH(q6_k, parts, wider_near_long_rows, NEAR_LONG(10, 2048)),
     BOTH(q4_0, parts, ladder_shapes.tiles, TILED_SPLIT),
     BOTH(q4_0, parts, ladder_shapes.tiles, MATRIX),
     BOTH(q8_0, parts, head_of_32_shapes.tiles, TILED_SPLIT),
@@ -164,6 +179,12 @@ static const kernel matvec_kernels[] = {
     ACTIVATE(f, kind, LIST_##kind, ALONE),
 static const kernel activate_kernels[] = {
     ACTIVATE(q4_0, parts, NULL, LEAN_TOKENS), ACTIVATE(q4_0, parts, NULL, LEAN_ROWS_TOKENS),
+    ACTIVATE(q4_0, parts, NULL, TILED_NEAR(256, ONE_PER_CORE)),
+    ACTIVATE(q8_0, parts, NULL, TILED_NEAR(256, ONE_PER_CORE)),
+    ACTIVATE(q4_k, parts, NULL, TILED_NEAR(256, ONE_PER_CORE)),
+    ACTIVATE(q5_k, blocks, NULL, TILED_NEAR(256, ONE_PER_CORE)),
+    ACTIVATE(q6_k, parts, NULL, TILED_NEAR(2048, ONE_PER_CORE)),
+    ACTIVATE(f16, floats, NULL, TILED_NEAR(256, PAIRS_OF_CORES)),
     FORMATS(EVERY_ACTIVATED)
 };
 
@@ -185,21 +206,29 @@ enum { MOST_HIDDEN = (32768 - 32) / 4 };
      .about = "NVIDIA: rows by bulk copies (TMA), the norm in the same pass", .group = 512, .rows = rows_, \
      .multiple_of = of, .most = 4096, .groups = TWO_PER_CORE, .needs = FEATURE_BULK_COPIES, .shapes = &list}
 
-#define FEW_NEAR_NORMED(op_, f, rows_, list) \
+#define FEW_NEAR_NORMED(op_, f, rows_, of, clusters, list) \
     {.name = op_ "_" #f "_tiled_near", .variant = "tiled_near", .file = "cuda/few_near.metal", \
      .format = &format_##f, .about = "the same for a few tokens, in clusters of two", .group = 256, .rows = rows_, \
-     .tokens = 8, .multiple_of = 256, .most = 4096, .groups = ONE_PER_CORE, .sharers = 2, \
+     .tokens = 8, .multiple_of = of, .most = 4096, .groups = clusters, .sharers = 2, \
      .needs = FEATURE_BULK_COPIES, .shapes = &list}
 
+/* Of many tokens: adapters, whose weights are floats. */
+#define MIXED_TOKENS(variant_, rows_, tokens_, about_) \
+    {FUSED("matvec_mixed_" variant_, "matvec_mixed", 256, rows_, tokens_, variant_, about_), .multiple_of = 32, \
+     .shapes = &mixed_token_list}
 static const kernel mixed_kernels[] = {
-    {FUSED("matvec_mixed", "matvec_mixed", 256, 8, 0, NULL, "one simdgroup per row")},
+    {FUSED("matvec_mixed", "matvec_mixed", 256, 8, 0, "plain", "one simdgroup per row")},
+    MIXED_TOKENS("few",       128,  8, "tiles of 16 rows and 8 tokens as matrices, one per simdgroup"),
+    MIXED_TOKENS("few_long",   16,  8, "the same, columns split in eight"),
+    MIXED_TOKENS("many",      256, 16, "tiles of 32 rows and 16 tokens as matrices, one per simdgroup"),
+    MIXED_TOKENS("many_long",  32, 16, "the same, columns split in eight"),
 };
 /* variant; rows, tokens and threadgroups of a tile; what it tries */
 #define GROUPS(f, adds, does, variant_, rows_, tokens_, sharers_, about_) \
     {.name = "matvec_split_" #f adds "_" variant_, .variant = variant_, .file = "cuda/matvec_split.metal", \
      .about = "NVIDIA: tiles of " #rows_ " rows and " #tokens_ " tokens by warpgroups (wgmma)" about_, \
      .format = &format_##f, .accumulates = does, .group = 2 * rows_, .rows = rows_, .tokens = tokens_, \
-     .sharers = sharers_, .multiple_of = 256, .needs = FEATURE_WARPGROUPS}
+     .sharers = sharers_, .multiple_of = 256, .needs = FEATURE_WARPGROUPS, .shapes = does ? NULL : &split_list}
 #define SPLITS(f, adds, does) \
     GROUPS(f, adds, does, "groups", 128, 64, 0, ""), \
     GROUPS(f, adds, does, "wide_groups", 128, 128, 0, ""), \
@@ -229,6 +258,7 @@ static const kernel normed_kernels[] = {
     NEAR_NORMED("rmsnorm_matvec", q4_0, 16, 256, near_normed),
     NEAR_NORMED("rmsnorm_matvec", q8_0, 10, 256, near_normed),
     NEAR_NORMED("rmsnorm_matvec", q4_k, 16, 256, near_normed),
+    NEAR_NORMED("rmsnorm_matvec", q5_k, 16, 256, near_normed),
     NEAR_NORMED("rmsnorm_matvec", q6_k, 12, 2048, wider_near_normed),
     {FUSED("rmsnorm_matvec_f32", "rmsnorm_matvec",             32,  1,  0, "plain",
            "one simdgroup per row, each computes the norm"),
@@ -241,8 +271,14 @@ static const kernel gated_kernels[] = {
     NEAR_NORMED("gate_up_silu", q4_0, 8, 256, near_gates),
     NEAR_NORMED("gate_up_silu", q8_0, 5, 256, near_gates),
     NEAR_NORMED("gate_up_silu", q4_k, 8, 256, near_gates),
-    FEW_NEAR_NORMED("gate_up_silu", q4_0, 8, few_near_gates),
-    FEW_NEAR_NORMED("gate_up_silu", q8_0, 8, few_near_gates),
+    NEAR_NORMED("gate_up_silu", q5_k, 8, 256, near_gates),
+    NEAR_NORMED("gate_up_silu", q6_k, 6, 2048, wider_near_gates),
+    FEW_NEAR_NORMED("gate_up_silu", q4_0, 8, 256, ONE_PER_CORE, few_near_gates),
+    FEW_NEAR_NORMED("gate_up_silu", q8_0, 8, 256, ONE_PER_CORE, few_near_gates),
+    FEW_NEAR_NORMED("gate_up_silu", q4_k, 8, 256, ONE_PER_CORE, few_near_gates),
+    FEW_NEAR_NORMED("gate_up_silu", q5_k, 8, 256, ONE_PER_CORE, few_near_gates),
+    FEW_NEAR_NORMED("gate_up_silu", q6_k, 8, 2048, ONE_PER_CORE, wider_few_near_gates),
+    FEW_NEAR_NORMED("gate_up_silu", f16, 8, 256, PAIRS_OF_CORES, few_near_gates),
     GATE_TILES("_tiled",       "gate_up_silu",          128, 32, 64, "tiled",       TILES_OF_64),
     GATE_TILES("_tiled_split", "gate_up_silu",          128,  8, 32, "tiled_split", TILES_OF_16),
     GATE_TILES("_tiled_few",   "gate_up_silu",          288,  8,  8, "tiled_few",   FEW_TOKENS),
@@ -254,8 +290,14 @@ static const kernel appended_kernels[] = {
     NEAR_NORMED("qkv_rope_append", q4_0, 16, 256, near_heads),
     NEAR_NORMED("qkv_rope_append", q8_0, 10, 256, near_heads),
     NEAR_NORMED("qkv_rope_append", q4_k, 16, 256, near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append", q4_0, 16, few_near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append", q8_0, 16, few_near_heads),
+    NEAR_NORMED("qkv_rope_append", q5_k, 16, 256, near_heads),
+    NEAR_NORMED("qkv_rope_append", q6_k, 12, 2048, wider_near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append", q4_0, 16, 256, ONE_PER_CORE, few_near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append", q8_0, 16, 256, ONE_PER_CORE, few_near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append", q4_k, 16, 256, ONE_PER_CORE, few_near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append", q5_k, 16, 256, ONE_PER_CORE, few_near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append", q6_k, 16, 2048, ONE_PER_CORE, wider_few_near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append", f16, 16, 256, PAIRS_OF_CORES, few_near_heads),
     QKV_TILES("_tiled",       "qkv_rope_append",      128, 64, 64, "tiled",       TILES_OF_64),
     QKV_TILES("_tiled_split", "qkv_rope_append",      128, 16, 32, "tiled_split", TILES_OF_16),
     QKV_TILES("_tiled_few",   "qkv_rope_append",      288, 16,  8, "tiled_few",   FEW_TOKENS),
@@ -266,7 +308,13 @@ static const kernel appended_halves_kernels[] = {
     NEAR_NORMED("qkv_rope_append_f16", q4_0, 16, 256, near_heads),
     NEAR_NORMED("qkv_rope_append_f16", q8_0, 10, 256, near_heads),
     NEAR_NORMED("qkv_rope_append_f16", q4_k, 16, 256, near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append_f16", q4_0, 16, few_near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append_f16", q8_0, 16, few_near_heads),
+    NEAR_NORMED("qkv_rope_append_f16", q5_k, 16, 256, near_heads),
+    NEAR_NORMED("qkv_rope_append_f16", q6_k, 12, 2048, wider_near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append_f16", q4_0, 16, 256, ONE_PER_CORE, few_near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append_f16", q8_0, 16, 256, ONE_PER_CORE, few_near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append_f16", q4_k, 16, 256, ONE_PER_CORE, few_near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append_f16", q5_k, 16, 256, ONE_PER_CORE, few_near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append_f16", q6_k, 16, 2048, ONE_PER_CORE, wider_few_near_heads),
+    FEW_NEAR_NORMED("qkv_rope_append_f16", f16, 16, 256, PAIRS_OF_CORES, few_near_heads),
 };
 /* clang-format on */

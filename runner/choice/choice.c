@@ -14,7 +14,7 @@
 /* Ways that are not kernels. They have no file. */
 static const kernel apart = {.name = "apart", .variant = "apart"};
 
-/* rows, format and the sizes that it takes are those of the kernel; end: of its name */
+/* rows, format, needs and the sizes that it takes are those of the kernel; end: of its name */
 #define RANGES(n, end, format_)                                                                    \
     {                                                                                              \
         .name = "attention_ranges" end ":" #n, .variant = "ranges", .format = format_,             \
@@ -25,11 +25,18 @@ static const kernel apart = {.name = "apart", .variant = "apart"};
         .name = "attention_ranges_shared" end ":" #n, .variant = "shared", .format = format_,      \
         .groups = n, .rows = 8, .multiple_of = 64, .most = 128                                     \
     }
+#define MMA(n, end, format_)                                                                       \
+    {                                                                                              \
+        .name = "attention_ranges_mma" end ":" #n, .variant = "mma", .format = format_,            \
+        .groups = n, .rows = 8, .multiple_of = 64, .most = 128, .needs = FEATURE_BULK_COPIES       \
+    }
 #define WAYS(...)                                                                                  \
     RANGES(2, __VA_ARGS__), RANGES(4, __VA_ARGS__), RANGES(8, __VA_ARGS__),                        \
         RANGES(14, __VA_ARGS__), RANGES(16, __VA_ARGS__), RANGES(24, __VA_ARGS__),                 \
         RANGES(32, __VA_ARGS__), SHARED(4, __VA_ARGS__), SHARED(8, __VA_ARGS__),                   \
-        SHARED(16, __VA_ARGS__), SHARED(32, __VA_ARGS__), SHARED(44, __VA_ARGS__)
+        SHARED(16, __VA_ARGS__), SHARED(32, __VA_ARGS__), SHARED(44, __VA_ARGS__),                 \
+        MMA(4, __VA_ARGS__), MMA(8, __VA_ARGS__), MMA(16, __VA_ARGS__), MMA(32, __VA_ARGS__),      \
+        MMA(44, __VA_ARGS__)
 static const kernel ranges[] = {WAYS("", NULL), WAYS("_f16", &format_f16)};
 
 const kernel *choice_find_apart(const choice *c) {
@@ -69,7 +76,8 @@ const kernel *choice_find_ranges_kernel(const kernel *way) {
     const op *o = &attention_ranges_op;
     size_t i = 0;
     while (i < o->kernel_count &&
-           (o->kernels[i].rows != way->rows || o->kernels[i].format != way->format))
+           (o->kernels[i].rows != way->rows || o->kernels[i].format != way->format ||
+            o->kernels[i].needs != way->needs))
         i++;
     assert(i < o->kernel_count);
     return &o->kernels[i];

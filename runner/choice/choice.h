@@ -3,7 +3,8 @@
  * The ways are the kernels of the op that take the shape. A fused op can also be computed "apart", with
  * one launch per step. The attention of one token can also be "attention_ranges:N", with the cache split
  * into N ranges, or "attention_ranges_shared:N", where in addition one threadgroup computes all query
- * heads that share a head of the cache ("attention_ranges_f16:N" and so on for a cache in F16).
+ * heads that share a head of the cache, or "attention_ranges_mma:N", where it does so by tensor cores
+ * ("attention_ranges_f16:N" and so on for a cache in F16).
  * variants.h alone decides which way is taken. */
 #pragma once
 
@@ -38,7 +39,7 @@ const kernel *choice_find_apart(const choice *c);
 bool choice_is_apart(const kernel *way);
 /* Into how many ranges a way of decode_attention cuts the cache; 1: it does not. */
 uint32_t choice_count_ranges(const kernel *way);
-/* The way of the variant, "ranges" or "shared", that cuts it into at least so many, or into the most. */
+/* The way of the variant, "ranges", "shared" or "mma", that cuts it into at least so many, or into the most. */
 const kernel *choice_find_ranges(const weight_format *cache, const char *variant, uint32_t ranges);
 /* The kernel of attention_ranges that such a way launches. */
 const kernel *choice_find_ranges_kernel(const kernel *way);

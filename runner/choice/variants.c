@@ -105,13 +105,15 @@ typedef enum {
     FEWEST_TILES, /* WIDE, and tiles of 128 rows and 64 tokens for a quarter of the cores */
     FEWER_TILES,  /* for half of them */
     WIDE_TILES,   /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
-    NEAR_FORMAT,  /* matvec has a kernel for a few tokens by bulk copies */
+    NEAR_TOKENS,  /* matvec has a kernel for a few tokens by bulk copies */
+    NARROW,       /* three chunks of 256 columns, the fewest that were measured */
     SHARED_CACHE
 } condition;
 
-static bool has_near_kernel(const weight_format *f) {
+static bool has_near_kernel(const weight_format *f, uint32_t columns) {
     for (const kernel *k = matvec_op.kernels; k < matvec_op.kernels + matvec_op.kernel_count; k++)
-        if (k->format == f && strcmp(k->variant, "tiled_near") == 0)
+        if (k->format == f && k->tokens && (k->needs & FEATURE_BULK_COPIES) && columns <= k->most &&
+            columns % k->multiple_of == 0)
             return true;
     return false;
 }
@@ -149,7 +151,8 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [FEWEST_TILES] = is_wide && 4 * tiles <= d->cores,
                         [FEWER_TILES] = is_wide && 2 * tiles <= d->cores,
                         [WIDE_TILES] = is_wide && s->tokens > 64 && fills,
-                        [NEAR_FORMAT] = has_near_kernel(c->format),
+                        [NEAR_TOKENS] = has_near_kernel(c->format, s->columns),
+                        [NARROW] = s->columns >= 3 * BLOCK,
                         [SHARED_CACHE] = shares && cache_bytes >= LONG_CACHE};
     return all[when];
 }
@@ -190,6 +193,7 @@ static const rule rules[] = {
     {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE_ON_CORES,    "near"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      LONG,             "near_long"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "stream"},
+    {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "near"}, /* there is no stream */
     /* each weight is read once for 8 tokens, and by bulk copies */
     {PRODUCT, CUDA,     SEVERAL, MEDIUM,      WIDE,             "tiled_near"},
     {PRODUCT, CUDA,     SEVERAL, MEDIUM,      LONG,             "tiled_near_long"},
@@ -226,17 +230,20 @@ static const rule rules[] = {
     {BATCHED, GPU,      ONE,     ALL,         ALWAYS,           "plain"},
     /* x is split into halves once for all products with it; columns are split where tiles are too few
      * to occupy the cores */
-    {SPLIT,   CUDA,     EIGHT,   ALL,         NEAR_FORMAT,      "apart"},
+    {SPLIT,   CUDA,     EIGHT,   ALL,         NEAR_TOKENS,      "apart"},
     {SPLIT,   CUDA,     SEVERAL, MEDIUM,      FEWEST_TILES,     "eighths"},
     {SPLIT,   CUDA,     SEVERAL, MEDIUM,      FEWER_TILES,      "quarters"},
     {SPLIT,   CUDA,     SEVERAL, MEDIUM,      WIDE_TILES,       "wide_groups"},
     {SPLIT,   CUDA,     SEVERAL, MEDIUM,      WIDE,             "groups"},
+    {SPLIT,   CUDA,     {65, ANY}, MEDIUM,    NARROW,           "groups"},
     /* a whole threadgroup for a row pays where its simdgroups run side by side */
     {NORM,    SOFT,     ONE,     ALL,         ALWAYS,           "alone"},
     {NORM,    SOFT,     SEVERAL, ALL,         ALWAYS,           "rows_simdgroup"},
     {NORM,    GPU,      ALL,     ALL,         ALWAYS,           "rows"},
     {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
     {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "plain"},
+    /* tensor cores, so that a row takes no longer for many heads than for one */
+    {DECODE,  CUDA,     ALL,     {513, ANY},  SHARED_CACHE,     "mma"},
     {DECODE,  CUDA,     ALL,     {513, ANY},  SHARED_CACHE,     "shared"},
     {DECODE,  GPU,      ALL,     {513, ANY},  ALWAYS,           "ranges"},
     {DECODE,  GPU|SOFT, ALL,     ALL,         ALWAYS,           "spread"},
@@ -248,6 +255,7 @@ static const rule rules[] = {
     {PREFILL, GPU|SOFT, ALL,     ALL,         ALWAYS,           "queryblock"},
     {PREFILL, GPU|SOFT, ALL,     ALL,         ALWAYS,           "blocks"}, /* F16: the others read floats */
     {SINGLE,  SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
+    {SINGLE,  CUDA,     ALL,     ALL,         ALWAYS,           "ahead"},
     {SINGLE,  GPU,      ALL,     ALL,         ALWAYS,           NULL},
 };
 /* clang-format on */
@@ -270,7 +278,9 @@ static const kernel *find_ranges(const device_facts *d, const choice *c, const c
     while (count > 1 && choice_count_ranges(choice_find_ranges(c->format, variant, count)) > most)
         count--;
     const kernel *ranges = choice_find_ranges(c->format, variant, count);
-    return count > 1 && choice_takes(c, ranges, NULL) ? ranges : NULL;
+    return count > 1 && device_offers(d, ranges->needs, NULL) && choice_takes(c, ranges, NULL)
+               ? ranges
+               : NULL;
 }
 
 /* The kernel of this variant (NULL: any) that the device offers, or NULL; with weights there are some for
@@ -287,6 +297,11 @@ static const kernel *find_variant(const device_facts *d, const choice *c, const 
     return NULL;
 }
 
+static bool is_ranges(const char *variant) {
+    return strcmp(variant, "ranges") == 0 || strcmp(variant, "shared") == 0 ||
+           strcmp(variant, "mma") == 0;
+}
+
 static bool is_in(uint32_t value, const uint32_t range[2]) {
     return value >= range[0] && value <= range[1];
 }
@@ -296,8 +311,7 @@ static const kernel *apply(const rule *r, const device_facts *d, const choice *c
     if (!(r->devices & get_device(d)) || !is_in(s.tokens, r->tokens) || !is_in(s.rows, r->rows) ||
         !holds(r->when, d, c, &s))
         return NULL;
-    if (r->kind == DECODE &&
-        (strcmp(r->variant, "ranges") == 0 || strcmp(r->variant, "shared") == 0))
+    if (r->kind == DECODE && is_ranges(r->variant))
         return find_ranges(d, c, r->variant);
     if (r->variant && strcmp(r->variant, "apart") == 0)
         return choice_find_apart(c);
@@ -413,6 +427,20 @@ const kernel *variants_pick_fixed(const variants_basis *v, const op *o) {
     return &o->kernels[k];
 }
 
+const kernel *variants_pick_adapters(const variants_basis *v, const weight_format *f, uint32_t rows,
+                                     uint32_t columns, uint32_t tokens) {
+    enum { FEW_TOKENS = 64, RANK = 512, STEP = 32 };
+    static const char *const names[2][2] = {{"few", "few_long"}, {"many", "many_long"}};
+    const char *variant = names[tokens > FEW_TOKENS][columns > RANK];
+    if (get_device(v->facts) != CUDA || !device_offers(v->facts, FEATURE_MATRICES, NULL) ||
+        f->values != 1 || tokens < 2 || (rows > RANK && columns > RANK) || columns % STEP != 0)
+        return NULL;
+    size_t i = 0;
+    while (strcmp(matvec_mixed_op.kernels[i].variant, variant) != 0)
+        i++;
+    return &matvec_mixed_op.kernels[i];
+}
+
 const kernel *variants_pick_embedding(const weight_format *f, err *e) {
     for (size_t i = 0; i < embedding_lookup_op.kernel_count; i++)
         if (embedding_lookup_op.kernels[i].format == f)
@@ -424,4 +452,10 @@ const kernel *variants_pick_embedding(const weight_format *f, err *e) {
  * software device a launch costs little, and a threadgroup that waits at barriers much. */
 bool variants_fuses_token(const variants_basis *v, model_fusion f, uint32_t tokens) {
     return tokens == 1 && (f == FUSION_MOST || (f != FUSION_NONE && !v->facts->emulated));
+}
+
+/* Of many tokens each row is normalised twice then, which only pays where a launch costs as much: on other
+ * GPUs it was not measured. */
+bool variants_fuses_shift(const variants_basis *v, uint32_t tokens) {
+    return tokens == 1 || get_device(v->facts) == CUDA;
 }

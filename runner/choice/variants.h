@@ -50,5 +50,11 @@ uint32_t variants_round_keys(uint32_t keys);
 /* What the kind of the device decides alone, whatever the shape. */
 const kernel *variants_pick_fixed(const variants_basis *v, const op *o);
 const kernel *variants_pick_embedding(const weight_format *f, err *e);
+/* The kernel of matvec_mixed for adapters of several tokens: floats, with few rows or few columns. NULL: a
+ * launch for each. */
+const kernel *variants_pick_adapters(const variants_basis *v, const weight_format *f, uint32_t rows,
+                                     uint32_t columns, uint32_t tokens);
+/* Are a layer norm and its token shifts one launch? */
+bool variants_fuses_shift(const variants_basis *v, uint32_t tokens);
 /* Are all products of one token one launch, and all of a time mix? */
 bool variants_fuses_token(const variants_basis *v, model_fusion f, uint32_t tokens);

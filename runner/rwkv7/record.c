@@ -23,10 +23,13 @@ static bool record_shift(model *m, tape *t, const weight *w, const weight *b, co
                          slice state, uint32_t tokens, err *e) {
     const rwkv7_scratch *a = &get_own(m)->scratch;
     uint32_t d = m->shape.hidden, count = mixes->columns / d;
-    if (tokens == 1)
-        return layer_norm_shift_record(
-            t, variants_pick(&m->variants, &layer_norm_shift_op, NULL, (shape){{d, count}}, e),
-            a->x, w->at, b->at, mixes->at, state, a->mixed, d, count, get_own(m)->shape.eps, e);
+    if (variants_fuses_shift(&m->variants, tokens))
+        return layer_norm_shift_record(t,
+                                       variants_pick(&m->variants, &layer_norm_shift_op, NULL,
+                                                     (shape){{d, count, tokens > 1 ? tokens : 0}},
+                                                     e),
+                                       a->x, w->at, b->at, mixes->at, state, a->mixed, d, count,
+                                       tokens, get_own(m)->shape.eps, e);
     return record_norm(m, t, a->x, w, b, a->normed, tokens, e) &&
            token_shift_record(t, &token_shift_op.kernels[0], a->normed, state, mixes->at, a->mixed,
                               tokens, d, count, e) &&
@@ -42,14 +45,29 @@ static product_matrix make_product(const weight *w, slice x, slice y, uint32_t a
     return p;
 }
 
-/* Products that do not depend on each other. */
+/* Products that do not depend on each other. Of many tokens, those of adapters are one launch where there
+ * is a kernel for that. */
 static bool record_products(model *m, tape *t, const product *p, err *e) {
     if (variants_fuses_token(&m->variants, m->fusion, p->tokens))
         return product_record(t, &matvec_mixed_op.kernels[0], p, e);
-    for (uint32_t i = 0; i < p->count; i++)
-        if (!model_record_matrices(m, t, &p->items[i], 1, p->tokens, e))
+    product adapters = {.tokens = p->tokens};
+    uint32_t columns = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        const product_matrix *item = &p->items[i];
+        if (variants_pick_adapters(&m->variants, item->format, item->rows, item->columns,
+                                   p->tokens)) {
+            adapters.items[adapters.count++] = *item;
+            columns = item->columns > columns ? item->columns : columns;
+        } else if (!model_record_matrices(m, t, item, 1, p->tokens, e)) {
             return false;
-    return true;
+        }
+    }
+    const product_matrix *first = &adapters.items[0];
+    return adapters.count == 0 ||
+           product_record(
+               t,
+               variants_pick_adapters(&m->variants, first->format, first->rows, columns, p->tokens),
+               &adapters, e);
 }
 
 /* From the mixes to receptance, key, value and what the adapters make in between; from there to

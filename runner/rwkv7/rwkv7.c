@@ -39,7 +39,7 @@ static bool make_scratch(model *m, rwkv7 *r, err *e) {
         if (parts[i].columns > 0 && !model_make(m, MEMORY_SCRATCH, parts[i].label, m->tile,
                                                 parts[i].columns, parts[i].at, e))
             return false;
-    return true;
+    return model_make_halves(m, r->shape.ffn > d ? r->shape.ffn : d, e);
 }
 
 static bool make_states(model *m, rwkv7 *r, err *e) {

@@ -45,6 +45,7 @@ typedef enum {
     OP_FENCE,
     OP_FMA,
     OP_LD,
+    OP_LG2,
     OP_MAD,
     OP_MADC,
     OP_MAPA,

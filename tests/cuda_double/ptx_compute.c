@@ -88,6 +88,9 @@ static uint64_t compute_float(const ptx_insn *i, const uint64_t *v) {
     case OP_RCP:
         r = 1 / a;
         break;
+    case OP_LG2:
+        r = log2(a);
+        break;
     default:
         r = exp2(a);
         break;

@@ -18,7 +18,7 @@ static const char *const op_names[OP_COUNT] = {
     "mbarrier.init.shared.b64", "bar.warp", "bfe", "bfi", "bra",
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
     "barrier.cluster.arrive.release.aligned", "barrier.cluster.wait.acquire.aligned", "cvt", "cvta",
-    "div", "ex2", "fence", "fma", "ld", "mad", "madc", "mapa.shared::cluster.u64", "max", "min",
+    "div", "ex2", "fence", "fma", "ld", "lg2", "mad", "madc", "mapa.shared::cluster.u64", "max", "min",
     "mma", "mov", "movmatrix.sync.aligned.m8n8.trans.b16", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "ret", "selp",
     "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32", "setp", "shf", "shfl", "shl",
     "shr", "sqrt", "st", "sub", "vote", "wgmma", "xor"};
@@ -114,6 +114,7 @@ static void read_product(parser *p, ptx_insn *i, const char *form) {
         {"sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 16, {'f', 32}, {'f', 16}},
         {"sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", 16, {'s', 32}, {'s', 8}},
         {"sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 32, {'s', 32}, {'s', 8}},
+        {"sync.aligned.m16n8k32.row.col.s32.u8.s8.s32", 32, {'s', 32}, {'u', 8}},
     };
     i->op = OP_MMA;
     for (size_t n = 0; n < sizeof known / sizeof *known; n++)

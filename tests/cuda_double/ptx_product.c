@@ -10,6 +10,8 @@ enum { ROWS = 16, COLUMNS = 8, MOST_DEPTH = 32, LANES = 32, SUMS = 4 };
  * bits. */
 static double read_element(uint64_t v, ptx_type t, uint32_t n) {
     uint32_t bits = (uint32_t)(v >> n * t.bits);
+    if (t.kind == 'u')
+        return (double)(uint8_t)bits;
     if (t.kind == 's')
         return t.bits == 8 ? (double)(int8_t)bits : (double)(int32_t)bits;
     if (t.kind == 't')
@@ -30,11 +32,12 @@ static uint32_t write_sum(double sum, ptx_type t) {
 /* d = a b + c with operands d, a, b, c; a has 16 rows, b 8 columns, and both a depth of i->width.
  * A register has 32 bits: `each` neighbours in the depth. Registers of a lane: of a, row lane / 4
  * and that 8 below it, then both again 4 * each further in the depth; of b, column lane / 4 at the
- * same depths; of c and d, columns 2 * (lane % 4) and the next of the same two rows. A double
+ * same depths, always with a sign; of c and d, columns 2 * (lane % 4) and the next of the same two rows. A double
  * holds every sum of integers exactly. */
 void ptx_multiply(const ptx_block *block, ptx_thread *lanes, const ptx_insn *i) {
     double a[ROWS][MOST_DEPTH], b[MOST_DEPTH][COLUMNS];
     const uint32_t each = 32u / i->from.bits, step = 4 * each, steps = i->width / step;
+    const ptx_type other = {i->from.kind == 'u' ? 's' : i->from.kind, i->from.bits};
     const ptx_arg *first = &i->args[SUMS], *second = first + 2 * steps, *third = second + steps;
     for (uint32_t n = 0; n < LANES; n++)
         for (uint32_t k = 0; k < steps * step / 4; k++) {
@@ -43,7 +46,7 @@ void ptx_multiply(const ptx_block *block, ptx_thread *lanes, const ptx_insn *i) 
                 a[n / 4 + 8 * half][depth] = read_element(
                     ptx_read(block, &lanes[n], &first[2 * at + half]), i->from, k % each);
             b[depth][n / 4] =
-                read_element(ptx_read(block, &lanes[n], &second[at]), i->from, k % each);
+                read_element(ptx_read(block, &lanes[n], &second[at]), other, k % each);
         }
     for (uint32_t n = 0; n < LANES; n++) {
         uint32_t made[SUMS];

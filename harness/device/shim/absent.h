@@ -13,6 +13,10 @@
 #define ASSAY_MULTIPLY_16X8X32(w, x, sums) ((void)0)
 #endif
 
+#ifndef ASSAY_SWAP // kernels/time_mix_v7.metal
+#define ASSAY_SWAP(value, mask) metal::simd_shuffle_xor(value, mask)
+#endif
+
 #ifndef ASSAY_EIGHT_FLOATS // kernels/eight.h
 #define ASSAY_EIGHT_FLOATS pair_of<float4>
 #define ASSAY_EIGHT_INTS pair_of<int4>

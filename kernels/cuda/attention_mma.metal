@@ -1,0 +1,57 @@
+// attention_ranges_mma: attention_ranges_shared (kernels/decode_attention.metal) by tensor cores.
+//
+// With 8 queries per head of the cache attention_ranges_shared takes as long for a cache of halves as for
+// one of floats: it multiplies, adds up and converts each value once per query. Here that is about a
+// fifth of the instructions that an SM has time for while memory brings the rows.
+#include <metal_stdlib>
+using namespace metal;
+
+#include "attention_mma.h"
+
+// A thread block computes up to 8 of the queries that share a head of the cache for one range of keys: the
+// first axis of the grid counts these sets of queries, the second the ranges. head_dim is 64 or 128: the
+// record function refuses anything else.
+template <typename T> [[kernel, max_total_threads_per_threadgroup(MMA_THREADS)]] void
+attention_ranges_mma(device const float *q [[buffer(0)]], device const T *k_cache [[buffer(1)]],
+                     device const T *v_cache [[buffer(2)]], device float *out [[buffer(3)]],
+                     constant uint &n_heads [[buffer(4)]], constant uint &n_kv_heads [[buffer(5)]],
+                     constant uint &head_dim [[buffer(6)]], constant uint &kv_len [[buffer(7)]],
+                     constant float &scale [[buffer(8)]], device float *log_sums [[buffer(9)]],
+                     constant uint &ranges [[buffer(10)]],
+                     uint2 group [[threadgroup_position_in_grid]],
+                     uint thread_index [[thread_index_in_threadgroup]],
+                     uint lane [[thread_index_in_simdgroup]],
+                     uint sg [[simdgroup_index_in_threadgroup]]) {
+    const mma_memory memory;
+    const uint sharing = n_heads / n_kv_heads;
+    const uint sets = (sharing + MMA_QUERIES - 1) / MMA_QUERIES;
+    const uint set = group.x % sets * MMA_QUERIES;
+    const uint head = group.x / sets * sharing + set;
+    attention_head_of<T> h =
+        attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
+    const uint each = (kv_len + ranges - 1) / ranges;
+    const uint first = group.y * each;
+    const uint at = group.y * n_heads + head;
+    const mma_results r = {q + head * head_dim, out + size_t(at) * head_dim, log_sums + at,
+                           min(sharing - set, uint(MMA_QUERIES))};
+    if (first >= kv_len) {
+        EARLY_LOADS(0); // only the scalars
+        for (uint i = thread_index; i < r.queries * head_dim; i += MMA_THREADS)
+            r.out[i] = 0.0f;
+        if (thread_index < r.queries)
+            r.log_sums[thread_index] = NO_SCORE;
+        return;
+    }
+    h.keys += size_t(first) * h.stride;
+    h.values += size_t(first) * h.stride;
+    const uint count = min(each, kv_len - first), fresh = kv_len - 1 - first;
+    if (head_dim == 64)
+        mma_attend<T, 64>(h, r, count, fresh, memory, thread_index, sg, lane);
+    else
+        mma_attend<T, 128>(h, r, count, fresh, memory, thread_index, sg, lane);
+}
+
+template [[host_name("attention_ranges_mma")]] kernel decltype(attention_ranges_mma<float>)
+    attention_ranges_mma<float>;
+template [[host_name("attention_ranges_mma_f16")]] kernel decltype(attention_ranges_mma<half>)
+    attention_ranges_mma<half>;
