@@ -3,6 +3,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "early.h"
 #include "teams.h"
 
 // y = (x - mean) / sqrt(variance + eps) * w + b, in two passes over the row: the variance from the
@@ -37,6 +38,7 @@ kernel void layer_norm(device const float *x [[buffer(0)]],
                        uint sg [[simdgroup_index_in_threadgroup]],
                        uint sg_count [[simdgroups_per_threadgroup]]) {
     threadgroup float partial[64];
+    EARLY_LOADS(0); // only the scalars
     const whole_threadgroup team = {partial, thread_index, threads, lane, sg, sg_count};
     const size_t at = size_t(row) * dim;
     normalise(team, x + at, w, b, y + at, dim, eps);

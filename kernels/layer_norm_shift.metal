@@ -2,6 +2,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "early.h"
 #include "teams.h"
 
 // n = (x - mean) / sqrt(variance + eps) * w + b; out[m] = n + (state - n) * mu[m] for `mixes`
@@ -47,6 +48,7 @@ kernel void layer_norm_shift(device const float *x [[buffer(0)]],
                              uint sg [[simdgroup_index_in_threadgroup]],
                              uint sg_count [[simdgroups_per_threadgroup]]) {
     threadgroup float partial[64];
+    EARLY_LOADS(0); // only the scalars
     const whole_threadgroup team = {partial, thread_index, threads, lane, sg, sg_count};
     normalise_and_shift(team, x, w, b, mu, state, out, dim, mixes, eps);
 }
@@ -107,6 +109,7 @@ kernel void layer_norm_shift_tokens(device const float *x [[buffer(0)]],
                                     uint sg [[simdgroup_index_in_threadgroup]],
                                     uint sg_count [[simdgroups_per_threadgroup]]) {
     threadgroup float partial[128];
+    EARLY_LOADS(0); // only the scalars
     const whole_threadgroup team = {partial, thread_index, threads, lane, sg, sg_count};
     const bool is_first = token == 0;
     device const float *own = x + size_t(token) * dim;

@@ -10,6 +10,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "early.h"
+
 // simd_shuffle_xor where all lanes take part.
 #ifdef __ASSAY__
 #define SWAP(value, mask) ASSAY_SWAP(value, mask)
@@ -168,6 +170,7 @@ kernel void time_mix_v7(device const float *r [[buffer(0)]],
     const sizes n = {tokens, heads, head_size};
     const uint row = group.x * 16 + index.x / 4;
     threadgroup float *vectors = (threadgroup float *)staged;
+    EARLY_LOADS(0); // only the scalars
     if (head_size == 64)
         scan_quad<64>(r, w, packed, state, y, n, group.y, row, vectors, index.x, threads.x);
     else
@@ -253,6 +256,7 @@ kernel void time_mix_v7_ahead(device const float4 *r [[buffer(0)]],
     const uint row = group.x * 16 + index.x / 4;
     device float4 *kept = state + (size_t(group.y) * 64 + row) * WIDES + part;
     y += group.y * 64 + row;
+    EARLY_LOADS(0); // only the scalars
     ahead_vectors next;
     next.load(r, w, packed, n, group.y, 0, index.x);
     ahead_row own;

@@ -112,6 +112,7 @@ METAL_FUNC void make_row(device const uchar *w, device const float *x, device co
 kernel void matvec_mixed(PRODUCTS, uint group [[threadgroup_position_in_grid]],
                          uint sg [[simdgroup_index_in_threadgroup]],
                          uint lane [[thread_index_in_simdgroup]]) {
+    EARLY_LOADS(0); // only the scalars
     FIND_PRODUCT(group)
     const uint row = group * 8 + sg;
     if (row < p.rows)
@@ -161,23 +162,32 @@ template <typename F, uint A, uint B, uint N> struct mixed_tile {
         }
     }
 
+    // A float4 of a turn; past the last one, of the last.
+    METAL_FUNC uint find(uint step, uint i) const { return 8 * min(step, steps - 1) + pair + 4 * i; }
+
+    METAL_FUNC void load_weights(thread float4 (&w)[N][A][2][2], uint step, uint stride) const {
+        for (uint n = 0; n < N; n++)
+            for (uint a = 0; a < 4 * A; a++)
+                F::load(rows[a / 4][a / 2 % 2], find(step + n * stride, a % 2),
+                        &w[n][a / 4][a / 2 % 2][a % 2]);
+    }
+
     // Every stride-th turn from `first` on. No load depends on a condition.
     METAL_FUNC void add_all(uint first, uint stride, threadgroup float *own) {
         for (uint a = 0; a < A * B; a++)
             for (uint i = 0; i < 4; i++)
                 sums[a / B][a % B][i / 2][i % 2] = 0.0f;
+        float4 w[N][A][2][2];
+        load_weights(w, first, stride);
+        EARLY_LOADS(0x1111111);
         for (uint step = first; step < steps; step += N * stride) {
-            float4 w[N][A][2][2];
             float4 v[N][B][2];
-            for (uint n = 0; n < N; n++) {
-                const uint unit = 8 * min(step + n * stride, steps - 1) + pair;
-                for (uint i = 0; i < 2; i++) {
-                    for (uint a = 0; a < 2 * A; a++)
-                        F::load(rows[a / 2][a % 2], unit + 4 * i, &w[n][a / 2][a % 2][i]);
-                    for (uint b = 0; b < B; b++)
-                        v[n][b][i] = ((device const float4 *)tokens[b])[unit + 4 * i];
-                }
-            }
+            if (step > first)
+                load_weights(w, step, stride);
+            for (uint n = 0; n < N; n++)
+                for (uint b = 0; b < 2 * B; b++)
+                    v[n][b / 2][b % 2] =
+                        ((device const float4 *)tokens[b / 2])[find(step + n * stride, b % 2)];
             for (uint n = 0; n < N; n++)
                 if (step + n * stride < steps)
                     add_turn(w[n], v[n], own);
