@@ -56,7 +56,8 @@ bool layer_norm_shift_record(tape *t, const kernel *k, slice x, slice w, slice b
 }
 
 static bool layer_norm_shift_accepts(const kernel *k, const shape *s, err *e) {
-    (void)k;
+    if (k->most && s->dim[0] > k->most)
+        return err_set(e, EXIT_CANNOT, "takes rows of up to %u, not %u", k->most, s->dim[0]);
     return s->dim[0] == 0 || s->dim[1] <= UINT32_MAX / s->dim[0] ||
            err_set(e, EXIT_CANNOT, "has 32-bit indices: %u mixes of %u overflow them", s->dim[1],
                    s->dim[0]);
@@ -92,7 +93,8 @@ static const kernel kernels[] = {
     OP_KERNEL("layer_norm_shift_alone", "alone", "one thread", "layer_norm_shift.metal",
               .group = 1),
     OP_KERNEL("layer_norm_shift_tokens", "tokens", "one threadgroup per token",
-              "layer_norm_shift.metal", .group = 512, .tokens = 1, .shapes = &token_list),
+              "layer_norm_shift.metal", .group = 512, .tokens = 1, .most = 4096,
+              .shapes = &token_list),
 };
 
 OP(layer_norm_shift, "a layer norm, its token shifts, and the state they leave",

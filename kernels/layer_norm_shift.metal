@@ -67,26 +67,18 @@ kernel void layer_norm_shift_alone(device const float *x [[buffer(0)]],
     normalise_and_shift(team, x, w, b, mu, state, out, dim, mixes, eps);
 }
 
-// What a row of x is normalised by.
-struct row_norm {
-    float mean, inverse;
+enum : uint { TOKEN_THREADS = 512, HELD = 8 }; // rows of up to 4096
 
-    METAL_FUNC float apply(float value, float weight, float bias) const {
-        return (value - mean) * inverse * weight + bias;
-    }
-};
-
-template <typename T>
-METAL_FUNC row_norm find_norm(T team, device const float *x, uint dim, float eps, uint slot) {
-    float sum = 0.0f;
-    for (uint i = team.first(); i < dim; i += team.step())
-        sum += x[i];
-    const float mean = team.sum(sum, slot) / float(dim);
-    float squares = 0.0f;
-    for (uint i = team.first(); i < dim; i += team.step())
-        squares += (x[i] - mean) * (x[i] - mean);
-    const row_norm norm = {mean, rsqrt(team.sum(squares, slot + 1) / float(dim) + eps)};
-    return norm;
+// Two sums over a threadgroup. partial: 2 * 32 floats.
+inline float2 sum_both(float2 value, threadgroup float2 *partial, uint lane, uint sg) {
+    value = simd_sum(value);
+    if (lane == 0)
+        partial[sg] = value;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    float2 sum = 0.0f;
+    for (uint i = 0; i < TOKEN_THREADS / 32; i++)
+        sum += partial[i];
+    return sum;
 }
 
 // Many tokens: x (tokens, dim), out (mixes, tokens, dim). A threadgroup of 512 per token, which normalises the
@@ -104,25 +96,45 @@ kernel void layer_norm_shift_tokens(device const float *x [[buffer(0)]],
                                     uint token [[threadgroup_position_in_grid]],
                                     uint tokens [[threadgroups_per_grid]],
                                     uint thread_index [[thread_index_in_threadgroup]],
-                                    uint threads [[threads_per_threadgroup]],
                                     uint lane [[thread_index_in_simdgroup]],
-                                    uint sg [[simdgroup_index_in_threadgroup]],
-                                    uint sg_count [[simdgroups_per_threadgroup]]) {
-    threadgroup float partial[128];
-    EARLY_LOADS(0); // only the scalars
-    const whole_threadgroup team = {partial, thread_index, threads, lane, sg, sg_count};
+                                    uint sg [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float2 partial[2 * 32];
     const bool is_first = token == 0;
     device const float *own = x + size_t(token) * dim;
     device const float *other = x + size_t(is_first ? tokens - 1 : token - 1) * dim;
-    const row_norm norm = find_norm(team, own, dim, eps, 0);
-    const row_norm other_norm = find_norm(team, other, dim, eps, 2);
-    for (uint i = thread_index; i < dim; i += threads) {
-        const float n = norm.apply(own[i], w[i], b[i]);
-        const float o = other_norm.apply(other[i], w[i], b[i]);
-        const float change = (is_first ? state[i] : o) - n;
+    float weights[HELD], biases[HELD];
+    for (uint i = 0; i < HELD; i++)
+        if (TOKEN_THREADS * i < dim) {
+            const uint at = min(thread_index + TOKEN_THREADS * i, dim - 1);
+            weights[i] = w[at];
+            biases[i] = b[at];
+        }
+    EARLY_LOADS(1 << 1 | 1 << 2);
+    float2 values[HELD]; // of its own row and of the other
+    float2 sum = 0.0f;
+    for (uint i = 0; i < HELD; i++)
+        if (TOKEN_THREADS * i < dim) {
+            const uint at = min(thread_index + TOKEN_THREADS * i, dim - 1);
+            values[i] = float2(own[at], other[at]);
+        }
+    for (uint i = 0; i < HELD; i++)
+        if (thread_index + TOKEN_THREADS * i < dim)
+            sum += values[i];
+    const float2 mean = sum_both(sum, partial, lane, sg) / float(dim);
+    float2 squares = 0.0f;
+    for (uint i = 0; i < HELD; i++)
+        if (thread_index + TOKEN_THREADS * i < dim)
+            squares += (values[i] - mean) * (values[i] - mean);
+    const float2 inverse = rsqrt(sum_both(squares, partial + 32, lane, sg) / float(dim) + eps);
+    for (uint i = 0; i < HELD; i++) {
+        const uint at = thread_index + TOKEN_THREADS * i;
+        if (at >= dim)
+            break;
+        const float2 n = (values[i] - mean) * inverse * weights[i] + biases[i];
+        const float change = (is_first ? state[at] : n.y) - n.x;
         for (uint m = 0; m < mixes; m++)
-            out[(size_t(m) * tokens + token) * dim + i] = n + change * mu[m * dim + i];
+            out[(size_t(m) * tokens + token) * dim + at] = n.x + change * mu[m * dim + at];
         if (is_first)
-            state[i] = o;
+            state[at] = n.y;
     }
 }

@@ -103,7 +103,7 @@ static const kernel mix_kernels[] = {
     KERNEL("time_mix_v7", "time_mix_v7.metal", "quad", "one quad per row of the state", 64, 16),
     KERNEL("time_mix_v7_alone", "time_mix_v7.metal", "alone", "one thread per row of the state", 32,
            0),
-    OP_KERNEL("time_mix_v7_ahead", "ahead", "one quad per row of heads of 64, loads ahead",
+    OP_KERNEL("time_mix_v7_ahead", "ahead", "two rows of heads of 64 by 8 lanes, loads ahead",
               "time_mix_v7.metal", .group = 64, .rows = 16, .multiple_of = 64, .most = 64,
               .shapes = &ahead_list),
 };

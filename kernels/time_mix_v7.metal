@@ -211,30 +211,37 @@ struct ahead_vectors {
     }
 };
 
-// A quad's row as in scan_quad: a lane has float4s part, part + 4, ...
-struct ahead_row {
-    float4 s[4];
+// The sum of a value over 8 lanes, for all of them, always in the same order.
+inline float sum_of_eight(float value) {
+    value += SWAP(value, 4);
+    value += SWAP(value, 2);
+    return value + SWAP(value, 1);
+}
+
+// Two rows by 8 lanes: lane `part` has float4s part and part + 8 of both. What a lane loads of a token serves
+// both rows: a row per quad loads twice as much, and waits for that.
+struct ahead_rows {
+    float4 s[2][2];
 
     // What this lane adds to y of a token, whose vectors from float4 `part` on are at `at`.
-    METAL_FUNC float step(threadgroup const float4 *at, float v) {
-        float4 own[STAGED_COUNT][4];
+    METAL_FUNC float2 step(threadgroup const float4 *at, float2 v) {
+        float4 own[STAGED_COUNT][2];
         for (uint k = 0; k < STAGED_COUNT; k++)
-            for (uint j = 0; k != STAGED_V && j < 4; j++)
-                own[k][j] = at[k * (AHEAD * WIDES) + 4 * j];
-        float4 dots = s[0] * own[STAGED_KK][0];
-        for (uint j = 1; j < 4; j++)
-            dots = fma(s[j], own[STAGED_KK][j], dots);
-        for (uint j = 0; j < 4; j++)
-            s[j] = fma(float4(v), own[STAGED_K][j], s[j] * own[STAGED_W][j]);
-        float sa = -total(dots);
-        sa += SWAP(sa, 1);
-        sa += SWAP(sa, 2);
-        float4 sums = float4(0.0f);
-        for (uint j = 0; j < 4; j++) {
-            s[j] = fma(float4(sa), own[STAGED_B][j], s[j]);
-            sums = fma(s[j], own[STAGED_R][j], sums);
+            for (uint j = 0; k != STAGED_V && j < 2; j++)
+                own[k][j] = at[k * (AHEAD * WIDES) + 8 * j];
+        float2 y;
+        for (uint r = 0; r < 2; r++) {
+            const float sa = -sum_of_eight(
+                total(fma(s[r][1], own[STAGED_KK][1], s[r][0] * own[STAGED_KK][0])));
+            float4 sums = float4(0.0f);
+            for (uint j = 0; j < 2; j++) {
+                const float4 kept = fma(float4(v[r]), own[STAGED_K][j], s[r][j] * own[STAGED_W][j]);
+                s[r][j] = fma(float4(sa), own[STAGED_B][j], kept);
+                sums = fma(s[r][j], own[STAGED_R][j], sums);
+            }
+            y[r] = total(sums);
         }
-        return total(sums);
+        return y;
     }
 };
 
@@ -252,44 +259,47 @@ kernel void time_mix_v7_ahead(device const float4 *r [[buffer(0)]],
     enum : uint { each = STAGED_COUNT * AHEAD * WIDES };
     threadgroup float4 staged[2 * each];
     const sizes n = {tokens, heads, head_size};
-    const uint part = index.x % 4;
-    const uint row = group.x * 16 + index.x / 4;
+    const uint part = index.x % 8;
+    const uint row = group.x * 16 + index.x / 8 * 2;
     device float4 *kept = state + (size_t(group.y) * 64 + row) * WIDES + part;
     y += group.y * 64 + row;
     EARLY_LOADS(0); // only the scalars
     ahead_vectors next;
     next.load(r, w, packed, n, group.y, 0, index.x);
-    ahead_row own;
+    ahead_rows own;
     for (uint j = 0; j < 4; j++)
-        own.s[j] = kept[4 * j];
+        own.s[j / 2][j % 2] = kept[j / 2 * WIDES + j % 2 * 8];
     next.put(staged, index.x);
     for (uint first = 0; first < tokens; first += AHEAD) {
         threadgroup const float4 *here = staged + first / AHEAD % 2 * each;
-        threadgroup const float *v =
-            (threadgroup const float *)(here + STAGED_V * (AHEAD * WIDES)) + row;
+        threadgroup const float2 *v =
+            (threadgroup const float2 *)(here + STAGED_V * (AHEAD * WIDES)) + row / 2;
         const uint count = min(uint(AHEAD), tokens - first);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         next.load(r, w, packed, n, group.y, first + AHEAD, index.x);
         uint t = 0;
-        for (; t + 4 <= count; t += 4) { // lane `part` gets the sum of token `part` of these
-            float sums[4];
+        for (; t + 4 <= count; t += 4) { // a lane gets the sum of token part / 2 of these, row part % 2
+            float2 sums[4];
             for (uint i = 0; i < 4; i++)
-                sums[i] = own.step(here + (t + i) * WIDES + part, v[(t + i) * 64]);
-            const bool is_odd = part % 2, is_upper = part / 2;
-            const float even = (is_upper ? sums[2] : sums[0]) + SWAP(is_upper ? sums[0] : sums[2], 2);
-            const float odd = (is_upper ? sums[3] : sums[1]) + SWAP(is_upper ? sums[1] : sums[3], 2);
-            const float sum = (is_odd ? odd : even) + SWAP(is_odd ? even : odd, 1);
-            y[size_t(first + t + part) * (heads * 64)] = sum;
+                sums[i] = own.step(here + (t + i) * WIDES + part, v[(t + i) * 32]);
+            const bool bits[3] = {part % 2 != 0, part / 2 % 2 != 0, part / 4 != 0};
+            float2 some[2];
+            for (uint i = 0; i < 2; i++)
+                some[i] = (bits[2] ? sums[2 + i] : sums[i]) +
+                          SWAP((bits[2] ? sums[i] : sums[2 + i]), 4);
+            const float2 two =
+                (bits[1] ? some[1] : some[0]) + SWAP((bits[1] ? some[0] : some[1]), 2);
+            const float sum = (bits[0] ? two.y : two.x) + SWAP((bits[0] ? two.x : two.y), 1);
+            y[size_t(first + t + part / 2) * (heads * 64) + part % 2] = sum;
         }
         for (; t < count; t++) {
-            float sum = own.step(here + t * WIDES + part, v[t * 64]);
-            sum += SWAP(sum, 2); // in the order of the others
-            sum += SWAP(sum, 1);
-            if (part == 0)
-                y[size_t(first + t) * (heads * 64)] = sum;
+            const float2 sums = own.step(here + t * WIDES + part, v[t * 32]);
+            const float first_sum = sum_of_eight(sums.x), second_sum = sum_of_eight(sums.y);
+            if (part < 2)
+                y[size_t(first + t) * (heads * 64) + part] = part == 0 ? first_sum : second_sum;
         }
         next.put(staged + (first / AHEAD + 1) % 2 * each, index.x);
     }
     for (uint j = 0; j < 4; j++)
-        kept[4 * j] = own.s[j];
+        kept[j / 2 * WIDES + j % 2 * 8] = own.s[j / 2][j % 2];
 }

@@ -122,38 +122,39 @@ kernel void matvec_mixed(PRODUCTS, uint group [[threadgroup_position_in_grid]],
 // Many tokens, weights in floats: the adapters of a recurrent layer in a prompt.
 //
 // The tile of a simdgroup is A times 16 rows and B times 8 tokens, multiplied as matrices (few.h). N turns
-// of 32 columns are loaded together.
-template <typename F, uint A, uint B, uint N> struct mixed_tile {
-    enum : bool { is_long = sizeof(typename F::block) == 4 };
-    device const typename F::block *rows[A][2];
+// of 32 columns are loaded together. Only loads know the format: a launch runs each instruction a few times,
+// so that fetching them is what it waits for.
+template <uint A, uint B, uint N> struct mixed_tile {
+    device const uchar *w;
+    uint rows[A][2]; // where they begin, in fours of weights
     device const float *tokens[B];
-    uint steps, pair, lane;
+    uint format, steps, pair, lane;
     float sums[A][B][2][2];
 
-    // Of 8 weights the first 11 bits, of floats the others in `rest`, made larger: of a denormal float
-    // they would be the wrong ones.
+    // Of 8 weights the first 11 bits, all that halves and bfloats have, and the others of floats in `rest`,
+    // made larger: of a denormal float they would be the wrong ones.
     static METAL_FUNC void take(thread const float4 (&v)[2], thread float (&upper)[8],
                                 thread float (&rest)[8]) {
         for (uint i = 0; i < 8; i++) {
             const float all = v[i / 4][i % 4];
-            upper[i] = is_long ? as_type<float>((as_type<uint>(all) + 0x1000u) & 0xFFFFE000u) : all;
-            rest[i] = is_long ? (all - upper[i]) * 0x1p12f : 0.0f;
+            upper[i] = as_type<float>((as_type<uint>(all) + 0x1000u) & 0xFFFFE000u);
+            rest[i] = (all - upper[i]) * 0x1p12f;
         }
     }
 
-    METAL_FUNC void add_turn(thread const float4 (&w)[A][2][2], thread const float4 (&v)[B][2],
+    METAL_FUNC void add_turn(thread const float4 (&all)[A][2][2], thread const float4 (&v)[B][2],
                              threadgroup float *own) {
         for (uint a = 0; a < A; a++) {
             float upper[2][8], rest[2][8];
             for (uint r = 0; r < 2; r++)
-                take(w[a][r], upper[r], rest[r]);
+                take(all[a][r], upper[r], rest[r]);
             for (uint b = 0; b < B; b++) {
                 float x[8];
                 float turn[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
                 float more[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
                 few_take_values(v[b], x);
                 few_matrices::add(upper, x, turn, lane, own);
-                if (is_long)
+                if (format == number_f32)
                     few_matrices::add(rest, x, more, lane, own);
                 for (uint i = 0; i < 4; i++)
                     sums[a][b][i / 2][i % 2] +=
@@ -165,52 +166,64 @@ template <typename F, uint A, uint B, uint N> struct mixed_tile {
     // A float4 of a turn; past the last one, of the last.
     METAL_FUNC uint find(uint step, uint i) const { return 8 * min(step, steps - 1) + pair + 4 * i; }
 
-    METAL_FUNC void load_weights(thread float4 (&w)[N][A][2][2], uint step, uint stride) const {
+    template <typename F>
+    METAL_FUNC void load_as(thread float4 (&all)[N][A][2][2], uint step, uint stride) const {
         for (uint n = 0; n < N; n++)
             for (uint a = 0; a < 4 * A; a++)
-                F::load(rows[a / 4][a / 2 % 2], find(step + n * stride, a % 2),
-                        &w[n][a / 4][a / 2 % 2][a % 2]);
+                F::load((device const typename F::block *)w,
+                        rows[a / 4][a / 2 % 2] + find(step + n * stride, a % 2),
+                        &all[n][a / 4][a / 2 % 2][a % 2]);
+    }
+    METAL_FUNC void load_weights(thread float4 (&all)[N][A][2][2], uint step, uint stride) const {
+        if (format == number_f32)
+            load_as<f32>(all, step, stride);
+        else if (format == number_f16)
+            load_as<f16>(all, step, stride);
+        else
+            load_as<bf16>(all, step, stride);
     }
 
-    // Every stride-th turn from `first` on. No load depends on a condition.
+    // Every stride-th turn from `first` on. No load depends on which turns there are.
     METAL_FUNC void add_all(uint first, uint stride, threadgroup float *own) {
         for (uint a = 0; a < A * B; a++)
             for (uint i = 0; i < 4; i++)
                 sums[a / B][a % B][i / 2][i % 2] = 0.0f;
-        float4 w[N][A][2][2];
-        load_weights(w, first, stride);
+        float4 all[N][A][2][2];
+        load_weights(all, first, stride);
         EARLY_LOADS(0x1111111);
+#pragma unroll 1
         for (uint step = first; step < steps; step += N * stride) {
             float4 v[N][B][2];
-            if (step > first)
-                load_weights(w, step, stride);
             for (uint n = 0; n < N; n++)
                 for (uint b = 0; b < 2 * B; b++)
                     v[n][b / 2][b % 2] =
                         ((device const float4 *)tokens[b / 2])[find(step + n * stride, b % 2)];
+            if (step > first)
+                load_weights(all, step, stride);
             for (uint n = 0; n < N; n++)
                 if (step + n * stride < steps)
-                    add_turn(w[n], v[n], own);
+                    add_turn(all[n], v[n], own);
         }
     }
 };
 
 // S of the 8 simdgroups of a threadgroup share the columns of a tile; there are 8 / S tiles, one below the
 // other. shared: 128 A B floats of each simdgroup, which has its sums there in the end.
-template <typename F, uint A, uint B, uint N, uint S>
-METAL_FUNC void mixed_multiply(device const uchar *w, device const float *x, uint out_dim,
-                               uint in_dim, uint first_row, uint first, uint tokens,
-                               threadgroup float *shared, uint sg, uint lane) {
-    mixed_tile<F, A, B, N> tile;
+template <uint A, uint B, uint N, uint S>
+METAL_FUNC void mixed_multiply(device const uchar *w, device const float *x, product_shape p,
+                               uint first_row, uint first, uint tokens, threadgroup float *shared,
+                               uint sg, uint lane) {
+    mixed_tile<A, B, N> tile;
     const uint row = few_matrices::get_row(lane), top = first_row + sg / S * (16 * A);
-    tile.steps = in_dim / 32;
+    tile.w = w;
+    tile.format = p.format;
+    tile.steps = p.in_dim / 32;
     tile.pair = few_matrices::get_pair(lane);
     tile.lane = lane;
     for (uint a = 0; a < 2 * A; a++)
-        tile.rows[a / 2][a % 2] = (device const typename F::block *)w +
-                                  size_t(min(top + 8 * a + row, out_dim - 1)) * in_dim;
+        tile.rows[a / 2][a % 2] = min(top + 8 * a + row, p.rows - 1) * (p.in_dim / 4);
     for (uint b = 0; b < B; b++)
-        tile.tokens[b] = x + size_t(min(first + 8 * b + row, tokens - 1)) * in_dim;
+        tile.tokens[b] = x + size_t(min(first + 8 * b + row, tokens - 1)) * p.in_dim;
     tile.add_all(sg % S, S, shared + sg * few_matrices::memory);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint a = 0; a < A; a++)
@@ -235,15 +248,7 @@ matvec_mixed_tokens(PRODUCTS, constant uint &tokens [[buffer(29)]],
     uint group = at.x;
     FIND_PRODUCT(group)
     const uint first_row = group * rows, first = at.y * (8 * B);
-    if (p.format == number_f32)
-        mixed_multiply<f32, A, B, N, S>(w, x, p.rows, p.in_dim, first_row, first, tokens, shared, sg,
-                                        lane);
-    else if (p.format == number_f16)
-        mixed_multiply<f16, A, B, N, S>(w, x, p.rows, p.in_dim, first_row, first, tokens, shared, sg,
-                                        lane);
-    else
-        mixed_multiply<bf16, A, B, N, S>(w, x, p.rows, p.in_dim, first_row, first, tokens, shared,
-                                         sg, lane);
+    mixed_multiply<A, B, N, S>(w, x, p, first_row, first, tokens, shared, sg, lane);
 #pragma unroll 1
     for (uint i = thread_index; i < rows * 8 * B; i += 256) {
         const uint row = first_row + i % rows, token = first + i / rows;
@@ -266,7 +271,7 @@ matvec_mixed_tokens(PRODUCTS, constant uint &tokens [[buffer(29)]],
     template [[host_name("matvec_mixed_" name)]] kernel decltype(matvec_mixed_tokens<__VA_ARGS__>) \
         matvec_mixed_tokens<__VA_ARGS__>;
 //                          A  B  N  S
-MIXED_TOKENS("few",         1, 1, 4, 1)
-MIXED_TOKENS("few_long",    1, 1, 4, 8)
+MIXED_TOKENS("few",         1, 1, 2, 1)
+MIXED_TOKENS("few_long",    1, 1, 2, 8)
 MIXED_TOKENS("many",        2, 2, 1, 1)
 MIXED_TOKENS("many_long",   2, 2, 1, 8)

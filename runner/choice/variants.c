@@ -456,6 +456,7 @@ bool variants_fuses_token(const variants_basis *v, model_fusion f, uint32_t toke
 
 /* Of many tokens each row is normalised twice then, which only pays where a launch costs as much: on other
  * GPUs it was not measured. */
-bool variants_fuses_shift(const variants_basis *v, uint32_t tokens) {
-    return tokens == 1 || get_device(v->facts) == CUDA;
+bool variants_fuses_shift(const variants_basis *v, uint32_t dim, uint32_t tokens) {
+    enum { MOST_DIM = 4096 };
+    return tokens == 1 || (get_device(v->facts) == CUDA && dim <= MOST_DIM);
 }

@@ -55,6 +55,6 @@ const kernel *variants_pick_embedding(const weight_format *f, err *e);
 const kernel *variants_pick_adapters(const variants_basis *v, const weight_format *f, uint32_t rows,
                                      uint32_t columns, uint32_t tokens);
 /* Are a layer norm and its token shifts one launch? */
-bool variants_fuses_shift(const variants_basis *v, uint32_t tokens);
+bool variants_fuses_shift(const variants_basis *v, uint32_t dim, uint32_t tokens);
 /* Are all products of one token one launch, and all of a time mix? */
 bool variants_fuses_token(const variants_basis *v, model_fusion f, uint32_t tokens);

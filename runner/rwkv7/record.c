@@ -23,7 +23,7 @@ static bool record_shift(model *m, tape *t, const weight *w, const weight *b, co
                          slice state, uint32_t tokens, err *e) {
     const rwkv7_scratch *a = &get_own(m)->scratch;
     uint32_t d = m->shape.hidden, count = mixes->columns / d;
-    if (variants_fuses_shift(&m->variants, tokens))
+    if (variants_fuses_shift(&m->variants, d, tokens))
         return layer_norm_shift_record(t,
                                        variants_pick(&m->variants, &layer_norm_shift_op, NULL,
                                                      (shape){{d, count, tokens > 1 ? tokens : 0}},
