@@ -11,13 +11,7 @@
 using namespace metal;
 
 #include "early.h"
-
-// simd_shuffle_xor where all lanes take part.
-#ifdef __ASSAY__
-#define SWAP(value, mask) ASSAY_SWAP(value, mask)
-#else
-#define SWAP(value, mask) simd_shuffle_xor(value, mask)
-#endif
+#include "swap.h"
 
 struct sizes {
     uint tokens, heads, head_size;

@@ -136,7 +136,7 @@ static void check_text(const char *text, const char *file, remark_list *out) {
  * have. */
 static bool is_own(const char *file) {
     static const char *const own[] = {"/kernels/early.h", "/kernels/eight.h",
-                                      "/kernels/product/few.h"};
+                                      "/kernels/product/few.h", "/kernels/swap.h"};
     char home[PATH_MAX], base[PATH_MAX], real[PATH_MAX];
     err ignored;
     if (!os_find_home(home, sizeof home, &ignored) || !realpath(home, base) ||

@@ -13,7 +13,7 @@
 #define ASSAY_MULTIPLY_16X8X32(w, x, sums) ((void)0)
 #endif
 
-#ifndef ASSAY_SWAP // kernels/time_mix_v7.metal
+#ifndef ASSAY_SWAP // kernels/swap.h
 #define ASSAY_SWAP(value, mask) metal::simd_shuffle_xor(value, mask)
 #endif
 

@@ -52,7 +52,7 @@ template <class V> METAL_FUNC V shuffle_xor(uint party, V value, uint mask) {
     return w.get();
 }
 
-// Of kernels that know that all lanes take part (kernels/time_mix_v7.metal): without a look at who does, ptxas
+// Of kernels that know that all lanes take part (kernels/swap.h): without a look at who does, ptxas
 // has no branch that it moves nothing across.
 #define ASSAY_SWAP(value, mask) assay::shuffle_xor(assay::all_lanes, value, mask)
 
