@@ -106,7 +106,7 @@ typedef enum {
     FEWER_TILES,  /* for half of them */
     WIDE_TILES,   /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
     NEAR_TOKENS,  /* matvec has a kernel for a few tokens by bulk copies */
-    NARROW,       /* three chunks of 256 columns, the fewest that were measured */
+    NARROW,       /* at least three chunks of 256 columns, as RWKV-7 0.1B has */
     SHARED_CACHE
 } condition;
 
