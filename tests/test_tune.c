@@ -113,9 +113,10 @@ TEST attention_is_cut_into_as_many_ranges_as_there_is_room_for(void) {
         const char *way;
     } deep[] = {{{{1900, 32, 4, 64}}, NULL, "attention_ranges:4"},
                 {{{4096, 32, 4, 64}}, NULL, "attention_ranges_mma:32"},
-                {{{1900, 32, 8, 128}}, NULL, "attention_ranges_mma:16"},
-                {{{4096, 32, 4, 64}}, &format_f16, "attention_ranges_f16:4"},
-                {{{8192, 32, 4, 64}}, &format_f16, "attention_ranges_mma_f16:32"},
+                {{{1900, 32, 8, 128}}, NULL, "attention_ranges_shared:16"},
+                {{{1900, 32, 4, 64}}, &format_f16, "attention_ranges_f16:4"},
+                {{{4096, 32, 4, 64}}, &format_f16, "attention_ranges_mma_f16:32"},
+                {{{4096, 32, 8, 128}}, &format_f16, "attention_ranges_mma_f16:16"},
                 {{{32768, 32, 32, 128}}, NULL, "attention_ranges:4"},
                 {{{300, 32, 4, 64}}, &format_f16, "decode_attention_spread_f16"}};
     for (size_t i = 0; i < sizeof deep / sizeof *deep; i++)

@@ -90,7 +90,12 @@ static sizes get_sizes(kind k, const shape *s) {
  * each of them takes longer than what it costs to have them in one threadgroup: from 20 MB on that all
  * heads together would read. (H200, F32, tokens per second by ranges and shared: 1B with 32 heads of 4 at
  * 1900 keys 1539 and 1491, at 4096 1350 and 1412, at 32768 536 and 877; 8 layers of 7B with 32 heads of 8
- * at 1024 keys 2053 and 2067, at 4096 1714 and 1873, at 32768 681 and 1043.) */
+ * at 1024 keys 2053 and 2067, at 4096 1714 and 1873, at 32768 681 and 1043.)
+ *
+ * TENSOR_CACHE: tensor cores take such a cache from 4 M numbers on, that is 16 MB in F32 and 8 in F16. (H200, us
+ * of shared and mma: 1B at 4096 keys 6.1 and 4.5, at 32768 22.8 and 18.3, in F16 19.0 and 9.4.) But four heads
+ * of 128 floats are as fast without: THIN_CACHE. (7B at 4096 keys 10.1 and 10.2, at 32768 62.4 and 63.6; in
+ * F16 63.5 and 32.1.) */
 typedef enum {
     ALWAYS,
     MATRICES,
@@ -107,7 +112,9 @@ typedef enum {
     WIDE_TILES,   /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
     NEAR_TOKENS,  /* matvec has a kernel for a few tokens by bulk copies */
     NARROW,       /* at least three chunks of 256 columns, as RWKV-7 0.1B has */
-    SHARED_CACHE
+    SHARED_CACHE,
+    TENSOR_CACHE,
+    THIN_CACHE
 } condition;
 
 static bool has_near_kernel(const weight_format *f, uint32_t columns) {
@@ -127,7 +134,10 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
         BLOCK = 256,
         ROWS_PER_CORE = 64,
         LARGE_TILE = 128,
-        LONG_CACHE = 20 << 20
+        LONG_CACHE = 20 << 20,
+        TENSOR_NUMBERS = 4 << 20,
+        THIN = 4,
+        THIN_DIM = 128
     };
     uint32_t tiles = divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, 64);
     bool has_tiles = device_offers(d, FEATURE_MATRICES, NULL), is_wide = s->columns >= COLUMNS;
@@ -137,7 +147,11 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
              divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, LARGE_TILE) * 10 >= 9 * d->cores,
          is_on_cores = c->format == &format_q4_0 || s->rows <= ROWS_PER_CORE * d->cores,
          shares = c->op == &decode_attention_op && c->shape.dim[1] > c->shape.dim[2];
-    uint64_t cache_bytes = (uint64_t)s->rows * s->columns * (c->format ? c->format->bytes : 4);
+    uint64_t numbers = (uint64_t)s->rows * s->columns,
+             cache_bytes = numbers * (c->format ? c->format->bytes : 4);
+    bool is_shared = shares && cache_bytes >= LONG_CACHE,
+         is_thin = is_shared && !c->format && c->shape.dim[3] == THIN_DIM &&
+                   c->shape.dim[1] <= THIN * c->shape.dim[2];
     const bool all[] = {[ALWAYS] = true,
                         [MATRICES] = has_tiles,
                         [MANY_TILES] = has_tiles && is_many,
@@ -153,7 +167,9 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [WIDE_TILES] = is_wide && s->tokens > 64 && fills,
                         [NEAR_TOKENS] = has_near_kernel(c->format, s->columns),
                         [NARROW] = s->columns >= 3 * BLOCK,
-                        [SHARED_CACHE] = shares && cache_bytes >= LONG_CACHE};
+                        [SHARED_CACHE] = is_shared,
+                        [TENSOR_CACHE] = shares && numbers >= TENSOR_NUMBERS,
+                        [THIN_CACHE] = is_thin};
     return all[when];
 }
 
@@ -243,7 +259,8 @@ static const rule rules[] = {
     {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
     {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "plain"},
     /* tensor cores, so that a row takes no longer for many heads than for one */
-    {DECODE,  CUDA,     ALL,     {513, ANY},  SHARED_CACHE,     "mma"},
+    {DECODE,  CUDA,     ALL,     {513, ANY},  THIN_CACHE,       "shared"},
+    {DECODE,  CUDA,     ALL,     {513, ANY},  TENSOR_CACHE,     "mma"},
     {DECODE,  CUDA,     ALL,     {513, ANY},  SHARED_CACHE,     "shared"},
     {DECODE,  GPU,      ALL,     {513, ANY},  ALWAYS,           "ranges"},
     {DECODE,  GPU|SOFT, ALL,     ALL,         ALWAYS,           "spread"},
