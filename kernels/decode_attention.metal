@@ -350,7 +350,7 @@ inline void merge_ranges(device const float *parts, device const float *log_sums
 }
 
 // The attention to all keys from that to each range: a threadgroup computes one head, a thread
-// dimensions thread, thread + 64, ... of it. Up to 32 ranges are one trip to memory, where registers allow
+// dimensions thread, thread + 64, ... of it. Up to 48 ranges are one trip to memory, where registers allow
 // it.
 kernel void attention_merge(device const float *parts [[buffer(0)]],
                             device const float *log_sums [[buffer(1)]],
@@ -361,7 +361,9 @@ kernel void attention_merge(device const float *parts [[buffer(0)]],
                             uint head [[threadgroup_position_in_grid]],
                             uint thread_index [[thread_index_in_threadgroup]]) {
     EARLY_LOADS(0); // only the scalars
-    if (LOADS_AHEAD && ranges > 16)
+    if (LOADS_AHEAD && ranges > 32)
+        merge_ranges<48>(parts, log_sums, out, n_heads, head_dim, ranges, head, thread_index);
+    else if (LOADS_AHEAD && ranges > 16)
         merge_ranges<32>(parts, log_sums, out, n_heads, head_dim, ranges, head, thread_index);
     else
         merge_ranges<16>(parts, log_sums, out, n_heads, head_dim, ranges, head, thread_index);
