@@ -32,7 +32,8 @@ enum { LANES = 32, PER_LANE = 14, FIRST_OF_B = 4, FIRST_OF_C = 6, FIRST_OF_D = 1
 typedef struct {
     const char *ptx;
     uint32_t depth;
-    elem type; /* of an element of a and b */
+    elem type;    /* of an element of a and b */
+    int32_t more; /* added to those of a, whose bytes then have no sign */
 } product;
 
 /* Small integers, that all types hold; the integers of 8 bits reach both ends. */
@@ -42,8 +43,9 @@ static int32_t choose(const product *p, uint32_t n) {
 }
 
 static uint32_t encode(elem type, int32_t v) {
-    uint32_t bits = 0;
-    elem_write(type, &bits, 0, v);
+    uint32_t bits = type == ELEM_I8 ? (uint8_t)v : 0; /* with a sign or without */
+    if (type != ELEM_I8)
+        elem_write(type, &bits, 0, v);
     return bits;
 }
 
@@ -63,7 +65,7 @@ TEST a_warp_multiplies_matrices(const product *p) {
     const elem sums = elem_is_float(p->type) ? ELEM_F32 : ELEM_I32;
     for (uint32_t k = 0; k < DEPTH; k++) {
         for (uint32_t row = 0; row < 16; row++)
-            a[row][k] = choose(p, 1 + k * 16 + row);
+            a[row][k] = p->more + choose(p, 1 + k * 16 + row);
         for (uint32_t column = 0; column < 8; column++)
             b[k][column] = choose(p, 7777 + k * 8 + column);
     }
@@ -99,11 +101,12 @@ TEST a_warp_multiplies_matrices(const product *p) {
 #define LONG_A "%r10, %r11, %r12, %r13"
 #define LONG_B "%r14, %r15"
 static const product products[] = {
-    {PRODUCT("m16n8k32.row.col.s32.s8.s8.s32", "s32", LONG_A, LONG_B), 32, ELEM_I8},
-    {PRODUCT("m16n8k16.row.col.s32.s8.s8.s32", "s32", "%r10, %r11", "%r14"), 16, ELEM_I8},
-    {PRODUCT("m16n8k16.row.col.f32.bf16.bf16.f32", "f32", LONG_A, LONG_B), 16, ELEM_BF16},
-    {PRODUCT("m16n8k16.row.col.f32.f16.f16.f32", "f32", LONG_A, LONG_B), 16, ELEM_F16},
-    {PRODUCT("m16n8k8.row.col.f32.tf32.tf32.f32", "f32", LONG_A, LONG_B), 8, ELEM_F32},
+    {PRODUCT("m16n8k32.row.col.s32.s8.s8.s32", "s32", LONG_A, LONG_B), 32, ELEM_I8, 0},
+    {PRODUCT("m16n8k32.row.col.s32.u8.s8.s32", "s32", LONG_A, LONG_B), 32, ELEM_I8, 128},
+    {PRODUCT("m16n8k16.row.col.s32.s8.s8.s32", "s32", "%r10, %r11", "%r14"), 16, ELEM_I8, 0},
+    {PRODUCT("m16n8k16.row.col.f32.bf16.bf16.f32", "f32", LONG_A, LONG_B), 16, ELEM_BF16, 0},
+    {PRODUCT("m16n8k16.row.col.f32.f16.f16.f32", "f32", LONG_A, LONG_B), 16, ELEM_F16, 0},
+    {PRODUCT("m16n8k8.row.col.f32.tf32.tf32.f32", "f32", LONG_A, LONG_B), 8, ELEM_F32, 0},
 };
 
 /* Halves ---------------------------------------------------------------------------------------- */

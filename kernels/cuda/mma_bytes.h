@@ -17,17 +17,34 @@ struct byte_pair {
     uint at[2][2];
 };
 
+// A lane's share of the sums of two rows.
+struct byte_sums {
+    float of[2];
+    METAL_FUNC float get(uint row) const { return of[row]; }
+};
+// The same in integers: the two digits that a lane has.
+struct digit_sums {
+    int of[2][2];
+    METAL_FUNC float get(uint row) const {
+        return fma(256.0f, float(of[row][0]), float(of[row][1]));
+    }
+};
+
 // What a byte of 1 of a block stands for: of block lane % 4 / 2. Bytes have a sign, or they have none.
 struct byte_scale {
+    typedef byte_sums sums;
     float factor;
 };
 struct unsigned_scale {
+    typedef byte_sums sums;
     float factor;
 };
 
-// The same of 16 columns: of each block, that of its first or last 16.
+// The same of 16 columns, of each block that of its first or last 16: integers of 8 bits, so that a sum
+// of 256 columns has at most 29.
 struct byte_halves {
-    float factors[2];
+    typedef digit_sums sums;
+    int factors[2];
 };
 
 // 16 times each nibble of a word less 8, as bytes: those of lower nibbles, and of upper ones.
@@ -42,7 +59,10 @@ inline uint get_upper_bytes(uint word, uint signs) {
 // x of N turns of one warp at a time. HasOffsets: something is added to all weights of a block, which
 // takes a product of the sums of x of all blocks.
 template <uint N, bool HasOffsets> struct byte_products {
-    enum : uint { memory = 2 * N * 16, blocks = 2 * N }; // uint2s, and words of sums_of_x, of a warp
+    enum : uint {
+        memory = 2 * N * 16,
+        blocks = 2 * N
+    }; // uint2s, and words of sums_of_x, of a warp
     static_assert(2 * N * 4 == 32, "a lane takes 8 values");
 
     threadgroup uint2 *digits;
@@ -110,9 +130,9 @@ template <uint N, bool HasOffsets> struct byte_products {
 
     // The integers of a product, of at most 20 bits, as the share of a lane in two sums.
     METAL_FUNC void add_up(thread const int (&products)[2][2], float first, float second,
-                           thread float *sums) const {
-        sums[0] = fma(first, float(256 * products[0][0] + products[0][1]), sums[0]);
-        sums[1] = fma(second, float(256 * products[1][0] + products[1][1]), sums[1]);
+                           thread byte_sums &sums) const {
+        sums.of[0] = fma(first, float(256 * products[0][0] + products[0][1]), sums.of[0]);
+        sums.of[1] = fma(second, float(256 * products[1][0] + products[1][1]), sums.of[1]);
     }
 
     static METAL_FUNC void multiply(thread const uint (&a)[2][2], thread const uint (&b)[2],
@@ -125,9 +145,9 @@ template <uint N, bool HasOffsets> struct byte_products {
     }
 
     // Adds the products of a turn of 16 rows, of those that put() took.
-    template <typename Scale>
-    METAL_FUNC void add(thread const byte_pair (&w)[2], thread const Scale (&scales)[2], uint turn,
-                        uint lane, thread float *sums) const {
+    template <typename Scale> METAL_FUNC void add(thread const byte_pair (&w)[2],
+                                                  thread const Scale (&scales)[2], uint turn,
+                                                  uint lane, thread byte_sums &sums) const {
         const uint2 x = digits[find(2 * turn + lane / 16, lane / 4 % 4, lane % 4)];
         int products[2][2] = {{0, 0}, {0, 0}};
         for (uint b = 0; b < 2; b++) {
@@ -141,7 +161,8 @@ template <uint N, bool HasOffsets> struct byte_products {
 
     // Products of the sums of x of all blocks with bytes of 16 rows, in 32 times the unit of add(): a lane
     // has those of blocks 4 * (lane % 4) to 3 after it, if there are so many.
-    METAL_FUNC void add_offsets(thread const uint (&w)[2], uint lane, thread float *sums) const {
+    METAL_FUNC void add_offsets(thread const uint (&w)[2], uint lane,
+                                thread byte_sums &sums) const {
         enum : uint { words = blocks / 4 };
         const bool is_there = lane < 16 && lane % 4 < words;
         const uint a[2][2] = {{w[0], 0u}, {w[1], 0u}};
@@ -154,14 +175,15 @@ template <uint N, bool HasOffsets> struct byte_products {
     // The digits of the first 16 columns of a block are the four columns, those of the last 16 the
     // others.
     METAL_FUNC void add(thread const byte_pair (&w)[2], thread const byte_halves (&scales)[2],
-                        uint turn, uint lane, thread float *sums) const {
+                        uint turn, uint lane, thread digit_sums &sums) const {
         for (uint b = 0; b < 2; b++) {
             const uint2 x = digits[find(2 * turn + b, lane / 4 % 4, lane % 4)];
             const uint a[2][2] = {{w[0].at[b][0], w[0].at[b][1]}, {w[1].at[b][0], w[1].at[b][1]}};
             const uint columns[2] = {lane < 16 ? x.x : 0u, lane < 16 ? 0u : x.y};
             int products[2][2] = {{0, 0}, {0, 0}};
             cuda::mma_bytes(a, columns, products);
-            add_up(products, scales[0].factors[b], scales[1].factors[b], sums);
+            for (uint i = 0; i < 4; i++)
+                sums.of[i / 2][i % 2] += scales[i / 2].factors[b] * products[i / 2][i % 2];
         }
     }
 

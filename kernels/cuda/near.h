@@ -100,6 +100,8 @@ template <typename N, bool IsLong> struct near_memory {
     }
 };
 
+template <bool HasOffsets> struct near_offsets {};
+
 template <typename Op, bool IsLong> struct near_work {
     typedef typename Op::format N;
     typedef near_columns<N, IsLong> columns_of;
@@ -209,6 +211,19 @@ template <typename Op, bool IsLong> struct near_work {
         expect_x(next, team, sg, lane);
     }
 
+    template <typename P>
+    METAL_FUNC void add_offsets(thread const P &p, thread const typename N::lane_block (&own)[2],
+                                uint lane, thread float (&totals)[2], near_offsets<true>) const {
+        const uint offsets[2] = {own[0].get_offsets(), own[1].get_offsets()};
+        byte_sums sums = {};
+        p.add_offsets(offsets, lane, sums);
+        for (uint i = 0; i < 2; i++)
+            totals[i] += p.finish(own[i].finish_offset(sums.get(i)), lane);
+    }
+    template <typename P>
+    METAL_FUNC void add_offsets(thread const P &, thread const typename N::lane_block (&)[2], uint,
+                                thread float (&)[2], near_offsets<false>) const {}
+
     // Adds the products of a warp's block of a tile: a lane's share of those of its pair.
     METAL_FUNC void multiply(uint stage, uint sg, uint team, uint lane,
                              thread float (&totals)[2]) const {
@@ -219,20 +234,18 @@ template <typename Op, bool IsLong> struct near_work {
             own[i].load((near_row)(find_pair(stage, pair) + i * get_quads(columns.each)), team,
                         lane % 4);
         const auto p = memory.get_products(sg);
-        const uint offsets[2] = {own[0].get_offsets(), own[1].get_offsets()};
-        float sums[2] = {}, others[2] = {};
-        if (N::has_offsets)
-            p.add_offsets(offsets, lane, others);
+        typename N::scale::sums sums = {};
+        add_offsets(p, own, lane, totals, near_offsets<N::has_offsets>());
         for (uint turn = 0; turn < NEAR_TURNS; turn++) {
             byte_pair w[2];
-            if (turn == 2)
-                cuda::sync_warp();
-            const auto one = own[0].take(turn, lane % 4, signs, w[0]);
-            const decltype(one) scales[2] = {one, own[1].take(turn, lane % 4, signs, w[1])};
+            if (turn > 0 && turn % N::turns_at_once == 0)
+                cuda::sync_warp(); // for loads of later turns there are no registers
+            const typename N::scale scales[2] = {own[0].take(turn, lane % 4, signs, w[0]),
+                                                 own[1].take(turn, lane % 4, signs, w[1])};
             p.add(w, scales, turn, lane, sums);
         }
         for (uint i = 0; i < 2; i++)
-            totals[i] += p.finish(own[i].finish(sums[i], others[i], lane % 4), lane);
+            totals[i] += p.finish(own[i].finish(sums.get(i), lane % 4), lane);
     }
 
     METAL_FUNC threadgroup float *get_sums(uint tile) const {

@@ -7,6 +7,7 @@
 //                   turns the lane's share of the block's
 //   N::scale        byte_scale, unsigned_scale or byte_halves
 //   N::get_unit     what a byte of 1 stands for, times its scale
+//   N::turns_at_once  whose weights are loaded together
 //   N::has_offsets  there is a minimum of each 32 columns: get_offsets() has its bytes, of which finish()
 //                   gets the products too
 #pragma once
@@ -35,7 +36,7 @@ struct q4_0_near {
     typedef block_q4_0 block;
     typedef byte_scale scale;
     enum : uint { block_bytes = 144, pairs = 8, has_offsets = false };
-    enum : uint { long_pairs = 8, long_blocks = 14 };
+    enum : uint { long_pairs = 8, long_blocks = 14, turns_at_once = 4 };
 
     static METAL_FUNC float get_unit() { return 0.0625f; }
     struct lane_block {
@@ -50,8 +51,7 @@ struct q4_0_near {
             }
             return {get_half(pair, int(part / 2 * 9) - int(2 * part))};
         }
-        METAL_FUNC uint get_offsets() const { return 0; }
-        METAL_FUNC float finish(float total, float, uint) const { return total; }
+        METAL_FUNC float finish(float total, uint) const { return total; }
     };
 };
 
@@ -60,7 +60,7 @@ struct q8_0_near {
     typedef block_q8_0 block;
     typedef byte_scale scale;
     enum : uint { block_bytes = 272, pairs = 5, has_offsets = false };
-    enum : uint { long_pairs = 5, long_blocks = 14 };
+    enum : uint { long_pairs = 5, long_blocks = 14, turns_at_once = 4 };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
     struct lane_block {
@@ -74,8 +74,7 @@ struct q8_0_near {
             }
             return {get_half(pair, int(part / 2 * 17) - int(2 * part))};
         }
-        METAL_FUNC uint get_offsets() const { return 0; }
-        METAL_FUNC float finish(float total, float, uint) const { return total; }
+        METAL_FUNC float finish(float total, uint) const { return total; }
     };
 };
 
@@ -100,17 +99,20 @@ struct k_near_head {
         return {float(as_type<half2>(scales[turn / 2])[turn % 2])};
     }
     // unit: what a byte of 1 stands for.
-    METAL_FUNC float finish(float total, float offset, float unit) const {
-        const float2 each = float2(as_type<half2>(d));
-        return fma(0x1p24f * unit * each.x, total, -32.0f * each.y * offset);
+    METAL_FUNC float finish(float total, float unit) const {
+        return 0x1p24f * unit * float(as_type<half2>(d).x) * total;
+    }
+    METAL_FUNC float finish_offset(float total) const {
+        return -32.0f * float(as_type<half2>(d).y) * total;
     }
 };
 
 // Q4_K: upper nibbles are 16 times the weight.
 struct q4_k_near {
     typedef block_q4_k block;
+    typedef unsigned_scale scale;
     enum : uint { block_bytes = 144, pairs = 8, has_offsets = true };
-    enum : uint { long_pairs = 8, long_blocks = 14 };
+    enum : uint { long_pairs = 8, long_blocks = 14, turns_at_once = 2 };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
     struct lane_block {
@@ -120,7 +122,7 @@ struct q4_k_near {
             head.load(row + 36 * i, part);
             at = row + 36 * i + 4 + part;
         }
-        METAL_FUNC unsigned_scale take(uint turn, uint, uint, thread byte_pair &w) const {
+        METAL_FUNC scale take(uint turn, uint, uint, thread byte_pair &w) const {
             for (uint side = 0; side < 2; side++) {
                 const uint word = at[8 * turn + 4 * side];
                 w.at[0][side] = word & 0x0F0F0F0Fu;
@@ -129,8 +131,9 @@ struct q4_k_near {
             return head.get_scale(turn);
         }
         METAL_FUNC uint get_offsets() const { return head.minima; }
-        METAL_FUNC float finish(float total, float offset, uint part) const {
-            return head.finish(total, offset, part < 2 ? 1.0f : 0.0625f);
+        METAL_FUNC float finish_offset(float total) const { return head.finish_offset(total); }
+        METAL_FUNC float finish(float total, uint part) const {
+            return head.finish(total, part < 2 ? 1.0f : 0.0625f);
         }
     };
 };
@@ -138,8 +141,9 @@ struct q4_k_near {
 // Q5_K: as Q4_K, and a fifth bit of part p is bit p of the 32 bytes before the nibbles.
 struct q5_k_near {
     typedef block_q5_k block;
+    typedef unsigned_scale scale;
     enum : uint { block_bytes = 176, pairs = 8, has_offsets = true };
-    enum : uint { long_pairs = 8, long_blocks = 14 };
+    enum : uint { long_pairs = 8, long_blocks = 14, turns_at_once = 2 };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
     struct lane_block {
@@ -152,20 +156,19 @@ struct q5_k_near {
             fifth[0] = at[-8];
             fifth[1] = at[-4];
         }
-        METAL_FUNC unsigned_scale take(uint turn, uint, uint, thread byte_pair &w) const {
+        METAL_FUNC scale take(uint turn, uint, uint, thread byte_pair &w) const {
             for (uint side = 0; side < 2; side++) {
                 const uint word = at[8 * turn + 4 * side];
-                const uint bits = turn < 2 ? fifth[side] << (4u - 2u * turn)
-                                           : fifth[side] >> (2u * turn - 4u);
+                const uint bits =
+                    turn < 2 ? fifth[side] << (4u - 2u * turn) : fifth[side] >> (2u * turn - 4u);
                 w.at[0][side] = (word & 0x0F0F0F0Fu) | (bits & 0x10101010u);
                 w.at[1][side] = (word >> 4u & 0x0F0F0F0Fu) | (bits >> 1u & 0x10101010u);
             }
             return head.get_scale(turn);
         }
         METAL_FUNC uint get_offsets() const { return head.minima; }
-        METAL_FUNC float finish(float total, float offset, uint) const {
-            return head.finish(total, offset, 1.0f);
-        }
+        METAL_FUNC float finish_offset(float total) const { return head.finish_offset(total); }
+        METAL_FUNC float finish(float total, uint) const { return head.finish(total, 1.0f); }
     };
 };
 
@@ -175,7 +178,7 @@ struct q6_k_near {
     typedef block_q6_k block;
     typedef byte_halves scale;
     enum : uint { block_bytes = 210, pairs = 6, has_offsets = false };
-    enum : uint { long_pairs = 5, long_blocks = 16 };
+    enum : uint { long_pairs = 5, long_blocks = 16, turns_at_once = 1 };
 
     static METAL_FUNC float get_unit() { return 0.25f; }
 
@@ -204,14 +207,13 @@ struct q6_k_near {
                     const uint two = get_word(8 + 2 * (turn / 2) + side)
                                      << (6 - 4 * (turn % 2) - 2 * b);
                     const uint lower = (turn % 2 ? four >> 2u : four << 2u) & 0x3C3C3C3Cu;
-                    w.at[b][side] = (lower | (two & 0xC0C0C0C0u)) ^ signs;
+                    w.at[b][side] = lower ^ signs ^ (two & 0xC0C0C0C0u);
                 }
                 s.factors[b] =
-                    float(get_char(at, 192 + 4 * turn + 2 * b + part / 2 - 4 * part + shift / 8));
+                    get_char(at, 192 + 4 * turn + 2 * b + part / 2 - 4 * part + shift / 8);
             }
             return s;
         }
-        METAL_FUNC uint get_offsets() const { return 0; }
-        METAL_FUNC float finish(float total, float, uint) const { return d * total; }
+        METAL_FUNC float finish(float total, uint) const { return d * total; }
     };
 };

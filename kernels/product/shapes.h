@@ -74,8 +74,8 @@ static const shape of_near_heads[] = {
     {{100, 32, 8, 128, 4096}},
 };
 static const shape of_wider_near_heads[] = {
-    {{0, 1, 1, 2, 2048}},     {{1, 3, 1, 2, 4096}},       {{7, 5, 1, 6, 2048}},
-    {{2, 5, 2, 34, 2048}},    {{2047, 9, 3, 64, 4096}},   {{100, 32, 8, 128, 4096}},
+    {{0, 1, 1, 2, 2048}},  {{1, 3, 1, 2, 4096}},     {{7, 5, 1, 6, 2048}},
+    {{2, 5, 2, 34, 2048}}, {{2047, 9, 3, 64, 4096}}, {{100, 32, 8, 128, 4096}},
 };
 static const shape_list near_normed = SHAPE_LIST(of_near_normed, 7, 512),
                         wider_near_normed = SHAPE_LIST(of_wider_near_normed, 7, 2048),
