@@ -28,18 +28,21 @@
 #include "near_formats.h"
 
 enum : uint { NEAR_WARPS = 16, NEAR_TURNS = 4, NEAR_STAGES = 2, NEAR_ROWS = 16 };
+enum : uint { NEAR_MOST_ROWS = 512 }; // of a cluster: product.c shares them so
 
-// Columns: `chunks` times `each` blocks of 256, the last chunk has what is left. A chunk of a row is
+// Columns, of which each of the P thread blocks of a cluster has a share: `chunks` times `each` blocks of 256, the last chunk has what is left. A chunk of a row is
 // whole uint4s.
-template <typename N, bool IsLong> struct near_columns {
+template <typename N, bool IsLong, uint P> struct near_columns {
     enum : uint { most = IsLong ? N::long_blocks : NEAR_WARPS };
     enum : uint { unit = N::block_bytes % 16 == 0 ? 1 : 8 };
-    uint blocks, chunks, each;
+    uint first, blocks, chunks, each; // first: of this thread block
 
-    METAL_FUNC near_columns(uint in_dim) {
-        blocks = in_dim / 256;
-        chunks = IsLong ? (blocks + most - 1) / most : 1;
-        each = IsLong ? (blocks + chunks * unit - 1) / (chunks * unit) * unit : blocks;
+    METAL_FUNC near_columns(uint in_dim, uint rank) {
+        const uint all = in_dim / 256;
+        chunks = IsLong ? (all + most - 1) / most : 1;
+        each = IsLong || P > 1 ? (all + P * chunks * unit - 1) / (P * chunks * unit) * unit : all;
+        first = P > 1 ? min(rank * each, all) : 0;
+        blocks = P > 1 ? min(each, all - first) : all;
     }
     METAL_FUNC uint count(uint chunk) const {
         return IsLong ? min(each, blocks - chunk * each) : blocks;
@@ -48,27 +51,28 @@ template <typename N, bool IsLong> struct near_columns {
 
 // Shared memory: the stages; x of each warp, as digits, and if it is to be another one for the next chunk,
 // that on its way; the sums of each warp, for three tiles, so that those of a tile may be read while the
-// next two are multiplied; the squares of each warp's x.
-template <typename N, bool IsLong> struct near_memory {
+// next two are multiplied; the squares of each warp's x; of a cluster, what its blocks send.
+template <typename N, bool IsLong, uint P> struct near_memory {
     typedef byte_products<NEAR_TURNS, N::has_offsets> products;
     enum : uint {
         pairs = IsLong ? N::long_pairs : N::pairs,
-        most = near_columns<N, IsLong>::most,
+        most = near_columns<N, IsLong, P>::most,
         stage = pairs * (2 * (most * N::block_bytes / 16) + 2), // uint4s
         coming = IsLong ? most * 64 : 0,
         tile_sums = NEAR_WARPS * NEAR_ROWS,
+        parts_of = P > 1 ? NEAR_MOST_ROWS : 0,
         tiles = 3
     };
     threadgroup uint4 *stages;
     threadgroup float4 *values;
     threadgroup uint2 *digits;
     threadgroup float2 *units;
-    threadgroup float *sums, *squares;
+    threadgroup float *sums, *squares, *parts;
     threadgroup uint *sums_of_x;
 
     METAL_FUNC near_memory() {
         enum : uint {
-            floats = tiles * tile_sums + NEAR_WARPS +
+            floats = tiles * tile_sums + NEAR_WARPS + parts_of +
                      (N::has_offsets ? NEAR_WARPS * products::blocks : 0)
         };
         stages = (threadgroup uint4 *)
@@ -79,7 +83,8 @@ template <typename N, bool IsLong> struct near_memory {
         units = (threadgroup float2 *)(digits + NEAR_WARPS * products::memory);
         sums = (threadgroup float *)(units + NEAR_WARPS);
         squares = sums + tiles * tile_sums;
-        sums_of_x = (threadgroup uint *)(squares + NEAR_WARPS);
+        parts = squares + NEAR_WARPS;
+        sums_of_x = (threadgroup uint *)(parts + parts_of);
     }
     METAL_FUNC products get_products(uint sg) const {
         products p;
@@ -102,22 +107,25 @@ template <typename N, bool IsLong> struct near_memory {
 
 template <bool HasOffsets> struct near_offsets {};
 
-template <typename Op, bool IsLong> struct near_work {
+template <typename Op, bool IsLong, uint P> struct near_work {
     typedef typename Op::format N;
-    typedef near_columns<N, IsLong> columns_of;
+    typedef near_columns<N, IsLong, P> columns_of;
     enum : bool { is_normed = Op::is_normed, is_long = IsLong };
-    enum : uint { pairs = near_memory<N, IsLong>::pairs };
+    enum : uint { pairs = near_memory<N, IsLong, P>::pairs, sharers = P };
 
     Op op;
     columns_of columns;
-    near_memory<N, IsLong> memory;
+    near_memory<N, IsLong, P> memory;
+    uint rank;   // of this thread block in its cluster
     uint groups; // of warps, 1 or 2, each with 8 pairs of a tile
     uint stride; // uint4s of a pair
     uint signs;  // 0x80808080, of which the compiler does not know
 
-    METAL_FUNC near_work(Op work, uint in_dim, uint lane) : op(work), columns(in_dim) {
+    METAL_FUNC near_work(Op work, uint in_dim, uint block_rank, uint lane)
+        : op(work), columns(in_dim, block_rank) {
+        rank = block_rank;
         signs = opaque(0x80808080u, in_dim + lane);
-        groups = !IsLong && 2 * columns.blocks <= NEAR_WARPS ? 2 : 1;
+        groups = !IsLong && 2 * columns.each <= NEAR_WARPS ? 2 : 1;
         stride = 2 * get_quads(columns.each) + 1; // odd: eight pairs are in different banks
     }
     static METAL_FUNC uint get_quads(uint blocks) { return blocks * N::block_bytes / 16; }
@@ -154,15 +162,16 @@ template <typename Op, bool IsLong> struct near_work {
             return;
         if (sg == 0)
             cuda::expect_bytes(16 * quads * count, stage);
-        if (Op::is_stacked && !IsLong) {
+        if (Op::is_stacked && !IsLong && P == 1) {
             if (2 * sg < count)
                 cuda::copy_bulk(find_pair(stage, sg), op.get_row(first + 2 * sg),
                                 16 * quads * min(2u, count - 2 * sg), stage);
             return;
         }
-        for (uint i = sg; i < count; i += NEAR_WARPS)
+        for (uint i = sg; quads > 0 && i < count; i += NEAR_WARPS)
             cuda::copy_bulk(find_pair(stage, i / 2) + i % 2 * whole,
-                            op.get_row(first + i) + s.chunk * whole, 16 * quads, stage);
+                            op.get_row(first + i) + get_quads(columns.first) + s.chunk * whole,
+                            16 * quads, stage);
     }
 
     // Where a lane's values of a block of x are: two float4s, the second 4 after the first.
@@ -174,13 +183,13 @@ template <typename Op, bool IsLong> struct near_work {
     // x as digits, of the block that is the warp's.
     METAL_FUNC void take_x(uint team, uint sg, uint lane) const {
         const bool is_own = team < columns.blocks;
-        device const float4 *norm = find_values(op.norm_w, team, lane);
+        device const float4 *norm = find_values(op.norm_w, columns.first + team, lane);
         float4 weights[2], v[2];
         for (uint i = 0; i < 2 && Op::is_normed && is_own; i++)
             weights[i] = norm[4 * i];
         cuda::wait_for_launch<Op::early>();
         for (uint i = 0; i < 2 && is_own; i++)
-            v[i] = find_values(op.x, team, lane)[4 * i];
+            v[i] = find_values(op.x, columns.first + team, lane)[4 * i];
         if (Op::is_normed && is_own) {
             const float4 s = v[0] * v[0] + v[1] * v[1];
             float squares = (s.x + s.y) + (s.z + s.w);
@@ -211,18 +220,19 @@ template <typename Op, bool IsLong> struct near_work {
         expect_x(next, team, sg, lane);
     }
 
-    template <typename P>
-    METAL_FUNC void add_offsets(thread const P &p, thread const typename N::lane_block (&own)[2],
-                                uint lane, thread float (&totals)[2], near_offsets<true>) const {
+    template <typename Products>
+    METAL_FUNC void add_offsets(thread const Products &p,
+                                thread const typename N::lane_block (&own)[2], uint lane,
+                                thread float (&totals)[2], near_offsets<true>) const {
         const uint offsets[2] = {own[0].get_offsets(), own[1].get_offsets()};
         byte_sums sums = {};
         p.add_offsets(offsets, lane, sums);
         for (uint i = 0; i < 2; i++)
             totals[i] += p.finish(own[i].finish_offset(sums.get(i)), lane);
     }
-    template <typename P>
-    METAL_FUNC void add_offsets(thread const P &, thread const typename N::lane_block (&)[2], uint,
-                                thread float (&)[2], near_offsets<false>) const {}
+    template <typename Products>
+    METAL_FUNC void add_offsets(thread const Products &, thread const typename N::lane_block (&)[2],
+                                uint, thread float (&)[2], near_offsets<false>) const {}
 
     // Adds the products of a warp's block of a tile: a lane's share of those of its pair.
     METAL_FUNC void multiply(uint stage, uint sg, uint team, uint lane,
@@ -262,6 +272,29 @@ template <typename Op, bool IsLong> struct near_work {
             to[lane / 4 * 2 + is_second] = sum;
     }
 
+    // Of a cluster, rows are finished by its blocks one after another: what they have of a row is sent to the
+    // block that does it.
+    METAL_FUNC uint count_own() const { return (op.rows + P - 1 - rank) / P; }
+    METAL_FUNC void send(uint row, float sum) const {
+        threadgroup float *to = memory.parts + row / P * P + rank;
+        if (row % P == rank)
+            *to = sum;
+        else
+            cuda::store_to_rank(to, sum, row % P);
+    }
+    METAL_FUNC void finish_own(uint thread_index) const {
+        const uint row = thread_index * P + rank;
+        const bool is_own = thread_index < count_own();
+        const float2 kept = is_own ? op.prepare(row) : 0.0f;
+        float sum = 0.0f;
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        cuda::wait_for_cluster_bytes(); // nothing is sent to a block that has ended
+        for (uint i = 0; is_own && i < P; i++)
+            sum += memory.parts[thread_index * P + i];
+        if (is_own)
+            op.finish(row, sum, 0.0f, kept);
+    }
+
     // 1 / rms(x)
     METAL_FUNC float get_inverse() const {
         float squares = 0.0f;
@@ -293,7 +326,7 @@ template <typename Work> struct near_writer {
                                  : 0xFFFFFFFFu;
     }
     METAL_FUNC void prepare(thread const Work &work, uint tile) {
-        if (parity == tile % 2 && get_row(work, tile) < work.op.rows)
+        if (Work::sharers == 1 && parity == tile % 2 && get_row(work, tile) < work.op.rows)
             kept = work.op.prepare(get_row(work, tile));
         cuda::sync_warp();
     }
@@ -310,7 +343,9 @@ template <typename Work> struct near_writer {
             sum *= inverse;
         const float other = cuda::shuffle_xor(sum, 1);
         const uint row = get_row(work, tile);
-        if (is_to && row < work.op.rows)
+        if (is_to && row < work.op.rows && Work::sharers > 1)
+            work.send(row, sum);
+        else if (is_to && row < work.op.rows)
             work.op.finish(row, sum, other, kept);
     }
 };
@@ -355,13 +390,19 @@ near_multiply(thread const Work &work, near_writer<Work> writer, uint sg, uint l
     }
 }
 
-template <bool IsLong, typename Op>
+// P: thread blocks of a cluster, which share the columns of its rows.
+template <bool IsLong, uint P, typename Op>
 METAL_FUNC void near_run(thread const Op &op, uint in_dim, uint group, uint groups,
                          uint thread_index, uint sg, uint lane) {
-    typedef near_work<Op, IsLong> work_of;
-    const work_of work(op, in_dim, lane);
+    typedef near_work<Op, IsLong, P> work_of;
+    const work_of work(op, in_dim, group % P, lane);
     for (uint i = 0; thread_index == 0 && i < NEAR_STAGES; i++)
         cuda::init_mbarrier(i);
+    if (P > 1) {
+        if (thread_index == 0)
+            cuda::expect_cluster_bytes<P>(4 * (P - 1) * work.count_own());
+        cuda::arrive_at_cluster();
+    }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint i = 0; i < NEAR_STAGES; i++)
         work.copy(work.get_next({0, 0}, i), i, sg, lane);
@@ -375,5 +416,9 @@ METAL_FUNC void near_run(thread const Op &op, uint in_dim, uint group, uint grou
     } else {
         work.take_x(sg % writer.teams, sg, lane);
     }
+    if (P > 1)
+        cuda::wait_for_cluster(); // all blocks have begun: sums may be sent
     near_multiply(work, writer, sg, lane);
+    if (P > 1)
+        work.finish_own(thread_index);
 }

@@ -16,14 +16,13 @@ template <typename N, bool normed, bool accumulate, uint Early> struct near_plai
     uint rows, row_quads;
 
     METAL_FUNC near_plain(device const void *w, device const float *values, device float *y,
-                          uint out_dim, uint in_dim, uint group, uint groups) {
-        const near_share share(out_dim, group, groups);
+                          uint first, uint count, uint in_dim) {
         row_quads = in_dim / 256 * N::block_bytes / 16;
         x = norm_w = values;
-        from = (device const uint4 *)w + size_t(share.first) * row_quads;
-        to = y + share.first;
+        from = (device const uint4 *)w + size_t(first) * row_quads;
+        to = y + first;
         eps = 0.0f;
-        rows = share.count;
+        rows = count;
     }
     METAL_FUNC device const uint4 *get_row(uint i) const { return from + size_t(i) * row_quads; }
     METAL_FUNC float2 prepare(uint i) const { return accumulate ? float2(to[i], 0.0f) : 0.0f; }

@@ -18,10 +18,11 @@ rmsnorm_matvec_near(device const float *x [[buffer(0)]], device const float *nor
                     uint thread_index [[thread_index_in_threadgroup]],
                     uint sg [[simdgroup_index_in_threadgroup]],
                     uint lane [[thread_index_in_simdgroup]]) {
-    near_plain<N, true, false, 1 << 1 | 1 << 2> op(w, x, y, out_dim, in_dim, group, groups);
+    const near_share share(out_dim, group, groups);
+    near_plain<N, true, false, 1 << 1 | 1 << 2> op(w, x, y, share.first, share.count, in_dim);
     op.norm_w = norm_w;
     op.eps = eps;
-    near_run<false>(op, in_dim, group, groups, thread_index, sg, lane);
+    near_run<false, 1>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
 template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void
@@ -45,7 +46,7 @@ gate_up_silu_near(device const float *x [[buffer(0)]], device const float *norm_
                               eps,
                               2 * share.count,
                               row_quads};
-    near_run<false>(op, in_dim, group, groups, thread_index, sg, lane);
+    near_run<false, 1>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
 template <typename N, typename T> [[kernel, max_total_threads_per_threadgroup(1024)]] void
@@ -80,7 +81,7 @@ qkv_rope_append_near(device const float *x [[buffer(0)]], device const float *no
                                     head_dim,
                                     2 * share.count,
                                     in_dim / 256 * N::block_bytes / 16};
-    near_run<false>(op, in_dim, group, groups, thread_index, sg, lane);
+    near_run<false, 1>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
 #define NEAR_KERNEL(name, function, ...)                                                           \

@@ -14,6 +14,7 @@
 enum { ALL_TOKENS = 1 << 30 }; /* it loops over them itself */
 enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 }; /* of a large GPU, with room for the next launch */
 enum { PAIRS_OF_CORES = 64 };    /* clusters of two where an SM has room for one thread block */
+enum { CLUSTERS_OF_FOUR = 66 }; /* two thread blocks on each SM of an H200 */
 enum { CLUSTERS_OF_EIGHT = 28 }; /* an H200 has room for 30 with two thread blocks per SM, not for 33 */
 enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/near.h takes at once */
 #define OWN(f, kind) "product/matvec_" FILE_##kind(f) ".metal"
@@ -57,6 +58,9 @@ enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/near.h takes at once */
 #define NEAR_LONG(rows, of) NEAR_FILE, ONE, \
                                  512, rows,   0,   of, 32768, TWO_PER_CORE, 0, FEATURE_BULK_COPIES, \
     "_near_long", "near_long", "the same for longer rows, in chunks of columns"
+#define NEAR_CLUSTER(rows, of) NEAR_FILE, ONE, \
+                                 512, rows,   0,   of, 16384, CLUSTERS_OF_FOUR, 4, FEATURE_BULK_COPIES, \
+    "_near_cluster", "near_cluster", "the same for longer rows, in clusters of four"
 #define BY_TOKEN    OWN, MANY,   256,    8, ALL_TOKENS,    0,    0, 0, 0, 0, \
     "", "plain", "one token after another"
 #define REUSE       OWN, MANY,   128,   32,   8,    4,    0, 0, 0, 0, \
@@ -145,10 +149,15 @@ static const kernel matvec_kernels[] = {
     BOTH(q5_k, blocks, near_rows, NEAR(16, 256)),
     BOTH(q6_k, parts, wider_near_rows, NEAR(12, 2048)),
     BOTH(q4_0, parts, near_long_rows, NEAR_LONG(16, 256)),
+    BOTH(q4_0, parts, near_long_rows, NEAR_CLUSTER(16, 256)),
     BOTH(q8_0, parts, near_long_rows, NEAR_LONG(10, 256)),
+    BOTH(q8_0, parts, near_long_rows, NEAR_CLUSTER(10, 256)),
     BOTH(q4_k, parts, near_long_rows, NEAR_LONG(16, 256)),
+    BOTH(q4_k, parts, near_long_rows, NEAR_CLUSTER(16, 256)),
     BOTH(q5_k, blocks, near_long_rows, NEAR_LONG(16, 256)),
+    BOTH(q5_k, blocks, near_long_rows, NEAR_CLUSTER(16, 256)),
     BOTH(q6_k, parts, wider_near_long_rows, NEAR_LONG(10, 2048)),
+    BOTH(q6_k, parts, wider_near_long_rows, NEAR_CLUSTER(12, 2048)),
     BOTH(q4_0, parts, ladder_shapes.tiles, TILED_SPLIT),
     BOTH(q4_0, parts, ladder_shapes.tiles, MATRIX),
     BOTH(q8_0, parts, head_of_32_shapes.tiles, TILED_SPLIT),

@@ -207,6 +207,7 @@ static const rule rules[] = {
     {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
     {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "plain"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE_ON_CORES,    "near"},
+    {PRODUCT, CUDA,     ONE,     MEDIUM,      LONG,             "near_cluster"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      LONG,             "near_long"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "stream"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "near"}, /* there is no stream */
