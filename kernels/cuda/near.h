@@ -220,9 +220,8 @@ template <typename Op, bool IsLong, uint P> struct near_work {
         expect_x(next, team, sg, lane);
     }
 
-    template <typename Products>
-    METAL_FUNC void add_offsets(thread const Products &p,
-                                thread const typename N::lane_block (&own)[2], uint lane,
+    template <typename Products, typename Lanes>
+    METAL_FUNC void add_offsets(thread const Products &p, thread const Lanes (&own)[2], uint lane,
                                 thread float (&totals)[2], near_offsets<true>) const {
         const uint offsets[2] = {own[0].get_offsets(), own[1].get_offsets()};
         byte_sums sums = {};
@@ -230,16 +229,16 @@ template <typename Op, bool IsLong, uint P> struct near_work {
         for (uint i = 0; i < 2; i++)
             totals[i] += p.finish(own[i].finish_offset(sums.get(i)), lane);
     }
-    template <typename Products>
-    METAL_FUNC void add_offsets(thread const Products &, thread const typename N::lane_block (&)[2],
-                                uint, thread float (&)[2], near_offsets<false>) const {}
+    template <typename Products, typename Lanes>
+    METAL_FUNC void add_offsets(thread const Products &, thread const Lanes (&)[2], uint,
+                                thread float (&)[2], near_offsets<false>) const {}
 
     // Adds the products of a warp's block of a tile: a lane's share of those of its pair.
-    METAL_FUNC void multiply(uint stage, uint sg, uint team, uint lane,
-                             thread float (&totals)[2]) const {
+    template <bool is_odd> METAL_FUNC void multiply(uint stage, uint sg, uint team, uint lane,
+                                                    thread float (&totals)[2]) const {
         const uint pair =
             sg / (NEAR_WARPS / 2) * (groups - 1) * pairs + min(lane / 4, uint(pairs) - 1);
-        typename N::lane_block own[2];
+        typename near_lanes<N, is_odd>::type own[2];
         for (uint i = 0; i < 2; i++)
             own[i].load((near_row)(find_pair(stage, pair) + i * get_quads(columns.each)), team,
                         lane % 4);
@@ -367,8 +366,12 @@ near_multiply(thread const Work &work, near_writer<Work> writer, uint sg, uint l
         if (Work::is_long)
             work.take_chunk(now, next, team, sg, lane);
         cuda::wait_for_copies(stage, i / NEAR_STAGES % 2);
-        if (team < work.columns.count(now.chunk))
-            work.multiply(stage, sg, team, lane, totals);
+        if (Work::columns_of::unit > 1 && team % 2 == 1) {
+            if (team < work.columns.count(now.chunk))
+                work.template multiply<true>(stage, sg, team, lane, totals);
+        } else if (team < work.columns.count(now.chunk)) {
+            work.template multiply<false>(stage, sg, team, lane, totals);
+        }
         if (is_end && team < work.columns.each)
             work.store(work.get_sums(now.tile) + sg * NEAR_ROWS, lane, totals);
         if (is_last || work.is_there(later)) {

@@ -172,48 +172,47 @@ struct q5_k_near {
     };
 };
 
-// Q6_K: a byte is 4 times the weight less its 32. Blocks
-// are only 2-byte aligned, and every other one begins within a word.
+// Q6_K: a byte is 4 times the weight less its 32. Blocks are only 2-byte aligned, and every other one,
+// which is odd, begins within a word.
+//
+// 64 columns are two blocks of 32, b = 0 and 1. Bytes 64 * (turn / 2) + 32 * b have their lower 4 bits, in
+// the nibble that is turn % 2; the upper 2 are in bytes 128 + 32 * (turn / 2), four times two bits each.
+template <bool is_odd> struct q6_k_lane_block {
+    near_row at;
+
+    METAL_FUNC void load(near_row row, uint i, uint part) { at = row + 210 * i / 4 + part; }
+    METAL_FUNC uint get_word(uint i) const {
+        return is_odd ? uint((ulong(at[4 * i + 1]) << 32u | at[4 * i]) >> 16u) : at[4 * i];
+    }
+    METAL_FUNC byte_halves take(uint turn, uint part, uint signs, thread byte_pair &w) const {
+        byte_halves s;
+        for (uint b = 0; b < 2; b++) {
+            for (uint side = 0; side < 2; side++) {
+                const uint four = get_word(4 * (turn / 2) + 2 * b + side);
+                const uint two = get_word(8 + 2 * (turn / 2) + side)
+                                 << (6 - 4 * (turn % 2) - 2 * b);
+                const uint lower = (turn % 2 ? four >> 2u : four << 2u) & 0x3C3C3C3Cu;
+                w.at[b][side] = lower ^ signs ^ (two & 0xC0C0C0C0u);
+            }
+            s.factors[b] = get_char(at, 192 + 4 * turn + 2 * b + part / 2 - 4 * part + 2 * is_odd);
+        }
+        return s;
+    }
+    METAL_FUNC float finish(float total, uint part) const {
+        return get_half(at, 104 - int(2 * part) + is_odd) * total;
+    }
+};
 struct q6_k_near {
     typedef block_q6_k block;
     typedef byte_halves scale;
     enum : uint { block_bytes = 210, pairs = 6, has_offsets = false };
-    enum : uint { long_pairs = 5, long_blocks = 16, turns_at_once = 1 };
+    enum : uint { long_pairs = 5, long_blocks = 16, turns_at_once = 2 };
 
     static METAL_FUNC float get_unit() { return 0.25f; }
+};
 
-    // 64 columns are two blocks of 32, b = 0 and 1. Bytes 64 * (turn / 2) + 32 * b have their lower
-    // 4 bits, in the nibble that is turn % 2; the upper 2 are in bytes 128 + 32 * (turn / 2), four
-    // times two bits each.
-    struct lane_block {
-        near_row at;
-        uint part, shift;
-        float d;
-
-        METAL_FUNC void load(near_row row, uint i, uint own_part) {
-            part = own_part;
-            shift = i % 2 * 16;
-            at = row + 210 * i / 4 + part;
-            d = float(as_type<half2>(row[(105 * i + 104) / 2])[i % 2]);
-        }
-        METAL_FUNC uint get_word(uint i) const {
-            return uint((ulong(at[4 * i + 1]) << 32u | at[4 * i]) >> shift);
-        }
-        METAL_FUNC scale take(uint turn, uint, uint signs, thread byte_pair &w) const {
-            scale s;
-            for (uint b = 0; b < 2; b++) {
-                for (uint side = 0; side < 2; side++) {
-                    const uint four = get_word(4 * (turn / 2) + 2 * b + side);
-                    const uint two = get_word(8 + 2 * (turn / 2) + side)
-                                     << (6 - 4 * (turn % 2) - 2 * b);
-                    const uint lower = (turn % 2 ? four >> 2u : four << 2u) & 0x3C3C3C3Cu;
-                    w.at[b][side] = lower ^ signs ^ (two & 0xC0C0C0C0u);
-                }
-                s.factors[b] =
-                    get_char(at, 192 + 4 * turn + 2 * b + part / 2 - 4 * part + shift / 8);
-            }
-            return s;
-        }
-        METAL_FUNC float finish(float total, uint) const { return d * total; }
-    };
+// The lane_block of a format, of even or odd blocks.
+template <typename N, bool is_odd> struct near_lanes { typedef typename N::lane_block type; };
+template <bool is_odd> struct near_lanes<q6_k_near, is_odd> {
+    typedef q6_k_lane_block<is_odd> type;
 };
