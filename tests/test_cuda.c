@@ -214,7 +214,8 @@ TEST kernels_for_nvidia_gpus_agree_with_their_oracles(void) {
     ASSERT_RUN("\"$A\" check --device $D 'matvec_*_near/1x*/normal' 'matvec_*_near/7x*/large' "
                "'matvec_*_near/33x*/normal' 'multi_token*_near/7x*/large' "
                "'multi_token*_near/33x1024x9/normal' 'multi_token*_near/32x4096x7/normal' "
-               "'matvec_*_near_long/33x*/normal' 'multi_token*_near_long/31x*/normal'",
+               "'matvec_*_near_long/33x*/normal' 'multi_token*_near_long/31x*/normal' "
+               "'matvec_*_near_cluster/17x*/normal'",
                0);
     ASSERT_SAYS("87 passed, 0 failed");
     ASSERT_RUN("\"$A\" check --device $D 'rmsnorm_*_near/7x*/large' 'gate_up*_near/7x*/large' "
