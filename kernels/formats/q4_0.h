@@ -5,6 +5,7 @@
 // aligned, so nothing wider than a ushort may be loaded from one. x must be 16-byte aligned.
 #pragma once
 
+#include "../bytes.h"
 #include "../eight.h"
 #include "../nibbles.h"
 
@@ -196,9 +197,18 @@ struct q4_0_tiles {
 struct q4_0_eights {
     typedef block_q4_0 block;
     enum : uint { values = 32, eights = 4, scales = 1, centre = 8 - FREE_BIAS, has_minimum = 0 };
+    enum : uint { has_bytes = 1 };
     static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
     static METAL_FUNC void get(device const block_q4_0 *b, uint, thread eight_floats *n) {
         load_nibbles<FREE_BIAS>(b->qs, n);
+    }
+    static METAL_FUNC void get_bytes(device const block_q4_0 *a, device const block_q4_0 *b, uint,
+                                     thread sixteen_bytes *n) {
+        const byte_rows q(a->qs, b->qs);
+        for (uint i = 0; i < 2; i++) {
+            n[i] = subtract_bytes<8>(get_low_nibbles(q.halves[i]));
+            n[i + 2] = subtract_bytes<8>(get_high_nibbles(q.halves[i]));
+        }
     }
     static METAL_FUNC float2 get_scale(device const block_q4_0 *b, uint, uint) {
         return float2(float(b->d), 0.0f);

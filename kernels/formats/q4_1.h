@@ -40,9 +40,18 @@ struct q4_1 {
 struct q4_1_eights {
     typedef block_q4_1 block;
     enum : uint { values = 32, eights = 4, scales = 1, centre = 0, has_minimum = 1 };
+    enum : uint { has_bytes = 1 };
     static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
     static METAL_FUNC void get(device const block_q4_1 *b, uint, thread eight_floats *n) {
         load_nibbles<0>(b->qs, n);
+    }
+    static METAL_FUNC void get_bytes(device const block_q4_1 *a, device const block_q4_1 *b, uint,
+                                     thread sixteen_bytes *n) {
+        const byte_rows q(a->qs, b->qs);
+        for (uint i = 0; i < 2; i++) {
+            n[i] = get_low_nibbles(q.halves[i]);
+            n[i + 2] = get_high_nibbles(q.halves[i]);
+        }
     }
     static METAL_FUNC float2 get_scale(device const block_q4_1 *b, uint, uint) {
         return float2(float(b->d), float(b->m));

@@ -5,6 +5,7 @@
 // and the high nibbles of the same 32 bytes.
 #pragma once
 
+#include "../bytes.h"
 #include "../eight.h"
 #include "../nibbles.h"
 
@@ -137,6 +138,7 @@ struct q4_k_tiles {
 struct q4_k_eights {
     typedef block_q4_k block;
     enum : uint { values = 256, eights = 8, scales = 2, centre = 0, has_minimum = 1 };
+    enum : uint { has_bytes = 1 };
     static METAL_FUNC uint place(uint part, uint i) { return 64 * part + 8 * i; }
     static METAL_FUNC void get(device const block_q4_k *b, uint part, thread eight_floats *n) {
         eight_floats half_of[4];
@@ -146,6 +148,15 @@ struct q4_k_eights {
                 n[2 * i + k] = half_of[k];
                 n[2 * i + k + 4] = half_of[k + 2];
             }
+        }
+    }
+    static METAL_FUNC void get_bytes(device const block_q4_k *a, device const block_q4_k *b, uint part,
+                                     thread sixteen_bytes *n) {
+        for (uint i = 0; i < 4; i++) {
+            const uint at = 32 * part + 16 * (i / 2);
+            const byte_rows q(a->qs + at, b->qs + at);
+            n[i] = get_low_nibbles(q.halves[i % 2]);
+            n[i + 4] = get_high_nibbles(q.halves[i % 2]);
         }
     }
     static METAL_FUNC float2 get_scale(device const block_q4_k *b, uint part, uint s) {

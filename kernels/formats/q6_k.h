@@ -7,6 +7,7 @@
 // nibbles for the others. Blocks are only 2-byte aligned.
 #pragma once
 
+#include "../bytes.h"
 #include "../eight.h"
 #include "../nibbles.h"
 
@@ -148,11 +149,25 @@ struct q6_k_tiles {
 struct q6_k_eights {
     typedef block_q6_k block;
     enum : uint { values = 256, eights = 8, scales = 4, centre = 0, has_minimum = 0 };
+    enum : uint { has_bytes = 1 };
     static METAL_FUNC uint place(uint part, uint i) {
         return 128 * (part / 2) + 32 * (i / 2) + 16 * (part % 2) + 8 * (i % 2);
     }
     static METAL_FUNC void get(device const block_q6_k *b, uint part, thread eight_floats *n) {
         load_sixes(b->ql + 64 * (part / 2) + 16 * (part % 2), b->qh + 16 * part, n);
+    }
+    static METAL_FUNC void get_bytes(device const block_q6_k *a, device const block_q6_k *b, uint part,
+                                     thread sixteen_bytes *n) {
+        const uint at = 64 * (part / 2) + 16 * (part % 2);
+        const byte_rows even(a->ql + at, b->ql + at), odd(a->ql + at + 32, b->ql + at + 32);
+        const byte_rows upper(a->qh + 16 * part, b->qh + 16 * part);
+        for (uint i = 0; i < 2; i++) {
+            const sixteen_bytes e = even.halves[i], o = odd.halves[i], u = upper.halves[i];
+            n[i] = subtract_bytes<32>(get_low_nibbles(e) | get_pairs<0>(u));
+            n[i + 2] = subtract_bytes<32>(get_low_nibbles(o) | get_pairs<2>(u));
+            n[i + 4] = subtract_bytes<32>(get_high_nibbles(e) | get_pairs<4>(u));
+            n[i + 6] = subtract_bytes<32>(get_high_nibbles(o) | get_pairs<6>(u));
+        }
     }
     static METAL_FUNC float2 get_scale(device const block_q6_k *b, uint part, uint s) {
         const char scale = b->scales[8 * (part / 2) + part % 2 + 2 * s];

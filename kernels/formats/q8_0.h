@@ -4,6 +4,7 @@
 // Blocks are only 2-byte aligned.
 #pragma once
 
+#include "../bytes.h"
 #include "../eight.h"
 #include "../nibbles.h"
 
@@ -90,10 +91,20 @@ struct q8_0_tiles {
 struct q8_0_eights {
     typedef block_q8_0 block;
     enum : uint { values = 32, eights = 4, scales = 1, centre = 0, has_minimum = 0 };
+    enum : uint { has_bytes = 1 };
     static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
     static METAL_FUNC void get(device const block_q8_0 *b, uint, thread eight_floats *n) {
         for (uint i = 0; i < eights; i++)
             n[i] = to_floats(load_ints(b->qs + 8 * i));
+    }
+    static METAL_FUNC void get_bytes(device const block_q8_0 *a, device const block_q8_0 *b, uint,
+                                     thread sixteen_bytes *n) {
+        for (uint i = 0; i < 4; i += 2) {
+            const byte_rows q((device const uchar *)a->qs + 8 * i,
+                              (device const uchar *)b->qs + 8 * i);
+            n[i] = q.halves[0];
+            n[i + 1] = q.halves[1];
+        }
     }
     static METAL_FUNC float2 get_scale(device const block_q8_0 *b, uint, uint) {
         return float2(float(b->d), 0.0f);

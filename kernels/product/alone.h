@@ -6,10 +6,23 @@
 #pragma once
 
 #include "../eight.h"
+#include "alone_bytes.h"
 #include "row.h"
 
 // A thread computes STRIP rows of up to 8 tokens, or TILE_ROWS of more. O takes the products (row.h).
 constant uint STRIP = 4, TILE_ROWS = 32, TILE_TOKENS = 32, CHUNK = 128;
+
+// One token of a strip, or in integers of a tile: decided where it is compiled.
+template <bool bytes> struct one_token {
+    template <typename T> static METAL_FUNC void make(thread const T &strip, uint token) {
+        strip.make_one(token);
+    }
+};
+template <> struct one_token<true> {
+    template <typename T> static METAL_FUNC void make(thread const T &strip, uint token) {
+        strip.make_bytes(token);
+    }
+};
 
 template <typename S, typename O> struct lone_strip {
     device const typename S::block *w;
@@ -55,11 +68,11 @@ template <typename S, typename O> struct lone_strip {
     }
 
     // One token: x is loaded once for all rows of the strip.
-    METAL_FUNC void make_strip(uint token) const {
+    METAL_FUNC void make_strip(uint row, uint token) const {
         device const typename S::block *rows[STRIP];
         eight_floats sums[STRIP];
         for (uint r = 0; r < STRIP; r++) {
-            rows[r] = find_row(first + r);
+            rows[r] = find_row(row + r);
             sums[r] = eight_floats(0.0f);
         }
         const uint blocks = in_dim / S::values;
@@ -83,7 +96,7 @@ template <typename S, typename O> struct lone_strip {
             }
         }
         for (uint r = 0; r < STRIP; r++)
-            store(token, first + r, sums[r]);
+            store(token, row + r, sums[r]);
     }
 
     // One token and weights that are not coded, so that memory is what takes time: it is read from one
@@ -111,7 +124,7 @@ template <typename S, typename O> struct lone_strip {
 
     METAL_FUNC void make_one(uint token) const {
         if (S::eights > 1)
-            return make_strip(token);
+            return make_strip(first, token);
         for (uint row = first; row < min(first + STRIP, out_dim); row++)
             make_plain_row(row, token);
     }
@@ -240,6 +253,14 @@ template <typename S, typename O> struct lone_strip {
             }
     }
 
+    // One token of a tile, in integers if it can be.
+    METAL_FUNC void make_bytes(uint token) const {
+        if (first % TILE_ROWS != 0 || byte_tile<S, lone_strip>::make(*this, token))
+            return;
+        for (uint row = first; row < min(first + TILE_ROWS, out_dim); row += STRIP)
+            make_strip(row, token);
+    }
+
     // Each number of tokens has code of its own, so that sums stay in registers. Of more than eight
     // the first thread of a threadgroup makes all rows.
     METAL_FUNC void make(uint tokens) const {
@@ -255,7 +276,7 @@ template <typename S, typename O> struct lone_strip {
         if (tokens & 2)
             make_rows<2>(tokens & 4);
         if (tokens & 1)
-            make_one(tokens & 6);
+            one_token<MULTIPLIES_BYTES && S::has_bytes>::make(*this, tokens & 6);
     }
 };
 

@@ -17,6 +17,14 @@
 #define ASSAY_SWAP(value, mask) metal::simd_shuffle_xor(value, mask)
 #endif
 
+#ifndef ASSAY_MULTIPLIES_BYTES // kernels/bytes.h
+#define ASSAY_MULTIPLIES_BYTES false
+#endif
+#ifndef ASSAY_SIXTEEN_BYTES
+#define ASSAY_SIXTEEN_BYTES uint4
+#define ASSAY_UNSET
+#endif
+
 #ifndef ASSAY_EIGHT_FLOATS // kernels/eight.h
 #define ASSAY_EIGHT_FLOATS pair_of<float4>
 #define ASSAY_EIGHT_INTS pair_of<int4>

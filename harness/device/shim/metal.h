@@ -125,6 +125,7 @@ template <class T> METAL_FUNC constexpr T make_uniform(T x) {
 using metal::as_type;
 
 #if !defined(__CUDA__)
+#include "bytes.h"
 #include "eight.h"
 #endif
 

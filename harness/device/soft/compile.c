@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#if defined(__linux__) && defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
 
 #include "count_ir.h"
 #include "harness/base/array.h"
@@ -26,6 +29,7 @@ struct soft_compiler {
     char version[128];
     int major;              /* Apple's numbers are others */
     bool has_native_bfloat; /* as shim/types.h says */
+    const char *cpu_flag;   /* see find_cpu_flag */
     char name[256];
     char linker[PATH_MAX];     /* that clang would call: calling it saves clang's own start */
     char shim[PATH_MAX];       /* the header that every kernel is compiled with */
@@ -71,6 +75,15 @@ static const char *const flags[] = {
 /* A descriptor of Metal 4's tensor operations is a template argument, and their elements have several
  * indices: newer C++ than the rest of the language is. */
 static const char *const tensor_flags[] = {"-std=c++2b", "-DASSAY_TENSORS=1"};
+
+/* What this CPU has beyond the least of its kind and kernels ask for (shim/cpu/bytes.h); NULL: nothing. */
+static const char *find_cpu_flag(void) {
+#if defined(__linux__) && defined(__aarch64__)
+    return getauxval(AT_HWCAP2) & HWCAP2_I8MM ? "-march=armv8-a+i8mm" : NULL;
+#else
+    return NULL;
+#endif
+}
 
 /* A function that ends without its value is stopped, or it would run on into the next one. */
 static const char *const fast_flags[] = {"-O2", "-fsanitize=return", "-fsanitize-trap=return"};
@@ -136,6 +149,7 @@ static bool open_cache(soft_compiler *c, err *e) {
     sha256 h;
     sha256_start(&h);
     code_cache_hash_texts(&h, flags, FLAG_COUNT);
+    code_cache_hash_texts(&h, &c->cpu_flag, c->cpu_flag ? 1 : 0);
     code_cache_hash_texts(&h, tensor_flags, TENSOR_COUNT);
     code_cache_hash_texts(&h, fast_flags, FAST_COUNT);
     code_cache_hash_texts(&h, checked_flags, CHECKED_COUNT);
@@ -163,6 +177,7 @@ soft_compiler *soft_compiler_new(err *e) {
         const char *number = strstr(c->version, "version ");
         c->major = number ? atoi(number + strlen("version ")) : 0;
         c->has_native_bfloat = c->major >= (strncmp(c->version, "Apple ", 6) == 0 ? 17 : 18);
+        c->cpu_flag = find_cpu_flag();
         ok = open_cache(c, e);
     }
     if (ok)
@@ -226,6 +241,8 @@ static int add_options(const order *o, const char *less, const char **argv) {
     int n = 0;
     argv[n++] = c->clang;
     n = add_arguments(argv, n, flags, FLAG_COUNT);
+    if (c->cpu_flag)
+        argv[n++] = c->cpu_flag;
     if (o->has_tensors)
         n = add_arguments(argv, n, tensor_flags, TENSOR_COUNT);
     if (how == BUILD_FAST)

@@ -82,7 +82,7 @@ METAL_FUNC void make_floats(assay_bytes third, assay_bytes fourth, assay::native
         floats[k] = __builtin_neon_vqtbl2q_v(third, fourth, first + (signed char)(4 * k), AS_BYTES);
     __builtin_memcpy(n, floats, sizeof floats);
 }
-METAL_FUNC assay::native<uchar, 16> load_sixteen(const uchar *q) {
+METAL_FUNC assay::native<uchar, 16> assay_load_sixteen(const uchar *q) {
     assay::native<uchar, 16> bytes;
     __builtin_memcpy(&bytes, q, sizeof bytes);
     return bytes;
@@ -93,7 +93,7 @@ template <int bias> METAL_FUNC void load_nibbles(const uchar *q, assay::native<f
     constexpr assay::upper_bytes tables = assay::get_upper_bytes(bias);
     const assay_bytes thirds = __builtin_bit_cast(assay_bytes, tables.third);
     const assay_bytes fourths = __builtin_bit_cast(assay_bytes, tables.fourth);
-    const assay::native<uchar, 16> both = load_sixteen(q);
+    const assay::native<uchar, 16> both = assay_load_sixteen(q);
     const assay::native<uchar, 16> nibbles[2] = {both & (uchar)15, both >> (uchar)4};
     for (uint i = 0; i < 2; i++) {
         const assay_bytes at = __builtin_bit_cast(assay_bytes, nibbles[i]);
@@ -104,7 +104,7 @@ template <int bias> METAL_FUNC void load_nibbles(const uchar *q, assay::native<f
 // 0 to 63 as the third byte of a float whose fourth is that of 128 are 128 more than they should be.
 METAL_FUNC void load_sixes(const uchar *low, const uchar *high, assay::native<float, 8> *n) {
     typedef assay::native<uchar, 16> sixteen;
-    const sixteen even = load_sixteen(low), odd = load_sixteen(low + 32), h = load_sixteen(high);
+    const sixteen even = assay_load_sixteen(low), odd = assay_load_sixteen(low + 32), h = assay_load_sixteen(high);
     const sixteen numbers[4] = {(even & (uchar)15) | (h << (uchar)4 & (uchar)48),
                                 (odd & (uchar)15) | (h << (uchar)2 & (uchar)48),
                                 even >> (uchar)4 | (h & (uchar)48),

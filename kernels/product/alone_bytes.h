@@ -1,0 +1,136 @@
+// alone_bytes: the product of a matrix with one vector in integers, for product/alone.h.
+//
+// A CPU may multiply two rows of eight bytes with two columns of them in the time of four floats
+// (bytes.h), and weights need not become floats first. So x becomes integers, relative to the largest x
+// that is multiplied with weights of the same scale, and these are four bytes each: a column for each
+// byte. Three would be too few: where x has outliers, the smaller x would lose more than sums of floats
+// do.
+#pragma once
+
+#include "../bytes.h"
+#include "row.h"
+
+// x of columns whose weights have the same scale: scale (b0 + 256 b1 + 65536 (b2 + 256 b3)), bytes with
+// signs. S is a format by eights.
+template <typename S> struct byte_run {
+    enum : uint { eights = S::eights / S::scales, columns = 8 * eights };
+    sixteen_bytes low[eights], high[eights]; // of each eight b0 and b1, b2 and b3
+    float scale, sum;
+
+    static METAL_FUNC float4 load(device const float *x, uint i) {
+        return float4(*(device const packed_float4 *)(x + 4 * i));
+    }
+
+    // The scale is a power of two, so that only what is below 2^-29 of the largest is lost. False: it
+    // would be too small, or x is not finite.
+    METAL_FUNC bool set(device const float *x) thread {
+        uint4 each = uint4(0u);
+        for (uint i = 0; i < columns / 4; i++)
+            each = max(each, as_type<uint4>(load(x, i)) & 0x7FFFFFFFu);
+        const uint most = max(max(each.x, each.y), max(each.z, each.w));
+        const uint exponent = most == 0 ? 127u : most >> 23u;
+        const float inverse = as_type<float>(254u + 29u - exponent << 23u);
+        float4 sums = float4(0.0f);
+        for (uint i = 0; i < eights; i += 2) {
+            float4 scaled[4];
+            for (uint k = 0; k < 4; k++) {
+                const float4 v = load(x, 2 * i + k);
+                sums += v;
+                scaled[k] = v * inverse;
+            }
+            sixteen_bytes bytes[4];
+            split_floats(scaled, bytes);
+            join_halves(bytes[0], bytes[1], low[i], low[i + 1]);
+            join_halves(bytes[2], bytes[3], high[i], high[i + 1]);
+        }
+        scale = as_type<float>(exponent - 29u << 23u);
+        sum = total(sums);
+        return exponent > 64 && exponent < 255;
+    }
+};
+
+// Sums of two rows: with b0 and b1 of the first, of the second; with b2 and b3.
+struct byte_sums {
+    float4 low, high;
+
+    METAL_FUNC void clear() thread { low = high = float4(0.0f); }
+
+    // += the products of a part of two rows.
+    template <typename S> METAL_FUNC void add(device const typename S::block *a,
+                                              device const typename S::block *b, uint part,
+                                              thread const byte_run<S> *x) thread {
+        sixteen_bytes n[S::eights];
+        S::get_bytes(a, b, part, n);
+        for (uint s = 0; s < S::scales; s++) {
+            const uint first = s * byte_run<S>::eights;
+            thread const byte_run<S> &run = x[S::place(part, first) / byte_run<S>::columns];
+            uint4 dots[2] = {uint4(0u), uint4(0u)};
+            for (uint i = 0; i < byte_run<S>::eights; i++) {
+                dots[0] = add_dots(n[first + i], run.low[i], dots[0]);
+                dots[1] = add_dots(n[first + i], run.high[i], dots[1]);
+            }
+            const float2 of_a = S::get_scale(a, part, s), of_b = S::get_scale(b, part, s);
+            const float4 scale = float4(of_a.x, of_a.x, of_b.x, of_b.x) * run.scale;
+            low = fma(scale, float4(as_type<int4>(dots[0])), low);
+            high = fma(scale, float4(as_type<int4>(dots[1])), high);
+            if (S::has_minimum)
+                low = fma(float4(of_a.y, 0.0f, of_b.y, 0.0f), float4(run.sum), low);
+        }
+    }
+
+    METAL_FUNC float2 get() const thread {
+        const float4 all = fma(high, float4(65536.0f), low);
+        return fma(all.yw, float2(256.0f), all.xz);
+    }
+};
+
+// The rows of a threadgroup, by its first thread: x is split once for all of them, MOST columns at a
+// time. T is product/alone.h's strip.
+template <typename S, typename T> struct byte_tile {
+    enum : uint { MOST = 2048, ROWS = 32, STRIP = 4, runs = MOST / byte_run<S>::columns };
+    enum : uint { parts = S::values / (8 * S::eights), block_runs = S::values / byte_run<S>::columns };
+
+    // sums += the products of four rows' blocks, the first of which is at `row`, with x.
+    static METAL_FUNC void add_strip(thread const T &tile, uint row, uint from, uint blocks,
+                                     thread const byte_run<S> *x, thread byte_sums *sums) {
+        device const typename S::block *w0 = tile.find_row(row) + from,
+                                       *w1 = tile.find_row(row + 1) + from,
+                                       *w2 = tile.find_row(row + 2) + from,
+                                       *w3 = tile.find_row(row + 3) + from;
+        byte_sums upper = sums[0], lower = sums[1];
+        for (uint b = 0; b < blocks; b++) {
+            T::load_ahead(w0 + STRIP * (tile.in_dim / S::values + b));
+            for (uint part = 0; part < parts; part++) {
+                upper.template add<S>(w0 + b, w1 + b, part, x + block_runs * b);
+                lower.template add<S>(w2 + b, w3 + b, part, x + block_runs * b);
+            }
+        }
+        sums[0] = upper;
+        sums[1] = lower;
+    }
+
+    // False: x cannot be split.
+    static METAL_FUNC bool make(thread const T &tile, uint token) {
+        const uint rows = min(uint(ROWS), tile.out_dim - tile.first);
+        device const float *x = tile.x + size_t(token) * tile.in_dim;
+        UNSET byte_run<S> split[runs];
+        byte_sums sums[ROWS / 2];
+        for (uint r = 0; r < ROWS / 2; r++)
+            sums[r].clear();
+        for (uint from = 0; from < tile.in_dim; from += MOST) {
+            const uint count = min(uint(MOST), tile.in_dim - from);
+            bool fits = true;
+            for (uint i = 0; i < count / byte_run<S>::columns; i++)
+                fits = split[i].set(x + from + byte_run<S>::columns * i) && fits;
+            if (!fits)
+                return false;
+            for (uint r = 0; r < rows; r += STRIP)
+                add_strip(tile, tile.first + r, from / S::values, count / S::values, split,
+                          sums + r / 2);
+        }
+        for (uint r = 0; r < rows; r++)
+            tile.output.take(tile.y + size_t(token) * tile.out_dim + tile.first + r, tile.first + r,
+                             sums[r / 2].get()[r % 2]);
+        return true;
+    }
+};
