@@ -16,10 +16,6 @@ METAL_FUNC uint4 get_low_nibbles(uint4 v) {
 METAL_FUNC uint4 get_high_nibbles(uint4 v) {
     return v >> 4u & 0x0F0F0F0Fu;
 }
-// What is less than 128, less n.
-template <uint n> METAL_FUNC uint4 subtract_bytes(uint4 v) {
-    return ((v | 0x80808080u) - n * 0x01010101u) ^ 0x80808080u;
-}
 // Bits `from` and `from` + 1 of each byte, as bits 4 and 5.
 template <uint from> METAL_FUNC uint4 get_pairs(uint4 v) {
     return (v >> from & 0x03030303u) << 4u;
@@ -59,6 +55,10 @@ typedef uint4 sixteen_bytes;
 #define UNSET
 #endif
 
+template <uint n> METAL_FUNC sixteen_bytes fill_bytes() {
+    const uint4 words = uint4(n * 0x01010101u);
+    return as_type<sixteen_bytes>(words);
+}
 // Sixteen bytes of two rows: the first eight of both, then the others.
 struct byte_rows {
     sixteen_bytes halves[2];

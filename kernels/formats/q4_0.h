@@ -197,7 +197,7 @@ struct q4_0_tiles {
 struct q4_0_eights {
     typedef block_q4_0 block;
     enum : uint { values = 32, eights = 4, scales = 1, centre = 8 - FREE_BIAS, has_minimum = 0 };
-    enum : uint { has_bytes = 1 };
+    enum : uint { has_bytes = 1, zero = 8 };
     static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
     static METAL_FUNC void get(device const block_q4_0 *b, uint, thread eight_floats *n) {
         load_nibbles<FREE_BIAS>(b->qs, n);
@@ -206,8 +206,8 @@ struct q4_0_eights {
                                      thread sixteen_bytes *n) {
         const byte_rows q(a->qs, b->qs);
         for (uint i = 0; i < 2; i++) {
-            n[i] = subtract_bytes<8>(get_low_nibbles(q.halves[i]));
-            n[i + 2] = subtract_bytes<8>(get_high_nibbles(q.halves[i]));
+            n[i] = get_low_nibbles(q.halves[i]);
+            n[i + 2] = get_high_nibbles(q.halves[i]);
         }
     }
     static METAL_FUNC float2 get_scale(device const block_q4_0 *b, uint, uint) {

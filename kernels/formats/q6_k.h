@@ -149,7 +149,7 @@ struct q6_k_tiles {
 struct q6_k_eights {
     typedef block_q6_k block;
     enum : uint { values = 256, eights = 8, scales = 4, centre = 0, has_minimum = 0 };
-    enum : uint { has_bytes = 1 };
+    enum : uint { has_bytes = 1, zero = 32 };
     static METAL_FUNC uint place(uint part, uint i) {
         return 128 * (part / 2) + 32 * (i / 2) + 16 * (part % 2) + 8 * (i % 2);
     }
@@ -163,10 +163,10 @@ struct q6_k_eights {
         const byte_rows upper(a->qh + 16 * part, b->qh + 16 * part);
         for (uint i = 0; i < 2; i++) {
             const sixteen_bytes e = even.halves[i], o = odd.halves[i], u = upper.halves[i];
-            n[i] = subtract_bytes<32>(get_low_nibbles(e) | get_pairs<0>(u));
-            n[i + 2] = subtract_bytes<32>(get_low_nibbles(o) | get_pairs<2>(u));
-            n[i + 4] = subtract_bytes<32>(get_high_nibbles(e) | get_pairs<4>(u));
-            n[i + 6] = subtract_bytes<32>(get_high_nibbles(o) | get_pairs<6>(u));
+            n[i] = get_low_nibbles(e) | get_pairs<0>(u);
+            n[i + 2] = get_low_nibbles(o) | get_pairs<2>(u);
+            n[i + 4] = get_high_nibbles(e) | get_pairs<4>(u);
+            n[i + 6] = get_high_nibbles(o) | get_pairs<6>(u);
         }
     }
     static METAL_FUNC float2 get_scale(device const block_q6_k *b, uint part, uint s) {

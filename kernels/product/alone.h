@@ -255,9 +255,11 @@ template <typename S, typename O> struct lone_strip {
 
     // One token of a tile, in integers if it can be.
     METAL_FUNC void make_bytes(uint token) const {
-        if (first % TILE_ROWS != 0 || byte_tile<S, lone_strip>::make(*this, token))
+        typedef byte_tile<S, lone_strip> tile;
+        const uint most = tile::count_rows(out_dim), rows = min(most, out_dim - first);
+        if (first % most != 0 || tile::make(*this, rows, token))
             return;
-        for (uint row = first; row < min(first + TILE_ROWS, out_dim); row += STRIP)
+        for (uint row = first; row < first + rows; row += STRIP)
             make_strip(row, token);
     }
 

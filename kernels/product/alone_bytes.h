@@ -15,6 +15,7 @@
 template <typename S> struct byte_run {
     enum : uint { eights = S::eights / S::scales, columns = 8 * eights };
     sixteen_bytes low[eights], high[eights]; // of each eight b0 and b1, b2 and b3
+    uint4 excess[2]; // what all products have too much, because numbers are S::zero too large
     float scale, sum;
 
     static METAL_FUNC float4 load(device const float *x, uint i) {
@@ -31,18 +32,26 @@ template <typename S> struct byte_run {
         const uint exponent = most == 0 ? 127u : most >> 23u;
         const float inverse = as_type<float>(254u + 29u - exponent << 23u);
         float4 sums = float4(0.0f);
+        excess[0] = excess[1] = uint4(0u);
         for (uint i = 0; i < eights; i += 2) {
             float4 scaled[4];
             for (uint k = 0; k < 4; k++) {
                 const float4 v = load(x, 2 * i + k);
-                sums += v;
+                sums = S::has_minimum ? sums + v : sums;
                 scaled[k] = v * inverse;
             }
             sixteen_bytes bytes[4];
             split_floats(scaled, bytes);
             join_halves(bytes[0], bytes[1], low[i], low[i + 1]);
             join_halves(bytes[2], bytes[3], high[i], high[i + 1]);
+            const sixteen_bytes zeros = fill_bytes<S::zero>();
+            for (uint k = i; k < i + 2; k++) {
+                excess[0] = add_dots(zeros, low[k], excess[0]);
+                excess[1] = add_dots(zeros, high[k], excess[1]);
+            }
         }
+        excess[0] = 0u - excess[0];
+        excess[1] = 0u - excess[1];
         scale = as_type<float>(exponent - 29u << 23u);
         sum = total(sums);
         return exponent > 64 && exponent < 255;
@@ -65,6 +74,10 @@ struct byte_sums {
             const uint first = s * byte_run<S>::eights;
             thread const byte_run<S> &run = x[S::place(part, first) / byte_run<S>::columns];
             uint4 dots[2] = {uint4(0u), uint4(0u)};
+            if (S::zero != 0) {
+                dots[0] = run.excess[0];
+                dots[1] = run.excess[1];
+            }
             for (uint i = 0; i < byte_run<S>::eights; i++) {
                 dots[0] = add_dots(n[first + i], run.low[i], dots[0]);
                 dots[1] = add_dots(n[first + i], run.high[i], dots[1]);
@@ -84,10 +97,10 @@ struct byte_sums {
     }
 };
 
-// The rows of a threadgroup, by its first thread: x is split once for all of them, MOST columns at a
-// time. T is product/alone.h's strip.
+// The rows of a threadgroup by its first thread, and of a tall matrix those of the next threadgroups
+// too: x is split once for all of them, MOST columns at a time. T is product/alone.h's strip.
 template <typename S, typename T> struct byte_tile {
-    enum : uint { MOST = 2048, ROWS = 32, STRIP = 4, runs = MOST / byte_run<S>::columns };
+    enum : uint { MOST = 2048, ROWS = 128, STRIP = 4, runs = MOST / byte_run<S>::columns };
     enum : uint { parts = S::values / (8 * S::eights), block_runs = S::values / byte_run<S>::columns };
 
     // sums += the products of four rows' blocks, the first of which is at `row`, with x.
@@ -109,14 +122,18 @@ template <typename S, typename T> struct byte_tile {
         sums[1] = lower;
     }
 
+    // How many rows a thread computes: few enough that all threads of a CPU have some.
+    static METAL_FUNC uint count_rows(uint out_dim) {
+        return out_dim < 1024 ? 32 : out_dim < 8192 ? 64 : uint(ROWS);
+    }
+
     // False: x cannot be split.
-    static METAL_FUNC bool make(thread const T &tile, uint token) {
-        const uint rows = min(uint(ROWS), tile.out_dim - tile.first);
+    static METAL_FUNC bool make(thread const T &tile, uint rows, uint token) {
         device const float *x = tile.x + size_t(token) * tile.in_dim;
         UNSET byte_run<S> split[runs];
-        byte_sums sums[ROWS / 2];
-        for (uint r = 0; r < ROWS / 2; r++)
-            sums[r].clear();
+        UNSET byte_sums sums[ROWS / 2];
+        for (uint r = 0; r < rows; r += 2)
+            sums[r / 2].clear();
         for (uint from = 0; from < tile.in_dim; from += MOST) {
             const uint count = min(uint(MOST), tile.in_dim - from);
             bool fits = true;

@@ -20,9 +20,6 @@ METAL_FUNC void load_bytes(const uchar *q, assay_sixteen &v) {
 }
 METAL_FUNC assay_sixteen get_low_nibbles(assay_sixteen v) { return v & (uchar)15; }
 METAL_FUNC assay_sixteen get_high_nibbles(assay_sixteen v) { return v >> (uchar)4; }
-template <uint n> METAL_FUNC assay_sixteen subtract_bytes(assay_sixteen v) {
-    return v - (uchar)n;
-}
 template <uint from> METAL_FUNC assay_sixteen get_pairs(assay_sixteen v) {
     return (from < 4 ? v << (uchar)(4 - from) : v >> (uchar)(from - 4)) & (uchar)48;
 }
