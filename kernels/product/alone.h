@@ -212,7 +212,7 @@ template <typename S, typename O> struct lone_strip {
         eight_floats own[G][STRIP];
         for (uint g = 0; g < G; g++)
             for (uint r = 0; r < STRIP; r++)
-                own[g][r] = sums[g * STRIP + r];
+                own[g][r] = eight_floats(0.0f); // so that a sum is one of short ones
         for (uint c = 0; c < count; c += 4) {
             four_floats weights[STRIP];
             for (uint r = 0; r < STRIP; r++)
@@ -224,7 +224,7 @@ template <typename S, typename O> struct lone_strip {
         }
         for (uint g = 0; g < G; g++)
             for (uint r = 0; r < STRIP; r++)
-                sums[g * STRIP + r] = own[g][r];
+                sums[g * STRIP + r] = sums[g * STRIP + r] + own[g][r];
     }
 
     METAL_FUNC void make_tile(uint tokens) const {

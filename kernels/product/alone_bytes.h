@@ -23,13 +23,14 @@ template <typename S> struct byte_run {
     }
 
     // The scale is a power of two, so that only what is below 2^-29 of the largest is lost. False: it
-    // would be too small, or x is not finite.
-    METAL_FUNC bool set(device const float *x) thread {
+    // would be too small, or x is not finite. small += how many x are below 2^-14 of the largest.
+    METAL_FUNC bool set(device const float *x, thread uint4 &small) thread {
         uint4 each = uint4(0u);
         for (uint i = 0; i < columns / 4; i++)
             each = max(each, as_type<uint4>(load(x, i)) & 0x7FFFFFFFu);
         const uint most = max(max(each.x, each.y), max(each.z, each.w));
         const uint exponent = most == 0 ? 127u : most >> 23u;
+        const uint least = max(most, 14u << 23u) - (14u << 23u);
         const float inverse = as_type<float>(254u + 29u - exponent << 23u);
         float4 sums = float4(0.0f);
         excess[0] = excess[1] = uint4(0u);
@@ -37,6 +38,8 @@ template <typename S> struct byte_run {
             float4 scaled[4];
             for (uint k = 0; k < 4; k++) {
                 const float4 v = load(x, 2 * i + k);
+                // Less 1, because zeros lose nothing.
+                small += uint4((as_type<uint4>(v) & 0x7FFFFFFFu) - 1u < uint4(least));
                 sums = S::has_minimum ? sums + v : sums;
                 scaled[k] = v * inverse;
             }
@@ -127,19 +130,22 @@ template <typename S, typename T> struct byte_tile {
         return out_dim < 1024 ? 32 : out_dim < 8192 ? 64 : uint(ROWS);
     }
 
-    // False: x cannot be split.
+    // False: x cannot be split, or has so many small values that what they lose might be seen.
     static METAL_FUNC bool make(thread const T &tile, uint rows, uint token) {
         device const float *x = tile.x + size_t(token) * tile.in_dim;
         UNSET byte_run<S> split[runs];
         UNSET byte_sums sums[ROWS / 2];
-        for (uint r = 0; r < rows; r += 2)
+        for (uint r = 0; r < rows; r += STRIP) {
             sums[r / 2].clear();
+            sums[r / 2 + 1].clear();
+        }
         for (uint from = 0; from < tile.in_dim; from += MOST) {
             const uint count = min(uint(MOST), tile.in_dim - from);
             bool fits = true;
+            uint4 small = uint4(0u);
             for (uint i = 0; i < count / byte_run<S>::columns; i++)
-                fits = split[i].set(x + from + byte_run<S>::columns * i) && fits;
-            if (!fits)
+                fits = split[i].set(x + from + byte_run<S>::columns * i, small) && fits;
+            if (!fits || small.x + small.y + small.z + small.w > count / 4)
                 return false;
             for (uint r = 0; r < rows; r += STRIP)
                 add_strip(tile, tile.first + r, from / S::values, count / S::values, split,
