@@ -125,7 +125,6 @@ template <class T> METAL_FUNC constexpr T make_uniform(T x) {
 using metal::as_type;
 
 #if !defined(__CUDA__)
-#include "bytes.h"
 #include "eight.h"
 #endif
 

@@ -3,6 +3,8 @@
 #pragma once
 #pragma clang system_header
 
+#include "bytes.h"
+
 #if !defined(ASSAY_CHECKED)
 #define ASSAY_EIGHT_FLOATS assay::native<float, 8>
 #define ASSAY_LOAD_AHEAD(at) __builtin_prefetch(at)
