@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#if defined(__linux__) && defined(__aarch64__)
+#if defined(__linux__)
 #include <sys/auxv.h>
 #endif
 
@@ -76,9 +76,9 @@ static const char *const flags[] = {
  * indices: newer C++ than the rest of the language is. */
 static const char *const tensor_flags[] = {"-std=c++2b", "-DASSAY_TENSORS=1"};
 
-/* What this CPU has beyond the least of its kind and kernels ask for (shim/cpu/bytes.h); NULL: nothing. */
+/* What not every CPU of its kind has and kernels ask for (shim/cpu/bytes.h); NULL: nothing. */
 static const char *find_cpu_flag(void) {
-#if defined(__linux__) && defined(__aarch64__)
+#if defined(HWCAP2_I8MM)
     return getauxval(AT_HWCAP2) & HWCAP2_I8MM ? "-march=armv8-a+i8mm" : NULL;
 #else
     return NULL;

@@ -11,6 +11,10 @@
 #define ASSAY_SIXTEEN_BYTES assay::native<unsigned char, 16>
 #define ASSAY_UNSET [[clang::uninitialized]]
 
+#if !__has_builtin(__builtin_neon_vmmlaq_s32) // older clangs
+#define __builtin_neon_vmmlaq_s32 __builtin_neon_vmmlaq_v
+#endif
+
 namespace metal {
 
 typedef assay::native<unsigned char, 16> assay_sixteen;
