@@ -22,6 +22,7 @@
  * parts of S::eights eights, S::scales runs of which have a scale each.
  *   S::place       where in a block an eight begins
  *   S::get         the numbers of a part
+ *   S::get_bytes   if S::has_bytes: the same of two rows as bytes, S::zero larger (product/alone_bytes.h)
  *   S::get_scale   d and m: number n stands for d (n - S::centre), or d n + m if S::has_minimum */
 
 #pragma once

@@ -30,6 +30,8 @@ template <typename S> struct byte_run {
             each = max(each, as_type<uint4>(load(x, i)) & 0x7FFFFFFFu);
         const uint most = max(max(each.x, each.y), max(each.z, each.w));
         const uint exponent = most == 0 ? 127u : most >> 23u;
+        if (exponent <= 64 || exponent == 255)
+            return false;
         const uint least = max(most, 14u << 23u) - (14u << 23u);
         const float inverse = as_type<float>(254u + 29u - exponent << 23u);
         float4 sums = float4(0.0f);
@@ -57,7 +59,7 @@ template <typename S> struct byte_run {
         excess[1] = 0u - excess[1];
         scale = as_type<float>(exponent - 29u << 23u);
         sum = total(sums);
-        return exponent > 64 && exponent < 255;
+        return true;
     }
 };
 
