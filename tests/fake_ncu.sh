@@ -5,7 +5,7 @@ while [ $# -gt 0 ]; do
         --csv) ;;
         --log-file) log=$2; shift ;;
         --metrics) metrics=$2; shift ;;
-        --print-units | --clock-control | --target-processes) shift ;;
+        --print-units | --clock-control | --cache-control | --target-processes) shift ;;
         -*) echo "ncu: unknown option $1" >&2; exit 1 ;;
         *) break ;;
     esac

@@ -208,7 +208,8 @@ TEST the_counters_of_a_gpu_stand_beside_the_counts(void) {
                "\"$T/ncu\" 60 copy",
                0);
     ASSERT_SAYS(" launches in ");
-    ASSERT_SAYS("copy.ac: "); /* eight cases at a time */
+    ASSERT_SAYS("copy.ab: ");  /* 24 cases at a time */
+    ASSERT_SAYS("addresses-"); /* those with conflicts once more */
     ASSERT_RUN("cd \"$H\" && PATH=/usr/bin:/bin ASSAY=\"$A\" ASSAY_DEVICE=soft sh "
                "tools/profile-ncu.sh \"$T/ncu\" 60 copy",
                0); /* done: ncu, which is not there, is not asked again */
@@ -219,6 +220,7 @@ TEST the_counters_of_a_gpu_stand_beside_the_counts(void) {
     ASSERT_SAYS("\nbuffer_copy/4096/normal,512,1000,512,1000,128,1000,128,1000,0,2000,");
     ASSERT_SAYS("\ngone/1/normal,,,,,,,,,7,,,,,,,,,,was\n"); /* only there: its row is kept */
     ASSERT_SAYS("kernel:buffer_copy=");
+    ASSERT(!command_says("conflicts 0, ncu")); /* the 2000 are not of addresses */
     PASS();
 }
 

@@ -5,7 +5,8 @@
 #
 # On stderr: how many cases agree, and those that do not. Launches are matched in order: ncu lists kernels as they
 # ran, the .plays.csv beside it as they were played. DIR/ours.csv is kept: remove it to count again. Cases that only
-# EARLIER has keep their row. conflicts_gpu is what the hardware counts, conflicts_sass_gpu is computed from addresses.
+# EARLIER has keep their row. conflicts_gpu is what the hardware counts; wavefronts_gpu - ideal_gpu, cycles of shared
+# memory as instrumented instructions have them, are those of addresses alone, by which conflicts are judged if known.
 set -eu
 dir=${1:?the folder that profile-ncu.sh wrote}
 earlier=${2:-/dev/null}
@@ -43,14 +44,14 @@ BEGIN {
     as[lsu "sectors" mem "ld"] = "load_sectors"; as[lsu "sectors" mem "st"] = "store_sectors"
     as[lsu "requests" mem "ld"] = "load_requests"; as[lsu "requests" mem "st"] = "store_requests"
     as[bank "ld"] = as[bank "st"] = "conflicts"; as["smsp__inst_executed"] = "instructions"
-    as["l1tex__t_sectors_pipe_lsu_mem_local_op_ld"] = "spilled"; as["dram__bytes_read"] = "memory"
-    as["launch__registers_per_thread"] = "registers"; as["gpu__time_duration"] = "time"
-    as["smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared"] = "conflicts_sass"
-    as["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared"] = "wavefronts_sass"
-    others = split("registers spilled memory conflicts_sass wavefronts_sass time", other, " ")
+    as["launch__registers_per_thread"] = "registers"; as["l1tex__data_bank_conflicts_type_arbitration"] = "arbitration"
+    as["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld"] = "loads"
+    as["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st"] = "stores"
+    as["memory_l1_wavefronts_shared"] = "wavefronts"; as["memory_l1_wavefronts_shared_ideal"] = "ideal"
+    others = split("registers arbitration wavefronts ideal loads stores", other, " ")
     title = "case"
     for (i = 1; i <= count; i++) title = title "," ours[i] "," ours[i] "_gpu"
-    title = title ",registers_gpu,spilled_sectors_gpu,memory_read_gpu,conflicts_sass_gpu,wavefronts_sass_gpu,time_ns_gpu,made_of"
+    title = title ",registers_gpu,arbitration_gpu,wavefronts_gpu,ideal_gpu,load_wavefronts_gpu,store_wavefronts_gpu,made_of"
     print title
     columns = split(title, names, ",")
 }
@@ -58,7 +59,6 @@ FILENAME ~ /[.]plays[.]csv$/ {
     if (FNR == 1) plays = 0
     if (split($0, f, ",") < 5 || f[1] !~ /\//) next
     play[++plays] = f[1]; kernel[plays] = f[3]; made[f[1]] = f[5]
-    if (f[2] == 0) for (metric in as) delete sum[f[1], as[metric]] # a later file counts
     next
 }
 FILENAME ~ /[.]ncu[.]csv$/ {
@@ -71,7 +71,10 @@ FILENAME ~ /[.]ncu[.]csv$/ {
     }
     value = f[at["Metric Value"]]; gsub(/,/, "", value)
     metric = f[at["Metric Name"]]; sub(/\.sum$/, "", metric)
+    if (!(metric in as)) next
     key = play[f[1] + 1] SUBSEP as[metric]
+    if (from[key] != FILENAME) delete sum[key] # a later file counts
+    from[key] = FILENAME
     sum[key] = as[metric] == "registers" ? value : sum[key] + value # the launches of a case together
     next
 }
@@ -87,7 +90,7 @@ FILENAME != ARGV[ARGC - 1] { # ours
         theirs = sum[f[1], ours[i]] + 0
         if (i <= 4) judge(f[1], ours[i], mine, theirs, 0.02 * theirs)
         else if (ours[i] == "conflicts") {
-            by = (f[1], "conflicts_sass") in sum ? sum[f[1], "conflicts_sass"] + 0 : theirs
+            by = (f[1], "ideal") in sum ? sum[f[1], "wavefronts"] - sum[f[1], "ideal"] : theirs
             if (mine + by > 0) judge(f[1], ours[i], mine, by, 0.1 * by)
         }
         printf ",%d,%d", mine, theirs
