@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "command.h"
+#include "harness/check/check.h"
+#include "kernels/ops.h"
 #include "support.h"
 
 SUITE(profile_suite);
@@ -202,6 +204,39 @@ TEST an_access_is_in_pieces_of_its_alignment(void) {
     PASS();
 }
 
+/* They are multiplied in the places of an NVIDIA GPU, by way of other code than elsewhere. */
+static bool passes_counted(const char *name, const shape *s) {
+    err e;
+    const op *o = NULL;
+    const kernel *k = registry_find_kernel(name, &o);
+    device *d = device_open_with("soft", &(device_options){.counts = 1}, &e);
+    library *lib = d ? library_new(d, NULL, &e) : NULL;
+    check_result result = {.verdict = CHECK_FAIL};
+    bool ok = lib && k;
+    if (ok) {
+        kernel_case c = case_new(o, k, s, INPUT_NORMAL);
+        ok = check_case(lib, &c, 1, &result, &e) && result.verdict == CHECK_PASS;
+    }
+    library_free(lib);
+    device_close(d);
+    return ok;
+}
+
+TEST matrices_are_counted_in_the_places_of_an_nvidia_gpu(void) {
+    const shape small = {{63, 36, 64}}, few = {{40, 576, 7}}, stream = {{33, 1088, 9}};
+    ASSERT(passes_counted("multi_token_matvec_f16_matrix", &small));
+    ASSERT(passes_counted("multi_token_matvec_q4_0_tiled_few", &few));
+    ASSERT(passes_counted("multi_token_matvec_q4_0_tiled_stream", &stream));
+    ASSERT_RUN("\"$A\" profile multi_token_matvec_f16_matrix/63x36x64/normal --each 100 --json", 0);
+    ASSERT_COUNT(256, 0, "conflicts_load"); /* what an H200 counts */
+    ASSERT_COUNT(448, 0, "conflicts_store");
+    ASSERT_RUN("\"$A\" profile multi_token_matvec_q4_0_tiled_few/40x576x7/normal --each 100 --json",
+               0);
+    ASSERT_COUNT(0, 0, "conflicts_load");
+    ASSERT_COUNT(0, 0, "conflicts_store");
+    PASS();
+}
+
 TEST the_counters_of_a_gpu_stand_beside_the_counts(void) {
     ASSERT_RUN("mkdir -p \"$T/bin\" && cp \"$H/tests/fake_ncu.sh\" \"$T/bin/ncu\" && cd \"$H\" && "
                "PATH=\"$T/bin:$PATH\" ASSAY=\"$A\" ASSAY_DEVICE=soft sh tools/profile-ncu.sh "
@@ -249,6 +284,7 @@ SUITE(profile_suite) {
     RUN_TEST(a_part_of_the_threadgroups_is_scaled_and_said);
     RUN_TEST(two_variants_stand_side_by_side);
     RUN_TEST(an_access_is_in_pieces_of_its_alignment);
+    RUN_TEST(matrices_are_counted_in_the_places_of_an_nvidia_gpu);
     RUN_TEST(the_counters_of_a_gpu_stand_beside_the_counts);
     RUN_TEST(kernels_of_a_project_are_counted_and_gated);
 }

@@ -49,12 +49,41 @@ template <class T, class Places> struct plain_fragment {
         at[transpose ? stride : 1] = pair.y;
     }
 
-  private:
     static METAL_FUNC ulong find(ulong stride, metal::vec<ulong, 2> origin, bool transpose) {
         const uint lane = lane_index();
         const ulong row = Places::row(lane), column = Places::column(lane);
         return transpose ? (origin.y + column) * stride + origin.x + row
                          : (origin.y + row) * stride + origin.x + column;
+    }
+};
+
+// Row lane / 4, columns 2 * (lane % 4) and 1 after it: of a product's first matrix and of its sums.
+// Of the second it is the column lane / 4 and those rows.
+struct tensor_places {
+    static METAL_FUNC uint row(uint lane) { return lane / 4; }
+    static METAL_FUNC uint column(uint lane) { return lane % 4 * 2; }
+};
+
+// What was loaded transposed is kept as it was in memory, which is the second matrix of a product as
+// tensor cores want it. Compilers know at every use which of the two it is.
+template <class T> struct turned_fragment {
+    typedef plain_fragment<T, tensor_places> plain;
+    struct type {
+        metal::vec<T, 2> pair;
+        bool is_turned = false;
+        METAL_FUNC T &operator[](int i) { return pair[i]; }
+        METAL_FUNC const T &operator[](int i) const { return pair[i]; }
+    };
+
+    static METAL_FUNC type fill(T value) { return {plain::fill(value), false}; }
+    static METAL_FUNC type make_diagonal(T value) { return {plain::make_diagonal(value), false}; }
+    static METAL_FUNC type load(const T *source, ulong stride, metal::vec<ulong, 2> origin,
+                                bool transpose) {
+        return {plain::load(source, stride, origin, false), transpose};
+    }
+    static METAL_FUNC void store(type a, T *target, ulong stride, metal::vec<ulong, 2> origin,
+                                 bool transpose) {
+        plain::store(a.pair, target, stride, origin, transpose != a.is_turned);
     }
 };
 

@@ -231,6 +231,8 @@ typedef struct {
     math_mode math;
     bool packs; /* the text packs structs, and the build is checked */
     bool has_tensors;
+    bool
+        uses_elements; /* of simdgroup matrices, whose places are Apple's then; of a counted build */
 } order;
 
 /* Everything but the headers, the source and what to make of it. */
@@ -259,6 +261,8 @@ static int add_options(const order *o, const char *less, const char **argv) {
         argv[n++] = "-fhonor-infinities"; /* else an infinity becomes an integer unseen */
     if (o->packs)
         argv[n++] = "-DASSAY_PACKS=1";
+    if (o->uses_elements)
+        argv[n++] = "-DASSAY_THREAD_ELEMENTS=1";
     if (less)
         argv[n++] = less;
     if (is_checked && c->major >= 16)
@@ -299,7 +303,7 @@ static bool compile_source(const order *o, const char *source, const char *less,
     soft_compiler *c = o->compiler;
     const char *argv[MAX_ARGUMENTS], *header = NULL;
     int n = add_options(o, less, argv);
-    if (!less && !o->packs)
+    if (!less && !o->packs && !o->uses_elements)
         header = find_header(c, &c->headers[o->has_tensors][o->how][o->math],
                              get_key(o->how, o->math, o->has_tensors), argv, n);
     n = add_arguments(argv, n, what, WHAT_COUNT);
@@ -465,7 +469,8 @@ bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_bui
                .name = name,
                .how = how,
                .math = math,
-               .has_tensors = msl_text_has_tensors(text)};
+               .has_tensors = msl_text_has_tensors(text),
+               .uses_elements = how == BUILD_COUNTED && msl_text_uses_elements(text)};
     return code_cache_find(&c->cache, text, get_key(how, math, o.has_tensors), ".so", make_image,
                            &o, object, PATH_MAX, e);
 }

@@ -131,6 +131,9 @@ template <class T, soft_u32 slot> ASSAY_INLINE T &threadgroup_variable(const cha
     void *at = w->slot[slot];
     if (ASSAY_UNLIKELY(!at))
         at = w->place(w, slot, sizeof(T), alignof(T), name, sizeof(typename element_of<T>::type));
+#if ASSAY_COUNTED // as a compiler for GPUs, which places it, knows
+    at = __builtin_assume_aligned(at, alignof(T));
+#endif
     return *static_cast<T *>(at);
 }
 

@@ -46,41 +46,11 @@ METAL_FUNC metal::vec<D, 2> multiply_fragments(metal::vec<A, 2> a, metal::vec<B,
 
 #else
 
-// Row lane / 4, columns 2 * (lane % 4) and 1 after it: of a product's first matrix and of its sums.
-// Of the second it is the column lane / 4 and those rows.
-struct tensor_places {
-    static METAL_FUNC uint row(uint lane) { return lane / 4; }
-    static METAL_FUNC uint column(uint lane) { return lane % 4 * 2; }
-};
-
 __attribute__((error("thread_elements that the kernel was not seen to use"))) void refuse_elements();
 
-// What was loaded transposed is kept as it was in memory, which is the second matrix of a product as
-// tensor cores want it. Compilers know at every use which of the two it is.
-template <class T> struct turned_fragment {
-    typedef plain_fragment<T, tensor_places> plain;
-    struct type {
-        metal::vec<T, 2> pair;
-        bool is_turned = false;
-        METAL_FUNC T &operator[](int i) { return pair[i]; }
-        METAL_FUNC const T &operator[](int i) const { return pair[i]; }
-    };
-
+template <class T> struct fragment_form : turned_fragment<T> {
     static METAL_FUNC void allow_elements() { refuse_elements(); }
-
-    static METAL_FUNC type fill(T value) { return {plain::fill(value), false}; }
-    static METAL_FUNC type make_diagonal(T value) { return {plain::make_diagonal(value), false}; }
-    static METAL_FUNC type load(const T *source, ulong stride, metal::vec<ulong, 2> origin,
-                                bool transpose) {
-        return {plain::load(source, stride, origin, false), transpose};
-    }
-    static METAL_FUNC void store(type a, T *target, ulong stride, metal::vec<ulong, 2> origin,
-                                 bool transpose) {
-        plain::store(a.pair, target, stride, origin, transpose != a.is_turned);
-    }
 };
-
-template <class T> struct fragment_form : turned_fragment<T> {};
 
 // Exchanges by all lanes. These statements have no side effects: where a matrix is in several
 // products, it is moved once.
