@@ -222,6 +222,13 @@ static bool passes_counted(const char *name, const shape *s) {
     return ok;
 }
 
+TEST a_constant_in_a_buffer_is_loaded_once_by_every_simdgroup(void) {
+    ASSERT_RUN("\"$A\" profile kv_cache_copy/129x77/normal --each 100 --json", 0);
+    ASSERT_COUNT(20, 0, "load_requests"); /* what an H200 counts: 3 of 8 simdgroups have work */
+    ASSERT_COUNT(48, 0, "load_sectors");
+    PASS();
+}
+
 TEST matrices_are_counted_in_the_places_of_an_nvidia_gpu(void) {
     const shape small = {{63, 36, 64}}, few = {{40, 576, 7}}, stream = {{33, 1088, 9}};
     ASSERT(passes_counted("multi_token_matvec_f16_matrix", &small));
@@ -284,6 +291,7 @@ SUITE(profile_suite) {
     RUN_TEST(a_part_of_the_threadgroups_is_scaled_and_said);
     RUN_TEST(two_variants_stand_side_by_side);
     RUN_TEST(an_access_is_in_pieces_of_its_alignment);
+    RUN_TEST(a_constant_in_a_buffer_is_loaded_once_by_every_simdgroup);
     RUN_TEST(matrices_are_counted_in_the_places_of_an_nvidia_gpu);
     RUN_TEST(the_counters_of_a_gpu_stand_beside_the_counts);
     RUN_TEST(kernels_of_a_project_are_counted_and_gated);

@@ -34,6 +34,7 @@ struct soft_counter {
     uint64_t kept_bytes;
     uint32_t barrier;               /* the site that was reached last */
     uint64_t work[SOFT_MAX_GROUPS]; /* instructions of each simdgroup since the last barrier */
+    uint64_t simdgroups, lanes;     /* that the launch had so far */
     counted_row *rows;
     size_t row_count, row_room;
 };
@@ -77,7 +78,8 @@ static void fold_access(soft_counter *c, site *s, const soft_site *kept, uint32_
         if (kept->times[lane] > n)
             a.at[a.lanes++] = kept->at[(size_t)lane * kept->room + n];
     count_space space = find_space(c, a.at[0]);
-    if (space == SPACES)
+    if (space == SPACES || (a.is_load && counted_memory_is_had(c->memory, a.at[0],
+                                                               (uint32_t)(s - c->sites), a.lanes)))
         return;
     uint64_t *sum = s->n[space];
     sum[COUNT_TIMES]++;
@@ -235,17 +237,37 @@ bool soft_counter_begin(soft_counter *c, const char *sites, const soft_bound bou
     counted_memory_begin(c->memory);
     c->hooks.used_count = c->hooks.last = 0;
     memset(c->work, 0, sizeof c->work);
+    c->simdgroups = c->lanes = 0;
     for (int i = 0; i < SOFT_BUFFERS; i++)
         if (bound[i].is_bound && bound[i].bytes)
             counted_memory_add(c->memory, (uint64_t)(uintptr_t)bound[i].begin, bound[i].bytes,
                                bound[i].is_value      ? SPACES
                                : bound[i].is_constant ? SPACE_CONSTANT
-                                                      : SPACE_DEVICE);
+                                                      : SPACE_DEVICE,
+                               bound[i].is_once);
     return read_sites(c, sites);
+}
+
+/* Simdgroups that did not need a constant have loaded it too. */
+static void add_idle_loads(soft_counter *c) {
+    counted_once once;
+    for (int i = 0; counted_memory_get_once(c->memory, i, &once); i++) {
+        const uint64_t idle = c->simdgroups - once.simdgroups, lanes = c->lanes - once.lanes;
+        const uint64_t bytes = c->sites[once.site].bytes;
+        uint64_t *n = c->sites[once.site].n[SPACE_CONSTANT];
+        n[COUNT_TIMES] += idle;
+        n[COUNT_SECTORS] += idle;
+        n[COUNT_LINES] += idle;
+        n[COUNT_LANES] += lanes;
+        n[COUNT_BYTES] += lanes * bytes;
+        n[COUNT_USED] += idle * bytes;
+        n[COUNT_NEW_SIMD] += idle * bytes;
+    }
 }
 
 const counted_row *soft_counter_end(soft_counter *c, size_t *count) {
     c->row_count = 0;
+    add_idle_loads(c);
     for (size_t i = 0; i < c->count; i++)
         for (uint32_t k = 0; k < SPACES; k++) {
             const uint64_t *n = c->sites[i].n[k];
@@ -260,7 +282,10 @@ const counted_row *soft_counter_end(soft_counter *c, size_t *count) {
 }
 
 void soft_counter_begin_group(soft_worker *w) {
-    counted_memory_begin_group(counter_of(w)->memory);
+    soft_counter *c = counter_of(w);
+    counted_memory_begin_group(c->memory);
+    c->simdgroups += (w->group_total + SOFT_LANES - 1) / SOFT_LANES;
+    c->lanes += w->group_total;
 }
 
 void soft_counter_pause(soft_worker *w) {

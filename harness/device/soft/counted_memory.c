@@ -1,6 +1,7 @@
 /* counted_memory: see counted_memory.h. */
 #include "counted_memory.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,9 @@ typedef struct {
     count_space space;
     reads *reads;    /* of each sector; untouched pages take no memory */
     uint32_t number; /* of its first sector: caches do not depend on where memory happens to be */
+    bool is_once;
+    uint32_t had; /* a bit for each simdgroup of the threadgroup that has loaded it */
+    counted_once once;
 } region;
 
 struct counted_memory {
@@ -29,6 +33,8 @@ struct counted_memory {
     uint32_t next_number;   /* of the sectors of the next region */
     uint64_t elsewhere;     /* the first sector that was touched in no region; 0: none was */
     uint32_t *tags[CACHES]; /* (sets, ways), the most recent first: number + 1 */
+    bool has_once;
+    uint32_t simd; /* which goes on, of its threadgroup */
     uint32_t group_turn, simd_turn, next_simd_turn;
     uint32_t simd_turns[SOFT_MAX_GROUPS]; /* of the simdgroups of the threadgroup */
 };
@@ -65,22 +71,31 @@ void counted_memory_begin(counted_memory *m) {
         empty_cache(m, i);
     m->group_turn = m->next_simd_turn = m->next_number = 0;
     m->elsewhere = 0;
+    m->has_once = false;
 }
 
-void counted_memory_add(counted_memory *m, uint64_t begin, uint64_t bytes, count_space space) {
-    region r = {begin, begin + bytes, space, NULL, m->next_number};
+void counted_memory_add(counted_memory *m, uint64_t begin, uint64_t bytes, count_space space,
+                        bool is_once) {
+    region r = {.begin = begin,
+                .end = begin + bytes,
+                .space = space,
+                .number = m->next_number,
+                .is_once = is_once};
     uint64_t first = begin / COUNT_SECTOR, sectors = (r.end + COUNT_SECTOR) / COUNT_SECTOR - first;
     for (int i = 0; i < m->count; i++)
         if (m->regions[i].begin <= begin && r.end <= m->regions[i].end)
             return;                             /* bound twice */
     r.reads = calloc(sectors, sizeof *r.reads); /* NULL: bytes read again are not known */
     m->next_number += (uint32_t)sectors;
+    m->has_once |= is_once;
     m->regions[m->count++] = r;
 }
 
 void counted_memory_begin_group(counted_memory *m) {
     empty_cache(m, 0);
     m->group_turn++;
+    for (int i = 0; i < m->count; i++)
+        m->regions[i].had = 0;
     for (int i = 0; i < SOFT_MAX_GROUPS; i++)
         m->simd_turns[i] = 0;
 }
@@ -89,10 +104,11 @@ void counted_memory_begin_simdgroup(counted_memory *m, uint32_t index) {
     if (!m->simd_turns[index])
         m->simd_turns[index] = ++m->next_simd_turn;
     m->simd_turn = m->simd_turns[index];
+    m->simd = index;
 }
 
-static const region *find_region(counted_memory *m, uint64_t at) {
-    const region *last = &m->regions[m->last];
+static region *find_region(counted_memory *m, uint64_t at) {
+    region *last = &m->regions[m->last];
     if (m->count > 0 && at >= last->begin && at < last->end)
         return last;
     for (int i = 0; i < m->count; i++)
@@ -105,6 +121,30 @@ bool counted_memory_find(counted_memory *m, uint64_t at, count_space *space) {
     const region *r = find_region(m, at);
     *space = r ? r->space : SPACES;
     return r != NULL;
+}
+
+bool counted_memory_is_had(counted_memory *m, uint64_t at, uint32_t site, int lanes) {
+    region *r = m->has_once ? find_region(m, at) : NULL;
+    if (!r || !r->is_once)
+        return false;
+    static_assert(SOFT_MAX_GROUPS <= 32, "a bit each");
+    const uint32_t bit = UINT32_C(1) << m->simd;
+    if (r->had & bit)
+        return true;
+    r->had |= bit;
+    r->once.site = r->once.simdgroups ? r->once.site : site;
+    r->once.simdgroups++;
+    r->once.lanes += (uint64_t)lanes;
+    return false;
+}
+
+bool counted_memory_get_once(const counted_memory *m, int i, counted_once *out) {
+    for (int k = 0; k < m->count; k++)
+        if (m->regions[k].once.simdgroups && i-- == 0) {
+            *out = m->regions[k].once;
+            return true;
+        }
+    return false;
 }
 
 /* Sectors of all regions in their order; what is in none, a table of the kernel, from the middle on. */

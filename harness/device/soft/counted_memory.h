@@ -28,9 +28,19 @@ void counted_memory_free(counted_memory *m);
 
 /* A launch begins, with no buffers; a buffer; a threadgroup begins; a simdgroup goes on. */
 void counted_memory_begin(counted_memory *m);
-void counted_memory_add(counted_memory *m, uint64_t begin, uint64_t bytes, count_space space);
+void counted_memory_add(counted_memory *m, uint64_t begin, uint64_t bytes, count_space space,
+                        bool is_once);
 void counted_memory_begin_group(counted_memory *m);
 void counted_memory_begin_simdgroup(counted_memory *m, uint32_t index);
+
+/* A load of a buffer that is_once, whose value the simdgroup has already? Else it has from now on. */
+bool counted_memory_is_had(counted_memory *m, uint64_t at, uint32_t site, int lanes);
+/* Such a buffer, i = 0 and on, that was loaded: at which site, by how many simdgroups and lanes. */
+typedef struct {
+    uint32_t site;
+    uint64_t simdgroups, lanes;
+} counted_once;
+bool counted_memory_get_once(const counted_memory *m, int i, counted_once *out);
 
 /* Is it in a buffer? Of which space? */
 bool counted_memory_find(counted_memory *m, uint64_t at, count_space *space);

@@ -324,6 +324,9 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
             bound[i].is_constant = s->params[j].space == MSL_SPACE_CONSTANT;
             bound[i].is_value = b->kind == BIND_BYTES && s->params[j].is_reference &&
                                 bound[i].is_constant && b->inline_bytes <= MOST_VALUE_BYTES;
+            bound[i].is_once = b->kind == BIND_BUFFER && s->params[j].is_reference &&
+                               bound[i].is_constant && s->params[j].value_bytes > 0 &&
+                               s->params[j].value_bytes <= MOST_VALUE_BYTES;
             /* What is declared as bytes holds what the host says. */
             if (s->params[j].value_bytes > 1)
                 bound[i].element_bytes = s->params[j].value_bytes;
