@@ -105,6 +105,26 @@ TEST constant_arrays_move_with_all_pointers_into_them(void) {
     PASS();
 }
 
+TEST numbers_of_64_bits_are_loaded_by_halves(void) {
+    char *module = agx_split_loads("define void @k() {\n"
+                                   "  %1 = load i64, ptr addrspace(1) %p, align 8\n"
+                                   "  %2 = load i64, ptr addrspace(3) %q, align 8\n"
+                                   "}\n");
+    ASSERT_STR_EQ("define void @k() {\n"
+                  "  %agx0.low = load i32, ptr addrspace(1) %p, align 8\n"
+                  "  %agx0.at = getelementptr i8, ptr addrspace(1) %p, i64 4\n"
+                  "  %agx0.high = load i32, ptr addrspace(1) %agx0.at, align 4\n"
+                  "  %agx0.x = zext i32 %agx0.low to i64\n"
+                  "  %agx0.y = zext i32 %agx0.high to i64\n"
+                  "  %agx0.z = shl i64 %agx0.y, 32\n"
+                  "  %1 = or i64 %agx0.x, %agx0.z\n"
+                  "  %2 = load i64, ptr addrspace(3) %q, align 8\n"
+                  "}\n",
+                  module);
+    free(module);
+    PASS();
+}
+
 TEST without_the_folder_one_is_told_how_to_make_it(void) {
     ASSERT_RUN("ASSAY_AGX=\"$T.none\" $A lint --agx $H/kernels/softmax.metal", 3);
     ASSERT_SAYS("assay agx setup");
@@ -176,6 +196,7 @@ SUITE(agx_suite) {
     RUN_TEST(output_without_statistics_is_not_an_answer);
     RUN_TEST(a_refusal_is_read_with_its_reason);
     RUN_TEST(constant_arrays_move_with_all_pointers_into_them);
+    RUN_TEST(numbers_of_64_bits_are_loaded_by_halves);
     RUN_TEST(without_the_folder_one_is_told_how_to_make_it);
     RUN_TEST(packages_without_a_signature_are_refused);
     RUN_TEST(a_file_is_compiled_for_an_m1_and_large_threadgroups_are_warned_about);

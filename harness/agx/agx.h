@@ -59,3 +59,7 @@ bool agx_read_answer(const char *answer, agx_facts *facts, char **code);
  * them for HIP, to the constant one, with every pointer into them: Mesa reads no others that have a value. What
  * HIP adds to a module becomes a comment. */
 void agx_move_constants(char *module);
+/* In the same form: a load of 64 bits from device memory becomes two of 32. LLVM loads four halves as one such number and
+ * shifts; Mesa sees the halves and makes an instruction of it that its own compiler for Apple GPUs does not know. The caller
+ * frees it. */
+char *agx_split_loads(const char *module);

@@ -40,6 +40,7 @@ static const char *const opt_flags[] = {"-S", "-unroll-threshold=4000", PASSES};
 static const char *const llc_flags[] = {
     "-mtriple=spirv64-unknown-unknown", "-O2", "-disable-lsr", "--spirv-ext=+SPV_KHR_float_controls2", "-filetype=obj",
 };
+static const char *const own_steps[] = {"agx_move_constants", "agx_split_loads"}; /* between them */
 /* clang-format on */
 #define LIST(flags) flags, (int)(sizeof flags / sizeof *flags)
 
@@ -59,6 +60,7 @@ static bool open_cache(agx_compiler *c, err *e) {
     code_cache_hash_texts(&h, LIST(clang_flags));
     code_cache_hash_texts(&h, LIST(opt_flags));
     code_cache_hash_texts(&h, LIST(llc_flags));
+    code_cache_hash_texts(&h, LIST(own_steps));
     return path_print(driver, sizeof driver, e, "%s/agx_driver", c->tree) &&
            code_cache_hash_compiler(&h, driver, c->name, rooms, sizeof rooms / sizeof *rooms, e) &&
            code_cache_open(&c->cache, "agx", &h, e);
@@ -214,9 +216,11 @@ static bool run_opt(work *w, err *e) {
     assert(module);
     memcpy(module + bytes, contract, sizeof contract);
     agx_move_constants(module);
+    char *split = agx_split_loads(module);
     w->multiplies_matrices = strstr(module, "@_ZN5assay18multiply_fragments");
     w->worked = !w->multiplies_matrices;
-    bool ok = os_write_file(out, module, bytes + sizeof contract - 1, e);
+    bool ok = os_write_file(out, split, strlen(split), e);
+    free(split);
     free(module);
     return ok;
 }
@@ -254,8 +258,8 @@ static bool run_mesa(work *w, err *e) {
 
 /* The line of a log that says what went wrong. */
 static void find_reason(const char *log, char *text, size_t size) {
-    static const char *const words[] = {"error",  "rror:",      "Unresolved",    "panicked",
-                                        "Assert", "nsupported", "NIR validation"};
+    static const char *const words[] = {"error",  "rror:",      "Unresolved",     "panicked",
+                                        "Assert", "nsupported", "NIR validation", "Unhandled"};
     const char *line = log ? log : "";
     const char *first = NULL;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

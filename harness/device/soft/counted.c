@@ -78,8 +78,8 @@ static void fold_access(soft_counter *c, site *s, const soft_site *kept, uint32_
         if (kept->times[lane] > n)
             a.at[a.lanes++] = kept->at[(size_t)lane * kept->room + n];
     count_space space = find_space(c, a.at[0]);
-    if (space == SPACES || (a.is_load && counted_memory_is_had(c->memory, a.at[0],
-                                                               (uint32_t)(s - c->sites), a.lanes)))
+    if (space == SPACES ||
+        (a.is_load && counted_memory_is_had(c->memory, a.at[0], (uint32_t)(s - c->sites), a.lanes)))
         return;
     uint64_t *sum = s->n[space];
     sum[COUNT_TIMES]++;
