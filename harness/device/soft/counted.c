@@ -240,7 +240,8 @@ bool soft_counter_begin(soft_counter *c, const char *sites, const soft_bound bou
     c->simdgroups = c->lanes = 0;
     for (int i = 0; i < SOFT_BUFFERS; i++)
         if (bound[i].is_bound && bound[i].bytes)
-            counted_memory_add(c->memory, (uint64_t)(uintptr_t)bound[i].begin, bound[i].bytes,
+            counted_memory_add(c->memory, (uint64_t)(uintptr_t)bound[i].begin,
+                               bound[i].is_once ? bound[i].element_bytes : bound[i].bytes,
                                bound[i].is_value      ? SPACES
                                : bound[i].is_constant ? SPACE_CONSTANT
                                                       : SPACE_DEVICE,

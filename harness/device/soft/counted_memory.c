@@ -255,6 +255,7 @@ void counted_memory_device(counted_memory *m, const simd_access *a, uint64_t n[C
         n[COUNT_USED] += (uint64_t)__builtin_popcount(pieces[i].mask);
         const region *r = find_region(m, pieces[i].sector * COUNT_SECTOR);
         r = r ? r : find_region(m, pieces[i].sector * COUNT_SECTOR + COUNT_SECTOR - 1);
+        r = r || count > 1 ? r : find_region(m, a->at[0]); /* smaller than a sector */
         if (a->is_load && r && r->reads)
             note_reads(m, r, &pieces[i], n);
         const uint32_t number = number_sector(m, r, pieces[i].sector);
