@@ -106,7 +106,10 @@ struct byte_sums {
 // too: x is split once for all of them, MOST columns at a time. T is product/alone.h's strip.
 template <typename S, typename T> struct byte_tile {
     enum : uint { MOST = 2048, ROWS = 128, STRIP = 4, runs = MOST / byte_run<S>::columns };
-    enum : uint { parts = S::values / (8 * S::eights), block_runs = S::values / byte_run<S>::columns };
+    enum : uint {
+        parts = S::values / (8 * S::eights),
+        block_runs = S::values / byte_run<S>::columns
+    };
 
     // sums += the products of four rows' blocks, the first of which is at `row`, with x.
     static METAL_FUNC void add_strip(thread const T &tile, uint row, uint from, uint blocks,

@@ -207,8 +207,8 @@ static product gather(const model *m, const product_matrix *matrices, uint32_t c
     *s = (shape){{0, 0, 0, matrices->columns, tokens, matrices->activation}};
     for (uint32_t i = 0; i < count; i++) {
         const product_matrix *one = &matrices[i];
-        if (is_taken[i] || one->format != matrices->format || one->activation != matrices->activation ||
-            !can_split(m, one, tokens))
+        if (is_taken[i] || one->format != matrices->format ||
+            one->activation != matrices->activation || !can_split(m, one, tokens))
             continue;
         is_taken[i] = true;
         s->dim[p.count] = one->rows;
