@@ -17,14 +17,8 @@
 using namespace metal;
 
 #include "early.h"
-#include "opaque.h"
 
 enum : uint { GROUP = 256, TEAMS = GROUP / 32 };
-
-// a + b, and fast math does not put it into another order with other sums. `some` is as in opaque.h.
-inline float add_next(float a, float b, uint some) {
-    return as_type<float>(opaque(as_type<uint>(a + b), some));
-}
 
 // A threadgroup per token; columns are a multiple of 256.
 [[max_total_threads_per_threadgroup(GROUP)]] kernel void
@@ -56,11 +50,12 @@ split_halves(device const float4 *x [[buffer(0)]], device uint4 *halves [[buffer
         powers[token] = as_type<float>((exponent - 14u) << 23u);
     for (uint i = thread_index; i < quads / 4; i += GROUP) { // 16 neighbours
         uint4 words[4];
-        float4 sums = 0.0f;
+        float sum = 0.0f; // by fma: fast math puts sums into another order, but not these
         for (uint k = 0; k < 4; k++) {
-            const float4 v = x[4 * i + k] * power;
+            const float4 from = x[4 * i + k];
+            const float4 v = from * power;
             for (uint c = 0; c < 4; c++)
-                sums[c] = add_next(sums[c], v[c], columns);
+                sum = fma(from[c], power, sum);
             const half4 first = half4(v);
             const half4 rest = half4(v - float4(first));
             words[0][k] = as_type<uint>(first.xz);
@@ -71,8 +66,6 @@ split_halves(device const float4 *x [[buffer(0)]], device uint4 *halves [[buffer
         for (uint k = 0; k < 4; k++)
             halves[size_t(i / 2) * tokens * 8 + ((i % 2 * 2 + k / 2 * 4 + k % 2) ^ token % 8)] =
                 words[k];
-        const float sum =
-            add_next(add_next(sums.x, sums.y, columns), add_next(sums.z, sums.w, columns), columns);
         const float mean = (sum + simd_shuffle_xor(sum, 1)) / 32.0f; // of a pair of lanes
         const half first = half(mean);
         means[size_t(i / 16) * tokens * 16 + (i % 2 ^ token / 4 % 2) * 8 + i / 2 % 8] =

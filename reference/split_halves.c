@@ -35,10 +35,10 @@ static size_t find_mean(size_t tokens, size_t columns, size_t t, size_t i, bool 
 
 /* The sum of 16 values, in this order, times a power of two. */
 static float add_16(const float *x, int power) {
-    float sums[4] = {0};
+    float sum = 0;
     for (size_t i = 0; i < 16; i++)
-        sums[i % 4] += ldexpf(x[i], power);
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        sum += ldexpf(x[i], power);
+    return sum;
 }
 
 static void put_half(uint32_t *word, bool is_upper, uint16_t bits) {
