@@ -47,7 +47,7 @@ function read_models(    test) {
     while (read_row()) {
         test = get("variant")
         if (get("gpu_ns") + 0 > 0)
-            add_rate(name_model(get("model")) " " get("format"), test, substr(test, 3) / get("gpu_ns") * 1e9)
+            add_rate(name_model(get("model")) " " get("format") (get("case") ~ /-kv-f16\// ? ", cache in F16" : ""), test, substr(test, 3) / get("gpu_ns") * 1e9)
         commit = get("commit")
         date = get("date")
         device = get("device")
@@ -107,6 +107,9 @@ function open_next(name,    base, opened) {
     if (opened) {
         size = head["model"]
         sub(/\.gguf$/, "", size)
+        commit = head["commit"]
+        date = head["date"]
+        device = head["device"]
     }
     return opened
 }
@@ -129,7 +132,7 @@ function print_stack(    rows, r, text) {
     printf "| tokens per second, with |%s\n|---|%s\n", line_of[0], line_of[-1]
     for (r = 1; r <= rows; r++)
         printf "| %s%s |%s\n", (r > 1 ? "+ " : ""), idea[r], line_of[r]
-    say_origin(head["commit"], head["date"])
+    say_origin(commit, date)
 }
 
 # The rows come from the longest op to the shortest.
@@ -148,7 +151,7 @@ function print_token(    any) {
             print longest[r]
     }
     if (any)
-        say_origin(head["commit"], head["date"])
+        say_origin(commit, date)
     else
         nothing("op_breakdown.csv")
 }
