@@ -54,6 +54,7 @@ struct soft_compiler {
 /* clang-format off */
 static const char *const flags[] = {
     "-x", "c++", "-std=c++17", "-fdeclspec", "-gdwarf-4", "-gline-tables-only", "-fPIC",
+    "-fdebug-compilation-dir=/", /* or files are named from what their folder and the current one share */
     "-fvisibility=hidden", "-fclang-abi-compat=14", /* packed structs of vectors are packed */
     "-fsigned-char", "-fno-strict-aliasing", "-fno-operator-names",
     "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
