@@ -247,9 +247,9 @@ void html_print_text_cell(FILE *out, const char *text) {
 }
 
 void html_print_number_cell(FILE *out, double value, const char *shown) {
-    fputs("<td class=\"n\"", out);
+    fputs("<td class=n", out);
     if (!isnan(value) && !(fabs(strtod(shown, NULL) - value) <= 1e-3 * fabs(value)))
-        fprintf(out, " data-v=\"%.6g\"", value);
+        fprintf(out, " data-v=%.6g", value);
     fputc('>', out);
     html_print(out, shown);
     fputs("</td>", out);

@@ -13,7 +13,7 @@ static void print_claim(FILE *out, const claim *c) {
     html_print(out, c->text);
     fputs("<br><small>", out);
     html_print(out, c->conditions);
-    fprintf(out, "</small></td><td class=\"n\" data-v=\"%.6g\">", c->value);
+    fprintf(out, "</small></td><td class=n data-v=%.6g>", c->value);
     claim_get_published(c, published, sizeof published);
     html_print(out, published);
     fputs("<br><small>", out);

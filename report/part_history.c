@@ -114,7 +114,7 @@ static void print_line(FILE *out, const char *name, const case_history *h) {
 static void print_change(FILE *out, const run *was, const run *is) {
     double change = 100 * (is->median / was->median - 1);
     double low = 100 * (is->low / was->high - 1), high = 100 * (is->high / was->low - 1);
-    fprintf(out, "<td class=\"n%s\" data-v=\"%.4g\">%+.1f %%<br><small>%+.1f to %+.1f</small></td>",
+    fprintf(out, "<td class=\"n%s\" data-v=%.4g>%+.1f %%<br><small>%+.1f to %+.1f</small></td>",
             low > 0    ? " slower"
             : high < 0 ? " faster"
                        : "",
@@ -126,7 +126,7 @@ void page_print_trend(FILE *out, const char *name, case_history *h) {
         print_line(out, name, h);
         print_change(out, &h->runs[h->count - 2], &h->runs[h->count - 1]);
     } else
-        fputs("<td>-</td><td class=\"n\">-</td>", out);
+        fputs("<td>-</td><td class=n>-</td>", out);
     free(h);
 }
 
