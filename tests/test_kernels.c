@@ -55,12 +55,13 @@ TEST kernel_agrees_with_its_oracle_in_every_case(const char *name) {
     PASS();
 }
 
-/* Every second kernel, so that the two processes of a whole run have as much to compile. */
+/* Every second kernel, so that the two processes of a whole run have as much to compile. A kernel that adds to its
+ * output is the template of one that does not, and is compiled and checked by run_all.sh. */
 static void run_half(size_t half) {
     size_t count = 0;
     for (size_t i = 0; i < registry_count; i++)
         for (size_t k = 0; k < registry[i]->kernel_count; k++)
-            if (count++ % 2 == half)
+            if (!registry[i]->kernels[k].accumulates && count++ % 2 == half)
                 RUN_TESTp(kernel_agrees_with_its_oracle_in_every_case,
                           registry[i]->kernels[k].name);
     library_free(project_kernels);
