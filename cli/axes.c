@@ -56,6 +56,14 @@ const char **axes_list_names(size_t *count) {
     return names;
 }
 
+bool axes_refuse_name(const char *what, const char *name, err *e) {
+    size_t count;
+    const char **names = axes_list_names(&count);
+    axes_refuse_word(what, name, names, count, e);
+    free(names);
+    return false;
+}
+
 bool axes_refuse_word(const char *what, const char *word, const char *const *known, size_t count,
                       err *e) {
     const char *nearest = options_find_nearest(word, known, count);

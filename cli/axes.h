@@ -50,6 +50,8 @@ shape axes_set_batch(const op *o, const shape *s, uint32_t batch);
 /* "q4_0", or "" for a kernel without weights. */
 void axes_get_format(const kernel *k, char *text, size_t size);
 
+/* Says that no op or kernel is called so, and which is most alike; false. what: "op or kernel" */
+bool axes_refuse_name(const char *what, const char *name, err *e);
 /* Of all ops and kernels; to be freed. */
 const char **axes_list_names(size_t *count);
 

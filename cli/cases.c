@@ -114,11 +114,7 @@ static bool refuse_filter(const char *filter, err *e) {
                        "'%.60s' has no kernel with the given format, variant and accumulation; "
                        "assay list shows what it has",
                        filter);
-    size_t count;
-    const char **names = axes_list_names(&count);
-    axes_refuse_word("op, kernel or case", filter, names, count, e);
-    free(names);
-    return false;
+    return axes_refuse_name("op, kernel or case", filter, e);
 }
 
 static bool refuse_shape(const case_list *matched, const char *wanted, err *e) {

@@ -157,14 +157,6 @@ static bool add_honest(subject_list *l, const device_facts *soft, err *e) {
     return ok;
 }
 
-static bool refuse_filter(const char *filter, err *e) {
-    size_t count;
-    const char **names = axes_list_names(&count);
-    axes_refuse_word("op, kernel or cheat", filter, names, count, e);
-    free(names);
-    return false;
-}
-
 static bool find_subjects(subject_list *l, err *e) {
     const cheat_query *q = l->query;
     device_facts soft;
@@ -173,7 +165,7 @@ static bool find_subjects(subject_list *l, err *e) {
     bool ok = suite_find_device(&software, &soft, e) && add_cheats(l, e) && add_honest(l, &soft, e);
     for (size_t i = 0; ok && i < q->filter_count; i++)
         if (!l->used[i])
-            ok = refuse_filter(q->filters[i], e);
+            ok = axes_refuse_name("op, kernel or cheat", q->filters[i], e);
     if (ok && l->count == 0)
         ok = err_set(e, EXIT_CANNOT,
                      l->left_out ? "the cheats are for ops that are not in this project"

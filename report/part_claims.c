@@ -30,7 +30,7 @@ static void print_answer(FILE *out, const claim *c, const store_folder *f) {
     claim_get_measured(c, &a, f->emulated, measured, sizeof measured);
     fputs("<td class=\"wide\"", out);
     if (a.has_value)
-        fprintf(out, " data-v=\"%.6g\"", a.value);
+        fprintf(out, " data-v=%.6g", a.value);
     fputs(">", out);
     if (a.has_value)
         html_printf(out, "%s ", measured);

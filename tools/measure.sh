@@ -129,7 +129,8 @@ fi
 
 make_model() { # shape, type (default q4_0)
     mkdir -p "$models"
-    [ -f "$models/$1-${2:-q4_0}.gguf" ] || "$assay" model synth "$1" "$models/$1-${2:-q4_0}.gguf" --type "${2:-q4_0}"
+    type=${2:-q4_0}
+    [ -f "$models/$1-$type.gguf" ] || "$assay" model synth "$1" "$models/$1-$type.gguf" --type "$type"
 }
 
 make_models() {
@@ -193,8 +194,7 @@ bench_rivals() {
     for shape in $(echo $shapes $more | tr ',' ' '); do
         make_model "$shape" && files="$files $(find_model "$shape")" || return
     done
-    for type in ${smoke:-q4_k q6_k f16}; do # one size of the other formats
-        [ -z "$smoke" ] || break
+    [ -n "$smoke" ] || for type in q4_k q6_k f16; do # one size of the other formats
         make_model 1b $type && files="$files $models/1b-$type.gguf" || return
     done
     export ASSAY_TESTS="-p 8,64,512 -n 64 -r $repeat"

@@ -135,8 +135,8 @@ function print_stack(    rows, r, text) {
     say_origin(commit, date)
 }
 
-# The rows come from the longest op to the shortest.
-function print_token(    any) {
+# Rows are in the order of the token; rank 1 is the longest op.
+function print_token(    any, most, r) {
     while (open_next("op_breakdown.csv")) {
         if (!any++)
             print "| model | op | µs of a token | of the token | TB/s |\n|---|---|--:|--:|--:|"

@@ -26,8 +26,8 @@
 
 enum : uint { FEW_WARPS = 8, FEW_TOKENS = 8, FEW_BLOCKS = 8, FEW_TILES = 32 };
 
-// A format of halves_formats.h by chunks of 256 columns, of so many bytes; a row is whole uint4s. Tiles of a stage, and
-// stages for which there is shared memory.
+// A format of halves_formats.h by chunks of 256 columns, which are Bytes; a row is whole uint4s. Stages: for as many there
+// is shared memory, and each has Tiles.
 template <typename F, uint Tiles, uint Stages, uint Bytes = F::block_bytes> struct few_format : F {
     enum : uint { tiles = Tiles, stages = Stages, block_bytes = Bytes };
 };

@@ -160,7 +160,7 @@ template <uint N, bool HasOffsets> struct byte_products {
     }
 
     // Products of the sums of x of all blocks with bytes of 16 rows, in 32 times the unit of add(): a lane
-    // has those of blocks 4 * (lane % 4) to 3 after it, if there are so many.
+    // has those of blocks 4 * (lane % 4) and the 3 after it, where these exist.
     METAL_FUNC void add_offsets(thread const uint (&w)[2], uint lane,
                                 thread byte_sums &sums) const {
         enum : uint { words = blocks / 4 };

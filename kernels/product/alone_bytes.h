@@ -135,7 +135,7 @@ template <typename S, typename T> struct byte_tile {
         return out_dim < 1024 ? 32 : out_dim < 8192 ? 64 : uint(ROWS);
     }
 
-    // False: x cannot be split, or has so many small values that what they lose might be seen.
+    // False: x cannot be split, or more than a quarter of it is small and would lose too much.
     static METAL_FUNC bool make(thread const T &tile, uint rows, uint token) {
         device const float *x = tile.x + size_t(token) * tile.in_dim;
         UNSET byte_run<S> split[runs];

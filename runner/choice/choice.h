@@ -39,7 +39,7 @@ const kernel *choice_find_apart(const choice *c);
 bool choice_is_apart(const kernel *way);
 /* Into how many ranges a way of decode_attention cuts the cache; 1: it does not. */
 uint32_t choice_count_ranges(const kernel *way);
-/* The way of the variant, "ranges", "shared" or "mma", that cuts it into at least so many, or into the most. */
+/* The way of the variant, "ranges", "shared" or "mma", that cuts it into at least that many, or into the most. */
 const kernel *choice_find_ranges(const weight_format *cache, const char *variant, uint32_t ranges);
 /* The kernel of attention_ranges that such a way launches. */
 const kernel *choice_find_ranges_kernel(const kernel *way);

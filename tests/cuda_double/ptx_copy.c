@@ -102,7 +102,7 @@ static void add_copy(ptx_copies *c, copy made) {
     c->copies[c->count++] = made;
 }
 
-/* cp.async.bulk [to], [from], bytes, [barrier]; cp.async [to], [from], bytes, or of them so many;
+/* cp.async.bulk [to], [from], bytes, [barrier]; cp.async [to], [from], bytes, and how many of them;
  * st.async [to], values, [barrier] */
 static void start_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *i,
                        CUresult *fault) {
@@ -152,7 +152,7 @@ static void close_group(ptx_copies *c, const ptx_thread *owner) {
 }
 
 /* The copies that a barrier counts come, or those of a thread that none counts, in the order in
- * which they were started; `closed`: after whose start so many groups have ended at least. */
+ * which they were started; `closed`: after whose start at least this many groups have ended. */
 static void finish_copies(ptx_copies *c, uint8_t *at, const ptx_thread *owner, uint64_t closed,
                           CUresult *fault) {
     size_t kept = 0;

@@ -232,8 +232,7 @@ typedef struct {
     math_mode math;
     bool packs; /* the text packs structs, and the build is checked */
     bool has_tensors;
-    bool
-        uses_elements; /* of simdgroup matrices, whose places are Apple's then; of a counted build */
+    bool uses_elements; /* of simdgroup matrices, in a counted build: their places are Apple's */
 } order;
 
 /* Everything but the headers, the source and what to make of it. */
