@@ -30,20 +30,27 @@ struct digit_sums {
     }
 };
 
-// What a byte of 1 of a block stands for: of block lane % 4 / 2. Bytes have a sign, or they have none.
+// What a byte of 1 of a block stands for: of block lane % 4 / 2. Bytes have a sign.
+// spread: see byte_products::find().
 struct byte_scale {
     typedef byte_sums sums;
-    float factor;
-};
-struct unsigned_scale {
-    typedef byte_sums sums;
+    enum : uint { spread = 4 };
     float factor;
 };
 
-// The same of 16 columns, of each block that of its first or last 16: integers of 8 bits, so that a sum
+// The same for bytes without a sign, in integers of 6 bits: a sum of 256 columns has at most 28 bits, and
+// becomes a float once instead of in every turn.
+struct unsigned_scale {
+    typedef digit_sums sums;
+    enum : uint { spread = 2 };
+    int factor;
+};
+
+// Those of 16 columns, of each block that of its first or last 16: integers of 8 bits, so that a sum
 // of 256 columns has at most 29.
 struct byte_halves {
     typedef digit_sums sums;
+    enum : uint { spread = 2 };
     int factors[2];
 };
 
@@ -57,8 +64,8 @@ inline uint get_upper_bytes(uint word, uint signs) {
 }
 
 // x of N turns of one warp at a time. HasOffsets: something is added to all weights of a block, which
-// takes a product of the sums of x of all blocks.
-template <uint N, bool HasOffsets> struct byte_products {
+// takes a product of the sums of x of all blocks. Spread: see find().
+template <uint N, uint Spread, bool HasOffsets> struct byte_products {
     enum : uint {
         memory = 2 * N * 16,
         blocks = 2 * N
@@ -70,9 +77,11 @@ template <uint N, bool HasOffsets> struct byte_products {
     float unit;                  // what 1 in the last digit stands for
     float lift;                  // x was multiplied by this
 
-    // Where a digit of a part of a block is: those of neighbouring blocks are in different banks.
+    // Where a digit of a part of a block is: those of Spread neighbouring blocks are in different banks. Of
+    // four, put() stores them without conflicts. Of two, the blocks of a turn, what a lane loads is at the
+    // same distance in all turns, which saves the registers for four addresses.
     static METAL_FUNC uint find(uint block, uint digit, uint part) {
-        return 16 * block + 4 * (digit ^ block % 4) + part;
+        return 16 * block + 4 * (digit ^ block % Spread) + part;
     }
 
     // The digits of four integers to which 0x808080 was added, the highest first: bytes with signs.
@@ -129,10 +138,17 @@ template <uint N, bool HasOffsets> struct byte_products {
     }
 
     // The integers of a product, of at most 20 bits, as the share of a lane in two sums.
-    METAL_FUNC void add_up(thread const int (&products)[2][2], float first, float second,
-                           thread byte_sums &sums) const {
+    static METAL_FUNC void add_up(thread const int (&products)[2][2], float first, float second,
+                                  thread byte_sums &sums) {
         sums.of[0] = fma(first, float(256 * products[0][0] + products[0][1]), sums.of[0]);
         sums.of[1] = fma(second, float(256 * products[1][0] + products[1][1]), sums.of[1]);
+    }
+    static METAL_FUNC void add_up(thread const int (&products)[2][2], int first, int second,
+                                  thread digit_sums &sums) {
+        for (uint i = 0; i < 2; i++) {
+            sums.of[0][i] += first * products[0][i];
+            sums.of[1][i] += second * products[1][i];
+        }
     }
 
     static METAL_FUNC void multiply(thread const uint (&a)[2][2], thread const uint (&b)[2],
@@ -145,9 +161,9 @@ template <uint N, bool HasOffsets> struct byte_products {
     }
 
     // Adds the products of a turn of 16 rows, of those that put() took.
-    template <typename Scale> METAL_FUNC void add(thread const byte_pair (&w)[2],
-                                                  thread const Scale (&scales)[2], uint turn,
-                                                  uint lane, thread byte_sums &sums) const {
+    template <typename Scale>
+    METAL_FUNC void add(thread const byte_pair (&w)[2], thread const Scale (&scales)[2], uint turn,
+                        uint lane, thread typename Scale::sums &sums) const {
         const uint2 x = digits[find(2 * turn + lane / 16, lane / 4 % 4, lane % 4)];
         int products[2][2] = {{0, 0}, {0, 0}};
         for (uint b = 0; b < 2; b++) {
@@ -182,8 +198,7 @@ template <uint N, bool HasOffsets> struct byte_products {
             const uint columns[2] = {lane < 16 ? x.x : 0u, lane < 16 ? 0u : x.y};
             int products[2][2] = {{0, 0}, {0, 0}};
             cuda::mma_bytes(a, columns, products);
-            for (uint i = 0; i < 4; i++)
-                sums.of[i / 2][i % 2] += scales[i / 2].factors[b] * products[i / 2][i % 2];
+            add_up(products, scales[0].factors[b], scales[1].factors[b], sums);
         }
     }
 

@@ -32,11 +32,15 @@
 enum : uint { NEAR_WARPS = 16, NEAR_TURNS = 4, NEAR_STAGES = 2, NEAR_ROWS = 16 };
 enum : uint { NEAR_MOST_ROWS = 512 }; // of a cluster: product.c shares them so
 
-// Columns, of which each of the P thread blocks of a cluster has a share: `chunks` times `each` blocks of 256, the last chunk has what is left. A chunk of a row is
-// whole uint4s.
+// Columns, of which each of the P thread blocks of a cluster has a share: `chunks` times `each` blocks of 256,
+// the last chunk has what is left. A chunk of a row is whole uint4s. A share of a cluster is too, unless the
+// format's blocks are not: then it is whole words, and the uint4s at its ends are copied with what they have
+// of other shares. Q6_K has whole uint4s only every 8 blocks, and of 14336 columns, which are 56 blocks, three
+// thread blocks would have 16 and one 8 instead of 14 each.
 template <typename N, bool IsLong, uint P> struct near_columns {
-    enum : uint { most = IsLong ? N::long_blocks : NEAR_WARPS };
-    enum : uint { unit = N::block_bytes % 16 == 0 ? 1 : 8 };
+    enum : uint { most = IsLong ? N::long_blocks : P > 1 ? N::cluster_blocks : NEAR_WARPS };
+    enum : bool { is_whole = P == 1 || N::block_bytes % 16 == 0 };
+    enum : uint { unit = N::block_bytes % 16 == 0 ? 1 : is_whole ? 8 : 2 };
     uint first, blocks, chunks, each; // first: of this thread block
 
     METAL_FUNC near_columns(uint in_dim, uint rank) {
@@ -49,19 +53,42 @@ template <typename N, bool IsLong, uint P> struct near_columns {
     METAL_FUNC uint count(uint chunk) const {
         return IsLong ? min(each, blocks - chunk * each) : blocks;
     }
+    // The uint4 of a row in which the share begins, and the words in it before that.
+    METAL_FUNC uint get_start() const { return first * N::block_bytes / 16; }
+    METAL_FUNC uint get_skipped() const { return is_whole ? 0 : first * N::block_bytes % 16 / 4; }
+    // The uint4s that hold `count` blocks from there on, and those that hold them wherever they begin.
+    METAL_FUNC uint get_quads(uint count) const {
+        return is_whole ? count * N::block_bytes / 16
+                        : (first * N::block_bytes % 16 + count * N::block_bytes + 15) / 16;
+    }
+    static METAL_FUNC constexpr uint get_room(uint blocks) {
+        return blocks * N::block_bytes / 16 + (is_whole ? 0 : 2);
+    }
+    // From one pair of rows to the next, in uint4s. If it is odd, eight pairs are in different banks. Where
+    // lanes load two words, half of a warp is served at a time, which has four pairs of 8 words each: for
+    // these half of it must be odd.
+    static METAL_FUNC constexpr uint get_stride(uint blocks) {
+        return N::has_neighbours ? 2 * (get_room(blocks) | 1) : 2 * get_room(blocks) + 1;
+    }
 };
 
 // Shared memory: the stages; x of each warp, as digits, and if it is to be another one for the next chunk,
 // that on its way; the sums of each warp, for three tiles, so that those of a tile may be read while the
-// next two are multiplied; the squares of each warp's x; of a cluster, what its blocks send.
+// next two are multiplied; the squares of each warp's x; of a cluster, what its blocks send. In a cluster there
+// are no more warps with sums and digits than blocks of a share.
 template <typename N, bool IsLong, uint P> struct near_memory {
-    typedef byte_products<NEAR_TURNS, N::has_offsets> products;
+    typedef byte_products<NEAR_TURNS, N::scale::spread, N::has_offsets> products;
     enum : uint {
-        pairs = IsLong ? N::long_pairs : N::pairs,
+        pairs = IsLong  ? N::long_pairs
+                : P > 1 ? N::cluster_pairs
+                        : N::pairs,
         most = near_columns<N, IsLong, P>::most,
-        stage = pairs * (2 * (most * N::block_bytes / 16) + 2), // uint4s
+        warps = P > 1 ? most : NEAR_WARPS,
+        one_group = near_columns<N, IsLong, P>::get_stride(most),
+        two_groups = 2 * near_columns<N, IsLong, P>::get_stride(most / 2),
+        stage = pairs * (one_group > two_groups ? one_group : two_groups), // uint4s
         coming = IsLong ? most * 64 : 0,
-        tile_sums = NEAR_WARPS * NEAR_ROWS,
+        tile_sums = warps * NEAR_ROWS,
         parts_of = P > 1 ? NEAR_MOST_ROWS : 0,
         tiles = 3
     };
@@ -75,15 +102,14 @@ template <typename N, bool IsLong, uint P> struct near_memory {
     METAL_FUNC near_memory() {
         enum : uint {
             floats = tiles * tile_sums + NEAR_WARPS + parts_of +
-                     (N::has_offsets ? NEAR_WARPS * products::blocks : 0)
+                     (N::has_offsets ? warps * products::blocks : 0)
         };
-        stages = (threadgroup uint4 *)
-            cuda::get_shared_memory<16 * (NEAR_STAGES * stage + coming) +
-                                    8 * NEAR_WARPS *(products::memory + 1) + 4 * floats>();
+        stages = (threadgroup uint4 *)cuda::get_shared_memory<
+            16 * (NEAR_STAGES * stage + coming) + 8 * warps *(products::memory + 1) + 4 * floats>();
         values = (threadgroup float4 *)(stages + NEAR_STAGES * stage);
         digits = (threadgroup uint2 *)(values + coming);
-        units = (threadgroup float2 *)(digits + NEAR_WARPS * products::memory);
-        sums = (threadgroup float *)(units + NEAR_WARPS);
+        units = (threadgroup float2 *)(digits + warps * products::memory);
+        sums = (threadgroup float *)(units + warps);
         squares = sums + tiles * tile_sums;
         parts = squares + NEAR_WARPS;
         sums_of_x = (threadgroup uint *)(parts + parts_of);
@@ -127,10 +153,10 @@ template <typename Op, bool IsLong, uint P> struct near_work {
         : op(work), columns(in_dim, block_rank) {
         rank = block_rank;
         signs = opaque(0x80808080u, in_dim + lane);
-        groups = !IsLong && 2 * columns.each <= NEAR_WARPS ? 2 : 1;
-        stride = 2 * get_quads(columns.each) + 1; // odd: eight pairs are in different banks
+        const bool has_all = memory.warps == NEAR_WARPS; // else the second half is not whole
+        groups = !IsLong && has_all && 2 * columns.each <= NEAR_WARPS ? 2 : 1;
+        stride = columns.get_stride(columns.each);
     }
-    static METAL_FUNC uint get_quads(uint blocks) { return blocks * N::block_bytes / 16; }
     METAL_FUNC uint get_tile_rows() const { return 2 * pairs * groups; }
     METAL_FUNC threadgroup uint4 *find_pair(uint stage, uint pair) const {
         return memory.stages + stage * memory.stage + pair * stride;
@@ -156,8 +182,8 @@ template <typename Op, bool IsLong, uint P> struct near_work {
     // The rows of a step on their way: a copy or two by one lane of each warp, because a warp makes its
     // copies one after another.
     METAL_FUNC void copy(step s, uint stage, uint sg, uint lane) const {
-        const uint quads = get_quads(columns.count(s.chunk));
-        const uint whole = get_quads(columns.each);
+        const uint quads = columns.get_quads(columns.count(s.chunk));
+        const uint whole = columns.get_room(columns.each);
         const uint first = s.tile * get_tile_rows();
         const uint count = min(op.rows - first, get_tile_rows());
         if (lane != 0 || !is_there(s))
@@ -172,14 +198,16 @@ template <typename Op, bool IsLong, uint P> struct near_work {
         }
         for (uint i = sg; quads > 0 && i < count; i += NEAR_WARPS)
             cuda::copy_bulk(find_pair(stage, i / 2) + i % 2 * whole,
-                            op.get_row(first + i) + get_quads(columns.first) + s.chunk * whole,
+                            op.get_row(first + i) + columns.get_start() + s.chunk * whole,
                             16 * quads, stage);
     }
 
-    // Where a lane's values of a block of x are: two float4s, the second 4 after the first.
+    // Where a lane's values of a block of x are: two float4s, the second `apart` after the first.
+    enum : uint { apart = N::has_neighbours ? 1 : 4 };
     METAL_FUNC device const float4 *find_values(device const float *from, uint block,
                                                 uint lane) const {
-        return (device const float4 *)from + 64 * block + lane / 4 * 8 + lane % 4;
+        const uint part = N::has_neighbours ? 2 * (lane % 4) : lane % 4;
+        return (device const float4 *)from + 64 * block + lane / 4 * 8 + part;
     }
 
     // x as digits, of the block that is the warp's.
@@ -188,10 +216,10 @@ template <typename Op, bool IsLong, uint P> struct near_work {
         device const float4 *norm = find_values(op.norm_w, columns.first + team, lane);
         float4 weights[2], v[2];
         for (uint i = 0; i < 2 && Op::is_normed && is_own; i++)
-            weights[i] = norm[4 * i];
+            weights[i] = norm[apart * i];
         cuda::wait_for_launch<Op::early>();
         for (uint i = 0; i < 2 && is_own; i++)
-            v[i] = find_values(op.x, columns.first + team, lane)[4 * i];
+            v[i] = find_values(op.x, columns.first + team, lane)[apart * i];
         if (Op::is_normed && is_own) {
             const float4 s = v[0] * v[0] + v[1] * v[1];
             float squares = (s.x + s.y) + (s.z + s.w);
@@ -212,7 +240,7 @@ template <typename Op, bool IsLong, uint P> struct near_work {
             return;
         device const float4 *from = find_values(op.x, s.chunk * columns.each + team, lane);
         for (uint i = 0; i < 2; i++)
-            cuda::copy_async(memory.values + 64 * sg + 32 * i + lane, from + 4 * i);
+            cuda::copy_async(memory.values + 64 * sg + 32 * i + lane, from + apart * i);
     }
     METAL_FUNC void take_chunk(step now, step next, uint team, uint sg, uint lane) const {
         cuda::wait_for_own_copies();
@@ -222,18 +250,19 @@ template <typename Op, bool IsLong, uint P> struct near_work {
         expect_x(next, team, sg, lane);
     }
 
+    // What minima add to the sums of a pair, in the unit of these.
     template <typename Products, typename Lanes>
-    METAL_FUNC void add_offsets(thread const Products &p, thread const Lanes (&own)[2], uint lane,
-                                thread float (&totals)[2], near_offsets<true>) const {
+    METAL_FUNC void find_offsets(thread const Products &p, thread const Lanes (&own)[2], uint lane,
+                                 thread float (&to)[2], near_offsets<true>) const {
         const uint offsets[2] = {own[0].get_offsets(), own[1].get_offsets()};
         byte_sums sums = {};
         p.add_offsets(offsets, lane, sums);
         for (uint i = 0; i < 2; i++)
-            totals[i] += p.finish(own[i].finish_offset(sums.get(i)), lane);
+            to[i] = own[i].finish_offset(sums.get(i));
     }
     template <typename Products, typename Lanes>
-    METAL_FUNC void add_offsets(thread const Products &, thread const Lanes (&)[2], uint,
-                                thread float (&)[2], near_offsets<false>) const {}
+    METAL_FUNC void find_offsets(thread const Products &, thread const Lanes (&)[2], uint,
+                                 thread float (&)[2], near_offsets<false>) const {}
 
     // Adds the products of a warp's block of a tile: a lane's share of those of its pair.
     template <bool is_odd> METAL_FUNC void multiply(uint stage, uint sg, uint team, uint lane,
@@ -242,11 +271,13 @@ template <typename Op, bool IsLong, uint P> struct near_work {
             sg / (NEAR_WARPS / 2) * (groups - 1) * pairs + min(lane / 4, uint(pairs) - 1);
         typename near_lanes<N, is_odd>::type own[2];
         for (uint i = 0; i < 2; i++)
-            own[i].load((near_row)(find_pair(stage, pair) + i * get_quads(columns.each)), team,
-                        lane % 4);
+            own[i].load((near_row)(find_pair(stage, pair) + i * columns.get_room(columns.each)) +
+                            columns.get_skipped(),
+                        team, lane % 4);
         const auto p = memory.get_products(sg);
         typename N::scale::sums sums = {};
-        add_offsets(p, own, lane, totals, near_offsets<N::has_offsets>());
+        float offsets[2] = {};
+        find_offsets(p, own, lane, offsets, near_offsets<N::has_offsets>());
         for (uint turn = 0; turn < NEAR_TURNS; turn++) {
             byte_pair w[2];
             if (turn > 0 && turn % N::turns_at_once == 0)
@@ -255,8 +286,12 @@ template <typename Op, bool IsLong, uint P> struct near_work {
                                                  own[1].take(turn, lane % 4, signs, w[1])};
             p.add(w, scales, turn, lane, sums);
         }
-        for (uint i = 0; i < 2; i++)
-            totals[i] += p.finish(own[i].finish(sums.get(i), lane % 4), lane);
+        for (uint i = 0; i < 2; i++) {
+            float sum = own[i].finish(sums.get(i), lane % 4);
+            if (N::has_offsets)
+                sum += offsets[i];
+            totals[i] += p.finish(sum, lane);
+        }
     }
 
     METAL_FUNC threadgroup float *get_sums(uint tile) const {

@@ -2,14 +2,18 @@
 //   N::block_bytes  of 256 columns; a row is whole uint4s
 //   N::pairs        pairs of rows of a tile: at most 8, or as many as there is shared memory for
 //   N::long_pairs, N::long_blocks   the same of rows in chunks of columns, and the most blocks of a chunk
+//   N::cluster_pairs, N::cluster_blocks   the same of rows that a cluster shares, and of a share
 //   N::lane_block   the weights of a lane in a block of a row: load() finds them, take() has the bytes
 //                   of a turn and returns their scale (mma_bytes.h), finish() makes a sum of such
 //                   turns the lane's share of the block's
 //   N::scale        byte_scale, unsigned_scale or byte_halves
 //   N::get_unit     what a byte of 1 stands for, times its scale
 //   N::turns_at_once  whose weights are loaded together
-//   N::has_offsets  there is a minimum of each 32 columns: get_offsets() has its bytes, of which finish()
-//                   gets the products too
+//   N::has_offsets  there is a minimum of each 32 columns: get_offsets() has its bytes, and
+//                   finish_offset() makes a sum of their products the same as finish()
+//   N::has_neighbours  the 8 columns of a lane in 32 are neighbours, so that it loads their bytes, two words,
+//                   at once, else two times 4 that are 16 apart. Which they are does not change a sum,
+//                   if x is taken so too.
 #pragma once
 
 #include "../formats/q4_0.h"
@@ -22,9 +26,12 @@
 
 typedef threadgroup const uint *near_row;
 
-// A half and a signed byte of a row, counted from one of its words on.
+// A half, two words and a signed byte of a row, counted from one of its words on.
 inline float get_half(near_row at, int i) {
     return float(((threadgroup const half *)at)[i]);
+}
+inline uint2 get_words(near_row at, int i) {
+    return *(threadgroup const uint2 *)(at + i);
 }
 inline int get_char(near_row at, int i) {
     return ((threadgroup const char *)at)[i];
@@ -35,8 +42,9 @@ inline int get_char(near_row at, int i) {
 struct q4_0_near {
     typedef block_q4_0 block;
     typedef byte_scale scale;
-    enum : uint { block_bytes = 144, pairs = 8, has_offsets = false };
+    enum : uint { block_bytes = 144, pairs = 8, has_offsets = false, has_neighbours = false };
     enum : uint { long_pairs = 8, long_blocks = 14, turns_at_once = 4 };
+    enum : uint { cluster_pairs = 8, cluster_blocks = 16 };
 
     static METAL_FUNC float get_unit() { return 0.0625f; }
     struct lane_block {
@@ -59,8 +67,9 @@ struct q4_0_near {
 struct q8_0_near {
     typedef block_q8_0 block;
     typedef byte_scale scale;
-    enum : uint { block_bytes = 272, pairs = 5, has_offsets = false };
+    enum : uint { block_bytes = 272, pairs = 5, has_offsets = false, has_neighbours = false };
     enum : uint { long_pairs = 5, long_blocks = 14, turns_at_once = 4 };
+    enum : uint { cluster_pairs = 5, cluster_blocks = 16 };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
     struct lane_block {
@@ -79,11 +88,10 @@ struct q8_0_near {
 };
 
 // What Q4_K and Q5_K have at the beginning of a block: scales and minima of 8 parts of 32, 6 bits each
-// (q4_k::get_scale_and_min). A turn is parts 2i and 2i + 1, of which a lane has a scale of one: its
-// integer is a half too, n times 2^-24, so that no instruction converts it but the one for halves.
+// (q4_k::get_scale_and_min). A turn is parts 2i and 2i + 1, of which a lane has a scale of one.
 struct k_near_head {
     uint d;         // and dmin
-    uint scales[2]; // of turns 0 and 1, 2 and 3: halves
+    uint scales[2]; // of turns 0 and 1, 2 and 3: 16 bits each
     uint minima;    // of parts 0 to 3, or 4 to 7 in odd lanes: bytes
 
     METAL_FUNC void load(near_row block, uint part) {
@@ -96,11 +104,11 @@ struct k_near_head {
                           : head.z & 0x3F3F3F3Fu;
     }
     METAL_FUNC unsigned_scale get_scale(uint turn) const {
-        return {float(as_type<half2>(scales[turn / 2])[turn % 2])};
+        return {int(turn % 2 ? scales[turn / 2] >> 16u : scales[turn / 2] & 0xFFFFu)};
     }
     // unit: what a byte of 1 stands for.
     METAL_FUNC float finish(float total, float unit) const {
-        return 0x1p24f * unit * float(as_type<half2>(d).x) * total;
+        return unit * float(as_type<half2>(d).x) * total;
     }
     METAL_FUNC float finish_offset(float total) const {
         return -32.0f * float(as_type<half2>(d).y) * total;
@@ -111,8 +119,9 @@ struct k_near_head {
 struct q4_k_near {
     typedef block_q4_k block;
     typedef unsigned_scale scale;
-    enum : uint { block_bytes = 144, pairs = 8, has_offsets = true };
+    enum : uint { block_bytes = 144, pairs = 8, has_offsets = true, has_neighbours = true };
     enum : uint { long_pairs = 8, long_blocks = 14, turns_at_once = 2 };
+    enum : uint { cluster_pairs = 8, cluster_blocks = 16 };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
     struct lane_block {
@@ -120,11 +129,12 @@ struct q4_k_near {
         k_near_head head;
         METAL_FUNC void load(near_row row, uint i, uint part) {
             head.load(row + 36 * i, part);
-            at = row + 36 * i + 4 + part;
+            at = row + 36 * i + 4 + 2 * part;
         }
         METAL_FUNC scale take(uint turn, uint, uint, thread byte_pair &w) const {
+            const uint2 words = get_words(at, 8 * turn);
             for (uint side = 0; side < 2; side++) {
-                const uint word = at[8 * turn + 4 * side];
+                const uint word = words[side];
                 w.at[0][side] = word & 0x0F0F0F0Fu;
                 w.at[1][side] = word & 0xF0F0F0F0u;
             }
@@ -138,37 +148,41 @@ struct q4_k_near {
     };
 };
 
-// Q5_K: as Q4_K, and a fifth bit of part p is bit p of the 32 bytes before the nibbles.
+// Q5_K: as Q4_K, and a fifth bit of part p is bit p of the 32 bytes before the nibbles. Bytes of the second
+// block are twice the weight, so that the fifth bits of both are where the same shift has them.
 struct q5_k_near {
     typedef block_q5_k block;
     typedef unsigned_scale scale;
-    enum : uint { block_bytes = 176, pairs = 8, has_offsets = true };
+    enum : uint { block_bytes = 176, pairs = 8, has_offsets = true, has_neighbours = true };
     enum : uint { long_pairs = 8, long_blocks = 14, turns_at_once = 2 };
+    enum : uint { cluster_pairs = 8, cluster_blocks = 16 };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
     struct lane_block {
         near_row at;
-        uint fifth[2];
+        uint2 fifth;
         k_near_head head;
         METAL_FUNC void load(near_row row, uint i, uint part) {
             head.load(row + 44 * i, part);
-            at = row + 44 * i + 12 + part;
-            fifth[0] = at[-8];
-            fifth[1] = at[-4];
+            at = row + 44 * i + 12 + 2 * part;
+            fifth = get_words(at, -8);
         }
         METAL_FUNC scale take(uint turn, uint, uint, thread byte_pair &w) const {
+            const uint2 words = get_words(at, 8 * turn);
             for (uint side = 0; side < 2; side++) {
-                const uint word = at[8 * turn + 4 * side];
+                const uint word = words[side];
                 const uint bits =
                     turn < 2 ? fifth[side] << (4u - 2u * turn) : fifth[side] >> (2u * turn - 4u);
                 w.at[0][side] = (word & 0x0F0F0F0Fu) | (bits & 0x10101010u);
-                w.at[1][side] = (word >> 4u & 0x0F0F0F0Fu) | (bits >> 1u & 0x10101010u);
+                w.at[1][side] = (word >> 3u & 0x1E1E1E1Eu) | (bits & 0x20202020u);
             }
             return head.get_scale(turn);
         }
         METAL_FUNC uint get_offsets() const { return head.minima; }
         METAL_FUNC float finish_offset(float total) const { return head.finish_offset(total); }
-        METAL_FUNC float finish(float total, uint) const { return head.finish(total, 1.0f); }
+        METAL_FUNC float finish(float total, uint part) const {
+            return head.finish(total, part < 2 ? 1.0f : 0.5f);
+        }
     };
 };
 
@@ -205,8 +219,9 @@ template <bool is_odd> struct q6_k_lane_block {
 struct q6_k_near {
     typedef block_q6_k block;
     typedef byte_halves scale;
-    enum : uint { block_bytes = 210, pairs = 6, has_offsets = false };
+    enum : uint { block_bytes = 210, pairs = 7, has_offsets = false, has_neighbours = false };
     enum : uint { long_pairs = 5, long_blocks = 16, turns_at_once = 2 };
+    enum : uint { cluster_pairs = 8, cluster_blocks = 14 };
 
     static METAL_FUNC float get_unit() { return 0.25f; }
 };

@@ -58,8 +58,8 @@ enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/near.h takes at once */
 #define NEAR_LONG(rows, of) NEAR_FILE, ONE, \
                                  512, rows,   0,   of, 32768, TWO_PER_CORE, 0, FEATURE_BULK_COPIES, \
     "_near_long", "near_long", "the same for longer rows, in chunks of columns"
-#define NEAR_CLUSTER(rows, of) NEAR_FILE, ONE, \
-                                 512, rows,   0,   of, 16384, CLUSTERS_OF_FOUR, 4, FEATURE_BULK_COPIES, \
+#define NEAR_CLUSTER(rows, of, most) NEAR_FILE, ONE, \
+                                 512, rows,   0,   of, most, CLUSTERS_OF_FOUR, 4, FEATURE_BULK_COPIES, \
     "_near_cluster", "near_cluster", "the same for longer rows, in clusters of four"
 #define BY_TOKEN    OWN, MANY,   256,    8, ALL_TOKENS,    0,    0, 0, 0, 0, \
     "", "plain", "one token after another"
@@ -147,15 +147,15 @@ static const kernel matvec_kernels[] = {
     BOTH(q8_0, parts, near_rows, NEAR(10, 256)),
     BOTH(q4_k, parts, near_rows, NEAR(16, 256)),
     BOTH(q5_k, blocks, near_rows, NEAR(16, 256)),
-    BOTH(q6_k, parts, wider_near_rows, NEAR(12, 2048)),
+    BOTH(q6_k, parts, wider_near_rows, NEAR(14, 2048)),
     BOTH(q4_0, parts, near_long_rows, NEAR_LONG(16, 256)),
     BOTH(q8_0, parts, near_long_rows, NEAR_LONG(10, 256)),
     BOTH(q4_k, parts, near_long_rows, NEAR_LONG(16, 256)),
-    BOTH(q4_k, parts, near_long_rows, NEAR_CLUSTER(16, 256)),
+    BOTH(q4_k, parts, near_long_rows, NEAR_CLUSTER(16, 256, 16384)),
     BOTH(q5_k, blocks, near_long_rows, NEAR_LONG(16, 256)),
-    BOTH(q5_k, blocks, near_long_rows, NEAR_CLUSTER(16, 256)),
+    BOTH(q5_k, blocks, near_long_rows, NEAR_CLUSTER(16, 256, 16384)),
     BOTH(q6_k, parts, wider_near_long_rows, NEAR_LONG(10, 2048)),
-    BOTH(q6_k, parts, wider_near_long_rows, NEAR_CLUSTER(12, 2048)),
+    BOTH(q6_k, parts, wider_near_long_rows, NEAR_CLUSTER(16, 2048, 14336)),
     BOTH(q4_0, parts, ladder_shapes.tiles, TILED_SPLIT),
     BOTH(q4_0, parts, ladder_shapes.tiles, MATRIX),
     BOTH(q8_0, parts, head_of_32_shapes.tiles, TILED_SPLIT),
@@ -266,7 +266,7 @@ static const kernel normed_kernels[] = {
     NEAR_NORMED("rmsnorm_matvec", q8_0, 10, 256, near_normed),
     NEAR_NORMED("rmsnorm_matvec", q4_k, 16, 256, near_normed),
     NEAR_NORMED("rmsnorm_matvec", q5_k, 16, 256, near_normed),
-    NEAR_NORMED("rmsnorm_matvec", q6_k, 12, 2048, wider_near_normed),
+    NEAR_NORMED("rmsnorm_matvec", q6_k, 14, 2048, wider_near_normed),
     {FUSED("rmsnorm_matvec_f32", "rmsnorm_matvec",             32,  1,  0, "plain",
            "one simdgroup per row, each computes the norm"),
      .format = &format_f32, .shapes = &normed_float_list},
@@ -279,7 +279,7 @@ static const kernel gated_kernels[] = {
     NEAR_NORMED("gate_up_silu", q8_0, 5, 256, near_gates),
     NEAR_NORMED("gate_up_silu", q4_k, 8, 256, near_gates),
     NEAR_NORMED("gate_up_silu", q5_k, 8, 256, near_gates),
-    NEAR_NORMED("gate_up_silu", q6_k, 6, 2048, wider_near_gates),
+    NEAR_NORMED("gate_up_silu", q6_k, 7, 2048, wider_near_gates),
     FEW_NEAR_NORMED("gate_up_silu", q4_0, 8, 256, ONE_PER_CORE, few_near_gates),
     FEW_NEAR_NORMED("gate_up_silu", q8_0, 8, 256, ONE_PER_CORE, few_near_gates),
     FEW_NEAR_NORMED("gate_up_silu", q4_k, 8, 256, ONE_PER_CORE, few_near_gates),
@@ -298,7 +298,7 @@ static const kernel appended_kernels[] = {
     NEAR_NORMED("qkv_rope_append", q8_0, 10, 256, near_heads),
     NEAR_NORMED("qkv_rope_append", q4_k, 16, 256, near_heads),
     NEAR_NORMED("qkv_rope_append", q5_k, 16, 256, near_heads),
-    NEAR_NORMED("qkv_rope_append", q6_k, 12, 2048, wider_near_heads),
+    NEAR_NORMED("qkv_rope_append", q6_k, 14, 2048, wider_near_heads),
     FEW_NEAR_NORMED("qkv_rope_append", q4_0, 16, 256, ONE_PER_CORE, few_near_heads),
     FEW_NEAR_NORMED("qkv_rope_append", q8_0, 16, 256, ONE_PER_CORE, few_near_heads),
     FEW_NEAR_NORMED("qkv_rope_append", q4_k, 16, 256, ONE_PER_CORE, few_near_heads),

@@ -63,6 +63,7 @@ typedef enum {
     OP_RCP,
     OP_REM,
     OP_RET,
+    OP_RSQRT,
     OP_SELP,
     OP_SEND,
     OP_SETP,

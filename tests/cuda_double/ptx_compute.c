@@ -85,6 +85,9 @@ static uint64_t compute_float(const ptx_insn *i, const uint64_t *v) {
     case OP_SQRT:
         r = sqrt(a);
         break;
+    case OP_RSQRT:
+        r = 1 / sqrt(a);
+        break;
     case OP_RCP:
         r = 1 / a;
         break;

@@ -19,7 +19,8 @@ static const char *const op_names[OP_COUNT] = {
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
     "barrier.cluster.arrive.release.aligned", "barrier.cluster.wait.acquire.aligned", "cvt", "cvta",
     "div", "ex2", "fence", "fma", "ld", "lg2", "mad", "madc", "mapa.shared::cluster.u64", "max", "min",
-    "mma", "mov", "movmatrix.sync.aligned.m8n8.trans.b16", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "ret", "selp",
+    "mma", "mov", "movmatrix.sync.aligned.m8n8.trans.b16", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "ret", "rsqrt",
+    "selp",
     "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32", "setp", "shf", "shfl", "shl",
     "shr", "sqrt", "st", "sub", "vote", "wgmma", "xor"};
 /* clang-format on */
