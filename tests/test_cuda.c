@@ -157,7 +157,7 @@ TEST the_host_learns_from_the_ptx_what_a_kernel_loads_early(void) {
 /* Memory that Metal does not have, copies into it, which need another version of PTX, and no array in
  * memory. */
 TEST the_host_learns_from_the_ptx_how_much_shared_memory_a_kernel_adds(void) {
-    enum { STAGES = 2 * 16 * 8 * (2 * 144 + 2), DIGITS = 16 * (1024 + 8), SUMS = 4 * 3 * 256 };
+    enum { STAGES = 2 * 16 * 8 * (2 * 144 + 4), DIGITS = 16 * (1024 + 8), SUMS = 4 * 3 * 256 };
     enum { SQUARES = 64, SUMS_OF_X = 16 * 32, BARRIERS = 128 };
     NEEDS_COMPILER();
     msl_signature s;

@@ -66,9 +66,11 @@ template <typename N, bool IsLong, uint P> struct near_columns {
     }
     // From one pair of rows to the next, in uint4s. If it is odd, eight pairs are in different banks. Where
     // lanes load two words, half of a warp is served at a time, which has four pairs of 8 words each: for
-    // these half of it must be odd.
+    // these half of it must be odd. (get_room(blocks) | 1 is the same there, but spills more registers.)
     static METAL_FUNC constexpr uint get_stride(uint blocks) {
-        return N::has_neighbours ? 2 * (get_room(blocks) | 1) : 2 * get_room(blocks) + 1;
+        static_assert(!N::has_neighbours || N::block_bytes / 16 % 2 == 1, "odd as its blocks are");
+        return N::has_neighbours ? 2 * (get_room(blocks) + (blocks + 1) % 2)
+                                 : 2 * get_room(blocks) + 1;
     }
 };
 
@@ -206,8 +208,8 @@ template <typename Op, bool IsLong, uint P> struct near_work {
     enum : uint { apart = N::has_neighbours ? 1 : 4 };
     METAL_FUNC device const float4 *find_values(device const float *from, uint block,
                                                 uint lane) const {
-        const uint part = N::has_neighbours ? 2 * (lane % 4) : lane % 4;
-        return (device const float4 *)from + 64 * block + lane / 4 * 8 + part;
+        return (device const float4 *)from + 64 * block + lane / 4 * 8 +
+               lane % 4 * (apart == 1 ? 2 : 1);
     }
 
     // x as digits, of the block that is the warp's.
