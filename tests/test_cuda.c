@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "harness/device/cuda/ptx.h"
+#include "harness/device/cuda/ptx_products.h"
 #include "support.h"
 
 SUITE_EXTERN(cuda_suite);
@@ -107,6 +108,52 @@ TEST pointers_keep_the_space_they_point_to(void) {
 TEST ptx_says_how_many_threads_must_find_room(void) {
     return ptx_says("kernels/product/matvec_stream.metal", "matvec_q4_k_stream",
                     LIST(".maxntid 512", ".f16x2"), LIST("_depot"));
+}
+
+#define UPPER(sums, more, a, b)                                                                    \
+    "\tmma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {" sums ", " more "}, {" a ", %r9}, {" b   \
+    "}, {" sums ", " more "}; " PTX_UPPER_ROWS "\n"
+#define MERGED(columns, sums, a, b)                                                                \
+    "\tmma.sync.aligned.m16n8k" columns ".row.col.f32.f16.f16.f32 {" sums "}, {" a "}, {" b        \
+    "}, {" sums "};\n"
+#define FIRST UPPER("%f1, %f2", "%f20, %f21", "%r1", "%r5")
+#define SECOND UPPER("%f3, %f4", "%f22, %f23", "%r2", "%r5")
+#define THIRD UPPER("%f1, %f2", "%f20, %f21", "%r3", "%r6")
+#define FOURTH UPPER("%f3, %f4", "%f22, %f23", "%r4", "%r6")
+
+static const struct {
+    const char *ptx, *merged;
+} merges[] = {
+    {FIRST SECOND, MERGED("8", "%f1, %f2, %f3, %f4", "%r1, %r2", "%r5")},
+    {FIRST SECOND THIRD FOURTH,
+     MERGED("16", "%f1, %f2, %f3, %f4", "%r1, %r2, %r3, %r4", "%r5, %r6")},
+    {FIRST "\tmov.b32 %r2, %r10;\n" SECOND,
+     "\tmov.b32 %r2, %r10;\n" MERGED("8", "%f1, %f2, %f3, %f4", "%r1, %r2", "%r5")},
+    {FIRST, FIRST},
+    {FIRST THIRD, FIRST THIRD},
+    {FIRST FOURTH, FIRST FOURTH},                                    /* another b */
+    {FIRST "\tmov.f32 %f9, %f1;\n" SECOND, NULL},                    /* the sums are read */
+    {FIRST "\tmov.f32 %f2, %f9;\n" SECOND, NULL},                    /* written */
+    {FIRST "\tmov.b32 %r1, %r10;\n" SECOND, NULL},                   /* a is another one */
+    {FIRST "\tld.shared.v2.u32 {%r7, %r5}, [%rd1];\n" SECOND, NULL}, /* so is b */
+    {FIRST "$L__BB0_3:\n" SECOND, NULL},
+    {FIRST "\t@%p1 bra $L__BB0_3;\n" SECOND, NULL},
+    {FIRST SECOND "\tst.global.f32 [%rd1], %f4;\n" THIRD FOURTH,
+     MERGED("8", "%f1, %f2, %f3, %f4", "%r1, %r2", "%r5") "\tst.global.f32 [%rd1], %f4;\n" MERGED(
+         "8", "%f1, %f2, %f3, %f4", "%r3, %r4", "%r6")},
+};
+
+TEST products_of_the_same_matrix_are_merged_unless_something_between_them_matters(void) {
+    for (size_t i = 0; i < sizeof merges / sizeof *merges; i++) {
+        char *got = ptx_merge_text(merges[i].ptx);
+        ASSERT_STR_EQ(merges[i].merged ? merges[i].merged : merges[i].ptx, got);
+        free(got);
+    }
+    PASS();
+}
+
+TEST products_of_a_kernel_are_merged(void) {
+    return ptx_says("tests/kernels/simd_matrix.metal", "tiles_half", LIST("m16n8k16"), LIST(NULL));
 }
 
 TEST the_host_learns_sizes_and_threadgroup_memory_from_the_ptx(void) {
@@ -294,6 +341,8 @@ SUITE(cuda_suite) {
     RUN_TEST(ptx_rounds_each_operation_once);
     RUN_TEST(pointers_keep_the_space_they_point_to);
     RUN_TEST(ptx_says_how_many_threads_must_find_room);
+    RUN_TEST(products_of_the_same_matrix_are_merged_unless_something_between_them_matters);
+    RUN_TEST(products_of_a_kernel_are_merged);
     RUN_TEST(the_host_learns_sizes_and_threadgroup_memory_from_the_ptx);
     RUN_TEST(the_host_learns_from_the_ptx_what_a_kernel_loads_early);
     RUN_TEST(the_host_learns_from_the_ptx_how_much_shared_memory_a_kernel_adds);

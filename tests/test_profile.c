@@ -235,8 +235,8 @@ TEST matrices_are_counted_in_the_places_of_an_nvidia_gpu(void) {
     ASSERT(passes_counted("multi_token_matvec_q4_0_tiled_few", &few));
     ASSERT(passes_counted("multi_token_matvec_q4_0_tiled_stream", &stream));
     ASSERT_RUN("\"$A\" profile multi_token_matvec_f16_matrix/63x36x64/normal --each 100 --json", 0);
-    ASSERT_COUNT(256, 0, "conflicts_load"); /* what an H200 counts */
-    ASSERT_COUNT(448, 0, "conflicts_store");
+    ASSERT_COUNT(0, 0, "conflicts_load"); /* rows are 40 elements apart, pairs in different banks */
+    ASSERT_COUNT(96, 0, "conflicts_store"); /* two threads decode a row */
     ASSERT_RUN("\"$A\" profile multi_token_matvec_q4_0_tiled_few/40x576x7/normal --each 100 --json",
                0);
     ASSERT_COUNT(0, 0, "conflicts_load");

@@ -143,7 +143,54 @@ TEST a_lane_addresses_two_neighbours_of_a_row(int which) {
     PASS();
 }
 
+static const struct {
+    const char *kernel;
+    elem type;
+} tiles[] = {{"tiles_half", ELEM_F16}, {"tiles_bfloat", ELEM_BF16}, {"tiles_float", ELEM_F32}};
+enum { TILE_ROWS = 24, TILE_COLUMNS = 16, DEPTH = 64 };
+
+static bool is_near_sum(elem type, const float *a, const float *b, int row, int column, int depth,
+                        double got) {
+    double want = 0, scale = 0;
+    for (int k = 0; k < depth; k++) {
+        double term = elem_read(type, a, (size_t)(row * DEPTH + k)) *
+                      elem_read(type, b, (size_t)(k * TILE_COLUMNS + column));
+        want += term;
+        scale += fabs(term);
+    }
+    return fabs(got - want) <= 16 * elem_get_roundoff(ELEM_F32) * scale;
+}
+
+/* A device may multiply several of them at a time (harness/device/cuda/ptx_products.c). */
+TEST matrices_that_are_multiplied_together_have_their_own_sums(int which) {
+    const elem type = tiles[which].type;
+    float a[TILE_ROWS * DEPTH], b[DEPTH * TILE_COLUMNS];
+    slice left = make_numbers(type, 7, TILE_ROWS * DEPTH, a),
+          right = make_numbers(type, 8, DEPTH * TILE_COLUMNS, b),
+          out = support_buffer(NULL, TILE_ROWS * TILE_COLUMNS * sizeof(float)),
+          halfway = support_buffer(NULL, N * N * sizeof(float));
+    launch *l = support_launch("simd_matrix.metal", tiles[which].kernel);
+    ASSERTm(support_get_error()->text, l);
+    launch_bind(l, 0, left, ACCESS_READ, type);
+    launch_bind(l, 1, right, ACCESS_READ, type);
+    launch_bind(l, 2, out, ACCESS_WRITE, ELEM_F32);
+    launch_bind(l, 3, halfway, ACCESS_WRITE, ELEM_F32);
+    launch_set_u32(l, 4, DEPTH);
+    launch_set_groups(l, (size3){1, 1, 1}, (size3){LANES, 1, 1});
+    ASSERTm(support_get_error()->text, support_play());
+    const float *sums = support_read(out);
+    for (int i = 0; i < TILE_ROWS * TILE_COLUMNS; i++)
+        ASSERT(is_near_sum(type, a, b, i / TILE_COLUMNS, i % TILE_COLUMNS, DEPTH, (double)sums[i]));
+    const float *first = support_read(halfway); /* after 16 more columns than the turn before */
+    for (int i = 0; i < N * N; i++)
+        ASSERT(is_near_sum(type, a, b, i / N, N + i % N, DEPTH - 16, (double)first[i]));
+    support_end();
+    PASS();
+}
+
 SUITE(simd_matrix_suite) {
+    for (int i = 0; i < (int)(sizeof tiles / sizeof *tiles); i++)
+        RUN_TESTp(matrices_that_are_multiplied_together_have_their_own_sums, i);
     for (int i = 0; i < (int)(sizeof products / sizeof *products); i++)
         RUN_TESTp(products_agree_with_sums_in_double_however_they_are_loaded, i);
     for (int i = 0; i < (int)(sizeof held / sizeof *held); i++)

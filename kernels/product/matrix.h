@@ -1,85 +1,248 @@
-// matvec_matrix: the tiles of tiled.h, multiplied as matrices of 8 x 8 by whole simdgroups, for
-// which Apple's GPUs have instructions.
+// matvec_matrix: tiles of rows and tokens, multiplied as matrices of 8 x 8 by whole simdgroups. Apple's GPUs have
+// instructions for them, and so have NVIDIA's: tensor cores.
+//
+// A simdgroup computes 32 rows of 32 tokens, 16 matrices of sums, from 32 columns at a time, which are in
+// threadgroup memory: weights as halves where those are exact, values as floats. Formats in blocks of 32 come as whole
+// numbers (numbers.h): the product of a step is multiplied by the scale of each row when it is added to the
+// sums, and where there are minima, one times the sum of a token's values is added, too.
+//
+// The four simdgroups of a threadgroup compute a tile of 64 x 64; or, where such tiles are too few to fill a GPU,
+// one of 32 x 32, with every fourth step of columns each.
 #pragma once
 
+#include "elements.h"
+#include "numbers.h"
 #include "tiled.h"
 
-// The type of decoded weights. Halves stay halves, in the first half of a row of tile.h: a product
-// with them moves fewer bytes, and NVIDIA's tensor cores multiply a whole half at once.
-template <typename F> struct matrix_weights { typedef float type; };
+// Halves that stay halves: F::put of matrices.
 template <typename F> struct tile_halves : tile_floats<F> {
     static METAL_FUNC void put(typename tile_floats<F>::part p, uint lane, threadgroup float4 *at) {
         for (uint i = 0; i < 4; i++)
             ((threadgroup half4 *)at)[4 * lane + i] = half4(p.v[i]);
     }
 };
-template <typename F> struct matrix_weights<tile_halves<F>> { typedef half type; };
 
-// sums (32 tokens, 32 rows) += 32 columns of them, whose rows are 36 floats apart (tile.h).
-template <typename T> inline void add_matrices(thread simdgroup_float8x8 (&sums)[4][4],
-                                               threadgroup const float *x,
-                                               threadgroup const float *w) {
-    const uint stride = 36 * sizeof(float) / sizeof(T);
-    for (uint k = 0; k < 32; k += 8) {
-        simdgroup_float8x8 a[4];
-        simdgroup_matrix<T, 8, 8> b[4];
+// Likewise of bfloats.
+#if HAS_BFLOATS
+typedef bfloat bfloat_or_float;
+struct tile_bfloats : tile_floats<bf16> {
+    static METAL_FUNC void put(part p, uint lane, threadgroup float4 *at) {
         for (uint i = 0; i < 4; i++)
-            simdgroup_load(a[i], x + 8 * i * 36 + k, 36);
-        for (uint i = 0; i < 4; i++)
-            simdgroup_load(b[i], (threadgroup const T *)w + 8 * i * stride + k, stride,
-                           ulong2(0, 0), true);
+            ((threadgroup ushort4 *)at)[4 * lane + i] = ushort4(as_type<uint4>(p.v[i]) >> 16u);
+    }
+};
+#else
+typedef float bfloat_or_float;
+struct tile_bfloats : tile_floats<bf16> {};
+#endif
+
+// The type of decoded weights, and whether they have scales.
+template <typename F> struct matrix_weights {
+    typedef float type;
+    enum : uint { has_scales = 0, has_minima = 0 };
+};
+template <typename F> struct matrix_weights<tile_halves<F>> {
+    typedef half type;
+    enum : uint { has_scales = 0, has_minima = 0 };
+};
+template <> struct matrix_weights<tile_bfloats> {
+    typedef bfloat_or_float type;
+    enum : uint { has_scales = 0, has_minima = 0 };
+};
+template <typename F> struct matrix_weights<tile_numbers<F>> {
+    typedef half type;
+    enum : uint { has_scales = 1, has_minima = F::has_minimum };
+};
+
+// S teams share the columns of a tile.
+template <typename F, uint S> struct matrix_tile {
+    typedef F format;
+    typedef typename matrix_weights<F>::type T;
+    enum : uint {
+        side = S == 1 ? 64 : 32, // rows, and tokens
+        team = 128 / S,
+        wide = 40, // of a row in threadgroup memory: any four neighbours are in different banks
+        parts = side * 8 / team, // float4 of x per thread
+        decoded = side * F::lanes,
+        turns = decoded > team ? decoded / team : 1, // of decoding
+        w_quads = side * wide * sizeof(T) / 16,
+        quads = w_quads + side * wide / 4,
+        deep = sizeof(T) == 2 ? 4 : 2, // matrices in a row; a float takes two registers
+        buffers = LOADS_AHEAD && S == 1 && sizeof(T) == 2 ? 2 : 1,
+        buffer_quads = buffers * quads,
+        out_wide = side + 8,
+        out_quads = side * out_wide / 4, // sums of a team, in the end
+        each = buffer_quads > out_quads ? buffer_quads : out_quads,
+        memory = S * each,
+    };
+    static_assert(memory * 16 <= 32768, "what every Metal device has");
+
+    simdgroup_float8x8 sums[4][4];
+    threadgroup float4 *own; // of the team
+    uint me, mate, lane, my_row, my_token;
+    device const typename F::block *row[turns];
+    typename F::part weights[turns];
+    float4 values[parts];
+
+    METAL_FUNC matrix_tile(threadgroup float4 *m, uint thread_index) {
+        me = thread_index % team;
+        mate = thread_index / team;
+        lane = thread_index % 32;
+        own = m + (S == 1 ? 0 : mate * each);
+        my_row = me / 32 % 2 * 32;
+        my_token = me / 64 * 32;
         for (uint i = 0; i < 4; i++)
             for (uint j = 0; j < 4; j++)
-                simdgroup_multiply_accumulate(sums[i][j], a[i], b[j], sums[i][j]);
+                sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     }
-}
+    static METAL_FUNC void wait() {
+        if (team == 32)
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+        else
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
 
-// A tile of 64 rows and 64 tokens. Each of the 4 simdgroups of a threadgroup computes 32 rows of 32
-// tokens: 16 matrices of sums, which go through threadgroup memory in the end, because a tile at the
-// edge is not stored whole.
-template <typename F, bool accumulate>
-kernel void matvec_matrix(device const typename F::block *w [[buffer(0)]],
+    METAL_FUNC uint get_decoded(uint i) const {
+        return min((me + i * team) / F::lanes, uint(side) - 1);
+    }
+    METAL_FUNC void fetch_weights(uint step, uint in_dim) {
+        for (uint i = 0; i < turns; i++)
+            weights[i] = F::fetch(row[i], step, in_dim, me % F::lanes);
+    }
+    // Two threads take the values of a token, every other float4 each.
+    METAL_FUNC uint get_token(uint i) const { return me / 2 + i / 4 * (team / 2); }
+    METAL_FUNC uint get_quad(uint i) const { return me % 2 + i % 4 * 2; }
+    METAL_FUNC void fetch_values(device const float *x_in, uint step, uint in_dim, uint count) {
+        for (uint i = 0; i < parts; i++)
+            values[i] = take_values<F::values != 1>(x_in + min(get_token(i), count - 1) * in_dim,
+                                                    32 * step + 4 * get_quad(i), in_dim);
+    }
+
+    METAL_FUNC void put(threadgroup float4 *w) {
+        if (uint(decoded) >= uint(team) || me < decoded)
+            for (uint i = 0; i < turns; i++)
+                F::put(weights[i], me % F::lanes, w + get_decoded(i) * (w_quads / side));
+        for (uint i = 0; i < parts; i += 4) {
+            threadgroup float4 *x = w + w_quads + get_token(i) * (wide / 4);
+            float4 total = float4(0.0f);
+            for (uint k = i; k < i + 4; k++) {
+                x[get_quad(k)] = values[k];
+                total += values[k];
+            }
+            if (matrix_weights<F>::has_minima)
+                ((threadgroup float *)x)[32 + me % 2] = (total.x + total.y) + (total.z + total.w);
+        }
+    }
+
+    // Rows and tokens of 32 columns, those of a matrix after each other.
+    template <typename M, typename V>
+    static METAL_FUNC void load(thread M (&all)[deep], threadgroup const V *from, bool turned) {
+        for (uint k = 0; k < deep; k++)
+            simdgroup_load(all[k], from + 8 * k, wide, ulong2(0, 0), turned);
+    }
+
+    METAL_FUNC void multiply(threadgroup const T *w, threadgroup const float *x) {
+        threadgroup const T *scales = w + ELEMENT_COLUMN(lane) * wide + 32;
+        threadgroup const float *totals = x + ELEMENT_ROW(lane) * wide + 32;
+        simdgroup_matrix<T, 8, 8> b[4][deep];
+        for (uint j = 0; j < 4; j++)
+            load(b[j], w + 8 * j * wide, true);
+        for (uint i = 0; i < 4; i++) {
+            simdgroup_float8x8 a[deep], product;
+            load(a, x + 8 * i * wide, false);
+            const float total = matrix_weights<F>::has_minima
+                                    ? totals[8 * i * wide] + totals[8 * i * wide + 1]
+                                    : 0.0f;
+            for (uint j = 0; j < 4; j++) {
+                MULTIPLY_SEVERAL(product, a, b[j]);
+                for (uint e = 0; e < 2; e++) {
+                    threadgroup const T *scale = scales + (8 * j + e) * wide;
+                    float s = ELEMENTS(sums[i][j])[e];
+                    if (matrix_weights<F>::has_scales)
+                        s = fma(ELEMENTS(product)[e], float(scale[0]), s);
+                    else
+                        s += ELEMENTS(product)[e];
+                    if (matrix_weights<F>::has_minima)
+                        s = fma(total, float(scale[1]), s);
+                    ELEMENTS(sums[i][j])[e] = s;
+                }
+            }
+        }
+    }
+
+    // After the first fetch_weights. What the next step needs is loaded before the products, and put into
+    // threadgroup memory after them: with two buffers others may still read what this step needs, and a team
+    // waits once. The last step loads and puts its own again, so that nothing has a condition.
+    METAL_FUNC void multiply_all(device const float *x_in, uint in_dim, uint count) {
+        const uint last = (in_dim - 1) / 32;
+        uint at = 0;
+        fetch_values(x_in, min(mate, last), in_dim, count);
+        put(own);
+        wait();
+        for (uint step = mate; step <= last; step += S) {
+            const uint next = min(step + S, last);
+            fetch_weights(next, in_dim);
+            fetch_values(x_in, next, in_dim, count);
+            threadgroup const float4 *w = own + (at * quads + my_row * (w_quads / side));
+            threadgroup const float4 *x = own + (at * quads + w_quads + my_token * (wide / 4));
+            for (uint k = 0; k < 4; k += deep)
+                multiply((threadgroup const T *)w + 8 * k, (threadgroup const float *)x + 8 * k);
+            if (buffers == 1)
+                wait();
+            else
+                at ^= 1u;
+            put(own + at * quads);
+            wait();
+        }
+    }
+
+    // Puts the sums into threadgroup memory, (tokens, rows) of each team, where all threads may then read them.
+    METAL_FUNC void show() {
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        threadgroup float *out =
+            (threadgroup float *)(own + (my_token * (out_wide / 4) + my_row / 4));
+        for (uint i = 0; i < 4; i++)
+            for (uint j = 0; j < 4; j++)
+                simdgroup_store(sums[i][j], out + 8 * i * out_wide + 8 * j, out_wide);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+};
+template <typename F> using matrix_of_64 = matrix_tile<F, 1>;
+template <typename F> using matrix_of_32 = matrix_tile<F, 4>;
+
+// The sums go through threadgroup memory in the end, because a tile at the edge is not stored whole.
+template <typename Tile, bool accumulate>
+kernel void matvec_matrix(device const typename Tile::format::block *w [[buffer(0)]],
                           device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
                           constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
                           constant uint &batch [[buffer(5)]],
                           uint2 group [[threadgroup_position_in_grid]],
-                          uint sg [[simdgroup_index_in_threadgroup]],
                           uint thread_index [[thread_index_in_threadgroup]]) {
-    typedef large_tile<F, false> Tile;
+    enum : uint { side = Tile::side };
     threadgroup float4 memory[Tile::memory];
     Tile tile(memory, thread_index);
-    const uint row = min(group.x * Tile::rows + tile.get_decoded(0), out_dim - 1);
-    const uint first = group.y * Tile::tokens;
-    device const typename F::block *w_row = w + size_t(row) * (in_dim / F::values);
-    const uint my_row = 32 * (sg % 2);
-    const uint my_token = 32 * (sg / 2);
-    simdgroup_float8x8 sums[4][4];
-    for (uint i = 0; i < 4; i++)
-        for (uint j = 0; j < 4; j++)
-            sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    tile.row[0] = w_row;
-    tile.start(in_dim);
-    EARLY_LOADS(1);
-    device const float *x_tile = x + size_t(first) * in_dim;
-    tile.fetch_values(x_tile, x, 0, in_dim, batch - first);
-    for (uint step = 0; 32 * step < in_dim; step++) {
-        tile.bring(step, x_tile, x, in_dim, batch - first);
-        add_matrices<typename matrix_weights<F>::type>(
-            sums, (threadgroup const float *)tile.x + my_token * 36,
-            (threadgroup const float *)tile.w + my_row * 36);
+    const uint first = group.y * side, first_row = group.x * side;
+    for (uint i = 0; i < Tile::turns; i++) {
+        const uint row = min(first_row + tile.get_decoded(i), out_dim - 1);
+        tile.row[i] = w + size_t(row) * (in_dim / Tile::format::values);
     }
-    threadgroup float *out = (threadgroup float *)memory; // (64 tokens, 64 rows)
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint i = 0; i < 4; i++)
-        for (uint j = 0; j < 4; j++)
-            simdgroup_store(sums[i][j], out + (my_token + 8 * i) * 64 + my_row + 8 * j, 64);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    const uint r = group.x * Tile::rows + thread_index % 64;
-    for (uint i = thread_index / 64; i < min(uint(Tile::tokens), batch - first); i += 2)
-        if (r < out_dim)
-            put<accumulate>(y + size_t(first + i) * out_dim + r, out[64 * i + thread_index % 64]);
+    tile.fetch_weights(min(tile.mate, (in_dim - 1) / 32), in_dim);
+    EARLY_LOADS(1);
+    tile.multiply_all(x + size_t(first) * in_dim, in_dim, batch - first);
+    tile.show();
+    const uint r = thread_index % side;
+    for (uint i = thread_index / side; i < min(uint(side), batch - first); i += 128 / side) {
+        float sum = 0.0f;
+        for (uint s = 0; s < 128 / Tile::team; s++)
+            sum += ((threadgroup const float *)memory)[4 * Tile::each * s + i * Tile::out_wide + r];
+        if (first_row + r < out_dim)
+            put<accumulate>(y + size_t(first + i) * out_dim + first_row + r, sum);
+    }
 }
 
-#define MATVEC_MATRIX(name, format)                                                                \
-    MATVEC_KERNEL("multi_token_matvec_" #name "_matrix", matvec_matrix, format, false)             \
-    MATVEC_KERNEL("multi_token_matvec_" #name "_accumulate_matrix", matvec_matrix, format, true)
+#define MATVEC_MATRIX_KERNELS(name, tile, end)                                                     \
+    MATVEC_KERNEL("multi_token_matvec_" #name end, matvec_matrix, tile, false)                     \
+    MATVEC_KERNEL("multi_token_matvec_" #name "_accumulate" end, matvec_matrix, tile, true)
+#define MATVEC_MATRIX(name, format) MATVEC_MATRIX_KERNELS(name, matrix_of_64<format>, "_matrix")
+#define MATVEC_MATRIX_SPLIT(name, format)                                                          \
+    MATVEC_MATRIX_KERNELS(name, matrix_of_32<format>, "_matrix_split")

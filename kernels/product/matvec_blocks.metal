@@ -7,6 +7,7 @@ using namespace metal;
 
 #include "../formats/formats.h"
 #include "alone.h"
+#include "matrix.h"
 #include "row.h"
 #include "tiled.h"
 
@@ -19,3 +20,11 @@ using namespace metal;
     MATVEC_TILED(f, tile_units<f>)
 #define KERNELS(f, kind, ...) KERNELS_##kind(f)
 FORMATS(KERNELS)
+
+#define MATRICES(f)                                                                                \
+    MATVEC_MATRIX(f, tile_numbers<f##_numbers>)                                                    \
+    MATVEC_MATRIX_SPLIT(f, tile_numbers<f##_numbers>)
+MATRICES(q4_1)
+MATRICES(q5_0)
+MATRICES(q5_1)
+MATVEC_MATRIX(q5_k, tile_units<q5_k>)

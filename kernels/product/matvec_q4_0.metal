@@ -284,6 +284,6 @@ MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean_rows", activated_lean, 4
 // Large batches: see tiled.h.
 
 MATVEC_TILED(q4_0, q4_0_tiles)
-MATVEC_MATRIX(q4_0, q4_0_tiles)
+MATVEC_MATRIX(q4_0, tile_numbers<q4_0_numbers>)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, split)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, few)

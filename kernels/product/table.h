@@ -80,6 +80,8 @@ enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/near.h takes at once */
     "_tiled_few", "tiled_few", "tiles of 16 rows and 8 tokens, columns split in eight"
 #define MATRIX      OWN, MANY,   128,   64,  64,    4,    0, 0, 0, 0, \
     "_matrix", "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices"
+#define MATRIX_SPLIT OWN, MANY,  128,   32,  32,    4,    0, 0, 0, 0, \
+    "_matrix_split", "matrix_split", "the same by 32 x 32, columns split in four"
 #define TILED_STREAM FEW_STREAM_FILE, MANY, \
                                  512,   32,   8,   64,    0, 0, 0, 0, \
     "_tiled_stream", "tiled_stream", \
@@ -166,6 +168,15 @@ static const kernel matvec_kernels[] = {
     BOTH(q6_k, parts, head_of_256_shapes.tiles, MATRIX),
     BOTH(f16, floats, floats_shapes.tiles, TILED_SPLIT),
     BOTH(f16, floats, floats_shapes.tiles, MATRIX),
+    BOTH(q4_1, blocks, of_32_shapes.tiles, MATRIX),
+    BOTH(q4_1, blocks, of_32_shapes.tiles, MATRIX_SPLIT),
+    BOTH(q5_0, blocks, few_of_32_shapes.tiles, MATRIX),
+    BOTH(q5_0, blocks, few_of_32_shapes.tiles, MATRIX_SPLIT),
+    BOTH(q5_1, blocks, few_of_32_shapes.tiles, MATRIX),
+    BOTH(q5_1, blocks, few_of_32_shapes.tiles, MATRIX_SPLIT),
+    BOTH(q5_k, blocks, few_of_256_shapes.tiles, MATRIX),
+    BOTH(bf16, floats, few_floats_shapes.tiles, MATRIX),
+    BOTH(f32, floats, floats_shapes.tiles, MATRIX),
     /* Every format; those that have nothing better for one token also one simdgroup per row, and floats
      * rows of any length for many. */
 #define ONE_parts(f, s)

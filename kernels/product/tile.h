@@ -80,6 +80,15 @@ template <typename F> struct tile_floats {
     }
 };
 
+// Four values of a token from `at` on. The last 32 columns need not be whole, unless a format is in blocks.
+template <bool IsWhole>
+METAL_FUNC float4 take_values(device const float *token, uint at, uint in_dim) {
+    const float4 v = *(device const float4 *)(token + (IsWhole ? at : min(at, in_dim - 4)));
+    if (IsWhole)
+        return float4(v.x, v.y, v.z, v.w); // a plain copy would be one in memory
+    return select(float4(0.0f), v, bool4(at < in_dim));
+}
+
 // A tile of R * P rows and T * Q tokens: a team is P * Q threads.
 template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> struct tile {
     typedef tile_sums<R, T, P, Q, S> Sums;
@@ -168,16 +177,9 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
     METAL_FUNC void fetch_values(device const float *x_in, device const float *norm_w, uint step,
                                  uint in_dim, uint count) {
         const uint at = 32 * step + 4 * (sums.me % 8);
-        for (uint i = 0; i < parts; i++) {
-            const uint from = min(sums.me / 8 + i * (team / 8), count - 1) * in_dim;
-            if (F::values > 1) {
-                const float4 v = *(device const float4 *)(x_in + (from + at));
-                values[i] = float4(v.x, v.y, v.z, v.w); // a plain copy would be one in memory
-            } else {                                    // the last 32 columns need not be whole
-                values[i] = *(device const float4 *)(x_in + (from + min(at, in_dim - 4)));
-                values[i] = select(float4(0.0f), values[i], bool4(at < in_dim));
-            }
-        }
+        for (uint i = 0; i < parts; i++)
+            values[i] = take_values<F::values != 1>(
+                x_in + min(sums.me / 8 + i * (team / 8), count - 1) * in_dim, at, in_dim);
         if (HasNorm) { // only formats in blocks of whole steps have one
             const float4 v = *(device const float4 *)(norm_w + at);
             norm = float4(v.x, v.y, v.z, v.w);

@@ -53,3 +53,34 @@ kernel void elements(device const T *a [[buffer(0)]], device const T *b [[buffer
 ELEMENTS(float)
 ELEMENTS(half)
 ELEMENTS(bfloat)
+
+// d (24, 16) = a (24, n) b (n, 16): several matrices with the same factors, the loop unrolled. The sums of the first are
+// stored on the way, too.
+template <typename T>
+kernel void tiles(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]],
+                  device float *d [[buffer(2)]], device float *halfway [[buffer(3)]],
+                  constant uint &n [[buffer(4)]]) {
+    simdgroup_float8x8 sums[3][2];
+    for (uint i = 0; i < 6; i++)
+        sums[i / 2][i % 2] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    for (uint k = 0; k < n; k += 32)
+        for (uint step = 0; step < 32; step += 8) {
+            simdgroup_matrix<T, 8, 8> left[3], right[2];
+            for (uint i = 0; i < 3; i++)
+                simdgroup_load(left[i], a + 8 * i * n + k + step, n);
+            for (uint j = 0; j < 2; j++)
+                simdgroup_load(right[j], b + (k + step) * 16 + 8 * j, 16);
+            for (uint i = 0; i < 3; i++)
+                for (uint j = 0; j < 2; j++)
+                    simdgroup_multiply_accumulate(sums[i][j], left[i], right[j], sums[i][j]);
+            if (step == 8)
+                simdgroup_store(sums[0][1], halfway);
+        }
+    for (uint i = 0; i < 6; i++)
+        simdgroup_store(sums[i / 2][i % 2], d + i / 2 * 128 + i % 2 * 8, 16);
+}
+
+#define TILES(T) template [[host_name("tiles_" #T)]] kernel decltype(tiles<T>) tiles<T>;
+TILES(half)
+TILES(bfloat)
+TILES(float)

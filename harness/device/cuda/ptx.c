@@ -13,6 +13,7 @@
 #include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
 #include "harness/device/precompiled.h"
+#include "ptx_products.h"
 #include "sanitizer.h"
 
 enum {
@@ -273,7 +274,7 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
         err_set_detail(e, output && !is_tensors ? output : "");
     }
     free(output);
-    return status == 0 && complete_ptx(object, e);
+    return status == 0 && ptx_merge_products(object, e) && complete_ptx(object, e);
 }
 
 void ptx_name_entry(const char *kernel, char *name, size_t size) {

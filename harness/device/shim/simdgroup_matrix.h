@@ -30,6 +30,7 @@ struct apple_places {
 // `stride` apart.
 template <class T, class Places> struct plain_fragment {
     typedef metal::vec<T, 2> type;
+    typedef Places places;
 
     static METAL_FUNC void allow_elements() {}
     static METAL_FUNC type fill(T value) { return type(value); }
@@ -39,21 +40,23 @@ template <class T, class Places> struct plain_fragment {
     }
     static METAL_FUNC type load(const T *source, ulong stride, metal::vec<ulong, 2> origin,
                                 bool transpose) {
-        const T *at = source + find(stride, origin, transpose);
+        const T *at = find(source, stride, origin, transpose);
         return type(at[0], at[transpose ? stride : 1]);
     }
     static METAL_FUNC void store(type pair, T *target, ulong stride, metal::vec<ulong, 2> origin,
                                  bool transpose) {
-        T *at = target + find(stride, origin, transpose);
+        T *at = find(target, stride, origin, transpose);
         at[0] = pair.x;
         at[transpose ? stride : 1] = pair.y;
     }
 
-    static METAL_FUNC ulong find(ulong stride, metal::vec<ulong, 2> origin, bool transpose) {
+    // In two steps, from which compilers see how far pairs are aligned.
+    template <class P>
+    static METAL_FUNC P *find(P *at, ulong stride, metal::vec<ulong, 2> origin, bool transpose) {
         const uint lane = lane_index();
-        const ulong row = Places::row(lane), column = Places::column(lane);
-        return transpose ? (origin.y + column) * stride + origin.x + row
-                         : (origin.y + row) * stride + origin.x + column;
+        const uint row = Places::row(lane), column = Places::column(lane);
+        at += (origin.y + (transpose ? column : row)) * stride;
+        return at + (origin.x + (transpose ? row : column));
     }
 };
 
@@ -68,6 +71,7 @@ struct tensor_places {
 // tensor cores want it. Compilers know at every use which of the two it is.
 template <class T> struct turned_fragment {
     typedef plain_fragment<T, tensor_places> plain;
+    typedef tensor_places places;
     struct type {
         metal::vec<T, 2> pair;
         bool is_turned = false;
@@ -109,7 +113,13 @@ template <class T> class fragment {
 struct fragment_access {
     template <class M> static METAL_FUNC auto get(const M &m) { return m.elements.held; }
     template <class M, class H> static METAL_FUNC void set(M &m, H held) { m.elements.held = held; }
+    template <class M> static METAL_FUNC auto &refer(M &m) { return m.elements; }
 };
+
+// For kernels that ask where elements are (kernels/product/matrix.h): of sums of floats, which are never turned.
+#define ASSAY_ELEMENTS(matrix) assay::fragment_access::refer(matrix)
+#define ASSAY_ELEMENT_ROW(lane) assay::fragment_form<float>::places::row(lane)
+#define ASSAY_ELEMENT_COLUMN(lane) assay::fragment_form<float>::places::column(lane)
 
 } // namespace assay
 
@@ -194,3 +204,31 @@ operator*(const simdgroup_matrix<A, 8, 8> &a, const simdgroup_matrix<B, 8, 8> &b
 }
 
 } // namespace metal
+
+namespace assay {
+
+// d = the sum of a b, for kernels that multiply a few matrices in a row (kernels/product/matrix.h): a device may
+// round only the sum.
+#define ASSAY_MULTIPLY_SEVERAL(d, a, b) assay::multiply_several(d, a, b)
+template <class A, class B, int n>
+METAL_FUNC void multiply_several(metal::simdgroup_float8x8 &d,
+                                 const metal::simdgroup_matrix<A, 8, 8> (&a)[n],
+                                 const metal::simdgroup_matrix<B, 8, 8> (&b)[n]) {
+#ifdef ASSAY_ADDS_PRODUCTS
+    if constexpr (__is_same(typename fragment_form<A>::places, tensor_places)) {
+        typename fragment_form<A>::type rows[n];
+        typename fragment_form<B>::type columns[n];
+        for (int i = 0; i < n; ++i) {
+            rows[i] = fragment_access::get(a[i]);
+            columns[i] = fragment_access::get(b[i]);
+        }
+        fragment_access::set(d, add_products<A, B>(rows, columns));
+        return;
+    }
+#endif
+    metal::simdgroup_multiply(d, a[0], b[0]);
+    for (int i = 1; i < n; ++i)
+        metal::simdgroup_multiply_accumulate(d, a[i], b[i], d);
+}
+
+} // namespace assay

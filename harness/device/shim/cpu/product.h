@@ -17,7 +17,7 @@ template <class T> struct fragment_form : turned_fragment<T> {
         if (transpose != a.is_turned)
             plain::store(a.pair, target, stride, origin, true);
         else
-            __builtin_memcpy(target + plain::find(stride, origin, false), &a.pair, 2 * sizeof(T));
+            __builtin_memcpy(plain::find(target, stride, origin, false), &a.pair, 2 * sizeof(T));
     }
 };
 #else

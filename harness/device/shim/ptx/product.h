@@ -103,19 +103,20 @@ METAL_FUNC void multiply_tensors(const uint (&a)[2][2], const uint (&b)[2], floa
             : "r"(a[0][0]), "r"(a[1][0]), "r"(a[0][1]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
 }
 
-// The same of halves or bfloats, of which a lane has two neighbours per register.
-template <class T>
-METAL_FUNC void multiply_tensors(const uint (&a)[2], uint b, float (&d)[2][2]) {
+// d (8, 8) += a (8, 8) b (8, 8) of halves or bfloats, of which a lane has two neighbours per register. The lower
+// 8 rows of the instruction are empty; cuda/ptx_products.c, which knows the comment, merges two of them.
+template <class T> METAL_FUNC void multiply_upper(uint a, uint b, float (&d)[2]) {
+    float x = 0.0f, y = 0.0f;
     if constexpr (metal::is_same_v<T, half>)
         __asm__("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
-                "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-                : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[1][0]), "+f"(d[1][1])
-                : "r"(a[0]), "r"(a[1]), "r"(b));
+                "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3}; // assay upper rows"
+                : "+f"(d[0]), "+f"(d[1]), "+f"(x), "+f"(y)
+                : "r"(a), "r"(0u), "r"(b));
     else
         __asm__("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 "
-                "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-                : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[1][0]), "+f"(d[1][1])
-                : "r"(a[0]), "r"(a[1]), "r"(b));
+                "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3}; // assay upper rows"
+                : "+f"(d[0]), "+f"(d[1]), "+f"(x), "+f"(y)
+                : "r"(a), "r"(0u), "r"(b));
 }
 
 // A float as two of 11 bits, the lower one made as large as the upper: of a denormal float, the
@@ -131,34 +132,50 @@ template <class T> METAL_FUNC void split(T value, uint &upper, uint &lower) {
     }
 }
 
-// a (8, 8) b (8, 8) + c, b turned. Halves and bfloats leave the lower 8 rows of the instruction empty.
-// Floats have their lower parts there, and the sums of all that has one: what is left out is the
-// product of two lower parts, 2^-24 of the whole. So a product of floats is as good as that of FMAs;
-// but an infinity makes NaN of its row or column.
+// The sum of products a (8, 8) b (8, 8), b turned, by tensor cores. Floats have their lower
+// parts in the lower 8 rows of the instruction, and the sums of all that has one:
+// what is left out is the product of two lower parts, 2^-24 of the whole. So a product of floats is as
+// good as that of FMAs, and so is the sum of a few; but an infinity makes NaN of its row or column.
+template <class A, class B> struct tensor_sums {
+    static constexpr bool is_half = metal::is_same_v<A, B> && sizeof(A) == 2;
+    float d[2][2] = {}, rest[2][2] = {};
+
+    METAL_FUNC void add(metal::vec<A, 2> a, metal::vec<B, 2> b) {
+        if constexpr (is_half) {
+            multiply_upper<A>(get_pair_bits(a), get_pair_bits(b), d[0]);
+        } else {
+            uint rows[2][2], upper[2], lower[2];
+            for (int i = 0; i < 2; ++i) {
+                split(A(a[i]), rows[0][i], rows[1][i]);
+                split(B(b[i]), upper[i], lower[i]);
+            }
+            multiply_tensors(rows, upper, d);
+            if constexpr (sizeof(B) == 4)
+                multiply_tensors(rows, lower, rest);
+        }
+    }
+    METAL_FUNC float get(int i) const {
+        if constexpr (is_half)
+            return d[0][i];
+        const float lower = sizeof(A) == 4 ? d[1][i] + rest[0][i] : rest[0][i];
+        return __builtin_fmaf(sizeof(B) == 4 ? lower : d[1][i], 1 / lower_scale, d[0][i]);
+    }
+    METAL_FUNC metal::vec<float, 2> get() const { return metal::vec<float, 2>(get(0), get(1)); }
+};
+
+// a b + c. Halves are added to c by tensor cores.
 template <class A, class B>
 METAL_FUNC metal::vec<float, 2> multiply_pairs(metal::vec<A, 2> a, metal::vec<B, 2> b,
                                                metal::vec<float, 2> c) {
-    if constexpr (metal::is_same_v<A, B> && sizeof(A) == 2) {
-        const uint rows[2] = {get_pair_bits(a), 0};
-        float d[2][2] = {{c.x, c.y}, {0.0f, 0.0f}};
-        multiply_tensors<A>(rows, get_pair_bits(b), d);
-        return metal::vec<float, 2>(d[0][0], d[0][1]);
+    tensor_sums<A, B> sums;
+    if constexpr (sums.is_half) {
+        sums.d[0][0] = c.x;
+        sums.d[0][1] = c.y;
+        sums.add(a, b);
+        return sums.get();
     } else {
-        uint rows[2][2], upper[2], lower[2];
-        float d[2][2] = {};
-        for (int i = 0; i < 2; ++i) {
-            split(A(a[i]), rows[0][i], rows[1][i]);
-            split(B(b[i]), upper[i], lower[i]);
-        }
-        multiply_tensors(rows, upper, d);
-        if constexpr (sizeof(B) == 4) {
-            float rest[2][2] = {};
-            multiply_tensors(rows, lower, rest);
-            d[1][0] = sizeof(A) == 4 ? d[1][0] + rest[0][0] : rest[0][0];
-            d[1][1] = sizeof(A) == 4 ? d[1][1] + rest[0][1] : rest[0][1];
-        }
-        return metal::vec<float, 2>(c.x + __builtin_fmaf(d[1][0], 1 / lower_scale, d[0][0]),
-                                    c.y + __builtin_fmaf(d[1][1], 1 / lower_scale, d[0][1]));
+        sums.add(a, b);
+        return c + sums.get();
     }
 }
 
@@ -179,6 +196,16 @@ METAL_FUNC typename turned_fragment<D>::type multiply_fragments(const HA &a, con
     return {convert_pair<D>(
                 multiply_pairs(get_rows(a), get_columns(b), convert_pair<float>(get_rows(c)))),
             false};
+}
+
+// The sum of a few products, which tensor cores add up.
+#define ASSAY_ADDS_PRODUCTS 1
+template <class A, class B, class HA, class HB, int n>
+METAL_FUNC turned_fragment<float>::type add_products(const HA (&a)[n], const HB (&b)[n]) {
+    tensor_sums<A, B> sums;
+    for (int i = 0; i < n; ++i)
+        sums.add(get_rows(a[i]), get_columns(b[i]));
+    return {sums.get(), false};
 }
 
 // Of matrices in apple_places: moved there and back.
