@@ -75,11 +75,12 @@ static sizes get_sizes(kind k, const shape *s) {
  * soon as they occupy most cores of a large GPU (MANY_TILES), the tiles of a few tokens as long as
  * there are not too many of them (FEW_SMALL_TILES).
  *
- * MATRIX_TILES: formats whose weights are whole numbers in blocks of 32 (kernels/product/numbers.h), and as many
- * large tiles that most cores have two. Below that, tiles of 32 x 32 with split columns are faster. (H200, 3 layers of
- * 1B in Q5_0, tokens per second by large and small tiles: 64 tokens 30507 and 52660, 128 tokens 49068 and 76720, 512
- * tokens 124927 and 90355; without simdgroup matrices 11012, 12618 and 61888; 8 tokens by small ones 9526,
- * without 4377.)
+ * MATRIX_TILES: one instruction of a tensor core multiplies two 8 x 8 matrices (is_one_product), and there are so
+ * many large tiles that most cores have two. With fewer, tiles of 32 x 32 with split columns are faster. (H200, 3
+ * layers of 1B in Q5_0, tokens per second by large and small tiles: 64 tokens 30507 and 52660, 128 tokens 49068 and
+ * 76720, 512 tokens 124927 and 90355; without simdgroup matrices 11012, 12618 and 61888; 8 tokens by small ones 9526,
+ * without 4377.) Floats take two instructions, which pay from 512 tokens on. (F32 by matrix and tiled: 64 tokens 15272
+ * and 19226, 128 tokens 29471 and 35330, 512 tokens 84892 and 83109.)
  *
  * WIDE: rows go by way of threadgroup memory. Each threadgroup has 16 or 32 of them and loads all
  * of x, so that there must be enough columns for all lanes. Only an H200 was measured, and other GPUs
@@ -132,11 +133,17 @@ static bool has_near_kernel(const weight_format *f, uint32_t columns) {
     return false;
 }
 
+/* Weights of at most 11 bits: halves, bfloats, and whole numbers in blocks of 32 (kernels/product/numbers.h). */
+static bool is_one_product(const weight_format *f) {
+    enum { NUMBERS = 32 };
+    return f && (f->values == NUMBERS || (f->values == 1 && f->bytes == 2));
+}
+
 static bool holds(condition when, const device_facts *d, const choice *c, const sizes *s) {
     enum {
         ENOUGH_TILES = 96,
         SMALL_TILES = 1024,
-        NUMBERS = 32,
+        MANY_FLOATS = 512,
         COLUMNS = 2048,
         NEAR_COLUMNS = 4096,
         BLOCK = 256,
@@ -150,7 +157,8 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
     uint32_t tiles = divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, 64);
     bool has_tiles = device_offers(d, FEATURE_MATRICES, NULL), is_wide = s->columns >= COLUMNS;
     uint32_t large = divide_up(s->rows, 64) * divide_up(s->tokens, 64);
-    bool is_many = large >= ENOUGH_TILES, is_whole = c->format && c->format->values == NUMBERS,
+    bool is_many = large >= ENOUGH_TILES,
+         pays = is_one_product(c->format) || (c->format == &format_f32 && s->tokens >= MANY_FLOATS),
          is_few_small = divide_up(s->rows, 16) * divide_up(s->tokens, 8) < SMALL_TILES,
          fills =
              divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, LARGE_TILE) * 10 >= 9 * d->cores,
@@ -167,7 +175,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [FEW_TILES] = has_tiles && !is_many,
                         [FEW_SMALL_TILES] = has_tiles && is_few_small,
                         [LARGE_TILES] = has_tiles && is_many && !is_few_small,
-                        [MATRIX_TILES] = has_tiles && is_whole && 2 * large >= 3 * d->cores,
+                        [MATRIX_TILES] = has_tiles && pays && 2 * large >= 3 * d->cores,
                         [WIDE] = is_wide,
                         [LONG] = s->columns > NEAR_COLUMNS,
                         [WIDE_BLOCKS] = is_wide && s->columns % BLOCK == 0,
