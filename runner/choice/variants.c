@@ -75,12 +75,11 @@ static sizes get_sizes(kind k, const shape *s) {
  * soon as they occupy most cores of a large GPU (MANY_TILES), the tiles of a few tokens as long as
  * there are not too many of them (FEW_SMALL_TILES).
  *
- * MATRIX_TILES: one instruction of a tensor core multiplies two 8 x 8 matrices (is_one_product), and there are so
- * many large tiles that most cores have two. With fewer, tiles of 32 x 32 with split columns are faster. (H200, 3
- * layers of 1B in Q5_0, tokens per second by large and small tiles: 64 tokens 30507 and 52660, 128 tokens 49068 and
- * 76720, 512 tokens 124927 and 90355; without simdgroup matrices 11012, 12618 and 61888; 8 tokens by small ones 9526,
- * without 4377.) Floats take two instructions, which pay from 512 tokens on. (F32 by matrix and tiled: 64 tokens 15272
- * and 19226, 128 tokens 29471 and 35330, 512 tokens 84892 and 83109.)
+ * MATRIX_TILES: a product of 8 x 8 is one instruction (is_one_product), and most cores have two large tiles. With
+ * fewer, tiles of 32 x 32 with split columns are faster. (H200, 3 layers of 1B in Q5_0, tokens per second without, by
+ * large and by small tiles: 8 tokens 4377, -, 9526; 64: 11012, 30507, 52660; 128: 12618, 49068, 76720; 512: 61888,
+ * 124927, 90355.) F32 takes two instructions. (By tiled and by matrix, 64 tokens 19226 and 15272, 128: 35330 and 29471,
+ * 512: 83109 and 84892.)
  *
  * WIDE: rows go by way of threadgroup memory. Each threadgroup has 16 or 32 of them and loads all
  * of x, so that there must be enough columns for all lanes. Only an H200 was measured, and other GPUs
@@ -135,8 +134,7 @@ static bool has_near_kernel(const weight_format *f, uint32_t columns) {
 
 /* Weights of at most 11 bits: halves, bfloats, and whole numbers in blocks of 32 (kernels/product/numbers.h). */
 static bool is_one_product(const weight_format *f) {
-    enum { NUMBERS = 32 };
-    return f && (f->values == NUMBERS || (f->values == 1 && f->bytes == 2));
+    return f && (f->values == 32 || (f->values == 1 && f->bytes == 2));
 }
 
 static bool holds(condition when, const device_facts *d, const choice *c, const sizes *s) {
