@@ -78,6 +78,19 @@ static const shape shapes[] = {
     {{16, 50, 32, 8, 128}}, {{17, 47, 3, 1, 128}}, {{15, 129, 2, 1, 192}}, {{64, 448, 9, 3, 64}},
 };
 
+/* Of heads of 64 and 128: parts of a set, of a block and more; parts of a turn, of a stage and more; as many
+ * heads as heads of the cache, and more. */
+static const shape of_mma[] = {
+    {{1, 0, 1, 1, 64}},    {{7, 0, 2, 1, 64}},    {{33, 100, 3, 1, 64}},
+    {{65, 0, 2, 2, 64}},   {{20, 260, 1, 1, 64}}, {{129, 15, 1, 1, 64}},
+    {{17, 47, 3, 1, 128}}, {{65, 1, 1, 1, 128}},  {{40, 130, 2, 2, 128}},
+};
+static const shape_list mma_shapes = SHAPE_LIST(of_mma, 6, 45, 4, 2, 64);
+
+#define MMA(name, about, format_)                                                                  \
+    OP_KERNEL(name, "mma", "tensor cores, one thread block per head of 64 tokens" about,           \
+              "cuda/prefill_attention_mma.metal", .format = format_, .group = 128, .rows = 64,     \
+              .multiple_of = 64, .most = 128, .needs = FEATURE_BULK_COPIES, .shapes = &mma_shapes)
 #define BLOCKS(name, about, format_)                                                               \
     OP_KERNEL(name, "blocks", "one threadgroup per head of 16 tokens, " about,                     \
               "prefill_attention_blocks.metal", .format = format_, .group = 128, .rows = 16,       \
@@ -108,6 +121,8 @@ static const kernel kernels[] = {
      .most = ATTENTION_MAX_HEAD_DIM},
     BLOCKS("prefill_attention_blocks", "keys and values in threadgroup memory", NULL),
     BLOCKS("prefill_attention_blocks_f16", "of a cache of halves", &format_f16),
+    MMA("prefill_attention_mma", "", NULL),
+    MMA("prefill_attention_mma_f16", ", of a cache of halves", &format_f16),
 };
 
 OP(prefill_attention, "causal attention of many tokens to the cache",
