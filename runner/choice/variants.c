@@ -101,7 +101,13 @@ static sizes get_sizes(kind k, const shape *s) {
  * TENSOR_CACHE: tensor cores take such a cache from 4 M numbers on, that is 16 MB in F32 and 8 in F16. (H200, us
  * of shared and mma: 1B at 4096 keys 6.1 and 4.5, at 32768 22.8 and 18.3, in F16 19.0 and 9.4.) But four heads
  * of 128 floats are as fast without: THIN_CACHE. (7B at 4096 keys 10.1 and 10.2, at 32768 62.4 and 63.6; in
- * F16 63.5 and 32.1.) */
+ * F16 63.5 and 32.1.)
+ *
+ * DEEP_TILE: a prompt's few tokens, many keys before them. prefill_attention_mma has a thread block per head and 64
+ * tokens, blocks has four: as long as these have a core each, a quarter of the cores would have to be four times as fast,
+ * which tensor cores are not with floats. (H200, 2 layers of 7B with 32 heads of 128, F32, tokens per second by blocks and
+ * mma: 64 tokens at depth 8192 24068 and 17253, 512 there 48283 and 77959, 512 at the start 217889 and 226650; 6 layers of
+ * 1B with 32 heads of 64: 64 tokens at the start 94201 and 99073, 512 at depth 8192 33264 and 71030, in F16 130470 by mma.) */
 typedef enum {
     ALWAYS,
     MATRICES,
@@ -121,7 +127,8 @@ typedef enum {
     NARROW,       /* at least three chunks of 256 columns, as RWKV-7 0.1B has */
     SHARED_CACHE,
     TENSOR_CACHE,
-    THIN_CACHE
+    THIN_CACHE,
+    DEEP_TILE
 } condition;
 
 static bool has_near_kernel(const weight_format *f, uint32_t columns) {
@@ -135,6 +142,13 @@ static bool has_near_kernel(const weight_format *f, uint32_t columns) {
 /* Weights of at most 11 bits: halves, bfloats, and whole numbers in blocks of 32 (kernels/product/numbers.h). */
 static bool is_one_product(const weight_format *f) {
     return f && (f->values == 32 || (f->values == 1 && f->bytes == 2));
+}
+
+static bool is_deep_tile(const device_facts *d, const choice *c) {
+    enum { TILE = 64, BLOCKS = 4, DEEP = 4 };
+    const uint32_t *dim = c->shape.dim; /* tokens, start, heads */
+    return c->op == &prefill_attention_op && !c->format && dim[1] / DEEP >= dim[0] &&
+           (uint64_t)BLOCKS * divide_up(dim[0], TILE) * dim[2] <= d->cores;
 }
 
 static bool holds(condition when, const device_facts *d, const choice *c, const sizes *s) {
@@ -185,7 +199,8 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [NARROW] = s->columns >= 3 * BLOCK,
                         [SHARED_CACHE] = is_shared,
                         [TENSOR_CACHE] = shares && numbers >= TENSOR_NUMBERS,
-                        [THIN_CACHE] = is_thin};
+                        [THIN_CACHE] = is_thin,
+                        [DEEP_TILE] = is_deep_tile(d, c)};
     return all[when];
 }
 
@@ -288,6 +303,8 @@ static const rule rules[] = {
     /* a few tokens need a whole threadgroup for each head to fill a GPU; for more of them blocks of
      * keys in threadgroup memory pay */
     {PREFILL, GPU,      {0, 16}, ALL,         ALWAYS,           "spread"},
+    {PREFILL, CUDA,     MANY,    ALL,         DEEP_TILE,        "blocks"},
+    {PREFILL, CUDA,     MANY,    ALL,         ALWAYS,           "mma"}, /* heads of 64 or 128 */
     {PREFILL, GPU,      MANY,    ALL,         ALWAYS,           "blocks"},
     {PREFILL, GPU|SOFT, ALL,     ALL,         ALWAYS,           "queryblock"},
     {PREFILL, GPU|SOFT, ALL,     ALL,         ALWAYS,           "blocks"}, /* F16: the others read floats */
