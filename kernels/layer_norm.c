@@ -10,6 +10,8 @@
 static const kernel layer_kernels[] = {
     KERNEL("layer_norm", "threadgroup", "one threadgroup per row", 256, 1),
     KERNEL("layer_norm_alone", "alone", "one thread per row", 1, 1),
+    OP_KERNEL("layer_norm_ahead", "ahead", "one threadgroup per row, weights loaded ahead",
+              "layer_norm.metal", .group = 512, .rows = 1, .most = 4096),
 };
 static const kernel group_kernels[] = {
     KERNEL("group_norm", "simdgroup", "one simdgroup per group", 256, 8),
@@ -54,6 +56,8 @@ static void l2_norm_oracle(const launch *l, oracle_io *io) {
 
 bool layer_norm_record(tape *t, const kernel *k, slice x, slice w, slice b, slice y, uint32_t rows,
                        uint32_t dim, float eps, err *e) {
+    if (!RECORD_TAKES(&layer_norm_op, k, e, rows, dim))
+        return false;
     size_t count = size_multiply(rows, dim);
     const launch_work work = {.groups = {rows, 1, 1},
                               .flops = 7 * (uint64_t)count + 4 * (uint64_t)rows,
@@ -127,7 +131,7 @@ static const shape l2_shapes[] = {
 };
 
 OP(layer_norm, "y = (x - mean) / sqrt(variance + eps) * w + b", "rows x dim", layer_kernels,
-   SHAPE_LIST(layer_shapes, 3, 77), .sizes = "rows dim", .build = layer_norm_build);
+   SHAPE_LIST(layer_shapes, 3, 77), .inner = "dim", .sizes = "rows dim", .build = layer_norm_build);
 OP(group_norm, "a layer norm of each group of a row, in place", "rows x groups x dim",
    group_kernels, SHAPE_LIST(group_shapes, 3, 2, 13), .sizes = "rows groups dim",
    .build = group_norm_build);

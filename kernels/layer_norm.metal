@@ -44,6 +44,49 @@ kernel void layer_norm(device const float *x [[buffer(0)]],
     normalise(team, x + at, w, b, y + at, dim, eps);
 }
 
+enum : uint { AHEAD_THREADS = 512, AHEAD_HELD = 8 }; // rows of up to 4096
+
+// One threadgroup of 512 per row, which is in registers, as are w and b: they are loaded before the launch
+// before has ended. x is read once.
+kernel void layer_norm_ahead(device const float *x [[buffer(0)]],
+                             device const float *w [[buffer(1)]],
+                             device const float *b [[buffer(2)]],
+                             device float *y [[buffer(3)]],
+                             constant uint &dim [[buffer(4)]],
+                             constant float &eps [[buffer(5)]],
+                             uint row [[threadgroup_position_in_grid]],
+                             uint thread_index [[thread_index_in_threadgroup]],
+                             uint lane [[thread_index_in_simdgroup]],
+                             uint sg [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float partial[64];
+    const size_t first = size_t(row) * dim;
+    float weights[AHEAD_HELD], biases[AHEAD_HELD], values[AHEAD_HELD];
+    for (uint i = 0; i < AHEAD_HELD; i++)
+        if (AHEAD_THREADS * i < dim) {
+            const uint at = min(thread_index + AHEAD_THREADS * i, dim - 1);
+            weights[i] = w[at];
+            biases[i] = b[at];
+        }
+    EARLY_LOADS(1 << 1 | 1 << 2);
+    float sum = 0.0f, squares = 0.0f;
+    for (uint i = 0; i < AHEAD_HELD; i++)
+        if (AHEAD_THREADS * i < dim)
+            values[i] = x[first + min(thread_index + AHEAD_THREADS * i, dim - 1)];
+    for (uint i = 0; i < AHEAD_HELD; i++)
+        if (thread_index + AHEAD_THREADS * i < dim)
+            sum += values[i];
+    const float mean = threadgroup_sum(sum, partial, lane, sg, AHEAD_THREADS / 32) / float(dim);
+    for (uint i = 0; i < AHEAD_HELD; i++)
+        if (thread_index + AHEAD_THREADS * i < dim)
+            squares += (values[i] - mean) * (values[i] - mean);
+    const float inverse = rsqrt(
+        threadgroup_sum(squares, partial + 32, lane, sg, AHEAD_THREADS / 32) / float(dim) + eps);
+    for (uint i = 0; i < AHEAD_HELD; i++)
+        if (thread_index + AHEAD_THREADS * i < dim)
+            y[first + thread_index + AHEAD_THREADS * i] =
+                (values[i] - mean) * inverse * weights[i] + biases[i];
+}
+
 // One thread per row, for the software device.
 kernel void layer_norm_alone(device const float *x [[buffer(0)]],
                              device const float *w [[buffer(1)]],

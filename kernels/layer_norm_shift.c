@@ -44,11 +44,12 @@ bool layer_norm_shift_record(tape *t, const kernel *k, slice x, slice w, slice b
         return false;
     size_t all = size_multiply(mixes, dim), count = size_multiply(tokens, dim);
     uint32_t wanted = divide_up(dim, k->group); /* one value per thread, as far as threads go */
-    const launch_work work = {
-        .groups = {tokens, 1, 1},
-        .group = k->group == 1 || k->tokens ? k->group : k->group * (wanted < 4 ? wanted : 4),
-        .flops = tokens * (8 * (uint64_t)dim + 2 * (uint64_t)all + 4),
-        .oracle = layer_norm_shift_oracle};
+    const launch_work work = {.groups = {k->rows ? divide_up(dim, k->rows) : tokens, 1, 1},
+                              .group = k->group == 1 || k->tokens || k->rows
+                                           ? k->group
+                                           : k->group * (wanted < 4 ? wanted : 4),
+                              .flops = tokens * (8 * (uint64_t)dim + 2 * (uint64_t)all + 4),
+                              .oracle = layer_norm_shift_oracle};
     return RECORD_ARGS(t, k, &work, e, ARG_IN("x", x, count), ARG_IN("w", w, dim),
                        ARG_IN("b", b, dim), ARG_IN("mu", mu, all), ARG_BOTH("state", state, dim),
                        ARG_OUT("out", out, size_multiply(tokens, all)), ARG_U32(dim),
@@ -92,6 +93,9 @@ static const kernel kernels[] = {
               .group = 256),
     OP_KERNEL("layer_norm_shift_alone", "alone", "one thread", "layer_norm_shift.metal",
               .group = 1),
+    OP_KERNEL("layer_norm_shift_ahead", "ahead",
+              "a threadgroup per 512 values, weights loaded ahead", "layer_norm_shift.metal",
+              .group = 512, .rows = 512, .most = 4096),
     OP_KERNEL("layer_norm_shift_tokens", "tokens", "one threadgroup per token",
               "layer_norm_shift.metal", .group = 512, .tokens = 1, .most = 4096,
               .shapes = &token_list),

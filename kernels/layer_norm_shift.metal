@@ -67,7 +67,7 @@ kernel void layer_norm_shift_alone(device const float *x [[buffer(0)]],
     normalise_and_shift(team, x, w, b, mu, state, out, dim, mixes, eps);
 }
 
-enum : uint { TOKEN_THREADS = 512, HELD = 8 }; // rows of up to 4096
+enum : uint { TOKEN_THREADS = 512, HELD = 8, HELD_MIXES = 6 }; // rows of up to 4096
 
 // Two sums over a threadgroup. partial: 2 * 32 floats.
 inline float2 sum_both(float2 value, threadgroup float2 *partial, uint lane, uint sg) {
@@ -79,6 +79,55 @@ inline float2 sum_both(float2 value, threadgroup float2 *partial, uint lane, uin
     for (uint i = 0; i < TOKEN_THREADS / 32; i++)
         sum += partial[i];
     return sum;
+}
+
+// One token by a threadgroup for every 512 values, each of which normalises the whole row: what is read and
+// written then is one value per thread and mix, and not all of it by one core. Weights are loaded before the
+// launch before has ended, of more than HELD_MIXES mixes the others later.
+kernel void layer_norm_shift_ahead(device const float *x [[buffer(0)]],
+                                   device const float *w [[buffer(1)]],
+                                   device const float *b [[buffer(2)]],
+                                   device const float *mu [[buffer(3)]],
+                                   device float *state [[buffer(4)]],
+                                   device float *out [[buffer(5)]],
+                                   constant uint &dim [[buffer(6)]],
+                                   constant uint &mixes [[buffer(7)]],
+                                   constant float &eps [[buffer(8)]],
+                                   uint group [[threadgroup_position_in_grid]],
+                                   uint thread_index [[thread_index_in_threadgroup]],
+                                   uint lane [[thread_index_in_simdgroup]],
+                                   uint sg [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float partial[64];
+    const uint own = group * TOKEN_THREADS + thread_index, at = min(own, dim - 1);
+    const float weight = w[at], bias = b[at];
+    float shares[HELD_MIXES], values[HELD];
+    for (uint m = 0; m < HELD_MIXES; m++)
+        if (m < mixes)
+            shares[m] = mu[m * dim + at];
+    EARLY_LOADS(1 << 1 | 1 << 2 | 1 << 3);
+    const float before = state[at], value = x[at];
+    float sum = 0.0f, squares = 0.0f;
+    for (uint i = 0; i < HELD; i++)
+        if (TOKEN_THREADS * i < dim)
+            values[i] = x[min(thread_index + TOKEN_THREADS * i, dim - 1)];
+    for (uint i = 0; i < HELD; i++)
+        if (thread_index + TOKEN_THREADS * i < dim)
+            sum += values[i];
+    const float mean = threadgroup_sum(sum, partial, lane, sg, TOKEN_THREADS / 32) / float(dim);
+    for (uint i = 0; i < HELD; i++)
+        if (thread_index + TOKEN_THREADS * i < dim)
+            squares += (values[i] - mean) * (values[i] - mean);
+    const float inverse = rsqrt(
+        threadgroup_sum(squares, partial + 32, lane, sg, TOKEN_THREADS / 32) / float(dim) + eps);
+    if (own >= dim)
+        return;
+    const float n = (value - mean) * inverse * weight + bias;
+    for (uint m = 0; m < HELD_MIXES; m++)
+        if (m < mixes)
+            out[m * dim + own] = n + (before - n) * shares[m];
+    for (uint m = HELD_MIXES; m < mixes; m++)
+        out[m * dim + own] = n + (before - n) * mu[m * dim + own];
+    state[own] = n;
 }
 
 // Many tokens: x (tokens, dim), out (mixes, tokens, dim). A threadgroup of 512 per token, which normalises the

@@ -82,3 +82,49 @@ void product_spread(const product_layout *a, const kernel *k, product *p) {
         p->items[i].accumulates = k->accumulates;
     }
 }
+
+/* Thread blocks are shared out among the matrices one after another, each to the one that has the most bytes
+ * per thread block: one per SM if those are few, else two. */
+static void share_groups(const product *p, uint32_t cores, product_shape list[PRODUCT_MATRICES]) {
+    enum { FEW_BYTES = 32 << 10, MOST_PER_CORE = 2 };
+    uint64_t bytes[PRODUCT_MATRICES], all = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        const product_matrix *m = &p->items[i];
+        bytes[i] = format_get_bytes(m->format, m->rows, m->columns);
+        all += bytes[i];
+        list[i].groups = 1;
+    }
+    uint32_t due = all <= (uint64_t)FEW_BYTES * cores ? cores : MOST_PER_CORE * cores;
+    for (uint32_t given = p->count; given < due; given++) {
+        product_shape *most = NULL;
+        uint64_t most_bytes = 0;
+        for (uint32_t i = 0; i < p->count; i++)
+            if (list[i].groups < list[i].rows && bytes[i] / list[i].groups >= most_bytes) {
+                most = &list[i];
+                most_bytes = bytes[i] / list[i].groups;
+            }
+        if (!most)
+            return;
+        most->groups++;
+    }
+}
+
+uint32_t product_fill_list(const kernel *k, const product *p, uint32_t cores,
+                           product_shape list[PRODUCT_MATRICES]) {
+    uint32_t groups = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        const product_matrix *m = &p->items[i];
+        list[i] = (product_shape){.rows = m->rows,
+                                  .columns = m->columns,
+                                  .groups = divide_up(m->rows, k->rows),
+                                  .format = (uint8_t)m->number,
+                                  .activation = (uint8_t)m->activation,
+                                  .has_bias = m->has_bias != 0,
+                                  .accumulates = m->accumulates};
+    }
+    if (k->needs & FEATURE_BULK_COPIES)
+        share_groups(p, cores, list);
+    for (uint32_t i = 0; i < p->count; i++)
+        groups += list[i].groups;
+    return groups;
+}

@@ -59,6 +59,10 @@ typedef struct {
     uint8_t format, activation, has_bias, accumulates;
 } product_shape;
 
+/* The matrices of a launch of matvec_mixed, and how many threadgroups it has. */
+uint32_t product_fill_list(const kernel *k, const product *p, uint32_t cores,
+                           product_shape list[PRODUCT_MATRICES]);
+
 /* The formats by the numbers that the kernel knows; NULL: there are no more. */
 const weight_format *product_get_format(uint32_t number);
 

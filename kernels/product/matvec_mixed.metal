@@ -7,22 +7,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "../formats/formats.h"
 #include "few.h"
 #include "lean.h"
+#include "mixed.h"
 #include "row.h"
-
-// As product.c fills it: groups counts threadgroups, each of which has rows of one product only.
-struct product_shape {
-    uint rows, in_dim, groups;
-    uchar format, activation, has_bias, accumulates;
-};
-struct product_list {
-    product_shape items[7];
-};
-
-#define FORMAT_NUMBER(f, ...) number_##f,
-enum format_number { FORMATS(FORMAT_NUMBER) };
 
 template <typename F>
 METAL_FUNC float mixed_dot(device const uchar *w, device const float *x, uint row, uint in_dim,
@@ -73,40 +61,6 @@ METAL_FUNC void make_row(device const uchar *w, device const float *x, device co
     sum = activate(p.activation, sum);
     y[row] = p.accumulates ? y[row] + sum : sum;
 }
-
-#define PRODUCT(n, first)                                                                          \
-    device const uchar *w##n [[buffer(first)]], device const float *x##n [[buffer(first + 1)]],    \
-        device const float *bias##n [[buffer(first + 2)]], device float *y##n [[buffer(first + 3)]]
-#define PRODUCTS                                                                                   \
-    PRODUCT(0, 0), PRODUCT(1, 4), PRODUCT(2, 8), PRODUCT(3, 12), PRODUCT(4, 16), PRODUCT(5, 20),   \
-        PRODUCT(6, 24), constant product_list &list [[buffer(28)]]
-
-// The product p of this threadgroup, whose number among its threadgroups group becomes, and its w, x,
-// bias and y.
-#define TAKE_PRODUCT(i)                                                                            \
-    if (n == i) {                                                                                  \
-        w = w##i;                                                                                  \
-        x = x##i;                                                                                  \
-        bias = bias##i;                                                                            \
-        y = y##i;                                                                                  \
-    }
-#define FIND_PRODUCT(group)                                                                        \
-    uint n = 0;                                                                                    \
-    while (n < 6 && group >= list.items[n].groups) {                                               \
-        group -= list.items[n].groups;                                                             \
-        n++;                                                                                       \
-    }                                                                                              \
-    const product_shape p = list.items[n];                                                         \
-    device const uchar *w = w0;                                                                    \
-    device const float *x = x0;                                                                    \
-    device const float *bias = bias0;                                                              \
-    device float *y = y0;                                                                          \
-    TAKE_PRODUCT(1)                                                                                \
-    TAKE_PRODUCT(2)                                                                                \
-    TAKE_PRODUCT(3)                                                                                \
-    TAKE_PRODUCT(4)                                                                                \
-    TAKE_PRODUCT(5)                                                                                \
-    TAKE_PRODUCT(6)
 
 // A threadgroup of 256 computes 8 rows of one product, one simdgroup each.
 kernel void matvec_mixed(PRODUCTS, uint group [[threadgroup_position_in_grid]],

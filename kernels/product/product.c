@@ -84,7 +84,7 @@ static const product_layout *find_layout(const kernel *k) {
 /* Floats in a load, of at most 16 bytes; blocks need the alignment of their fp16 scales, or that of loads of 16
  * bytes. */
 static uint32_t count_floats(const kernel *k) {
-    return !k->format ? 4 : k->format->values == 1 && k->multiple_of ? k->multiple_of : 1;
+    return !k->format || k->format->values > 1 ? 4 : k->multiple_of ? k->multiple_of : 1;
 }
 
 static size_t get_alignment(const kernel *k, const weight_format *f) {
@@ -174,13 +174,12 @@ static bool check(const product_layout *a, const kernel *k, product *p, err *e) 
 
 /* Recording ----------------------------------------------------------------------------------- */
 
-/* Of all matrices; a threadgroup of matvec_mixed or matvec_split has rows of one only. */
+/* Of all matrices; a threadgroup of matvec_split has rows of one only. */
 static uint32_t count_rows(const product_layout *a, const kernel *k, const product *p) {
     uint32_t rows = 0;
     for (uint32_t i = 0; i < p->count; i++)
-        rows += a->epilogue == MIXED || a->prologue == SPLIT_HALVES
-                    ? divide_up(p->items[i].rows, k->rows) * k->rows
-                    : p->items[i].rows;
+        rows += a->prologue == SPLIT_HALVES ? divide_up(p->items[i].rows, k->rows) * k->rows
+                                            : p->items[i].rows;
     return rows;
 }
 
@@ -223,19 +222,6 @@ static uint64_t count_flops(const product_layout *a, const kernel *k, const prod
                                 (a->epilogue == STORED ? k->accumulates : per_row[a->epilogue]));
     return p->tokens *
            (flops + (a->prologue < SILU ? 0 : 4 * columns) + (a->prologue == NORMED ? 3 : 0));
-}
-
-static void fill_list(const kernel *k, const product *p, product_shape list[PRODUCT_MATRICES]) {
-    for (uint32_t i = 0; i < p->count; i++) {
-        const product_matrix *m = &p->items[i];
-        list[i] = (product_shape){.rows = m->rows,
-                                  .columns = m->columns,
-                                  .groups = divide_up(m->rows, k->rows),
-                                  .format = (uint8_t)m->number,
-                                  .activation = (uint8_t)m->activation,
-                                  .has_bias = m->has_bias != 0,
-                                  .accumulates = m->accumulates};
-    }
 }
 
 /* Metal requires every buffer to be bound: where a matrix or its bias is not there, another input is,
@@ -292,7 +278,8 @@ bool product_record(tape *t, const kernel *k, const product *given, err *e) {
     if (k->most && a->prologue == NORMED && !k->needs) /* it keeps the values */
         work.threadgroup_bytes = p.items[0].columns * (uint32_t)sizeof(float);
     if (a->epilogue == MIXED)
-        fill_list(k, &p, list);
+        work.groups.x =
+            product_fill_list(k, &p, device_get_facts(library_get_device(t->lib))->cores, list);
     for (; a->args[count].role; count++) {
         product_part part = a->args[count];
         args[count] = part.role == STACK  ? (launch_arg)ARG_BYTES(stack, sizeof stack)
@@ -318,11 +305,15 @@ bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t
 
 /* Cases ---------------------------------------------------------------------------------------- */
 
-/* The format after the one of that number that a kernel of matvec_mixed reads. */
+/* Kernels of matvec_mixed read all formats, or one and floats, or only floats. */
+static bool reads(const kernel *k, const weight_format *f) {
+    return f->values == 1 || f == k->format || !(k->format || k->tokens);
+}
+
 static uint32_t find_next_format(const kernel *k, uint32_t number) {
     do
         number = product_get_format(number + 1) ? number + 1 : 0;
-    while (k->tokens && product_get_format(number)->values != 1);
+    while (!reads(k, product_get_format(number)));
     return number;
 }
 
@@ -384,9 +375,15 @@ static bool accepts(const kernel *k, const shape *s, err *e) {
     for (uint32_t i = 0; is_mixed && i < p.count; i++) {
         const product_matrix *m = &p.items[i];
         size_t step = m->format->values < 4 ? 4 : m->format->values;
-        step = step < k->multiple_of ? k->multiple_of : step;
-        if (k->tokens && m->format->values != 1)
-            return err_set(e, EXIT_CANNOT, "needs weights in floats, not in %s", m->format->name);
+        bool is_own = !k->format || k->format == m->format;
+        step = is_own && step < k->multiple_of ? k->multiple_of : step;
+        if (!reads(k, m->format))
+            return err_set(e, EXIT_CANNOT, "needs weights in %s%sfloats, not in %s",
+                           k->format ? k->format->name : "", k->format ? " or " : "",
+                           m->format->name);
+        if (is_own && k->most && m->columns > k->most)
+            return err_set(e, EXIT_CANNOT, "takes rows of up to %u weights in %s, not %u", k->most,
+                           m->format->name, m->columns);
         if (m->columns % step != 0)
             return err_set(e, EXIT_CANNOT, "needs rows of a multiple of %zu weights in %s, not %u",
                            step, m->format->name, m->columns);

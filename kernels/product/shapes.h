@@ -247,6 +247,22 @@ static const shape mixed_tokens[] = {
 };
 static const shape_list mixed_token_list = SHAPE_LIST(mixed_tokens, 5, 64, 7, 8, 3);
 
+/* After floats, in formats 8 to 10, comes the format of the kernel, whose rows are whole chunks of 256 columns,
+ * in Q6_K of 2048. Rows in floats: as long as 1, 2 and 16 warps take at once, and longer; more than there are
+ * threads. */
+static const shape of_mixed_near[] = {
+    {{1, 256, 4, 8}},  {{2, 512, 7, 10}},   {{7, 768, 2, 10}}, {{33, 2048, 5, 9}},
+    {{5, 4096, 4, 8}}, {{1, 4, 3, 8}},      {{15, 96, 3, 9}},  {{17, 260, 3, 10}},
+    {{3, 516, 2, 8}},  {{64, 4100, 1, 10}}, {{9, 9000, 3, 8}}, {{70000, 4, 1, 9}},
+    {{768, 64, 3, 8}}, {{300, 768, 7, 8}},
+};
+static const shape of_wider_mixed_near[] = {
+    {{1, 2048, 4, 8}}, {{7, 4096, 7, 10}},  {{33, 2048, 2, 10}},
+    {{15, 96, 3, 9}},  {{260, 2048, 4, 9}},
+};
+static const shape_list mixed_near = SHAPE_LIST(of_mixed_near, 5, 512, 7, 9),
+                        wider_mixed_near = SHAPE_LIST(of_wider_mixed_near, 5, 2048, 7, 9);
+
 /* Boundaries between matrices at every place in a threadgroup; the model's QKV, and gate with
  * up. */
 static const shape batched[] = {

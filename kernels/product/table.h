@@ -234,12 +234,21 @@ enum { MOST_HIDDEN = (32768 - 32) / 4 };
 #define MIXED_TOKENS(variant_, rows_, tokens_, about_) \
     {FUSED("matvec_mixed_" variant_, "matvec_mixed", 256, rows_, tokens_, variant_, about_), .multiple_of = 32, \
      .shapes = &mixed_token_list}
+#define MIXED_NEAR(f, rows_, of, list) \
+    {.name = "matvec_mixed_" #f "_near", .variant = "near", .file = "cuda/mixed_near.metal", .format = &format_##f, \
+     .about = "NVIDIA: rows by bulk copies (TMA), and those of matrices in floats by plain loads", .group = 512, \
+     .rows = rows_, .multiple_of = of, .most = 4096, .needs = FEATURE_BULK_COPIES, .shapes = &list}
 static const kernel mixed_kernels[] = {
     {FUSED("matvec_mixed", "matvec_mixed", 256, 8, 0, "plain", "one simdgroup per row")},
     MIXED_TOKENS("few",       128,  8, "tiles of 16 rows and 8 tokens as matrices, one per simdgroup"),
     MIXED_TOKENS("few_long",   16,  8, "the same, columns split in eight"),
     MIXED_TOKENS("many",      256, 16, "tiles of 32 rows and 16 tokens as matrices, one per simdgroup"),
     MIXED_TOKENS("many_long",  32, 16, "the same, columns split in eight"),
+    MIXED_NEAR(q4_0, 16, 256, mixed_near),
+    MIXED_NEAR(q8_0, 10, 256, mixed_near),
+    MIXED_NEAR(q4_k, 16, 256, mixed_near),
+    MIXED_NEAR(q5_k, 16, 256, mixed_near),
+    MIXED_NEAR(q6_k, 12, 2048, wider_mixed_near),
 };
 /* variant; rows, tokens and threadgroups of a tile; what it tries */
 #define GROUPS(f, adds, does, variant_, rows_, tokens_, sharers_, about_) \

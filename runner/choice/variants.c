@@ -495,6 +495,26 @@ const kernel *variants_pick_adapters(const variants_basis *v, const weight_forma
     return &matvec_mixed_op.kernels[i];
 }
 
+/* Does a kernel read all of them? */
+static bool takes_products(const kernel *k, const product *p) {
+    for (uint32_t i = 0; i < p->count; i++) {
+        const product_matrix *m = &p->items[i];
+        if (m->format->values != 1 && (m->format != k->format || m->columns > k->most ||
+                                       m->columns % k->multiple_of || m->w.offset % 16))
+            return false;
+    }
+    return true;
+}
+
+const kernel *variants_pick_mixed(const variants_basis *v, const product *p) {
+    const op *o = &matvec_mixed_op;
+    for (const kernel *k = o->kernels; k < o->kernels + o->kernel_count; k++)
+        if (strcmp(k->variant, "near") == 0 && device_offers(v->facts, k->needs, NULL) &&
+            takes_products(k, p))
+            return k;
+    return &o->kernels[0];
+}
+
 const kernel *variants_pick_embedding(const weight_format *f, err *e) {
     for (size_t i = 0; i < embedding_lookup_op.kernel_count; i++)
         if (embedding_lookup_op.kernels[i].format == f)

@@ -7,6 +7,7 @@
 
 #include "choice.h"
 #include "harness/device/device.h"
+#include "kernels/product/product.h"
 #include "runner/model/model.h"
 #include "tuned.h"
 
@@ -54,6 +55,8 @@ const kernel *variants_pick_embedding(const weight_format *f, err *e);
  * launch for each. */
 const kernel *variants_pick_adapters(const variants_basis *v, const weight_format *f, uint32_t rows,
                                      uint32_t columns, uint32_t tokens);
+/* The kernel of matvec_mixed for the products of one token. */
+const kernel *variants_pick_mixed(const variants_basis *v, const product *p);
 /* Are a layer norm and its token shifts one launch? */
 bool variants_fuses_shift(const variants_basis *v, uint32_t dim, uint32_t tokens);
 /* Are all products of one token one launch, and all of a time mix? */

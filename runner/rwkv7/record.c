@@ -49,7 +49,7 @@ static product_matrix make_product(const weight *w, slice x, slice y, uint32_t a
  * is a kernel for that. */
 static bool record_products(model *m, tape *t, const product *p, err *e) {
     if (variants_fuses_token(&m->variants, m->fusion, p->tokens))
-        return product_record(t, &matvec_mixed_op.kernels[0], p, e);
+        return product_record(t, variants_pick_mixed(&m->variants, p), p, e);
     product adapters = {.tokens = p->tokens};
     uint32_t columns = 0;
     for (uint32_t i = 0; i < p->count; i++) {
