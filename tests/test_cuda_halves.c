@@ -8,6 +8,7 @@
 
 #include "harness/check/fill.h"
 #include "kernels/kernels.h"
+#include "runner/model/family.h"
 #include "support.h"
 
 SUITE_EXTERN(cuda_halves_suite);
@@ -160,7 +161,43 @@ TEST half_a_cluster_is_refused(void) {
     PASS();
 }
 
+/* Its bias keeps the first from being multiplied in halves; the second has the same format. */
+TEST a_matrix_that_is_not_split_is_recorded_beside_one_that_is(void) {
+    enum { LONG = 2048, MANY = 64 };
+    static uint8_t zeros[ROWS * LONG * sizeof(block_q4_0) / BLOCK], inputs[4 * MANY * LONG];
+    float bias[ROWS];
+    for (size_t i = 0; i < ROWS; i++)
+        bias[i] = 3;
+    device *d = support_get_device();
+    if (!d || !device_offers(device_get_facts(d), FEATURE_WARPGROUPS, NULL))
+        SKIPm("only where the device has warpgroups");
+    library *kernels = library_new(d, NULL, &e);
+    ASSERTm(e.text, kernels);
+    tape *t = tape_new(kernels);
+    model m = {.device = d, .variants = {.facts = device_get_facts(d)}};
+    m.halves = support_buffer(NULL, 4 * split_halves_count(MANY, LONG));
+    m.powers = support_buffer(NULL, 4 * MANY);
+    const weight matrix = {support_buffer(zeros, sizeof zeros), &format_q4_0, ROWS, LONG};
+    slice from = support_buffer(inputs, sizeof inputs);
+    product_matrix both[2];
+    for (size_t i = 0; i < 2; i++)
+        both[i] = weight_multiply(&matrix, from, support_buffer(NULL, 4 * MANY * ROWS));
+    both[0].bias = support_buffer(bias, sizeof bias);
+    ASSERTm(e.text, model_record_matrices(&m, t, both, 2, MANY, &e));
+    ASSERTm(e.text, tape_play(t, PLAY_WHOLE, NULL, NULL, &e));
+    ASSERT_EQ_FMT((size_t)3, t->count, "%zu"); /* the first, x in halves, the second */
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < MANY * ROWS; j++)
+            ASSERT_EQ_FMT(i == 0 ? 3.0 : 0.0, (double)((const float *)support_read(both[i].y))[j],
+                          "%g");
+    tape_free(t);
+    library_free(kernels);
+    support_end();
+    PASS();
+}
+
 SUITE(cuda_halves_suite) {
+    RUN_TEST(a_matrix_that_is_not_split_is_recorded_beside_one_that_is);
     RUN_TEST(half_a_cluster_is_refused);
     RUN_TEST(tokens_of_every_size_are_multiplied_at_once);
     RUN_TESTp(one_token_of_another_size_is_enough, (token){.size = 1e-30});

@@ -128,12 +128,15 @@ static void fill_uneven(rng *r, float *out, size_t count) {
         out[i] = i < zeros ? 0 : (float)(rng_normal(r) / (double)(1u << rng_below(r, 13)));
 }
 
-/* Every step of a sum is rounded the same way. Where it is a sum of floats, the error stays within the
- * tolerance; of halves, it stops growing after a few thousand terms. */
+/* Values that differ by up to an eighth. That is less than the spacing of halves at a sum of a few
+ * hundred of them, so that each step of such a sum is rounded the same way, and it stops growing after
+ * a few thousand. It is more than the spacing of floats at a sum of 2^19 of them: if the values were
+ * equal, steps of floats would be rounded the same way, too, and the error of an honest sum would grow
+ * as its length, not as the root of it (compare.c). */
 static void fill_level(rng *r, float *out, size_t count) {
-    const float level = (float)(0.5 + 0.5 * rng_uniform(r));
+    const double level = 0.5 + 0.5 * rng_uniform(r);
     for (size_t i = 0; i < count; i++)
-        out[i] = i == 0 ? level + 1.1f : level;
+        out[i] = (float)(level * (1 + 0.125 * rng_uniform(r)) + (i == 0 ? 1.1 : 0));
 }
 
 void fill_f32(rng *r, distribution d, float *out, size_t count) {

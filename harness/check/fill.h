@@ -26,7 +26,7 @@ typedef enum {
     INPUT_LARGE,     /* magnitudes around 1e12: squares and sums of products still fit an f32 */
     INPUT_NEGATIVE,  /* the same, all below 0: a maximum that starts too high stays wrong */
     INPUT_UNEVEN,    /* a few zeros, then magnitudes from 1 to 2^-12: only of held-out cases */
-    INPUT_LEVEL,     /* one value, and a larger one first: likewise */
+    INPUT_LEVEL,     /* about one value, and a larger one first: likewise */
     INPUT_MIXED,     /* magnitudes from 2^-30 to 2^40, and many 0, -0, 1 and -1: likewise */
     INPUT_COUNT
 } distribution;

@@ -200,12 +200,13 @@ static bool can_split(const model *m, const product_matrix *p, uint32_t tokens) 
     return m->halves.buffer && tokens > 1 && !p->bias.buffer && p->w.offset % 16 == 0;
 }
 
-/* The first of them, and those after it that go with it in one launch. */
+/* The first of them, and those after it that go with it in one launch; none if the first cannot be
+ * split: it is recorded alone, and the others are asked again. */
 static product gather(const model *m, const product_matrix *matrices, uint32_t count,
                       uint32_t tokens, bool *is_taken, shape *s) {
     product p = {.tokens = tokens, .powers = m->powers};
     *s = (shape){{0, 0, 0, matrices->columns, tokens, matrices->activation}};
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && can_split(m, matrices, tokens); i++) {
         const product_matrix *one = &matrices[i];
         if (is_taken[i] || one->format != matrices->format ||
             one->activation != matrices->activation || !can_split(m, one, tokens))
