@@ -44,11 +44,11 @@ static bool multiply(const block_q4_0 *w, const float *x, size_t columns, float 
         return false;
     tape *t = tape_new(kernels);
     slice to = support_buffer(NULL, ROWS * sizeof *y);
-    bool ok = matvec_record(t, op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_alone"),
-                            support_buffer(w, ROWS * columns / BLOCK * sizeof *w),
-                            support_buffer(x, columns * sizeof *x), to, ROWS, (uint32_t)columns, 1,
-                            &e) &&
-              tape_play(t, PLAY_WHOLE, NULL, NULL, &e);
+    bool ok =
+        matvec_record(t, op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_alone"),
+                      support_buffer(w, ROWS * columns / BLOCK * sizeof *w),
+                      support_buffer(x, columns * sizeof *x), to, ROWS, (uint32_t)columns, 1, &e) &&
+        tape_play(t, PLAY_WHOLE, NULL, NULL, &e);
     if (ok)
         memcpy(y, support_read(to), ROWS * sizeof *y);
     tape_free(t);

@@ -70,7 +70,8 @@ template <typename S> struct byte_run {
         scale = as_type<float>(exponent - 29u << 23u);
         sum = total(sums);
         const uint4 enough = 4u * large, wanted = 3u * present;
-        return enough.x + enough.y + enough.z + enough.w >= wanted.x + wanted.y + wanted.z + wanted.w;
+        return enough.x + enough.y + enough.z + enough.w >=
+               wanted.x + wanted.y + wanted.z + wanted.w;
     }
 };
 
