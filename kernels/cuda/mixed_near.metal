@@ -61,12 +61,12 @@ template <typename F> struct mixed_floats {
                         min(quad + 32 * sharers * t, quads - 1), &weights[r][t]);
     }
     METAL_FUNC void add(device const float4 *x, uint quad,
-                        thread float4 (&sums)[MIXED_ROWS]) const {
+                        thread float (&sums)[MIXED_ROWS]) const {
         for (uint t = 0; t < MIXED_TURNS; t++) {
             const uint at = quad + 32 * sharers * t;
             const float4 v = at < quads ? x[at] : 0.0f;
             for (uint r = 0; r < MIXED_ROWS; r++)
-                sums[r] = at < quads ? fma(weights[r][t], v, sums[r]) : sums[r];
+                sums[r] += at < quads ? dot(weights[r][t], v) : 0.0f;
         }
     }
 };
@@ -85,7 +85,7 @@ METAL_FUNC void mixed_multiply(thread const Op &op, device const uchar *w, uint 
     for (uint top = 0; top < op.rows; top += MIXED_SUMS) {
         const uint count = min(op.rows - top, uint(MIXED_SUMS));
         for (uint row = own; row < count; row += NEAR_WARPS / sharers * MIXED_ROWS) {
-            float4 sums[MIXED_ROWS] = {};
+            float sums[MIXED_ROWS] = {};
             for (uint quad = floats.first; quad < floats.quads;
                  quad += 32 * sharers * MIXED_TURNS) {
                 if (!is_loaded)
@@ -94,7 +94,7 @@ METAL_FUNC void mixed_multiply(thread const Op &op, device const uchar *w, uint 
                 floats.add((device const float4 *)op.x, quad, sums);
             }
             for (uint r = 0; r < MIXED_ROWS; r++) {
-                const float sum = simd_sum((sums[r].x + sums[r].y) + (sums[r].z + sums[r].w));
+                const float sum = simd_sum(sums[r]);
                 if (lane == 0 && row + r < count)
                     shared[(row + r) * NEAR_WARPS + sg % sharers] = sum;
             }
