@@ -44,7 +44,8 @@ void axes_get_format(const kernel *k, char *text, size_t size) {
     lower(text);
 }
 
-const char **axes_list_names(size_t *count) {
+/* Of all ops and kernels; to be freed. */
+static const char **list_names(size_t *count) {
     const char **names = NULL;
     size_t room = 0;
     *count = 0;
@@ -58,10 +59,19 @@ const char **axes_list_names(size_t *count) {
 
 bool axes_refuse_name(const char *what, const char *name, err *e) {
     size_t count;
-    const char **names = axes_list_names(&count);
+    const char **names = list_names(&count);
     axes_refuse_word(what, name, names, count, e);
     free(names);
     return false;
+}
+
+bool axes_refuse_filter(const char *what, const char *filter, bool is_known, err *e) {
+    if (!is_known)
+        return axes_refuse_name(what, filter, e);
+    return err_set(e, EXIT_USAGE,
+                   "'%.60s' has no kernel with the given format, variant, accumulation and batch; "
+                   "assay list shows what it has",
+                   filter);
 }
 
 bool axes_refuse_word(const char *what, const char *word, const char *const *known, size_t count,

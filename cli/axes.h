@@ -52,8 +52,8 @@ void axes_get_format(const kernel *k, char *text, size_t size);
 
 /* Says that no op or kernel is called so, and which is most alike; false. what: "op or kernel" */
 bool axes_refuse_name(const char *what, const char *name, err *e);
-/* Of all ops and kernels; to be freed. */
-const char **axes_list_names(size_t *count);
+/* The same of a filter that matches nothing; or if it is known, because the axes leave nothing of it. */
+bool axes_refuse_filter(const char *what, const char *filter, bool is_known, err *e);
 
 /* An error: no `what` is called `word`; names the nearest one. */
 bool axes_refuse_word(const char *what, const char *word, const char *const *known, size_t count,

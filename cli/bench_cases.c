@@ -199,7 +199,10 @@ static bool check_use(const search *s, err *e) {
         if (strcmp(s->shapes.words[i], "all") && !s->shapes.used[i])
             return err_set(e, EXIT_USAGE, "no kernel that was asked for takes the shape '%s'",
                            s->shapes.words[i]);
-    return s->out->count > 0 || err_set(e, EXIT_USAGE, "no case is left to time");
+    if (s->out->count > 0)
+        return true;
+    return q->filter_count > 0 ? axes_refuse_filter("op, kernel or case", q->filters[0], true, e)
+                               : err_set(e, EXIT_USAGE, "no case is left to time");
 }
 
 bool bench_cases_find(const bench_query *q, bench_list *out, err *e) {

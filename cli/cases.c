@@ -81,7 +81,7 @@ bool cases_match(const char *filter, const kernel_case *c) {
         return strcmp(c->op->name, filter) == 0 || strcmp(c->kernel->name, filter) == 0;
     if (strpbrk(filter, "*?["))
         return fnmatch(filter, c->name, 0) == 0;
-    return strstr(c->name, filter) != NULL;
+    return *filter && strstr(c->name, filter) != NULL; /* '' is a variable that is not set */
 }
 
 /* Adds a word to a list in a text unless it is there, breaking lines as needed. */
@@ -109,12 +109,7 @@ static bool refuse_filter(const char *filter, err *e) {
     case_list all = list_all(&any);
     bool is_known = is_matched(filter, &all);
     cases_free(&all);
-    if (is_known)
-        return err_set(e, EXIT_USAGE,
-                       "'%.60s' has no kernel with the given format, variant and accumulation; "
-                       "assay list shows what it has",
-                       filter);
-    return axes_refuse_name("op, kernel or case", filter, e);
+    return axes_refuse_filter("op, kernel or case", filter, is_known, e);
 }
 
 static bool refuse_shape(const case_list *matched, const char *wanted, err *e) {
@@ -229,7 +224,10 @@ bool cases_find_kernel(const char *name, const char *extra, uint64_t seed, case_
         if (strcmp(out->items[i].kernel->name, name) == 0)
             out->items[kept++] = out->items[i];
     out->count = kept;
-    return true;
+    if (kept > 0)
+        return true;
+    cases_free(out);
+    return axes_refuse_name("kernel", name, e);
 }
 
 bool cases_keep_offered(case_list *l, const device_facts *d, err *e) {
@@ -352,7 +350,8 @@ bool cases_find(const case_query *q, case_list *out, err *e) {
     if (ok && q->quick)
         apply_quick(out);
     if (ok && out->count == 0)
-        ok = err_set(e, EXIT_USAGE, "no kernel has the given format, variant and accumulation");
+        ok = err_set(e, EXIT_USAGE,
+                     "no kernel has the given format, variant, accumulation and batch");
     if (ok)
         add_held_out(out, extra, q->seed);
     else

@@ -2,7 +2,6 @@
 #include <assert.h>
 #include <fnmatch.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "axes.h"
@@ -29,26 +28,30 @@ typedef struct {
     axes axes;
 } selection;
 
+static bool is_named(const char *filter, const op *o, const kernel *k) {
+    return fnmatch(filter, o->name, 0) == 0 || fnmatch(filter, k->name, 0) == 0;
+}
+
 static bool has_kernel(const selection *s, const op *o, const kernel *k) {
-    bool is_named = s->count == 0;
+    bool is_wanted = s->count == 0;
     for (size_t i = 0; i < s->count; i++)
-        is_named = is_named || fnmatch(s->filters[i], o->name, 0) == 0 ||
-                   fnmatch(s->filters[i], k->name, 0) == 0;
-    return is_named && axes_take_kernel(&s->axes, k);
+        is_wanted = is_wanted || is_named(s->filters[i], o, k);
+    return is_wanted && axes_take_kernel(&s->axes, k);
 }
 
 static bool check_filters(const selection *s, err *e) {
-    size_t count;
-    const char **names = axes_list_names(&count);
-    bool ok = true;
-    for (size_t f = 0; ok && f < s->count; f++) {
-        size_t i = 0;
-        while (i < count && fnmatch(s->filters[f], names[i], 0) != 0)
-            i++;
-        ok = i < count || axes_refuse_word("op or kernel", s->filters[f], names, count, e);
+    for (size_t f = 0; f < s->count; f++) {
+        bool is_known = false, is_left = false;
+        for (size_t i = 0; i < registry_count; i++)
+            for (size_t j = 0; j < registry[i]->kernel_count; j++)
+                if (is_named(s->filters[f], registry[i], &registry[i]->kernels[j])) {
+                    is_known = true;
+                    is_left = is_left || axes_take_kernel(&s->axes, &registry[i]->kernels[j]);
+                }
+        if (!is_left)
+            return axes_refuse_filter("op or kernel", s->filters[f], is_known, e);
     }
-    free(names);
-    return ok;
+    return true;
 }
 
 /* Those of a user's description may have none. */

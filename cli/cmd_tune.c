@@ -88,7 +88,7 @@ static bool is_asked(const choice *c, const char *const *filters, size_t count) 
     choice_get_text(c, text, sizeof text);
     for (size_t i = 0; i < count; i++)
         if (registry_find_op(filters[i]) ? strcmp(c->op->name, filters[i]) == 0
-                                         : strstr(text, filters[i]) != NULL)
+                                         : *filters[i] && strstr(text, filters[i]))
             return true;
     return count == 0;
 }
@@ -101,9 +101,25 @@ static bool is_worth_a_try(const device_facts *d, const choice *c, const kernel 
            (ranges == 1 || c->shape.dim[0] / ranges >= LEAST_KEYS);
 }
 
+/* Every filter has to name a choice. */
+static bool check_filters(const run *r, const char *const *filters, size_t count, err *e) {
+    for (size_t f = 0; f < count; f++) {
+        size_t i = 0;
+        while (i < r->tuner.choices.count && !is_asked(&r->tuner.choices.items[i], &filters[f], 1))
+            i++;
+        if (i == r->tuner.choices.count)
+            return err_set(e, EXIT_USAGE,
+                           "no choice of the model is called '%.60s'; assay tune --list shows them",
+                           filters[f]);
+    }
+    return true;
+}
+
 /* Rows of the table that hold for what is asked are decided again, except with --resume. */
 static bool find_candidates(run *r, const char *const *filters, size_t filter_count, err *e) {
     variants_basis v = {.facts = device_get_facts(r->opened.device)};
+    if (!check_filters(r, filters, filter_count, e))
+        return false;
     for (size_t i = 0; i < r->tuner.choices.count; i++) {
         const choice *c = &r->tuner.choices.items[i];
         const kernel *ways[CHOICE_WAYS];

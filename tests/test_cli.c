@@ -130,6 +130,22 @@ TEST a_filter_that_matches_nothing_is_answered_in_one_line(void) {
     PASS();
 }
 
+/* '' is what a script passes whose variable is not set. */
+TEST every_verb_refuses_a_name_that_nothing_has(void) {
+    static const char *const verbs[] = {"check", "validate",          "bench",  "profile",
+                                        "list",  "judge --self-test", "mutants"};
+    static const char *const names[] = {"", "nonsense", "nons*", "matvec/*/nonsense"};
+    for (size_t v = 0; v < sizeof verbs / sizeof *verbs; v++)
+        for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+            char line[128], words[64];
+            snprintf(line, sizeof line, "\"$A\" %s '%s'", verbs[v], names[n]);
+            snprintf(words, sizeof words, " is called '%s'", names[n]);
+            ASSERT_RUN(line, 2);
+            ASSERT_SAYS(words);
+        }
+    PASS();
+}
+
 TEST axes_that_nothing_has_are_answered_with_the_nearest(void) {
     static const struct {
         const char *line, *words;
@@ -143,7 +159,9 @@ TEST axes_that_nothing_has_are_answered_with_the_nearest(void) {
         {"\"$A\" check matvec --batch 0", "--batch takes numbers from 1"},
         {"\"$A\" check matvec --format ,", "--format takes a comma-separated list"},
         {"\"$A\" check rmsnorm --format q4_0", "'rmsnorm' has no kernel with the given format"},
-        {"\"$A\" list rmsnorm --accumulate yes", "no kernel has the given format"},
+        {"\"$A\" list rmsnorm --accumulate yes", "'rmsnorm' has no kernel with the given format"},
+        {"\"$A\" bench matvec_q4_0_lean --batch 3", "'matvec_q4_0_lean' has no kernel with"},
+        {"\"$A\" profile matvec_q4_0_lean --batch 3", "'matvec_q4_0_lean' has no kernel with"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ASSERT_RUN(wrong[i].line, 2);
@@ -450,6 +468,7 @@ SUITE(cli_suite) {
     RUN_TEST(a_name_too_many_is_a_usage_error);
     RUN_TEST(bad_numbers_are_usage_errors);
     RUN_TEST(a_filter_that_matches_nothing_is_answered_in_one_line);
+    RUN_TEST(every_verb_refuses_a_name_that_nothing_has);
     RUN_TEST(axes_that_nothing_has_are_answered_with_the_nearest);
     RUN_TEST(cases_are_chosen_by_axes);
     RUN_TEST(what_a_kernel_does_not_take_is_a_skip_with_a_reason);

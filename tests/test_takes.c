@@ -84,6 +84,27 @@ TEST every_kernel_takes_a_shape_or_its_record_refuses_it(void) {
     PASS();
 }
 
+/* Kernels that this device does not offer, too: a kernel whose listed shapes are all skipped is never
+ * checked. The inputs that only any_input is run with have to reach it as well. */
+TEST every_kernel_takes_a_listed_shape(void) {
+    for (size_t o = 0; o < registry_count; o++)
+        for (size_t k = 0; k < registry[o]->kernel_count; k++) {
+            const kernel *one = &registry[o]->kernels[k];
+            const shape_list *list = op_get_shapes(registry[o], one);
+            size_t i = 0;
+            while (i < list->count && !op_takes(registry[o], one, &list->items[i], NULL))
+                i++;
+            snprintf(problem, sizeof problem, "%s takes none of its %zu shapes", one->name,
+                     list->count);
+            ASSERTm(problem, i < list->count);
+            snprintf(problem, sizeof problem, "%s does not take the shape for any input",
+                     one->name);
+            ASSERTm(problem, shape_count_dims(&list->any_input) == 0 ||
+                                 op_takes(registry[o], one, &list->any_input, NULL));
+        }
+    PASS();
+}
+
 /* The shape with which an experiment once launched a kernel that does not take it. */
 TEST a_shape_between_the_tiles_of_a_kernel_is_refused_by_everyone(void) {
     const kernel *k = op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_tiled_near");
@@ -100,6 +121,7 @@ TEST a_shape_between_the_tiles_of_a_kernel_is_refused_by_everyone(void) {
 }
 
 SUITE(takes_suite) {
+    RUN_TEST(every_kernel_takes_a_listed_shape);
     RUN_TEST(a_shape_between_the_tiles_of_a_kernel_is_refused_by_everyone);
     RUN_TEST(every_kernel_takes_a_shape_or_its_record_refuses_it);
 }

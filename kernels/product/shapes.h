@@ -220,6 +220,13 @@ static const shape activated_blocks[] = {
     {{64, 768, 1, ACTIVATION_TANH}},     {{256, 256, 2, ACTIVATION_SQUARED_RELU}},
     {{33, 256, 43, ACTIVATION_SILU, 1}},
 };
+static const shape wider_activated_blocks[] = {
+    {{1, 2048, 1, ACTIVATION_TANH}},     {{9, 4096, 2, ACTIVATION_SQUARED_RELU}},
+    {{33, 2048, 8, ACTIVATION_SILU}},    {{7, 2048, 3, ACTIVATION_SIGMOID, 1}},
+    {{40, 4096, 9, ACTIVATION_NONE, 1}}, {{257, 2048, 17, ACTIVATION_DECAY, 1}},
+};
+static const shape_list wider_activated_list =
+    SHAPE_LIST(wider_activated_blocks, 7, 2048, 1, ACTIVATION_SIGMOID, 1);
 /* Adapters of a low rank are the only products with such short rows. */
 static const shape activated_floats[] = {
     {{1, 4, 1, ACTIVATION_SIGMOID, 1}},    {{31, 12, 3, ACTIVATION_TANH}},

@@ -201,7 +201,7 @@ static const kernel activate_kernels[] = {
     ACTIVATE(q8_0, parts, NULL, TILED_NEAR(256, ONE_PER_CORE)),
     ACTIVATE(q4_k, parts, NULL, TILED_NEAR(256, ONE_PER_CORE)),
     ACTIVATE(q5_k, blocks, NULL, TILED_NEAR(256, ONE_PER_CORE)),
-    ACTIVATE(q6_k, parts, NULL, TILED_NEAR(2048, ONE_PER_CORE)),
+    ACTIVATE(q6_k, parts, &wider_activated_list, TILED_NEAR(2048, ONE_PER_CORE)),
     ACTIVATE(f16, floats, NULL, TILED_NEAR(256, PAIRS_OF_CORES)),
     FORMATS(EVERY_ACTIVATED)
 };
@@ -229,6 +229,21 @@ enum { MOST_HIDDEN = (32768 - 32) / 4 };
      .format = &format_##f, .about = "the same for a few tokens, in clusters of two", .group = 256, .rows = rows_, \
      .tokens = 8, .multiple_of = of, .most = 4096, .groups = clusters, .sharers = 2, \
      .needs = FEATURE_BULK_COPIES, .shapes = &list}
+
+/* Each in every format that has it. Two matrices share the rows of a threadgroup. */
+#define EVERY_NEAR_NORMED(op_, matrices, list) \
+    NEAR_NORMED(op_, q4_0, 16 / matrices,  256, near_##list), \
+    NEAR_NORMED(op_, q8_0, 10 / matrices,  256, near_##list), \
+    NEAR_NORMED(op_, q4_k, 16 / matrices,  256, near_##list), \
+    NEAR_NORMED(op_, q5_k, 16 / matrices,  256, near_##list), \
+    NEAR_NORMED(op_, q6_k, 14 / matrices, 2048, wider_near_##list)
+#define EVERY_FEW_NEAR_NORMED(op_, matrices, list) \
+    FEW_NEAR_NORMED(op_, q4_0, 16 / matrices,  256, ONE_PER_CORE, few_near_##list), \
+    FEW_NEAR_NORMED(op_, q8_0, 16 / matrices,  256, ONE_PER_CORE, few_near_##list), \
+    FEW_NEAR_NORMED(op_, q4_k, 16 / matrices,  256, ONE_PER_CORE, few_near_##list), \
+    FEW_NEAR_NORMED(op_, q5_k, 16 / matrices,  256, ONE_PER_CORE, few_near_##list), \
+    FEW_NEAR_NORMED(op_, q6_k, 16 / matrices, 2048, ONE_PER_CORE, wider_few_near_##list), \
+    FEW_NEAR_NORMED(op_, f16,  16 / matrices,  256, PAIRS_OF_CORES, few_near_##list)
 
 /* Of many tokens: adapters, whose weights are floats. */
 #define MIXED_TOKENS(variant_, rows_, tokens_, about_) \
@@ -282,11 +297,7 @@ static const kernel normed_kernels[] = {
              "the norm once for 8 rows, in threadgroup memory"), .most = MOST_HIDDEN},
     {OF_Q4_0("rmsnorm_matvec_q4_0_onepass", "rmsnorm_matvec", 128, 16,  0, "onepass",
              "4 rows per simdgroup, the norm in the same pass")},
-    NEAR_NORMED("rmsnorm_matvec", q4_0, 16, 256, near_normed),
-    NEAR_NORMED("rmsnorm_matvec", q8_0, 10, 256, near_normed),
-    NEAR_NORMED("rmsnorm_matvec", q4_k, 16, 256, near_normed),
-    NEAR_NORMED("rmsnorm_matvec", q5_k, 16, 256, near_normed),
-    NEAR_NORMED("rmsnorm_matvec", q6_k, 14, 2048, wider_near_normed),
+    EVERY_NEAR_NORMED("rmsnorm_matvec", 1, normed),
     {FUSED("rmsnorm_matvec_f32", "rmsnorm_matvec",             32,  1,  0, "plain",
            "one simdgroup per row, each computes the norm"),
      .format = &format_f32, .shapes = &normed_float_list},
@@ -295,53 +306,23 @@ static const kernel normed_kernels[] = {
 static const kernel gated_kernels[] = {
     {OF_Q4_0("gate_up_silu_q4_0", "gate_up_silu",     128,  4,  0, "plain",
              "one simdgroup per output, the norm in the same pass")},
-    NEAR_NORMED("gate_up_silu", q4_0, 8, 256, near_gates),
-    NEAR_NORMED("gate_up_silu", q8_0, 5, 256, near_gates),
-    NEAR_NORMED("gate_up_silu", q4_k, 8, 256, near_gates),
-    NEAR_NORMED("gate_up_silu", q5_k, 8, 256, near_gates),
-    NEAR_NORMED("gate_up_silu", q6_k, 7, 2048, wider_near_gates),
-    FEW_NEAR_NORMED("gate_up_silu", q4_0, 8, 256, ONE_PER_CORE, few_near_gates),
-    FEW_NEAR_NORMED("gate_up_silu", q8_0, 8, 256, ONE_PER_CORE, few_near_gates),
-    FEW_NEAR_NORMED("gate_up_silu", q4_k, 8, 256, ONE_PER_CORE, few_near_gates),
-    FEW_NEAR_NORMED("gate_up_silu", q5_k, 8, 256, ONE_PER_CORE, few_near_gates),
-    FEW_NEAR_NORMED("gate_up_silu", q6_k, 8, 2048, ONE_PER_CORE, wider_few_near_gates),
-    FEW_NEAR_NORMED("gate_up_silu", f16, 8, 256, PAIRS_OF_CORES, few_near_gates),
+    EVERY_NEAR_NORMED("gate_up_silu", 2, gates),
+    EVERY_FEW_NEAR_NORMED("gate_up_silu", 2, gates),
     GATE_TILES("_tiled",       "gate_up_silu",          128, 32, 64, "tiled",       TILES_OF_64),
     GATE_TILES("_tiled_split", "gate_up_silu",          128,  8, 32, "tiled_split", TILES_OF_16),
     GATE_TILES("_tiled_few",   "gate_up_silu",          288,  8,  8, "tiled_few",   FEW_TOKENS),
 };
 #define QKV_TILES(...) {OF_Q4_0("qkv_rope_append_q4_0" __VA_ARGS__), .shapes = &appended_tiled_list}
+#define APPENDED_KERNELS(op_) \
+    {OF_Q4_0(op_ "_q4_0", "qkv_rope_append", 128,  8,  0, "plain", \
+             "two rows per simdgroup, the norm in the same pass")}, \
+    EVERY_NEAR_NORMED(op_, 1, heads), \
+    EVERY_FEW_NEAR_NORMED(op_, 1, heads)
 static const kernel appended_kernels[] = {
-    {OF_Q4_0("qkv_rope_append_q4_0", "qkv_rope_append", 128,  8,  0, "plain",
-             "two rows per simdgroup, the norm in the same pass")},
-    NEAR_NORMED("qkv_rope_append", q4_0, 16, 256, near_heads),
-    NEAR_NORMED("qkv_rope_append", q8_0, 10, 256, near_heads),
-    NEAR_NORMED("qkv_rope_append", q4_k, 16, 256, near_heads),
-    NEAR_NORMED("qkv_rope_append", q5_k, 16, 256, near_heads),
-    NEAR_NORMED("qkv_rope_append", q6_k, 14, 2048, wider_near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append", q4_0, 16, 256, ONE_PER_CORE, few_near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append", q8_0, 16, 256, ONE_PER_CORE, few_near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append", q4_k, 16, 256, ONE_PER_CORE, few_near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append", q5_k, 16, 256, ONE_PER_CORE, few_near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append", q6_k, 16, 2048, ONE_PER_CORE, wider_few_near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append", f16, 16, 256, PAIRS_OF_CORES, few_near_heads),
+    APPENDED_KERNELS("qkv_rope_append"),
     QKV_TILES("_tiled",       "qkv_rope_append",      128, 64, 64, "tiled",       TILES_OF_64),
     QKV_TILES("_tiled_split", "qkv_rope_append",      128, 16, 32, "tiled_split", TILES_OF_16),
     QKV_TILES("_tiled_few",   "qkv_rope_append",      288, 16,  8, "tiled_few",   FEW_TOKENS),
 };
-static const kernel appended_halves_kernels[] = {
-    {OF_Q4_0("qkv_rope_append_f16_q4_0", "qkv_rope_append", 128,  8,  0, "plain",
-             "two rows per simdgroup, the norm in the same pass")},
-    NEAR_NORMED("qkv_rope_append_f16", q4_0, 16, 256, near_heads),
-    NEAR_NORMED("qkv_rope_append_f16", q8_0, 10, 256, near_heads),
-    NEAR_NORMED("qkv_rope_append_f16", q4_k, 16, 256, near_heads),
-    NEAR_NORMED("qkv_rope_append_f16", q5_k, 16, 256, near_heads),
-    NEAR_NORMED("qkv_rope_append_f16", q6_k, 12, 2048, wider_near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append_f16", q4_0, 16, 256, ONE_PER_CORE, few_near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append_f16", q8_0, 16, 256, ONE_PER_CORE, few_near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append_f16", q4_k, 16, 256, ONE_PER_CORE, few_near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append_f16", q5_k, 16, 256, ONE_PER_CORE, few_near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append_f16", q6_k, 16, 2048, ONE_PER_CORE, wider_few_near_heads),
-    FEW_NEAR_NORMED("qkv_rope_append_f16", f16, 16, 256, PAIRS_OF_CORES, few_near_heads),
-};
+static const kernel appended_halves_kernels[] = {APPENDED_KERNELS("qkv_rope_append_f16")};
 /* clang-format on */
