@@ -53,8 +53,14 @@ static bool may_vanish(uint32_t kind, double z) {
     return z < -86.9 && (kind == ACTIVATION_SIGMOID || kind == ACTIVATION_SILU);
 }
 
+static double get_own_error(uint32_t kind, double z, bool is_fast) {
+    return count_roundings(kind, z, is_fast) * fabs(list[kind](z));
+}
+
 /* The argument may be off by `delta`; all these functions are monotonous over such a distance, so
- * their ends are the extremes. The curvature counts too: at z = 0 a squared relu has no slope. */
+ * their ends are the extremes. The curvature counts too: at z = 0 a squared relu has no slope. The
+ * function's own roundings are relative to what the kernel computed, which may be at either end: where
+ * the sigmoid of z is 0 and that of z + delta is 1, it is a rounded 1. */
 void activation_judge(uint32_t kind, bool is_fast, expected *out) {
     if (kind == ACTIVATION_NONE)
         return;
@@ -64,7 +70,9 @@ void activation_judge(uint32_t kind, bool is_fast, expected *out) {
         double z = out->value[i], delta = unit * fmax(out->scale[i], (double)FLT_MIN);
         double f = list[kind](z);
         double change = fmax(fabs(list[kind](z + delta) - f), fabs(list[kind](z - delta) - f));
-        double own = count_roundings(kind, z, is_fast) / operations * fabs(f);
+        double at_ends =
+            fmax(get_own_error(kind, z - delta, is_fast), get_own_error(kind, z + delta, is_fast));
+        double own = fmax(get_own_error(kind, z, is_fast), at_ends) / operations;
         out->value[i] = f;
         out->scale[i] = change / unit + own;
         if (may_vanish(kind, z - delta))

@@ -177,7 +177,7 @@ static const shape ranges_shapes[] = {
 
 OP(attention_ranges, "attention of one query to each of several ranges of the cache",
    "kv_len x heads x kv_heads x head_dim x ranges", ranges_kernels,
-   SHAPE_LIST(ranges_shapes, 40, 4, 2, 32, 3), .inner = "head_dim",
+   SHAPE_LIST(ranges_shapes, 40, 4, 2, 64, 3), .inner = "head_dim",
    .accepts = attention_ranges_accepts, .sizes = "heads kv_heads head_dim ranges",
    .places = "kv_len", .build = attention_ranges_build);
 

@@ -78,6 +78,8 @@ static const shape shapes[] = {
     {{16, 50, 32, 8, 128}}, {{17, 47, 3, 1, 128}}, {{15, 129, 2, 1, 192}}, {{64, 448, 9, 3, 64}},
 };
 
+static const shape_list whole_simdgroups = SHAPE_LIST(shapes, 6, 45, 4, 2, 32);
+
 /* Of heads of 64 and 128: parts of a set, of a block and more; parts of a turn, of a stage and more; as many
  * heads as heads of the cache, and more. */
 static const shape of_mma[] = {
@@ -118,7 +120,8 @@ static const kernel kernels[] = {
      .group = 512,
      .rows = 1,
      .multiple_of = 32,
-     .most = ATTENTION_MAX_HEAD_DIM},
+     .most = ATTENTION_MAX_HEAD_DIM,
+     .shapes = &whole_simdgroups},
     BLOCKS("prefill_attention_blocks", "keys and values in threadgroup memory", NULL),
     BLOCKS("prefill_attention_blocks_f16", "of a cache of halves", &format_f16),
     MMA("prefill_attention_mma", "", NULL),

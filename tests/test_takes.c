@@ -87,21 +87,22 @@ TEST every_kernel_takes_a_shape_or_its_record_refuses_it(void) {
 /* Kernels that this device does not offer, too: a kernel whose listed shapes are all skipped is never
  * checked. The inputs that only any_input is run with have to reach it as well. */
 TEST every_kernel_takes_a_listed_shape(void) {
+    size_t missed = 0;
     for (size_t o = 0; o < registry_count; o++)
         for (size_t k = 0; k < registry[o]->kernel_count; k++) {
             const kernel *one = &registry[o]->kernels[k];
             const shape_list *list = op_get_shapes(registry[o], one);
+            bool has_any = shape_count_dims(&list->any_input) > 0;
             size_t i = 0;
             while (i < list->count && !op_takes(registry[o], one, &list->items[i], NULL))
                 i++;
-            snprintf(problem, sizeof problem, "%s takes none of its %zu shapes", one->name,
-                     list->count);
-            ASSERTm(problem, i < list->count);
-            snprintf(problem, sizeof problem, "%s does not take the shape for any input",
-                     one->name);
-            ASSERTm(problem, shape_count_dims(&list->any_input) == 0 ||
-                                 op_takes(registry[o], one, &list->any_input, NULL));
+            if (i < list->count && (!has_any || op_takes(registry[o], one, &list->any_input, NULL)))
+                continue;
+            printf("%s takes %s\n", one->name,
+                   i < list->count ? "no shape for any input" : "no listed shape");
+            missed++;
         }
+    ASSERT_EQ_FMT((size_t)0, missed, "%zu");
     PASS();
 }
 
