@@ -4,7 +4,8 @@
 // A turn is 64 columns, two blocks of 32, of 16 rows. A lane is at place (lane / 4, lane % 4): it
 // has bytes of columns 4 * part to 3 after it, and of 16 after those, of both blocks, of rows lane
 // / 4 and 8 after it; what it adds up is its share of the sums of these two rows, which the four
-// lanes of a row add together in the end.
+// lanes of a row add together in the end. A format may have 8 neighbouring columns instead, from
+// 8 * part on, if x is put so, too.
 //
 // x goes in four digits of 8 bits, to the power of two that the largest of a warp's has, so that 31
 // bits are left of that and all 24 of a value down to a hundredth of it. The four digits of the first

@@ -155,7 +155,7 @@ template <typename Op, bool IsLong, uint P> struct near_work {
         : op(work), columns(in_dim, block_rank) {
         rank = block_rank;
         signs = opaque(0x80808080u, in_dim + lane);
-        const bool has_all = memory.warps == NEAR_WARPS; // else the second half is not whole
+        const bool has_all = memory.warps == NEAR_WARPS; // two groups are halves of 16 warps
         groups = !IsLong && has_all && 2 * columns.each <= NEAR_WARPS ? 2 : 1;
         stride = columns.get_stride(columns.each);
     }
@@ -204,7 +204,8 @@ template <typename Op, bool IsLong, uint P> struct near_work {
                             16 * quads, stage);
     }
 
-    // Where a lane's values of a block of x are: two float4s, the second `apart` after the first.
+    // Where a lane's values of a block of x are: two float4s, the second `apart` after the first, for the
+    // columns whose weights it loads.
     enum : uint { apart = N::has_neighbours ? 1 : 4 };
     METAL_FUNC device const float4 *find_values(device const float *from, uint block,
                                                 uint lane) const {
