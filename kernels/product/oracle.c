@@ -122,13 +122,15 @@ static void expect_plain(const view *v, size_t i) {
     activation_judge(m->activation, v->launch->pipeline->math != MATH_SAFE, out);
 }
 
-/* The errors of gate and up pass through silu(gate) * up: the slope of silu is at most 1.1. The rest
- * is that of ffn_silu, whose gate and up are here rounded to floats. */
+/* The errors of gate and up pass through silu(gate) * up: the slope of silu is at most 1.1. Where up is
+ * smaller than its error, the product of both errors counts. The rest is that of ffn_silu, whose gate
+ * and up are here rounded to floats. */
 static void expect_gated(const view *v, size_t token) {
     size_t rows = v->p.items[0].rows;
     double *value = v->y[0]->value + token * rows, *scale = v->y[0]->scale + token * rows;
     double *x = make_input(v, token), *gate = array_new(4 * rows, sizeof *gate), *up = gate + rows,
            *gate_scale = up + rows, *up_scale = gate_scale + rows;
+    double unit = elem_get_roundoff(ELEM_F32) * (v->y[0]->roundings + 2 * sqrt(v->y[0]->terms));
     add_product(v, 0, x, gate, gate_scale);
     add_product(v, 1, x, up, up_scale);
     for (size_t i = 0; i < rows; i++) {
@@ -136,7 +138,8 @@ static void expect_gated(const view *v, size_t token) {
         float g = (float)gate[i], u = (float)up[i];
         reference_ffn_silu(&g, &u, 1, &value[i], &scale[i]);
         value[i] = silu * up[i];
-        scale[i] += 1.1 * gate_scale[i] * fabs(up[i]) + fabs(silu) * up_scale[i];
+        scale[i] +=
+            1.1 * gate_scale[i] * (fabs(up[i]) + unit * up_scale[i]) + fabs(silu) * up_scale[i];
     }
     free(gate);
     free(x);
