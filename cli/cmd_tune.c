@@ -14,6 +14,7 @@
 #include "kernels/ops.h"
 #include "open_model.h"
 #include "output.h"
+#include "runner/choice/rules.h"
 #include "runner/choice/tune.h"
 #include "runner/choice/variants.h"
 #include "runner/model/check.h"
@@ -234,7 +235,7 @@ static void print_json(const run *r) {
 }
 
 static bool try_way(run *r, candidate *c, err *e) {
-    const kernel *rule = variants_find_rule(device_get_facts(r->opened.device), c->choice, e);
+    const kernel *rule = rules_find(device_get_facts(r->opened.device), c->choice, e);
     tuned_row row = {.choice = *c->choice, .way = c->way};
     char text[CHOICE_TEXT];
     if (!rule || !tuned_find_made_of(r->opened.lib, c->choice, c->way, rule, row.made_of, e))

@@ -9,6 +9,7 @@
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "kernels/kernels.h"
+#include "runner/choice/rules.h"
 #include "runner/choice/tune.h"
 #include "runner/choice/variants.h"
 #include "runner/gguf/synth.h"
@@ -90,7 +91,7 @@ TEST the_rules_choose_what_is_listed_for_three_kinds_of_devices(void) {
         const char *text = csv_get_text(f, i, 0);
         choice c = parse(text);
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-            const kernel *way = variants_find_rule(&kinds[k], &c, &e);
+            const kernel *way = rules_find(&kinds[k], &c, &e);
             ASSERT_STR_EQm(text, csv_get_text(f, i, k + 1), way ? way->name : e.text);
         }
     }
@@ -211,7 +212,7 @@ TEST a_table_is_written_and_read_back_without_stale_rows(void) {
     char path[600];
     snprintf(path, sizeof path, "%s/new/a.csv", folder);
     choice c = parse("rmsnorm 1x64");
-    const kernel *rule = variants_find_rule(device_get_facts(support_get_device()), &c, &e);
+    const kernel *rule = rules_find(device_get_facts(support_get_device()), &c, &e);
     tuned *t = tuned_new();
     put(t, "rmsnorm 1x96", "rmsnorm_rows"); /* by hand: it always holds */
     put(t, "rmsnorm 1x64", "rmsnorm_simdgroup");
@@ -360,8 +361,7 @@ TEST the_choices_of_a_model_are_those_of_its_tests(const char *shape_name, const
     gguf *g = make_model(shape_name);
     ASSERT_OK(g && tuner_open(&t, lib, g, tests, 3, tuned_new(), &s, &e));
     for (size_t i = 0; i < t.choices.count; i++)
-        ASSERT_OK(
-            variants_find_rule(device_get_facts(support_get_device()), &t.choices.items[i], &e));
+        ASSERT_OK(rules_find(device_get_facts(support_get_device()), &t.choices.items[i], &e));
     ASSERTm(prompt, has_choice(&t.tests[0].choices, prompt));
     ASSERT_FALSE(has_choice(&t.tests[0].choices, token));
     ASSERTm(token, has_choice(&t.tests[1].choices, token));

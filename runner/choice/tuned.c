@@ -13,7 +13,7 @@
 #include "harness/base/path.h"
 #include "harness/measure/results_read.h"
 #include "kernels/ops.h"
-#include "variants.h"
+#include "rules.h"
 
 /* The table in memory ----------------------------------------------------------------------- */
 
@@ -94,8 +94,7 @@ bool tuned_find_made_of(const library *lib, const choice *c, const kernel *way, 
 /* Is what was measured another text by now, or the rule another? */
 static bool is_stale(const library *lib, const tuned_row *r) {
     char now[MADE_OF];
-    const kernel *rule =
-        variants_find_rule(device_get_facts(library_get_device(lib)), &r->choice, NULL);
+    const kernel *rule = rules_find(device_get_facts(library_get_device(lib)), &r->choice, NULL);
     return r->made_of[0] && (!rule || strcmp(rule->name, r->rule) != 0 ||
                              !tuned_find_made_of(lib, &r->choice, r->way, rule, now, NULL) ||
                              strcmp(now, r->made_of) != 0);
@@ -131,7 +130,7 @@ static bool find_columns(const csv_file *f, size_t at[COLUMNS], err *e) {
 /* False with `why`: the row does not say what is chosen. */
 static bool read_choice(const char *const text[COLUMNS], choice *c, err *why) {
     *c = (choice){.op = registry_find_op(text[OP]), .accumulates = text[ACCUMULATES][0] == 'y'};
-    if (!c->op || !variants_has_rule(c->op))
+    if (!c->op || !rules_has(c->op))
         return err_set(why, EXIT_USAGE, "models have no choice of an op '%.60s'", text[OP]);
     if (*text[FORMAT] && !(c->format = choice_find_format(text[FORMAT])))
         return err_set(why, EXIT_USAGE, "no weight format is called '%.60s'", text[FORMAT]);

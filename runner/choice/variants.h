@@ -2,7 +2,7 @@
  * many tokens go through together. The only place that prefers one variant to another.
  *
  * Each choice (choice.h) is what the table of the device says (tuned.h), where it was measured
- * there, and otherwise what the rules say, the rows of a table in variants.c. */
+ * there, and otherwise what the rules say (rules.h). */
 #pragma once
 
 #include "choice.h"
@@ -18,12 +18,8 @@ typedef struct variants_basis {
     const choice_watch *watch; /* NULL, or is told of every choice */
 } variants_basis;
 
-/* What the rules say. NULL with e set: no way takes the shape, or there is no rule for this op. */
-const kernel *variants_find_rule(const device_facts *d, const choice *c, err *e);
 /* What the table says, or else the rules: the way that a model takes. */
 const kernel *variants_find(const variants_basis *v, const choice *c, err *e);
-/* Is it one of the ops that models have a choice for? */
-bool variants_has_rule(const op *o);
 
 /* For up to three products with the same x in two halves; NULL: one by one, x as it is. */
 const kernel *variants_pick_split(const variants_basis *v, const weight_format *f, bool accumulates,
