@@ -267,8 +267,8 @@ static const shape of_wider_mixed_near[] = {
     {{1, 2048, 4, 8}}, {{7, 4096, 7, 10}},  {{33, 2048, 2, 10}},
     {{15, 96, 3, 9}},  {{260, 2048, 4, 9}},
 };
-static const shape_list mixed_near = SHAPE_LIST(of_mixed_near, 5, 512, 7, 9),
-                        wider_mixed_near = SHAPE_LIST(of_wider_mixed_near, 5, 2048, 7, 9);
+static const shape_list mixed_near = SHAPE_LIST(of_mixed_near, 7, 512, 7, 9),
+                        wider_mixed_near = SHAPE_LIST(of_wider_mixed_near, 7, 2048, 7, 9);
 
 /* Boundaries between matrices at every place in a threadgroup; the model's QKV, and gate with
  * up. */
