@@ -84,7 +84,7 @@ export ASSAY_TUNED ASSAY_COMMIT
 experiments=$("$assay" experiment | awk '{ print $1 }')
 tuning=tune-smollm-135m:150 # quick: the shape with the most to choose
 [ -n "$quick" ] || tuning="$tuning tune-1b:600 tune-7b:600 tune-rwkv7-0.1b:300"
-plan="models:90 check-fast:75 check-relaxed:65 check-safe:80 validate:55 $tuning
+plan="models:90 check-fast:75 $tuning
 bench-matvec:90 bench-tokens:130 bench-attention:50 bench-other:20
 model-smollm-135m:10 model-1b:20 model-7b:45 model-rwkv7-0.1b:10 trace:10"
 for name in $experiments; do
@@ -99,7 +99,7 @@ for name in $experiments; do
     [ -z "$quick" ] || cost=8
     plan="$plan experiment-$name:$cost"
 done
-plan="$plan rivals:110 token-1b:30 token-7b:70"
+plan="$plan rivals:110 validate:55 token-1b:30 token-7b:70 check-relaxed:65 check-safe:80"
 
 is_done() { # part
     grep -q "^done $1 " "$state"
@@ -258,15 +258,9 @@ stop() { # what did not fit
     exit 5
 }
 
-# Parts that time nothing run side by side: one compiles while another waits for the GPU.
-times_nothing() { # part
-    case $1 in check-* | validate) ;; *) return 1 ;; esac
-}
-
-# Runs a part, and ends it when the time is over. Leaves its status and how long it took.
+# Runs a part, and ends it when the time is over.
 run_limited() { # part, seconds
-    begun=$(date +%s)
-    run_part "$1" > "$work/$1.log" 2>&1 &
+    run_part "$1" > "$work/log" 2>&1 &
     part=$!
     if [ "$2" -gt 0 ]; then
         (
@@ -278,68 +272,44 @@ run_limited() { # part, seconds
         wait "$part"
         code=$?
         kill "$watch" 2> /dev/null
-    else
-        wait "$part"
-        code=$?
+        return $code
     fi
-    echo "$code $(($(date +%s) - begun))" > "$work/$1.ended"
+    wait "$part"
 }
 
 worst=0
-failed= # the first part that could not be run to its end, and its status
-
-finish() { # part, seconds expected
-    read -r code took < "$work/$1.ended"
-    rm "$work/$1.ended"
-    case $code in
-        0 | 1)
-            summary=$(grep -E 'passed|timed|done|decided|findings' "$work/$1.log" | tail -n 1 | sed -e 's/[,;] on the .*//' -e 's/; [a-z]* in .*//')
-            printf 'done %s %s %s\n' "$1" "$took" "$summary" >> "$state"
-            printf 'measure: %s took %s s (about %s expected). %s\n' "$1" "$took" "$2" "$summary" >&2
-            [ "$code" -eq 0 ] || worst=1
-            ;;
-        *) failed=${failed:-$1 $code} ;;
-    esac
-}
-
 for entry in $left; do
-    is_done "${entry%:*}" && continue # beside one before it
-    now=$entry
-    if times_nothing "${entry%:*}"; then
-        now=
-        for other in $left; do
-            times_nothing "${other%:*}" && now="$now $other"
-        done
-    fi
-    cost=0
-    for other in $now; do
-        cost=$((cost + ${other#*:}))
-    done
+    name=${entry%:*} cost=${entry#*:}
     [ -z "$smoke" ] || cost=1
+    elapsed=$(($(date +%s) - started))
     room=0
     if [ "$seconds" -gt 0 ]; then
-        room=$((seconds - ($(date +%s) - started)))
-        [ "$room" -ge "$cost" ] || stop "$room s are too few for ${entry%:*}, which takes about $cost"
+        room=$((seconds - elapsed))
+        [ "$room" -ge "$cost" ] || stop "$room s are too few for $name, which takes about $cost"
     fi
-    for other in $now; do
-        run_limited "${other%:*}" "$room" &
-    done
-    wait
-    for other in $now; do
-        finish "${other%:*}" "${other#*:}"
-    done
-    if [ -n "$failed" ]; then
-        name=${failed% *} code=${failed#* }
-        [ "$code" -lt 128 ] || stop "the time ended during $name"
-        tail -n 5 "$work/$name.log" >&2
-        fail "$code" "$name failed with status $code; call again to go on from here"
-    fi
+    begun=$(date +%s)
+    run_limited "$name" "$room"
+    code=$?
+    took=$(($(date +%s) - begun))
+    case $code in
+        0 | 1)
+            summary=$(grep -E 'passed|timed|done|decided|findings' "$work/log" | tail -n 1 | sed -e 's/[,;] on the .*//' -e 's/; [a-z]* in .*//')
+            printf 'done %s %s %s\n' "$name" "$took" "$summary" >> "$state"
+            printf 'measure: %s took %s s (about %s expected). %s\n' "$name" "$took" "$cost" "$summary" >&2
+            [ $code -eq 0 ] || worst=1
+            ;;
+        *)
+            [ "$code" -lt 128 ] || stop "the time ended during $name"
+            tail -n 5 "$work/log" >&2
+            fail "$code" "$name failed with status $code; call again to go on from here"
+            ;;
+    esac
     [ ! -f "$work/tuned.csv" ] || ASSAY_TUNED=$work/tuned.csv
 done
 
 # --- all parts are done: the new files take the place of the old -------------------------------------------------
 
-rm -f "$work"/*.log
+rm -f "$work/log"
 rm -f "$out"/*.csv "$out"/*.svg "$out"/*.png "$out/measured.txt"
 mv "$state" "$work/measured.txt" && mv "$work"/* "$out"/ && rmdir "$work" || fail 3 "cannot move the new files to $out"
 ASSAY_TUNED=off "$assay" results "$out"
