@@ -133,9 +133,14 @@ make_model() { # shape, type (default q4_0)
     [ -f "$models/$1-$type.gguf" ] || "$assay" model synth "$1" "$models/$1-$type.gguf" --type "$type"
 }
 
-make_models() {
+make_models() { # side by side: each keeps only one core busy
+    made=
     for shape in $(echo $shapes | tr ',' ' '); do
-        make_model "$shape" || return
+        make_model "$shape" &
+        made="$made $!"
+    done
+    for process in $made; do
+        wait "$process" || return
     done
 }
 

@@ -46,14 +46,20 @@ run_tests() { # model, options...
     append llama.csv "$rival" -m "$model" "$@" -o csv || echo "rivals: llama-bench does not run $model" >&2
 }
 
+# After each model, so that a run whose time ends has those before.
+write_rows() {
+    {
+        sed -n '/^# /p; /^# /!q' "$scratch/kept.csv"
+        awk -v folder="$scratch" -f tools/csv.awk -f tools/rivals.awk
+    } > "$scratch/all" && cp "$scratch/all" "$out.part" && mv "$out.part" "$out"
+}
+
 for file in "$@"; do
     run_tests "$file" $tests
     case $file:$depths in
         *rwkv* | *:) ;;
         *) run_tests "$file" -p 0 -n 32 -r 3 -d "$depths" ;;
     esac
+    write_rows || exit 1
 done
-{
-    sed -n '/^# /p; /^# /!q' "$scratch/kept.csv"
-    awk -v folder="$scratch" -f tools/csv.awk -f tools/rivals.awk
-} > "$scratch/all" && cp "$scratch/all" "$out" && sed -n 's/^# conclusion: /rivals: /p' "$out" >&2
+sed -n 's/^# conclusion: /rivals: /p' "$out" >&2
