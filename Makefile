@@ -28,6 +28,9 @@ OS      := $(shell uname -s)
 MACHINE := $(subst arm64,aarch64,$(shell uname -m))
 OTHER   := $(if $(filter aarch64,$(MACHINE)),x86_64,aarch64)
 BUILD   := $(strip $(BUILD))
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)# a -j of the command line wins
+endif
 PROGRAM := $(if $(filter build,$(BUILD)),assay,$(BUILD)/assay)
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wmissing-prototypes -Wstrict-prototypes
@@ -257,7 +260,7 @@ $(BUILD)/double_tests: $(DOUBLE_TESTS) $(LIBRARY)
 	$(LINK)
 
 # A libcuda.so.1 for machines without an NVIDIA GPU. It finds os and elem in the program that opens it.
-$(BUILD)/libcuda_double.so: $(wildcard tests/cuda_double/*.[ch]) $(BUILD)/flags
+$(BUILD)/libcuda_double.so: $(wildcard tests/cuda_double/*.[ch]) $(BUILD)/flags | $(READY)
 	$(QUIET)$(CC) $(ALL_CFLAGS) -fPIC -shared $(PLUGIN_LDFLAGS) -o $@ $(filter %.c,$^) -lm
 
 $(BUILD)/bench_%: $(BUILD)/obj/tests/bench_%.o $(LIBRARY)
@@ -266,7 +269,7 @@ $(BUILD)/bench_%: $(BUILD)/obj/tests/bench_%.o $(LIBRARY)
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/obj/tests/craft.o $(LIBRARY)
 	$(LINK) $(FUZZ_LINK)
 
-$(TEST_OBJECTS) $(DOUBLE_TESTS): TEST_CFLAGS = -isystem build/deps -DGREATEST_USE_LONGJMP=0
+$(TEST_OBJECTS) $(DOUBLE_TESTS): TEST_CFLAGS = -O0 -isystem build/deps -DGREATEST_USE_LONGJMP=0
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(READY)
 	@mkdir -p $(@D)
 	$(QUIET)$(CC) $(ALL_CFLAGS) $(TEST_CFLAGS) -c -o $@ $<
@@ -286,7 +289,7 @@ $(BUILD)/hashed: FORCE
 	@mkdir -p $(@D)
 	@echo '$(HASHED)' | cmp -s - $@ || echo '$(HASHED)' > $@
 
-$(BUILD)/obj/sources.o: $(BUILD)/sources.c harness/device/sources.h $(BUILD)/flags
+$(BUILD)/obj/sources.o: $(BUILD)/sources.c harness/device/sources.h $(BUILD)/flags | $(READY)
 	@mkdir -p $(@D)
 	$(QUIET)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 

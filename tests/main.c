@@ -3,8 +3,9 @@
  * Usage: tests [SUITE...]   only suites whose names contain one of these
  *        tests -s SUITE     and greatest's other options: in this process, for a debugger
  *
- * Each suite is a process of its own, three of them at a time, so that two cores have work while one
- * waits, and a suite that crashes takes no other with it. What a suite printed follows when it has ended.
+ * Each suite is a process of its own, one more of them at a time than there are cores, so that every
+ * core has work while one suite waits, and a suite that crashes takes no other with it. What a suite
+ * printed follows when it has ended.
  *
  * greatest calls a run of nothing a success. Here a run in which no test ran is a failure. Output
  * is verbose, so that a skipped test is named with its reason. */
@@ -17,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/base/os.h"
 #include "harness/base/scratch.h"
 #include "harness/base/toolchain.h"
 
@@ -142,7 +144,8 @@ SUITES(RUN)
 
 #define ROW(suite) {#suite, run_##suite},
 static const suite suites[] = {SUITES(ROW)};
-enum { SUITE_COUNT = sizeof suites / sizeof *suites, AT_A_TIME = 3 };
+enum { SUITE_COUNT = sizeof suites / sizeof *suites, MOST_AT_A_TIME = 9 };
+static int at_a_time;
 
 /* A suite that runs. */
 typedef struct {
@@ -201,7 +204,7 @@ static void end(job *j, const struct rusage *used, report *sum) {
 static bool wait_for_one(job *jobs, report *sum) {
     struct rusage used; /* by the suite and what it ran */
     pid_t ended = wait4(-1, NULL, 0, &used);
-    for (int i = 0; i < AT_A_TIME; i++)
+    for (int i = 0; i < at_a_time; i++)
         if (jobs[i].what && jobs[i].process == ended)
             end(&jobs[i], &used, sum);
     return ended > 0;
@@ -216,16 +219,17 @@ static bool is_wanted(const suite *s, int count, char **names) {
 
 /* The first job that runs a suite, or the first that does not; NULL: there is none. */
 static job *find_job(job *jobs, bool runs) {
-    for (int i = 0; i < AT_A_TIME; i++)
+    for (int i = 0; i < at_a_time; i++)
         if ((jobs[i].what != NULL) == runs)
             return &jobs[i];
     return NULL;
 }
 
 static bool run_suites(int count, char **names, report *sum) {
-    job jobs[AT_A_TIME] = {{.what = NULL}};
+    job jobs[MOST_AT_A_TIME] = {{.what = NULL}};
     bool ok = true;
     char clang[4096];
+    at_a_time = os_count_cpus() < MOST_AT_A_TIME ? os_count_cpus() + 1 : MOST_AT_A_TIME;
     toolchain_find_clang(clang, sizeof clang, NULL, 0, NULL); /* asked once, for all suites */
     for (size_t i = 0; ok && i < SUITE_COUNT; i++) {
         if (!is_wanted(&suites[i], count, names))
