@@ -8,11 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#if defined(__linux__)
-#include <sys/auxv.h>
-#endif
 
 #include "count_ir.h"
+#include "flags.h"
 #include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
@@ -29,7 +27,7 @@ struct soft_compiler {
     char version[128];
     int major;              /* Apple's numbers are others */
     bool has_native_bfloat; /* as shim/types.h says */
-    const char *cpu_flag;   /* see find_cpu_flag */
+    const char *cpu_flag;   /* of this CPU, or NULL */
     char name[256];
     char linker[PATH_MAX];     /* that clang would call: calling it saves clang's own start */
     char shim[PATH_MAX];       /* the header that every kernel is compiled with */
@@ -37,92 +35,6 @@ struct soft_compiler {
     code_cache cache;
     precompiled headers[2][BUILD_COUNT][MATH_COUNT], syntax_headers[3]; /* with tensors, the last */
 };
-
-#if defined(__APPLE__) && defined(__aarch64__)
-#define TARGET "-arch", "arm64"
-#elif defined(__APPLE__)
-#define TARGET "-arch", "x86_64"
-#elif defined(__aarch64__)
-#define TARGET "--target=aarch64-linux-gnu"
-#else
-#define TARGET "--target=x86_64-linux-gnu"
-#endif
-
-/* Pattern-initialised variables: a kernel that uses one it never set gives the same wrong answer
- * every time, and floats start as NaN. Convergent functions, nothing hoisted, sunk or merged: the
- * optimiser may not make one simdgroup call out of the two arms of a branch. */
-/* clang-format off */
-static const char *const flags[] = {
-    "-x", "c++", "-std=c++17", "-fdeclspec", "-gdwarf-4", "-gline-tables-only", "-fPIC",
-    "-fdebug-compilation-dir=/", /* or files are named from what their folder and the current one share */
-    "-fvisibility=hidden", "-fclang-abi-compat=14", /* packed structs of vectors are packed */
-    "-fsigned-char", "-fno-strict-aliasing", "-fno-operator-names",
-    "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
-    "-fno-math-errno", "-fno-stack-protector", "-fno-threadsafe-statics",
-    "-ftrivial-auto-var-init=pattern", "-fno-delete-null-pointer-checks", "-fno-caret-diagnostics",
-    "-fstack-usage", "-w", "-Xclang", "-cl-single-precision-constant", "-Xclang",
-    "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-mllvm",
-    "-simplifycfg-hoist-common=0", "-mllvm", "-simplifycfg-sink-common=0",
-    TARGET,
-#if defined(__linux__) && defined(__aarch64__)
-    "-mno-outline-atomics",
-#endif
-#if defined(__x86_64__)
-    "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none",
-    "-mrecip=none", /* an estimate of 1 / infinity, improved, is NaN; no GPU divides so */
-#endif
-};
-
-/* A descriptor of Metal 4's tensor operations is a template argument, and their elements have several
- * indices: newer C++ than the rest of the language is. */
-static const char *const tensor_flags[] = {"-std=c++2b", "-DASSAY_TENSORS=1"};
-
-/* What not every CPU of its kind has and kernels ask for (shim/cpu/bytes.h); NULL: nothing. */
-static const char *find_cpu_flag(void) {
-#if defined(HWCAP2_I8MM)
-    return getauxval(AT_HWCAP2) & HWCAP2_I8MM ? "-march=armv8-a+i8mm" : NULL;
-#else
-    return NULL;
-#endif
-}
-
-/* A function that ends without its value is stopped, or it would run on into the next one. */
-static const char *const fast_flags[] = {"-O2", "-fsanitize=return", "-fsanitize-trap=return"};
-
-/* Every access to memory calls shim/cpu/checked.h; so do the mistakes that the compiler can see coming.
- * Atomics come there by themselves. Vectorised code would hide which element an access is. */
-#define MISTAKES                                                                                   \
-    "alignment,array-bounds,integer-divide-by-zero,shift-exponent,float-cast-overflow,"            \
-    "signed-integer-overflow"
-static const char *const checked_flags[] = {
-    "-O1", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_CHECKED=1", "-fsanitize=thread",
-    "-fno-elide-constructors", "-fno-discard-value-names", /* each variable has its own place and name */
-    "-fsanitize=return," MISTAKES, "-fsanitize-recover=" MISTAKES,
-    "-fsanitize=local-bounds", /* traps: pointers into arrays and tables that are seen to leave */
-    "-fno-omit-frame-pointer", "-fno-unroll-loops",
-    "-mllvm", "-instcombine-code-sinking=0", /* a load above its guard stays there */
-    "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
-    "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-atomics=0",
-};
-
-/* As cuda/ptx.c does it, so that what is counted is near what a GPU would do. */
-static const char *const counted_flags[] = {
-    "-O3", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_COUNTED=1", "-mllvm", "-unroll-threshold=4000",
-    "-ftrivial-auto-var-init=uninitialized",
-};
-
-/* The sanitizers' hooks are the shim's: linking knows nothing of them, so that no runtime comes in.
- * Apple's linker wants every dynamic library to have libSystem; and two functions that happen to be
- * equal must stay two, because lines are found by the name of the function. */
-static const char *const link_flags[] = {
-#if defined(__APPLE__)
-    TARGET, "-shared", "-nostdlib", "-w",
-    "-lSystem", "-undefined", "dynamic_lookup", "-Wl,-no_deduplicate",
-#else
-    "-shared", "-z", "separate-code", "-z", "noexecstack", /* data cannot be run */
-#endif
-};
-/* clang-format on */
 
 /* Does the line table stay in the object file? Then that is kept beside the linked kernel. */
 #if defined(__APPLE__)
@@ -132,14 +44,8 @@ static const bool keeps_object = false;
 #endif
 
 enum {
-    FLAG_COUNT = sizeof flags / sizeof *flags,
-    TENSOR_COUNT = sizeof tensor_flags / sizeof *tensor_flags,
-    FAST_COUNT = sizeof fast_flags / sizeof *fast_flags,
-    CHECKED_COUNT = sizeof checked_flags / sizeof *checked_flags,
-    COUNTED_COUNT = sizeof counted_flags / sizeof *counted_flags,
-    LINK_COUNT = sizeof link_flags / sizeof *link_flags,
     WHAT_COUNT = 6,
-    MAX_ARGUMENTS = FLAG_COUNT + TENSOR_COUNT + CHECKED_COUNT + MATH_FLAGS + WHAT_COUNT + 16,
+    MAX_ARGUMENTS = MOST_FLAGS + MATH_FLAGS + WHAT_COUNT + 16,
     COMPILE_SECONDS = 300,
 };
 static_assert(OS_FILE_MB == 64, "as run_clang says");
@@ -149,13 +55,8 @@ static bool open_cache(soft_compiler *c, err *e) {
     static const char *const rooms[] = {"msl", "shim", "shim/cpu", "soft"};
     sha256 h;
     sha256_start(&h);
-    code_cache_hash_texts(&h, flags, FLAG_COUNT);
+    soft_flags_hash(&h);
     code_cache_hash_texts(&h, &c->cpu_flag, c->cpu_flag ? 1 : 0);
-    code_cache_hash_texts(&h, tensor_flags, TENSOR_COUNT);
-    code_cache_hash_texts(&h, fast_flags, FAST_COUNT);
-    code_cache_hash_texts(&h, checked_flags, CHECKED_COUNT);
-    code_cache_hash_texts(&h, counted_flags, COUNTED_COUNT);
-    code_cache_hash_texts(&h, link_flags, LINK_COUNT);
     return code_cache_hash_compiler(&h, c->clang, c->version, rooms, sizeof rooms / sizeof *rooms,
                                     e) &&
            code_cache_open(&c->cache, "soft", &h, e);
@@ -165,11 +66,7 @@ soft_compiler *soft_compiler_new(err *e) {
     soft_compiler *c = array_new(1, sizeof *c);
     char home[PATH_MAX - 64];
     bool ok = toolchain_find_clang(c->clang, sizeof c->clang, c->version, sizeof c->version, e) &&
-              os_find_home(home, sizeof home, e);
-#if defined(__x86_64__)
-    if (ok && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")))
-        ok = err_set(e, EXIT_CANNOT, "the software device needs a CPU with AVX2 and F16C");
-#endif
+              os_find_home(home, sizeof home, e) && soft_flags_check_cpu(e);
     if (ok) {
         snprintf(c->shim, sizeof c->shim, "%s/harness/device/shim/metal.h", home);
         snprintf(c->folders[0], sizeof c->folders[0], "-iquote%s/harness/device/shim/cpu", home);
@@ -178,7 +75,7 @@ soft_compiler *soft_compiler_new(err *e) {
         const char *number = strstr(c->version, "version ");
         c->major = number ? atoi(number + strlen("version ")) : 0;
         c->has_native_bfloat = c->major >= (strncmp(c->version, "Apple ", 6) == 0 ? 17 : 18);
-        c->cpu_flag = find_cpu_flag();
+        c->cpu_flag = soft_flags_find_cpu();
         ok = open_cache(c, e);
     }
     if (ok)
@@ -242,17 +139,15 @@ static int add_options(const order *o, const char *less, const char **argv) {
     bool is_checked = how == BUILD_CHECKED || how == BUILD_TRACED;
     int n = 0;
     argv[n++] = c->clang;
-    n = add_arguments(argv, n, flags, FLAG_COUNT);
+    n = soft_flags_add(FLAGS_COMMON, argv, n);
     if (c->cpu_flag)
         argv[n++] = c->cpu_flag;
     if (o->has_tensors)
-        n = add_arguments(argv, n, tensor_flags, TENSOR_COUNT);
-    if (how == BUILD_FAST)
-        n = add_arguments(argv, n, fast_flags, FAST_COUNT);
-    else if (how == BUILD_COUNTED)
-        n = add_arguments(argv, n, counted_flags, COUNTED_COUNT);
-    else
-        n = add_arguments(argv, n, checked_flags, CHECKED_COUNT);
+        n = soft_flags_add(FLAGS_TENSORS, argv, n);
+    n = soft_flags_add(is_checked          ? FLAGS_CHECKED
+                       : how == BUILD_FAST ? FLAGS_FAST
+                                           : FLAGS_COUNTED,
+                       argv, n);
     if (how == BUILD_TRACED)
         argv[n++] = "-O0";
     for (const char *const *flag = math_mode_get_flags(o->math); *flag; flag++)
@@ -372,7 +267,7 @@ static bool find_linker(soft_compiler *c, err *e) {
     snprintf(c->linker, sizeof c->linker, "%s", c->clang);
     return true;
 #else
-    const char *const argv[] = {c->clang, TARGET, "-print-prog-name=ld", NULL};
+    const char *const argv[] = {c->clang, SOFT_TARGET, "-print-prog-name=ld", NULL};
     char *output = NULL;
     int status = 1;
     bool ok = os_run(argv, &output, &status, e);
@@ -390,7 +285,7 @@ static bool link_image(soft_compiler *c, const char *object, const char *hooks, 
     if (!c->linker[0] && !find_linker(c, e))
         return false;
     const char *argv[MAX_ARGUMENTS] = {c->linker};
-    int n = add_arguments(argv, 1, link_flags, LINK_COUNT);
+    int n = soft_flags_add(FLAGS_LINK, argv, 1);
     const char *const more[] = {object, "-o", image, *hooks ? hooks : NULL, NULL};
     add_arguments(argv, n, more, sizeof more / sizeof *more);
     return run_clang(argv, name, "link", e);
@@ -486,7 +381,7 @@ bool soft_compiler_check_syntax(soft_compiler *c, const char *text, int language
                                    "-Werror=return-type", c->folders[0],
                                    c->folders[1],         kind == 2 ? "-std=c++2b" : NULL};
     const char *argv[MAX_ARGUMENTS] = {c->clang};
-    int n = add_arguments(argv, 1, flags, FLAG_COUNT);
+    int n = soft_flags_add(FLAGS_COMMON, argv, 1);
     for (int i = 1; i < n;
          i++) /* with -w functions are not looked at for their return statements */
         argv[i] = strcmp(argv[i], "-w") == 0 ? "-Wno-everything" : argv[i];
