@@ -260,8 +260,8 @@ static bool check_names(int count, char **names) {
 int main(int argc, char **argv) {
     report sum = {0};
     scratch_start();
-    setvbuf(stdout, NULL, _IOLBF, 0);     /* a crash must not swallow the name of the last test */
-    setenv("ASSAY_LOOP_SECONDS", "1", 0); /* each `validate` plays a canary that never ends */
+    setvbuf(stdout, NULL, _IOLBF, 0);       /* a crash must not swallow the name of the last test */
+    setenv("ASSAY_LOOP_SECONDS", "0.2", 0); /* each `validate` plays a canary that never ends */
     bool has_options = argc > 1 && argv[1][0] == '-';
     int count = has_options ? 0 : argc - 1;
     argc -= count;

@@ -20,10 +20,11 @@ SUITE(install_suite);
     "mkdir -p \"${f%/*}\" && echo mine > \"$f\"; done && cd \"$H\" && " MAKE                       \
     "install PREFIX=\"$T/my usr\" && mv \"$T/my usr\" \"$T/moved\""
 
-/* No variable but PATH, HOME and the cache of the tests. */
-#define INSTALLED                                                                                  \
-    "cd \"$T/empty\" && env -i PATH=\"$PATH\" HOME=\"$T\" XDG_CACHE_HOME=\"$XDG_CACHE_HOME\" "     \
-    "\"$T/moved/bin/assay\" "
+/* No variable but PATH, HOME, the cache of the tests and their limit for endless loops. */
+#define IN_EMPTY(path)                                                                             \
+    "cd \"$T/empty\" && env -i PATH=\"" path "\" HOME=\"$T\" XDG_CACHE_HOME=\"$XDG_CACHE_HOME\" "  \
+    "ASSAY_LOOP_SECONDS=$ASSAY_LOOP_SECONDS "
+#define INSTALLED IN_EMPTY("$PATH") "\"$T/moved/bin/assay\" "
 
 TEST an_installed_program_finds_its_files_wherever_its_prefix_is_moved(void) {
     ASSERT_RUN(INSTALL, 0);
@@ -43,9 +44,7 @@ TEST the_five_commands_of_your_kernels_work_without_the_source_tree(void) {
                "grep -c '^assay ' \"$T\"/five.sh",
                0);
     ASSERT_SAYS("5");
-    ASSERT_RUN("cd \"$T\"/empty && env -i PATH=\"$T/moved/bin:$PATH\" HOME=\"$T\" "
-               "XDG_CACHE_HOME=\"$XDG_CACHE_HOME\" sh -e ../five.sh",
-               0);
+    ASSERT_RUN(IN_EMPTY("$T/moved/bin:$PATH") "sh -e ../five.sh", 0);
     ASSERT_SAYS("14 passed, 0 failed");
     ASSERT_SAYS("1 timed, 0 not timed");
     ASSERT_SAYS("100.0 % of those that change something were caught");

@@ -284,6 +284,6 @@ exit_code mutant_serve(const char *scratch, uint64_t seed, double limit_s, mutan
     setenv("ASSAY_CACHE_LIMIT", "200M", 1);
     setenv("ASSAY_THREADS", "1", 1);
     setenv("ASSAY_STRICT", "1", 1);
-    setenv("ASSAY_LOOP_SECONDS", "3", 1);
+    setenv("ASSAY_LOOP_SECONDS", "3", 0);
     return worker_serve(try_mutant, &plan, e) ? EXIT_OK : e->code;
 }

@@ -172,7 +172,7 @@ static rescue_action stop_loop(soft_checker *c, const void *pc) {
         return RESCUE_GO_ON;
     report *r = checker_add_report(c, FINDING_ENDLESS, at, -1);
     if (r)
-        snprintf(r->row.text, sizeof r->row.text, "still running after %u s: an endless loop",
+        snprintf(r->row.text, sizeof r->row.text, "still running after %g s: an endless loop",
                  c->seconds);
     return RESCUE_GIVE_UP;
 }

@@ -115,8 +115,8 @@ struct soft_checker {
     soft_checks hooks; /* first: what the worker points to */
     soft_worker *worker;
     soft_rescue *rescue;
-    int looks;        /* by the timer, at a kernel that does not end */
-    unsigned seconds; /* after which a launch is called endless */
+    int looks;      /* by the timer, at a kernel that does not end */
+    double seconds; /* after which a launch is called endless */
     const char *kernel, *object;
     uintptr_t image_begin, image_end; /* the loaded kernel: its program-scope constants */
     uintptr_t nothing;

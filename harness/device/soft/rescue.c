@@ -43,7 +43,7 @@ struct soft_rescue {
     pthread_cond_t changed;
     uint64_t turn;               /* counts launches; odd: one is running */
     atomic_uint_fast64_t groups; /* counts threadgroups */
-    unsigned seconds;
+    double seconds;
     bool closing;
 };
 
@@ -174,7 +174,7 @@ static void *run_timer(void *argument) {
         }
         uint64_t turn = r->turn;
         uint64_t groups = atomic_load(&r->groups);
-        int64_t end = get_spent_ms() + 1000 * (int64_t)r->seconds, left;
+        int64_t end = get_spent_ms() + (int64_t)(1000 * r->seconds), left;
         while (!r->closing && r->turn == turn && groups == atomic_load(&r->groups) &&
                (left = end - get_spent_ms()) > 0)
             wait_ms(r, turn, left);
@@ -220,7 +220,7 @@ void soft_rescue_free(soft_rescue *r) {
     free(r);
 }
 
-void soft_rescue_begin(soft_rescue *r, unsigned seconds) {
+void soft_rescue_begin(soft_rescue *r, double seconds) {
     stack_t stack = {.ss_sp = r->alternate, .ss_size = ALTERNATE_BYTES};
     sigaltstack(&stack, &r->stack_before);
     struct sigaction action;

@@ -21,7 +21,7 @@ void soft_rescue_free(soft_rescue *r);
 
 /* From the thread that runs kernels. Between the two, faults come to `call`, and so does the end of
  * the time that a threadgroup may take. */
-void soft_rescue_begin(soft_rescue *r, unsigned seconds);
+void soft_rescue_begin(soft_rescue *r, double seconds);
 void soft_rescue_advance(soft_rescue *r); /* a threadgroup begins */
 void soft_rescue_end(soft_rescue *r);
 
