@@ -222,8 +222,12 @@ TEST the_kernels_of_the_project_are_clean(const char *language) {
 }
 
 TEST a_folder_is_searched_for_metal_files(void) {
-    ASSERT_RUN("\"$A\" lint --brief \"$H/tests/kernels/lint\" \"$H/kernels/rmsnorm.metal\"", 1);
-    ASSERT_SAYS("address_space.metal: ");
+    ASSERT_RUN(
+        "mkdir -p \"$T/inner\" && cd \"$H/tests/kernels/lint\" && cp broken.metal \"$T\" && "
+        "cp unsupported.metal \"$T/inner\" && "
+        "\"$A\" lint --brief \"$T\" \"$H/kernels/rmsnorm.metal\"; s=$?; rm -r \"$T\"; exit $s",
+        1);
+    ASSERT_SAYS("broken.metal: ");
     ASSERT_SAYS("unsupported.metal: ");
     ASSERT_SAYS("rmsnorm.metal: ");
     ASSERTm(command_get_output(), !command_says(": kernel fine"));

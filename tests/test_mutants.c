@@ -275,14 +275,14 @@ TEST a_mutant_of_the_same_machine_code_is_equivalent(void) {
 
 TEST a_run_that_ended_early_is_resumed(void) {
     char *output = NULL;
-    bool ok =
-        run("T=$(mktemp -d \"${TMPDIR:-/tmp}/assay.XXXXXX\") && cd $T && "
-            "$A mutants buffer_copy --resume --csv rows > whole && cp rows all && "
-            "sed '$d' all > rows && $A mutants buffer_copy --resume --csv rows > rest && "
-            "diff whole rest && grep -v '^# ' all > a && grep -v '^# ' rows > b && cmp a b && "
-            "! $A mutants residual_add --resume --csv rows 2> talk; s=$?; "
-            "cat talk; rm -r $T; exit $s",
-            &output);
+    bool ok = run(
+        "T=$(mktemp -d \"${TMPDIR:-/tmp}/assay.XXXXXX\") && cd $T && "
+        "$A mutants buffer_copy --sample 4 --resume --csv rows > whole && cp rows all && "
+        "sed '$d' all > rows && $A mutants buffer_copy --sample 4 --resume --csv rows > rest && "
+        "diff whole rest && grep -v '^# ' all > a && grep -v '^# ' rows > b && cmp a b && "
+        "! $A mutants residual_add --sample 4 --resume --csv rows 2> talk; s=$?; "
+        "cat talk; rm -r $T; exit $s",
+        &output);
     ASSERTm(output, ok);
     ASSERTm(output, strstr(output, "is not of these mutants"));
     free(output);

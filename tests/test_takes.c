@@ -26,8 +26,21 @@ static bool can_record(const op *o, const kernel *k, const shape *s, err *why) {
     return ok;
 }
 
+/* A kernel that adds to its output is the template of one that does not, if there is such a twin: it takes
+ * the same shapes. It is the twin that is compiled and checked; run_all.sh checks both. */
+static const kernel *find_twin(const op *o, const kernel *k) {
+    for (size_t i = 0; i < o->kernel_count && k->accumulates && k->variant; i++) {
+        const kernel *t = &o->kernels[i];
+        if (!t->accumulates && t->variant && strcmp(t->variant, k->variant) == 0 &&
+            strcmp(t->file, k->file) == 0 && t->format == k->format && t->tokens == k->tokens)
+            return t;
+    }
+    return NULL;
+}
+
 static bool is_consistent(const op *o, const kernel *k, const shape *s) {
     kernel_case c = case_new(o, k, s, INPUT_NORMAL);
+    const kernel *twin = find_twin(o, k);
     err why = {.code = EXIT_OK};
     check_result result = {.verdict = CHECK_FAIL};
     if (!op_takes(o, k, s, &why)) {
@@ -37,6 +50,10 @@ static bool is_consistent(const op *o, const kernel *k, const shape *s) {
         snprintf(problem, sizeof problem, "%s is refused, but it is recorded: %.200s", c.name,
                  why.text);
         return false;
+    }
+    if (twin) {
+        snprintf(problem, sizeof problem, "%s is taken, but not by %s", c.name, twin->name);
+        return op_takes(o, twin, s, &why);
     }
     taken++;
     if (check_case(kernels, &c, 1, &result, &why) && result.verdict == CHECK_PASS)
