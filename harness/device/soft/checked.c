@@ -79,7 +79,7 @@ soft_checker *soft_checker_new(soft_worker *w, bool is_traced, err *e) {
     }
     const char *given = getenv("ASSAY_LOOP_SECONDS");
     double seconds = given ? atof(given) : 0;
-    c->seconds = seconds > 0 && seconds < 1e6 ? seconds : DEFAULT_SECONDS;
+    c->seconds = seconds > 0 && seconds < 1e6 ? seconds : (double)DEFAULT_SECONDS;
     c->worker = w;
     c->hooks.trace = c->hooks.pending = is_traced;
     c->hooks.access = checker_access;
