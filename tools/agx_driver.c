@@ -7,7 +7,9 @@
  * that it replaces must be found here first. harness/agx/compile.c runs it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +46,159 @@ static int open_next(const char *next, const char *path, int flags, int mode) {
     }
 OPEN(open)
 OPEN(open64)
+
+/* Lines ------------------------------------------------------------------------------------------
+ *
+ * Mesa can carry a place in the module (an offset in bytes) from each instruction of the module to the
+ * instructions of its last form, which it prints, but rusticl does not ask for that, and Mesa's driver
+ * drops the places when it packs a kernel. These functions see Mesa's allocations. Where Mesa is about to
+ * translate or pack a kernel they find its settings on the stack, by their shape, and ask; where it has
+ * unpacked one, they give back the places of arithmetic, which its reader forgets. The shapes are those of
+ * Mesa 26 on 64-bit machines. Where they are not found, Mesa prints no places. */
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *p, size_t size);
+void __libc_free(void *p);
+
+typedef struct { /* hash_table: the objects that are packed, and their numbers */
+    void *owner;
+    struct {
+        uint64_t hash;
+        char *key;
+        uint64_t number;
+    } *entries;
+    void *rest[3];
+    uint32_t size, rehash;
+    uint64_t magic[2];
+    uint32_t most, size_index, count, deleted;
+} object_table;
+enum { FIRST_ENTRIES = 19 };
+
+static bool is_asked, is_given;    /* by the caller; of Mesa */
+static __thread bool is_looking;   /* what looks may allocate */
+static object_table *packed;       /* what is being packed, on Mesa's stack */
+static uint32_t *places;           /* of the arithmetic that was packed last */
+static uint32_t place_count;
+static char **unpacked;            /* what is being unpacked: objects by number */
+
+static char *find_stack_end(void) {
+    static __thread char *end;
+    pthread_attr_t a;
+    void *base;
+    size_t size;
+    if (!end && pthread_getattr_np(pthread_self(), &a) == 0) {
+        pthread_attr_getstack(&a, &base, &size);
+        pthread_attr_destroy(&a);
+        end = (char *)base + size - 1024;
+    }
+    return end;
+}
+
+/* spirv_to_nir_options: ..., bool printf (true), bool debug_info, a pointer, nine forms of addresses, of which
+ * rusticl sets shared, global, temporary and constant, and two numbers that are 0. */
+static void ask_translator(void) {
+    enum { SHARED = 4, GLOBAL = 6, TEMPORARY = 7, CONSTANT = 8, FORMS = 11, MOST = 32 };
+    char *end = find_stack_end();
+    for (char *p = __builtin_frame_address(0); p < end; p += 8) {
+        uint32_t form[FORMS];
+        memcpy(form, p + 8, sizeof form);
+        if (form[0] | form[1] | form[2] | form[3] | form[5] | form[9] | form[10] ||
+            !form[SHARED] || form[SHARED] >= MOST || !form[GLOBAL] || form[GLOBAL] >= MOST ||
+            form[TEMPORARY] != form[SHARED] || form[CONSTANT] != form[GLOBAL])
+            continue;
+        if (p[-6] == 1 && p[-5] == 0)
+            p[-5] = is_given = true;
+    }
+}
+
+/* write_ctx: two pointers, the table, whose entries are in itself at first, and zeros up to bool strip (true)
+ * and bool debug_info. */
+static void ask_packer(void) {
+    enum { AFTER = 32 /* more fields */, MOST_ZEROS = 200 };
+    char *end = find_stack_end();
+    for (char *p = __builtin_frame_address(0); p < end; p += 8) {
+        object_table *t = (object_table *)p;
+        if ((char *)t->entries != p + sizeof *t || t->count != 0 || t->owner)
+            continue;
+        char *field = p + sizeof *t + FIRST_ENTRIES * sizeof *t->entries, *last = field + MOST_ZEROS;
+        for (field += AFTER; field < last && !*field; field++)
+            ;
+        if (field < last && field[0] == 1 && field[1] == 0) {
+            field[1] = true;
+            packed = t;
+        }
+    }
+}
+
+/* A value (nir_def) follows its instruction (nir_instr, 32 bytes), which follows its place. */
+static uint32_t *find_place(char *value) {
+    enum { ARITHMETIC = 0, PHI = 8 };
+    const char type = value[-8], has_place = value[-6], bits = value[21];
+    bool is_value = (type == ARITHMETIC || type == PHI) && has_place == 1 &&
+                    (bits == 1 || bits == 8 || bits == 16 || bits == 32 || bits == 64);
+    return is_value ? (uint32_t *)(void *)(value - 48) : NULL;
+}
+
+static void keep_places(void) {
+    __libc_free(places);
+    place_count = packed->count;
+    places = __libc_calloc(place_count, sizeof *places);
+    for (uint32_t i = 0; places && i < packed->size; i++) {
+        char *object = packed->entries[i].key;
+        uint64_t number = packed->entries[i].number;
+        const uint32_t *place = object && number < place_count ? find_place(object) : NULL;
+        if (place)
+            places[number] = *place;
+    }
+    packed = NULL;
+}
+
+static void give_places_back(void) {
+    for (uint32_t i = 0; i < place_count; i++) {
+        uint32_t *place = places[i] && unpacked[i] ? find_place(unpacked[i]) : NULL;
+        if (place && *place == 0)
+            *place = places[i];
+    }
+    unpacked = NULL;
+}
+
+void *malloc(size_t size) {
+    enum { SMALLEST = 400 }; /* of what the translator allocates first */
+    if (is_asked && size > SMALLEST && !is_looking) {
+        is_looking = true;
+        ask_translator();
+        is_looking = false;
+    }
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size) {
+    void *p = __libc_calloc(count, size);
+    if (place_count > 0 && count == place_count && size == sizeof(void *))
+        unpacked = p;
+    return p;
+}
+
+void *realloc(void *p, size_t size) {
+    enum { FIRST = 4096 }; /* of what the packer writes to */
+    if (is_given && !p && size == FIRST && !is_looking) {
+        is_looking = true;
+        ask_packer();
+        is_looking = false;
+    }
+    return __libc_realloc(p, size);
+}
+
+void free(void *p) {
+    enum { MOST_BEFORE = 96 }; /* bytes of Mesa's allocator before what it allocates */
+    if (p && packed && (char *)packed->entries > (char *)p &&
+        (char *)packed->entries <= (char *)p + MOST_BEFORE)
+        keep_places();
+    if (p && p == (void *)unpacked)
+        give_places_back();
+    __libc_free(p);
+}
 
 static void stop(const char *what, int code) {
     fprintf(stderr, "agx_driver: %s: OpenCL error %d\n", what, code);
@@ -87,8 +242,8 @@ static void spell_fast(uint32_t *words, size_t count) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3) {
-        fprintf(stderr, "usage: agx_driver FILE.spv ENTRY\n");
+    if (argc != 3 && argc != 4) {
+        fprintf(stderr, "usage: agx_driver FILE.spv ENTRY [lines]\n");
         return 2;
     }
     size_t bytes;
@@ -109,6 +264,7 @@ int main(int argc, char **argv) {
                                context, words, bytes, &code);
     if (code)
         stop("clCreateProgramWithIL", code);
+    is_asked = argc == 4;
     if ((code = CALL(int, clBuildProgram, void *, uint32_t, void **, const char *, void *, void *)(
              program, 1, &device, "", NULL, NULL)))
         stop("clBuildProgram", code);
