@@ -50,6 +50,8 @@ bool agx_compile(agx_compiler *c, const msl_unit *u, const char *kernel,
 
 /* Parts of it ------------------------------------------------------------------------------- */
 
+/* "   1a: 8e31921600000000       iadd     $r12, $r9.sx, 1": an address, bytes, an instruction. */
+bool agx_read_address(const char *line, unsigned long *address);
 /* Code and statistics of the last compilation in what agx_driver printed; NULL if it has none. The caller
  * frees it. */
 char *agx_shorten_log(const char *log);
@@ -63,3 +65,25 @@ void agx_move_constants(char *module);
  * shifts; Mesa sees the halves and makes an instruction of it that its own compiler for Apple GPUs does not know. The caller
  * frees it. */
 char *agx_split_loads(const char *module);
+
+/* Where an instruction of the module is from: "file:line", in the text that it was read from. */
+typedef struct {
+    uint32_t offset; /* of the instruction, in bytes */
+    const char *text;
+    int length;   /* 0: no line of the source */
+    bool is_near; /* LLVM has no line for it: it is that of an instruction that uses it */
+} agx_place;
+
+typedef struct {
+    agx_place *items;
+    size_t count, room;
+} agx_places;
+
+/* From what llc printed of the module (--print-after=spirv-asm-printer) and the module's words. False if they are not the
+ * same instructions. */
+bool agx_read_places(const char *printed, const uint32_t *words, size_t count, agx_places *out);
+/* NULL: it has no line. */
+const agx_place *agx_find_place(const agx_places *p, uint32_t offset);
+/* What agx_driver printed, with " ; file:line" after instructions of the disassembly; " ;~ file:line" where it is the
+ * line of the neighbour that the instruction serves. Files below `home` are named from there. The caller frees it. */
+char *agx_add_lines(const char *log, const agx_places *places, const char *home);

@@ -10,6 +10,7 @@
 
 #include "agx.h"
 #include "harness/base/array.h"
+#include "harness/base/folder.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/device/code_cache.h"
@@ -31,6 +32,7 @@ static const char *const clang_flags[] = {
     "-fno-threadsafe-statics", "-D__clang_major__=17" /* bfloat as integers: Mesa has no such type */,
     "-ffp-contract=fast", "-mreassociate", "-freciprocal-math", "-fno-signed-zeros", "-fapprox-func",
     "-menable-no-infs", "-menable-no-nans", "-DASSAY_FAST_MATH=1", "-emit-llvm-bc",
+    "-debug-info-kind=line-tables-only", "-dwarf-version=4",
 };
 /* Pointers are generic until all is inlined. Only when the space of each is known can variables become
  * registers; loops over private arrays must be unrolled for that. */
@@ -39,8 +41,9 @@ static const char *const clang_flags[] = {
 static const char *const opt_flags[] = {"-S", "-unroll-threshold=4000", PASSES};
 static const char *const llc_flags[] = {
     "-mtriple=spirv64-unknown-unknown", "-O2", "-disable-lsr", "--spirv-ext=+SPV_KHR_float_controls2", "-filetype=obj",
+    "--print-after=spirv-asm-printer" /* for agx_read_places */,
 };
-static const char *const own_steps[] = {"agx_move_constants", "agx_split_loads"}; /* between them */
+static const char *const own_steps[] = {"agx_move_constants", "agx_split_loads", "agx_add_lines"}; /* between them */
 /* clang-format on */
 #define LIST(flags) flags, (int)(sizeof flags / sizeof *flags)
 
@@ -154,7 +157,8 @@ typedef struct {
     const order *order;
     char folder[1024];
     char entry[160];
-    char *log; /* of the last program */
+    char *log;     /* of the last program */
+    char *printed; /* by llc */
     bool worked, multiplies_matrices;
 } work;
 
@@ -230,30 +234,63 @@ static bool run_llc(work *w, err *e) {
     snprintf(in, sizeof in, "%s/k.ll", w->folder);
     snprintf(out, sizeof out, "%s/k.spv", w->folder);
     const char *const more[] = {in, "-o", out};
-    return step(w, "usr/lib/llvm-22/bin/llc", LIST(llc_flags), LIST(more), e);
+    bool ok = step(w, "usr/lib/llvm-22/bin/llc", LIST(llc_flags), LIST(more), e);
+    if (ok && w->worked) {
+        w->printed = w->log;
+        w->log = NULL;
+    }
+    return ok;
 }
 
+/* Mesa's own copy of a module: of the kernel, after it has been linked, or of its library of functions. */
+static bool add_lines(void *context, const char *path, err *e) {
+    work *w = context;
+    agx_places places;
+    size_t bytes;
+    char *module = os_read_file(path, &bytes, e);
+    if (!module)
+        return false;
+    uint32_t *words = array_new(bytes / sizeof *words + 1, sizeof *words);
+    memcpy(words, module, bytes);
+    if (agx_read_places(w->printed, words, bytes / sizeof *words, &places)) {
+        char *text = agx_add_lines(w->log, &places, w->order->compiler->home);
+        free(w->log);
+        w->log = text;
+    }
+    free(places.items);
+    free(words);
+    free(module);
+    return true;
+}
+
+/* If it fails, it may be by asking for places: then again without. */
 static bool run_mesa(work *w, err *e) {
     const agx_compiler *c = w->order->compiler;
-    char root[PATH_MAX + 16], vendors[PATH_MAX + 64], module[1100];
+    char root[PATH_MAX + 16], vendors[PATH_MAX + 64], module[1100], copies[1100];
     snprintf(root, sizeof root, "AGX_ROOT=%s", c->tree);
     snprintf(vendors, sizeof vendors, "OCL_ICD_VENDORS=%s/etc/OpenCL/vendors", c->tree);
     snprintf(module, sizeof module, "%s/k.spv", w->folder);
+    snprintf(copies, sizeof copies, "MESA_SPIRV_DUMP_PATH=%s", w->folder);
     const char *const before[] = {"/usr/bin/timeout",
                                   "-k5",
                                   "120",
                                   "/usr/bin/env",
                                   root,
                                   vendors,
+                                  copies,
                                   "RUSTICL_ENABLE=asahi",
                                   "AGX_MESA_DEBUG=shaderdb,shaders",
                                   "MESA_SHADER_CACHE_DISABLE=1"};
-    const arguments a = {.items = {module, w->entry}, .count = 2};
     if (!w->worked)
         return true;
-    free(w->log);
-    w->log = NULL;
-    return run_tool(c, LIST(before), "agx_driver", &a, &w->log, &w->worked, e);
+    bool ok = true;
+    for (int count = 3; ok && count >= 2 && !(w->log && w->worked); count--) {
+        const arguments a = {.items = {module, w->entry, "lines"}, .count = count};
+        free(w->log);
+        w->log = NULL;
+        ok = run_tool(c, LIST(before), "agx_driver", &a, &w->log, &w->worked, e);
+    }
+    return ok && (!w->worked || folder_walk(w->folder, ".rcall", NULL, add_lines, w, e));
 }
 
 /* The line of a log that says what went wrong. */
@@ -303,6 +340,7 @@ static bool make_answer(void *context, const char *source, const char *object, e
               run_opt(&w, e) && run_llc(&w, e) && run_mesa(&w, e) && write_answer(&w, object, e);
     free(text);
     free(w.log);
+    free(w.printed);
     os_remove_folder(w.folder);
     return ok;
 }

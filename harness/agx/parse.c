@@ -16,8 +16,7 @@ static const char *find_last(const char *text, const char *what) {
     return last;
 }
 
-/* "   1a: 8e31921600000000       iadd     $r12, $r9.sx, 1": an address, bytes, an instruction. */
-static bool read_address(const char *line, unsigned long *address) {
+bool agx_read_address(const char *line, unsigned long *address) {
     char *end;
     const char *p = line + strspn(line, " ");
     if (!isxdigit((unsigned char)*p))
@@ -40,7 +39,7 @@ char *agx_shorten_log(const char *log) {
     for (const char *line = made; line && *line; line += strcspn(line, "\n") + 1) {
         const char *end = line + strcspn(line, "\n"), *found = strstr(line, statistics);
         bool is_statistics = found && found < end;
-        if (line == made || is_statistics || read_address(line, &address))
+        if (line == made || is_statistics || agx_read_address(line, &address))
             fprintf(out, "%.*s\n", (int)(end - (is_statistics ? found : line)),
                     is_statistics ? found : line);
         has_statistics |= is_statistics;
@@ -60,7 +59,7 @@ static char *copy_code(const char *answer, const char *last) {
     unsigned long address;
     const char *start = answer;
     for (const char *line = answer; line < last; line += strcspn(line, "\n") + 1)
-        if (!read_address(line, &address))
+        if (!agx_read_address(line, &address))
             start = line + strcspn(line, "\n") + 1;
     char *code = NULL;
     size_t used = 0;
@@ -68,8 +67,9 @@ static char *copy_code(const char *answer, const char *last) {
     assert(out);
     for (const char *line = start; line < last; line += strcspn(line, "\n") + 1)
         fprintf(out, "%s%.*s\n",
-                line > start && read_address(line, &address) && address == 0 ? "; once per launch\n"
-                                                                             : "",
+                line > start && agx_read_address(line, &address) && address == 0
+                    ? "; once per launch\n"
+                    : "",
                 (int)strcspn(line, "\n"), line);
     fclose(out);
     return code;

@@ -1,0 +1,354 @@
+/* lines: see agx.h. Mesa prints a kernel in three forms that follow each other, each once for the kernel and once for
+ * what runs once per launch:
+ * - NIR: values %0, %1, ... and, where it changes, the place in the module ("// 0x94c");
+ * - its compiler's instructions before registers are given out, of which value 7 is NIR's %7, and larger numbers are
+ *   made in between;
+ * - the same instructions with registers, in the same order, with moves, waits and spills among them: one for each
+ *   instruction of the disassembly. */
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agx.h"
+#include "harness/base/array.h"
+
+typedef struct {
+    uint32_t *items;
+    size_t count, room;
+} offset_list;
+
+/* What has no value: NIR's name and that of the instructions made of it. They are paired in their order. */
+static const struct {
+    const char *nir, *with, *code, *without;
+} effects[] = {
+    {"@store_agx", "", "device_store", NULL},
+    {"@store_shared", "", "local_store", NULL},
+    {"@store_scratch", "", "stack_store", NULL},
+    {"@store_preamble", "", "uniform_store", NULL},
+    {"if %", "", "if_", "#0.000000, #0.000000"},
+    {"@barrier", "execution_scope=WORKGROUP", "threadgroup_barrier", NULL},
+};
+enum { EFFECTS = sizeof effects / sizeof *effects, FUNCTIONS = 2 };
+
+typedef struct {
+    offset_list values, effects[EFFECTS];
+} function;
+
+typedef struct {
+    int block;
+    const char *line, *name, *end;
+    int name_length;
+    uint32_t offset; /* in the module; 0: not known */
+    bool is_near;    /* it is that of a neighbour */
+} instruction;
+
+typedef struct {
+    instruction *items;
+    size_t count, room;
+} listing;
+
+static bool starts_with(const char *text, const char *head) {
+    return strncmp(text, head, strlen(head)) == 0;
+}
+
+static bool has_text(const char *line, const char *end, const char *text) {
+    const char *found = strstr(line, text);
+    return found && found < end;
+}
+
+static uint32_t *reach(offset_list *l, size_t at) {
+    while (l->count <= at)
+        *ARRAY_ADD(l->items, l->count, l->room) = 0;
+    return &l->items[at];
+}
+
+static uint32_t get(const offset_list *l, size_t at) {
+    return at < l->count ? l->items[at] : 0;
+}
+
+/* NIR ------------------------------------------------------------------------------------------- */
+
+/* Mesa prints a place before the first of several instructions that have it, and nothing before those that have none.
+ * What has none was made for what is before it. Constants are made once for all that use them: one that
+ * was made for something earlier says nothing about the instructions after it. */
+typedef struct {
+    uint32_t printed, now;
+} nir_place;
+
+static void read_nir_line(function *f, const char *line, const char *end, nir_place *at) {
+    static const char place[] = "// 0x";
+    const char *p = line + strspn(line, " ");
+    if (starts_with(p, place)) {
+        at->printed = (uint32_t)strtoul(p + strlen(place), NULL, 16);
+        return;
+    }
+    const bool is_constant = has_text(p, end, " = load_const ");
+    if (at->printed && (!is_constant || at->printed > at->now))
+        at->now = at->printed;
+    for (size_t k = 0; k < EFFECTS; k++)
+        if (starts_with(p, effects[k].nir) && has_text(p, end, effects[k].with)) {
+            const bool is_if = effects[k].nir[0] == 'i';
+            uint32_t offset = is_if ? get(&f->values, strtoul(p + 4, NULL, 10)) : at->now;
+            *reach(&f->effects[k], f->effects[k].count) = offset;
+            at->printed = is_if ? at->printed : 0;
+            return;
+        }
+    /* "32x3   %1 = @load_global_invocation_id" */
+    p += strspn(p, "0123456789x");
+    p += strspn(p, " ");
+    if (*p == '%' && has_text(p, end, " = ")) {
+        *reach(&f->values, strtoul(p + 1, NULL, 10)) = at->printed ? at->printed : at->now;
+        at->printed = 0;
+    }
+}
+
+/* Instructions ---------------------------------------------------------------------------------- */
+
+/* "   13, _ = split 12d" or "   device_store 42, 51d, ..." */
+static void add_instruction(listing *l, int block, const char *line, const char *end) {
+    const char *equals = strstr(line, " = "), *name = line + strspn(line, " ");
+    if (equals && equals < end)
+        name = equals + 3;
+    *ARRAY_ADD(l->items, l->count, l->room) =
+        (instruction){.block = block,
+                      .line = line,
+                      .name = name,
+                      .end = end,
+                      .name_length = (int)strcspn(name, " \n")};
+}
+
+/* The next number of a value in [*p, end): not of an immediate, uniform or register. */
+static bool find_value(const char **p, const char *end, size_t *value) {
+    while (*p < end) {
+        const char *word = *p + strspn(*p, " ,$^");
+        *p = word + strcspn(word, " ,\n");
+        if (word < end && isdigit((unsigned char)*word)) {
+            *value = strtoul(word, NULL, 10);
+            return true;
+        }
+        if (*p == word)
+            return false;
+    }
+    return false;
+}
+
+static bool is_named(const instruction *i, const char *name) {
+    return (size_t)i->name_length == strlen(name) && strncmp(i->name, name, strlen(name)) == 0;
+}
+
+static bool is_effect(const instruction *i, size_t k) {
+    return starts_with(i->name, effects[k].code) &&
+           !(effects[k].without && has_text(i->name, i->end, effects[k].without));
+}
+
+static void place_effects(listing *l, const function *f) {
+    for (size_t k = 0; k < EFFECTS; k++) {
+        size_t count = 0, next = 0;
+        for (size_t i = 0; i < l->count; i++)
+            count += is_effect(&l->items[i], k);
+        for (size_t i = 0; i < l->count && count == f->effects[k].count; i++)
+            if (is_effect(&l->items[i], k))
+                l->items[i].offset = f->effects[k].items[next++];
+    }
+}
+
+/* By the values that instructions have; those that only the compiler knows are for their first user. */
+static void place_values(listing *l, const function *f) {
+    offset_list used = {.items = NULL};
+    for (size_t n = l->count; n-- > 0;) {
+        instruction *i = &l->items[n];
+        size_t value;
+        for (const char *p = i->line; !i->offset && find_value(&p, i->name, &value);)
+            i->offset = value < f->values.count ? f->values.items[value] : get(&used, value);
+        for (const char *p = i->name + i->name_length; i->offset && find_value(&p, i->end, &value);)
+            *reach(&used, value) = i->offset;
+    }
+    free(used.items);
+}
+
+/* With registers -------------------------------------------------------------------------------- */
+
+static bool is_same(const instruction *before, const instruction *after) {
+    static const char *const lowered[][2] = {{"icmp", "icmpsel"}, {"fcmp", "fcmpsel"}};
+    for (size_t k = 0; k < sizeof lowered / sizeof *lowered; k++)
+        if (is_named(before, lowered[k][0]))
+            return is_named(after, lowered[k][1]);
+    return before->name_length == after->name_length &&
+           strncmp(before->name, after->name, (size_t)after->name_length) == 0;
+}
+
+/* What giving out registers adds. */
+static bool is_added(const instruction *i) {
+    static const char *const names[] = {"mov1", "mov_imm",    "xor",         "get_sr",
+                                        "wait", "stack_load", "stack_store", "stack_adjust"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (is_named(i, names[k]))
+            return true;
+    return false;
+}
+
+static bool is_pseudo(const instruction *i) {
+    static const char *const names[] = {"phi", "collect", "split", "mov", "mov_imm", "begin_cf"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (is_named(i, names[k]))
+            return true;
+    return false;
+}
+
+/* Block by block: each of `after` is the next of `before` with that name, or was added. */
+static void pair(const listing *before, listing *after) {
+    size_t from = 0;
+    int block = -1;
+    for (size_t n = 0; n < after->count; n++) {
+        instruction *i = &after->items[n];
+        if (i->block != block)
+            for (block = i->block; from < before->count && before->items[from].block < block;)
+                from++;
+        while (from < before->count && before->items[from].block == block &&
+               is_pseudo(&before->items[from]))
+            from++;
+        size_t at = from, most = is_added(i) ? from + 1 : before->count;
+        while (at < most && at < before->count && before->items[at].block == block &&
+               !is_same(&before->items[at], i))
+            at++;
+        if (at < most && at < before->count && before->items[at].block == block) {
+            i->offset = before->items[at].offset;
+            from = at + 1;
+        }
+    }
+}
+
+/* Moves, waits and fills are for what follows in the block, or else for what is before them; so is an instruction whose
+ * place Mesa lost. A spill is for what is before it. */
+static void fill_gaps(listing *l) {
+    static const char *const flow[] = {"else_", "pop_exec", "jmp_", "while_",
+                                       "break", "stop",     "if_"};
+    for (size_t n = 0; n < l->count; n++) {
+        instruction *i = &l->items[n];
+        bool is_flow = false;
+        for (size_t k = 0; k < sizeof flow / sizeof *flow; k++)
+            is_flow |= starts_with(i->name, flow[k]);
+        const instruction *next = i + 1, *last = l->items + l->count;
+        if (i->offset || is_flow)
+            continue;
+        while (next < last && next->block == i->block && !next->offset)
+            next++;
+        const bool has_next = next < last && next->block == i->block;
+        const bool has_before = n > 0 && i[-1].block == i->block && i[-1].offset;
+        const bool is_spill = is_named(i, "stack_store");
+        i->is_near = has_next || has_before;
+        i->offset = has_before && (is_spill || !has_next) ? i[-1].offset
+                    : has_next                            ? next->offset
+                                                          : 0;
+    }
+}
+
+/* The log --------------------------------------------------------------------------------------- */
+
+typedef struct {
+    function functions[FUNCTIONS];
+    size_t function; /* of NIR that is read; SIZE_MAX: none */
+    listing before, after;
+    int block;   /* of instructions that is read; -1: none */
+    size_t part; /* of the disassembly: the kernel, or what runs once per launch */
+    size_t next; /* instruction of it */
+    nir_place at;
+} reading;
+
+static offset_list *get_list(function *f, size_t k) {
+    return k < EFFECTS ? &f->effects[k] : &f->values;
+}
+
+static void start_listing(reading *r) {
+    free(r->before.items);
+    r->before = r->after;
+    r->after = (listing){.items = NULL};
+}
+
+/* Instructions of the disassembly from here to the end of its part. */
+static size_t count_code(const char *line) {
+    size_t count = 0;
+    unsigned long address;
+    for (; agx_read_address(line, &address) && (count == 0 || address > 0); count++)
+        line += strcspn(line, "\n") + 1;
+    return count;
+}
+
+static void place_all(reading *r, const char *code) {
+    const function *f = &r->functions[r->part < FUNCTIONS ? r->part : FUNCTIONS - 1];
+    r->part++;
+    r->next = count_code(code) == r->after.count ? 0 : r->after.count;
+    place_effects(&r->before, f);
+    place_values(&r->before, f);
+    pair(&r->before, &r->after);
+    fill_gaps(&r->after);
+}
+
+static void print_place(FILE *out, const agx_places *places, const char *home,
+                        const instruction *i) {
+    const agx_place *p = agx_find_place(places, i->offset);
+    if (!p)
+        return;
+    const int skipped =
+        starts_with(p->text, home) && p->text[strlen(home)] == '/' ? (int)strlen(home) + 1 : 0;
+    fprintf(out, " ;%s %.*s", i->is_near || p->is_near ? "~" : "", p->length - skipped,
+            p->text + skipped);
+}
+
+static void read_line(reading *r, const char *line, const char *end) {
+    static const char impl[] = "impl ", block[] = "block";
+    if (starts_with(line, "shader: ")) {
+        for (size_t i = 0; i < FUNCTIONS; i++)
+            for (size_t k = 0; k <= EFFECTS; k++)
+                get_list(&r->functions[i], k)->count = 0;
+        r->function = SIZE_MAX;
+        r->block = -1;
+        r->part = 0;
+    } else if (starts_with(line, impl)) {
+        r->function = r->function == SIZE_MAX ? 0 : FUNCTIONS - 1;
+        r->at = (nir_place){0};
+    } else if (starts_with(line, block) && end[-1] == '{') {
+        r->block = (int)strtol(line + strlen(block), NULL, 10);
+        if (r->block == 0)
+            start_listing(r);
+    } else if (r->block >= 0 && starts_with(line, "   ")) {
+        add_instruction(&r->after, r->block, line, end);
+    } else if (r->block < 0 && r->function < FUNCTIONS) {
+        read_nir_line(&r->functions[r->function], line, end, &r->at);
+    }
+}
+
+static void free_reading(reading *r) {
+    for (size_t i = 0; i < FUNCTIONS; i++)
+        for (size_t k = 0; k <= EFFECTS; k++)
+            free(get_list(&r->functions[i], k)->items);
+    free(r->before.items);
+    free(r->after.items);
+}
+
+char *agx_add_lines(const char *log, const agx_places *places, const char *home) {
+    reading r = {.function = SIZE_MAX, .block = -1};
+    char *text = NULL;
+    size_t used = 0;
+    FILE *out = open_memstream(&text, &used);
+    assert(out);
+    for (const char *line = log, *end; *line; line = end + (*end == '\n')) {
+        end = line + strcspn(line, "\n");
+        fprintf(out, "%.*s", (int)(end - line), line);
+        unsigned long address;
+        if (!agx_read_address(line, &address)) {
+            read_line(&r, line, end);
+        } else {
+            if (address == 0)
+                place_all(&r, line);
+            if (r.next < r.after.count)
+                print_place(out, places, home, &r.after.items[r.next++]);
+        }
+        fputs(*end ? "\n" : "", out);
+    }
+    fclose(out);
+    free_reading(&r);
+    return text;
+}
