@@ -43,8 +43,10 @@ static const option options[] = {
      "count one threadgroup in N, and scale the counts (default 1: all)", 1, 1000000},
     {"top", OPTION_NUMBER, &settings.top, "N", "lines to list (default 10)", 1, 100000},
     FLAG_OPTION("annotate", &settings.annotate, "all lines of the source, with their counts"),
-    FLAG_OPTION("code", &settings.code,
-                "the machine code for an H200 after each line; needs ptxas and nvdisasm"),
+    FLAG_OPTION(
+        "code", &settings.code,
+        "the machine code for an H200 after each line; needs ptxas and nvdisasm; with --agx "
+        "that for an M1"),
     FLAG_OPTION("compare", &settings.compare, "two kernels or cases side by side"),
     TEXT_OPTION("csv", &settings.csv, "FILE.csv",
                 "also write all counts: a row per case with line 0, and one per line"),
@@ -62,8 +64,10 @@ static const option options[] = {
                 "writes predicted and measured times"),
     FLAG_OPTION("play", &settings.play,
                 "play each launch once on --device and print its name, for a GPU's own profiler"),
-    FLAG_OPTION("agx", &settings.agx,
-                "only what Mesa's compiler makes of the kernels for an M1: docs/agx.md"),
+    FLAG_OPTION(
+        "agx", &settings.agx,
+        "only what Mesa's compiler makes of the kernels for an M1, by line with --annotate or "
+        "--code: docs/agx.md"),
     DEVICE_OPTION(&settings.device),
     SEED_OPTION(&settings.seed, "the inputs"),
 };
@@ -448,7 +452,9 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (settings.agx && (settings.model || is_launch))
         return err_code(e, EXIT_USAGE, "--agx takes kernels of ours; lint --agx takes files");
     if (settings.agx) {
-        const agx_case_settings how = {settings.csv, settings.baseline, settings.threshold};
+        const agx_line_settings lines = {settings.annotate, settings.code, (size_t)settings.top};
+        const agx_case_settings how = {settings.csv, settings.baseline, settings.threshold,
+                                       lines.annotate || lines.code ? &lines : NULL};
         exit_code code = find_cases(names, count, &counting_device, &cases, e)
                              ? agx_print_cases(&cases, &how, e)
                              : e->code;

@@ -47,14 +47,14 @@ static uint32_t get_number(const agx_facts *f, size_t i) {
 
 /* name: "kernel", or "kernel (file)" where two versions are compared. */
 static bool add_row(row_list *rows, agx_compiler *c, const msl_unit *u, const msl_signature *s,
-                    const char *path, bool is_other, err *e) {
+                    const char *path, bool is_other, bool with_code, err *e) {
     size_t size = strlen(s->host_name) + strlen(path) + 4;
     agx_row *r = ARRAY_ADD(rows->items, rows->count, rows->room);
     *r = (agx_row){.kernel = array_new(size, 1), .path = path, .line = s->line};
     snprintf(r->kernel, size, is_other ? "%s (%s)" : "%s", s->host_name, path);
     constant_value *ones = lint_make_ones(u);
     bool ok = agx_compile(c, u, s->host_name, ones, msl_count_constants(u), AGX_COMPILE, &r->facts,
-                          NULL, e);
+                          with_code ? &r->code : NULL, e);
     free(ones);
     return ok;
 }
@@ -75,8 +75,8 @@ static bool add_file(row_list *rows, agx_compiler *c, const char *path, const ms
         const msl_signature *s = msl_get_kernel(u, i), *old = find_kernel(other, s->host_name);
         if (msl_get_problem(u, i) || (other && !old))
             continue;
-        ok = add_row(rows, c, u, s, path, false, e) &&
-             (!old || add_row(rows, c, other, old, other_path, true, e));
+        ok = add_row(rows, c, u, s, path, false, false, e) &&
+             (!old || add_row(rows, c, other, old, other_path, true, false, e));
     }
     msl_free(u);
     return ok;
@@ -148,8 +148,10 @@ static bool is_repeated(const case_list *cases, size_t at) {
 }
 
 static void free_rows(row_list *rows) {
-    for (size_t i = 0; i < rows->count; i++)
+    for (size_t i = 0; i < rows->count; i++) {
         free(rows->items[i].kernel);
+        free(rows->items[i].code);
+    }
     free(rows->items);
 }
 
@@ -196,7 +198,8 @@ static exit_code compare_rows(const row_list *rows, const agx_case_settings *s, 
 
 /* Cases --------------------------------------------------------------------------------------- */
 
-static bool add_cases(row_list *rows, agx_compiler *c, const case_list *cases, err *e) {
+static bool add_cases(row_list *rows, agx_compiler *c, const case_list *cases, bool with_code,
+                      err *e) {
     device *d = device_open("soft", e);
     library *lib = d ? library_new(d, NULL, e) : NULL;
     bool ok = lib != NULL;
@@ -207,7 +210,7 @@ static bool add_cases(row_list *rows, agx_compiler *c, const case_list *cases, e
         const msl_unit *u = library_find_unit(lib, k->file, e);
         const msl_signature *s = find_kernel(u, k->name);
         ok = u && (s || err_set(e, EXIT_CANNOT, "%.80s has no kernel %.80s", k->file, k->name)) &&
-             add_row(rows, c, u, s, k->file, false, e);
+             add_row(rows, c, u, s, k->file, false, with_code, e);
     }
     library_free(lib);
     device_close(d);
@@ -217,10 +220,13 @@ static bool add_cases(row_list *rows, agx_compiler *c, const case_list *cases, e
 exit_code agx_print_cases(const case_list *cases, const agx_case_settings *s, err *e) {
     row_list rows = {.count = 0};
     agx_compiler *c = agx_compiler_new(e);
-    bool ok = c && add_cases(&rows, c, cases, e);
+    bool ok = c && add_cases(&rows, c, cases, s->lines, e);
     if (ok) {
         printf("# compiler: %s; not Apple's: see docs/agx.md\n", agx_compiler_get_name(c));
         agx_print_rows(stdout, rows.items, rows.count);
+        for (size_t i = 0; i < rows.count; i++)
+            if (rows.items[i].code)
+                agx_print_lines(rows.items[i].kernel, rows.items[i].code, s->lines);
         ok = output_flush(e) && (!s->csv || write_csv(c, &rows, s->csv, e));
     }
     exit_code code = !ok ? e->code : s->baseline ? compare_rows(&rows, s, e) : EXIT_OK;

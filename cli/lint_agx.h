@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "agx_lines.h"
 #include "cases.h"
 #include "harness/agx/agx.h"
 
@@ -23,15 +24,17 @@ typedef struct {
     const char *path;
     int line;
     agx_facts facts;
+    char *code; /* NULL: it was not asked for */
 } agx_row;
 
 /* Rows that were refused come last, with the reason. */
 void agx_print_rows(FILE *out, const agx_row *rows, size_t count);
 
 typedef struct {
-    const char *csv;      /* a file for the rows, or NULL */
-    const char *baseline; /* such a file, with which they are compared, or NULL */
-    double threshold;     /* by how much they may grow since, in percent */
+    const char *csv;                /* a file for the rows, or NULL */
+    const char *baseline;           /* such a file, with which they are compared, or NULL */
+    double threshold;               /* by how much they may grow since, in percent */
+    const agx_line_settings *lines; /* also print instructions by line, or NULL */
 } agx_case_settings;
 
 /* The same facts of each kernel of these cases, in their order. EXIT_REGRESSION if instructions, registers,

@@ -78,6 +78,29 @@ code_list code_read(const char *disassembly) {
     return c;
 }
 
+/* "   4: fe0990098000           mov      $r2, u8 ; kernels/softmax.metal:34", or ";~" and a line that is near. */
+code_list code_read_agx(const char *disassembly) {
+    static const char place[] = " ;", part[] = "; once per launch";
+    code_list c = {.items = NULL};
+    for (const char *line = disassembly, *end; *line && strncmp(line, part, strlen(part)) != 0;
+         line = *end ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        const char *found = strstr(line, place), *colon = end;
+        code_line at = {.file = "", .text = line, .text_length = (int)(end - line)};
+        while (found && colon > found && *colon != ':')
+            colon--;
+        if (found && found < end && colon > found) {
+            at.is_near = found[strlen(place)] == '~';
+            at.file = found + strlen(place) + at.is_near + 1;
+            at.file_length = (int)(colon - at.file);
+            at.line = (int)strtol(colon + 1, NULL, 10);
+            at.text_length = (int)(found - line);
+        }
+        *ARRAY_ADD(c.items, c.count, c.room) = at;
+    }
+    return c;
+}
+
 /* nvdisasm puts the current folder before a path that is not absolute. */
 static bool is_of_file(const code_line *l, const char *file) {
     const int length = (int)strlen(file), before = l->file_length - length;

@@ -1,7 +1,7 @@
-/* profile_source: the text of the lines that are counted, and the machine code that NVIDIA's compiler made of
- * them. */
+/* profile_source: the text of the lines that are counted, and the machine code that was made of them. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Files, each read once. */
@@ -18,10 +18,11 @@ const char *source_find(source_list *s, const char *file);
 void source_copy_line(source_list *s, const char *file, int n, char *out, size_t size);
 void source_free(source_list *s);
 
-/* One instruction of what nvdisasm printed, and where it comes from. */
+/* One instruction, and where it comes from. */
 typedef struct {
     const char *file, *text;
     int file_length, text_length, line;
+    bool is_near; /* the line is that of an instruction that it serves */
 } code_line;
 
 typedef struct {
@@ -29,8 +30,10 @@ typedef struct {
     size_t count, room, printed;
 } code_list;
 
-/* Points into the text. */
+/* What nvdisasm printed. Points into the text. */
 code_list code_read(const char *disassembly);
+/* What agx_compile gives, without the part that runs once per launch. */
+code_list code_read_agx(const char *disassembly);
 /* Prints the instructions of a line of a file. */
 void code_print(code_list *c, const char *file, int line);
 void code_free(code_list *c);
