@@ -125,6 +125,128 @@ TEST numbers_of_64_bits_are_loaded_by_halves(void) {
     PASS();
 }
 
+/* A module of two loads, a sum and a store, and what llc prints of it: LLVM has lost the line of the second load. */
+enum { LABEL = 2 << 16 | 248, LOAD = 4 << 16 | 61, SUM = 5 << 16 | 129, STORE = 3 << 16 | 62 };
+static const uint32_t module[] = {0x07230203, 0, 0,    0, 0, /* the header: 20 bytes */
+                                  LABEL,      1, LOAD, 2, 3, 4,     LOAD, 2, 5,           6,
+                                  SUM,        2, 7,    3, 5, STORE, 6,    7, 1 << 16 | 56};
+static const char printed[] =
+    "  %2:type = OpTypeFloat 32, debug-location !1; k.metal:1:1\n"
+    "bb.1.entry:\n"
+    "  %3:fid = OpLoad %2:type, %4:pid, debug-location !7; /h/shim/here.h:3:2 @[ /h/k.metal:7:9 ]\n"
+    "  %5:fid = OpLoad %2:type, %6:pid\n"
+    "  %7:fid = nnan OpFAddS %2:type, %3:fid, %5:fid, debug-location !8; /h/k.metal:8\n"
+    "  OpStore %6:pid, %7:fid, debug-location !9; /h/shim/here.h:9:2 @[ entry of k:1:1 ]\n";
+
+static bool is_place(const agx_places *p, uint32_t offset, const char *text, bool is_near) {
+    const agx_place *at = agx_find_place(p, offset);
+    return at && (size_t)at->length == strlen(text) && at->is_near == is_near &&
+           strncmp(at->text, text, strlen(text)) == 0;
+}
+
+TEST an_instruction_of_a_module_has_the_line_where_the_kernel_asks_for_it(void) {
+    const size_t words = sizeof module / sizeof *module;
+    agx_places p;
+    ASSERT(agx_read_places(printed, module, words, &p));
+    ASSERT_EQ_FMT((size_t)4, p.count, "%zu");
+    ASSERT(is_place(&p, 28, "/h/k.metal:7", false));
+    ASSERT(is_place(&p, 44, "/h/k.metal:8", true)); /* that of the sum, which uses it */
+    ASSERT(is_place(&p, 60, "/h/k.metal:8", false));
+    ASSERT(is_place(&p, 80, "/h/k.metal:8", true)); /* it is only in the shim */
+    ASSERT_EQ(NULL, agx_find_place(&p, 32));        /* inside an instruction */
+    free(p.items);
+    ASSERT_FALSE(agx_read_places(printed, module, words - 9, &p)); /* one is missing */
+    free(p.items);
+    ASSERT_FALSE(agx_read_places(strstr(printed, "  %5"), module, words, &p));
+    free(p.items);
+    PASS();
+}
+
+/* Value 3 is the compiler's own, for 2; registers bring a move and a wait, and the store has no value. */
+TEST an_instruction_of_an_m1_has_the_line_of_the_value_that_it_makes(void) {
+    static const char log[] = "shader: MESA_SHADER_COMPUTE\n"
+                              "impl (null) {\n"
+                              "    block b0:   // preds:\n"
+                              "    // 0x1c\n"
+                              "    32     %0 = @load_agx (%9)\n"
+                              "    // 0x3c\n"
+                              "    32     %1 = load_const (0x40000000 = 2.000000)\n"
+                              "    32     %2 = fsqrt %0\n"
+                              "    // 0x2c\n"
+                              "                @store_agx (%2, %9)\n"
+                              "}\n"
+                              "block0 {\n"
+                              "   0 = device_load u0:u1, #0, x\n"
+                              "   3 = srsqrt 0\n"
+                              "   2 = fmul 0, 3\n"
+                              "   device_store 2, u0:u1, #0, x\n"
+                              "   stop \n"
+                              "}\n\n"
+                              "block0 {\n"
+                              "   $r4 = device_load u0:u1, #0, x\n"
+                              "   wait #0x0, slot 0\n"
+                              "   $r5 = srsqrt $r4\n"
+                              "   $r4 = fmul $r4, $r5\n"
+                              "   r6 = mov1 u2, #0\n"
+                              "   device_store $r4, u0:u1, #0, x\n"
+                              "   stop \n"
+                              "}\n\n"
+                              "   0: 0511     load     r4\n"
+                              "   2: 3800     wait     a\n"
+                              "   4: 8a0d     rsqrts   $r5, $r4\n"
+                              "   6: 9a8d     fmul     $r4, $r4, r5\n"
+                              "   8: 7e11     mov      r6, u2\n"
+                              "   a: 4509     store    r4\n"
+                              "   c: 8800     stop\n";
+    agx_places p;
+    ASSERT(agx_read_places(printed, module, sizeof module / sizeof *module, &p));
+    char *text = agx_add_lines(log, &p, "/h");
+    ASSERT_STR_EQ("   0: 0511     load     r4 ; k.metal:7\n"
+                  "   2: 3800     wait     a ;~ k.metal:8\n"
+                  "   4: 8a0d     rsqrts   $r5, $r4 ; k.metal:8\n"
+                  "   6: 9a8d     fmul     $r4, $r4, r5 ; k.metal:8\n"
+                  "   8: 7e11     mov      r6, u2 ;~ k.metal:8\n"
+                  "   a: 4509     store    r4 ;~ k.metal:8\n"
+                  "   c: 8800     stop\n",
+                  strstr(text, "   0: "));
+    free(text);
+    free(p.items);
+    PASS();
+}
+
+/* tests/kernels/agx_lines.metal: of most lines one instruction is that no other line can need. */
+TEST each_line_of_a_kernel_has_the_instructions_that_only_it_needs(void) {
+    static const struct {
+        const char *instruction;
+        int line;
+    } known[] = {{"ffma", 11},  {"exp2", 12}, {"lstore", 12}, {"barrier", 13},
+                 {"lload", 14}, {"log2", 14}, {"rsqrt", 16},  {"store", 17}};
+    agx_compiler *c = agx_compiler_new(NULL);
+    agx_compiler_free(c);
+    if (!c)
+        SKIPm("Mesa's compiler is not here: assay agx setup");
+    ASSERT_RUN("$A lint --agx --code told_apart $H/tests/kernels/agx_lines.metal > $T.code", 0);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        char command[300];
+        snprintf(command, sizeof command,
+                 "grep -E ': [0-9a-f]+ +%s ' $T.code | grep -cv ' ; .*agx_lines.metal:%d$'; "
+                 "grep -cE ': [0-9a-f]+ +%s .* ; .*agx_lines.metal:%d$' $T.code",
+                 known[i].instruction, known[i].line, known[i].instruction, known[i].line);
+        ASSERT_RUN(command, 0);
+        ASSERT_SAYS("0\n1\n"); /* none on another line, and one on this */
+    }
+    /* Counted by hand: an address, exp2 and a store; a barrier; two moves of the counter, its address in three
+     * instructions, a load, a wait and a fused product and sum. */
+    ASSERT_RUN("for n in 11 12 13; do grep -c \"agx_lines.metal:$n$\" $T.code; done; rm $T.code",
+               0);
+    ASSERT_SAYS("8\n3\n1\n");
+    ASSERT_RUN("$A profile --agx rmsnorm --annotate", 0);
+    ASSERT_SAYS("rmsnorm, Mesa's compiler, M1: of ");
+    ASSERT_SAYS("have their own line");
+    ASSERT_RUN("$A profile --agx rmsnorm --code --top 1 | grep -cE '^ +[0-9a-f]+: [0-9a-f]+ '", 0);
+    PASS();
+}
+
 TEST without_the_folder_one_is_told_how_to_make_it(void) {
     ASSERT_RUN("ASSAY_AGX=\"$T.none\" $A lint --agx $H/kernels/softmax.metal", 3);
     ASSERT_SAYS("assay agx setup");
@@ -197,6 +319,9 @@ SUITE(agx_suite) {
     RUN_TEST(a_refusal_is_read_with_its_reason);
     RUN_TEST(constant_arrays_move_with_all_pointers_into_them);
     RUN_TEST(numbers_of_64_bits_are_loaded_by_halves);
+    RUN_TEST(an_instruction_of_a_module_has_the_line_where_the_kernel_asks_for_it);
+    RUN_TEST(an_instruction_of_an_m1_has_the_line_of_the_value_that_it_makes);
+    RUN_TEST(each_line_of_a_kernel_has_the_instructions_that_only_it_needs);
     RUN_TEST(without_the_folder_one_is_told_how_to_make_it);
     RUN_TEST(packages_without_a_signature_are_refused);
     RUN_TEST(a_file_is_compiled_for_an_m1_and_large_threadgroups_are_warned_about);

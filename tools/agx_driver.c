@@ -75,12 +75,17 @@ typedef struct { /* hash_table: the objects that are packed, and their numbers *
 } object_table;
 enum { FIRST_ENTRIES = 19 };
 
-static bool is_asked, is_given;    /* by the caller; of Mesa */
-static __thread bool is_looking;   /* what looks may allocate */
-static object_table *packed;       /* what is being packed, on Mesa's stack */
-static uint32_t *places;           /* of the arithmetic that was packed last */
-static uint32_t place_count;
-static char **unpacked;            /* what is being unpacked: objects by number */
+static bool is_asked, is_given;  /* by the caller; of Mesa */
+static __thread bool is_looking; /* what looks may allocate */
+
+/* Kernels are packed by one thread and unpacked by others. */
+static __thread object_table *packed; /* what is being packed, on Mesa's stack */
+static __thread char **unpacked;      /* what is being unpacked: objects by number */
+static __thread uint32_t unpacked_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct { /* of the arithmetic of kernels that were packed, the last with so many objects */
+    uint32_t count, *items;
+} places[64];
 
 static char *find_stack_end(void) {
     static __thread char *end;
@@ -140,26 +145,42 @@ static uint32_t *find_place(char *value) {
     return is_value ? (uint32_t *)(void *)(value - 48) : NULL;
 }
 
+static uint32_t *find_places(uint32_t count, bool is_new) {
+    const size_t most = sizeof places / sizeof *places;
+    size_t i = 0;
+    while (i < most && places[i].count && places[i].count != count)
+        i++;
+    if (i == most || (!places[i].count && !is_new))
+        return NULL;
+    places[i].count = count;
+    places[i].items = is_new ? __libc_calloc(count, sizeof *places[i].items) : places[i].items;
+    return places[i].items;
+}
+
 static void keep_places(void) {
-    __libc_free(places);
-    place_count = packed->count;
-    places = __libc_calloc(place_count, sizeof *places);
-    for (uint32_t i = 0; places && i < packed->size; i++) {
+    const uint32_t count = packed->count;
+    pthread_mutex_lock(&lock);
+    uint32_t *kept = count ? find_places(count, true) : NULL;
+    for (uint32_t i = 0; kept && i < packed->size; i++) {
         char *object = packed->entries[i].key;
         uint64_t number = packed->entries[i].number;
-        const uint32_t *place = object && number < place_count ? find_place(object) : NULL;
+        const uint32_t *place = object && number < count ? find_place(object) : NULL;
         if (place)
-            places[number] = *place;
+            kept[number] = *place;
     }
+    pthread_mutex_unlock(&lock);
     packed = NULL;
 }
 
 static void give_places_back(void) {
-    for (uint32_t i = 0; i < place_count; i++) {
-        uint32_t *place = places[i] && unpacked[i] ? find_place(unpacked[i]) : NULL;
+    pthread_mutex_lock(&lock);
+    const uint32_t *kept = find_places(unpacked_count, false);
+    for (uint32_t i = 0; kept && i < unpacked_count; i++) {
+        uint32_t *place = kept[i] && unpacked[i] ? find_place(unpacked[i]) : NULL;
         if (place && *place == 0)
-            *place = places[i];
+            *place = kept[i];
     }
+    pthread_mutex_unlock(&lock);
     unpacked = NULL;
 }
 
@@ -175,8 +196,11 @@ void *malloc(size_t size) {
 
 void *calloc(size_t count, size_t size) {
     void *p = __libc_calloc(count, size);
-    if (place_count > 0 && count == place_count && size == sizeof(void *))
+    if (is_given && size == sizeof(void *) && count && count < UINT32_MAX &&
+        find_places((uint32_t)count, false)) {
         unpacked = p;
+        unpacked_count = (uint32_t)count;
+    }
     return p;
 }
 
@@ -192,6 +216,8 @@ void *realloc(void *p, size_t size) {
 
 void free(void *p) {
     enum { MOST_BEFORE = 96 }; /* bytes of Mesa's allocator before what it allocates */
+    if (packed && (char *)packed < (char *)__builtin_frame_address(0))
+        packed = NULL; /* that function has returned */
     if (p && packed && (char *)packed->entries > (char *)p &&
         (char *)packed->entries <= (char *)p + MOST_BEFORE)
         keep_places();

@@ -71,7 +71,7 @@ typedef struct {
     uint32_t offset; /* of the instruction, in bytes */
     const char *text;
     int length;   /* 0: no line of the source */
-    bool is_near; /* LLVM has no line for it: it is that of an instruction that uses it */
+    bool is_near; /* it has no line of its own: this is that of an instruction that uses it */
 } agx_place;
 
 typedef struct {

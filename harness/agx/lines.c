@@ -30,7 +30,7 @@ static const struct {
     {"if %", "", "if_", "#0.000000, #0.000000"},
     {"@barrier", "execution_scope=WORKGROUP", "threadgroup_barrier", NULL},
 };
-enum { EFFECTS = sizeof effects / sizeof *effects, FUNCTIONS = 2 };
+enum { EFFECTS = sizeof effects / sizeof *effects, FUNCTIONS = 2, MOST_VALUES = 1 << 20 };
 
 typedef struct {
     offset_list values, effects[EFFECTS];
@@ -98,7 +98,7 @@ static void read_nir_line(function *f, const char *line, const char *end, nir_pl
     /* "32x3   %1 = @load_global_invocation_id" */
     p += strspn(p, "0123456789x");
     p += strspn(p, " ");
-    if (*p == '%' && has_text(p, end, " = ")) {
+    if (*p == '%' && has_text(p, end, " = ") && strtoul(p + 1, NULL, 10) < MOST_VALUES) {
         *reach(&f->values, strtoul(p + 1, NULL, 10)) = at->printed ? at->printed : at->now;
         at->printed = 0;
     }
@@ -126,7 +126,8 @@ static bool find_value(const char **p, const char *end, size_t *value) {
         *p = word + strcspn(word, " ,\n");
         if (word < end && isdigit((unsigned char)*word)) {
             *value = strtoul(word, NULL, 10);
-            return true;
+            if (*value < MOST_VALUES) /* else a constant */
+                return true;
         }
         if (*p == word)
             return false;

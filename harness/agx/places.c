@@ -52,11 +52,11 @@ static agx_place cut_column(const char *at, const char *stop) {
 }
 
 /* Of `debug-location !9; a.h:13:2 @[ b.metal:7:1 ]` the first that is not of the shim: where Metal's functions are
- * called. Without a text: LLVM has no place for it. */
+ * called. */
 static agx_place find_place(const char *line, const char *end) {
     static const char mark[] = "debug-location !", between[] = " @[ ", entry[] = "entry of ";
-    const char *at = strstr(line, mark), *first;
-    first = at = at && at < end ? strstr(at, "; ") : NULL;
+    const char *at = strstr(line, mark);
+    at = at && at < end ? strstr(at, "; ") : NULL;
     while (at && at < end) {
         at += at[0] == ';' ? strlen("; ") : strlen(between);
         const char *next = strstr(at, between), *stop = next && next < end ? next : end;
@@ -67,11 +67,11 @@ static agx_place find_place(const char *line, const char *end) {
             return cut_column(at, stop);
         at = next;
     }
-    return (agx_place){.text = first};
+    return (agx_place){.length = 0};
 }
 
-/* What passes of LLVM moved or merged has lost its line: such an instruction is for its first user, or else for what it
- * uses. */
+/* What passes of LLVM moved or merged has lost its line, and what the entry does for the kernel has none: such an
+ * instruction is for its first user, or else for what it uses. */
 typedef struct {
     const char *line, *name, *end;
 } llc_line;
@@ -82,10 +82,11 @@ typedef struct {
 } value_list;
 
 static bool find_value(const char **p, const char *end, size_t *value) {
+    enum { MOST_VALUES = 1 << 20 };
     const char *found = *p < end ? memchr(*p, '%', (size_t)(end - *p)) : NULL;
     *p = found ? found + 1 : end;
     *value = found ? strtoul(found + 1, NULL, 10) : 0;
-    return found != NULL;
+    return found != NULL && *value < MOST_VALUES;
 }
 
 static size_t *reach(value_list *l, size_t at) {
@@ -106,14 +107,15 @@ static void fill_gaps(agx_places *p, const llc_line *lines) {
     size_t value;
     for (size_t i = p->count; i-- > 0;) {
         const char *at = lines[i].line;
-        if (!p->items[i].text && find_value(&at, lines[i].name, &value) && *reach(&users, value))
+        if (p->items[i].length == 0 && find_value(&at, lines[i].name, &value) &&
+            *reach(&users, value))
             take_place(p, i, users.items[value] - 1);
         for (at = lines[i].name; p->items[i].length > 0 && find_value(&at, lines[i].end, &value);)
             *reach(&users, value) = i + 1;
     }
     for (size_t i = 0; i < p->count; i++) {
         const char *at = lines[i].name;
-        while (!p->items[i].text && find_value(&at, lines[i].end, &value))
+        while (p->items[i].length == 0 && find_value(&at, lines[i].end, &value))
             if (*reach(&makers, value))
                 take_place(p, i, makers.items[value] - 1);
         at = lines[i].line;
