@@ -55,12 +55,20 @@ template <class Op, class V> METAL_FUNC V identity() {
 }
 template <int group> METAL_FUNC uint first_of_group() { return lane_index() / group * group; }
 
-// The reductions that Apple's GPUs have an instruction for, in the type that it is for.
+// Floats as integers in the same order, and back.
+METAL_FUNC int order_bits(int bits) { return bits ^ (bits >> 31 & 0x7FFFFFFF); }
+
+// The reductions that Apple's GPUs have an instruction for, in the type that it is for. Mesa has none for the extremes of
+// floats and exchanges them step by step, in some 250 instructions: they are compared as integers instead.
 template <class T> constexpr bool has_reduction =
     metal::is_same_v<T, float> || metal::is_same_v<T, half> || metal::is_same_v<T, int> || metal::is_same_v<T, uint>;
 template <class Op, class T> METAL_FUNC T reduce_scalar(T value) {
     if constexpr (metal::is_same_v<Op, op_sum>)
         return ::sub_group_reduce_add(value);
+    else if constexpr (metal::is_same_v<T, float>)
+        return __builtin_bit_cast(float, order_bits(reduce_scalar<Op>(order_bits(__builtin_bit_cast(int, value)))));
+    else if constexpr (metal::is_same_v<T, half>)
+        return T(reduce_scalar<Op>(float(value)));
     else if constexpr (metal::is_same_v<Op, op_max>)
         return ::sub_group_reduce_max(value);
     else
