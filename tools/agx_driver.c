@@ -1,4 +1,4 @@
-/* agx_driver FILE.spv ENTRY: makes Mesa compile a kernel for an M1. The module is built and its kernel is
+/* agx_driver FILE.spv ENTRY [lines]: makes Mesa compile a kernel for an M1. The module is built and its kernel is
  * made through OpenCL (rusticl); nothing is launched. There is no such GPU here: Mesa's own
  * libasahi_noop_drm_shim.so stands in for one. Mesa prints the machine code on stdout and its statistics
  * on stderr, once at clBuildProgram and again at clCreateKernel: what follows the line "== ENTRY" counts.
@@ -196,10 +196,13 @@ void *malloc(size_t size) {
 
 void *calloc(size_t count, size_t size) {
     void *p = __libc_calloc(count, size);
-    if (is_given && size == sizeof(void *) && count && count < UINT32_MAX &&
-        find_places((uint32_t)count, false)) {
-        unpacked = p;
-        unpacked_count = (uint32_t)count;
+    if (is_given && size == sizeof(void *) && count && count < UINT32_MAX) {
+        pthread_mutex_lock(&lock);
+        if (find_places((uint32_t)count, false)) {
+            unpacked = p;
+            unpacked_count = (uint32_t)count;
+        }
+        pthread_mutex_unlock(&lock);
     }
     return p;
 }
