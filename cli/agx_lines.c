@@ -101,15 +101,21 @@ static void print_annotated(const line_list *l, code_list *code, bool with_code,
     }
 }
 
-static void print_shares(const char *kernel, const code_list *code) {
+/* False if there are no lines. */
+static bool print_shares(const char *kernel, const code_list *code) {
     size_t exact = 0, near = 0;
     for (size_t i = 0; i < code->count; i++) {
         exact += code->items[i].file_length > 0 && !code->items[i].is_near;
         near += code->items[i].is_near;
     }
-    printf("\n%s, %s: of %zu instructions %zu have their own line, %zu that of an instruction "
-           "that they serve, and %zu none\n",
-           kernel, AGX_LABEL, code->count, exact, near, code->count - exact - near);
+    if (exact + near == 0)
+        printf("\n%s, %s: Mesa does not say the lines of this kernel: see docs/agx.md\n", kernel,
+               AGX_LABEL);
+    else
+        printf("\n%s, %s: of %zu instructions %zu have their own line, %zu that of an instruction "
+               "that they serve, and %zu none\n",
+               kernel, AGX_LABEL, code->count, exact, near, code->count - exact - near);
+    return exact + near > 0;
 }
 
 void agx_print_lines(const char *kernel, const char *text, const agx_line_settings *s) {
@@ -122,9 +128,9 @@ void agx_print_lines(const char *kernel, const char *text, const agx_line_settin
     source_list sources = {.items = NULL};
     code_list code = code_read_agx(text);
     line_list l = count_lines(&code);
-    print_shares(kernel, &code);
     table rows = table_new(stdout, columns, COLUMNS);
-    table_print_header(&rows);
+    if (print_shares(kernel, &code))
+        table_print_header(&rows);
     if (s->annotate)
         print_annotated(&l, &code, s->code, &rows, &sources);
     qsort(l.items, l.count, sizeof *l.items, compare_counts);

@@ -220,22 +220,42 @@ function print_checks(    passed, failed, skipped) {
     }
 }
 
-function print_agx(    refused, count) {
+# Kernels that models choose on Metal: the third column of choices.csv, which may name several.
+function read_choices(    line, cells, names, i) {
+    while ((getline line < "tests/golden/choices.csv") > 0) {
+        split(line, cells, ",")
+        for (i = split(cells[3], names, " "); i > 0; i--)
+            is_chosen[names[i]] = 1
+    }
+}
+
+# A row for each chosen kernel; of all others only which use scratch memory.
+function print_agx(    refused, count, others, compiled, scratch, spilling) {
     if (!open_file("agx.csv")) {
         nothing("agx.csv")
         return
     }
+    read_choices()
     print "| kernel | instructions | registers | threads | scratch | spills | fills |\n|---|---|---|---|---|---|---|"
     while (read_row()) {
         if (get("refused") != "") {
-            refused = refused (count++ ? ", " : "") "`" get("kernel") "`"
+            if (get("kernel") in is_chosen)
+                refused = refused (count++ ? ", " : "") "`" get("kernel") "`"
             continue
         }
-        printf "| `%s` | %d | %d | %d | %d | %d | %d |\n", get("kernel"), get("instructions"), get("half_registers"), \
-            get("threads"), get("scratch_bytes"), get("spills"), get("fills")
+        if (get("kernel") in is_chosen) {
+            printf "| `%s` | %d | %d | %d | %d | %d | %d |\n", get("kernel"), get("instructions"), get("half_registers"), \
+                get("threads"), get("scratch_bytes"), get("spills"), get("fills")
+            continue
+        }
+        compiled++
+        if (get("scratch_bytes") > 0)
+            others = others (spilling++ ? ", " : "") "`" get("kernel") "` (" get("scratch_bytes") ")"
     }
     printf "\n*%s.*", head["agx compiler"]
     printf count ? " Not compiled (simdgroup matrices): %s.\n" : "\n", refused
+    if (spilling)
+        printf "\nOf %d other kernels %d use scratch memory (bytes per thread): %s.\n", compiled, spilling, others
 }
 
 BEGIN {

@@ -263,8 +263,7 @@ static bool add_lines(void *context, const char *path, err *e) {
     return true;
 }
 
-/* If it fails, it may be by asking for places: then again without. */
-static bool run_mesa(work *w, err *e) {
+static bool run_driver(const work *w, bool with_places, char **log, bool *worked, err *e) {
     const agx_compiler *c = w->order->compiler;
     char root[PATH_MAX + 16], vendors[PATH_MAX + 64], module[1100], copies[1100];
     snprintf(root, sizeof root, "AGX_ROOT=%s", c->tree);
@@ -281,16 +280,33 @@ static bool run_mesa(work *w, err *e) {
                                   "RUSTICL_ENABLE=asahi",
                                   "AGX_MESA_DEBUG=shaderdb,shaders",
                                   "MESA_SHADER_CACHE_DISABLE=1"};
+    const arguments a = {.items = {module, w->entry, "lines"}, .count = with_places ? 3 : 2};
+    return run_tool(c, LIST(before), "agx_driver", &a, log, worked, e);
+}
+
+static bool is_same_code(const char *log, const char *other) {
+    char *a = agx_shorten_log(log), *b = agx_shorten_log(other);
+    bool is_same = a && b && strcmp(a, b) == 0;
+    free(a);
+    free(b);
+    return is_same;
+}
+
+/* Once as it is, and once with places, which may fail, and counts only if the code is the same. */
+static bool run_mesa(work *w, err *e) {
+    char *placed = NULL;
+    bool has_places = false;
     if (!w->worked)
         return true;
-    bool ok = true;
-    for (int count = 3; ok && count >= 2 && !(w->log && w->worked); count--) {
-        const arguments a = {.items = {module, w->entry, "lines"}, .count = count};
+    bool ok = run_driver(w, false, &w->log, &w->worked, e) &&
+              (!w->worked || run_driver(w, true, &placed, &has_places, e));
+    if (ok && has_places && is_same_code(w->log, placed)) {
         free(w->log);
-        w->log = NULL;
-        ok = run_tool(c, LIST(before), "agx_driver", &a, &w->log, &w->worked, e);
+        w->log = placed;
+        return folder_walk(w->folder, ".rcall", NULL, add_lines, w, e);
     }
-    return ok && (!w->worked || folder_walk(w->folder, ".rcall", NULL, add_lines, w, e));
+    free(placed);
+    return ok;
 }
 
 /* The line of a log that says what went wrong. */
