@@ -230,7 +230,7 @@ function read_choices(    line, cells, names, i) {
 }
 
 # A row for each chosen kernel; of all others only which use scratch memory.
-function print_agx(    refused, count, others, compiled, scratch, spilling) {
+function print_agx(    refused, count, others, compiled, alone, spilling) {
     if (!open_file("agx.csv")) {
         nothing("agx.csv")
         return
@@ -249,13 +249,16 @@ function print_agx(    refused, count, others, compiled, scratch, spilling) {
             continue
         }
         compiled++
-        if (get("scratch_bytes") > 0)
+        if (get("scratch_bytes") > 0 && get("kernel") ~ /_alone$/)
+            alone++
+        else if (get("scratch_bytes") > 0)
             others = others (spilling++ ? ", " : "") "`" get("kernel") "` (" get("scratch_bytes") ")"
     }
     printf "\n*%s.*", head["agx compiler"]
     printf count ? " Not compiled (simdgroup matrices): %s.\n" : "\n", refused
     if (spilling)
-        printf "\nOf %d other kernels %d use scratch memory (bytes per thread): %s.\n", compiled, spilling, others
+        printf "\nOf %d other kernels %d `alone` variants use scratch memory, and %d more (bytes per thread): %s.\n", compiled, \
+            alone, spilling, others
 }
 
 BEGIN {
