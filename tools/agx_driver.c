@@ -138,7 +138,9 @@ static void ask_packer(void) {
 
 /* A value (nir_def) follows its instruction (nir_instr, 32 bytes), which follows its place. */
 static uint32_t *find_place(char *value) {
-    enum { ARITHMETIC = 0, PHI = 8 };
+    enum { ARITHMETIC = 0, PHI = 8, LOWEST = 1 << 20 };
+    if ((uintptr_t)value % 8 || (uintptr_t)value < LOWEST || (uintptr_t)value >> 48)
+        return NULL; /* what was allocated is not such a table */
     const char type = value[-8], has_place = value[-6], bits = value[21];
     bool is_value = (type == ARITHMETIC || type == PHI) && has_place == 1 &&
                     (bits == 1 || bits == 8 || bits == 16 || bits == 32 || bits == 64);
@@ -195,8 +197,9 @@ void *malloc(size_t size) {
 }
 
 void *calloc(size_t count, size_t size) {
+    enum { FEWEST = 32 }; /* objects: smaller tables are not told from others of that size */
     void *p = __libc_calloc(count, size);
-    if (is_given && size == sizeof(void *) && count && count < UINT32_MAX) {
+    if (is_given && size == sizeof(void *) && count >= FEWEST && count < UINT32_MAX) {
         pthread_mutex_lock(&lock);
         if (find_places((uint32_t)count, false)) {
             unpacked = p;
