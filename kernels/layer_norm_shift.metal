@@ -84,6 +84,7 @@ inline float2 sum_both(float2 value, threadgroup float2 *partial, uint lane, uin
 // One token by a threadgroup for every 512 values, each of which normalises the whole row: what is read and
 // written then is one value per thread and mix, and not all of it by one core. Weights are loaded before the
 // launch before has ended, of more than HELD_MIXES mixes the others later.
+[[max_total_threads_per_threadgroup(TOKEN_THREADS)]]
 kernel void layer_norm_shift_ahead(device const float *x [[buffer(0)]],
                                    device const float *w [[buffer(1)]],
                                    device const float *b [[buffer(2)]],
