@@ -29,7 +29,7 @@ static const option options[] = {
 
 static err e;
 static bool help;
-static const char *left[8];
+static const char *left[16];
 
 /* Parses a line of words; returns how many are left, -1 on an error. */
 static int parse(const char *line) {
