@@ -246,11 +246,11 @@ void html_print_text_cell(FILE *out, const char *text) {
     fputs("</td>", out);
 }
 
+/* Without the end that HTML does not need: there are thousands. */
 void html_print_number_cell(FILE *out, double value, const char *shown) {
     fputs("<td class=n", out);
     if (!isnan(value) && !(fabs(strtod(shown, NULL) - value) <= 1e-3 * fabs(value)))
         fprintf(out, " data-v=%.6g", value);
     fputc('>', out);
     html_print(out, shown);
-    fputs("</td>", out);
 }

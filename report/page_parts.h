@@ -55,7 +55,7 @@ size_t page_print_charts(const page *p, FILE *out, const store_folder *f, const 
 typedef struct case_history case_history;
 case_history *page_new_history(const store_folder *f, const char *name);
 /* Two cells: a line of medians, and how the last run differs from the one before. */
-void page_print_trend(FILE *out, const char *name, case_history *h);
+void page_print_trend(FILE *out, case_history *h);
 /* A cell: samples as a histogram. */
 void page_print_samples(FILE *out, const timing_sample *samples, size_t count);
 /* Verdicts against the baselines beside a file. */

@@ -27,10 +27,15 @@ void page_print_note(FILE *out, const char *sentence) {
 
 /* Files --------------------------------------------------------------------------------------- */
 
-void page_print_file(const page *p, FILE *out, const store_folder *f, const char *name) {
+static void print_link(const page *p, FILE *out, const store_folder *f, const char *name,
+                       const char *text) {
     char path[PATH_MAX + 160], whole[PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", f->path, name);
-    html_print_link(out, p->folder, realpath(path, whole) ? whole : path, name);
+    html_print_link(out, p->folder, realpath(path, whole) ? whole : path, text);
+}
+
+void page_print_file(const page *p, FILE *out, const store_folder *f, const char *name) {
+    print_link(p, out, f, name, name);
 }
 
 void page_print_table_files(const page *p, FILE *out, const store_folder *f,
@@ -42,7 +47,7 @@ void page_print_table_files(const page *p, FILE *out, const store_folder *f,
     snprintf(samples, sizeof samples, "%.*s.samples.csv", (int)strlen(name) - 4, name);
     if (store_has(f, samples)) {
         fputs(", ", out);
-        page_print_file(p, out, f, samples);
+        print_link(p, out, f, samples, "samples");
     }
 }
 

@@ -78,7 +78,7 @@ case_history *page_new_history(const store_folder *f, const char *name) {
 }
 
 /* Medians as a line, 95 % intervals as strokes, a square where the source changed. */
-static void print_line(FILE *out, const char *name, const case_history *h) {
+static void print_line(FILE *out, const case_history *h) {
     size_t first = h->count > SHOWN_RUNS ? h->count - SHOWN_RUNS : 0, count = h->count - first;
     const run *runs = h->runs + first, *last = &runs[count - 1];
     double least = INFINITY, most = 0, step = (double)(WIDTH - 2 * EDGE) / (double)(count - 1);
@@ -91,7 +91,7 @@ static void print_line(FILE *out, const char *name, const case_history *h) {
            scale = (HEIGHT - 2 * EDGE) / fmax(most - least, 0.02 * middle);
 #define Y(value) (HEIGHT / 2 - ((value)-middle) * scale)
     start_drawing(out, WIDTH);
-    html_printf(out, "%.200s: %zu runs from %.10s (%s) to %.10s (%s)", name, count, runs[0].date,
+    html_printf(out, "%zu runs from %.10s (%s) to %.10s (%s)", count, runs[0].date,
                 format_time(runs[0].median, from, sizeof from), last->date,
                 format_time(last->median, to, sizeof to));
     fputs("</title><path class=\"line\" d=\"", out);
@@ -121,9 +121,9 @@ static void print_change(FILE *out, const run *was, const run *is) {
             change, change, low, high);
 }
 
-void page_print_trend(FILE *out, const char *name, case_history *h) {
+void page_print_trend(FILE *out, case_history *h) {
     if (h->count > 1) {
-        print_line(out, name, h);
+        print_line(out, h);
         print_change(out, &h->runs[h->count - 2], &h->runs[h->count - 1]);
     } else
         fputs("<td>-</td><td class=n>-</td>", out);

@@ -273,7 +273,7 @@ static void print_time(const page *p, FILE *out, const store_folder *f, const st
     html_print_number_cell(out, median, format_time(median, text, sizeof text));
     print_number(out, r->pct_roof, " %");
     page_print_samples(out, c ? c->samples : NULL, c ? c->count : 0);
-    page_print_trend(out, r->name, page_new_history(f, r->name));
+    page_print_trend(out, page_new_history(f, r->name));
     print_number(out, 100 * (r->gpu.q3 - r->gpu.q1) / median, " %");
     print_number(out, (double)r->gpu.count, "");
     print_number(out, r->gb_s, "");
