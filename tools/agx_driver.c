@@ -83,7 +83,7 @@ static __thread object_table *packed; /* what is being packed, on Mesa's stack *
 static __thread char **unpacked;      /* what is being unpacked: objects by number */
 static __thread uint32_t unpacked_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct { /* of the arithmetic of kernels that were packed, the last with so many objects */
+static struct { /* of arithmetic, by kernel: one is known by its number of objects, the last such one counts */
     uint32_t count, *items;
 } places[64];
 
