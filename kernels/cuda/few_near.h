@@ -322,13 +322,16 @@ template <typename Op, uint P> struct few_work {
 // A turn after another: a stage is filled again when all warps have multiplied what is in it. The sums of a
 // turn are added up by one warp while the others go on.
 template <typename Work> METAL_FUNC void few_multiply(thread const Work &work,
-                                                      thread const few_x &x, uint team, uint group,
-                                                      uint sg, uint lane) {
+                                                      thread const few_x &x, uint thread_index) {
     typedef typename Work::F F;
-    const uint thousand = opaque(0x64006400u, work.op.in_dim + lane);
-    const uint number = work.columns.first + team; // of the chunk of this warp
+    const uint thousand = opaque(0x64006400u, work.op.in_dim + thread_index);
     uint stage = 0, parity = 0;
     for (uint turn = 0; turn < work.turns; turn++) {
+        // Addresses are computed again in every turn: kept in registers, they would be spilled.
+        const uint place = opaque(thread_index, turn);
+        const uint lane = place % 32, sg = place / 32;
+        const uint team = sg % work.get_teams(), group = sg / work.get_teams();
+        const uint number = work.columns.first + team; // of the chunk of this warp
         const uint first = turn * work.at_once + group * F::tiles;
         cuda::wait_for_copies(stage, parity);
 #pragma unroll 1
@@ -373,7 +376,7 @@ template <uint P, typename Op> METAL_FUNC void few_run(thread const Op &op, uint
     few_x x;
     work.take(x, tokens, team, sg, lane);
     cuda::wait_for_cluster(); // all blocks have begun: sums may be sent
-    few_multiply(work, x, team, sg / work.get_teams(), sg, lane);
+    few_multiply(work, x, thread_index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     work.finish(tokens, sg, lane);
 }

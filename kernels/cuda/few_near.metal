@@ -53,7 +53,7 @@ template <typename N> struct few_gated : near_gated<N> {
 
     METAL_FUNC float2 prepare(uint, uint) const { return 0.0f; }
     METAL_FUNC void finish(uint pair, uint token, float sum, float other, float2) const {
-        this->to[size_t(token) * out_dim + pair] = near_gated<N>::pass(sum, other);
+        this->to[size_t(token) * out_dim + this->first + pair] = near_gated<N>::pass(sum, other);
     }
 };
 
@@ -142,10 +142,11 @@ gate_up_silu_few_near(device const float *x [[buffer(0)]], device const float *n
     const uint row_quads = in_dim / 256 * N::block_bytes / 16;
     const few_gated<N> op = {{x + size_t(first) * in_dim,
                               norm_w,
-                              (device const uint4 *)w_gate + size_t(share.first) * row_quads,
-                              (device const uint4 *)w_up + size_t(share.first) * row_quads,
-                              out + size_t(first) * out_dim + share.first,
+                              (device const uint4 *)w_gate,
+                              (device const uint4 *)w_up,
+                              out + size_t(first) * out_dim,
                               eps,
+                              share.first,
                               2 * share.count,
                               row_quads},
                              in_dim,

@@ -159,7 +159,15 @@ template <typename Op, bool IsLong, uint P> struct near_work {
         groups = !IsLong && has_all && 2 * columns.each <= NEAR_WARPS ? 2 : 1;
         stride = columns.get_stride(columns.each);
     }
-    METAL_FUNC uint get_tile_rows() const { return 2 * pairs * groups; }
+    // The rows of a block that has no more than 16 are one tile, in the room of both stages.
+    METAL_FUNC uint get_pairs() const {
+        typedef near_memory<N, IsLong, P> room;
+        enum : bool { may_be_one = !IsLong && P == 1 && pairs < NEAR_ROWS / 2 };
+        static_assert(!may_be_one || NEAR_ROWS / 2 * room::one_group <= NEAR_STAGES * room::stage,
+                      "there is room for them");
+        return may_be_one && groups == 1 && op.rows <= NEAR_ROWS ? NEAR_ROWS / 2 : pairs;
+    }
+    METAL_FUNC uint get_tile_rows() const { return 2 * get_pairs() * groups; }
     METAL_FUNC threadgroup uint4 *find_pair(uint stage, uint pair) const {
         return memory.stages + stage * memory.stage + pair * stride;
     }
@@ -271,7 +279,7 @@ template <typename Op, bool IsLong, uint P> struct near_work {
     template <bool is_odd> METAL_FUNC void multiply(uint stage, uint sg, uint team, uint lane,
                                                     thread float (&totals)[2]) const {
         const uint pair =
-            sg / (NEAR_WARPS / 2) * (groups - 1) * pairs + min(lane / 4, uint(pairs) - 1);
+            sg / (NEAR_WARPS / 2) * (groups - 1) * pairs + min(lane / 4, get_pairs() - 1);
         typename near_lanes<N, is_odd>::type own[2];
         for (uint i = 0; i < 2; i++)
             own[i].load((near_row)(find_pair(stage, pair) + i * columns.get_room(columns.each)) +
@@ -352,17 +360,20 @@ template <typename Work> struct near_writer {
     float inverse;     // 1 / rms(x), which it finds once
     float2 kept;       // what finish will need
 
-    METAL_FUNC near_writer(uint thread_index, uint groups) {
-        group = thread_index / NEAR_ROWS % groups;
+    METAL_FUNC near_writer(uint groups) {
         teams = NEAR_WARPS / groups;
-        place = thread_index % NEAR_ROWS;
-        parity = thread_index / NEAR_ROWS / groups;
         inverse = 0.0f;
         kept = 0.0f;
     }
+    METAL_FUNC void find_place(uint thread_index, uint groups) {
+        group = thread_index / NEAR_ROWS % groups;
+        place = thread_index % NEAR_ROWS;
+        parity = thread_index / NEAR_ROWS / groups;
+    }
     METAL_FUNC uint get_row(thread const Work &work, uint tile) const {
-        return place < 2 * pairs ? tile * work.get_tile_rows() + 2 * pairs * group + place
-                                 : 0xFFFFFFFFu;
+        return place < 2 * work.get_pairs()
+                   ? tile * work.get_tile_rows() + 2 * pairs * group + place
+                   : 0xFFFFFFFFu;
     }
     METAL_FUNC void prepare(thread const Work &work, uint tile) {
         if (Work::sharers == 1 && parity == tile % 2 && get_row(work, tile) < work.op.rows)
@@ -391,12 +402,15 @@ template <typename Work> struct near_writer {
 
 // A tile after another: a stage is filled again when all warps have multiplied what is in it.
 template <typename Work> METAL_FUNC void
-near_multiply(thread const Work &work, near_writer<Work> writer, uint sg, uint lane) {
-    const uint team = sg % writer.teams;
+near_multiply(thread const Work &work, near_writer<Work> writer, uint thread_index) {
     float totals[2] = {};
     typename Work::step now = {0, 0};
     for (uint i = 0;; i++) {
         const uint stage = i % NEAR_STAGES;
+        // Addresses are computed again for every tile: kept in registers, they would be spilled.
+        const uint place = opaque(thread_index, i);
+        const uint lane = place % 32, sg = place / 32, team = sg % writer.teams;
+        writer.find_place(place, work.groups);
         const bool is_end = work.ends_tile(now);
         const auto later = work.get_next(now, NEAR_STAGES);
         const auto next = work.get_next(now, 1);
@@ -452,7 +466,7 @@ METAL_FUNC void near_run(thread const Op &op, uint in_dim, uint group, uint grou
     near_expect_values(op.x, in_dim, group, groups, thread_index);
     cuda::sync_warp();
     cuda::launch_dependents();
-    const near_writer<work_of> writer(thread_index, work.groups);
+    const near_writer<work_of> writer(work.groups);
     if (IsLong) {
         cuda::wait_for_launch<Op::early>();
         work.expect_x({0, 0}, sg, sg, lane);
@@ -461,7 +475,7 @@ METAL_FUNC void near_run(thread const Op &op, uint in_dim, uint group, uint grou
     }
     if (P > 1)
         cuda::wait_for_cluster(); // all blocks have begun: sums may be sent
-    near_multiply(work, writer, sg, lane);
+    near_multiply(work, writer, thread_index);
     if (P > 1)
         work.finish_own(thread_index);
 }

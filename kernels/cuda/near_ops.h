@@ -13,21 +13,26 @@ template <typename N, bool normed, bool accumulate, uint Early> struct near_plai
     device const uint4 *from;
     device float *to;
     float eps;
-    uint rows, row_quads;
+    uint first, rows, row_quads;
 
     METAL_FUNC near_plain(device const void *w, device const float *values, device float *y,
-                          uint first, uint count, uint in_dim) {
+                          uint start, uint count, uint in_dim) {
         row_quads = in_dim / 256 * N::block_bytes / 16;
         x = norm_w = values;
-        from = (device const uint4 *)w + size_t(first) * row_quads;
-        to = y + first;
+        from = (device const uint4 *)w;
+        to = y;
         eps = 0.0f;
+        first = start;
         rows = count;
     }
-    METAL_FUNC device const uint4 *get_row(uint i) const { return from + size_t(i) * row_quads; }
-    METAL_FUNC float2 prepare(uint i) const { return accumulate ? float2(to[i], 0.0f) : 0.0f; }
+    METAL_FUNC device const uint4 *get_row(uint i) const {
+        return from + size_t(first + i) * row_quads;
+    }
+    METAL_FUNC float2 prepare(uint i) const {
+        return accumulate ? float2(to[first + i], 0.0f) : 0.0f;
+    }
     METAL_FUNC void finish(uint i, float sum, float, float2 before) const {
-        to[i] = accumulate ? before.x + sum : sum;
+        to[first + i] = accumulate ? before.x + sum : sum;
     }
 };
 
@@ -40,10 +45,10 @@ template <typename N> struct near_gated {
     device const uint4 *gate, *up;
     device float *to;
     float eps;
-    uint rows, row_quads;
+    uint first, rows, row_quads;
 
     METAL_FUNC device const uint4 *get_row(uint i) const {
-        return (i % 2 ? up : gate) + size_t(i / 2) * row_quads;
+        return (i % 2 ? up : gate) + size_t(first + i / 2) * row_quads;
     }
     METAL_FUNC float2 prepare(uint) const { return 0.0f; }
     // As in ffn_silu, a very negative gate gives -0.
@@ -52,7 +57,7 @@ template <typename N> struct near_gated {
     }
     METAL_FUNC void finish(uint i, float sum, float other, float2) const {
         if (i % 2 == 0)
-            to[i / 2] = pass(sum, other);
+            to[first + i / 2] = pass(sum, other);
     }
 };
 

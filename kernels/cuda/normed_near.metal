@@ -40,10 +40,11 @@ gate_up_silu_near(device const float *x [[buffer(0)]], device const float *norm_
     const uint row_quads = in_dim / 256 * N::block_bytes / 16;
     const near_gated<N> op = {x,
                               norm_w,
-                              (device const uint4 *)w_gate + size_t(share.first) * row_quads,
-                              (device const uint4 *)w_up + size_t(share.first) * row_quads,
-                              out + share.first,
+                              (device const uint4 *)w_gate,
+                              (device const uint4 *)w_up,
+                              out,
                               eps,
+                              share.first,
                               2 * share.count,
                               row_quads};
     near_run<false, 1>(op, in_dim, group, groups, thread_index, sg, lane);
