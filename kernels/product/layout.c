@@ -109,7 +109,7 @@ static void share_groups(const product *p, uint32_t cores, product_shape list[PR
     }
 }
 
-uint32_t product_fill_list(const kernel *k, const product *p, uint32_t cores,
+uint32_t product_fill_list(const tape *t, const kernel *k, const product *p,
                            product_shape list[PRODUCT_MATRICES]) {
     uint32_t groups = 0;
     for (uint32_t i = 0; i < p->count; i++) {
@@ -123,7 +123,7 @@ uint32_t product_fill_list(const kernel *k, const product *p, uint32_t cores,
                                   .accumulates = m->accumulates};
     }
     if (k->needs & FEATURE_BULK_COPIES)
-        share_groups(p, cores, list);
+        share_groups(p, device_get_facts(library_get_device(t->lib))->cores, list);
     for (uint32_t i = 0; i < p->count; i++)
         groups += list[i].groups;
     return groups;

@@ -60,7 +60,7 @@ typedef struct {
 } product_shape;
 
 /* The matrices of a launch of matvec_mixed, and how many threadgroups it has. */
-uint32_t product_fill_list(const kernel *k, const product *p, uint32_t cores,
+uint32_t product_fill_list(const tape *t, const kernel *k, const product *p,
                            product_shape list[PRODUCT_MATRICES]);
 
 /* The formats by the numbers that the kernel knows; NULL: there are no more. */

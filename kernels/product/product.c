@@ -278,8 +278,7 @@ bool product_record(tape *t, const kernel *k, const product *given, err *e) {
     if (k->most && a->prologue == NORMED && !k->needs) /* it keeps the values */
         work.threadgroup_bytes = p.items[0].columns * (uint32_t)sizeof(float);
     if (a->epilogue == MIXED)
-        work.groups.x =
-            product_fill_list(k, &p, device_get_facts(library_get_device(t->lib))->cores, list);
+        work.groups.x = product_fill_list(t, k, &p, list);
     for (; a->args[count].role; count++) {
         product_part part = a->args[count];
         args[count] = part.role == STACK  ? (launch_arg)ARG_BYTES(stack, sizeof stack)
