@@ -4,6 +4,7 @@
 using namespace metal;
 
 #include "early.h"
+#include "held_row.h"
 #include "teams.h"
 
 // y = (x - mean) / sqrt(variance + eps) * w + b, in two passes over the row: the variance from the
@@ -44,10 +45,9 @@ kernel void layer_norm(device const float *x [[buffer(0)]],
     normalise(team, x + at, w, b, y + at, dim, eps);
 }
 
-enum : uint { AHEAD_THREADS = 512, AHEAD_HELD = 8 }; // rows of up to 4096
-
 // One threadgroup of 512 per row, which is in registers, as are w and b: they are loaded before the launch
 // before has ended. x is read once.
+[[max_total_threads_per_threadgroup(ROW_THREADS)]]
 kernel void layer_norm_ahead(device const float *x [[buffer(0)]],
                              device const float *w [[buffer(1)]],
                              device const float *b [[buffer(2)]],
@@ -60,31 +60,15 @@ kernel void layer_norm_ahead(device const float *x [[buffer(0)]],
                              uint sg [[simdgroup_index_in_threadgroup]]) {
     threadgroup float partial[64];
     const size_t first = size_t(row) * dim;
-    float weights[AHEAD_HELD], biases[AHEAD_HELD], values[AHEAD_HELD];
-    for (uint i = 0; i < AHEAD_HELD; i++)
-        if (AHEAD_THREADS * i < dim) {
-            const uint at = min(thread_index + AHEAD_THREADS * i, dim - 1);
-            weights[i] = w[at];
-            biases[i] = b[at];
-        }
+    float weights[ROW_HELD], biases[ROW_HELD], values[ROW_HELD];
+    hold_weights(w, b, dim, thread_index, weights, biases);
     EARLY_LOADS(1 << 1 | 1 << 2);
-    float sum = 0.0f, squares = 0.0f;
-    for (uint i = 0; i < AHEAD_HELD; i++)
-        if (AHEAD_THREADS * i < dim)
-            values[i] = x[first + min(thread_index + AHEAD_THREADS * i, dim - 1)];
-    for (uint i = 0; i < AHEAD_HELD; i++)
-        if (thread_index + AHEAD_THREADS * i < dim)
-            sum += values[i];
-    const float mean = threadgroup_sum(sum, partial, lane, sg, AHEAD_THREADS / 32) / float(dim);
-    for (uint i = 0; i < AHEAD_HELD; i++)
-        if (thread_index + AHEAD_THREADS * i < dim)
-            squares += (values[i] - mean) * (values[i] - mean);
-    const float inverse = rsqrt(
-        threadgroup_sum(squares, partial + 32, lane, sg, AHEAD_THREADS / 32) / float(dim) + eps);
-    for (uint i = 0; i < AHEAD_HELD; i++)
-        if (thread_index + AHEAD_THREADS * i < dim)
-            y[first + thread_index + AHEAD_THREADS * i] =
-                (values[i] - mean) * inverse * weights[i] + biases[i];
+    hold_row(x + first, dim, thread_index, values);
+    const row_norm<float> norm = find_norm(values, dim, eps, partial, thread_index, lane, sg);
+    for (uint i = 0; i < ROW_HELD; i++)
+        if (thread_index + ROW_THREADS * i < dim)
+            y[first + thread_index + ROW_THREADS * i] =
+                (values[i] - norm.mean) * norm.inverse * weights[i] + biases[i];
 }
 
 // One thread per row, for the software device.

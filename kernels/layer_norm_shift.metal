@@ -3,6 +3,7 @@
 using namespace metal;
 
 #include "early.h"
+#include "held_row.h"
 #include "teams.h"
 
 // n = (x - mean) / sqrt(variance + eps) * w + b; out[m] = n + (state - n) * mu[m] for `mixes`
@@ -67,24 +68,12 @@ kernel void layer_norm_shift_alone(device const float *x [[buffer(0)]],
     normalise_and_shift(team, x, w, b, mu, state, out, dim, mixes, eps);
 }
 
-enum : uint { TOKEN_THREADS = 512, HELD = 8, HELD_MIXES = 6 }; // rows of up to 4096
-
-// Two sums over a threadgroup. partial: 2 * 32 floats.
-inline float2 sum_both(float2 value, threadgroup float2 *partial, uint lane, uint sg) {
-    value = simd_sum(value);
-    if (lane == 0)
-        partial[sg] = value;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 sum = 0.0f;
-    for (uint i = 0; i < TOKEN_THREADS / 32; i++)
-        sum += partial[i];
-    return sum;
-}
+enum : uint { HELD_MIXES = 6 };
 
 // One token by a threadgroup for every 512 values, each of which normalises the whole row: what is read and
 // written then is one value per thread and mix, and not all of it by one core. Weights are loaded before the
 // launch before has ended, of more than HELD_MIXES mixes the others later.
-[[max_total_threads_per_threadgroup(TOKEN_THREADS)]]
+[[max_total_threads_per_threadgroup(ROW_THREADS)]]
 kernel void layer_norm_shift_ahead(device const float *x [[buffer(0)]],
                                    device const float *w [[buffer(1)]],
                                    device const float *b [[buffer(2)]],
@@ -99,30 +88,19 @@ kernel void layer_norm_shift_ahead(device const float *x [[buffer(0)]],
                                    uint lane [[thread_index_in_simdgroup]],
                                    uint sg [[simdgroup_index_in_threadgroup]]) {
     threadgroup float partial[64];
-    const uint own = group * TOKEN_THREADS + thread_index, at = min(own, dim - 1);
+    const uint own = group * ROW_THREADS + thread_index, at = min(own, dim - 1);
     const float weight = w[at], bias = b[at];
-    float shares[HELD_MIXES], values[HELD];
+    float shares[HELD_MIXES], values[ROW_HELD];
     for (uint m = 0; m < HELD_MIXES; m++)
         if (m < mixes)
             shares[m] = mu[m * dim + at];
     EARLY_LOADS(1 << 1 | 1 << 2 | 1 << 3);
     const float before = state[at], value = x[at];
-    float sum = 0.0f, squares = 0.0f;
-    for (uint i = 0; i < HELD; i++)
-        if (TOKEN_THREADS * i < dim)
-            values[i] = x[min(thread_index + TOKEN_THREADS * i, dim - 1)];
-    for (uint i = 0; i < HELD; i++)
-        if (thread_index + TOKEN_THREADS * i < dim)
-            sum += values[i];
-    const float mean = threadgroup_sum(sum, partial, lane, sg, TOKEN_THREADS / 32) / float(dim);
-    for (uint i = 0; i < HELD; i++)
-        if (thread_index + TOKEN_THREADS * i < dim)
-            squares += (values[i] - mean) * (values[i] - mean);
-    const float inverse = rsqrt(
-        threadgroup_sum(squares, partial + 32, lane, sg, TOKEN_THREADS / 32) / float(dim) + eps);
+    hold_row(x, dim, thread_index, values);
+    const row_norm<float> norm = find_norm(values, dim, eps, partial, thread_index, lane, sg);
     if (own >= dim)
         return;
-    const float n = (value - mean) * inverse * weight + bias;
+    const float n = (value - norm.mean) * norm.inverse * weight + bias;
     for (uint m = 0; m < HELD_MIXES; m++)
         if (m < mixes)
             out[m * dim + own] = n + (before - n) * shares[m];
@@ -152,35 +130,21 @@ kernel void layer_norm_shift_tokens(device const float *x [[buffer(0)]],
     const bool is_first = token == 0;
     device const float *own = x + size_t(token) * dim;
     device const float *other = x + size_t(is_first ? tokens - 1 : token - 1) * dim;
-    float weights[HELD], biases[HELD];
-    for (uint i = 0; i < HELD; i++)
-        if (TOKEN_THREADS * i < dim) {
-            const uint at = min(thread_index + TOKEN_THREADS * i, dim - 1);
-            weights[i] = w[at];
-            biases[i] = b[at];
-        }
+    float weights[ROW_HELD], biases[ROW_HELD];
+    hold_weights(w, b, dim, thread_index, weights, biases);
     EARLY_LOADS(1 << 1 | 1 << 2);
-    float2 values[HELD]; // of its own row and of the other
-    float2 sum = 0.0f;
-    for (uint i = 0; i < HELD; i++)
-        if (TOKEN_THREADS * i < dim) {
-            const uint at = min(thread_index + TOKEN_THREADS * i, dim - 1);
+    float2 values[ROW_HELD]; // of its own row and of the other
+    for (uint i = 0; i < ROW_HELD; i++)
+        if (ROW_THREADS * i < dim) {
+            const uint at = find_held(i, thread_index, dim);
             values[i] = float2(own[at], other[at]);
         }
-    for (uint i = 0; i < HELD; i++)
-        if (thread_index + TOKEN_THREADS * i < dim)
-            sum += values[i];
-    const float2 mean = sum_both(sum, partial, lane, sg) / float(dim);
-    float2 squares = 0.0f;
-    for (uint i = 0; i < HELD; i++)
-        if (thread_index + TOKEN_THREADS * i < dim)
-            squares += (values[i] - mean) * (values[i] - mean);
-    const float2 inverse = rsqrt(sum_both(squares, partial + 32, lane, sg) / float(dim) + eps);
-    for (uint i = 0; i < HELD; i++) {
-        const uint at = thread_index + TOKEN_THREADS * i;
+    const row_norm<float2> norm = find_norm(values, dim, eps, partial, thread_index, lane, sg);
+    for (uint i = 0; i < ROW_HELD; i++) {
+        const uint at = thread_index + ROW_THREADS * i;
         if (at >= dim)
             break;
-        const float2 n = (values[i] - mean) * inverse * weights[i] + biases[i];
+        const float2 n = (values[i] - norm.mean) * norm.inverse * weights[i] + biases[i];
         const float change = (is_first ? state[at] : n.y) - n.x;
         for (uint m = 0; m < mixes; m++)
             out[(size_t(m) * tokens + token) * dim + at] = n.x + change * mu[m * dim + at];
