@@ -18,6 +18,7 @@
 
 #include "../formats/floats.h"
 #include "../formats/q4_0.h"
+#include "../formats/q4_k.h"
 #include "../formats/q5_k.h"
 #include "../formats/q6_k.h"
 #include "../formats/q8_0.h"
@@ -88,14 +89,12 @@ struct halves_of_256 : halves_blocks {
     enum : uint { has_minima = 1 };
 
     static METAL_FUNC float scale(row w, uint pair, uint b, uint) {
-        const uint four =
-            pair < 2 ? w[1] & 0x3F3F3F3Fu : (w[3] & 0x0F0F0F0Fu) | (w[1] >> 2u & 0x30303030u);
+        const uint four = q4_k::get_four(w[1], w[3], pair >= 2);
         return float(four >> (16 * (pair % 2) + 8 * b) & 255u);
     }
     static METAL_FUNC float unit(row w) { return float(as_type<half2>(w[0]).x); }
     static METAL_FUNC uint minima(row w, uint part, uint thousand) {
-        const uint four =
-            part < 2 ? w[2] & 0x3F3F3F3Fu : (w[3] >> 4u & 0x0F0F0F0Fu) | (w[2] >> 2u & 0x30303030u);
+        const uint four = q4_k::get_four(w[2], w[3] >> 4u, part >= 2);
         return cuda::subtract_halves(
             cuda::permute(four, 0u, part % 2 ? 0x4342u : 0x4140u) | thousand, 0x64006400u);
     }

@@ -98,10 +98,9 @@ struct k_near_head {
         const uint4 head = *(threadgroup const uint4 *)block;
         const uint own[2] = {head.y >> (part / 2 * 8), head.w >> (part / 2 * 8)};
         d = head.x;
-        scales[0] = own[0] & 0x003F003Fu;
-        scales[1] = (own[1] & 0x000F000Fu) | (own[0] >> 2u & 0x00300030u);
-        minima = part % 2 ? (head.w >> 4u & 0x0F0F0F0Fu) | (head.z >> 2u & 0x30303030u)
-                          : head.z & 0x3F3F3F3Fu;
+        scales[0] = q4_k::get_four(own[0], own[1], false) & 0x00FF00FFu;
+        scales[1] = q4_k::get_four(own[0], own[1], true) & 0x00FF00FFu;
+        minima = q4_k::get_four(head.z, head.w >> 4u, part % 2);
     }
     METAL_FUNC unsigned_scale get_scale(uint turn) const {
         return {int(turn % 2 ? scales[turn / 2] >> 16u : scales[turn / 2] & 0xFFFFu)};

@@ -28,6 +28,12 @@ struct q4_k {
         return uchar2((s[part + 4] & 15) | (s[part - 4] >> 6 << 4),
                       (s[part + 4] >> 4) | (s[part] >> 6 << 4));
     }
+    // The first four scales or the last four, as bytes: from bytes 0-3 and 8-11. The same of minima: from bytes
+    // 4-7, and 8-11 shifted right by 4.
+    static METAL_FUNC uint get_four(uint six_bits, uint four_bits, bool is_last) {
+        return is_last ? (four_bits & 0x0F0F0F0Fu) | (six_bits >> 2u & 0x30303030u)
+                       : six_bits & 0x3F3F3F3Fu;
+    }
 
     static METAL_FUNC void load(device const block_q4_k *row, uint unit, thread float4 *v) {
         device const block_q4_k *b = row + unit / 8;
