@@ -212,25 +212,27 @@ template <typename Op, bool IsLong, uint P> struct near_work {
                             16 * quads, stage);
     }
 
-    // Where a lane's values of a block of x are: two float4s, the second `apart` after the first, for the
+    // Where a lane's values are in a block of x: two float4s, the second `apart` after the first, for the
     // columns whose weights it loads.
     enum : uint { apart = N::has_neighbours ? 1 : 4 };
-    METAL_FUNC device const float4 *find_values(device const float *from, uint block,
-                                                uint lane) const {
-        return (device const float4 *)from + 64 * block + lane / 4 * 8 +
-               lane % 4 * (apart == 1 ? 2 : 1);
+    static METAL_FUNC uint find_values(uint lane) {
+        return lane / 4 * 8 + lane % 4 * (apart == 1 ? 2 : 1);
+    }
+    METAL_FUNC device const float4 *find_block(device const float *from, uint block) const {
+        return (device const float4 *)from + 64 * block;
     }
 
     // x as digits, of the block that is the warp's.
     METAL_FUNC void take_x(uint team, uint sg, uint lane) const {
         const bool is_own = team < columns.blocks;
-        device const float4 *norm = find_values(op.norm_w, columns.first + team, lane);
+        device const float4 *norm =
+            find_block(op.norm_w, columns.first + team) + find_values(lane);
         float4 weights[2], v[2];
         for (uint i = 0; i < 2 && Op::is_normed && is_own; i++)
             weights[i] = norm[apart * i];
         cuda::wait_for_launch<Op::early>();
         for (uint i = 0; i < 2 && is_own; i++)
-            v[i] = find_values(op.x, columns.first + team, lane)[apart * i];
+            v[i] = find_block(op.x, columns.first + team)[find_values(lane) + apart * i];
         if (Op::is_normed && is_own) {
             const float4 s = v[0] * v[0] + v[1] * v[1];
             float squares = (s.x + s.y) + (s.z + s.w);
@@ -245,19 +247,21 @@ template <typename Op, bool IsLong, uint P> struct near_work {
             memory.put(sg, v[0], v[1], lane);
     }
 
-    // The same, chunk by chunk: x on its way to shared memory, where each lane finds its own.
+    // The same, chunk by chunk: x on its way to shared memory, in whole lines, because all thread blocks load
+    // the same ones at the same time.
     METAL_FUNC void expect_x(step s, uint team, uint sg, uint lane) const {
         if (!is_there(s) || team >= columns.count(s.chunk))
             return;
-        device const float4 *from = find_values(op.x, s.chunk * columns.each + team, lane);
-        for (uint i = 0; i < 2; i++)
-            cuda::copy_async(memory.values + 64 * sg + 32 * i + lane, from + apart * i);
+        device const float4 *from = find_block(op.x, s.chunk * columns.each + team);
+        for (uint i = lane; i < 64; i += 32)
+            cuda::copy_async(memory.values + 64 * sg + i, from + i);
     }
     METAL_FUNC void take_chunk(step now, step next, uint team, uint sg, uint lane) const {
+        threadgroup const float4 *from = memory.values + 64 * sg + find_values(lane);
         cuda::wait_for_own_copies();
         cuda::sync_warp();
         if (team < columns.count(now.chunk))
-            memory.put(sg, memory.values[64 * sg + lane], memory.values[64 * sg + 32 + lane], lane);
+            memory.put(sg, from[0], from[apart], lane);
         expect_x(next, team, sg, lane);
     }
 

@@ -106,7 +106,9 @@ static sizes get_sizes(kind k, const shape *s) {
  * tokens, blocks has four: as long as these have a core each, a quarter of the cores would have to be four times as fast,
  * which tensor cores are not with floats. (H200, 2 layers of 7B with 32 heads of 128, F32, tokens per second by blocks and
  * mma: 64 tokens at depth 8192 24068 and 17253, 512 there 48283 and 77959, 512 at the start 217889 and 226650; 6 layers of
- * 1B with 32 heads of 64: 64 tokens at the start 94201 and 99073, 512 at depth 8192 33264 and 71030, in F16 130470 by mma.) */
+ * 1B with 32 heads of 64: 64 tokens at the start 94201 and 99073, 512 at depth 8192 33264 and 71030, in F16 130470 by mma.)
+ * The same holds for long prompts with few heads, whose thread blocks leave cores idle. (135M with 9 heads of 64, 512
+ * tokens at the start, the whole model: 86639 by blocks, 82807 by mma.) */
 typedef enum {
     ALWAYS,
     MATRICES,
@@ -144,10 +146,13 @@ static bool is_one_product(const weight_format *f) {
 }
 
 static bool is_deep_tile(const device_facts *d, const choice *c) {
-    enum { TILE = 64, BLOCKS = 4, DEEP = 4 };
+    enum { TILE = 64, BLOCKS = 4, DEEP = 4, LONG_PROMPT = 4 };
     const uint32_t *dim = c->shape.dim; /* tokens, start, heads */
-    return c->op == &prefill_attention_op && !c->format && dim[1] / DEEP >= dim[0] &&
-           (uint64_t)BLOCKS * divide_up(dim[0], TILE) * dim[2] <= d->cores;
+    uint32_t tiles = divide_up(dim[0], TILE);
+    uint64_t groups = (uint64_t)tiles * dim[2];
+    bool is_deep = dim[1] / DEEP >= dim[0] && BLOCKS * groups <= d->cores,
+         is_long = tiles >= LONG_PROMPT && groups < d->cores;
+    return c->op == &prefill_attention_op && !c->format && (is_deep || is_long);
 }
 
 static bool holds(condition when, const device_facts *d, const choice *c, const sizes *s) {
