@@ -1,9 +1,9 @@
 #!/bin/sh
-# The main job: installs what is missing, builds, shows what this machine is, checks and validates
-# every kernel, checks the included model, runs the experiments, draws their charts, writes the
+# The main job: installs what is missing, builds, shows what this machine is, checks every kernel and
+# validates every variant of it, checks the included model, runs the experiments, draws their charts, writes the
 # report and generates text with the model.
 #
-# Usage: ./run_all.sh [--full]   --full: every case under validation, whole sweeps; takes an hour
+# Usage: ./run_all.sh [--full]   --full: every kernel and case under validation, whole sweeps; takes an hour
 #
 # A step that fails or cannot run never stops the ones after it. The last lines list what each step
 # took, what failed and what was skipped, and why; the very last is for programs:
@@ -31,7 +31,7 @@ esac
 # About how long each step takes, in seconds on 2 slow cores the first time. The time left is
 # estimated from these and from how this machine has compared with them so far.
 if [ -n "$quick" ]; then
-    plan='setup:2 build:35 info:1 check:95 validate:130 model:2 experiments:100 charts:4 report:2 text:4'
+    plan='setup:2 build:35 info:1 check:95 validate:60 model:2 experiments:100 charts:4 report:2 text:4'
 else
     plan='setup:2 build:35 info:1 check:95 validate:250 model:10 experiments:3600 charts:4 report:2 text:4'
 fi
@@ -195,7 +195,7 @@ on_device() {
 step check "every kernel against its oracle"
 on_device && try check -q --math fast --csv "$results/check.csv" # as it is timed below
 
-step validate "every kernel with each memory access watched"
+step validate "kernels with each memory access watched"
 on_device && try_if_possible validate -q $cases --csv "$results/validate.csv"
 
 step model "every launch of the model against its oracle"

@@ -288,6 +288,46 @@ void cases_keep_one(case_list *l) {
     l->count = kept;
 }
 
+/* The same template, instantiated for other weights or another output? */
+static bool is_same_template(const kernel *a, const kernel *b) {
+    return a->variant && b->variant && strcmp(a->variant, b->variant) == 0 &&
+           !a->tokens == !b->tokens && a->format && b->format &&
+           (a->format != b->format || a->accumulates != b->accumulates);
+}
+
+/* Do the kernels of the op that are kept have all that this one is made of? */
+static bool is_represented(const case_list *kept, const kernel_case *c) {
+    bool has_template = false, has_format = false, has_file = false, has_sum = false;
+    for (size_t i = 0; i < kept->count; i++) {
+        const kernel *k = kept->items[i].kernel;
+        if (kept->items[i].op != c->op)
+            continue;
+        has_template = has_template || is_same_template(k, c->kernel);
+        has_format = has_format || k->format == c->kernel->format;
+        has_file = has_file || strcmp(k->file, c->kernel->file) == 0;
+        has_sum = has_sum || k->accumulates == c->kernel->accumulates;
+    }
+    return has_template && has_format && has_file && has_sum;
+}
+
+size_t cases_drop_repeated(case_list *l) {
+    case_list kept = {.items = l->items};
+    const kernel *last = NULL, *dropped = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        const kernel_case c = l->items[i];
+        if (c.kernel != last && is_represented(&kept, &c)) {
+            dropped = c.kernel;
+            count++;
+        }
+        last = c.kernel;
+        if (c.kernel != dropped)
+            l->items[kept.count++] = c;
+    }
+    l->count = kept.count;
+    return count;
+}
+
 static bool read_extra(const char *text, size_t *count, err *e) {
     char end;
     unsigned n = 0;

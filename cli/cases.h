@@ -30,6 +30,9 @@ bool cases_find_kernel(const char *name, const char *extra, uint64_t seed, case_
 bool cases_keep_offered(case_list *l, const device_facts *d, err *e);
 /* Keeps one case of each kernel: the largest of its edge shapes. */
 void cases_keep_one(case_list *l);
+/* Drops kernels that are a template of their op in yet another format or accumulation; each template, format,
+ * file and accumulation of an op stays in at least one kernel. Returns how many kernels that were. */
+size_t cases_drop_repeated(case_list *l);
 /* The case named by "kernel/shape/input", whether or not the registry lists its shape. */
 bool cases_parse(const char *name, kernel_case *out);
 /* Does this filter match this case? */

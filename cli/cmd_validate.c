@@ -21,14 +21,16 @@ static suite_settings settings = {
     .run = {.find = cases_parse, .validates = true, .seed = 1, .timeout_s = 120}};
 static uint64_t max_findings = 50;
 static bool trace_nan, strict, full;
+static size_t left_out; /* kernels that --quick leaves to --full */
 static const char *sarif;
 
 static const option options[] = {
     SUITE_OPTIONS(settings),
     {"max-findings", OPTION_NUMBER, &max_findings, "N",
      "list at most N findings at the end (default 50)", 1, 100000},
-    FLAG_OPTION("full", &full,
-                "every case, also under compute-sanitizer (default there: one per kernel)"),
+    FLAG_OPTION(
+        "full", &full,
+        "every case of every kernel, also under compute-sanitizer (default there: one per kernel)"),
     FLAG_OPTION("trace-nan", &trace_nan,
                 "also report where finite values give a NaN or an infinity"),
     FLAG_OPTION("strict", &strict,
@@ -103,6 +105,9 @@ static void add_csv_counts(csv *file, const totals *all) {
     csv_add_meta(file, "skipped", text);
     snprintf(text, sizeof text, "%zu of %zu caught", all->canaries, all->canaries);
     csv_add_meta(file, "canaries", text); /* all of them, or nothing is called clean */
+    snprintf(text, sizeof text, "%zu kernels", left_out);
+    if (left_out > 0)
+        csv_add_meta(file, "left to --full", text);
 }
 
 /* Of all descriptions; those of a project by name, because "*" is Assay's own. */
@@ -273,6 +278,10 @@ static exit_code validate_on(const case_list *cases, const device_facts *f, err 
     report_end_rows(&all.report);
     print_all(&all.found);
     report_end(&all.report);
+    if (left_out > 0)
+        fprintf(get_out(),
+                "%zu kernels left to --full: the same templates in other formats or with +=\n",
+                left_out);
     /* An error means that the run says nothing; findings alone are no error. */
     if (settings.csv && e->code == EXIT_OK) {
         csv *file = report_start_csv(f, settings.run.seed);
@@ -291,10 +300,15 @@ static exit_code validate_on(const case_list *cases, const device_facts *f, err 
 }
 
 /* compute-sanitizer runs everything four times, each time a hundred times as slowly, so by itself it
- * gets one case of each kernel, unless cases were asked for. */
-static void choose_cases(const device_facts *f, case_list *cases) {
-    if (f->kind == DEVICE_CUDA && !full && !settings.shapes && !settings.input)
+ * gets one case of each kernel, unless cases were asked for. Elsewhere most of the time is compiling, and
+ * --quick compiles each template of an op once, unless kernels were asked for. */
+static void choose_cases(const device_facts *f, bool has_names, case_list *cases) {
+    static const axes_query any;
+    const bool is_cuda = f->kind == DEVICE_CUDA;
+    if (is_cuda && !full && !settings.shapes && !settings.input)
         cases_keep_one(cases);
+    if (!is_cuda && settings.quick && !has_names && memcmp(&settings.axes, &any, sizeof any) == 0)
+        left_out = cases_drop_repeated(cases);
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
@@ -327,7 +341,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     else if (!cases_keep_offered(&cases, &facts, e))
         code = e->code;
     else {
-        choose_cases(&facts, &cases);
+        choose_cases(&facts, count > 0, &cases);
         code = validate_on(&cases, &facts, e);
     }
     close_folder();
@@ -345,8 +359,13 @@ VERB(
         "threadgroup memory, reads of memory that was never written, data races, stores to\n"
         "read-only buffers, misaligned accesses, barriers that not all threads reach, shuffles\n"
         "from inactive lanes, undefined arithmetic, endless loops. The time is that of validation\n"
-        "and says nothing about the kernel. MTL_SHADER_VALIDATION=1 does the same for every other\n"
-        "verb. On NVIDIA GPUs one case of each kernel, the largest of its edge shapes, runs under\n"
-        "each of the four tools of compute-sanitizer, and the line of a kernel counts all four;\n"
-        "with --full, --shape or --input, all cases that match.\n",
+        "and says nothing about the kernel. --quick without a FILTER leaves some kernels to --full "
+        "and\n"
+        "says how many: a template of an op in another format, or once more with +=, if each\n"
+        "variant, format and file of the op is in a kernel that is validated. "
+        "MTL_SHADER_VALIDATION=1\n"
+        "watches every other verb. On NVIDIA GPUs one case of each kernel, the largest of\n"
+        "its edge shapes, runs under each of the four tools of compute-sanitizer, and the line of "
+        "a\n"
+        "kernel counts all four; with --full, --shape or --input, all cases that match.\n",
     VERB_OPTIONS(options), .math = "safe", .runs_ops = true);

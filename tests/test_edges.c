@@ -215,7 +215,52 @@ TEST every_size_and_position_is_at_an_edge_in_some_case(void) {
     PASS();
 }
 
+static bool is_same_text(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Is what the kernel is made of, one thing at a time, among the kernels of its op that are kept? */
+static bool is_kept_in_parts(const case_list *kept, const kernel_case *c) {
+    const kernel *k = c->kernel;
+    bool file = false, format = false, variant = false, sum = false, itself = false;
+    for (size_t i = 0; i < kept->count; i++) {
+        const kernel *other = kept->items[i].kernel;
+        if (kept->items[i].op != c->op)
+            continue;
+        file = file || strcmp(other->file, k->file) == 0;
+        format = format || other->format == k->format;
+        variant =
+            variant || (is_same_text(other->variant, k->variant) && !other->tokens == !k->tokens);
+        sum = sum || other->accumulates == k->accumulates;
+        itself = itself || other == k;
+    }
+    return file && format && variant && sum && (itself || (k->format && k->variant));
+}
+
+TEST quick_validation_has_each_variant_format_and_file(void) {
+    case_query query = {.filter_count = 0};
+    case_list all, kept;
+    err e;
+    ASSERT(cases_find(&query, &all, &e));
+    ASSERT(cases_find(&query, &kept, &e));
+    size_t dropped = cases_drop_repeated(&kept);
+    ASSERT(dropped > 100 && kept.count < all.count);
+    for (size_t i = 0; i < all.count; i++)
+        ASSERTm(all.items[i].name, is_kept_in_parts(&kept, &all.items[i]));
+    size_t kernels = 0, rest = 0;
+    for (size_t i = 0; i < all.count; i++)
+        kernels += i == 0 || all.items[i].kernel != all.items[i - 1].kernel;
+    for (size_t i = 0; i < kept.count; i++)
+        rest += i == 0 || kept.items[i].kernel != kept.items[i - 1].kernel;
+    ASSERT_EQ_FMT(kernels, rest + dropped, "%zu");
+    ASSERT_EQ_FMT((size_t)0, cases_drop_repeated(&kept), "%zu"); /* none is left to drop */
+    cases_free(&all);
+    cases_free(&kept);
+    PASS();
+}
+
 SUITE(edges_suite) {
+    RUN_TEST(quick_validation_has_each_variant_format_and_file);
     RUN_TEST(indices_are_the_ends_and_around_powers_of_two);
     RUN_TEST(every_size_and_position_is_at_an_edge_in_some_case);
     for (size_t i = 0; i < sizeof wrong_kernels / sizeof *wrong_kernels; i++)
