@@ -19,17 +19,10 @@
 
 static struct {
     const char *model, *prompt, *file, *device, *kv, *system, *save_state, *load_state;
-    uint64_t tokens, context, top_k, repeat_last, seed, in_flight, threads;
-    double temperature, top_p, min_p, repeat_penalty;
+    uint64_t tokens, context, in_flight, threads;
+    sampler_settings sampling;
     bool chat, echo, no_echo, ids, special, no_scan, trace, long_context;
-} settings = {.tokens = 128,
-              .top_k = 40,
-              .repeat_last = 64,
-              .seed = 1,
-              .in_flight = 2,
-              .top_p = 0.95,
-              .min_p = 0.05,
-              .repeat_penalty = 1};
+} settings = {.tokens = 128, .in_flight = 2, .sampling = SAMPLER_DEFAULTS};
 
 static const option options[] = {
     TEXT_OPTION("m|model", &settings.model, "FILE",
@@ -43,19 +36,19 @@ static const option options[] = {
      "context length (default: what is needed, at most the model's)", 1, UINT32_MAX},
     FLAG_OPTION("long-context", &settings.long_context,
                 "allow a context longer than the model was trained for"),
-    {"temp", OPTION_REAL, &settings.temperature, "T",
+    {"temp", OPTION_REAL, &settings.sampling.temperature, "T",
      "sampling temperature; 0 is greedy (default 0)", 0, 100},
-    {"top-k", OPTION_NUMBER, &settings.top_k, "K",
+    {"top-k", OPTION_NUMBER, &settings.sampling.top_k, "K",
      "sample from the K likeliest; 0 is all (default 40)", 0, UINT32_MAX},
-    {"top-p", OPTION_REAL, &settings.top_p, "P",
+    {"top-p", OPTION_REAL, &settings.sampling.top_p, "P",
      "sample from the likeliest with total probability P; 1 is all (default 0.95)", 0, 1},
-    {"min-p", OPTION_REAL, &settings.min_p, "P",
+    {"min-p", OPTION_REAL, &settings.sampling.min_p, "P",
      "drop tokens less than P times as likely as the best (default 0.05)", 0, 1},
-    {"repeat-penalty", OPTION_REAL, &settings.repeat_penalty, "F",
+    {"repeat-penalty", OPTION_REAL, &settings.sampling.repeat_penalty, "F",
      "divide logits of recent tokens by F; 1 is off (default 1)", 0, 100},
-    {"repeat-last-n", OPTION_NUMBER, &settings.repeat_last, "N",
+    {"repeat-last-n", OPTION_NUMBER, &settings.sampling.repeat_last, "N",
      "number of recent tokens penalised (default 64)", 0, 1u << 20},
-    SEED_OPTION(&settings.seed, "the sampling"),
+    SEED_OPTION(&settings.sampling.seed, "the sampling"),
     FLAG_OPTION("chat", &settings.chat, "treat the prompt as a message to an assistant"),
     ANY_TEXT_OPTION("system", &settings.system, "TEXT", "system message, with --chat"),
     FLAG_OPTION("echo", &settings.echo, "print the prompt too, not only on a terminal"),
@@ -240,17 +233,6 @@ static void print_report(const open_model *s, uint64_t load_ns, const generate_r
             end_reason_get_text(r->end));
 }
 
-static sampler *make_sampler(uint32_t vocab) {
-    sampler_settings chosen = {.temperature = settings.temperature,
-                               .top_k = (uint32_t)settings.top_k,
-                               .top_p = settings.top_p,
-                               .min_p = settings.min_p,
-                               .repeat_penalty = settings.repeat_penalty,
-                               .repeat_last = (uint32_t)settings.repeat_last,
-                               .seed = settings.seed};
-    return sampler_new(&chosen, vocab);
-}
-
 /* Stops at the first launch of the prompt that writes NaN or infinity, even if no logit shows
  * it. */
 static bool trace_prompt(model *m, const token_list *prompt, err *e) {
@@ -319,7 +301,7 @@ static bool generate_text(open_model *s, const tokenizer *t, token_list *prompt,
                             .tokenizer = t,
                             .emit = emit,
                             .context = &out};
-    sampler *chooser = make_sampler(model_get_shape(s->model)->vocab);
+    sampler *chooser = sampler_new(&settings.sampling, model_get_shape(s->model)->vocab);
     size_t pending;
     bool ok = load_state(s->model, prompt, &pending, e) &&
               model_prepare(s->model, model_get_position(s->model), prompt->count,
@@ -362,7 +344,7 @@ static bool check_settings(err *e) {
         return err_set(e, EXIT_USAGE,
                        "--trace-nan looks at a prompt from its start: it cannot go "
                        "with --load-state");
-    if (settings.repeat_penalty == 0)
+    if (settings.sampling.repeat_penalty == 0)
         return err_set(e, EXIT_USAGE, "--repeat-penalty must be above 0 (1 turns it off)");
     return (!settings.save_state || os_check_writable(settings.save_state, e)) &&
            open_model_set_threads(settings.threads, e);

@@ -195,7 +195,7 @@ TEST generation_ends_where_the_context_does(void) {
     ASSERT_OK(m);
     uint32_t prompt[10];
     draw_tokens(prompt, 10, model_get_shape(m)->vocab, "end");
-    sampler_settings greedy = sampler_get_defaults(), drawn = greedy;
+    sampler_settings greedy = SAMPLER_DEFAULTS, drawn = greedy;
     drawn.temperature = 1;
     heard h = {.stop_after = 64};
     generate_report r;
@@ -217,7 +217,7 @@ TEST tokens_in_flight_behind_a_stop_are_forgotten(void) {
     ASSERT_OK(m);
     uint32_t prompt[10];
     draw_tokens(prompt, 10, model_get_shape(m)->vocab, "flight");
-    sampler_settings greedy = sampler_get_defaults();
+    sampler_settings greedy = SAMPLER_DEFAULTS;
     heard all = {.stop_after = 64}, cut = {.stop_after = 5};
     generate_report r;
     ASSERT_OK(generate_tokens(m, 1, &greedy, prompt, 10, 30, &all, &r));
@@ -285,7 +285,7 @@ TEST a_prompt_gives_its_text(const char *path, const char *prompt, const char *w
     ASSERT_OK(m);
     token_list ids = {0};
     tokenizer_encode(t, prompt, strlen(prompt), TOKENIZE_ADD_SPECIAL, &ids);
-    sampler_settings greedy = sampler_get_defaults();
+    sampler_settings greedy = SAMPLER_DEFAULTS;
     sampler *s = sampler_new(&greedy, model_get_shape(m)->vocab);
     generate_options o = {.max_tokens = 16, .tokenizer = t, .emit = spell};
     generate_report r;

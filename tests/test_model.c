@@ -289,7 +289,7 @@ static bool hear(void *context, uint32_t token) {
 TEST tokens_in_flight_after_a_stop_are_forgotten(void) {
     model *m = open_fold_model(0);
     ASSERT_OK(m);
-    sampler_settings greedy = sampler_get_defaults();
+    sampler_settings greedy = SAMPLER_DEFAULTS;
     heard all = {.most = 32}, cut = {.most = 5};
     for (int i = 0; i < 2; i++) {
         sampler *s = sampler_new(&greedy, m->shape.vocab);

@@ -102,7 +102,7 @@ TEST logits_that_are_not_finite_name_the_first_launch(double temperature) {
     ASSERT_OK(m);
     const uint32_t prompt[] = {4, 5, 6};
     size_t heard = 0;
-    sampler_settings settings = sampler_get_defaults();
+    sampler_settings settings = SAMPLER_DEFAULTS;
     settings.temperature = temperature;
     sampler *s = sampler_new(&settings, model_get_shape(m)->vocab);
     generate_options o = {.max_tokens = 8, .emit = hear, .context = &heard};

@@ -22,7 +22,7 @@ static void count_choices(const sampler_settings *settings, const float *values,
 
 /* Everything off but the temperature. */
 static sampler_settings get_open(double temperature) {
-    sampler_settings s = sampler_get_defaults();
+    sampler_settings s = SAMPLER_DEFAULTS;
     s.temperature = temperature;
     s.top_k = 0;
     s.top_p = 1;
@@ -32,7 +32,7 @@ static sampler_settings get_open(double temperature) {
 
 TEST temperature_zero_takes_the_largest_and_of_equals_the_lowest(void) {
     const float ties[VOCAB] = {1, 3, 3, 2, 3, 0};
-    sampler_settings greedy = sampler_get_defaults();
+    sampler_settings greedy = SAMPLER_DEFAULTS;
     sampler *s = sampler_new(&greedy, VOCAB);
     ASSERT(sampler_is_plain_greedy(s));
     ASSERT_EQ(1, sampler_choose(s, logits));
@@ -44,7 +44,7 @@ TEST temperature_zero_takes_the_largest_and_of_equals_the_lowest(void) {
 TEST nan_is_never_chosen(void) {
     const float holes[VOCAB] = {NAN, -5, NAN, -4, -6, NAN},
                 all[VOCAB] = {NAN, NAN, NAN, NAN, NAN, NAN};
-    sampler_settings drawn = get_open(1), greedy = sampler_get_defaults();
+    sampler_settings drawn = get_open(1), greedy = SAMPLER_DEFAULTS;
     int counts[VOCAB];
     count_choices(&drawn, holes, counts);
     ASSERT_EQ(0, counts[0] + counts[2] + counts[5]);
@@ -101,7 +101,7 @@ TEST top_k_top_p_and_min_p_cut_the_tail(void) {
 }
 
 TEST what_was_seen_is_penalised_once_and_forgotten_again(void) {
-    sampler_settings settings = sampler_get_defaults();
+    sampler_settings settings = SAMPLER_DEFAULTS;
     settings.repeat_penalty = 4;
     settings.repeat_last = 2;
     sampler *s = sampler_new(&settings, VOCAB);

@@ -21,16 +21,6 @@ struct sampler {
     size_t seen;
 };
 
-sampler_settings sampler_get_defaults(void) {
-    return (sampler_settings){.temperature = 0,
-                              .top_k = 40,
-                              .top_p = 0.95,
-                              .min_p = 0.05,
-                              .repeat_penalty = 1,
-                              .repeat_last = 64,
-                              .seed = 1};
-}
-
 sampler *sampler_new(const sampler_settings *settings, uint32_t vocab) {
     sampler *s = array_new(1, sizeof *s);
     s->settings = *settings;

@@ -11,16 +11,17 @@
 
 typedef struct {
     double temperature;    /* 0: greedy */
-    uint32_t top_k;        /* 0: all */
+    uint64_t top_k;        /* 0: all */
     double top_p;          /* 1: all */
     double min_p;          /* 0: all */
     double repeat_penalty; /* 1: none */
-    uint32_t repeat_last;  /* number of recent tokens penalised */
+    uint64_t repeat_last;  /* number of recent tokens penalised */
     uint64_t seed;
 } sampler_settings;
 
 /* Greedy; the rest are llama.cpp's defaults. */
-sampler_settings sampler_get_defaults(void);
+#define SAMPLER_DEFAULTS                                                                           \
+    { .top_k = 40, .top_p = 0.95, .min_p = 0.05, .repeat_penalty = 1, .repeat_last = 64, .seed = 1 }
 
 typedef struct sampler sampler;
 sampler *sampler_new(const sampler_settings *s, uint32_t vocab);
