@@ -130,14 +130,6 @@ static bool start_files(results *r, const results_meta *m, err *e) {
            write_samples(r, e) && write_rows(r, e);
 }
 
-results *results_create(const char *path, const results_meta *m, err *e) {
-    results *r = results_new(path, e);
-    if (r && start_files(r, m, e))
-        return r;
-    results_close(r);
-    return NULL;
-}
-
 void results_close(results *r) {
     if (!r)
         return;

@@ -15,12 +15,10 @@
 
 typedef struct results results;
 
-/* Starts both files anew. Folders are made. The file is locked until results_close: a second writer
- * is refused. */
-results *results_create(const char *path, const results_meta *m, err *e);
-/* Adds to the files that are there: the rows of other cases stay. Files of another device, driver,
- * compiler, system or seed, and files that cannot be read, are moved to baselines/NAME-DATE.csv
- * beside them first; `moved` then names that file, and is "" otherwise. */
+/* Starts both files, or adds to those that are there: the rows of other cases stay. Files of another
+ * device, driver, compiler, system or seed, and files that cannot be read, are moved to
+ * baselines/NAME-DATE.csv beside them first; `moved` then names that file, and is "" otherwise. Folders
+ * are made. The file is locked until results_close: a second writer is refused. */
 results *results_merge(const char *path, const results_meta *m, char *moved, size_t size, err *e);
 void results_close(results *r);
 /* A row of a case that is there already replaces it. */
