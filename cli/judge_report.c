@@ -17,7 +17,8 @@ static bool is_rejected(const judgement *j) {
     return !j->answer.is_our_failure && (!j->answer.is_right || j->time.refusal[0]);
 }
 
-const char *judge_get_verdict(const judgement *j) {
+/* One word: faster, same, slower, ambiguous, right (not timed), REJECT or not judged. */
+static const char *get_verdict(const judgement *j) {
     return j->answer.is_our_failure ? "not judged"
            : is_rejected(j)         ? "REJECT"
            : j->time.is_timed       ? verdict_get_name(j->time.test.verdict)
@@ -36,7 +37,8 @@ exit_code judge_get_code(const judgement *j) {
                                                        : EXIT_OK;
 }
 
-double judge_get_speedup(const judgement *j) {
+/* Of a candidate that was timed: how many times as fast as its base. */
+static double get_speedup(const judgement *j) {
     return j->time.is_timed ? 1 / j->time.test.interval.ratio : 0;
 }
 
@@ -133,7 +135,7 @@ void judge_print_one(FILE *out, const judge_heading *h, const judgement *j) {
         describe_time(j, time, sizeof time);
     snprintf(text, sizeof text, "%s %s%s%s against %s: %s%s%s", get_heading(j),
              get_file(j->given.path), a->kernel[0] ? ":" : "", a->kernel, j->given.base,
-             rejected ? get_stage(j) : judge_get_verdict(j), rejected || time[0] ? ": " : "",
+             rejected ? get_stage(j) : get_verdict(j), rejected || time[0] ? ": " : "",
              rejected ? get_reason(j) : time);
     table_print_text(out, get_limit(out), 0, text);
     if (rejected) {
@@ -152,7 +154,7 @@ static int by_rank(const void *a, const void *b) {
     const judgement *x = a, *y = b;
     int p = is_rejected(x) + 2 * x->answer.is_our_failure,
         q = is_rejected(y) + 2 * y->answer.is_our_failure;
-    double s = judge_get_speedup(x), t = judge_get_speedup(y);
+    double s = get_speedup(x), t = get_speedup(y);
     return p != q ? p - q : s != t ? (s < t) - (s > t) : strcmp(x->given.path, y->given.path);
 }
 
@@ -171,9 +173,9 @@ void judge_print_all(FILE *out, const judge_heading *h, judgement *list, size_t 
         rejected += is_rejected(j);
         accepted += judge_get_code(j) == EXIT_OK;
         snprintf(cells[i][0], sizeof cells[i][0], "%s", get_file(j->given.path));
-        snprintf(cells[i][1], sizeof cells[i][1], "%s", judge_get_verdict(j));
+        snprintf(cells[i][1], sizeof cells[i][1], "%s", get_verdict(j));
         if (j->time.is_timed) {
-            snprintf(cells[i][2], sizeof cells[i][2], "%.3g", judge_get_speedup(j));
+            snprintf(cells[i][2], sizeof cells[i][2], "%.3g", get_speedup(j));
             format_time(j->time.test.now_median, cells[i][3], sizeof cells[i][3]);
         }
         snprintf(cells[i][4], sizeof cells[i][4], "%s%s%s", is_rejected(j) ? get_stage(j) : "",
@@ -236,7 +238,7 @@ static void print_json_one(FILE *out, const judgement *j) {
     json_print_field(out, "file", j->given.path);
     json_add_field(out, "kernel", a->kernel);
     json_add_field(out, "base", j->given.base);
-    json_add_field(out, "verdict", judge_get_verdict(j));
+    json_add_field(out, "verdict", get_verdict(j));
     fprintf(out, ", \"right\": %s, \"accepted\": %s, \"exit\": %d",
             is_rejected(j) || a->is_our_failure ? "false" : "true",
             judge_get_code(j) == EXIT_OK ? "true" : "false", (int)judge_get_code(j));

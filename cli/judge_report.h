@@ -19,12 +19,8 @@ typedef struct {
     char again[512]; /* the command that gives the same verdict */
 } judge_heading;
 
-/* One word: faster, same, slower, ambiguous, right (not timed), REJECT or not judged. */
-const char *judge_get_verdict(const judgement *j);
 /* The exit status of one candidate. */
 exit_code judge_get_code(const judgement *j);
-/* Of a candidate that was timed: how many times as fast as its base. */
-double judge_get_speedup(const judgement *j);
 
 void judge_print_one(FILE *out, const judge_heading *h, const judgement *j);
 /* A ranking: the right ones by speed, then the others with their reasons. Sorts them. */

@@ -84,7 +84,8 @@ static bool add_file(row_list *rows, agx_compiler *c, const char *path, const ms
 
 /* Output ------------------------------------------------------------------------------------- */
 
-void agx_print_rows(FILE *out, const agx_row *rows, size_t count) {
+/* Rows that were refused come last, with the reason. */
+static void print_rows(FILE *out, const agx_row *rows, size_t count) {
     table_column columns[1 + NUMBERS] = {{.title = "kernel"}};
     char texts[NUMBERS][16];
     const char *cells[1 + NUMBERS];
@@ -223,7 +224,7 @@ exit_code agx_print_cases(const case_list *cases, const agx_case_settings *s, er
     bool ok = c && add_cases(&rows, c, cases, s->lines, e);
     if (ok) {
         printf("# compiler: %s; not Apple's: see docs/agx.md\n", agx_compiler_get_name(c));
-        agx_print_rows(stdout, rows.items, rows.count);
+        print_rows(stdout, rows.items, rows.count);
         for (size_t i = 0; i < rows.count; i++)
             if (rows.items[i].code)
                 agx_print_lines(rows.items[i].kernel, rows.items[i].code, s->lines);
@@ -269,7 +270,7 @@ static void print_file(const lint_agx_settings *s, const char *path, const agx_r
                    r->facts.fills);
     }
     if (!s->brief)
-        agx_print_rows(stdout, rows, count);
+        print_rows(stdout, rows, count);
     printf("%s: %zu kernel%s, %zu compiled, %zu of them with scratch memory\n", path, count,
            count == 1 ? "" : "s", count - refused, spilling);
 }

@@ -27,9 +27,6 @@ typedef struct {
     char *code; /* NULL: it was not asked for */
 } agx_row;
 
-/* Rows that were refused come last, with the reason. */
-void agx_print_rows(FILE *out, const agx_row *rows, size_t count);
-
 typedef struct {
     const char *csv;                /* a file for the rows, or NULL */
     const char *baseline;           /* such a file, with which they are compared, or NULL */

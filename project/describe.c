@@ -99,7 +99,8 @@ static bool parse_rule(description *d, described_rule *r, err *e) {
     return true;
 }
 
-bool describe_parse(description *d, err *e) {
+/* Parses the expressions of what was read. */
+static bool parse_expressions(description *d, err *e) {
     for (size_t i = 0; i < d->dim_count; i++)
         add_symbol(d, d->dims[i], SYMBOL_WHOLE, ELEM_U32, 0);
     name_arguments(d);
@@ -142,7 +143,7 @@ const op *describe_load(const char *path, const char *text, err *e) {
     assert(copy);
     char sample[PATH_MAX];
     uint32_t sizes[SHAPE_DIMS] = {0};
-    if (!describe_read(d, DESCRIBES_OP, strdup(path), copy, e) || !describe_parse(d, e))
+    if (!describe_read(d, DESCRIBES_OP, strdup(path), copy, e) || !parse_expressions(d, e))
         return NULL;
     describe_set_dims(d, sizes);
     for (size_t i = 0; i < d->argument_count; i++)

@@ -3,8 +3,6 @@
 
 #include "harness/check/description.h"
 
-/* Parses the expressions of what was read. */
-bool describe_parse(description *d, err *e);
 /* Compiles the lines of C. */
 bool describe_compile(description *d, described_rule *r, err *e);
 

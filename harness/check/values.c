@@ -22,7 +22,8 @@ static void get_float_text(elem type, const void *array, size_t i, char *text, s
     }
 }
 
-void values_get_text(elem type, const void *array, size_t i, char *text, size_t size) {
+/* The shortest text for element i. */
+static void get_text(elem type, const void *array, size_t i, char *text, size_t size) {
     if (elem_is_float(type))
         get_float_text(type, array, i, text, size);
     else if (type == ELEM_U64)
@@ -37,7 +38,7 @@ void values_print(FILE *out, elem type, const void *array, size_t count) {
     char text[TEXT_SIZE];
     int width = 1, index_width = snprintf(text, sizeof text, "%zu", count);
     for (size_t i = 0; i < count; i++) {
-        values_get_text(type, array, i, text, sizeof text);
+        get_text(type, array, i, text, sizeof text);
         int n = (int)strlen(text);
         width = n > width ? n : width;
     }
@@ -45,7 +46,7 @@ void values_print(FILE *out, elem type, const void *array, size_t count) {
     while (columns > 1 && columns * (size_t)(width + 2) > ROW_WIDTH)
         columns /= 2;
     for (size_t i = 0; i < count; i++) {
-        values_get_text(type, array, i, text, sizeof text);
+        get_text(type, array, i, text, sizeof text);
         if (i % columns == 0)
             fprintf(out, "%s%*zu:", i ? "\n" : "", index_width + 2, i);
         fprintf(out, "  %*s", width, text);

@@ -6,8 +6,5 @@
 
 #include "harness/device/elem.h"
 
-/* The shortest text for element i. */
-void values_get_text(elem type, const void *array, size_t i, char *text, size_t size);
-
 /* Rows of aligned values, each row preceded by the index of its first. */
 void values_print(FILE *out, elem type, const void *array, size_t count);

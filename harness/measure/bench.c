@@ -10,7 +10,7 @@
 #include "harness/base/os.h"
 #include "harness/base/worker.h"
 
-void bench_outcome_free(bench_outcome *o) {
+static void free_outcome(bench_outcome *o) {
     free(o->samples);
     for (size_t i = 0; i < o->other_count; i++)
         free(o->others[i].samples);
@@ -27,8 +27,9 @@ typedef struct {
     const bench_listener *listener;
 } delivery;
 
-result_row wire_make_untimed(const bench_case *c, const char *name, const device_facts *f,
-                             const char *why) {
+/* A case that was not timed, and why; `name` is that of our kernel or of a rival. */
+static result_row make_untimed(const bench_case *c, const char *name, const device_facts *f,
+                               const char *why) {
     result_row r = result_row_new();
     shape_get_text(&c->timed.shape, r.shape, sizeof r.shape);
     snprintf(r.device, sizeof r.device, "%s", f->name);
@@ -73,7 +74,7 @@ static void add_others(const delivery *s, size_t number, const wire_answer *a,
                           : a        ? a->error.text
                                      : "not timed, because ours was not";
         const char *name = o->base_folder ? c->timed.kernel->name : o->rivals[i].name;
-        other->row = wire_make_untimed(c, name, s->facts, why);
+        other->row = make_untimed(c, name, s->facts, why);
         if (!o->base_folder)
             snprintf(other->row.variant, sizeof other->row.variant, BENCH_RIVAL);
         other->skipped = v->skipped || (!v->refused && !a);
@@ -88,13 +89,13 @@ static bool deliver_case(const delivery *s, size_t number, const wire_answer *a,
     if (!failure)
         out.row = a->rows[0];
     else {
-        out.row = wire_make_untimed(c, c->timed.kernel->name, s->facts, failure);
+        out.row = make_untimed(c, c->timed.kernel->name, s->facts, failure);
         out.skipped = failure == a->error.text && a->skipped;
     }
     if (s->verdicts)
         add_others(s, number, failure ? NULL : a, samples, &out);
     bool ok = s->listener->deliver(s->listener->context, c, &out, e);
-    bench_outcome_free(&out);
+    free_outcome(&out);
     return ok;
 }
 

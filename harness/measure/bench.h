@@ -67,8 +67,6 @@ typedef struct {
     size_t other_count;
 } bench_outcome;
 
-void bench_outcome_free(bench_outcome *o);
-
 typedef struct {
     /* Before anything else: what the device was found to be; may be NULL. */
     bool (*start)(void *context, const roof_facts *f, err *e);

@@ -31,10 +31,6 @@ void *wire_pack(const wire_answer *a, const timing_sample *const *samples, size_
 /* False if the bytes are not a valid answer. Samples are copied, made with malloc. */
 bool wire_unpack(const void *data, size_t bytes, wire_answer *a, timing_sample **samples);
 
-/* A case that was not timed, and why; `name` is that of our kernel or of a rival. */
-result_row wire_make_untimed(const bench_case *c, const char *name, const device_facts *f,
-                             const char *why);
-
 /* What the check of the base or of a rival on a case found. */
 typedef struct {
     bool refused, skipped;

@@ -98,14 +98,15 @@ origin freshness_judge(freshness *f, const char *made_of, char *changes, size_t 
     return is_stale ? ORIGIN_STALE : is_any ? ORIGIN_FRESH : ORIGIN_UNKNOWN;
 }
 
-bool freshness_is_dirty(const char *commit) {
+/* Of a run with uncommitted changes, or of an unknown commit? */
+static bool is_dirty(const char *commit) {
     return strcmp(commit, "") == 0 || strcmp(commit, "unknown") == 0 ||
            path_ends_with(commit, "-dirty");
 }
 
 bool freshness_is_same_program(const char *build, const char *commit, const results_meta *now) {
     return strcmp(build, results_meta_find(now, "build")) == 0 ||
-           (!freshness_is_dirty(commit) && strcmp(commit, results_meta_find(now, "commit")) == 0);
+           (!is_dirty(commit) && strcmp(commit, results_meta_find(now, "commit")) == 0);
 }
 
 /* Files ---------------------------------------------------------------------------------------- */
@@ -163,7 +164,7 @@ void freshness_judge_file(freshness *f, const csv_file *c, file_origin *out) {
         out->stale += o == ORIGIN_STALE;
         out->unknown += o == ORIGIN_UNKNOWN;
         if (*commit || !is_of_counters) {
-            out->dirty += freshness_is_dirty(commit);
+            out->dirty += is_dirty(commit);
             add_commit(out, *commit ? commit : "unknown");
         }
         add_date(out, get(c, r, "date", "test_time", "date"));

@@ -18,9 +18,6 @@ void freshness_free(freshness *f);
 /* A row by its column made_of. `changes` gets what is different now: "kernel rmsnorm, device cuda". */
 origin freshness_judge(freshness *f, const char *made_of, char *changes, size_t size);
 
-/* Of a run with uncommitted changes, or of an unknown commit? */
-bool freshness_is_dirty(const char *commit);
-
 /* May a run go on with rows of another? The programs are of the same commit with nothing changed, or the same
  * file. `build` and `commit` are those of the rows. */
 bool freshness_is_same_program(const char *build, const char *commit, const results_meta *now);

@@ -9,7 +9,8 @@
 #include "harness/base/csv.h"
 #include "harness/base/path.h"
 
-bool history_find_path(const char *path, char *out, size_t size, err *e) {
+/* NAME.csv to NAME.history.csv. */
+static bool find_path(const char *path, char *out, size_t size, err *e) {
     if (!path_ends_with(path, ".csv"))
         return err_set(e, EXIT_USAGE, "a history belongs to a file NAME.csv, not to '%.120s'",
                        path);
@@ -45,8 +46,7 @@ bool history_add(const char *path, const results_meta *m, const result_row *row,
     double low, high;
     if (row->gpu.count == 0)
         return true;
-    if (!history_find_path(path, file, sizeof file, e) ||
-        (access(file, F_OK) != 0 && !start(file, m, e)))
+    if (!find_path(path, file, sizeof file, e) || (access(file, F_OK) != 0 && !start(file, m, e)))
         return false;
     find_interval(samples, row->gpu.count, &low, &high);
     made_of_part part = {.sum = ""};

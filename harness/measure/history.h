@@ -5,9 +5,6 @@
 
 #include "results.h"
 
-/* NAME.csv to NAME.history.csv. */
-bool history_find_path(const char *path, char *out, size_t size, err *e);
-
 /* Adds a row with its samples to the history beside `path`, the file of the rows. A row without a
  * time is left out. */
 bool history_add(const char *path, const results_meta *m, const result_row *row,

@@ -67,7 +67,8 @@ static void add_row(profile_line *l, const count_row *r, const uint64_t *n) {
     }
 }
 
-void profile_add(profile *p, const launch *l, const count_list *counts) {
+/* Adds what the launch did that was just played. Counts of a part of the threadgroups are scaled up. */
+static void add_launch(profile *p, const launch *l, const count_list *counts) {
     const uint64_t whole = counts->groups, run = counts->groups_run ? counts->groups_run : 1;
     const uint64_t threads = (uint64_t)l->group.x * l->group.y * l->group.z;
     uint32_t arrays = 0;
@@ -110,7 +111,7 @@ bool profile_play(tape *t, profile_choose *choose, void *context, err *e) {
         bool ok = device_submit(d, t, i, 1, &k, e) && device_wait(d, &k, &times, e) &&
                   device_get_counts(d, &t->launches[i], &counts, e);
         if (ok)
-            profile_add(choose(context, &t->launches[i]), &t->launches[i], &counts);
+            add_launch(choose(context, &t->launches[i]), &t->launches[i], &counts);
         free(counts.rows);
         if (!ok)
             return false;

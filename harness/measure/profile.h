@@ -38,8 +38,6 @@ typedef struct {
     char *code;                      /* the machine code for it, as nvdisasm prints it, or NULL */
 } profile;
 
-/* Adds what the launch did that was just played. Counts of a part of the threadgroups are scaled up. */
-void profile_add(profile *p, const launch *l, const count_list *counts);
 void profile_free(profile *p);
 /* Plays the tape launch by launch on a device that counts; each adds to what `choose` gives for it. */
 typedef profile *profile_choose(void *context, const launch *l);
