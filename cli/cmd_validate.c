@@ -165,14 +165,8 @@ static void add_csv_rows(csv *file, const finding_list *found) {
     }
 }
 
-/* The same finding in many cases is one line of the list at the end. */
 static void print_all(const finding_list *found) {
-    finding_list folded = {0};
-    for (size_t i = 0; i < found->count; i++) {
-        finding f = found->items[i];
-        f.kernel[strcspn(f.kernel, "/")] = 0;
-        finding_add(&folded, &f);
-    }
+    finding_list folded = places_fold(found);
     if (folded.count > 0) {
         fprintf(get_out(), "\nall findings:\n");
         findings_print(get_out(), &folded, (size_t)max_findings);

@@ -82,13 +82,18 @@ static void set_rule(place *p, const char *name) {
         *c = *c == ' ' ? '-' : *c;
 }
 
-void places_add_findings(place_list *l, const finding_list *found, bool is_strict) {
+finding_list places_fold(const finding_list *found) {
     finding_list folded = {0};
     for (size_t i = 0; i < found->count; i++) {
         finding f = found->items[i];
         f.kernel[strcspn(f.kernel, "/")] = 0;
         finding_add(&folded, &f);
     }
+    return folded;
+}
+
+void places_add_findings(place_list *l, const finding_list *found, bool is_strict) {
+    finding_list folded = places_fold(found);
     for (size_t i = 0; i < folded.count; i++) {
         const finding *f = &folded.items[i];
         place *p =

@@ -23,7 +23,9 @@ typedef struct {
 /* The file of a kernel, to be freed, and the line on which its function begins, or 0. */
 char *places_find_kernel(const kernel *k, int *line);
 
-/* Findings of validation: the same in several cases is one place. */
+/* The same finding in several cases becomes one, of the kernel; the caller frees the list. */
+finding_list places_fold(const finding_list *found);
+/* Findings of validation, folded. */
 void places_add_findings(place_list *l, const finding_list *found, bool is_strict);
 /* Cases that failed without findings, at their kernels; one place per kernel, of the first case. */
 void places_add_outcomes(place_list *l, const outcome_list *outcomes);

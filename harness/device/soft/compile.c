@@ -382,8 +382,8 @@ bool soft_compiler_check_syntax(soft_compiler *c, const char *text, int language
                                    c->folders[1],         kind == 2 ? "-std=c++2b" : NULL};
     const char *argv[MAX_ARGUMENTS] = {c->clang};
     int n = soft_flags_add(FLAGS_COMMON, argv, 1);
-    for (int i = 1; i < n;
-         i++) /* with -w functions are not looked at for their return statements */
+    /* With -w functions are not looked at for their return statements. */
+    for (int i = 1; i < n; i++)
         argv[i] = strcmp(argv[i], "-w") == 0 ? "-Wno-everything" : argv[i];
     n = add_arguments(argv, n, options, kind == 2 ? 6 : 5);
     const char *header = find_header(c, &c->syntax_headers[kind],

@@ -1,7 +1,6 @@
 /* flags: what clang and the linker are told about every kernel of the software device, and what the CPU
  * must have for it. */
-#ifndef ASSAY_HARNESS_DEVICE_SOFT_FLAGS_H
-#define ASSAY_HARNESS_DEVICE_SOFT_FLAGS_H
+#pragma once
 
 #include "harness/base/err.h"
 #include "harness/base/sha256.h"
@@ -34,5 +33,3 @@ void soft_flags_hash(sha256 *h); /* all of them */
 /* What not every CPU of its kind has and kernels ask for (shim/cpu/bytes.h); NULL: nothing. */
 const char *soft_flags_find_cpu(void);
 bool soft_flags_check_cpu(err *e); /* does it run what these flags make? */
-
-#endif
