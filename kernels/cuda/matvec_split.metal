@@ -269,8 +269,11 @@ template <typename F, uint ROWS, uint TOKENS, uint D> struct split_work {
                         all_x + at * x_quads};
             if (step == 0)
                 now.rows.take(0, 0, thousand, own[0]);
-            cuda::wait_for_copies(at, parity);
-            cuda::sync_warp(); // products are of whole warps
+            // Products are of whole warps. The compiler leaves a sync_warp out where it sees that lanes have never
+            // parted, but those of compute-sanitizer have, after a copy of less than 16 bytes: so it must not see
+            // that all lanes wait for the same.
+            cuda::wait_for_copies(opaque(at, in_dim + index), parity);
+            cuda::sync_warp();
             multiply<0>(sums, own, now);
             multiply<1>(sums, own, now);
             if (F::parts == 2) {
