@@ -14,7 +14,7 @@ enum : uint { MIXED_EARLY = 0x1111111 }; // all weights
 // Rows of one matrix: a share of them per thread block.
 template <typename N> struct near_mixed {
     typedef N format;
-    enum : bool { is_normed = false, is_stacked = true };
+    enum : bool { is_normed = false, is_stacked = true, needs_registers = true };
     enum : uint { early = MIXED_EARLY };
     device const float *x, *norm_w, *bias;
     device const uint4 *from;

@@ -18,6 +18,7 @@
 //   Op::is_normed    x is multiplied by op.norm_w, sums by 1 / rms(x), for which there is op.eps
 //   Op::is_stacked   the rows of a pair follow each other in memory
 //   Op::early        the buffers that are read before the launch before has ended
+//   Op::needs_registers  as that of near_formats.h
 //   op.x, op.rows    of this block; op.row_quads: uint4s of a row
 //   op.get_row(i)    where row i begins
 //   op.prepare(i)    what finish will need for row i, loaded before its tile is multiplied
@@ -141,6 +142,7 @@ template <typename Op, bool IsLong, uint P> struct near_work {
     typedef typename Op::format N;
     typedef near_columns<N, IsLong, P> columns_of;
     enum : bool { is_normed = Op::is_normed, is_long = IsLong };
+    enum : bool { needs_registers = N::needs_registers || IsLong || Op::needs_registers };
     enum : uint { pairs = near_memory<N, IsLong, P>::pairs, sharers = P };
 
     Op op;
@@ -411,8 +413,8 @@ near_multiply(thread const Work &work, near_writer<Work> writer, uint thread_ind
     typename Work::step now = {0, 0};
     for (uint i = 0;; i++) {
         const uint stage = i % NEAR_STAGES;
-        // Addresses are computed again for every tile: kept in registers, they would be spilled.
-        const uint place = opaque(thread_index, i);
+        // Where registers are few, addresses are computed again for every tile: kept, they would be spilled.
+        const uint place = Work::needs_registers ? opaque(thread_index, i) : thread_index;
         const uint lane = place % 32, sg = place / 32, team = sg % writer.teams;
         writer.find_place(place, work.groups);
         const bool is_end = work.ends_tile(now);

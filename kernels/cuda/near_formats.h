@@ -9,6 +9,7 @@
 //   N::scale        byte_scale, unsigned_scale or byte_halves
 //   N::get_unit     what a byte of 1 stands for, times its scale
 //   N::turns_at_once  whose weights are loaded together
+//   N::needs_registers  so many that none are left for addresses
 //   N::has_offsets  there is a minimum of each 32 columns: get_offsets() has its bytes, and
 //                   finish_offset() makes a sum of their products the same as finish()
 //   N::has_neighbours  the 8 columns of a lane in 32 are neighbours, so that it loads their bytes, two words,
@@ -44,6 +45,7 @@ struct q4_0_near {
     typedef byte_scale scale;
     enum : uint { block_bytes = 144, pairs = 8, has_offsets = false, has_neighbours = false };
     enum : uint { long_pairs = 8, long_blocks = 14, turns_at_once = 4 };
+    enum : bool { needs_registers = false };
     enum : uint { cluster_pairs = 8, cluster_blocks = 16 };
 
     static METAL_FUNC float get_unit() { return 0.0625f; }
@@ -69,6 +71,7 @@ struct q8_0_near {
     typedef byte_scale scale;
     enum : uint { block_bytes = 272, pairs = 5, has_offsets = false, has_neighbours = false };
     enum : uint { long_pairs = 5, long_blocks = 14, turns_at_once = 4 };
+    enum : bool { needs_registers = false };
     enum : uint { cluster_pairs = 5, cluster_blocks = 16 };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
@@ -120,6 +123,7 @@ struct q4_k_near {
     typedef unsigned_scale scale;
     enum : uint { block_bytes = 144, pairs = 8, has_offsets = true, has_neighbours = true };
     enum : uint { long_pairs = 8, long_blocks = 14, turns_at_once = 2 };
+    enum : bool { needs_registers = true };
     enum : uint { cluster_pairs = 8, cluster_blocks = 16 };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
@@ -154,6 +158,7 @@ struct q5_k_near {
     typedef unsigned_scale scale;
     enum : uint { block_bytes = 176, pairs = 8, has_offsets = true, has_neighbours = true };
     enum : uint { long_pairs = 8, long_blocks = 14, turns_at_once = 2 };
+    enum : bool { needs_registers = true };
     enum : uint { cluster_pairs = 8, cluster_blocks = 16 };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
@@ -220,6 +225,7 @@ struct q6_k_near {
     typedef byte_halves scale;
     enum : uint { block_bytes = 210, pairs = 7, has_offsets = false, has_neighbours = false };
     enum : uint { long_pairs = 5, long_blocks = 16, turns_at_once = 2 };
+    enum : bool { needs_registers = true };
     enum : uint { cluster_pairs = 8, cluster_blocks = 14 };
 
     static METAL_FUNC float get_unit() { return 0.25f; }

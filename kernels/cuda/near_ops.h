@@ -7,7 +7,7 @@
 // Rows that follow each other: a share of them per thread block.
 template <typename N, bool normed, bool accumulate, uint Early> struct near_plain {
     typedef N format;
-    enum : bool { is_normed = normed, is_stacked = true };
+    enum : bool { is_normed = normed, is_stacked = true, needs_registers = false };
     enum : uint { early = Early };
     device const float *x, *norm_w;
     device const uint4 *from;
@@ -39,7 +39,7 @@ template <typename N, bool normed, bool accumulate, uint Early> struct near_plai
 // A pair is the same row of gate and of up: what multiplies them has both.
 template <typename N> struct near_gated {
     typedef N format;
-    enum : bool { is_normed = true, is_stacked = false };
+    enum : bool { is_normed = true, is_stacked = false, needs_registers = false };
     enum : uint { early = 1 << 1 | 1 << 2 | 1 << 3 };
     device const float *x, *norm_w;
     device const uint4 *gate, *up;
@@ -65,7 +65,7 @@ template <typename N> struct near_gated {
 // which is even, so that a pair never spans two matrices.
 template <typename N, typename T> struct near_appended {
     typedef N format;
-    enum : bool { is_normed = true, is_stacked = true };
+    enum : bool { is_normed = true, is_stacked = true, needs_registers = false };
     enum : uint { early = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 8 };
     device const float *x, *norm_w;
     device const uint4 *wq, *wk, *wv;
