@@ -321,8 +321,8 @@ template <typename Op, uint P> struct few_work {
 
 // A turn after another: a stage is filled again when all warps have multiplied what is in it. The sums of a
 // turn are added up by one warp while the others go on.
-template <typename Work> METAL_FUNC void few_multiply(thread const Work &work,
-                                                      thread const few_x &x, uint thread_index) {
+template <typename Work>
+METAL_FUNC void few_multiply(thread const Work &work, thread const few_x &x, uint thread_index) {
     typedef typename Work::F F;
     const uint thousand = opaque(0x64006400u, work.op.in_dim + thread_index);
     uint stage = 0, parity = 0;

@@ -227,8 +227,7 @@ template <typename Op, bool IsLong, uint P> struct near_work {
     // x as digits, of the block that is the warp's.
     METAL_FUNC void take_x(uint team, uint sg, uint lane) const {
         const bool is_own = team < columns.blocks;
-        device const float4 *norm =
-            find_block(op.norm_w, columns.first + team) + find_values(lane);
+        device const float4 *norm = find_block(op.norm_w, columns.first + team) + find_values(lane);
         float4 weights[2], v[2];
         for (uint i = 0; i < 2 && Op::is_normed && is_own; i++)
             weights[i] = norm[apart * i];
