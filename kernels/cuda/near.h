@@ -9,9 +9,9 @@
 //
 // A tile is pairs of rows, and a warp multiplies a block of 256 columns of 8 pairs at a time: lane / 4
 // is the pair. Rows of few columns are shared by half of the warps, and the other half has a second 8
-// pairs. Rows of many columns are shared by the thread blocks of a cluster, which send each other their
-// sums through distributed shared memory; or, still longer ones, multiplied in chunks, which are tiles of
-// their own.
+// pairs. Rows of many columns are multiplied in chunks, which are tiles of their own; or, in Q6_K, whose
+// stages hold too few rows for that, shared by the thread blocks of a cluster, which send each other their
+// sums through distributed shared memory.
 //
 // Op is what is multiplied, and what becomes of the sums (near_ops.h):
 //   Op::format       of near_formats.h
