@@ -213,9 +213,16 @@ static bool is_part(const kernel_parts *k, const mutant_file *f, const mutation 
     return false;
 }
 
-/* The first kernel of each op and its axes before the second of any. */
-static void find_kernels(const kernel_parts *kernels, size_t count, mutant *m) {
+/* The first kernel of each op and its axes before the second of any. before: the last mutant of the list, or
+ * NULL; one in the same part of the same file has the same kernels. */
+static void find_kernels(const kernel_parts *kernels, size_t count, const mutant *before,
+                         mutant *m) {
     m->kernels = array_new(count + 1, sizeof *m->kernels);
+    if (before && before->file == m->file && strcmp(before->edit->where, m->edit->where) == 0) {
+        m->kernel_count = before->kernel_count;
+        memcpy(m->kernels, before->kernels, m->kernel_count * sizeof *m->kernels);
+        return;
+    }
     size_t last_turn = 0;
     for (size_t i = 0; i < count; i++)
         last_turn = kernels[i].turn > last_turn ? kernels[i].turn : last_turn;
@@ -229,7 +236,7 @@ static void add_mutants(mutant_list *l, const mutant_file *f, const kernel_parts
                         size_t count) {
     for (size_t i = 0; i < f->edits.count; i++) {
         mutant m = {.file = f, .edit = &f->edits.items[i]};
-        find_kernels(kernels, count, &m);
+        find_kernels(kernels, count, l->count ? &l->items[l->count - 1] : NULL, &m);
         if (m.kernel_count == 0) {
             free(m.kernels);
             continue;
