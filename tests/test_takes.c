@@ -26,13 +26,24 @@ static bool can_record(const op *o, const kernel *k, const shape *s, err *why) {
     return ok;
 }
 
-/* A kernel that adds to its output is the template of one that does not, if there is such a twin: it takes
- * the same shapes. It is the twin that is compiled and checked; run_all.sh checks both. */
+/* Does the format's block have as many values? Then both formats divide a row alike. */
+static bool is_cut_alike(const kernel *a, const kernel *b) {
+    return a->format && b->format && a->format->values == b->format->values &&
+           a->multiple_of == b->multiple_of && a->most == b->most && a->rows == b->rows;
+}
+
+/* The kernel of the same template that is compiled and checked in the place of this one, if there is one,
+ * because both take the same shapes: of one that adds to its output the one that does not, and of those in
+ * formats with blocks of the same length the first. run_all.sh checks all of them. */
 static const kernel *find_twin(const op *o, const kernel *k) {
-    for (size_t i = 0; i < o->kernel_count && k->accumulates && k->variant; i++) {
+    for (size_t i = 0; i < o->kernel_count && k->variant; i++) {
         const kernel *t = &o->kernels[i];
-        if (!t->accumulates && t->variant && strcmp(t->variant, k->variant) == 0 &&
-            strcmp(t->file, k->file) == 0 && t->format == k->format && t->tokens == k->tokens)
+        if (!t->variant || strcmp(t->variant, k->variant) != 0 || strcmp(t->file, k->file) != 0 ||
+            t->tokens != k->tokens)
+            continue;
+        if (t->format == k->format
+                ? k->accumulates && !t->accumulates
+                : t < k && t->accumulates == k->accumulates && is_cut_alike(t, k))
             return t;
     }
     return NULL;
