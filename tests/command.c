@@ -31,6 +31,10 @@ int command_run(const char *line) {
     return os_run(argv, &output, &status, &e) && output ? status : -1;
 }
 
+void command_use_one_thread(void) {
+    setenv("ASSAY_THREADS", "1", 0);
+}
+
 const char *command_get_output(void) {
     return output ? output : e.text;
 }

@@ -9,6 +9,10 @@
  * path for files of the test. Returns the exit status, or -1. */
 int command_run(const char *line);
 
+/* The software device gets one thread from here on: for suites of commands that time kernels, where a
+ * second thread mostly spins while other suites have the cores. */
+void command_use_one_thread(void);
+
 const char *command_get_output(void); /* stdout and stderr of the last run */
 bool command_says(const char *text);
 

@@ -423,6 +423,7 @@ TEST a_closed_pipe_and_an_interrupt_end_every_verb_alike(void) {
 }
 
 SUITE(bench_suite) {
+    command_use_one_thread();
     RUN_TEST(bench_writes_rows_and_samples_and_continues_where_it_stopped);
     RUN_TEST(a_run_that_is_killed_can_be_read_and_resumed);
     RUN_TEST(a_run_ends_with_how_many_times_as_fast_the_fastest_is);

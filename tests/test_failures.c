@@ -135,6 +135,7 @@ TEST what_was_validated_lies_beside_what_was_checked(void) {
 }
 
 SUITE(failures_suite) {
+    command_use_one_thread();
     RUN_TEST(every_experiment_works_at_the_level_of_run_all);
     RUN_TEST(an_experiment_that_fails_says_so_in_its_file);
     RUN_TEST(the_report_shows_it_and_the_next_success_replaces_it);

@@ -121,6 +121,7 @@ TEST what_is_wrong_fails_the_gate_and_has_a_category_of_its_own(void) {
 }
 
 SUITE(gate_suite) {
+    command_use_one_thread();
     RUN_TEST(a_new_kernel_is_timed_and_green);
     RUN_TEST(a_changed_launch_is_a_change);
     RUN_TEST(a_slower_kernel_fails_the_gate);

@@ -118,6 +118,7 @@ TEST rows_of_another_model_stay_in_the_file(void) {
 }
 
 SUITE(tune_verb_suite) {
+    command_use_one_thread();
     RUN_TEST(a_wrong_kernel_is_never_chosen);
     RUN_TEST(a_kernel_that_makes_the_model_faster_is_kept_until_it_changes);
     RUN_TEST(rows_of_what_is_tuned_are_decided_again);
