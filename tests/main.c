@@ -46,6 +46,15 @@
     X(profile_suite)                                                                               \
     X(numerics_suite)                                                                              \
     X(edges_suite)                                                                                 \
+    X(rwkv7_suite)                                                                                 \
+    X(state_suite)                                                                                 \
+    X(attack_suite)                                                                                \
+    X(cache_suite)                                                                                 \
+    X(freshness_suite)                                                                             \
+    X(significance_suite)                                                                          \
+    X(tensor_suite)                                                                                \
+    X(launch_suite)                                                                                \
+    X(run_all_suite)                                                                               \
     X(checked_suite)                                                                               \
     X(describe_suite)                                                                              \
     X(declared_suite)                                                                              \
@@ -62,10 +71,8 @@
     X(agx_suite)                                                                                   \
     X(shipped_suite)                                                                               \
     X(stats_suite)                                                                                 \
-    X(significance_suite)                                                                          \
     X(compare_suite)                                                                               \
     X(output_suite)                                                                                \
-    X(freshness_suite)                                                                             \
     X(results_suite)                                                                               \
     X(reference_suite)                                                                             \
     X(formats_suite)                                                                               \
@@ -86,7 +93,6 @@
     X(tape_memory_suite)                                                                           \
     X(check_suite)                                                                                 \
     X(threads_suite)                                                                               \
-    X(tensor_suite)                                                                                \
     X(simd_suite)                                                                                  \
     X(simd_matrix_suite)                                                                           \
     X(language_suite)                                                                              \
@@ -95,18 +101,13 @@
     X(nonfinite_suite)                                                                             \
     X(llama_suite)                                                                                 \
     X(llama_file_suite)                                                                            \
-    X(rwkv7_suite)                                                                                 \
-    X(state_suite)                                                                                 \
     X(lines_suite)                                                                                 \
     X(sanitizer_suite)                                                                             \
     X(disturbance_suite)                                                                           \
     X(validation_suite)                                                                            \
-    X(cache_suite)                                                                                 \
     X(gguf_suite)                                                                                  \
     X(convert_suite)                                                                               \
     X(import_suite)                                                                                \
-    X(launch_suite)                                                                                \
-    X(attack_suite)                                                                                \
     X(untrusted_suite)                                                                             \
     X(conclusions_suite)                                                                           \
     X(words_suite)                                                                                 \
@@ -118,8 +119,7 @@
     X(plot_suite)                                                                                  \
     X(page_suite)                                                                                  \
     X(page_charts_suite)                                                                           \
-    X(arrows_suite)                                                                                \
-    X(run_all_suite)
+    X(arrows_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 SUITES(DECLARE)

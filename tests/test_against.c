@@ -252,6 +252,7 @@ TEST expressions_are_those_of_c(void) {
 }
 
 SUITE(against_suite) {
+    command_use_one_thread();
     RUN_TEST(expressions_are_those_of_c);
     RUN_TEST(a_kernel_of_others_is_timed_beside_ours);
     RUN_TEST(json_has_rows_of_both_and_what_they_were_found_to_be);

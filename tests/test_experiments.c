@@ -352,6 +352,7 @@ TEST a_trace_has_the_launches_of_a_token_one_after_the_other(void) {
 }
 
 SUITE(experiments_suite) {
+    command_use_one_thread();
     RUN_TEST(all_experiments_run);
     for (size_t i = 0; i < experiment_count; i++) {
         RUN_TEST1(its_file_says_where_its_numbers_come_from, experiments[i]);
