@@ -41,7 +41,7 @@ void page_print_origin(FILE *out, const store_file *file);
 void page_print_dates(const page *p, FILE *out, const store_folder *only);
 
 /* What a device has in a section: below its name if there are several. An emulated one is folded if
- * there are others. */
+ * there are others, and one that is there again, with files of another model. */
 bool page_is_folded(const page *p, const store_folder *f);
 void page_start_device(const page *p, FILE *out, const store_folder *f);
 void page_end_device(const page *p, FILE *out, const store_folder *f);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "page_parts.h"
 
 const char *page_get_cell(const csv_file *f, size_t row, const char *title) {
@@ -93,11 +94,19 @@ void page_print_dates(const page *p, FILE *out, const store_folder *only) {
 
 /* Devices ------------------------------------------------------------------------------------- */
 
+/* Is there a folder before it of the same device? Then it has a few files of another model. */
+static bool is_again(const page *p, const store_folder *f) {
+    for (const store_folder *b = p->store->folders; b < f; b++)
+        if (strcmp(b->device, f->device) == 0)
+            return true;
+    return false;
+}
+
 bool page_is_folded(const page *p, const store_folder *f) {
     bool is_any_real = false;
     for (size_t i = 0; i < p->store->count; i++)
         is_any_real = is_any_real || !p->store->folders[i].emulated;
-    return f->emulated && is_any_real;
+    return (f->emulated && is_any_real) || is_again(p, f);
 }
 
 void page_start_device(const page *p, FILE *out, const store_folder *f) {
@@ -106,6 +115,8 @@ void page_start_device(const page *p, FILE *out, const store_folder *f) {
         return;
     fputs(is_folded ? "<details class=\"emulated\"><summary>" : "<h3>", out);
     html_print(out, f->device);
+    if (is_again(p, f))
+        html_printf(out, ", %s", path_get_name(f->path));
     if (f->emulated)
         fputs(" <span class=\"badge unknown\">emulated</span>", out);
     fputs(is_folded ? "</summary>\n" : "</h3>\n", out);

@@ -323,7 +323,8 @@ bool page_print_summary(page *p, FILE *out, err *e) {
     (void)e;
     for (int emulated = 0; emulated < 2; emulated++) {
         for (size_t i = 0; i < p->store->count; i++)
-            if (p->store->folders[i].emulated == (emulated == 1))
+            if (p->store->folders[i].emulated == (emulated == 1) &&
+                (emulated || !page_is_folded(p, &p->store->folders[i])))
                 print_device(out, p, &p->store->folders[i]);
         if (emulated == 0)
             print_shares(out, p);
