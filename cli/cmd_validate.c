@@ -353,13 +353,11 @@ VERB(
         "threadgroup memory, reads of memory that was never written, data races, stores to\n"
         "read-only buffers, misaligned accesses, barriers that not all threads reach, shuffles\n"
         "from inactive lanes, undefined arithmetic, endless loops. The time is that of validation\n"
-        "and says nothing about the kernel. --quick without a FILTER leaves some kernels to --full "
-        "and\n"
-        "says how many: a template of an op in another format, or once more with +=, if each\n"
-        "variant, format and file of the op is in a kernel that is validated. "
-        "MTL_SHADER_VALIDATION=1\n"
-        "watches every other verb. On NVIDIA GPUs one case of each kernel, the largest of\n"
-        "its edge shapes, runs under each of the four tools of compute-sanitizer, and the line of "
-        "a\n"
-        "kernel counts all four; with --full, --shape or --input, all cases that match.\n",
+        "and says nothing about the kernel. MTL_SHADER_VALIDATION=1 does the same for every other\n"
+        "verb. --quick without a FILTER validates each template of an op once, in one format and\n"
+        "with = or +=, so that every variant, format and file of the op is in a validated kernel;\n"
+        "it says how many kernels it leaves to --full.\n"
+        "On NVIDIA GPUs one case of each kernel, the largest of its edge shapes, runs under\n"
+        "each of the four tools of compute-sanitizer, and the line of a kernel counts all four;\n"
+        "with --full, --shape or --input, all cases that match.\n",
     VERB_OPTIONS(options), .math = "safe", .runs_ops = true);

@@ -9,7 +9,7 @@
 //   N::scale        byte_scale, unsigned_scale or byte_halves
 //   N::get_unit     what a byte of 1 stands for, times its scale
 //   N::turns_at_once  whose weights are loaded together
-//   N::needs_registers  so many that none are left for addresses
+//   N::needs_registers  decoding takes so many registers that addresses are recomputed for each tile
 //   N::has_offsets  there is a minimum of each 32 columns: get_offsets() has its bytes, and
 //                   finish_offset() makes a sum of their products the same as finish()
 //   N::has_neighbours  the 8 columns of a lane in 32 are neighbours, so that it loads their bytes, two words,
