@@ -187,9 +187,14 @@ template <typename F, uint ROWS, uint TOKENS, uint D> struct split_work {
             const uint number = get_number(row, chunk);
             if (F::block_bytes % 16 == 0) {
                 cuda::copy_async(to + row * F::stride + quad, w + number * F::quads + quad);
-            } else { // the last uint4 may end after the matrix
+            } else { // the last uint4 may end after the matrix: then threads copy what there is of it
                 const uint at = number * (F::block_bytes / 2) / 8 + quad;
-                cuda::copy_async(to + row * F::stride + quad, w + at, min(16u, bytes - 16 * at));
+                if (16 * at + 16 <= bytes)
+                    cuda::copy_async(to + row * F::stride + quad, w + at);
+                else
+                    for (uint j = 0; 16 * at + 2 * j < bytes; j++)
+                        ((threadgroup ushort *)(to + row * F::stride + quad))[j] =
+                            ((device const ushort *)(w + at))[j];
             }
         }
     }
@@ -269,11 +274,8 @@ template <typename F, uint ROWS, uint TOKENS, uint D> struct split_work {
                         all_x + at * x_quads};
             if (step == 0)
                 now.rows.take(0, 0, thousand, own[0]);
-            // Products are of whole warps. The compiler leaves a sync_warp out where it sees that lanes have never
-            // parted, but those of compute-sanitizer have, after a copy of less than 16 bytes: so it must not see
-            // that all lanes wait for the same.
-            cuda::wait_for_copies(opaque(at, in_dim + index), parity);
-            cuda::sync_warp();
+            cuda::wait_for_copies(at, parity);
+            cuda::sync_warp(); // products are of whole warps
             multiply<0>(sums, own, now);
             multiply<1>(sums, own, now);
             if (F::parts == 2) {

@@ -85,12 +85,6 @@ METAL_FUNC void copy_async(void *to, const void *from) {
                      "l"((__attribute__((address_space(1))) const void *)from)
                      : "memory");
 }
-// The same of `bytes` of them, and zeros after those.
-METAL_FUNC void copy_async(void *to, const void *from, uint bytes) {
-    __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"l"(get_shared_address(to)),
-                     "l"((__attribute__((address_space(1))) const void *)from), "r"(bytes)
-                     : "memory");
-}
 METAL_FUNC void wait_for_own_copies() {
     __asm__ volatile("cp.async.wait_all;" ::: "memory");
 }
