@@ -87,6 +87,9 @@ static sizes get_sizes(kind k, const shape *s) {
  * WIDE_BLOCKS: fusing saves launches, but the fused kernels that do not copy ahead read such rows far
  * below the roof.
  *
+ * FEW_FLOATS: fused products of several tokens, here of one. Of matrices in F16 of at most 64 MB they take less time
+ * than the launches apart. (H200, tokens per second apart and fused: 1B 755 and 1142, 3 layers of 7B 2126 and 2231.)
+ *
  * WIDE_ON_CORES: bulk copies bring the rows while the previous launch still runs. For one token that
  * pays as long as all threadgroups of this launch and of the next are on the cores at the same time,
  * in Q4_0 always.
@@ -120,6 +123,7 @@ typedef enum {
     WIDE,
     LONG,        /* more columns than threadgroup memory has room for at once */
     WIDE_BLOCKS, /* WIDE, and no rest */
+    FEW_FLOATS,  /* WIDE, and no more than 64 MB in half precision */
     WIDE_ON_CORES,
     FEWEST_TILES, /* WIDE, and tiles of 128 rows and 64 tokens for a quarter of the cores */
     FEWER_TILES,  /* for half of them */
@@ -167,6 +171,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
         LARGE_TILE = 128,
         LONG_CACHE = 20 << 20,
         TENSOR_NUMBERS = 4 << 20,
+        FLOATS = 32 << 20,
         THIN = 4,
         THIN_DIM = 128
     };
@@ -195,6 +200,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [WIDE] = is_wide,
                         [LONG] = s->columns > NEAR_COLUMNS,
                         [WIDE_BLOCKS] = is_wide && s->columns % BLOCK == 0,
+                        [FEW_FLOATS] = is_wide && numbers <= FLOATS,
                         [WIDE_ON_CORES] = is_wide && is_on_cores,
                         [FEWEST_TILES] = is_wide && 4 * tiles <= d->cores,
                         [FEWER_TILES] = is_wide && 2 * tiles <= d->cores,
@@ -271,6 +277,7 @@ static const rule rules[] = {
     {PRODUCT, GPU,      SEVERAL, ALL,         ALWAYS,           "reuse"},
     {PRODUCT, GPU,      ALL,     ALL,         ALWAYS,           "plain"},
     {FUSED,   CUDA,     ONE,     MEDIUM,      WIDE,             "near"},
+    {FUSED,   CUDA,     ONE,     MEDIUM,      FEW_FLOATS,       "tiled_near"},
     {FUSED,   CUDA,     EIGHT,   MEDIUM,      WIDE,             "tiled_near"},
     {FUSED,   CUDA,     ALL,     ALL,         WIDE_BLOCKS,      "apart"},
     {FUSED,   GPU,      ONE,     ALL,         ALWAYS,           "plain"},
@@ -371,7 +378,7 @@ static const kernel *apply(const rule *r, const device_facts *d, const choice *c
         return find_ranges(d, c, r->variant);
     if (r->variant && strcmp(r->variant, "apart") == 0)
         return choice_find_apart(c);
-    bool is_batch = s.tokens > 1 || (d->emulated && r->tokens[1] > 1);
+    bool is_batch = s.tokens > 1 || (d->emulated && r->tokens[1] > 1) || r->when == FEW_FLOATS;
     return rules_find_variant(d, c, r->variant, is_batch, must_take);
 }
 
