@@ -21,18 +21,36 @@ static void draw_uniform(rng *r, const synth_values *v, float *out, size_t count
         out[i] = (float)(v->low + v->width * rng_uniform(r));
 }
 
+/* The encoded piece again, from block `first` on. */
+static bool write_rotated(synthesis *s, const gguf_type *type, size_t first, size_t blocks) {
+    const uint8_t *at = s->out.blocks;
+    size_t whole = WEIGHT_PIECE / type->values, from = first * type->bytes,
+           front = whole - first < blocks ? whole - first : blocks;
+    return weight_stream_write(&s->out, at + from, front * type->bytes, s->e) &&
+           weight_stream_write(&s->out, at, (blocks - front) * type->bytes, s->e);
+}
+
+/* Drawing and encoding take longer than writing. Of a large tensor every 16th piece is drawn; those after it
+ * repeat it, each from a block further on, so that rows differ. */
 static bool write_tensor(synthesis *s, const char *name, const gguf_type *type, uint64_t elements,
                          const synth_values *v) {
+    enum { SAME = 16 };
     rng r = rng_new(s->options->seed, name);
-    for (uint64_t left = elements; left > 0;) {
+    size_t piece = 0;
+    for (uint64_t left = elements; left > 0; piece++) {
         size_t count = left < WEIGHT_PIECE ? (size_t)left : WEIGHT_PIECE;
+        left -= count;
+        if (piece % SAME > 0) {
+            if (!write_rotated(s, type, piece % SAME, count / type->values))
+                return false;
+            continue;
+        }
         if (v->spread > 0)
             draw_weights(&r, v->spread, s->out.values, count);
         else
             draw_uniform(&r, v, s->out.values, count);
         if (!weight_stream_encode(&s->out, type, count, s->e))
             return false;
-        left -= count;
     }
     return true;
 }
