@@ -86,7 +86,7 @@ experiments=$("$assay" experiment | awk '{ print $1 }')
 tuning=tune-smollm-135m:150 # quick: the shape with the most to choose
 [ -n "$quick" ] || tuning="$tuning tune-1b:600 tune-7b:600 tune-rwkv7-0.1b:300"
 plan="models:90 check-fast:85 $tuning
-model-smollm-135m:10 model-1b:20 model-7b:45 model-rwkv7-0.1b:10 rivals:110 trace:10"
+model-smollm-135m:10 model-1b:20 model-7b:45 model-rwkv7-0.1b:10 formats-7b:60 rivals:110 trace:10"
 for name in $experiments; do
     case $name in
         matvec_ladder) cost=115 ;;
@@ -183,6 +183,19 @@ bench_model() { # shape
     esac
 }
 
+# One token of a model in the other formats. The files are large: each is gone before the next is made.
+bench_formats() { # shape
+    types="q8_0 q4_k q5_k q6_k f16" tokens=32
+    [ -z "$smoke" ] || { set -- tiny; types=q8_0; tokens=2; }
+    for type in $types; do
+        had=
+        [ ! -f "$models/$1-$type.gguf" ] || had=yes
+        make_model "$1" $type &&
+            "$assay" model bench -m "$models/$1-$type.gguf" -p 0 -n $tokens --csv "$work/model_bench.csv" || return
+        [ -n "$had" ] || rm -f "$models/$1-$type.gguf"
+    done
+}
+
 # The same models and matrices, side by side with what else is installed. ASSAY_GGML: llama.cpp's ggml-metal.metal;
 # ASSAY_LLAMA_BENCH: its llama-bench, if it is not on the path.
 bench_rivals() {
@@ -244,6 +257,7 @@ run_part() { # name
         experiment-rwkv7_*) "$assay" experiment "$of" --resume --out "$work" -m "$(find_model rwkv7-0.1b)" $quick ;;
         experiment-*) "$assay" experiment "$of" --resume --out "$work" -m "$(find_model smollm-135m)" $quick ;;
         model-*) bench_model "$of" ;;
+        formats-*) bench_formats "$of" ;;
         token-*) # into a folder of its own: what the others show for one size
             "$assay" experiment op_breakdown optimisation_stack --resume --out "$out-$of" -m "$(find_model "$of")" $quick
             ;;
