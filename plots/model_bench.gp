@@ -13,6 +13,10 @@ name_of(text) = strstrt(text, prefix) == 1 ? substr(text, strlen(prefix) + 1, st
 # 'tg32@d512' has 32 tokens.
 end_of(test) = strstrt(test, '@') ? strstrt(test, '@') - 1 : strlen(test)
 tokens(test) = substr(test, 3, end_of(test)) + 0
+# Beside a test of the same tokens only the depth: there is no room for more.
+is_deeper(i) = i > 1 && end_of(item(tests, i)) < strlen(item(tests, i)) && \
+    tokens(item(tests, i)) == tokens(item(tests, i - 1))
+tic_of(i) = is_deeper(i) ? substr(item(tests, i), end_of(item(tests, i)) + 1, 99) : item(tests, i)
 rate(k) = strcol('model').', '.strcol('format') eq item(list, k) && column('n') > 0 ? \
     1e9 * tokens(strcol('variant')) / column('gpu_ns') : NaN
 do for [k=1:items(list)] {
@@ -30,7 +34,7 @@ set xrange [0.7:items(tests) + 0.2]
 set yrange [y_lo:y_hi]
 set format y '%.0f'
 set xtics ('' 0)
-set for [i=1:items(tests)] xtics add (item(tests, i) i)
+set for [i=1:items(tests)] xtics add (tic_of(i) i)
 set label 996 'tokens per second' @above
 set key off
 load common.'ends.gp'

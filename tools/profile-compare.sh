@@ -5,8 +5,9 @@
 #
 # On stderr: how many cases agree, and those that do not. Launches are matched in order: ncu lists kernels as they
 # ran, the .plays.csv beside it as they were played. DIR/ours.csv is kept: remove it to count again. Cases that only
-# EARLIER has keep their row. conflicts_gpu is what the hardware counts; wavefronts_gpu - ideal_gpu, cycles of shared
-# memory as instrumented instructions have them, are those of addresses alone, by which conflicts are judged if known.
+# EARLIER has keep their row. conflicts_gpu is what the hardware counts, up to arbitration_gpu of them waits for data that
+# arrives from memory; wavefronts_gpu - ideal_gpu, cycles of shared memory as instrumented instructions have them, are those
+# of addresses alone, by which conflicts are judged if known.
 set -eu
 dir=${1:?the folder that profile-ncu.sh wrote}
 earlier=${2:-/dev/null}
@@ -91,6 +92,10 @@ FILENAME != ARGV[ARGC - 1] { # ours
         if (i <= 4) judge(f[1], ours[i], mine, theirs, 0.02 * theirs)
         else if (ours[i] == "conflicts") {
             by = (f[1], "ideal") in sum ? sum[f[1], "wavefronts"] - sum[f[1], "ideal"] : theirs
+            if (!((f[1], "ideal") in sum) && mine < theirs) { # up to so many are waits of arbitration
+                least = theirs - sum[f[1], "arbitration"]
+                by = mine > least ? mine : least
+            }
             if (mine + by > 0) judge(f[1], ours[i], mine, by, 0.1 * by)
         }
         printf ",%d,%d", mine, theirs
