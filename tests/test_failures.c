@@ -43,11 +43,12 @@ TEST every_experiment_works_at_the_level_of_run_all(void) {
     PASS();
 }
 
-/* A kernel that is wrong for the second shape of one experiment, and that the other does not use. */
-#define BROKEN                                                                                     \
+/* A kernel that goes wrong at the second shape of one experiment, and that the other does not use. */
+#define BREAK_BY(text)                                                                             \
     "rm -rf $T/kernels && cp -r $H/kernels $T/kernels && cd $T/kernels/product && "                \
-    "sed 's/first >= out_dim)/first >= out_dim || out_dim > 1000)/' alone.h > broken && "          \
+    "sed 's/if (first >= out_dim)/" text "/' alone.h > broken && "                                 \
     "! cmp -s broken alone.h && mv broken alone.h && cd - > /dev/null && "
+#define BROKEN BREAK_BY("if (first >= out_dim || out_dim > 1000)")
 #define RUN_BOTH                                                                                   \
     "$A experiment small_matrix dispatch_overhead --smoke --math safe --device soft --out "        \
     "$T/mixed"
@@ -93,12 +94,14 @@ TEST the_report_shows_it_and_the_next_success_replaces_it(void) {
 
 /* The worker is killed: its rows are those that were saved until then. */
 TEST an_experiment_that_never_ends_has_a_file_too(void) {
-    ASSERT_RUN("rm -rf $T/late; $A experiment small_matrix --quick --timeout 0.05 --device soft "
-               "--out $T/late",
+    ASSERT_RUN("rm -rf $T/late; " BREAK_BY(
+                   "while (out_dim > 1000) {} &") "ASSAY_KERNELS=$T/kernels "
+                                                  "$A experiment small_matrix --smoke --math safe "
+                                                  "--timeout 1.5 --device soft --out $T/late",
                1);
     csv_file *f = read_file("late", "small_matrix");
     ASSERTm(e.text, f);
-    ASSERT(csv_get_meta(f, "failed") && strstr(csv_get_meta(f, "failed"), "0.05"));
+    ASSERT(csv_get_meta(f, "failed") && strstr(csv_get_meta(f, "failed"), "1.5 s"));
     csv_file_free(f);
     ASSERT_RUN("$A report $T/late --out $T/late/report.html", 1);
     PASS();
