@@ -58,10 +58,10 @@ TEST wrong_kernels_of_a_project_are_caught(void) {
     ASSERT_SAYS("softcap.metal:14");
     ASSERT_RUN("sed -i.bak 's/if (i > n)/while (i == 3u \\&\\& n == 33u) y[i] = 0;if(i>=n)/' "
                "\"$T\"/softcap.metal && "
-               "\"$A\" check" ON "--timeout 6 softcap/33/normal softcap/1/normal",
+               "\"$A\" check" ON "--timeout 3 softcap/33/normal softcap/1/normal",
                1);
     ASSERT_SAYS("1 passed, 1 failed");
-    ASSERT_SAYS("softcap/33/normal: timed out after 6 s in the kernel");
+    ASSERT_SAYS("softcap/33/normal: timed out after 3 s in the kernel");
     PASS();
 }
 
@@ -255,10 +255,10 @@ TEST an_oracle_that_crashes_or_hangs_fails_its_case_only(void) {
     ASSERT_SAYS("2 passed, 1 failed");
     ASSERT_SAYS("softcap/31/normal: crashed: SIGABRT in the oracle");
     ASSERT_RUN(
-        EDITED_C("s/y->roundings = 16/while (y->count == 31) (void)0/") "--timeout 6 "
+        EDITED_C("s/y->roundings = 16/while (y->count == 31) (void)0/") "--timeout 3 "
                                                                         "'softcap/3?/normal'",
         1);
-    ASSERT_SAYS("softcap/31/normal: timed out after 6 s in the oracle");
+    ASSERT_SAYS("softcap/31/normal: timed out after 3 s in the oracle");
     ASSERT_SAYS("2 passed, 1 failed");
     PASS();
 }
