@@ -238,6 +238,26 @@ TEST a_conversion_can_be_stopped_and_leaves_nothing(void) {
 
 /* --- synth --- */
 
+/* The head of 28 million numbers, in Q8_0: the second million is the first from its second block on, with the first
+ * block last; the 17th million is drawn anew; the last piece is a part. */
+TEST a_large_matrix_repeats_what_is_drawn_block_by_block(void) {
+    synth_options o = tiny_options(gguf_find_format(&format_q4_0));
+    o.layers = 1;
+    name_files();
+    ASSERTm(e.text, synth_write_model(synth_find_shape("smollm-135m", &e), from, &o, &e));
+    gguf *g = gguf_open(from, &e);
+    const gguf_tensor *t = g ? gguf_find_tensor(g, "token_embd.weight") : NULL;
+    ASSERTm(e.text, t && t->elements == 49152 * 576);
+    const size_t block = t->type->bytes, piece = WEIGHT_PIECE / t->type->values * block;
+    const uint8_t *first = t->data, *second = first + piece, *last = first + t->bytes - block;
+    ASSERT_MEM_EQ(first + block, second, piece - block);
+    ASSERT_MEM_EQ(first, second + piece - block, block);
+    ASSERT(memcmp(first, first + 16 * piece, block) != 0 && memcmp(last, last - block, block) != 0);
+    gguf_free(g);
+    remove_files();
+    PASS();
+}
+
 static void get_hash(const void *data, size_t bytes, char hex[65]) {
     sha256 h;
     sha256_start(&h);
@@ -446,6 +466,7 @@ SUITE(convert_suite) {
     RUN_TEST(a_matrix_of_whole_blocks_gets_a_k_type);
     RUN_TEST(a_model_survives_the_way_to_f32_and_back);
     RUN_TEST(a_conversion_can_be_stopped_and_leaves_nothing);
+    RUN_TEST(a_large_matrix_repeats_what_is_drawn_block_by_block);
     RUN_TEST(a_seed_gives_the_same_bytes_on_every_machine);
     RUN_TEST(random_weights_have_a_sensible_spread_and_no_row_twice);
     RUN_TEST(an_invented_vocabulary_has_just_so_many_tokens_and_none_twice);
