@@ -203,6 +203,29 @@ TEST every_relative_link_leads_to_a_file_and_a_heading(void) {
     PASS();
 }
 
+/* Of one model: decoding and a prompt of 512 by Assay, then by llama.cpp, as `words` has them. */
+#define SPEEDS(model, words)                                                                       \
+    "cd \"$H\" && text=$(awk -F, -v model=" model                                                  \
+    " 'function say(x) { x = sprintf(\"%.0f\", x); sub(/...$/, \",&\", x); sub(/^,/, \"\", x); "   \
+    "return x } $1 == model && $3 == \"tg64\" { a = say($6); c = say($4) } "                       \
+    "$1 == model && $3 == \"pp512\" { b = say($5); d = say($4) } "                                 \
+    "END { printf \"" words "\", a, b, c, d }' results/nvidia-h200/rivals.csv) && "                \
+    "{ grep -F \"$text\" README.md || { echo \"the README does not say: $text\"; false; }; }"
+TEST speeds_of_the_readme_are_those_that_are_stored(void) {
+    ASSERT_RUN(SPEEDS("smollm-135m-q4_0", "%s tok/s decoding, %s reading a prompt of 512; "
+                                          "llama.cpp %s and %s"),
+               0);
+    ASSERT_RUN(SPEEDS("7b-q4_0", "7B: %s and %s (%s and %s)"), 0);
+    ASSERT_RUN("cd \"$H\" && cases=$(awk '$2 == \"check-fast\" { print $4 }' "
+               "results/nvidia-h200/measured.txt | sed 's/...$/,&/') && "
+               "grep -F \"$cases cases pass on an H200\" README.md",
+               0);
+    ASSERT_RUN("cd \"$H\" && commit=$(sed -n 's/^commit //p' results/nvidia-h200/measured.txt) && "
+               "grep -F \"(commit ${commit%% *})\" README.md",
+               0);
+    PASS();
+}
+
 SUITE(docs_suite) {
     RUN_TEST(every_command_has_verbs_options_and_targets_that_exist);
     RUN_TEST(commands_that_need_neither_a_GPU_nor_minutes_run);
@@ -212,4 +235,5 @@ SUITE(docs_suite) {
     RUN_TEST(a_description_takes_as_many_dims_as_the_docs_say);
     RUN_TEST(environment_variables_of_the_docs_are_those_that_the_code_reads);
     RUN_TEST(every_relative_link_leads_to_a_file_and_a_heading);
+    RUN_TEST(speeds_of_the_readme_are_those_that_are_stored);
 }
