@@ -49,6 +49,7 @@ TEST every_experiment_works_at_the_level_of_run_all(void) {
     "sed 's/if (first >= out_dim)/" text "/' alone.h > broken && "                                 \
     "! cmp -s broken alone.h && mv broken alone.h && cd - > /dev/null && "
 #define BROKEN BREAK_BY("if (first >= out_dim || out_dim > 1000)")
+#define ENDLESS BREAK_BY("while (out_dim > 1000) {} &")
 #define RUN_BOTH                                                                                   \
     "$A experiment small_matrix dispatch_overhead --smoke --math safe --device soft --out "        \
     "$T/mixed"
@@ -94,10 +95,8 @@ TEST the_report_shows_it_and_the_next_success_replaces_it(void) {
 
 /* The worker is killed: its rows are those that were saved until then. */
 TEST an_experiment_that_never_ends_has_a_file_too(void) {
-    ASSERT_RUN("rm -rf $T/late; " BREAK_BY(
-                   "while (out_dim > 1000) {} &") "ASSAY_KERNELS=$T/kernels "
-                                                  "$A experiment small_matrix --smoke --math safe "
-                                                  "--timeout 1.5 --device soft --out $T/late",
+    ASSERT_RUN("rm -rf $T/late; " ENDLESS "ASSAY_KERNELS=$T/kernels $A experiment small_matrix "
+               "--smoke --math safe --timeout 1.5 --device soft --out $T/late",
                1);
     csv_file *f = read_file("late", "small_matrix");
     ASSERTm(e.text, f);

@@ -85,7 +85,7 @@ export ASSAY_TUNED ASSAY_COMMIT
 experiments=$("$assay" experiment | awk '{ print $1 }')
 tuning=tune-smollm-135m:150 # quick: the shape with the most to choose
 [ -n "$quick" ] || tuning="$tuning tune-1b:600 tune-7b:600 tune-rwkv7-0.1b:300"
-plan="models:90 check-fast:85 $tuning
+plan="models:15 check-fast:85 $tuning
 model-smollm-135m:10 model-1b:20 model-7b:45 model-rwkv7-0.1b:10 formats-7b:60 rivals:110 trace:10"
 for name in $experiments; do
     case $name in

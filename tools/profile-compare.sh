@@ -5,8 +5,8 @@
 #
 # On stderr: how many cases agree, and those that do not. Launches are matched in order: ncu lists kernels as they
 # ran, the .plays.csv beside it as they were played. DIR/ours.csv is kept: remove it to count again. Cases that only
-# EARLIER has keep their row. conflicts_gpu is what the hardware counts, up to arbitration_gpu of them waits for data that
-# arrives from memory; wavefronts_gpu - ideal_gpu, cycles of shared memory as instrumented instructions have them, are those
+# EARLIER has keep their row. conflicts_gpu is what the hardware counts, and arbitration_gpu at most how many of them are
+# waits for data that arrives from memory; wavefronts_gpu - ideal_gpu, cycles of shared memory as instrumented instructions have them, are those
 # of addresses alone, by which conflicts are judged if known.
 set -eu
 dir=${1:?the folder that profile-ncu.sh wrote}
@@ -91,10 +91,10 @@ FILENAME != ARGV[ARGC - 1] { # ours
         theirs = sum[f[1], ours[i]] + 0
         if (i <= 4) judge(f[1], ours[i], mine, theirs, 0.02 * theirs)
         else if (ours[i] == "conflicts") {
-            by = (f[1], "ideal") in sum ? sum[f[1], "wavefronts"] - sum[f[1], "ideal"] : theirs
-            if (!((f[1], "ideal") in sum) && mine < theirs) { # up to so many are waits of arbitration
+            if ((f[1], "ideal") in sum) by = sum[f[1], "wavefronts"] - sum[f[1], "ideal"]
+            else { # as many as arbitration had may be waits: any number between agrees
                 least = theirs - sum[f[1], "arbitration"]
-                by = mine > least ? mine : least
+                by = mine >= theirs ? theirs : mine > least ? mine : least
             }
             if (mine + by > 0) judge(f[1], ours[i], mine, by, 0.1 * by)
         }
