@@ -29,11 +29,11 @@ matvec_near(device const typename N::block *w [[buffer(0)]], device const float 
     NEAR_KERNEL("matvec_" #format "_accumulate" end, format##_near, true, __VA_ARGS__)
 #define MATVEC_NEAR(format)                                                                        \
     NEAR_KERNELS(format, "_near", false, 1)                                                        \
-    NEAR_KERNELS(format, "_near_long", true, 1)
+    NEAR_KERNELS(format, "_near_long", true, 1)                                                    \
+    NEAR_KERNELS(format, "_near_cluster", false, 4)
 
 MATVEC_NEAR(q4_0)
 MATVEC_NEAR(q8_0)
 MATVEC_NEAR(q4_k)
 MATVEC_NEAR(q5_k)
 MATVEC_NEAR(q6_k)
-NEAR_KERNELS(q6_k, "_near_cluster", false, 4)

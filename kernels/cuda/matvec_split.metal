@@ -185,16 +185,16 @@ template <typename F, uint ROWS, uint TOKENS, uint D> struct split_work {
             const uint row = i / F::quads;
             const uint quad = i % F::quads;
             const uint number = get_number(row, chunk);
+            threadgroup uint4 *place = to + row * F::stride + quad;
             if (F::block_bytes % 16 == 0) {
-                cuda::copy_async(to + row * F::stride + quad, w + number * F::quads + quad);
+                cuda::copy_async(place, w + number * F::quads + quad);
             } else { // the last uint4 may end after the matrix: then threads copy what there is of it
                 const uint at = number * (F::block_bytes / 2) / 8 + quad;
                 if (16 * at + 16 <= bytes)
-                    cuda::copy_async(to + row * F::stride + quad, w + at);
+                    cuda::copy_async(place, w + at);
                 else
                     for (uint j = 0; 16 * at + 2 * j < bytes; j++)
-                        ((threadgroup ushort *)(to + row * F::stride + quad))[j] =
-                            ((device const ushort *)(w + at))[j];
+                        ((threadgroup ushort *)place)[j] = ((device const ushort *)(w + at))[j];
             }
         }
     }

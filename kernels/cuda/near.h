@@ -9,8 +9,8 @@
 //
 // A tile is pairs of rows, and a warp multiplies a block of 256 columns of 8 pairs at a time: lane / 4
 // is the pair. Rows of few columns are shared by half of the warps, and the other half has a second 8
-// pairs. Rows of many columns are multiplied in chunks, which are tiles of their own; or, in Q6_K, whose
-// stages hold too few rows for that, shared by the thread blocks of a cluster, which send each other their
+// pairs. Rows of many columns are multiplied in chunks, which are tiles of their own; or they are shared by
+// the thread blocks of a cluster, each of which takes its part of x once, and which send each other their
 // sums through distributed shared memory.
 //
 // Op is what is multiplied, and what becomes of the sums (near_ops.h):

@@ -14,7 +14,7 @@
 enum { ALL_TOKENS = 1 << 30 }; /* it loops over them itself */
 enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 }; /* of a large GPU, with room for the next launch */
 enum { PAIRS_OF_CORES = 64 };    /* clusters of two where an SM has room for one thread block */
-enum { CLUSTERS_OF_FOUR = 66 }; /* two thread blocks on each SM of an H200 */
+enum { CLUSTERS_OF_FOUR = 52 }; /* an H200 has room for 62: the next launch starts on what these leave free */
 enum { CLUSTERS_OF_EIGHT = 28 }; /* an H200 has room for 30 with two thread blocks per SM, not for 33 */
 enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/near.h takes at once */
 #define OWN(f, kind) "product/matvec_" FILE_##kind(f) ".metal"
@@ -155,6 +155,10 @@ static const kernel matvec_kernels[] = {
     BOTH(q4_k, parts, near_long_rows, NEAR_LONG(16, 256)),
     BOTH(q5_k, blocks, near_long_rows, NEAR_LONG(16, 256)),
     BOTH(q6_k, parts, wider_near_long_rows, NEAR_LONG(10, 2048)),
+    BOTH(q4_0, parts, near_long_rows, NEAR_CLUSTER(16, 256, 16384)),
+    BOTH(q8_0, parts, near_long_rows, NEAR_CLUSTER(10, 256, 16384)),
+    BOTH(q4_k, parts, near_long_rows, NEAR_CLUSTER(16, 256, 16384)),
+    BOTH(q5_k, blocks, near_long_rows, NEAR_CLUSTER(16, 256, 16384)),
     BOTH(q6_k, parts, wider_near_long_rows, NEAR_CLUSTER(16, 2048, 14336)),
     BOTH(q4_0, parts, ladder_shapes.tiles, TILED_SPLIT),
     BOTH(q4_0, parts, ladder_shapes.tiles, MATRIX),

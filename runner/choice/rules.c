@@ -94,6 +94,14 @@ static sizes get_sizes(kind k, const shape *s) {
  * pays as long as all threadgroups of this launch and of the next are on the cores at the same time,
  * in Q4_0 always.
  *
+ * LONGER: a quarter of a row still keeps half of the warps of a thread block busy, so that four share it. (H200, 4 layers
+ * of 7B with 14336 columns, tokens per second by near_long and near_cluster: Q4_0 4137 and 4289, Q4_K 4088 and 4255, Q5_K
+ * 3627 and 3699, Q6_K 2738 and 3161, Q8_0 2734 and 2949; 8 layers of RWKV-7 1.5B with 8192: 2750 and 2851; 1B with
+ * 5632 in Q4_0: 1996 and 1869.)
+ *
+ * SMALL_MINIMA: at most 2048 rows of 2048 columns in Q4_K or Q5_K. (H200, 1B with o of 2048x2048, tokens per second by near and near_long:
+ * Q4_K 1834 and 1903, Q5_K 1782 and 1836; but Q4_0 1989 and 1954.)
+ *
  * SHARED_CACHE: several heads share each head of the cache, and it is so long that reading it once for
  * each of them takes longer than what it costs to have them in one threadgroup: from 20 MB on that all
  * heads together would read. (H200, F32, tokens per second by ranges and shared: 1B with 32 heads of 4 at
@@ -121,7 +129,9 @@ typedef enum {
     LARGE_TILES, /* MANY_TILES, but not FEW_SMALL_TILES */
     MATRIX_TILES,
     WIDE,
-    LONG,        /* more columns than threadgroup memory has room for at once */
+    LONG, /* more columns than threadgroup memory has room for at once */
+    LONGER,
+    SMALL_MINIMA,
     WIDE_BLOCKS, /* WIDE, and no rest */
     FEW_FLOATS,  /* WIDE, and no more than 64 MB in half precision */
     WIDE_ON_CORES,
@@ -166,11 +176,13 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
         MANY_FLOATS = 512,
         COLUMNS = 2048,
         NEAR_COLUMNS = 4096,
+        CLUSTER_COLUMNS = 8192,
         BLOCK = 256,
         ROWS_PER_CORE = 64,
         LARGE_TILE = 128,
         LONG_CACHE = 20 << 20,
         TENSOR_NUMBERS = 4 << 20,
+        SMALL_MATRIX = 4 << 20,
         FLOATS = 32 << 20,
         THIN = 4,
         THIN_DIM = 128
@@ -184,6 +196,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
          fills =
              divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, LARGE_TILE) * 10 >= 9 * d->cores,
          is_on_cores = c->format == &format_q4_0 || s->rows <= ROWS_PER_CORE * d->cores,
+         has_minima = c->format == &format_q4_k || c->format == &format_q5_k,
          shares = c->op == &decode_attention_op && c->shape.dim[1] > c->shape.dim[2];
     uint64_t numbers = (uint64_t)s->rows * s->columns,
              cache_bytes = numbers * (c->format ? c->format->bytes : 4);
@@ -199,6 +212,9 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [MATRIX_TILES] = has_tiles && pays && 2 * large >= 3 * d->cores,
                         [WIDE] = is_wide,
                         [LONG] = s->columns > NEAR_COLUMNS,
+                        [LONGER] = s->columns >= CLUSTER_COLUMNS,
+                        [SMALL_MINIMA] =
+                            has_minima && s->columns == COLUMNS && numbers <= SMALL_MATRIX,
                         [WIDE_BLOCKS] = is_wide && s->columns % BLOCK == 0,
                         [FEW_FLOATS] = is_wide && numbers <= FLOATS,
                         [WIDE_ON_CORES] = is_wide && is_on_cores,
@@ -247,8 +263,9 @@ static const rule rules[] = {
     /* kind   devices   tokens   rows         when              variant */
     {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
     {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "plain"},
+    {PRODUCT, CUDA,     ONE,     MEDIUM,      SMALL_MINIMA,     "near_long"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE_ON_CORES,    "near"},
-    {PRODUCT, CUDA,     ONE,     MEDIUM,      LONG,             "near_cluster"},
+    {PRODUCT, CUDA,     ONE,     MEDIUM,      LONGER,           "near_cluster"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      LONG,             "near_long"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "stream"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "near"}, /* there is no stream */
