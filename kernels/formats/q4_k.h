@@ -58,7 +58,9 @@ struct q4_k {
 };
 
 // For product/lean.h: a lane takes eight bytes, whose low nibbles are weights of one part of 32 and
-// whose high nibbles are weights of the next (nibbles.h).
+// whose high nibbles are weights of the next (nibbles.h). 16 is subtracted from 16 + n, exactly. (The
+// shorter way, sum((16 + n) * x) - 16 * sum(x), cancels too many digits: where one weight is much larger
+// than the others of its part, they are n = 0 of a large scale, and a large x is lost in 16 * x.)
 struct q4_k_parts {
     typedef block_q4_k block;
     enum : uint { values = 256, lanes = 16 };
@@ -99,11 +101,11 @@ struct q4_k_parts {
         float4 high = float4(0.0f);
         for (uint i = 0; i < 2; i++) {
             const uint n = w.q[2 * i] | uint(w.q[2 * i + 1]) << 16u;
-            low = fma(sixteen_more_low(n, sixteen), x.low[i], low);
-            high = fma(sixteen_more_high(n, sixteen), x.high[i], high);
+            low = fma(sixteen_more_low(n, sixteen) - 16.0f, x.low[i], low);
+            high = fma(sixteen_more_high(n, sixteen) - 16.0f, x.high[i], high);
         }
-        const float first = (low.x + low.y) + (low.z + low.w) - 16.0f * x.low_total;
-        const float second = (high.x + high.y) + (high.z + high.w) - 16.0f * x.high_total;
+        const float first = (low.x + low.y) + (low.z + low.w);
+        const float second = (high.x + high.y) + (high.z + high.w);
         return float(w.d) * (float(w.first.x) * first + float(w.second.x) * second) -
                float(w.dmin) *
                    (float(w.first.y) * x.low_total + float(w.second.y) * x.high_total);
