@@ -90,10 +90,6 @@ static sizes get_sizes(kind k, const shape *s) {
  * FEW_FLOATS: fused products of several tokens, here of one. Of matrices in F16 of at most 64 MB they take less time
  * than the launches apart. (H200, tokens per second apart and fused: 1B 755 and 1142, 3 layers of 7B 2126 and 2231.)
  *
- * WIDE_ON_CORES: bulk copies bring the rows while the previous launch still runs. For one token that
- * pays as long as all threadgroups of this launch and of the next are on the cores at the same time,
- * in Q4_0 always.
- *
  * LONGER: a quarter of a row still keeps half of the warps of a thread block busy, so that four share it. (H200, 4 layers
  * of 7B with 14336 columns, tokens per second by near_long and near_cluster: Q4_0 4137 and 4289, Q4_K 4088 and 4255, Q5_K
  * 3627 and 3699, Q6_K 2738 and 3161, Q8_0 2734 and 2949; 8 layers of RWKV-7 1.5B with 8192: 2750 and 2851; 1B with
@@ -134,7 +130,6 @@ typedef enum {
     SMALL_MINIMA,
     WIDE_BLOCKS, /* WIDE, and no rest */
     FEW_FLOATS,  /* WIDE, and no more than 64 MB in half precision */
-    WIDE_ON_CORES,
     FEWEST_TILES, /* WIDE, and tiles of 128 rows and 64 tokens for a quarter of the cores */
     FEWER_TILES,  /* for half of them */
     WIDE_TILES,   /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
@@ -178,7 +173,6 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
         NEAR_COLUMNS = 4096,
         CLUSTER_COLUMNS = 8192,
         BLOCK = 256,
-        ROWS_PER_CORE = 64,
         LARGE_TILE = 128,
         LONG_CACHE = 20 << 20,
         TENSOR_NUMBERS = 4 << 20,
@@ -195,7 +189,6 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
          is_few_small = divide_up(s->rows, 16) * divide_up(s->tokens, 8) < SMALL_TILES,
          fills =
              divide_up(s->rows, LARGE_TILE) * divide_up(s->tokens, LARGE_TILE) * 10 >= 9 * d->cores,
-         is_on_cores = c->format == &format_q4_0 || s->rows <= ROWS_PER_CORE * d->cores,
          has_minima = c->format == &format_q4_k || c->format == &format_q5_k,
          shares = c->op == &decode_attention_op && c->shape.dim[1] > c->shape.dim[2];
     uint64_t numbers = (uint64_t)s->rows * s->columns,
@@ -217,7 +210,6 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                             has_minima && s->columns == COLUMNS && numbers <= SMALL_MATRIX,
                         [WIDE_BLOCKS] = is_wide && s->columns % BLOCK == 0,
                         [FEW_FLOATS] = is_wide && numbers <= FLOATS,
-                        [WIDE_ON_CORES] = is_wide && is_on_cores,
                         [FEWEST_TILES] = is_wide && 4 * tiles <= d->cores,
                         [FEWER_TILES] = is_wide && 2 * tiles <= d->cores,
                         [WIDE_TILES] = is_wide && s->tokens > 64 && fills,
@@ -264,11 +256,10 @@ static const rule rules[] = {
     {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
     {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "plain"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      SMALL_MINIMA,     "near_long"},
-    {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE_ON_CORES,    "near"},
+    {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "near"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      LONGER,           "near_cluster"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      LONG,             "near_long"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "stream"},
-    {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "near"}, /* there is no stream */
     /* each weight is read once for 8 tokens, and by bulk copies */
     {PRODUCT, CUDA,     SEVERAL, MEDIUM,      WIDE,             "tiled_near"},
     {PRODUCT, CUDA,     SEVERAL, MEDIUM,      LONG,             "tiled_near_long"},
