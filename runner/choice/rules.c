@@ -128,8 +128,8 @@ typedef enum {
     LONG, /* more columns than threadgroup memory has room for at once */
     LONGER,
     SMALL_MINIMA,
-    WIDE_BLOCKS, /* WIDE, and no rest */
-    FEW_FLOATS,  /* WIDE, and no more than 64 MB in half precision */
+    WIDE_BLOCKS,  /* WIDE, and no rest */
+    FEW_FLOATS,   /* WIDE, and no more than 64 MB in half precision */
     FEWEST_TILES, /* WIDE, and tiles of 128 rows and 64 tokens for a quarter of the cores */
     FEWER_TILES,  /* for half of them */
     WIDE_TILES,   /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
