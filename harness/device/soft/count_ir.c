@@ -16,7 +16,7 @@
 #include "harness/base/array.h"
 #include "ir_function.h"
 
-enum { WIDEST = 16, MOST_PIECES = 64 };
+enum { WIDEST = 16, WIDEST_COPY = 8, MOST_PIECES = 128 };
 
 /* Where a pointer is: a value and a number of bytes after it. */
 typedef struct {
@@ -32,7 +32,8 @@ typedef struct {
     span base;
     int64_t offset;
     uint64_t bytes, align;
-    bool is_told;
+    uint64_t shared; /* bytes in threadgroup memory; 0: the one before has them */
+    bool is_copy, is_told;
 } access;
 
 typedef struct {
@@ -224,6 +225,7 @@ static void add_access(counter *c, size_t line, char kind, span at, uint64_t byt
                                                                         .base = p.base,
                                                                         .offset = p.offset,
                                                                         .bytes = bytes,
+                                                                        .shared = bytes,
                                                                         .align = align};
 }
 
@@ -237,6 +239,25 @@ static void add_pieces(counter *c, size_t line, char kind, span at, uint64_t byt
         add_access(c, line, kind, at, left < piece ? left : piece, i == 0 ? align : piece);
         if (c->access_count > before)
             c->accesses[before].offset += (int64_t)(i * piece);
+    }
+}
+
+/* What is copied as a whole, or filled, goes in pieces of 8 bytes, as LLVM does it for NVIDIA's GPUs after
+ * the accesses have been joined. In threadgroup memory, whose addresses it knows, ptxas joins two. */
+static void add_copy_pieces(counter *c, size_t line, char kind, span at, uint64_t bytes,
+                            uint64_t align) {
+    const uint64_t piece = align < WIDEST_COPY ? align : WIDEST_COPY;
+    for (uint64_t i = 0; i * piece < bytes && i < MOST_PIECES; i++) {
+        const size_t before = c->access_count;
+        const uint64_t from = i * piece, left = bytes - from;
+        add_access(c, line, kind, at, left < piece ? left : piece, piece);
+        if (c->access_count == before)
+            return;
+        access *a = &c->accesses[before];
+        a->offset += (int64_t)from;
+        a->is_copy = true;
+        if (align >= WIDEST && bytes - from / WIDEST * WIDEST >= WIDEST)
+            a->shared = from % WIDEST ? 0 : WIDEST;
     }
 }
 
@@ -254,8 +275,8 @@ static void add_copy(counter *c, size_t line, int which, char kind) {
     }
     const char *name = memchr(part.at, '%', part.bytes);
     if (name)
-        add_pieces(c, line, kind, (span){name, (size_t)(part.at + part.bytes - name)},
-                   strtoull(size + 6, NULL, 10), read_align(part));
+        add_copy_pieces(c, line, kind, (span){name, (size_t)(part.at + part.bytes - name)},
+                        strtoull(size + 6, NULL, 10), read_align(part));
 }
 
 static void read_access(counter *c, size_t n) {
@@ -317,18 +338,20 @@ static size_t find_reach(const counter *c, size_t n, size_t end, char kind) {
     return end;
 }
 
-/* How many bytes from `lo` on are one access, with the accesses that it is made of marked. */
+/* How many bytes from `lo` on are one access, the first one among them, with the accesses that it is made
+ * of marked. */
 static uint64_t merge(counter *c, size_t first, size_t reach, int64_t lo) {
     const access *a = &c->accesses[first];
-    for (uint64_t wide = WIDEST; wide > a->bytes; wide /= 2) {
+    const uint64_t least = (uint64_t)(a->offset - lo) + a->bytes;
+    for (uint64_t wide = WIDEST; wide > a->bytes && wide >= least; wide /= 2) {
         uint64_t found = 0;
         bool is_aligned = false;
         for (int pass = 0; pass < 2; pass++)
             for (size_t i = first;
                  i < c->access_count && (pass == 0 || (found == wide && is_aligned)); i++) {
                 access *b = &c->accesses[i];
-                if (b->is_told || b->kind != a->kind || b->line > reach || b->bytes != a->bytes ||
-                    !ir_is_same(b->base, a->base))
+                if (b->is_told || b->is_copy || b->kind != a->kind || b->line > reach ||
+                    b->bytes != a->bytes || !ir_is_same(b->base, a->base))
                     continue;
                 if (b->align >= wide && (b->offset - lo) % (int64_t)wide == 0)
                     is_aligned = true;
@@ -355,10 +378,10 @@ static count_place find_place(const counter *c, size_t n) {
     return at;
 }
 
-static int add_site(counter *c, char kind, uint64_t bytes, size_t line) {
+static int add_site(counter *c, char kind, uint64_t bytes, uint64_t shared, size_t line) {
     count_place at = find_place(c, line);
-    fprintf(c->sites, "%d %c %d %llu 0 0 0 0 %.*s\n", c->site_count, kind, at.line,
-            (unsigned long long)bytes, (int)at.file.bytes, at.file.at);
+    fprintf(c->sites, "%d %c %d %llu %llu 0 0 0 %.*s\n", c->site_count, kind, at.line,
+            (unsigned long long)bytes, (unsigned long long)shared, (int)at.file.bytes, at.file.at);
     return c->site_count++;
 }
 
@@ -371,7 +394,7 @@ static void print_accesses(counter *c, size_t line, size_t block_end) {
         size_t reach = find_reach(c, line, block_end, a->kind);
         int64_t lo = a->offset;
         uint64_t bytes = a->bytes;
-        if (a->kind != 'A' && bytes < WIDEST && a->at.at[0] == '%') {
+        if (a->kind != 'A' && bytes < WIDEST && a->at.at[0] == '%' && !a->is_copy) {
             for (int64_t back = WIDEST - (int64_t)bytes; back >= 0 && bytes == a->bytes;
                  back -= (int64_t)a->bytes) {
                 bytes = merge(c, i, reach, a->offset - back);
@@ -379,7 +402,7 @@ static void print_accesses(counter *c, size_t line, size_t block_end) {
             }
         }
         a->is_told = true;
-        int site = add_site(c, a->kind, bytes, line);
+        int site = add_site(c, a->kind, bytes, a->is_copy ? a->shared : bytes, line);
         if (a->at.at[0] == '%')
             fprintf(c->out,
                     "  %%assay.at.%d = getelementptr i8, ptr %.*s, i64 %lld\n"
@@ -418,7 +441,7 @@ static void print_block(counter *c, size_t begin, size_t end) {
         print_accesses(c, i, end);
         char meeting = count_find_meeting(line);
         if (meeting)
-            fprintf(c->out, "  call void @__assay_block(i32 %d)\n", add_site(c, meeting, 0, i));
+            fprintf(c->out, "  call void @__assay_block(i32 %d)\n", add_site(c, meeting, 0, 0, i));
         fprintf(c->out, "%.*s\n", (int)line.bytes, line.at);
     }
 }

@@ -20,7 +20,8 @@ enum { FIRST_ROOM = 64, MOST_ROOM = 1 << 20, MOST_SITES = 1 << 20 };
 
 typedef struct {
     char kind;
-    uint32_t bytes; /* of an access; of a block: its instructions */
+    uint32_t bytes;  /* of an access; of a block: its instructions */
+    uint32_t shared; /* bytes of an access to threadgroup memory */
     uint32_t most;  /* while it is folded; of a block 0 */
     uint64_t n[SPACES][COUNT_FIELDS];
 } site;
@@ -78,7 +79,9 @@ static void fold_access(soft_counter *c, site *s, const soft_site *kept, uint32_
         if (kept->times[lane] > n)
             a.at[a.lanes++] = kept->at[(size_t)lane * kept->room + n];
     count_space space = find_space(c, a.at[0]);
-    if (space == SPACES ||
+    if (space == SPACE_THREADGROUP)
+        a.bytes = s->shared;
+    if (space == SPACES || a.bytes == 0 ||
         (a.is_load && counted_memory_is_had(c->memory, a.at[0], (uint32_t)(s - c->sites), a.lanes)))
         return;
     uint64_t *sum = s->n[space];
@@ -228,6 +231,7 @@ static bool read_sites(soft_counter *c, const char *text) {
             continue;
         c->sites[at].kind = kind;
         c->sites[at].bytes += kind == PLACE_BLOCK ? work[WORK_ALL] : work[0];
+        c->sites[at].shared = work[1];
     }
     return true;
 }
