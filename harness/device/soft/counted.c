@@ -76,8 +76,10 @@ static void fold_access(soft_counter *c, site *s, const soft_site *kept, uint32_
     simd_access a = {
         .bytes = s->bytes, .is_load = s->kind == PLACE_LOAD, .is_atomic = s->kind == PLACE_ATOMIC};
     for (int lane = 0; lane < SOFT_LANES; lane++)
-        if (kept->times[lane] > n)
+        if (kept->times[lane] > n) {
+            a.lane[a.lanes] = (uint8_t)lane;
             a.at[a.lanes++] = kept->at[(size_t)lane * kept->room + n];
+        }
     count_space space = find_space(c, a.at[0]);
     if (space == SPACE_THREADGROUP)
         a.bytes = s->shared;
