@@ -67,49 +67,6 @@ static pointer find_pointer(const counter *c, span name) {
     return p->name.bytes ? *p : (pointer){.name = name, .base = name};
 }
 
-static size_t measure_used(const ir_types *t, span type) {
-    uint64_t bytes = ir_measure(t, type, NULL), used = 0;
-    unsigned char *marks = array_new(bytes + 1, 1);
-    ir_measure(t, type, marks);
-    for (uint64_t i = 0; i < bytes; i++)
-        used = marks[i] ? i + 1 : used;
-    free(marks);
-    return used;
-}
-
-/* The offset and type of member n of `{ a, b }`. */
-static bool find_member(const ir_types *t, span body, uint64_t n, span *member, int64_t *offset) {
-    if (body.bytes < 2 || body.at[0] != '{')
-        return false;
-    span rest = {body.at + 2, body.bytes - 2};
-    for (uint64_t i = 0;; i++) {
-        *member = ir_get_type(t, rest);
-        if (!member->bytes)
-            return false;
-        if (i == n)
-            break;
-        size_t step = member->bytes + 2; /* ", " */
-        if (step >= rest.bytes)
-            return false;
-        rest = (span){rest.at + step, rest.bytes - step};
-    }
-    char text[1024];
-    size_t length = (size_t)(member->at + member->bytes - body.at);
-    if (length + 3 > sizeof text)
-        return false;
-    snprintf(text, sizeof text, "%.*s }", (int)length, body.at);
-    *offset =
-        (int64_t)measure_used(t, (span){text, length + 2}) - (int64_t)measure_used(t, *member);
-    return *offset >= 0;
-}
-
-static span find_body(const ir_types *t, span type) {
-    for (size_t i = 0; i < t->count; i++)
-        if (ir_is_same(t->list[i].name, type))
-            return t->list[i].body;
-    return type;
-}
-
 /* `i64 4`, after the comma: false if it is not a constant. */
 static bool take_index(span *rest, int64_t *out) {
     const char *p = memchr(rest->at, ' ', rest->bytes), *end = rest->at + rest->bytes;
@@ -146,8 +103,7 @@ static bool read_element(const counter *c, span value, pointer *out) {
             const char *x = ir_find(type, " x ");
             type = (span){x + 3, type.bytes - (size_t)(x + 4 - type.at)};
         } else if (!is_first) {
-            if (!find_member(&c->types, find_body(&c->types, type), (uint64_t)index, &type,
-                             &member))
+            if (!ir_find_member(&c->types, type, (uint64_t)index, &type, &member))
                 return false;
             index = 0;
             offset += member;
@@ -229,34 +185,22 @@ static void add_access(counter *c, size_t line, char kind, span at, uint64_t byt
                                                                         .align = align};
 }
 
-/* As GPUs do it: in pieces of its alignment, of 16 bytes at most. */
-static void add_pieces(counter *c, size_t line, char kind, span at, uint64_t bytes,
-                       uint64_t align) {
-    const uint64_t piece = align < WIDEST ? align : WIDEST;
-    for (uint64_t i = 0; i * piece < bytes && i < MOST_PIECES; i++) {
-        const size_t before = c->access_count;
-        const uint64_t left = bytes - i * piece;
-        add_access(c, line, kind, at, left < piece ? left : piece, i == 0 ? align : piece);
-        if (c->access_count > before)
-            c->accesses[before].offset += (int64_t)(i * piece);
-    }
-}
-
-/* What is copied as a whole, or filled, goes in pieces of 8 bytes, as LLVM does it for NVIDIA's GPUs after
- * the accesses have been joined. In threadgroup memory, whose addresses it knows, ptxas joins two. */
-static void add_copy_pieces(counter *c, size_t line, char kind, span at, uint64_t bytes,
-                            uint64_t align) {
-    const uint64_t piece = align < WIDEST_COPY ? align : WIDEST_COPY;
+/* As GPUs do it: in pieces of its alignment, of 16 bytes at most. What is copied or filled as a whole goes in
+ * pieces of 8, as LLVM does it for NVIDIA's GPUs after it has joined accesses; in threadgroup memory, whose
+ * alignment it knows, ptxas joins two of these. */
+static void add_pieces(counter *c, size_t line, char kind, span at, uint64_t bytes, uint64_t align,
+                       bool is_copy) {
+    const uint64_t widest = is_copy ? WIDEST_COPY : WIDEST, piece = align < widest ? align : widest;
     for (uint64_t i = 0; i * piece < bytes && i < MOST_PIECES; i++) {
         const size_t before = c->access_count;
         const uint64_t from = i * piece, left = bytes - from;
-        add_access(c, line, kind, at, left < piece ? left : piece, piece);
+        add_access(c, line, kind, at, left < piece ? left : piece, i == 0 ? align : piece);
         if (c->access_count == before)
             return;
         access *a = &c->accesses[before];
         a->offset += (int64_t)from;
-        a->is_copy = true;
-        if (align >= WIDEST && bytes - from / WIDEST * WIDEST >= WIDEST)
+        a->is_copy = is_copy;
+        if (is_copy && align >= WIDEST && bytes - from / WIDEST * WIDEST >= WIDEST)
             a->shared = from % WIDEST ? 0 : WIDEST;
     }
 }
@@ -275,8 +219,8 @@ static void add_copy(counter *c, size_t line, int which, char kind) {
     }
     const char *name = memchr(part.at, '%', part.bytes);
     if (name)
-        add_copy_pieces(c, line, kind, (span){name, (size_t)(part.at + part.bytes - name)},
-                        strtoull(size + 6, NULL, 10), read_align(part));
+        add_pieces(c, line, kind, (span){name, (size_t)(part.at + part.bytes - name)},
+                   strtoull(size + 6, NULL, 10), read_align(part), true);
 }
 
 static void read_access(counter *c, size_t n) {
@@ -315,7 +259,7 @@ static void read_access(counter *c, size_t n) {
     if (is_atomic)
         add_access(c, n, 'A', operand, bytes, align);
     else
-        add_pieces(c, n, loads ? 'L' : 'S', operand, bytes, align);
+        add_pieces(c, n, loads ? 'L' : 'S', operand, bytes, align, false);
 }
 
 /* May the line write what others read? */

@@ -22,7 +22,7 @@ typedef struct {
     char kind;
     uint32_t bytes;  /* of an access; of a block: its instructions */
     uint32_t shared; /* bytes of an access to threadgroup memory */
-    uint32_t most;  /* while it is folded; of a block 0 */
+    uint32_t most;   /* while it is folded; of a block 0 */
     uint64_t n[SPACES][COUNT_FIELDS];
 } site;
 
