@@ -21,6 +21,11 @@ SUITE(profile_suite);
     PROFILE("pieces", "--arg '0=f32[128]:one' --arg '1=f32[128]:one' --arg '2=f32[32]' "           \
                       "--arg 3=f32:2 --threads 32 --group 32 ")
 
+#define COPIES                                                                                     \
+    PROFILE("copies", "--arg '0=f32[128]:one' --arg '1=f32[256]' --arg '2=f32[64]:one' "           \
+                      "--arg 3=u32:40 --threads 32 --group 32 ")
+#define WIDE_BANKS PROFILE("wide_banks", "--arg '0=f32[32]' --threads 32 --group 32 ")
+
 /* A number of a line of the source, or of the whole (line 0), in the JSON that was printed. */
 static unsigned long long find_count(int line, const char *name) {
     char text[64];
@@ -204,6 +209,45 @@ TEST an_access_is_in_pieces_of_its_alignment(void) {
     PASS();
 }
 
+TEST copies_are_counted_in_pieces_of_eight_bytes_and_loops_as_loops(void) {
+    for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++) {
+        if (!has_compiler(compilers[i]))
+            continue;
+        ASSERT_EQ_FMT(0, run_with(compilers[i], COPIES "--json"), "%d");
+        ASSERT_COUNT(2, 53, "load_requests"); /* each touches all 512 bytes */
+        ASSERT_COUNT(32, 53, "load_sectors");
+        ASSERT_COUNT(32, 53, "threadgroup_stores"); /* 16 bytes of each lane */
+        ASSERT_COUNT(0, 53, "conflicts_store");
+        ASSERT_COUNT(2, 55, "store_requests");
+        ASSERT_COUNT(32, 55, "store_sectors");
+        ASSERT_COUNT(32, 55, "threadgroup_loads");
+        ASSERT_COUNT(40, 57, "load_requests"); /* n of them: not a memcpy */
+        ASSERT_COUNT(40, 57, "load_sectors");
+    }
+    PASS();
+}
+
+TEST banks_of_wide_accesses_are_those_counted_by_hand(void) {
+    for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++) {
+        if (!has_compiler(compilers[i]))
+            continue;
+        ASSERT_EQ_FMT(0, run_with(compilers[i], WIDE_BANKS "--json"), "%d");
+        ASSERT_COUNT(4 * 32, 69, "threadgroup_loads"); /* eight float2 are four of 16 bytes */
+        ASSERT_COUNT(0, 69, "conflicts_load");         /* eight lanes, 80 bytes apart: all banks */
+        ASSERT_COUNT(1, 71, "conflicts_load"); /* pairs of lanes: all at once; row 4 meets row 0 */
+        ASSERT_COUNT(28, 74, "threadgroup_stores");
+        ASSERT_COUNT(0, 74, "conflicts_store"); /* of lanes 0 to 7 seven are active */
+    }
+    PASS();
+}
+
+TEST a_kernel_is_counted_as_on_a_gpu_whatever_the_cpu_has(void) {
+    ASSERT_RUN("\"$A\" profile multi_token_matvec_q4_0_alone/255x96x3/normal --each 100 --json", 0);
+    ASSERT_COUNT(10176, 0, "load_requests"); /* what an H200 counts: no products of bytes */
+    ASSERT_COUNT(96, 0, "store_requests");
+    PASS();
+}
+
 /* They are multiplied in the places of an NVIDIA GPU, by way of other code than elsewhere. */
 static bool passes_counted(const char *name, const shape *s) {
     err e;
@@ -291,6 +335,9 @@ SUITE(profile_suite) {
     RUN_TEST(a_part_of_the_threadgroups_is_scaled_and_said);
     RUN_TEST(two_variants_stand_side_by_side);
     RUN_TEST(an_access_is_in_pieces_of_its_alignment);
+    RUN_TEST(copies_are_counted_in_pieces_of_eight_bytes_and_loops_as_loops);
+    RUN_TEST(banks_of_wide_accesses_are_those_counted_by_hand);
+    RUN_TEST(a_kernel_is_counted_as_on_a_gpu_whatever_the_cpu_has);
     RUN_TEST(a_constant_in_a_buffer_is_loaded_once_by_every_simdgroup);
     RUN_TEST(matrices_are_counted_in_the_places_of_an_nvidia_gpu);
     RUN_TEST(the_counters_of_a_gpu_stand_beside_the_counts);

@@ -44,3 +44,34 @@ kernel void wild(device float *y [[buffer(0)]], uint i [[thread_position_in_grid
     device float *p = (device float *)(ulong)(y[0] == 0 ? i + 8 : 0);
     *p = 1;
 }
+
+kernel void copies(device const float4 *in [[buffer(0)]], device float4 *out [[buffer(1)]],
+                   device const float *x [[buffer(2)]], constant uint &n [[buffer(3)]],
+                   uint i [[thread_position_in_grid]]) {
+    threadgroup float4 s[32];
+    float own[64];
+    s[i] = in[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = s[i ^ 1];
+    for (uint k = 0; k < n; k++)
+        own[k] = x[k];
+    out[i + 32] = float4(own[n - 1 - i]);
+}
+
+kernel void wide_banks(device float *y [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    threadgroup float4 s[160];
+    for (uint k = 0; k < 5; k++)
+        s[32 * k + i] = float4(i);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    threadgroup const float2 *p = (threadgroup const float2 *)(s + 5 * i);
+    float sum = 0;
+    for (uint k = 0; k < 4; k++)
+        sum += p[k].x * p[k].y - p[4 + k].x * p[4 + k].y;
+    threadgroup const float2 *row = (threadgroup const float2 *)(s + i / 4 * 10);
+    sum += row[0].x * row[0].y;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (i % 8 != 3)
+        s[i] = float4(sum);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    y[i] = s[31 - i].x;
+}

@@ -140,7 +140,7 @@ static int add_options(const order *o, const char *less, const char **argv) {
     int n = 0;
     argv[n++] = c->clang;
     n = soft_flags_add(FLAGS_COMMON, argv, n);
-    if (c->cpu_flag)
+    if (c->cpu_flag && how != BUILD_COUNTED) /* counts are those of a GPU, which takes other ways */
         argv[n++] = c->cpu_flag;
     if (o->has_tensors)
         n = soft_flags_add(FLAGS_TENSORS, argv, n);

@@ -16,7 +16,7 @@
 #include "harness/base/array.h"
 #include "ir_function.h"
 
-enum { WIDEST = 16, MOST_PIECES = 64 };
+enum { WIDEST = 16, WIDEST_COPY = 8, MOST_PIECES = 128 };
 
 /* Where a pointer is: a value and a number of bytes after it. */
 typedef struct {
@@ -32,7 +32,8 @@ typedef struct {
     span base;
     int64_t offset;
     uint64_t bytes, align;
-    bool is_told;
+    uint64_t shared; /* bytes in threadgroup memory; 0: the one before has them */
+    bool is_copy, is_told;
 } access;
 
 typedef struct {
@@ -64,49 +65,6 @@ static pointer *find_slot(const counter *c, span name) {
 static pointer find_pointer(const counter *c, span name) {
     const pointer *p = find_slot(c, name);
     return p->name.bytes ? *p : (pointer){.name = name, .base = name};
-}
-
-static size_t measure_used(const ir_types *t, span type) {
-    uint64_t bytes = ir_measure(t, type, NULL), used = 0;
-    unsigned char *marks = array_new(bytes + 1, 1);
-    ir_measure(t, type, marks);
-    for (uint64_t i = 0; i < bytes; i++)
-        used = marks[i] ? i + 1 : used;
-    free(marks);
-    return used;
-}
-
-/* The offset and type of member n of `{ a, b }`. */
-static bool find_member(const ir_types *t, span body, uint64_t n, span *member, int64_t *offset) {
-    if (body.bytes < 2 || body.at[0] != '{')
-        return false;
-    span rest = {body.at + 2, body.bytes - 2};
-    for (uint64_t i = 0;; i++) {
-        *member = ir_get_type(t, rest);
-        if (!member->bytes)
-            return false;
-        if (i == n)
-            break;
-        size_t step = member->bytes + 2; /* ", " */
-        if (step >= rest.bytes)
-            return false;
-        rest = (span){rest.at + step, rest.bytes - step};
-    }
-    char text[1024];
-    size_t length = (size_t)(member->at + member->bytes - body.at);
-    if (length + 3 > sizeof text)
-        return false;
-    snprintf(text, sizeof text, "%.*s }", (int)length, body.at);
-    *offset =
-        (int64_t)measure_used(t, (span){text, length + 2}) - (int64_t)measure_used(t, *member);
-    return *offset >= 0;
-}
-
-static span find_body(const ir_types *t, span type) {
-    for (size_t i = 0; i < t->count; i++)
-        if (ir_is_same(t->list[i].name, type))
-            return t->list[i].body;
-    return type;
 }
 
 /* `i64 4`, after the comma: false if it is not a constant. */
@@ -145,8 +103,7 @@ static bool read_element(const counter *c, span value, pointer *out) {
             const char *x = ir_find(type, " x ");
             type = (span){x + 3, type.bytes - (size_t)(x + 4 - type.at)};
         } else if (!is_first) {
-            if (!find_member(&c->types, find_body(&c->types, type), (uint64_t)index, &type,
-                             &member))
+            if (!ir_find_member(&c->types, type, (uint64_t)index, &type, &member))
                 return false;
             index = 0;
             offset += member;
@@ -224,19 +181,27 @@ static void add_access(counter *c, size_t line, char kind, span at, uint64_t byt
                                                                         .base = p.base,
                                                                         .offset = p.offset,
                                                                         .bytes = bytes,
+                                                                        .shared = bytes,
                                                                         .align = align};
 }
 
-/* As GPUs do it: in pieces of its alignment, of 16 bytes at most. */
-static void add_pieces(counter *c, size_t line, char kind, span at, uint64_t bytes,
-                       uint64_t align) {
-    const uint64_t piece = align < WIDEST ? align : WIDEST;
+/* As GPUs do it: in pieces of its alignment, of 16 bytes at most. What is copied or filled as a whole goes in
+ * pieces of 8, as LLVM does it for NVIDIA's GPUs after it has joined accesses; in threadgroup memory, whose
+ * alignment it knows, ptxas joins two of these. */
+static void add_pieces(counter *c, size_t line, char kind, span at, uint64_t bytes, uint64_t align,
+                       bool is_copy) {
+    const uint64_t widest = is_copy ? WIDEST_COPY : WIDEST, piece = align < widest ? align : widest;
     for (uint64_t i = 0; i * piece < bytes && i < MOST_PIECES; i++) {
         const size_t before = c->access_count;
-        const uint64_t left = bytes - i * piece;
+        const uint64_t from = i * piece, left = bytes - from;
         add_access(c, line, kind, at, left < piece ? left : piece, i == 0 ? align : piece);
-        if (c->access_count > before)
-            c->accesses[before].offset += (int64_t)(i * piece);
+        if (c->access_count == before)
+            return;
+        access *a = &c->accesses[before];
+        a->offset += (int64_t)from;
+        a->is_copy = is_copy;
+        if (is_copy && align >= WIDEST && bytes - from / WIDEST * WIDEST >= WIDEST)
+            a->shared = from % WIDEST ? 0 : WIDEST;
     }
 }
 
@@ -255,7 +220,7 @@ static void add_copy(counter *c, size_t line, int which, char kind) {
     const char *name = memchr(part.at, '%', part.bytes);
     if (name)
         add_pieces(c, line, kind, (span){name, (size_t)(part.at + part.bytes - name)},
-                   strtoull(size + 6, NULL, 10), read_align(part));
+                   strtoull(size + 6, NULL, 10), read_align(part), true);
 }
 
 static void read_access(counter *c, size_t n) {
@@ -294,7 +259,7 @@ static void read_access(counter *c, size_t n) {
     if (is_atomic)
         add_access(c, n, 'A', operand, bytes, align);
     else
-        add_pieces(c, n, loads ? 'L' : 'S', operand, bytes, align);
+        add_pieces(c, n, loads ? 'L' : 'S', operand, bytes, align, false);
 }
 
 /* May the line write what others read? */
@@ -317,18 +282,20 @@ static size_t find_reach(const counter *c, size_t n, size_t end, char kind) {
     return end;
 }
 
-/* How many bytes from `lo` on are one access, with the accesses that it is made of marked. */
+/* How many bytes from `lo` on are one access, the first one among them, with the accesses that it is made
+ * of marked. */
 static uint64_t merge(counter *c, size_t first, size_t reach, int64_t lo) {
     const access *a = &c->accesses[first];
-    for (uint64_t wide = WIDEST; wide > a->bytes; wide /= 2) {
+    const uint64_t least = (uint64_t)(a->offset - lo) + a->bytes;
+    for (uint64_t wide = WIDEST; wide > a->bytes && wide >= least; wide /= 2) {
         uint64_t found = 0;
         bool is_aligned = false;
         for (int pass = 0; pass < 2; pass++)
             for (size_t i = first;
                  i < c->access_count && (pass == 0 || (found == wide && is_aligned)); i++) {
                 access *b = &c->accesses[i];
-                if (b->is_told || b->kind != a->kind || b->line > reach || b->bytes != a->bytes ||
-                    !ir_is_same(b->base, a->base))
+                if (b->is_told || b->is_copy || b->kind != a->kind || b->line > reach ||
+                    b->bytes != a->bytes || !ir_is_same(b->base, a->base))
                     continue;
                 if (b->align >= wide && (b->offset - lo) % (int64_t)wide == 0)
                     is_aligned = true;
@@ -355,10 +322,10 @@ static count_place find_place(const counter *c, size_t n) {
     return at;
 }
 
-static int add_site(counter *c, char kind, uint64_t bytes, size_t line) {
+static int add_site(counter *c, char kind, uint64_t bytes, uint64_t shared, size_t line) {
     count_place at = find_place(c, line);
-    fprintf(c->sites, "%d %c %d %llu 0 0 0 0 %.*s\n", c->site_count, kind, at.line,
-            (unsigned long long)bytes, (int)at.file.bytes, at.file.at);
+    fprintf(c->sites, "%d %c %d %llu %llu 0 0 0 %.*s\n", c->site_count, kind, at.line,
+            (unsigned long long)bytes, (unsigned long long)shared, (int)at.file.bytes, at.file.at);
     return c->site_count++;
 }
 
@@ -371,7 +338,7 @@ static void print_accesses(counter *c, size_t line, size_t block_end) {
         size_t reach = find_reach(c, line, block_end, a->kind);
         int64_t lo = a->offset;
         uint64_t bytes = a->bytes;
-        if (a->kind != 'A' && bytes < WIDEST && a->at.at[0] == '%') {
+        if (a->kind != 'A' && bytes < WIDEST && a->at.at[0] == '%' && !a->is_copy) {
             for (int64_t back = WIDEST - (int64_t)bytes; back >= 0 && bytes == a->bytes;
                  back -= (int64_t)a->bytes) {
                 bytes = merge(c, i, reach, a->offset - back);
@@ -379,7 +346,7 @@ static void print_accesses(counter *c, size_t line, size_t block_end) {
             }
         }
         a->is_told = true;
-        int site = add_site(c, a->kind, bytes, line);
+        int site = add_site(c, a->kind, bytes, a->is_copy ? a->shared : bytes, line);
         if (a->at.at[0] == '%')
             fprintf(c->out,
                     "  %%assay.at.%d = getelementptr i8, ptr %.*s, i64 %lld\n"
@@ -418,7 +385,7 @@ static void print_block(counter *c, size_t begin, size_t end) {
         print_accesses(c, i, end);
         char meeting = count_find_meeting(line);
         if (meeting)
-            fprintf(c->out, "  call void @__assay_block(i32 %d)\n", add_site(c, meeting, 0, i));
+            fprintf(c->out, "  call void @__assay_block(i32 %d)\n", add_site(c, meeting, 0, 0, i));
         fprintf(c->out, "%.*s\n", (int)line.bytes, line.at);
     }
 }

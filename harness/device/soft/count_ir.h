@@ -7,7 +7,8 @@
  *
  *     site kind line a b c d e file
  *
- * kind  L S A        load, store, atomic access; a: bytes
+ * kind  L S A        load, store, atomic access; a: bytes, b: those in threadgroup memory, where the second
+ *                    half of a copy has none: the first is as wide as both
  *       B            block; a to e: flops, integer operations, conversions, special functions, all
  *       M X W        simdgroup function, product of matrices, barrier
  *       P            private array; a: bytes; it is not a site: its number is that of the next one */

@@ -20,8 +20,9 @@ enum { FIRST_ROOM = 64, MOST_ROOM = 1 << 20, MOST_SITES = 1 << 20 };
 
 typedef struct {
     char kind;
-    uint32_t bytes; /* of an access; of a block: its instructions */
-    uint32_t most;  /* while it is folded; of a block 0 */
+    uint32_t bytes;  /* of an access; of a block: its instructions */
+    uint32_t shared; /* bytes of an access to threadgroup memory */
+    uint32_t most;   /* while it is folded; of a block 0 */
     uint64_t n[SPACES][COUNT_FIELDS];
 } site;
 
@@ -75,10 +76,14 @@ static void fold_access(soft_counter *c, site *s, const soft_site *kept, uint32_
     simd_access a = {
         .bytes = s->bytes, .is_load = s->kind == PLACE_LOAD, .is_atomic = s->kind == PLACE_ATOMIC};
     for (int lane = 0; lane < SOFT_LANES; lane++)
-        if (kept->times[lane] > n)
+        if (kept->times[lane] > n) {
+            a.lane[a.lanes] = (uint8_t)lane;
             a.at[a.lanes++] = kept->at[(size_t)lane * kept->room + n];
+        }
     count_space space = find_space(c, a.at[0]);
-    if (space == SPACES ||
+    if (space == SPACE_THREADGROUP)
+        a.bytes = s->shared;
+    if (space == SPACES || a.bytes == 0 ||
         (a.is_load && counted_memory_is_had(c->memory, a.at[0], (uint32_t)(s - c->sites), a.lanes)))
         return;
     uint64_t *sum = s->n[space];
@@ -228,6 +233,7 @@ static bool read_sites(soft_counter *c, const char *text) {
             continue;
         c->sites[at].kind = kind;
         c->sites[at].bytes += kind == PLACE_BLOCK ? work[WORK_ALL] : work[0];
+        c->sites[at].shared = work[1];
     }
     return true;
 }

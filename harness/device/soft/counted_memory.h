@@ -15,7 +15,8 @@ enum { ACCESS_LANES = 32 };
 
 /* One access of a simdgroup. */
 typedef struct {
-    uint64_t at[ACCESS_LANES]; /* of the lanes that take part, in order */
+    uint64_t at[ACCESS_LANES];  /* of the lanes that take part, in order */
+    uint8_t lane[ACCESS_LANES]; /* which these are */
     int lanes;
     uint32_t bytes; /* of each lane */
     bool is_load, is_atomic;

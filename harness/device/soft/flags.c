@@ -56,10 +56,11 @@ static const char *const checked_flags[] = {
     "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-atomics=0",
 };
 
-/* As cuda/ptx.c does it, so that what is counted is near what a GPU would do. */
+/* As cuda/ptx.c does it, so that what is counted is near what a GPU would do. Loops that copy or fill
+ * stay loops: GPUs have no memcpy to call, and how much it would move is not known before it runs. */
 static const char *const counted_flags[] = {
     "-O3", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_COUNTED=1", "-mllvm", "-unroll-threshold=4000",
-    "-ftrivial-auto-var-init=uninitialized",
+    "-ftrivial-auto-var-init=uninitialized", "-mllvm", "-disable-loop-idiom-all",
 };
 
 /* The sanitizers' hooks are the shim's: linking knows nothing of them, so that no runtime comes in.

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,4 +257,41 @@ bool ir_get_member(const ir_types *t, span type, uint64_t n, span *member) {
         if (!take(&c, ", "))
             return false;
     }
+}
+
+static size_t measure_used(const ir_types *t, span type) {
+    uint64_t bytes = ir_measure(t, type, NULL), used = 0;
+    unsigned char *marks = array_new(bytes + 1, 1);
+    ir_measure(t, type, marks);
+    for (uint64_t i = 0; i < bytes; i++)
+        used = marks[i] ? i + 1 : used;
+    free(marks);
+    return used;
+}
+
+bool ir_find_member(const ir_types *t, span type, uint64_t n, span *member, int64_t *offset) {
+    const ir_named *named = find_named(t, type);
+    const span body = named ? named->body : type;
+    if (body.bytes < 2 || body.at[0] != '{')
+        return false;
+    span rest = {body.at + 2, body.bytes - 2};
+    for (uint64_t i = 0;; i++) {
+        *member = ir_get_type(t, rest);
+        if (!member->bytes)
+            return false;
+        if (i == n)
+            break;
+        size_t step = member->bytes + 2; /* ", " */
+        if (step >= rest.bytes)
+            return false;
+        rest = (span){rest.at + step, rest.bytes - step};
+    }
+    char text[1024];
+    size_t length = (size_t)(member->at + member->bytes - body.at);
+    if (length + 3 > sizeof text)
+        return false;
+    snprintf(text, sizeof text, "%.*s }", (int)length, body.at);
+    *offset =
+        (int64_t)measure_used(t, (span){text, length + 2}) - (int64_t)measure_used(t, *member);
+    return *offset >= 0;
 }

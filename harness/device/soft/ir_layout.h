@@ -36,5 +36,8 @@ span ir_get_element(span type);
 /* Member number n of a struct type, if another one comes after it. */
 bool ir_get_member(const ir_types *t, span type, uint64_t n, span *member);
 
+/* The type and offset of member n of `{ a, b }`, or of a type of that name. */
+bool ir_find_member(const ir_types *t, span type, uint64_t n, span *member, int64_t *offset);
+
 /* Has the type an array in it, outside of the shim's own classes? */
 bool ir_has_array(const ir_types *t, span type);
