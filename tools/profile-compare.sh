@@ -6,8 +6,8 @@
 # On stderr: how many cases agree, and those that do not. Launches are matched in order: ncu lists kernels as they
 # ran, the .plays.csv beside it as they were played. DIR/ours.csv is kept: remove it to count again. Cases that only
 # EARLIER has keep their row. conflicts_gpu is what the hardware counts, and arbitration_gpu at most how many of them are
-# waits for data that arrives from memory; wavefronts_gpu - ideal_gpu, cycles of shared memory as instrumented instructions have them, are those
-# of addresses alone, by which conflicts are judged if known.
+# waits for data that arrives from memory. Where these may be more than a tenth, conflicts are judged by wavefronts_gpu -
+# ideal_gpu, if known: what ncu makes of the addresses of instrumented instructions.
 set -eu
 dir=${1:?the folder that profile-ncu.sh wrote}
 earlier=${2:-/dev/null}
@@ -91,11 +91,9 @@ FILENAME != ARGV[ARGC - 1] { # ours
         theirs = sum[f[1], ours[i]] + 0
         if (i <= 4) judge(f[1], ours[i], mine, theirs, 0.02 * theirs)
         else if (ours[i] == "conflicts") {
-            if ((f[1], "ideal") in sum) by = sum[f[1], "wavefronts"] - sum[f[1], "ideal"]
-            else { # as many as arbitration had may be waits: any number between agrees
-                least = theirs - sum[f[1], "arbitration"]
-                by = mine >= theirs ? theirs : mine > least ? mine : least
-            }
+            least = theirs - sum[f[1], "arbitration"]
+            if ((f[1], "ideal") in sum && least < 0.9 * theirs) by = sum[f[1], "wavefronts"] - sum[f[1], "ideal"]
+            else by = mine >= theirs ? theirs : mine > least ? mine : least # any number between agrees
             if (mine + by > 0) judge(f[1], ours[i], mine, by, 0.1 * by)
         }
         printf ",%d,%d", mine, theirs
