@@ -380,6 +380,13 @@ TEST verbs_take_a_math_mode_and_say_which(void) {
     PASS();
 }
 
+/* The largest x meets a weight of 0 in a part whose scale is large: 16 times their sum had lost the rest. */
+TEST small_products_keep_their_digits_beside_a_large_x(void) {
+    ASSERT_RUN("\"$A\" check 'matvec_q4_k_lean/15x256/normal' --device soft --math fast --seed 33",
+               0);
+    PASS();
+}
+
 SUITE(numerics_suite) {
     RUN_TEST(a_flushing_device_takes_denormals_for_zero_and_copies_them_whole);
     RUN_TEST(halves_are_not_flushed);
@@ -402,5 +409,6 @@ SUITE(numerics_suite) {
                                         "attention",    "argmax", "q4_0_alone"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         RUN_TESTp(kernels_agree_with_their_oracles_under_fast_math, parts[i]);
+    RUN_TEST(small_products_keep_their_digits_beside_a_large_x);
     RUN_TEST(verbs_take_a_math_mode_and_say_which);
 }
