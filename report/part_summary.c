@@ -35,7 +35,9 @@ bool page_print_doubts(page *p, FILE *out, err *e) {
         file_origin_get_warning(&sum, warning, sizeof warning);
         if (!warning[0])
             continue;
-        fputs("<p class=\"note\"><strong>Not all numbers are of the code as it is now.</strong> ",
+        fputs(sum.fresh == sum.rows && sum.dirty == 0 ? "<p>"
+                                                      : "<p class=\"note\"><strong>Not all numbers "
+                                                        "are of the code as it is now.</strong> ",
               out);
         html_printf(out, "%s: %s.", f->device, warning);
         fputs("</p>\n", out);

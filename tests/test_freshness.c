@@ -153,6 +153,8 @@ TEST uncommitted_changes_and_mixed_commits_are_told(void) {
                "results $T/r --check",
                1);
     ASSERT_SAYS("abc def");
+    ASSERT_RUN("$A report $T/r --out $T/page.html && ! grep 'Not all numbers' $T/page.html", 0);
+    ASSERT_RUN("grep '2 commits, and nothing that they measure has changed since' $T/page.html", 0);
     PASS();
 }
 

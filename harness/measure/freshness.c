@@ -220,7 +220,8 @@ void file_origin_get_warning(const file_origin *o, char *text, size_t size) {
         used = add_clause(text, size, used, clause);
     }
     if (o->commit_count > 1) {
-        snprintf(clause, sizeof clause, "rows are of %zu commits", o->commit_count);
+        snprintf(clause, sizeof clause, "rows are of %zu commits%s", o->commit_count,
+                 used ? "" : ", and nothing that they measure has changed since");
         add_clause(text, size, used, clause);
     }
 }
