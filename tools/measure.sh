@@ -99,8 +99,8 @@ for name in $experiments; do
     [ -z "$quick" ] || cost=8
     plan="$plan experiment-$name:$cost"
 done
-plan="$plan validate:55 token-1b:30 token-7b:70
-bench-matvec:120 bench-tokens:75 bench-attention:70 bench-other:20 check-relaxed:65 check-safe:80"
+plan="$plan validate:150 token-1b:20 token-7b:70
+bench-matvec:120 bench-tokens:75 bench-attention:70 bench-other:20 check-relaxed:65 check-safe:40"
 
 is_done() { # part
     grep -q "^done $1 " "$state"
