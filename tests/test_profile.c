@@ -25,6 +25,9 @@ SUITE(profile_suite);
     PROFILE("copies", "--arg '0=f32[128]:one' --arg '1=f32[256]' --arg '2=f32[64]:one' "           \
                       "--arg 3=u32:40 --threads 32 --group 32 ")
 #define WIDE_BANKS PROFILE("wide_banks", "--arg '0=f32[32]' --threads 32 --group 32 ")
+#define AHEAD                                                                                      \
+    PROFILE("ahead", "--arg '0=f32[64]:one' --arg '1=f32[64]:one' --arg '2=f32[32]' "              \
+                     "--arg 3=u32:64 --threads 32 --group 32 ")
 
 /* A number of a line of the source, or of the whole (line 0), in the JSON that was printed. */
 static unsigned long long find_count(int line, const char *name) {
@@ -241,6 +244,19 @@ TEST banks_of_wide_accesses_are_those_counted_by_hand(void) {
     PASS();
 }
 
+TEST loads_before_a_wait_for_the_launch_before_are_not_those_of_the_loop(void) {
+    for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++) {
+        if (!has_compiler(compilers[i]))
+            continue;
+        ASSERT_EQ_FMT(0, run_with(compilers[i], AHEAD "--json"), "%d");
+        ASSERT_COUNT(1, 86, "load_requests");
+        ASSERT_COUNT(2, 90, "load_requests");    /* two turns */
+        ASSERT_COUNT(4 + 1, 90, "load_sectors"); /* of the last: all lanes the last value */
+        ASSERT_COUNT(2, 91, "load_requests");
+    }
+    PASS();
+}
+
 TEST a_kernel_is_counted_as_on_a_gpu_whatever_the_cpu_has(void) {
     ASSERT_RUN("\"$A\" profile multi_token_matvec_q4_0_alone/255x96x3/normal --each 100 --json", 0);
     ASSERT_COUNT(10176, 0, "load_requests"); /* what an H200 counts: no products of bytes */
@@ -337,6 +353,7 @@ SUITE(profile_suite) {
     RUN_TEST(an_access_is_in_pieces_of_its_alignment);
     RUN_TEST(copies_are_counted_in_pieces_of_eight_bytes_and_loops_as_loops);
     RUN_TEST(banks_of_wide_accesses_are_those_counted_by_hand);
+    RUN_TEST(loads_before_a_wait_for_the_launch_before_are_not_those_of_the_loop);
     RUN_TEST(a_kernel_is_counted_as_on_a_gpu_whatever_the_cpu_has);
     RUN_TEST(a_constant_in_a_buffer_is_loaded_once_by_every_simdgroup);
     RUN_TEST(matrices_are_counted_in_the_places_of_an_nvidia_gpu);

@@ -75,3 +75,20 @@ kernel void wide_banks(device float *y [[buffer(0)]], uint i [[thread_position_i
     threadgroup_barrier(mem_flags::mem_threadgroup);
     y[i] = s[31 - i].x;
 }
+
+// The next turn's w is loaded while one is multiplied, for nothing in the last turn.
+#include "../../kernels/early.h"
+kernel void ahead(device const float *w [[buffer(0)]],
+                  device const float *x [[buffer(1)]],
+                  device float *y [[buffer(2)]],
+                  constant uint &n [[buffer(3)]],
+                  uint lane [[thread_index_in_simdgroup]]) {
+    float next = w[lane], sum = 0.0f;
+    EARLY_LOADS(1);
+    for (uint i = lane; i < n; i += 32) {
+        const float now = next;
+        next = w[min(i + 32, n - 1)];
+        sum += now * x[i];
+    }
+    y[lane] = sum;
+}

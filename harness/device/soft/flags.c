@@ -57,10 +57,13 @@ static const char *const checked_flags[] = {
 };
 
 /* As cuda/ptx.c does it, so that what is counted is near what a GPU would do. Loops that copy or fill
- * stay loops: GPUs have no memcpy to call, and how much it would move is not known before it runs. */
+ * stay loops: GPUs have no memcpy to call, and how much it would move is not known before it runs.
+ * Where a GPU waits for the launch before (kernels/early.h), no load moves past it. */
+#define NOTHING_MOVES "__asm__ volatile(\"\" ::: \"memory\")"
 static const char *const counted_flags[] = {
     "-O3", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_COUNTED=1", "-mllvm", "-unroll-threshold=4000",
     "-ftrivial-auto-var-init=uninitialized", "-mllvm", "-disable-loop-idiom-all",
+    "-DASSAY_EARLY_LOADS(buffers)=" NOTHING_MOVES, "-DASSAY_EARLY_ROWS(buffers)=" NOTHING_MOVES,
 };
 
 /* The sanitizers' hooks are the shim's: linking knows nothing of them, so that no runtime comes in.
