@@ -264,7 +264,7 @@ TEST kernels_for_nvidia_gpus_agree_with_their_oracles(void) {
                "'matvec_*_near_long/33x*/normal' 'multi_token*_near_long/31x*/normal' "
                "'matvec_*_near_cluster/17x*/normal'",
                0);
-    ASSERT_SAYS("109 passed, 0 failed");
+    ASSERT_SAYS("117 passed, 0 failed");
     ASSERT_RUN("\"$A\" check --device $D 'rmsnorm_*_near/7x*/large' 'gate_up*_near/7x*/large' "
                "'qkv*_near/3x*/large' 'rmsnorm_*_q4_0_near/97x*/normal' "
                "'gate_up*_q4_0_near/49x*/normal' 'qkv*_q4_0_near/[02]x*/normal' "
