@@ -350,6 +350,14 @@ static double read_if_known(const csv_file *f, size_t row, const char *title) {
     return csv_find_column(f, title, &at, &e) && csv_get_double(f, row, at, &n, &e) ? n : NAN;
 }
 
+/* Was the row counted on a CPU of this architecture? Files of an earlier version do not say. */
+static bool is_of_this_cpu(const csv_file *f, size_t row) {
+    err e;
+    size_t at;
+    return !csv_find_column(f, "cpu", &at, &e) ||
+           strcmp(csv_get_text(f, row, at), profile_get_cpu()) == 0;
+}
+
 /* The numbers of a case in a file that --csv wrote; false if it is not there. */
 static bool read_gated(const csv_file *f, const char *name, double out[PROFILE_GATED], bool *found,
                        err *e) {
@@ -379,6 +387,8 @@ static bool read_gated(const csv_file *f, const char *name, double out[PROFILE_G
                                            read_if_known(f, r, "registers"),
                                            read_if_known(f, r, "spill_bytes")};
         memcpy(out, all, sizeof all);
+        if (!is_of_this_cpu(f, r))
+            out[1] = out[3] = NAN; /* instructions, and what lanes are idle in */
     }
     return true;
 }
@@ -410,6 +420,9 @@ static exit_code check_baseline(const case_list *cases, const profile_set *s, er
         if (ok && found)
             compare_gated(&g, was, &s->items[i]);
     }
+    if (ok && f && csv_count_rows(f) > 0 && !is_of_this_cpu(f, 0))
+        printf("Instructions are not compared: %s was counted on another CPU than %s.\n",
+               settings.baseline, profile_get_cpu());
     csv_file_free(f);
     for (size_t i = 0; i < old.count; i++)
         profile_free(&old.items[i]);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "harness/base/array.h"
 #include "harness/base/csv.h"
@@ -336,18 +337,26 @@ static void add_row(csv *c, const profile *p, const profile_line *l, const profi
         csv_add_double(c, measured);
     else
         csv_add_text(c, "");
+    csv_add_text(c, is_sum ? profile_get_cpu() : "");
     add_words(c, p, l, g, sources);
     csv_end_row(c);
+}
+
+const char *profile_get_cpu(void) {
+    static struct utsname name;
+    return uname(&name) == 0 ? name.machine : "unknown";
 }
 
 bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
     csv *c = csv_new();
     source_list sources = {.items = NULL};
     static const char *const first[] = {"case", "kernel", "file", "line"};
-    static const char *const last[] = {
-        "launches",          "threadgroups",  "threadgroups_counted", "simdgroups",   "threads",
-        "threadgroup_bytes", "private_bytes", "must_bytes",           "memory_bytes", "registers",
-        "spill_bytes",       "bound",         "predicted_ns",         "measured_ns",  "text"};
+    static const char *const last[] = {"launches",      "threadgroups", "threadgroups_counted",
+                                       "simdgroups",    "threads",      "threadgroup_bytes",
+                                       "private_bytes", "must_bytes",   "memory_bytes",
+                                       "registers",     "spill_bytes",  "bound",
+                                       "predicted_ns",  "measured_ns",  "cpu",
+                                       "text"};
     for (int i = 0; i < 4; i++)
         csv_add_text(c, first[i]);
     for (int i = 0; i < NUMBERS; i++)

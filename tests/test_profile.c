@@ -129,6 +129,20 @@ TEST a_count_that_grew_fails_the_gate(void) {
     PASS();
 }
 
+TEST instructions_counted_on_another_cpu_are_not_compared(void) {
+    ASSERT_RUN(
+        "mkdir -p \"$T\" && cd \"$T\" && " BANKS "--csv was.csv && awk -F, -v OFS=, 'NR == 1 { for "
+        "(i = 1; i <= NF; i++) if ($i == \"instructions\") at = i } NR > 1 && $4 == 0 { $at = 1 } "
+        "{ print }' was.csv > less.csv && " BANKS "--baseline less.csv",
+        4);
+    ASSERT_SAYS("instructions grew from 1 ");
+    ASSERT_RUN("cd \"$T\" && sed \"s/,$(uname -m),/,z80,/\" less.csv > other.csv && " BANKS
+               "--baseline other.csv",
+               0);
+    ASSERT_SAYS("Instructions are not compared: other.csv was counted on another CPU than ");
+    PASS();
+}
+
 /* ptxas and nvdisasm that say what the tests know. */
 #define TOOLS                                                                                      \
     "mkdir -p \"$T/tools\" && cd \"$T/tools\" && printf '#!/bin/sh\\necho \"  8 bytes stack "      \
@@ -344,6 +358,7 @@ SUITE(profile_suite) {
     RUN_TEST(banks_barriers_and_simdgroup_functions_are_counted);
     RUN_TEST(two_runs_give_the_same_counts);
     RUN_TEST(a_count_that_grew_fails_the_gate);
+    RUN_TEST(instructions_counted_on_another_cpu_are_not_compared);
     RUN_TEST(registers_of_an_nvidia_gpu_are_gated_where_both_sides_know_them);
     RUN_TEST(machine_code_follows_the_line_that_it_comes_from);
     RUN_TEST(a_kernel_that_hangs_or_crashes_is_one_sentence);
