@@ -86,12 +86,16 @@ void scratch_start(void) {
         return;
     snprintf(outer, sizeof outer, "%s", tmp);
     remove_left(outer);
-    if (!path_print(folder, sizeof folder, NULL, "%s/assay-%ld-XXXXXX", outer, (long)getpid()) ||
-        !mkdtemp(folder))
-        return;
-    owner = getpid();
-    setenv(variable, folder, 1);
-    setenv("TMPDIR", folder, 1);
-    atexit(remove_own);
-    watch();
+    sigset_t all, before; /* a signal waits until there is somebody to remove the folder */
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    if (path_print(folder, sizeof folder, NULL, "%s/assay-%ld-XXXXXX", outer, (long)getpid()) &&
+        mkdtemp(folder)) {
+        owner = getpid();
+        setenv(variable, folder, 1);
+        setenv("TMPDIR", folder, 1);
+        atexit(remove_own);
+        watch();
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
 }
