@@ -17,6 +17,7 @@
 #include "lint_agx.h"
 #include "open_model.h"
 #include "output.h"
+#include "profile_gate.h"
 #include "profile_print.h"
 #include "verb.h"
 
@@ -342,57 +343,6 @@ static bool count_token(profile_set *out, err *e) {
 
 /* The gate ------------------------------------------------------------------------------------- */
 
-/* A column that files of an earlier version lack, or an empty cell, is a number that is not known. */
-static double read_if_known(const csv_file *f, size_t row, const char *title) {
-    err e;
-    size_t at;
-    double n;
-    return csv_find_column(f, title, &at, &e) && csv_get_double(f, row, at, &n, &e) ? n : NAN;
-}
-
-/* Was the row counted on a CPU of this architecture? Files of an earlier version do not say. */
-static bool is_of_this_cpu(const csv_file *f, size_t row) {
-    err e;
-    size_t at;
-    return !csv_find_column(f, "cpu", &at, &e) ||
-           strcmp(csv_get_text(f, row, at), profile_get_cpu()) == 0;
-}
-
-/* The numbers of a case in a file that --csv wrote; false if it is not there. */
-static bool read_gated(const csv_file *f, const char *name, double out[PROFILE_GATED], bool *found,
-                       err *e) {
-    static const char *const titles[] = {
-        "case",         "line",           "load_sectors",    "store_sectors",
-        "instructions", "conflicts_load", "conflicts_store", "lane_instructions",
-        "private_bytes"};
-    size_t at[9];
-    double n[9];
-    for (int i = 0; i < 9; i++)
-        if (!csv_find_column(f, titles[i], &at[i], e))
-            return false;
-    *found = false;
-    for (size_t r = 0; r < csv_count_rows(f) && !*found; r++) {
-        if (strcmp(csv_get_text(f, r, at[0]), name) != 0 ||
-            strcmp(csv_get_text(f, r, at[1]), "0") != 0)
-            continue;
-        for (int i = 1; i < 9; i++)
-            if (!csv_get_double(f, r, at[i], &n[i], e))
-                return false;
-        *found = true;
-        const double all[PROFILE_GATED] = {n[2] + n[3],
-                                           n[4],
-                                           n[5] + n[6],
-                                           n[4] * (double)MSL_LANES - n[7],
-                                           n[8],
-                                           read_if_known(f, r, "registers"),
-                                           read_if_known(f, r, "spill_bytes")};
-        memcpy(out, all, sizeof all);
-        if (!is_of_this_cpu(f, r))
-            out[1] = out[3] = NAN; /* instructions, and what lanes are idle in */
-    }
-    return true;
-}
-
 static void compare_gated(gate *g, const double was[PROFILE_GATED], const profile *p) {
     double now[PROFILE_GATED];
     profile_get_gated(p, now);
@@ -416,11 +366,11 @@ static exit_code check_baseline(const case_list *cases, const profile_set *s, er
         if (is_folder)
             profile_get_gated(&old.items[i], was);
         else
-            ok = read_gated(f, s->items[i].name, was, &found, e);
+            ok = profile_read_gated(f, s->items[i].name, was, &found, e);
         if (ok && found)
             compare_gated(&g, was, &s->items[i]);
     }
-    if (ok && f && csv_count_rows(f) > 0 && !is_of_this_cpu(f, 0))
+    if (ok && f && csv_count_rows(f) > 0 && !profile_is_of_this_cpu(f, 0))
         printf("Instructions are not compared: %s was counted on another CPU than %s.\n",
                settings.baseline, profile_get_cpu());
     csv_file_free(f);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "harness/base/array.h"
 #include "harness/base/csv.h"
@@ -13,6 +12,7 @@
 #include "harness/base/json.h"
 #include "harness/base/path.h"
 #include "harness/base/table.h"
+#include "profile_gate.h"
 #include "profile_source.h"
 
 /* What there is to know about a line or a whole, by name: the columns of the CSV file. */
@@ -342,11 +342,6 @@ static void add_row(csv *c, const profile *p, const profile_line *l, const profi
     csv_end_row(c);
 }
 
-const char *profile_get_cpu(void) {
-    static struct utsname name;
-    return uname(&name) == 0 ? name.machine : "unknown";
-}
-
 bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
     csv *c = csv_new();
     source_list sources = {.items = NULL};
@@ -425,19 +420,4 @@ bool profile_write_times(const profile_set *s, const profile_gpu *g, const char 
     csv_free(c);
     free(errors);
     return ok;
-}
-
-const char *const profile_gated[PROFILE_GATED] = {"sectors",      "instructions",  "conflicts",
-                                                  "idle lanes",   "private bytes", "registers",
-                                                  "spilled bytes"};
-
-void profile_get_gated(const profile *p, double out[PROFILE_GATED]) {
-    const profile_line *s = &p->sum;
-    out[0] = (double)profile_sum_device(s, COUNT_SECTORS);
-    out[1] = (double)s->instructions;
-    out[2] = (double)profile_sum_shared(s, COUNT_CONFLICTS);
-    out[3] = (double)(s->instructions * MSL_LANES) - (double)s->work[WORK_ALL];
-    out[4] = p->private_bytes;
-    out[5] = p->registers ? (double)p->registers : (double)NAN;
-    out[6] = p->registers ? (double)p->spill_bytes : (double)NAN;
 }

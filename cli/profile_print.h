@@ -19,12 +19,3 @@ bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *p
 /* A row per case: what each roof alone would take, the prediction, and the measured time; prints how near
  * they are. */
 bool profile_write_times(const profile_set *s, const profile_gpu *g, const char *path, err *e);
-
-/* The architecture of this CPU: of the same kernel LLVM makes other instructions for another one. */
-const char *profile_get_cpu(void);
-
-/* What must not grow: sectors, instructions, conflicts, idle lanes, private memory, and an NVIDIA GPU's
- * registers and spills, which are NaN where they are not known. */
-enum { PROFILE_GATED = 7 };
-extern const char *const profile_gated[PROFILE_GATED];
-void profile_get_gated(const profile *p, double out[PROFILE_GATED]);
