@@ -9,7 +9,7 @@
  * function, or a barrier. A round is over when every live lane has stopped. If all stopped at the
  * same simdgroup call, the last one to arrive computes the results for all and the round starts
  * anew: this is the fast path, inlined in the kernel (shim/cpu/meet.h). If they stopped at different
- * places, settle (scheduler.c) chooses those whose *path* is the smallest, makes them post their values
+ * places, choose (scheduler.c) finds those whose *path* is the smallest, makes them post their values
  * again and lets the last of them compute. Lanes that returned take no part.
  *
  * The path of a lane says where it is in the structure of its program, from the kernel inwards: a word
@@ -35,8 +35,11 @@ enum {
     SOFT_MAX_THREADS = MSL_MAX_THREADS,
     SOFT_MAX_GROUPS = SOFT_MAX_THREADS / SOFT_LANES,
     SOFT_STACK_BYTES = 256 << 10,
-    SOFT_STACK_USABLE = 216 << 10,   /* less guard page, stagger, and what our own code needs */
-    SOFT_PATH = 64,                  /* words of a path */
+    SOFT_STACK_USABLE = 216 << 10, /* less guard page, stagger, and what our own code needs */
+    SOFT_PATH = 64,                /* words of a path */
+    SOFT_PATH_SUM = 0,             /* tells paths apart at a glance; odd */
+    SOFT_PATH_END = 1,             /* address of the next function's first word */
+    SOFT_PATH_WORDS = 2,
     SOFT_PATH_STEP = 16,             /* of one function, at most */
     SOFT_EXCHANGE_BYTES = 64,        /* largest value a lane can post at a meeting */
     SOFT_THREADGROUP_ROOM = 8 << 20, /* what we can hold, to report by how much a kernel is over */
@@ -51,6 +54,9 @@ enum {
 /* State first, then the stacks, half each; 2^29 bytes of address space, touched only where used. */
 #define SOFT_REGION_BYTES (1ull << 29)
 #define SOFT_STACKS_AT (1ull << 28)
+
+/* Odd numbers without a pattern, of which sums of paths are made. */
+#define SOFT_PATH_FACTOR 0x9e3779b97f4a7c15ull
 
 /* Private arrays of checked mode: address space for each fiber, and as much for its marks. */
 #define SOFT_FIBERS ((SOFT_REGION_BYTES - SOFT_STACKS_AT) / SOFT_STACK_BYTES)
@@ -68,19 +74,20 @@ typedef struct {
 
 typedef struct {
     soft_context lane[SOFT_LANES];
-    soft_u64 path[1 + SOFT_PATH][SOFT_LANES]; /* how many words; the words */
-    const char *site[SOFT_LANES];             /* address of each lane's call; checked mode only */
-    soft_u32 fresh;                           /* lanes that have not started */
-    soft_u32 todo;                            /* lanes that have not stopped in this round */
-    soft_u32 present; /* lanes that the threadgroup has: fewer in its last simdgroup */
+    const char *site[SOFT_LANES]; /* address of each lane's call; checked mode only */
+    soft_u32 fresh;               /* lanes that have not started */
+    soft_u32 todo;                /* lanes that have not stopped in this round */
+    soft_u32 present;             /* lanes that the threadgroup has: fewer in its last simdgroup */
     soft_u32 live; /* lanes that take part: started or not, not returned, not parked at a barrier */
     soft_u32 parked;  /* lanes at a threadgroup barrier */
     soft_u32 party;   /* lanes whose meeting is being settled the slow way; 0 on the fast path */
     soft_u32 current; /* the lane that runs */
     soft_u32 ended;   /* lanes that a bad access ended: they reach nothing any more */
-    soft_u32 first;   /* the first lane that stopped in this round; SOFT_LANES: none has */
+    soft_u64 first;   /* sum of the first path that a lane stopped at in this round; 0: none has */
     soft_u64 differs; /* non-zero if lanes of this round stopped at different places */
     soft_u32 index;   /* simdgroup index in the threadgroup */
+    /* Of each lane: the sum of its path, its end, its words. */
+    soft_u64 path[SOFT_PATH_WORDS + SOFT_PATH][SOFT_LANES];
 } soft_simdgroup;
 
 /* One launch, as compiled code sees it. */
@@ -222,7 +229,8 @@ typedef struct soft_worker {
     soft_counts *counts;          /* NULL unless it was compiled to be counted */
 
     /* what it calls when the fast path does not do */
-    void (*settle)(struct soft_worker *w); /* end of a round that is not one plain meeting */
+    void (*settle)(struct soft_worker *w);     /* end of a round whose last lane does not stop */
+    soft_u32 (*choose)(struct soft_worker *w); /* end of one whose lanes are at several meetings */
     void *(*place)(struct soft_worker *w, soft_u32 slot, soft_u64 bytes, soft_u64 align,
                    const char *name, soft_u32 element_bytes);
 

@@ -12,8 +12,8 @@
  * has nothing to say: simd_sum and the functions that it is made of are such. */
 #include "converge.h"
 
-#include <assert.h>
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@
 typedef struct {
     span name;
     const char *at; /* its first line */
-    bool is_meeting, meets;
+    bool is_meeting, meets, branches, is_called;
+    bool is_simple; /* nothing but a meeting comes of it */
     unsigned sites; /* calls in which lanes may stop */
 } function;
 
@@ -105,26 +106,7 @@ static span take_line(const char **p) {
     return line;
 }
 
-static void read_functions(converge *c, const char *module) {
-    for (const char *p = module; *p;) {
-        const char *at = p;
-        span line = take_line(&p);
-        if (!ir_begins(line, "define "))
-            continue;
-        function *f = ARRAY_ADD(c->functions, c->function_count, c->function_room);
-        *f = (function){.at = at, .name = take_callee(&line)};
-        f->meets = f->is_meeting = ir_begins(f->name, "_ZN5assay4meetI");
-    }
-    if (c->function_count)
-        qsort(c->functions, c->function_count, sizeof *c->functions, compare_names);
-    for (size_t i = 0; i < c->function_count; i++) {
-        const char *p = c->functions[i].at;
-        take_line(&p);
-        for (span line = take_line(&p); line.bytes == 0 || line.at[0] != '}'; line = take_line(&p))
-            for (span rest = line, name;
-                 ir_find(rest, "call ") && (name = take_callee(&rest)).bytes;)
-                *ARRAY_ADD(c->calls, c->call_count, c->call_room) = (call){i, name};
-    }
+static void find_meetings(converge *c) {
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t i = 0; i < c->call_count; i++) {
@@ -135,20 +117,59 @@ static void read_functions(converge *c, const char *module) {
         }
     }
     for (size_t i = 0; i < c->call_count; i++) {
-        const function *callee = find_function(c, c->calls[i].callee);
+        function *callee = find_function(c, c->calls[i].callee);
         c->functions[c->calls[i].caller].sites += callee && callee->meets;
+        if (callee)
+            callee->is_called = true;
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = 0; i < c->call_count; i++) {
+            const function *callee = find_function(c, c->calls[i].callee);
+            function *caller = &c->functions[c->calls[i].caller];
+            if (callee && callee->is_simple && !caller->is_simple && caller->sites == 1 &&
+                !caller->branches)
+                changed = caller->is_simple = true;
+        }
     }
 }
 
-static bool is_site(const converge *c, span line) {
+static void read_functions(converge *c, const char *module) {
+    for (const char *p = module; *p;) {
+        const char *at = p;
+        span line = take_line(&p);
+        if (!ir_begins(line, "define "))
+            continue;
+        function *f = ARRAY_ADD(c->functions, c->function_count, c->function_room);
+        *f = (function){.at = at, .name = take_callee(&line)};
+        f->meets = f->is_meeting = f->is_simple = ir_begins(f->name, "_ZN5assay4meetI");
+    }
+    if (c->function_count)
+        qsort(c->functions, c->function_count, sizeof *c->functions, compare_names);
+    for (size_t i = 0; i < c->function_count; i++) {
+        const char *p = c->functions[i].at;
+        take_line(&p);
+        for (span line = take_line(&p); line.bytes == 0 || line.at[0] != '}';
+             line = take_line(&p)) {
+            c->functions[i].branches = c->functions[i].branches || ir_begins(line, "  br ");
+            for (span rest = line, name;
+                 ir_find(rest, "call ") && (name = take_callee(&rest)).bytes;)
+                *ARRAY_ADD(c->calls, c->call_count, c->call_room) = (call){i, name};
+        }
+    }
+    find_meetings(c);
+}
+
+/* The function that the line calls and that lanes may stop in; NULL if there is none. */
+static const function *find_site(const converge *c, span line) {
     if (!ir_find(line, "call "))
-        return false;
+        return NULL;
     for (span name; (name = take_callee(&line)).bytes;) {
         const function *f = find_function(c, name);
         if (f && f->meets)
-            return true;
+            return f;
     }
-    return false;
+    return NULL;
 }
 
 /* Blocks and loops ----------------------------------------------------------------------------- */
@@ -256,7 +277,7 @@ static bool find_sites(converge *c) {
     for (size_t i = 0; i < c->block_count; i++) {
         const block *b = &c->blocks[i];
         for (size_t n = b->begin; b->loop >= 0 && n < b->end; n++)
-            if (is_site(c, c->lines[n]))
+            if (find_site(c, c->lines[n]))
                 for (int k = b->loop; k >= 0; k = c->loops[k].outer)
                     in_loop = c->loops[k].meets = true;
     }
@@ -265,61 +286,101 @@ static bool find_sites(converge *c) {
 
 /* Text ----------------------------------------------------------------------------------------- */
 
-static void print_begin(converge *c) {
-    fputs("  %assay.path = call i64 @_ZN5assay9find_pathEv()\n", c->out);
+/* Large odd numbers without a pattern. */
+static int64_t get_weight(uint64_t n) {
+    uint64_t weight = SOFT_PATH_FACTOR;
+    for (; n > 0; n--)
+        weight *= SOFT_PATH_FACTOR;
+    return (int64_t)weight;
+}
+
+/* A kernel, which no function calls, begins every path. */
+static void print_begin(converge *c, bool is_kernel) {
+    const char *pointer = c->is_opaque ? "ptr" : "i64*";
+    fputs("  %assay.lane = call i64 @_ZN5assay9find_pathEv()\n", c->out);
+    if (is_kernel)
+        fprintf(c->out,
+                "  %%assay.words = add i64 %%assay.lane, %zu\n  %%assay.sum = add i64 0, 1\n",
+                SOFT_PATH_WORDS * SOFT_LANES * sizeof(soft_u64));
+    else
+        fputs("  %assay.words = call i64 @_ZN5assay10find_wordsEy(i64 %assay.lane)\n"
+              "  %assay.sum = call i64 @_ZN5assay8find_sumEy(i64 %assay.lane)\n",
+              c->out);
     for (size_t i = 0; i < c->loop_count; i++)
         if (c->loops[i].meets)
-            fprintf(c->out, "  %%assay.loop.%zu = alloca i64\n  store i64 0, %s %%assay.loop.%zu\n",
-                    i, c->is_opaque ? "ptr" : "i64*", i);
+            fprintf(c->out,
+                    "  %%assay.turn.%zu = alloca i64\n  %%assay.sum.%zu = alloca i64\n"
+                    "  store i64 0, %s %%assay.turn.%zu\n  store i64 0, %s %%assay.sum.%zu\n",
+                    i, i, pointer, i, pointer, i);
 }
 
-static unsigned print_word(converge *c, unsigned n, unsigned order, int which) {
-    const unsigned long long word = (unsigned long long)order << 32;
-    const char *pointer = c->is_opaque ? "ptr" : "i64*";
-    const unsigned v = c->made++;
-    if (which >= 0)
-        fprintf(c->out,
-                "  %%assay.n.%u = load i64, %s %%assay.loop.%d\n"
-                "  %%assay.w.%u = add i64 %%assay.n.%u, %llu\n"
-                "  call void @_ZN5assay8set_wordEyjy(i64 %%assay.path, i32 %u, i64 %%assay.w.%u)\n",
-                v, pointer, which, v, v, word, n, v);
-    else
-        fprintf(c->out, "  call void @_ZN5assay8set_wordEyjy(i64 %%assay.path, i32 %u, i64 %llu)\n",
-                n, word);
-    return n + 1;
-}
-
-static unsigned print_loops(converge *c, int which) {
+/* The sum in a loop, less what the call adds: its name is %assay.s. and the number. */
+static unsigned print_sum(converge *c, int which) {
+    const unsigned v = ++c->made;
+    while (which >= 0 && !c->loops[which].meets)
+        which = c->loops[which].outer;
     if (which < 0)
-        return 0;
-    const unsigned n = print_loops(c, c->loops[which].outer);
-    return c->loops[which].meets ? print_word(c, n, c->loops[which].order, which) : n;
+        fprintf(c->out, "  %%assay.s.%u = add i64 %%assay.sum, 0\n", v);
+    else
+        fprintf(c->out, "  %%assay.s.%u = load i64, %s %%assay.sum.%d\n", v,
+                c->is_opaque ? "ptr" : "i64*", which);
+    return v;
+}
+
+/* How many words loops have before the next one. */
+static unsigned count_words(const converge *c, int which) {
+    unsigned n = 0;
+    for (; which >= 0; which = c->loops[which].outer)
+        n += c->loops[which].meets;
+    return n;
 }
 
 static void print_path(converge *c, const block *b, size_t line) {
-    const unsigned n = print_word(c, print_loops(c, b->loop), (unsigned)line, -1);
-    c->is_too_deep = c->is_too_deep || n > SOFT_PATH_STEP;
-    fprintf(c->out, "  call void @_ZN5assay8end_pathEyj(i64 %%assay.path, i32 %u)\n", n);
+    const function *callee = find_site(c, c->lines[line]);
+    if (!callee)
+        return;
+    const unsigned n = count_words(c, b->loop), v = print_sum(c, b->loop);
+    fprintf(c->out,
+            "  call void @_ZN5assay8set_wordEyjy(i64 %%assay.words, i32 %u, i64 %" PRId64 ")\n"
+            "  %%assay.at.%u = add i64 %%assay.s.%u, %zu\n"
+            "  call void @_ZN5assay7set_sumEyy(i64 %%assay.lane, i64 %%assay.at.%u)\n",
+            n, (int64_t)line << 32, v, v, 2 * line, v);
+    if (!callee->is_simple)
+        fprintf(c->out,
+                "  call void @_ZN5assay7set_endEyyj(i64 %%assay.lane, i64 %%assay.words, i32 %u)\n",
+                n + 1);
+    c->is_too_deep = c->is_too_deep || n + 1 > SOFT_PATH_STEP;
 }
 
 /* On the way to a loop's header: the first iteration, or the next one. */
-static void print_iterations(converge *c, const block *b) {
+static void print_turn(converge *c, const block *b, int which) {
     const char *pointer = c->is_opaque ? "ptr" : "i64*";
+    const loop *l = &c->loops[which];
+    const bool is_next = is_in(c, b, which);
+    const unsigned n = count_words(c, l->outer), v = print_sum(c, is_next ? which : l->outer);
+    if (is_next)
+        fprintf(c->out, "  %%assay.n.%u = load i64, %s %%assay.turn.%d\n", v, pointer, which);
+    else
+        fprintf(c->out, "  %%assay.n.%u = add i64 -1, 0\n", v);
+    fprintf(c->out,
+            "  %%assay.m.%u = add i64 %%assay.n.%u, 1\n"
+            "  store i64 %%assay.m.%u, %s %%assay.turn.%d\n"
+            "  %%assay.w.%u = add i64 %%assay.m.%u, %" PRId64 "\n"
+            "  call void @_ZN5assay8set_wordEyjy(i64 %%assay.words, i32 %u, i64 %%assay.w.%u)\n"
+            "  %%assay.t.%u = add i64 %%assay.s.%u, %" PRId64 "\n"
+            "  store i64 %%assay.t.%u, %s %%assay.sum.%d\n",
+            v, v, v, pointer, which, v, v, (int64_t)l->order << 32, n, v, v, v,
+            is_next ? 2 * get_weight(n) : 2 * get_weight(SOFT_PATH + l->order % SOFT_PATH), v,
+            pointer, which);
+}
+
+static void print_turns(converge *c, const block *b) {
     for (size_t i = 0; i < c->loop_count; i++) {
         bool goes_there = false;
         for (size_t k = 0; k < b->next_count; k++)
             goes_there = goes_there || b->next[k] == c->loops[i].header;
-        if (!goes_there || !c->loops[i].meets)
-            continue;
-        const unsigned v = c->made++;
-        if (is_in(c, b, (int)i))
-            fprintf(c->out,
-                    "  %%assay.n.%u = load i64, %s %%assay.loop.%zu\n"
-                    "  %%assay.w.%u = add i64 %%assay.n.%u, 1\n"
-                    "  store i64 %%assay.w.%u, %s %%assay.loop.%zu\n",
-                    v, pointer, i, v, v, v, pointer, i);
-        else
-            fprintf(c->out, "  store i64 0, %s %%assay.loop.%zu\n", pointer, i);
+        if (goes_there && c->loops[i].meets)
+            print_turn(c, b, (int)i);
     }
 }
 
@@ -345,12 +406,11 @@ static void rewrite_function(converge *c, const function *f) {
             const block *b = &c->blocks[i];
             print_lines(c, line, b->begin);
             if (i == 0)
-                print_begin(c);
+                print_begin(c, !f->is_called);
             for (line = b->begin; line < b->end; line++) {
                 if (is_terminator(c->lines[line]))
-                    print_iterations(c, b);
-                if (is_site(c, c->lines[line]))
-                    print_path(c, b, line);
+                    print_turns(c, b);
+                print_path(c, b, line);
                 print_lines(c, line, line + 1);
             }
         }
@@ -359,6 +419,11 @@ static void rewrite_function(converge *c, const function *f) {
     for (size_t i = 0; i < c->block_count; i++)
         free(c->blocks[i].next);
     c->block_count = c->loop_count = 0;
+}
+
+/* What is `used` was for us: now it is called, or need not be compiled. */
+static bool is_list_of_used(span line) {
+    return ir_begins(line, "@llvm.used = ") || ir_begins(line, "@llvm.compiler.used = ");
 }
 
 char *converge_module(const char *module) {
@@ -381,7 +446,7 @@ char *converge_module(const char *module) {
         const function *f = is_function ? find_function(&c, take_callee(&line)) : NULL;
         if (f)
             rewrite_function(&c, f);
-        else
+        else if (!is_list_of_used(line))
             print_lines(&c, 0, c.line_count);
     }
     fclose(c.out);

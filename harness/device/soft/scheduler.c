@@ -51,22 +51,19 @@ static void guard_stacks(soft_worker *w, soft_u32 set) {
 /* Which of two lanes that stopped comes first in the structure of the program? 0: they are at the same
  * place. */
 static int compare_paths(const soft_simdgroup *g, soft_u32 a, soft_u32 b) {
-    for (soft_u64 i = 1; i <= g->path[0][a] && i <= g->path[0][b]; i++)
-        if (g->path[i][a] != g->path[i][b])
-            return g->path[i][a] < g->path[i][b] ? -1 : 1;
-    return (g->path[0][a] > g->path[0][b]) - (g->path[0][a] < g->path[0][b]);
+    if (g->path[SOFT_PATH_SUM][a] == g->path[SOFT_PATH_SUM][b])
+        return 0;
+    soft_u32 i = SOFT_PATH_WORDS;
+    while (i < SOFT_PATH_WORDS + SOFT_PATH - 1 && g->path[i][a] == g->path[i][b])
+        i++;
+    return g->path[i][a] < g->path[i][b] ? -1 : 1;
 }
 
-/* The end of a round that is not one plain meeting of all live lanes: serve the meeting with the
- * smallest path, or, when everybody has returned or parked, go back to the scheduler. */
-static void settle(soft_worker *w) {
+/* The end of a round in which lanes stopped at different meetings: chooses the one with the smallest
+ * path. Returns the first lane that posts its value again. */
+static soft_u32 choose(soft_worker *w) {
     soft_simdgroup *g = w->running;
-    const soft_u32 lane = g->current;
-    if (!g->live) {
-        SOFT_SWITCH(&g->lane[lane], &w->scheduler);
-        return;
-    }
-    soft_u32 party = 0, least = lane;
+    soft_u32 party = 0, least = 0;
     for (soft_u32 i = 0; i < SOFT_LANES; i++) {
         if (!(g->live >> i & 1))
             continue;
@@ -75,11 +72,16 @@ static void settle(soft_worker *w) {
         party = order < 0 ? 1u << i : party | (soft_u32)(order == 0) << i;
     }
     g->party = g->todo = party;
-    const soft_u32 next = (soft_u32)__builtin_ctz(party);
-    if (next != lane) {
-        g->current = next;
-        SOFT_SWITCH(&g->lane[lane], &g->lane[next]);
-    }
+    return g->current = (soft_u32)__builtin_ctz(party);
+}
+
+/* The end of a round whose last lane has returned or parked: goes on with others, or back to the
+ * scheduler if there are none. */
+static void settle(soft_worker *w) {
+    soft_simdgroup *g = w->running;
+    soft_context *from = &g->lane[g->current];
+    soft_context *to = g->live ? &g->lane[choose(w)] : &w->scheduler;
+    SOFT_SWITCH(from, to);
 }
 
 /* Reserves threadgroup memory. Beyond what Metal gives, the launch goes on in our extra room and is
@@ -129,6 +131,7 @@ soft_worker *soft_worker_new(err *e) {
     x->mapping_bytes = all;
     w->device = x;
     w->settle = settle;
+    w->choose = choose;
     w->place = place;
     w->thread_position = (const unsigned short(*)[4])x->position;
     return w;
@@ -178,7 +181,7 @@ static void shape_group(soft_worker *w, const soft_u32 position[3]) {
 static void resume(soft_worker *w, soft_simdgroup *g, soft_u32 lanes) {
     g->live = g->todo = lanes;
     g->parked = g->party = 0;
-    g->first = SOFT_LANES;
+    g->first = 0;
     g->differs = 0;
     g->current = (soft_u32)__builtin_ctz(lanes);
     w->running = g;
@@ -191,7 +194,10 @@ static void start(soft_worker *w, const soft_kernel *k, soft_u32 index, soft_u32
     soft_simdgroup *g = &w->group[index];
     g->index = index;
     g->ended = 0;
-    memset(g->path[0], 0, sizeof g->path[0]);
+    for (soft_u32 i = 0; i < SOFT_LANES; i++) {
+        g->path[SOFT_PATH_SUM][i] = 1;
+        g->path[SOFT_PATH_END][i] = (soft_u64)(uintptr_t)&g->path[SOFT_PATH_WORDS][i];
+    }
     guard_stacks(w, set);
     soft_u32 left = w->group_total - index * SOFT_LANES;
     soft_u32 count = left < SOFT_LANES ? left : SOFT_LANES;

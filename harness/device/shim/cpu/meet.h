@@ -25,6 +25,7 @@
 // this is the kernel's, so the compiler need not check it.
 #define ASSAY_INLINE inline __attribute__((always_inline, nodebug, no_sanitize("undefined")))
 #define ASSAY_UNLIKELY(c) __builtin_expect(!!(c), 0)
+#define ASSAY_LIKELY(c) __builtin_expect(!!(c), 1)
 
 // Counting sees a meeting as one call: none of its instructions is the kernel's (soft/count_ir.c).
 #if defined(ASSAY_COUNTED)
@@ -52,35 +53,33 @@ ASSAY_INLINE void yield_to(soft_simdgroup *g, soft_u32 lane, soft_u32 next) {
     SOFT_SWITCH(&g->lane[lane], &g->lane[next]);
 }
 
-// Where the words of a function's part of the path go, as a number.
+// This lane's path, as a number.
 ASSAY_PATH soft_u64 find_path() {
-    soft_simdgroup *g = soft_here()->running;
-    const soft_u64 used = g->path[0][g->current];
-    if (ASSAY_UNLIKELY(used > SOFT_PATH - SOFT_PATH_STEP))
+    const soft_simdgroup *g = soft_here()->running;
+    return reinterpret_cast<soft_u64>(&g->path[0][g->current]);
+}
+ASSAY_INLINE soft_u64 &get_word(soft_u64 path, soft_u32 n) {
+    return reinterpret_cast<soft_u64 *>(path)[n * SOFT_LANES];
+}
+// Where a function's own words begin, and the sum of those before them.
+ASSAY_PATH soft_u64 find_words(soft_u64 path) {
+    const soft_u64 words = get_word(path, SOFT_PATH_END);
+    if (ASSAY_UNLIKELY(words > reinterpret_cast<soft_u64>(&get_word(path, SOFT_PATH - SOFT_PATH_STEP))))
         __builtin_trap();
-    return reinterpret_cast<soft_u64>(&g->path[1 + used][g->current]);
+    return words;
 }
-ASSAY_PATH void set_word(soft_u64 path, soft_u32 n, soft_u64 word) {
-    reinterpret_cast<soft_u64 *>(path)[n * SOFT_LANES] = word;
+ASSAY_PATH soft_u64 find_sum(soft_u64 path) {
+    return get_word(path, SOFT_PATH_SUM) * SOFT_PATH_FACTOR;
 }
-// n words have been set.
-ASSAY_PATH void end_path(soft_u64 path, soft_u32 n) {
-    soft_simdgroup *g = soft_here()->running;
-    soft_u64 *words = &g->path[1][g->current], *mine = reinterpret_cast<soft_u64 *>(path);
-    words[-SOFT_LANES] = static_cast<soft_u64>(mine - words) / SOFT_LANES + n;
+ASSAY_PATH void set_word(soft_u64 words, soft_u32 n, soft_u64 word) {
+    get_word(words, n) = word;
 }
-
-// Adds the lane to those that have stopped in this round.
-ASSAY_INLINE void compare_path(soft_simdgroup *g, soft_u32 lane) {
-    if (g->first == SOFT_LANES) {
-        g->first = lane;
-        return;
-    }
-    const soft_u64 *mine = &g->path[0][lane], *first = &g->path[0][g->first];
-    soft_u64 differs = mine[0] ^ first[0];
-    for (soft_u64 i = mine[0] * SOFT_LANES; i > 0; i -= SOFT_LANES)
-        differs |= mine[i] ^ first[i];
-    g->differs |= differs;
+ASSAY_PATH void set_sum(soft_u64 path, soft_u64 sum) {
+    get_word(path, SOFT_PATH_SUM) = sum;
+}
+// A function that adds words of its own begins after these n.
+ASSAY_PATH void set_end(soft_u64 path, soft_u64 words, soft_u32 n) {
+    get_word(path, SOFT_PATH_END) = reinterpret_cast<soft_u64>(&get_word(words, n));
 }
 
 // Lanes that a meeting is meant for: those that come, all 32, all 32 for a product of matrices, or
@@ -100,6 +99,25 @@ check_parking(soft_worker *w) {
 }
 #endif
 
+// The last lane of a round has stopped: computes the results if all are at one meeting, or lets the
+// scheduler choose who posts again. Returns the lane that goes on. Called, not inlined: a kernel then
+// has one switch per meeting.
+template <class R, soft_u32 Width, class T, class Serve>
+__attribute__((noinline, nodebug, no_sanitize("thread", "undefined"))) static soft_u32
+finish_round(soft_worker *w, Serve serve) {
+    soft_simdgroup *g = w->running;
+    if (ASSAY_UNLIKELY(g->differs && !g->party))
+        return w->choose(w);
+    const soft_u32 party = g->party ? g->party : g->live;
+    ASSAY_CHECK_MEETING(w, party, Width, g->site[g->current]);
+    serve(reinterpret_cast<const T *>(w->in), reinterpret_cast<R *>(w->out), party);
+    g->todo = party;
+    g->party = 0;
+    g->first = 0;
+    g->differs = g->live & ~party;
+    return static_cast<soft_u32>(__builtin_ctz(party));
+}
+
 // T and R are trivially copyable and at most SOFT_EXCHANGE_BYTES. serve is
 // void(const T *in, R *out, soft_u32 party): bit i of party says that lane i takes part.
 template <class R, soft_u32 Width = meeting_of_any, class T, class Serve>
@@ -112,25 +130,15 @@ ASSAY_MEETING R meet(T value, Serve serve) {
     ASSAY_SET_SITE(g, lane);
     do {
         reinterpret_cast<T *>(w->in)[lane] = value;
-        compare_path(g, lane);
+        const soft_u64 sum = g->path[SOFT_PATH_SUM][lane], first = g->first ? g->first : sum;
+        g->first = first;
+        g->differs |= first ^ sum;
         const soft_u32 todo = g->todo &= ~(1u << lane);
-        if (todo) {
-            yield_to(g, lane, static_cast<soft_u32>(__builtin_ctz(todo)));
-        } else if (ASSAY_UNLIKELY(g->differs && !g->party)) {
-            w->settle(w);
-        } else {
-            const soft_u32 party = g->party ? g->party : g->live;
-            ASSAY_CHECK_MEETING(w, party, Width, g->site[lane]);
-            serve(reinterpret_cast<const T *>(w->in), reinterpret_cast<R *>(w->out), party);
-            g->todo = party;
-            g->party = 0;
-            g->first = SOFT_LANES;
-            g->differs = g->live & ~party;
-            const soft_u32 next = static_cast<soft_u32>(__builtin_ctz(party));
-            if (next != lane)
-                yield_to(g, lane, next);
-            break;
-        }
+        soft_u32 next = static_cast<soft_u32>(__builtin_ctz(todo | 1u << 31));
+        if (ASSAY_UNLIKELY(!todo))
+            next = finish_round<R, Width, T>(w, serve);
+        if (ASSAY_LIKELY(todo || next != lane))
+            yield_to(g, lane, next);
     } while (ASSAY_UNLIKELY(g->party));
     return reinterpret_cast<const R *>(w->out)[lane];
 }
