@@ -342,8 +342,8 @@ static void print_path(converge *c, const block *b, size_t line) {
     const unsigned n = count_words(c, b->loop), v = print_sum(c, b->loop);
     fprintf(c->out,
             "  call void @_ZN5assay8set_wordEyjy(i64 %%assay.words, i32 %u, i64 %" PRId64 ")\n"
-            "  %%assay.at.%u = add i64 %%assay.s.%u, %zu\n"
-            "  call void @_ZN5assay7set_sumEyy(i64 %%assay.lane, i64 %%assay.at.%u)\n",
+            "  %%assay.call.%u = add i64 %%assay.s.%u, %zu\n"
+            "  call void @_ZN5assay7set_sumEyy(i64 %%assay.lane, i64 %%assay.call.%u)\n",
             n, (int64_t)line << 32, v, v, 2 * line, v);
     if (!callee->is_simple)
         fprintf(c->out,
