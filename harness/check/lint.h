@@ -12,7 +12,11 @@
  *     return-value        a function that must return a value and may not (a warning)
  *     recursion           functions that call themselves, also through others
  *     undefined           a helper that is declared, called and never defined
- *     language            lambdas before MSL 3.2, noexcept, long long, goto, virtual methods, double
+ *     kernel-call         a kernel that calls a kernel
+ *     threadgroup-index   a threadgroup parameter without [[threadgroup(n)]]
+ *     language            lambdas before MSL 3.2, noexcept, long long, goto, labels, virtual methods,
+ *                         double, arrays of variable or no length, register, thread_local, static in
+ *                         functions, new, kernels with one name, functions that a type does not have
  *     version             names that the language has in newer versions only
  *     address-space       pointer and reference types without one
  *     threadgroup-memory  more than 32 KB of it

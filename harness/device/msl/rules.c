@@ -77,11 +77,13 @@ static void check_positions(const checker *c, const kernel *k) {
     for (size_t i = 0; i < k->count; i++) {
         const msl_param *p = &k->params[i];
         bool is_index = true;
-        int own = p->kind > MSL_THREADGROUP ? get_shape(p->type, &is_index) : -1;
-        if (own < 0)
+        bool is_position = p->kind > MSL_THREADGROUP;
+        bool is_place = is_position && strpbrk(p->type, "*&"); /* they are values */
+        int own = is_position ? get_shape(p->type, &is_index) : -1;
+        if (own < 0 && !is_place)
             continue;
         at place = find_param(t, k, p->name);
-        if (!is_index || (!is_shaped(p->kind) && own != 1))
+        if (is_place || !is_index || (!is_shaped(p->kind) && own != 1))
             remark_add(c->out, REMARK_ERROR, PLACE(t, place), "position-type",
                        "kernel %s: %s is %s, and [[%s]] is uint or ushort%s", k->name, p->name,
                        p->type, param_spell_kind(p->kind),
@@ -96,6 +98,16 @@ static void check_positions(const checker *c, const kernel *k) {
             shape = own;
         }
     }
+}
+
+/* Buffers are counted where they have no attribute. */
+static void check_threadgroups(const checker *c, const kernel *k) {
+    const tokens *t = &c->unit->tokens;
+    for (size_t i = 0; i < k->count; i++)
+        if (k->params[i].kind == MSL_THREADGROUP && !k->params[i].is_numbered)
+            remark_add(c->out, REMARK_ERROR, PLACE(t, find_param(t, k, k->params[i].name)),
+                       "threadgroup-index", "%s parameter must have threadgroup attribute",
+                       k->params[i].name);
 }
 
 /* With a gate on either, only one of them may be there. */
@@ -219,6 +231,7 @@ void msl_check_rules(const msl_unit *u, remark_list *out) {
         check_support(&c, &u->kernels[i]);
         check_positions(&c, &u->kernels[i]);
         check_indices(&c, &u->kernels[i]);
+        check_threadgroups(&c, &u->kernels[i]);
         check_memory(&c, &u->kernels[i]);
         check_guard(&c, &u->kernels[i]);
     }
