@@ -190,6 +190,12 @@ TEST stores_that_nothing_guards_are_warned_of(void) {
     PASS();
 }
 
+TEST tests_that_fast_math_may_leave_out_are_warned_of(void) {
+    ASSERT_FOUND(5, "fast_math.metal", "// mistake", "[fast-math]");
+    ASSERT_SAYS("0 errors, 5 warnings, linted\n");
+    PASS();
+}
+
 TEST reserved_names_are_found(void) {
     ASSERT_FOUND(1, "reserved.metal", "// a warning", " warning: ");
     ASSERT_FOUND(2, "reserved.metal", "// mistake", " error: ");
@@ -292,6 +298,7 @@ SUITE(lint_suite) {
     RUN_TEST(an_index_used_twice_is_found_unless_it_is_gated);
     RUN_TEST(too_much_threadgroup_memory_is_found);
     RUN_TEST(stores_that_nothing_guards_are_warned_of);
+    RUN_TEST(tests_that_fast_math_may_leave_out_are_warned_of);
     RUN_TEST(reserved_names_are_found);
     RUN_TEST(texts_that_ask_who_reads_them_are_found);
     RUN_TEST(what_is_not_supported_is_named_and_the_rest_is_linted);

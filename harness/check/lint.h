@@ -23,6 +23,7 @@
  *     reserved-name       keywords as names, names that begin with two underscores
  *     environment         a text that asks which compiler, processor, system or harness reads it
  *     missing-guard       a store by thread position that is compared with nothing (a warning)
+ *     fast-math           a test for NaN or infinity, which fast math may leave out (a warning)
  *     unsupported         kernels that cannot be run here (a warning)
  * A warning is silenced by a comment NOLINT(rule) on its line.
  *

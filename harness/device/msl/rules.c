@@ -225,6 +225,64 @@ static void check_guard(const checker *c, const kernel *k) {
                    k->name, (int)t->list[store].bytes, token_text(t, store));
 }
 
+/* Fast math ----------------------------------------------------------------------------------- */
+
+static bool is_comparison(const tokens *t, at i) {
+    static const char *const marks[] = {"==", "!=", "<", ">", "<=", ">=", NULL};
+    return token_is_one_of(t, i, marks);
+}
+
+/* isnan(x), and INFINITY or numeric_limits<float>::infinity() beside a comparison; as values, such as the
+ * first of a running maximum, they do what they should. */
+static bool asks_for_nan(const tokens *t, at i) {
+    static const char *const tests[] = {"isnan",     "isinf",       "isfinite", "isnormal",
+                                        "isordered", "isunordered", NULL};
+    static const char *const macros[] = {"INFINITY", "NAN", "HUGE_VALF", NULL};
+    static const char *const methods[] = {"infinity", "quiet_NaN", NULL};
+    at before = token_before(i);
+    if (before == NOT_FOUND)
+        return false;
+    if (token_is_one_of(t, i, tests))
+        return token_is(t, i + 1, "(") &&
+               (t->list[before].kind != TOKEN_WORD || token_is(t, before, "return"));
+    bool is_method = token_is_one_of(t, i, methods) && token_is(t, before, "::");
+    if (!is_method && !token_is_one_of(t, i, macros))
+        return false;
+    while (is_method && before > 0 && !token_is(t, before, "numeric_limits"))
+        before--;
+    before -= is_method && before > 0;
+    before -= is_method && token_is(t, before, "::") && before > 1 ? 2 : 0;
+    before -= token_is(t, before, "-") && before > 0;
+    return is_comparison(t, before) || is_comparison(t, is_method ? i + 3 : i + 1);
+}
+
+/* x != x */
+static bool differs_from_itself(const tokens *t, at i) {
+    static const char *const more[] = {".", "->", "::", "[", "(", NULL};
+    return token_is(t, i, "!=") && i > 1 && t->list[i - 1].kind == TOKEN_WORD &&
+           t->list[i - 1].bytes == t->list[i + 1].bytes &&
+           memcmp(token_text(t, i - 1), token_text(t, i + 1), t->list[i - 1].bytes) == 0 &&
+           !token_is(t, i - 2, ".") && !token_is(t, i - 2, "->") && !token_is(t, i - 2, "::") &&
+           !token_is_one_of(t, i + 2, more);
+}
+
+/* The compiler may leave such a test out. A text that chooses its own mode is left alone. */
+static void check_fast_math(const checker *c) {
+    const tokens *t = &c->unit->tokens;
+    for (size_t i = 0; i < t->directive_count; i++) {
+        char line[80];
+        snprintf(line, sizeof line, "%.*s", (int)t->directives[i].bytes,
+                 t->source + t->directives[i].begin);
+        if (strstr(line, "math_mode"))
+            return;
+    }
+    for (at i = 0; i < t->count; i++)
+        if (asks_for_nan(t, i) || differs_from_itself(t, i))
+            remark_add(c->out, REMARK_WARNING, PLACE(t, i), "fast-math",
+                       "fast math, which is Metal's default, assumes that there is no NaN and no "
+                       "infinity, and may leave this test out: test the bits, or use safe math");
+}
+
 void msl_check_rules(const msl_unit *u, remark_list *out) {
     checker c = {u, out};
     for (size_t i = 0; i < u->kernel_count; i++) {
@@ -236,6 +294,7 @@ void msl_check_rules(const msl_unit *u, remark_list *out) {
         check_guard(&c, &u->kernels[i]);
     }
     check_names(&c);
+    check_fast_math(&c);
     language_check(u, out);
     msl_check_refused(u, out);
 }

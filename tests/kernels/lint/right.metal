@@ -99,7 +99,7 @@ kernel void shapes(device const block *blocks [[buffer(0)]], device float *y [[b
     atomic_fetch_add_explicit(counter, bits & 1u, memory_order_relaxed);
     thread const half_block &kept = load_half(y);
     best += add_halves(load_half(y), 1.0f) + add_halves(kept, 2.0f) + load_half(y).total();
-    y[i * width] = select(best, 0.0f, isnan(best));
+    y[i * width] = select(best, 0.0f, max(-INFINITY, best) < 0);
 }
 
 kernel void multiplies(device const float *a [[buffer(0)]], device float *c [[buffer(1)]],
