@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 enum {
-    SOFT_ABI_VERSION = 8,
+    SOFT_ABI_VERSION = 9,
     SOFT_LANES = MSL_LANES,
     SOFT_MAX_THREADS = MSL_MAX_THREADS,
     SOFT_MAX_GROUPS = SOFT_MAX_THREADS / SOFT_LANES,
@@ -90,6 +90,7 @@ enum {
     SOFT_STORE = 1,
     SOFT_ATOMIC = 2, /* with SOFT_STORE when it also writes */
     SOFT_UPDATE = 4, /* an atomic store that depends on what was there */
+    SOFT_BITS = 8,   /* a bit-field: the store of the memory that it shares follows */
 };
 
 /* What is wrong beyond memory. */
@@ -122,8 +123,12 @@ enum {
     SOFT_MARK_EDGE = 3,  /* between arrays */
 };
 
-/* What stands before and after a table of constants, again and again. */
-#define SOFT_TABLE_PATTERN "\x5E\xA1\x37\xC4\x0B\xD9\x62\xF3\x88\x15\xEC\x4D\x91\x2A\xB6\x7F"
+/* A table of constants of a checked kernel: nothing else lies this close to it. */
+enum { SOFT_TABLE_GAP = 1024 };
+typedef struct {
+    const void *begin;
+    soft_u64 bytes;
+} soft_table;
 
 enum { SOFT_PAGE_SHIFT = 14, SOFT_PAGES = 1024 };
 
@@ -248,6 +253,7 @@ typedef struct {
     void *nothing;       /* what a parameter that is switched off refers to */
     /* of each parameter: sizeof what is pointed or referred to; 0 for positions */
     const soft_u32 *value_bytes;
+    const soft_table *tables; /* the last has 0 bytes; NULL unless compiled for checked mode */
 } soft_kernel;
 
 /* nodebug: its instructions belong to the line of the .metal file that called for them. */

@@ -7,7 +7,8 @@
  *   - filling such a variable with the pattern becomes a call that marks its bytes as unset.
  * Both end at the function's return. Other variables are left to the optimiser.
  *
- * Tables of constants get a pattern on both sides, by which a pointer that left them is known. */
+ * Tables of constants get a gap on both sides, and the kernel a list of them: a pointer that left its
+ * table is known by its address. */
 #include "instrument.h"
 
 #include <ctype.h>
@@ -20,7 +21,9 @@
 #include "harness/base/array.h"
 #include "ir_member.h"
 
-enum { TABLE_GAP = 1024 };
+/* An access with this note is not checked; the number is beyond those of the module. */
+#define UNSEEN_NODE "!2000000000"
+#define UNSEEN ", !nosanitize " UNSEEN_NODE
 
 typedef struct {
     FILE *out;
@@ -33,6 +36,11 @@ typedef struct {
     FILE *more; /* constants, which come last */
     char *constants;
     size_t constant_bytes;
+    FILE *tables; /* their list */
+    char *table_list;
+    size_t table_list_bytes;
+    int table_count;
+    bool has_table_list;
 } instrument;
 
 /* The line of the metadata with this number; what follows after the '='. */
@@ -206,14 +214,14 @@ static void print_index(instrument *m, size_t n) {
 }
 
 /* Reports a store of this many bits, on behalf of this line. */
-static void print_store(instrument *m, span to, unsigned long bits, span line) {
+static void print_store(instrument *m, const char *hook, span to, unsigned long bits, span line) {
     if (m->is_opaque)
-        fprintf(m->out, "  call void @__assay_store(ptr %.*s", (int)to.bytes, to.at);
+        fprintf(m->out, "  call void @%s(ptr %.*s", hook, (int)to.bytes, to.at);
     else
         fprintf(m->out,
                 "  %%assay.odd.%d = bitcast i%lu* %.*s to i8*\n"
-                "  call void @__assay_store(i8* %%assay.odd.%d",
-                m->made, bits, (int)to.bytes, to.at, m->made);
+                "  call void @%s(i8* %%assay.odd.%d",
+                m->made, bits, (int)to.bytes, to.at, hook, m->made);
     m->made++;
     const char *debug = ir_find(line, ", !dbg ");
     const size_t end = debug ? strcspn(debug + 2, ",\n") + 2 : 0;
@@ -221,21 +229,23 @@ static void print_store(instrument *m, span to, unsigned long bits, span line) {
 }
 
 /* A struct of 6 bytes that a function returns is stored as an i48, which the sanitizer's pass does
- * not know. A store to a bit-field begins with a load of its neighbours, which need no value: the
- * store comes first. Bytes have marks and bits have none, so that neighbours count as set from then
- * on. */
-static void print_stores(instrument *m, size_t n) {
+ * not know. A store to a bit-field begins with a load of its neighbours, which need no value and is
+ * not checked: it is a part of the store. Bytes have marks and bits have none, so that neighbours
+ * count as set from then on. True if the line's own access is not to be checked. */
+static bool print_stores(instrument *m, size_t n) {
     const span line = m->function.lines[n];
     const char *type = line.at + strlen("  store i"), *align = ir_find(line, ", align ");
     unsigned long bits = ir_begins(line, "  store i") ? strtoul(type, NULL, 10) : 0;
     const char *place = ir_find(line, m->is_opaque ? ", ptr %" : "* %");
     if (bits >= 8 && (bits & (bits - 1)) && place && align) {
         span rest = {place, (size_t)(align - place)};
-        print_store(m, ir_take_local(&rest), bits, line);
+        print_store(m, "__assay_store", ir_take_local(&rest), bits, line);
     }
     span to;
-    if (ir_is_bit_field_store(&m->function, n, &to, &bits))
-        print_store(m, to, bits, line);
+    if (!ir_is_bit_field_store(&m->function, n, &to, &bits))
+        return false;
+    print_store(m, "__assay_bits", to, bits, line);
+    return true;
 }
 
 /* Lines of the function. Filling with the pattern is dropped everywhere: what is left of it fills
@@ -267,11 +277,10 @@ static void print_function(instrument *m, bool is_own) {
         } else if (!is_told && !(is_own && print_copy(m, line))) {
             if (is_own && ir_begins(line, "  ret "))
                 print_ends(m);
-            if (is_own) {
+            if (is_own)
                 print_index(m, i);
-                print_stores(m, i);
-            }
-            fprintf(m->out, "%.*s\n", (int)line.bytes, line.at);
+            const bool is_unseen = is_own && print_stores(m, i);
+            fprintf(m->out, "%.*s%s\n", (int)line.bytes, line.at, is_unseen ? UNSEEN : "");
         }
     }
 }
@@ -298,17 +307,19 @@ static void find_note(instrument *m) {
                  (int)(p - number), number);
 }
 
-/* Bytes of the pattern that goes before and after tables, for an offset from a multiple of 16. */
-static void print_pattern(instrument *m, uint64_t offset) {
-    static const char pattern[] = SOFT_TABLE_PATTERN;
-    fprintf(m->out, "[%d x i8] c\"", TABLE_GAP);
-    for (uint64_t i = offset; i < offset + TABLE_GAP; i++)
-        fprintf(m->out, "\\%02X", (unsigned char)pattern[i % 16]);
-    fputc('"', m->out);
+static void print_table_entry(instrument *m, span name, span type, uint64_t bytes) {
+    const int n = (int)name.bytes, t = (int)type.bytes;
+    if (m->is_opaque)
+        fprintf(m->tables, "{ ptr, i64 } { ptr %.*s", n, name.at);
+    else
+        fprintf(m->tables, "{ i8*, i64 } { i8* bitcast (%.*s* %.*s to i8*)", t, type.at, n,
+                name.at);
+    fprintf(m->tables, ", i64 %llu }, ", (unsigned long long)bytes);
+    m->table_count++;
 }
 
-/* `@t = internal constant [4 x float] [...], align 16`: a constant of the kernel gets the pattern
- * on both sides. */
+/* `@t = internal constant [4 x float] [...], align 16`: a constant of the kernel gets a gap on both
+ * sides. */
 static bool print_table(instrument *m, span line) {
     const char *linkage = ir_find(line, " = "), *constant = ir_find(line, " constant ");
     const char *align = ir_find(line, ", align "), *comdat = ir_find(line, ", comdat");
@@ -324,19 +335,36 @@ static bool print_table(instrument *m, span line) {
     char whole[600];
     if (t > 400)
         return false;
-    snprintf(whole, sizeof whole, "<{ [%d x i8], %.*s, [%d x i8] }>", TABLE_GAP, t, type.at,
-             TABLE_GAP);
-    fprintf(m->out, "@assay.table.%d = internal constant %s <{ ", n, whole);
-    print_pattern(m, 0);
-    fprintf(m->out, ", %.*s, ", (int)value.bytes, value.at);
-    print_pattern(m, TABLE_GAP + bytes);
-    fprintf(m->out, " }>, align 256\n%.*s = internal alias %.*s, ", name, line.at, t, type.at);
+    snprintf(whole, sizeof whole, "<{ [%d x i8], %.*s, [%d x i8] }>", SOFT_TABLE_GAP, t, type.at,
+             SOFT_TABLE_GAP);
+    fprintf(m->out,
+            "@assay.table.%d = internal constant %s <{ [%d x i8] zeroinitializer, %.*s, "
+            "[%d x i8] zeroinitializer }>, align 256\n%.*s = internal alias %.*s, ",
+            n, whole, SOFT_TABLE_GAP, (int)value.bytes, value.at, SOFT_TABLE_GAP, name, line.at, t,
+            type.at);
     if (m->is_opaque)
         fprintf(m->out, "ptr getelementptr (%s, ptr @assay.table.%d, i32 0, i32 1)\n", whole, n);
     else
         fprintf(m->out, "%.*s* getelementptr (%s, %s* @assay.table.%d, i32 0, i32 1)\n", t, type.at,
                 whole, whole, n);
+    print_table_entry(m, (span){line.at, (size_t)name}, type, bytes);
     return true;
+}
+
+/* What shim/cpu/start.h declares: the list of all tables. */
+static void print_table_list(instrument *m) {
+    const char *pointer = m->is_opaque ? "ptr" : "i8*";
+    fprintf(m->out,
+            "@assay.tables = internal constant [%d x { %s, i64 }] [%s{ %s, i64 } zeroinitializer]\n"
+            "@assay_tables = hidden alias [0 x %%struct.soft_table], ",
+            m->table_count + 1, pointer, m->table_list, pointer);
+    if (m->is_opaque)
+        fprintf(m->out, "ptr @assay.tables\n");
+    else
+        fprintf(m->out,
+                "[0 x %%struct.soft_table]* bitcast ([%d x { i8*, i64 }]* @assay.tables to "
+                "[0 x %%struct.soft_table]*)\n",
+                m->table_count + 1);
 }
 
 static void rewrite_lines(instrument *m) {
@@ -348,7 +376,10 @@ static void rewrite_lines(instrument *m) {
         if (!is_inside && print_table(m, line))
             continue;
         if (!is_inside) {
-            fprintf(m->out, "%.*s\n", (int)line.bytes, line.at);
+            const bool is_list = ir_begins(line, "@assay_tables = ");
+            if (!is_list)
+                fprintf(m->out, "%.*s\n", (int)line.bytes, line.at);
+            m->has_table_list = m->has_table_list || is_list;
             continue;
         }
         *ARRAY_ADD(m->function.lines, m->function.line_count, m->function.line_room) = line;
@@ -368,13 +399,17 @@ char *instrument_module(const char *module) {
     m.is_opaque = strstr(module, " ptr ") != NULL;
     m.out = open_memstream(&text, &bytes);
     m.more = open_memstream(&m.constants, &m.constant_bytes);
-    if (!m.out || !m.more)
+    m.tables = open_memstream(&m.table_list, &m.table_list_bytes);
+    if (!m.out || !m.more || !m.tables)
         abort();
     ir_types_read(&m.types, module);
     m.function.types = &m.types;
     find_note(&m);
     rewrite_lines(&m);
     fclose(m.more);
+    fclose(m.tables);
+    if (m.has_table_list)
+        print_table_list(&m);
     const char *pointer = m.is_opaque ? "ptr" : "i8*";
     fprintf(m.out,
             "%s\ndeclare hidden %s @__assay_reserve(i64, %s)\n"
@@ -382,11 +417,13 @@ char *instrument_module(const char *module) {
             "declare hidden void @__assay_end(%s, i64)\n"
             "declare hidden void @__assay_index(i64, i64)\n"
             "declare hidden void @__assay_store(%s, i64)\n"
-            "declare hidden %s @__tsan_memcpy(%s, %s, i64)\n",
+            "declare hidden void @__assay_bits(%s, i64)\n"
+            "declare hidden %s @__tsan_memcpy(%s, %s, i64)\n" UNSEEN_NODE " = !{}\n",
             m.constants, pointer, pointer, pointer, pointer, pointer, pointer, pointer, pointer,
-            pointer, pointer);
+            pointer, pointer, pointer);
     fclose(m.out);
     free(m.constants);
+    free(m.table_list);
     free(m.members.list);
     free(m.function.lines);
     free(m.function.variables);

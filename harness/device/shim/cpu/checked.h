@@ -268,6 +268,9 @@ ASSAY_HOOK void __assay_store(void *at, soft_u64 bytes) {
     for (soft_u64 i = 0; i < bytes; i += step)
         assay::touch(static_cast<char *>(at) + i, soft_u32(step), SOFT_STORE, ASSAY_CALLER);
 }
+ASSAY_HOOK void __assay_bits(void *at, soft_u64 bytes) {
+    assay::touch(at, bytes, SOFT_STORE | SOFT_BITS, ASSAY_CALLER);
+}
 ASSAY_HOOK void __assay_end(void *at, soft_u64 bytes) {
     soft_worker *w = soft_here();
     w->checks->end(w, at, bytes);
