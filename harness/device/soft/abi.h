@@ -147,6 +147,8 @@ typedef struct {
 
 struct soft_worker;
 
+enum { SOFT_SLOTS = 17, SOFT_SLOT_BYTES = 64 };
+
 /* Checked mode (checked.c). A kernel compiled for it calls these for every access; the loads that
  * are obviously right are told apart in shim/cpu/checked.h and do not. */
 typedef struct soft_checks {
@@ -154,10 +156,12 @@ typedef struct soft_checks {
         *page[SOFT_PAGES]; /* a region by the low bits of its pages; may be another's */
     soft_u64 inline_begin; /* small constants stand close together: by 16 bytes */
     const soft_region *inline_region[SOFT_INLINE_BYTES / 16];
-    soft_u32 trace;       /* every access and every statement's end is told */
-    soft_u32 pending;     /* something must be put back before the next access */
-    soft_u32 spins;       /* the next atomic access takes a lock, in a loop */
-    soft_u32 unset;       /* there are private variables with marks */
+    soft_u32 trace;   /* every access and every statement's end is told */
+    soft_u32 pending; /* something must be put back before the next access */
+    soft_u32 spins;   /* the next atomic access takes a lock, in a loop */
+    soft_u32 unset;   /* there are private variables with marks */
+    /* Marks of what functions hand each other in registers: a result, then parameters. */
+    unsigned char given[SOFT_SLOTS][SOFT_SLOT_BYTES];
     unsigned char *marks; /* a byte for each of the stacks' */
     /* Where private arrays stand, each far from the next; their marks follow after all rooms. What
      * lies at or above its fiber's top belongs to no array. */
