@@ -47,6 +47,20 @@ TEST values_of_every_width_come_back_exactly(void) {
     PASS();
 }
 
+TEST elements_that_nothing_stored_have_no_value(void) {
+    ASSERT_RUN(LAUNCH("copy_f16", "--arg '0=f16[]:value:nan,1' --arg '1=f16[4]' --threads 2 "
+                                  "--group 2"),
+               0);
+    ASSERT_SAYS("  0:        nan          1  unwritten  unwritten\n");
+    if (strcmp(support_get_device_name(), "soft") != 0)
+        SKIPm("only checked mode knows it of each byte");
+    ASSERT_RUN(LAUNCH("copy_i8", "--arg '0=i8[]:value:-61,-1' --arg '1=i8[3]' --threads 2 "
+                                 "--group 2 --validate"),
+               0);
+    ASSERT_SAYS("  0:        -61         -1  unwritten\n");
+    PASS();
+}
+
 TEST contents_are_unwritten_zero_one_nan_or_random_by_seed(void) {
     if (strcmp(support_get_device_name(), "soft") != 0)
         SKIPm("only checked mode knows it");
@@ -315,6 +329,7 @@ TEST a_finding_in_a_macro_has_its_line_there_and_where_it_is_expanded(void) {
 SUITE(launch_suite) {
     RUN_TEST(outputs_are_printed_and_times_are_labelled);
     RUN_TEST(values_of_every_width_come_back_exactly);
+    RUN_TEST(elements_that_nothing_stored_have_no_value);
     RUN_TEST(contents_are_unwritten_zero_one_nan_or_random_by_seed);
     RUN_TEST(files_go_in_and_come_out_as_raw_bytes);
     RUN_TEST(repetitions_start_from_the_same_contents);

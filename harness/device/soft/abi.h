@@ -106,6 +106,7 @@ enum {
     SOFT_STORE = 1,
     SOFT_ATOMIC = 2, /* with SOFT_STORE when it also writes */
     SOFT_UPDATE = 4, /* an atomic store that depends on what was there */
+    SOFT_BITS = 8,   /* a bit-field: the store of the memory that it shares follows */
 };
 
 /* What is wrong beyond memory. */
@@ -138,8 +139,12 @@ enum {
     SOFT_MARK_EDGE = 3,  /* between arrays */
 };
 
-/* What stands before and after a table of constants, again and again. */
-#define SOFT_TABLE_PATTERN "\x5E\xA1\x37\xC4\x0B\xD9\x62\xF3\x88\x15\xEC\x4D\x91\x2A\xB6\x7F"
+/* A table of constants of a checked kernel: nothing else lies this close to it. */
+enum { SOFT_TABLE_GAP = 1024 };
+typedef struct {
+    const void *begin;
+    soft_u64 bytes;
+} soft_table;
 
 enum { SOFT_PAGE_SHIFT = 14, SOFT_PAGES = 1024 };
 
@@ -158,6 +163,8 @@ typedef struct {
 
 struct soft_worker;
 
+enum { SOFT_SLOTS = 17, SOFT_SLOT_BYTES = 64 };
+
 /* Checked mode (checked.c). A kernel compiled for it calls these for every access; the loads that
  * are obviously right are told apart in shim/cpu/checked.h and do not. */
 typedef struct soft_checks {
@@ -165,10 +172,12 @@ typedef struct soft_checks {
         *page[SOFT_PAGES]; /* a region by the low bits of its pages; may be another's */
     soft_u64 inline_begin; /* small constants stand close together: by 16 bytes */
     const soft_region *inline_region[SOFT_INLINE_BYTES / 16];
-    soft_u32 trace;       /* every access and every statement's end is told */
-    soft_u32 pending;     /* something must be put back before the next access */
-    soft_u32 spins;       /* the next atomic access takes a lock, in a loop */
-    soft_u32 unset;       /* there are private variables with marks */
+    soft_u32 trace;   /* every access and every statement's end is told */
+    soft_u32 pending; /* something must be put back before the next access */
+    soft_u32 spins;   /* the next atomic access takes a lock, in a loop */
+    soft_u32 unset;   /* there are private variables with marks */
+    /* Marks of what functions hand each other in registers: a result, then parameters. */
+    unsigned char given[SOFT_SLOTS][SOFT_SLOT_BYTES];
     unsigned char *marks; /* a byte for each of the stacks' */
     /* Where private arrays stand, each far from the next; their marks follow after all rooms. What
      * lies at or above its fiber's top belongs to no array. */
@@ -265,6 +274,7 @@ typedef struct {
     void *nothing;       /* what a parameter that is switched off refers to */
     /* of each parameter: sizeof what is pointed or referred to; 0 for positions */
     const soft_u32 *value_bytes;
+    const soft_table *tables; /* the last has 0 bytes; NULL unless compiled for checked mode */
 } soft_kernel;
 
 /* nodebug: its instructions belong to the line of the .metal file that called for them. */

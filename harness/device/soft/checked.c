@@ -112,6 +112,7 @@ static void find_image(soft_checker *c, const soft_kernel *k) {
     Dl_info info;
     c->image_begin = c->image_end = 0;
     c->nothing = (uintptr_t)k->nothing;
+    c->tables = c->table = k->tables;
     if (dladdr((const void *)(uintptr_t)k->fiber, &info) == 0)
         return;
     c->image_begin = (uintptr_t)info.dli_fbase;

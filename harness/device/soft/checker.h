@@ -120,6 +120,7 @@ struct soft_checker {
     const char *kernel, *object;
     uintptr_t image_begin, image_end; /* the loaded kernel: its program-scope constants */
     uintptr_t nothing;
+    const soft_table *tables, *table; /* all, and the one that was loaded from last */
 
     soft_bound bound[SOFT_BUFFERS];
     soft_dynamic dynamic[SOFT_DYNAMIC];
@@ -138,6 +139,7 @@ struct soft_checker {
     const char *index_type;
     const void *index_pc;
     store_race store_race;
+    uintptr_t bits_at; /* what the next store changes is a bit-field of the memory there */
     sync_state sync;
 
     lock_attempt locks[SOFT_MAX_THREADS];

@@ -268,6 +268,31 @@ ASSAY_HOOK void __assay_store(void *at, soft_u64 bytes) {
     for (soft_u64 i = 0; i < bytes; i += step)
         assay::touch(static_cast<char *>(at) + i, soft_u32(step), SOFT_STORE, ASSAY_CALLER);
 }
+ASSAY_HOOK void __assay_bits(void *at, soft_u64 bytes) {
+    assay::touch(at, bytes, SOFT_STORE | SOFT_BITS, ASSAY_CALLER);
+}
+// A struct goes from one function to another in registers: its marks go this way, and the load that
+// follows finds none. A parameter that is given none has a value.
+ASSAY_HOOK void __assay_give(void *from, soft_u64 bytes, soft_u32 slot, soft_u64) {
+    soft_worker *w = soft_here();
+    if (bytes > SOFT_SLOT_BYTES || !assay::is_private(w, from, bytes))
+        return;
+    __builtin_memcpy(w->checks->given[slot], assay::marks(w, from), bytes);
+    __builtin_memset(assay::marks(w, from), 0, bytes);
+}
+ASSAY_HOOK void __assay_take(void *to, soft_u64 bytes, soft_u32 slot, soft_u64 offset) {
+    soft_worker *w = soft_here();
+    unsigned char *given = w->checks->given[slot] + offset;
+    if (bytes + offset > SOFT_SLOT_BYTES)
+        return;
+    if (assay::is_private(w, to, bytes))
+        __builtin_memcpy(assay::marks(w, to), given, bytes);
+    __builtin_memset(given, 0, bytes);
+}
+ASSAY_HOOK void __assay_name(void *at, const char *what) {
+    soft_worker *w = soft_here();
+    w->checks->unset_variable(w, at, 0, nullptr, 1, what);
+}
 ASSAY_HOOK void __assay_end(void *at, soft_u64 bytes) {
     soft_worker *w = soft_here();
     w->checks->end(w, at, bytes);
