@@ -48,6 +48,7 @@ typedef struct {
     const void *pc;
     bool has_other;
     shadow_access other; /* the other access of a race */
+    int other_line;
     const void *barrier; /* that the thread left before */
     int buffer;
     finding row;
@@ -129,6 +130,26 @@ typedef struct {
     uint32_t group, phase, simd_phase;
 } lock_attempt;
 
+/* Memory that a launch may write, as it was before. */
+typedef struct {
+    void *at;
+    size_t bytes;
+    void *copy;
+} saved_memory;
+
+/* Of a simdgroup whose lanes take turns. */
+typedef struct {
+    soft_u32 had; /* lanes that had theirs in this pass */
+    uint64_t pass;
+} turn_state;
+
+/* What the first run of a launch found: the second one tells only what is new. */
+typedef struct {
+    finding_class what;
+    int buffer, line, other_line;
+    char file[128];
+} told_row;
+
 struct soft_checker {
     soft_checks hooks; /* first: what the worker points to */
     soft_worker *worker;
@@ -157,6 +178,15 @@ struct soft_checker {
     const void *index_pc;
     store_race store_race;
     sync_state sync;
+
+    soft_order order;
+    uint64_t atomics, group_atomics, most_atomics; /* accesses of the launch; of a threadgroup */
+    uint64_t atomics_limit; /* of a threadgroup that takes turns: more are an endless loop */
+    turn_state turns[SOFT_MAX_GROUPS];
+    saved_memory saved_memory[2 * SOFT_BUFFERS];
+    int saved_count;
+    told_row told[MAX_REPORTS];
+    int told_count;
 
     lock_attempt locks[SOFT_MAX_THREADS];
     named_variable named[NAMED_VARIABLES]; /* a hash table: later ones take the place of earlier */

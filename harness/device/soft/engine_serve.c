@@ -114,6 +114,7 @@ static bool load(soft_image *image, const order_file *file, answer_loaded *out) 
     image->kernel = image->handle ? dlsym(image->handle, "assay_kernel") : NULL;
     if (image->kernel && image->kernel->abi == SOFT_ABI_VERSION) {
         image->sites = dlsym(image->handle, "assay_sites");
+        image->has_atomics = dlsym(image->handle, "assay_atomics") != NULL;
         for (; out->count < image->kernel->count && out->count < MSL_PARAMS; out->count++)
             out->value_bytes[out->count] = image->kernel->value_bytes[out->count];
         return true;

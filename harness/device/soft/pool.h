@@ -19,6 +19,7 @@ typedef struct {
     const soft_kernel *kernel; /* NULL: the place is free */
     void *handle;
     const char *sites;     /* of one that is counted: its table */
+    bool has_atomics;      /* of one that is checked */
     char name[128];        /* for messages */
     char object[PATH_MAX]; /* the file it was loaded from */
 } soft_image;
