@@ -299,6 +299,19 @@ const counted_row *soft_pool_get_counts(const soft_pool *p, size_t *count, uint3
     return p->counts;
 }
 
+bool soft_pool_has_fiber(const soft_pool *p, uintptr_t sp) {
+    for (int i = 0; i < p->count; i++)
+        if (sp - (uintptr_t)p->members[i].worker - SOFT_STACKS_AT <
+            SOFT_REGION_BYTES - SOFT_STACKS_AT)
+            return true;
+    return false;
+}
+
+void soft_pool_signal_helpers(const soft_pool *p, int number) {
+    for (int i = 1; i < p->count; i++)
+        pthread_kill(p->members[i].thread, number);
+}
+
 void soft_pool_free(soft_pool *p) {
     if (!p)
         return;

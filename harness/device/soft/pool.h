@@ -47,6 +47,11 @@ finding_list *soft_pool_get_findings(soft_pool *p);
 const counted_row *soft_pool_get_counts(const soft_pool *p, size_t *count, uint32_t *bytes);
 void soft_pool_free(soft_pool *p);
 
+/* For handlers of signals: is this the stack pointer of a fiber? And: a signal for the threads other
+ * than the caller. */
+bool soft_pool_has_fiber(const soft_pool *p, uintptr_t sp);
+void soft_pool_signal_helpers(const soft_pool *p, int number);
+
 /* Runs the launches of a command buffer and gives the time that took. *running is the one at work;
  * problem is "" when all went well. */
 uint64_t soft_pool_run(soft_pool *p, const soft_item *items, size_t count, const soft_image *images,
