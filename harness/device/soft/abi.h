@@ -200,6 +200,7 @@ typedef struct soft_checks {
     /* atomic_thread_fence. */
     void (*sync)(struct soft_worker *w, soft_u32 flags, soft_u32 order, soft_u32 scope);
     void (*leave)(struct soft_worker *w, const void *pc); /* a return statement of the kernel */
+    void (*turn)(struct soft_worker *w, const void *pc);  /* before an atomic access */
 } soft_checks;
 
 /* Counting (counted.c). What the lanes of the running simdgroup did at one place of the kernel since

@@ -145,8 +145,8 @@ static void access_device(soft_checker *c, const device_region *d, uintptr_t at,
         return;
     if (how & SOFT_STORE && c->watched - real < bytes && c->watched_bytes)
         note_store(c, d, at, bytes, how, pc);
-    if (how & SOFT_ATOMIC && c->sync.is_used)
-        checker_pass_word(c, real & ~(uintptr_t)3, how);
+    if (how & SOFT_ATOMIC && c->sync.is_used && s->has_shadow)
+        checker_pass_word(c, &s->shadow, real & ~(uintptr_t)3, how);
     if (s->has_shadow && !(how == SOFT_LOAD && is_known_load(c, &s->shadow, real, bytes))) {
         shadow_access now = checker_now(c, true, how, bytes, pc), other;
         const shadow_access arrived = checker_arrived(c, now);
@@ -216,7 +216,7 @@ static void access_threadgroup(soft_checker *c, uintptr_t at, size_t bytes, unsi
     if (how & SOFT_BITS)
         return;
     if (how & SOFT_ATOMIC && c->sync.is_used)
-        checker_pass_word(c, at & ~(uintptr_t)3, how);
+        checker_pass_word(c, &c->threadgroup_shadow, at & ~(uintptr_t)3, how);
     if (how == SOFT_LOAD && is_known_load(c, &c->threadgroup_shadow, at, bytes))
         return;
     shadow_access now = checker_now(c, false, how, bytes, pc), other;

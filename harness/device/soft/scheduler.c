@@ -2,7 +2,8 @@
  * its fast path is inlined in kernels (shim/cpu/meet.h); here is the rest.
  *
  * Simdgroups run one after the other on the same 32 stacks, which stay in the cache; only one that
- * parks at a threadgroup barrier keeps its stacks, and the next one gets others. */
+ * parks at a threadgroup barrier, or hands over at an atomic access (checked mode's second order of
+ * threads), keeps its stacks, and the next one gets others. */
 #include "scheduler.h"
 
 #include <assert.h>
@@ -24,6 +25,9 @@ typedef struct {
     unsigned short position[SOFT_MAX_THREADS][4];
     soft_u32 position_of[3];
     soft_u32 guarded_sets;
+    /* of simdgroups that handed over: what their lanes have posted and not fetched yet */
+    unsigned char in[SOFT_MAX_GROUPS][SOFT_LANES * SOFT_EXCHANGE_BYTES];
+    unsigned char out[SOFT_MAX_GROUPS][SOFT_LANES * SOFT_EXCHANGE_BYTES];
     void *mapping;
     size_t mapping_bytes;
 } worker_extra;
@@ -178,16 +182,40 @@ static void shape_group(soft_worker *w, const soft_u32 position[3]) {
     }
 }
 
+static void go_on(soft_worker *w, soft_simdgroup *g) {
+    worker_extra *x = get_extra(w);
+    w->running = g;
+    SOFT_SWITCH(&w->scheduler, &g->lane[g->current]);
+    if (w->counts)
+        soft_counter_pause(w);
+    if (g->todo) {
+        memcpy(x->in[g->index], w->in, sizeof w->in);
+        memcpy(x->out[g->index], w->out, sizeof w->out);
+    }
+}
+
+/* Every simdgroup that handed over goes on until it does so again. False: none has. */
+static bool take_turns(soft_worker *w, soft_u32 groups) {
+    const worker_extra *x = get_extra(w);
+    bool any = false;
+    for (soft_u32 i = 0; i < groups && !w->given_up; i++) {
+        if (!w->group[i].todo)
+            continue;
+        any = true;
+        memcpy(w->in, x->in[i], sizeof w->in);
+        memcpy(w->out, x->out[i], sizeof w->out);
+        go_on(w, &w->group[i]);
+    }
+    return any && !w->given_up;
+}
+
 static void resume(soft_worker *w, soft_simdgroup *g, soft_u32 lanes) {
     g->live = g->todo = lanes;
     g->parked = g->party = 0;
     g->first = 0;
     g->differs = 0;
     g->current = (soft_u32)__builtin_ctz(lanes);
-    w->running = g;
-    SOFT_SWITCH(&w->scheduler, &g->lane[g->current]);
-    if (w->counts)
-        soft_counter_pause(w);
+    go_on(w, g);
 }
 
 static void start(soft_worker *w, const soft_kernel *k, soft_u32 index, soft_u32 set) {
@@ -227,9 +255,16 @@ void soft_worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 positi
     soft_u32 set = 0;
     for (soft_u32 i = 0; i < groups && !w->given_up; i++) {
         start(w, k, i, set);
-        set += w->group[i].parked != 0;
+        set += (w->group[i].parked | w->group[i].todo) != 0;
     }
     for (bool waiting = set > 0; waiting && !w->given_up;) {
+        while (take_turns(w, groups))
+            continue;
+        soft_u32 parked = 0;
+        for (soft_u32 i = 0; i < groups; i++)
+            parked |= w->group[i].parked;
+        if (!parked || w->given_up)
+            break;
         if (w->checks)
             soft_checker_end_phase(w->checks);
         if (w->counts)
@@ -239,7 +274,7 @@ void soft_worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 positi
             soft_simdgroup *g = &w->group[i];
             if (g->parked)
                 resume(w, g, g->parked);
-            waiting = waiting || g->parked;
+            waiting = waiting || g->parked || g->todo;
         }
     }
     if (w->checks)

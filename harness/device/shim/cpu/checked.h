@@ -187,6 +187,9 @@ constexpr soft_u32 describe(atomic_use use) {
            (use == atomic_use::update ? SOFT_UPDATE : 0u);
 }
 
+// Exported by a kernel that has atomic instructions: it may depend on how its threads take turns.
+extern "C" __attribute__((visibility("default"))) inline const char assay_atomics = 1;
+
 // Atomic instructions are not instrumented: they come here by themselves.
 __attribute__((noinline, no_sanitize("thread", "undefined"))) static void
 touch_atomic(const volatile void *at, soft_u64 bytes, soft_u32 how, const void *pc) {
@@ -196,6 +199,9 @@ touch_atomic(const volatile void *at, soft_u64 bytes, soft_u32 how, const void *
     if (c->spins)
         mishap(SOFT_SPIN, reinterpret_cast<soft_u64>(at), pc);
     c->spins = 0;
+    __asm__ volatile("" : : "r"(&assay_atomics));
+    if (!c->pending) // else what is pending is about this access
+        c->turn(soft_here(), pc);
     touch(const_cast<void *>(at), bytes, how, pc);
 }
 } // namespace assay
