@@ -337,7 +337,64 @@ TEST lanes_waiting_at_calls_of_different_types_keep_their_values(void) {
     PASS();
 }
 
+/* How many of lanes first to last - 1 of every `step` there are: those that meet, from first on. */
+static uint32_t want_rejoin(int which, uint32_t lane) {
+    const uint32_t odd = lane % 2, third = lane % 3, fourth = lane % 4;
+    const uint32_t of_third[] = {11, 11, 10}; /* lanes with lane % 3 == k */
+    uint32_t r = 0;
+    switch (which) {
+    case 0:
+    case 1:
+        return 32;
+    case 2:
+        for (uint32_t k = 0; k < 3; k++)
+            r = k == third ? r : r * 100 + 32 - of_third[k];
+        return r * 100 + 32;
+    case 3: /* lanes with fourth > 1 meet in iteration 1, 8 lanes each break in one */
+        return ((fourth > 1 ? 1600 : 0) + 8) * 100 + 32;
+    case 4: /* 8 lanes return in each iteration, the 4 even ones among 24, 16, 8 go on */
+        return 100 * (lane / 8 + 1) + 8;
+    case 5:
+        r = odd ? 1608 : 16;
+        return r + (lane < 16 ? 0 : 1000000) + 320000;
+    case 6: /* 24, 16, 8 lanes in the iterations of the first turn, half of them in the second */
+        for (uint32_t turn = 0; turn <= lane / 16; turn++, r *= 2)
+            for (uint32_t k = 0; k < fourth; k++)
+                r += (24 - 8 * k) / (turn + 1);
+        return 100 * r + 32;
+    case 7:
+        return fourth == 2 ? 7 : 100 * (fourth == 0 ? 816 : fourth == 1 ? 16 : 58) + 24;
+    default: /* of 24 to 31, two lanes leave at each k from 1 on, as long as enough are there */
+        r = odd ? 2412 : 24;
+        return r * 100 + 24;
+    }
+}
+
+TEST lanes_rejoin_as_the_program_is_nested(int which) {
+    static const char *const kernels[] = {
+        "rejoin_unlikely", "rejoin_dead",   "rejoin_continue", "rejoin_break",  "rejoin_return",
+        "rejoin_called",   "rejoin_nested", "rejoin_switch",   "rejoin_endless"};
+    uint32_t x[LANES];
+    for (uint32_t i = 0; i < LANES; i++)
+        x[i] = i;
+    slice in = support_buffer(x, sizeof x), out = support_buffer(NULL, sizeof x);
+    launch *l = support_launch("rejoin.metal", kernels[which]);
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, in, ACCESS_READ, ELEM_U32);
+    launch_bind(l, 1, out, ACCESS_WRITE, ELEM_U32);
+    launch_set_groups(l, (size3){1, 1, 1}, (size3){LANES, 1, 1});
+    ASSERT(support_play());
+    const uint32_t *got = support_read(out);
+    for (uint32_t i = 0; i < LANES && !(which == 8 && i >= 24); i++)
+        ASSERT_EQ_FMT(want_rejoin(which, i), got[i], "%u");
+    support_end();
+    PASS();
+}
+
 SUITE(simd_suite) {
+    for (int i = 0; i < 9; i++)
+        RUN_TESTp(lanes_rejoin_as_the_program_is_nested, i);
     for (int i = 0; i < (int)(sizeof typed / sizeof *typed); i++)
         for (math_mode m = 0; m < MATH_COUNT; m++)
             RUN_TESTp(functions_agree_with_the_model_for_any_active_lanes, m, i);

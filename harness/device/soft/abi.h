@@ -9,8 +9,14 @@
  * function, or a barrier. A round is over when every live lane has stopped. If all stopped at the
  * same simdgroup call, the last one to arrive computes the results for all and the round starts
  * anew: this is the fast path, inlined in the kernel (shim/cpu/meet.h). If they stopped at different
- * places, soft_settle (scheduler.c) chooses the meeting with the smallest address, makes its lanes
- * post their values again and lets the last of them compute. Lanes that returned take no part.
+ * places, settle (scheduler.c) chooses those whose *path* is the smallest, makes them post their values
+ * again and lets the last of them compute. Lanes that returned take no part.
+ *
+ * The path of a lane says where it is in the structure of its program, from the kernel inwards: a word
+ * for each loop around the call, its position in the text above the number of the iteration, and a word
+ * for the position of the call; then the same for the function that was called. A lane's path only
+ * grows, so nobody comes later to a meeting that has the smallest: all lanes that structured code brings
+ * there are there. soft/converge.c makes kernels keep it.
  *
  * A switch clobbers every register (the compiler spills only what is live at that
  * point), and a lane that returns hands its stack to the next lane that has not started, so a
@@ -24,12 +30,14 @@ extern "C" {
 #endif
 
 enum {
-    SOFT_ABI_VERSION = 8,
+    SOFT_ABI_VERSION = 9,
     SOFT_LANES = MSL_LANES,
     SOFT_MAX_THREADS = MSL_MAX_THREADS,
     SOFT_MAX_GROUPS = SOFT_MAX_THREADS / SOFT_LANES,
     SOFT_STACK_BYTES = 256 << 10,
     SOFT_STACK_USABLE = 216 << 10,   /* less guard page, stagger, and what our own code needs */
+    SOFT_PATH = 64,                  /* words of a path */
+    SOFT_PATH_STEP = 16,             /* of one function, at most */
     SOFT_EXCHANGE_BYTES = 64,        /* largest value a lane can post at a meeting */
     SOFT_THREADGROUP_ROOM = 8 << 20, /* what we can hold, to report by how much a kernel is over */
     /* Unused memory before and after it, and in checked mode between variables: an index that is
@@ -60,18 +68,19 @@ typedef struct {
 
 typedef struct {
     soft_context lane[SOFT_LANES];
-    const char *site[SOFT_LANES]; /* the meeting each stopped lane is at */
-    soft_u32 fresh;               /* lanes that have not started */
-    soft_u32 todo;                /* lanes that have not stopped in this round */
-    soft_u32 present;             /* lanes that the threadgroup has: fewer in its last simdgroup */
+    soft_u64 path[1 + SOFT_PATH][SOFT_LANES]; /* how many words; the words */
+    const char *site[SOFT_LANES];             /* address of each lane's call; checked mode only */
+    soft_u32 fresh;                           /* lanes that have not started */
+    soft_u32 todo;                            /* lanes that have not stopped in this round */
+    soft_u32 present; /* lanes that the threadgroup has: fewer in its last simdgroup */
     soft_u32 live; /* lanes that take part: started or not, not returned, not parked at a barrier */
     soft_u32 parked;  /* lanes at a threadgroup barrier */
     soft_u32 party;   /* lanes whose meeting is being settled the slow way; 0 on the fast path */
     soft_u32 current; /* the lane that runs */
     soft_u32 ended;   /* lanes that a bad access ended: they reach nothing any more */
-    const char *first_site; /* of the first lane that stopped in this round; NULL: none has */
-    soft_u64 differs;       /* non-zero if lanes of this round stopped at different sites */
-    soft_u32 index;         /* simdgroup index in the threadgroup */
+    soft_u32 first;   /* the first lane that stopped in this round; SOFT_LANES: none has */
+    soft_u64 differs; /* non-zero if lanes of this round stopped at different places */
+    soft_u32 index;   /* simdgroup index in the threadgroup */
 } soft_simdgroup;
 
 /* One launch, as compiled code sees it. */

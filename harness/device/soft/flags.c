@@ -46,7 +46,7 @@ static const char *const fast_flags[] = {"-O2", "-fsanitize=return", "-fsanitize
     "signed-integer-overflow"
 static const char *const checked_flags[] = {
     "-O1", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_CHECKED=1", "-fsanitize=thread",
-    "-fno-elide-constructors", "-fno-discard-value-names", /* each variable has its own place and name */
+    "-fno-elide-constructors", /* each variable has its own place */
     "-fsanitize=return," MISTAKES, "-fsanitize-recover=" MISTAKES,
     "-fsanitize=local-bounds", /* traps: pointers into arrays and tables that are seen to leave */
     "-fno-omit-frame-pointer", "-fno-unroll-loops",

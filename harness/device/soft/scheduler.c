@@ -48,8 +48,17 @@ static void guard_stacks(soft_worker *w, soft_u32 set) {
             mprotect(get_stack(w, x->guarded_sets, lane), page, PROT_NONE);
 }
 
+/* Which of two lanes that stopped comes first in the structure of the program? 0: they are at the same
+ * place. */
+static int compare_paths(const soft_simdgroup *g, soft_u32 a, soft_u32 b) {
+    for (soft_u64 i = 1; i <= g->path[0][a] && i <= g->path[0][b]; i++)
+        if (g->path[i][a] != g->path[i][b])
+            return g->path[i][a] < g->path[i][b] ? -1 : 1;
+    return (g->path[0][a] > g->path[0][b]) - (g->path[0][a] < g->path[0][b]);
+}
+
 /* The end of a round that is not one plain meeting of all live lanes: serve the meeting with the
- * smallest address, or, when everybody has returned or parked, go back to the scheduler. */
+ * smallest path, or, when everybody has returned or parked, go back to the scheduler. */
 static void settle(soft_worker *w) {
     soft_simdgroup *g = w->running;
     const soft_u32 lane = g->current;
@@ -57,14 +66,14 @@ static void settle(soft_worker *w) {
         SOFT_SWITCH(&g->lane[lane], &w->scheduler);
         return;
     }
-    const char *lowest = NULL;
-    for (soft_u32 i = 0; i < SOFT_LANES; i++)
-        if (g->live >> i & 1 && (!lowest || g->site[i] < lowest))
-            lowest = g->site[i];
-    soft_u32 party = 0;
-    for (soft_u32 i = 0; i < SOFT_LANES; i++)
-        if (g->live >> i & 1 && g->site[i] == lowest)
-            party |= 1u << i;
+    soft_u32 party = 0, least = lane;
+    for (soft_u32 i = 0; i < SOFT_LANES; i++) {
+        if (!(g->live >> i & 1))
+            continue;
+        const int order = party ? compare_paths(g, i, least) : -1;
+        least = order < 0 ? i : least;
+        party = order < 0 ? 1u << i : party | (soft_u32)(order == 0) << i;
+    }
     g->party = g->todo = party;
     const soft_u32 next = (soft_u32)__builtin_ctz(party);
     if (next != lane) {
@@ -169,7 +178,7 @@ static void shape_group(soft_worker *w, const soft_u32 position[3]) {
 static void resume(soft_worker *w, soft_simdgroup *g, soft_u32 lanes) {
     g->live = g->todo = lanes;
     g->parked = g->party = 0;
-    g->first_site = NULL;
+    g->first = SOFT_LANES;
     g->differs = 0;
     g->current = (soft_u32)__builtin_ctz(lanes);
     w->running = g;
@@ -182,6 +191,7 @@ static void start(soft_worker *w, const soft_kernel *k, soft_u32 index, soft_u32
     soft_simdgroup *g = &w->group[index];
     g->index = index;
     g->ended = 0;
+    memset(g->path[0], 0, sizeof g->path[0]);
     guard_stacks(w, set);
     soft_u32 left = w->group_total - index * SOFT_LANES;
     soft_u32 count = left < SOFT_LANES ? left : SOFT_LANES;

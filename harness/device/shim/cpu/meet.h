@@ -7,6 +7,7 @@
 #include "../../soft/abi.h"
 
 #if defined(ASSAY_CHECKED)
+#define ASSAY_SET_SITE(g, lane) SOFT_SITE((g)->site[lane])
 #define ASSAY_CHECK_MEETING(w, party, width, site)                                                 \
     if constexpr (width > 1)                                                                       \
     (w)->checks->meet(w, party, width, (site) + 1)
@@ -14,6 +15,7 @@
 #define ASSAY_CHECK_FENCE(flags, whole)                                                            \
     soft_here()->checks->fence(soft_here(), static_cast<soft_u32>(flags), whole)
 #else
+#define ASSAY_SET_SITE(g, lane) ((void)0)
 #define ASSAY_CHECK_MEETING(w, party, width, site) ((void)0)
 #define ASSAY_CHECK_PARKING(w) ((void)0)
 #define ASSAY_CHECK_FENCE(flags, whole) ((void)(flags))
@@ -27,10 +29,15 @@
 // Counting sees a meeting as one call: none of its instructions is the kernel's (soft/count_ir.c).
 #if defined(ASSAY_COUNTED)
 #define ASSAY_MEETING inline __attribute__((noinline, nodebug))
-#define ASSAY_MEETING_SITE(site) site = static_cast<const char *>(__builtin_return_address(0))
 #else
 #define ASSAY_MEETING ASSAY_INLINE
-#define ASSAY_MEETING_SITE(site) SOFT_SITE(site)
+#endif
+
+// soft/converge.c makes kernels call these: `used`, or there would be nothing to call.
+#if defined(ASSAY_COUNTED) || defined(ASSAY_CHECKED)
+#define ASSAY_PATH inline __attribute__((noinline, nodebug, used, no_sanitize("thread", "undefined")))
+#else
+#define ASSAY_PATH inline __attribute__((always_inline, nodebug, used))
 #endif
 
 namespace assay {
@@ -43,6 +50,37 @@ ASSAY_INLINE soft_u32 lane_index() {
 ASSAY_INLINE void yield_to(soft_simdgroup *g, soft_u32 lane, soft_u32 next) {
     g->current = next;
     SOFT_SWITCH(&g->lane[lane], &g->lane[next]);
+}
+
+// Where the words of a function's part of the path go, as a number.
+ASSAY_PATH soft_u64 find_path() {
+    soft_simdgroup *g = soft_here()->running;
+    const soft_u64 used = g->path[0][g->current];
+    if (ASSAY_UNLIKELY(used > SOFT_PATH - SOFT_PATH_STEP))
+        __builtin_trap();
+    return reinterpret_cast<soft_u64>(&g->path[1 + used][g->current]);
+}
+ASSAY_PATH void set_word(soft_u64 path, soft_u32 n, soft_u64 word) {
+    reinterpret_cast<soft_u64 *>(path)[n * SOFT_LANES] = word;
+}
+// n words have been set.
+ASSAY_PATH void end_path(soft_u64 path, soft_u32 n) {
+    soft_simdgroup *g = soft_here()->running;
+    soft_u64 *words = &g->path[1][g->current], *mine = reinterpret_cast<soft_u64 *>(path);
+    words[-SOFT_LANES] = static_cast<soft_u64>(mine - words) / SOFT_LANES + n;
+}
+
+// Adds the lane to those that have stopped in this round.
+ASSAY_INLINE void compare_path(soft_simdgroup *g, soft_u32 lane) {
+    if (g->first == SOFT_LANES) {
+        g->first = lane;
+        return;
+    }
+    const soft_u64 *mine = &g->path[0][lane], *first = &g->path[0][g->first];
+    soft_u64 differs = mine[0] ^ first[0];
+    for (soft_u64 i = mine[0] * SOFT_LANES; i > 0; i -= SOFT_LANES)
+        differs |= mine[i] ^ first[i];
+    g->differs |= differs;
 }
 
 // Lanes that a meeting is meant for: those that come, all 32, all 32 for a product of matrices, or
@@ -71,14 +109,10 @@ ASSAY_MEETING R meet(T value, Serve serve) {
     soft_worker *w = soft_here();
     soft_simdgroup *g = w->running;
     const soft_u32 lane = g->current;
-    const char *site;
-    ASSAY_MEETING_SITE(site);
+    ASSAY_SET_SITE(g, lane);
     do {
         reinterpret_cast<T *>(w->in)[lane] = value;
-        g->site[lane] = site;
-        const char *first = g->first_site ? g->first_site : site;
-        g->first_site = first;
-        g->differs |= reinterpret_cast<soft_u64>(first) ^ reinterpret_cast<soft_u64>(site);
+        compare_path(g, lane);
         const soft_u32 todo = g->todo &= ~(1u << lane);
         if (todo) {
             yield_to(g, lane, static_cast<soft_u32>(__builtin_ctz(todo)));
@@ -86,11 +120,11 @@ ASSAY_MEETING R meet(T value, Serve serve) {
             w->settle(w);
         } else {
             const soft_u32 party = g->party ? g->party : g->live;
-            ASSAY_CHECK_MEETING(w, party, Width, site);
+            ASSAY_CHECK_MEETING(w, party, Width, g->site[lane]);
             serve(reinterpret_cast<const T *>(w->in), reinterpret_cast<R *>(w->out), party);
             g->todo = party;
             g->party = 0;
-            g->first_site = nullptr;
+            g->first = SOFT_LANES;
             g->differs = g->live & ~party;
             const soft_u32 next = static_cast<soft_u32>(__builtin_ctz(party));
             if (next != lane)
@@ -107,9 +141,7 @@ ASSAY_MEETING void park() {
     soft_simdgroup *g = w->running;
     const soft_u32 lane = g->current;
     const soft_u32 bit = 1u << lane;
-    const char *site;
-    ASSAY_MEETING_SITE(site);
-    g->site[lane] = site;
+    ASSAY_SET_SITE(g, lane);
     ASSAY_CHECK_PARKING(w);
     g->parked |= bit;
     g->live &= ~bit;
