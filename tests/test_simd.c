@@ -371,9 +371,9 @@ static uint32_t want_rejoin(int which, uint32_t lane) {
 }
 
 TEST lanes_rejoin_as_the_program_is_nested(int which) {
-    static const char *const kernels[] = {
-        "rejoin_unlikely", "rejoin_dead",   "rejoin_continue", "rejoin_break",  "rejoin_return",
-        "rejoin_called",   "rejoin_nested", "rejoin_switch",   "rejoin_endless"};
+    static const char *const kernels[] = {"rejoin_unlikely", "rejoin_dead",   "rejoin_continue",
+                                          "rejoin_break",    "rejoin_return", "rejoin_called",
+                                          "rejoin_nested",   "rejoin_switch", "rejoin_endless"};
     uint32_t x[LANES];
     for (uint32_t i = 0; i < LANES; i++)
         x[i] = i;

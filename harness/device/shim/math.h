@@ -98,7 +98,14 @@ ASSAY_MATH_1(atan, __builtin_atanf(x))
 ASSAY_MATH_1(ceil, __builtin_ceilf(x))
 ASSAY_MATH_1(fabs, __builtin_fabsf(x))
 ASSAY_MATH_1(floor, __builtin_floorf(x))
-ASSAY_MATH_1(fract, __builtin_fminf(x - __builtin_floorf(x), 0x1.fffffep-1f))
+METAL_FUNC float fract(float x) {
+    return __builtin_fminf(x - __builtin_floorf(x), 0x1.fffffep-1f);
+}
+METAL_FUNC half fract(half x) { // below 1 as a half too
+    const float f = static_cast<float>(x);
+    return static_cast<half>(__builtin_fminf(f - __builtin_floorf(f), 0x1.ffcp-1f));
+}
+ASSAY_EACH(fract)
 ASSAY_MATH_1(rint, __builtin_rintf(x))
 ASSAY_MATH_1(round, __builtin_roundf(x))
 ASSAY_MATH_1(trunc, __builtin_truncf(x))
