@@ -19,6 +19,7 @@
 #include "harness/device/code_cache.h"
 #include "harness/device/msl/msl.h"
 #include "harness/device/precompiled.h"
+#include "harness/device/shift_mask.h"
 #include "inspect.h"
 #include "instrument.h"
 #include "stack_use.h"
@@ -131,6 +132,7 @@ typedef struct {
     bool packs; /* the text packs structs, and the build is checked */
     bool has_tensors;
     bool has_lanes;     /* that can meet */
+    bool has_shifts;    /* by counts that need a mask */
     bool uses_elements; /* of simdgroup matrices, in a counted build: their places are Apple's */
 } order;
 
@@ -249,7 +251,8 @@ static bool compile_module(const order *o, const char *module, const char *less,
 static bool compile(const order *o, const char *source, const char *object, const char *less,
                     err *e) {
     const bool is_counted = o->how == BUILD_COUNTED, is_fast = o->how == BUILD_FAST;
-    if (is_fast && !o->has_lanes)
+    const bool is_changed = o->has_lanes || o->has_shifts;
+    if (is_fast && !is_changed)
         return compile_source(o, source, less, (const char *[WHAT_COUNT]){"-c", "-o", object}, e);
     char module[PATH_MAX];
     if (!path_print(module, sizeof module, e, "%s.ll", object))
@@ -260,13 +263,14 @@ static bool compile(const order *o, const char *source, const char *object, cons
         "-Xclang", "-disable-llvm-passes"};
     const char *const code[WHAT_COUNT] = {"-c", "-o", object, is_counted ? "-Xclang" : NULL,
                                           is_counted ? "-disable-llvm-passes" : NULL};
-    const bool is_plain = !is_counted || o->has_lanes;
+    const bool is_plain = !is_counted || is_changed;
     bool ok =
         compile_source(o, source, less, is_plain ? plain : text, e) &&
         (is_counted || is_fast || change_module(instrument_module, module, "", e)) &&
+        (!o->has_shifts || change_module(shift_mask_module, module, "", e)) &&
         (!o->has_lanes ||
          change_module(converge_module, module, "its loops are nested too deeply", e)) &&
-        (!is_counted || !o->has_lanes || compile_module(o, module, less, text, e)) &&
+        (!is_counted || !is_changed || compile_module(o, module, less, text, e)) &&
         (!is_counted ||
          change_module(count_module, module,
                        "counting needs clang 15 or newer; ASSAY_CLANG says which is used", e)) &&
@@ -381,6 +385,7 @@ bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_bui
                .has_tensors = msl_text_has_tensors(text),
                .has_lanes =
                    strstr(text, "simd") || strstr(text, "quad") || msl_text_has_tensors(text),
+               .has_shifts = shift_mask_is_needed(text),
                .uses_elements = how == BUILD_COUNTED && msl_text_uses_elements(text)};
     return code_cache_find(&c->cache, text, get_key(how, math, o.has_tensors), ".so", make_image,
                            &o, object, PATH_MAX, e);
