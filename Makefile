@@ -78,13 +78,14 @@ LINK     = $(QUIET)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 SOURCES := $(foreach room,$(ROOMS),$(wildcard $(room)/*.c))
 BENCHES := $(wildcard tests/bench_*.c)
 FUZZERS := $(wildcard tests/fuzz_*.c)
-TESTS   := $(filter-out $(BENCHES) $(FUZZERS),$(wildcard tests/*.c))
+SMITH   := $(wildcard tests/smith*.c)
+TESTS   := $(filter-out $(BENCHES) $(FUZZERS) $(SMITH),$(wildcard tests/*.c))
 HEADERS := $(wildcard $(addsuffix /*.h,$(ROOMS)) tests/*.h harness/device/shim/*.h harness/device/msl/strict/*.h)
 to_object = $(patsubst %.m,$(BUILD)/obj/%.o,$(patsubst %.c,$(BUILD)/obj/%.o,$(1)))
 OBJECTS := $(call to_object,$(SOURCES) $(METAL_SOURCES)) $(BUILD)/obj/sources.o
 LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 TEST_OBJECTS  := $(call to_object,$(TESTS))
-BENCH_OBJECTS := $(call to_object,$(BENCHES) $(FUZZERS))
+BENCH_OBJECTS := $(call to_object,$(BENCHES) $(FUZZERS) $(SMITH))
 DOUBLE_TESTS  := $(call to_object,$(wildcard tests/metal_double/test/*.[cm]))
 
 # Kernels that the tests compile stay out of the user's cache; all builds share them. ASSAY_PROGRAM is
@@ -204,7 +205,7 @@ docs-check: $(PROGRAM) ## fail if the docs are not what `make docs` would write
 report-page: $(PROGRAM) ## write docs/report.html from the stored results
 	./$(PROGRAM) report results/nvidia-h200 --out docs/report.html
 
-FORMATTED = $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HEADERS) $(wildcard include/*.h examples/*/*.c)
+FORMATTED = $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(SMITH) $(HEADERS) $(wildcard include/*.h examples/*/*.c)
 format: ## format all C sources and headers with the project's version of clang-format
 	@sh tools/format.sh $(FORMATTED)
 
@@ -268,6 +269,9 @@ $(BUILD)/bench_%: $(BUILD)/obj/tests/bench_%.o $(LIBRARY)
 
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/obj/tests/craft.o $(LIBRARY)
 	$(LINK) $(FUZZ_LINK)
+
+$(BUILD)/smith: $(call to_object,$(SMITH)) $(LIBRARY)
+	$(LINK)
 
 $(TEST_OBJECTS) $(DOUBLE_TESTS): TEST_CFLAGS = -O0 -isystem build/deps -DGREATEST_USE_LONGJMP=0
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(READY)

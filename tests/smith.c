@@ -1,0 +1,420 @@
+/* smith: runs random programs on devices in every way that must agree, and compares with their answers.
+ *
+ * Usage: smith [--programs N] [--seed S] [--way NAME,...] [--jobs N] [--print SEED] [--reduce SEED]
+ *              [--plant N] [--csv FILE]
+ * A seed names a program: file S / PER_FILE, program S % PER_FILE of it. ASSAY_DEVICE chooses the device. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/base/os.h"
+#include "harness/device/tape.h"
+#include "smith.h"
+
+enum { PER_FILE = 50, MOST_FINDINGS = 64 };
+
+/* A way to run a program. All of them are the device's plain one but for what the row says. */
+typedef struct {
+    const char *name, *clang;
+    math_mode math;
+    bool is_soft; /* only of the software device */
+    bool is_checked, is_traced, flushes;
+    int threads;
+    device *device;
+    uint64_t programs, disagreements, alarms;
+} way;
+static way ways[] = {
+    {.name = "plain", .threads = 4},
+    {.name = "one thread", .is_soft = true, .threads = 1},
+    {.name = "relaxed", .math = MATH_RELAXED},
+    {.name = "fast", .math = MATH_FAST},
+    {.name = "flushed", .is_soft = true, .flushes = true},
+    {.name = "checked", .is_soft = true, .is_checked = true},
+    {.name = "checked fast", .is_soft = true, .is_checked = true, .math = MATH_FAST},
+    {.name = "checked -O0", .is_soft = true, .is_checked = true, .is_traced = true},
+    {.name = "clang-14", .is_soft = true, .clang = "clang-14"},
+    {.name = "clang-15", .is_soft = true, .clang = "clang-15"},
+    {.name = "clang-16", .is_soft = true, .clang = "clang-16"},
+    {.name = "clang-17", .is_soft = true, .clang = "clang-17"},
+    {.name = "clang-18", .is_soft = true, .clang = "clang-18"},
+    {.name = "clang-19", .is_soft = true, .clang = "clang-19"},
+};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+static char folder[64];
+static err last;
+
+static const char *get_device_name(void) {
+    const char *name = getenv("ASSAY_DEVICE");
+    return name && *name ? name : "soft";
+}
+
+static void set(const char *name, const char *value) {
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+static bool open_device(way *w) {
+    static char clang[256];
+    static bool is_known;
+    char threads[16];
+    if (w->device)
+        return true;
+    if (!is_known)
+        snprintf(clang, sizeof clang, "%s", getenv("ASSAY_CLANG") ? getenv("ASSAY_CLANG") : "");
+    is_known = true;
+    snprintf(threads, sizeof threads, "%d", w->threads);
+    set("ASSAY_THREADS", w->threads ? threads : NULL);
+    set("MTL_SHADER_VALIDATION", w->is_checked ? "1" : NULL);
+    set("ASSAY_TRACE_NAN", w->is_traced ? "1" : NULL);
+    set("ASSAY_CLANG", w->clang ? w->clang : *clang ? clang : NULL);
+    const device_options o = {.math = w->math, .flush_denormals = w->flushes};
+    w->device = device_open_with(get_device_name(), &o, &last);
+    return w->device != NULL;
+}
+
+static bool is_available(const way *w) {
+    char path[4096];
+    if (w->is_soft && strcmp(get_device_name(), "soft") != 0)
+        return false;
+    return !w->clang || os_find_program(w->clang, path, sizeof path);
+}
+
+/* ---------------------------------------------------------------------------------------- one file */
+typedef struct {
+    world world;
+    program *programs[PER_FILE];
+    int count, threads;
+    uint32_t *expected, *counters; /* per program */
+    uint32_t *out, *counted;       /* what a device wrote */
+    printer text;
+} file;
+
+static file *file_make(uint64_t seed, int first, int count, int plant) {
+    file *f = calloc(1, sizeof *f);
+    assert(f && count <= PER_FILE);
+    world_make(&f->world, seed);
+    const extent t = f->world.threads;
+    f->count = count;
+    f->threads = (int)(t.x * t.y * t.z);
+    size_t words = (size_t)f->threads * OUT_WORDS;
+    f->expected = calloc(words * (size_t)count, 4);
+    f->out = calloc(words * (size_t)count, 4);
+    f->counters = calloc((size_t)(COUNTERS * count), 4);
+    f->counted = calloc((size_t)(COUNTERS * count), 4);
+    for (int i = 0; i < count; i++) {
+        f->programs[i] = program_make(&f->world, first + i, plant);
+        program_answer(f->programs[i], f->expected + words * (size_t)i, f->counters + COUNTERS * i);
+    }
+    program_print_file(&f->text, &f->world, f->programs, count);
+    return f;
+}
+
+static void file_free(file *f) {
+    for (int i = 0; i < f->count; i++)
+        program_free(f->programs[i]);
+    free(f->expected);
+    free(f->out);
+    free(f->counters);
+    free(f->counted);
+    free(f->text.text);
+    free(f);
+}
+
+static buffer *fill(device *d, size_t offset, const void *data, size_t bytes, const char *label) {
+    buffer *b = device_new_buffer(d, offset + bytes, STORAGE_SHARED, label, &last);
+    if (b && (data ? buffer_upload(b, offset, data, bytes, &last)
+                   : buffer_fill_pattern(b, offset, bytes, POISON_PATTERN, &last)))
+        return b;
+    buffer_free(b);
+    return NULL;
+}
+
+static bool play(file *f, library *lib, buffer **b, const size_t *bytes) {
+    static const elem types[] = {ELEM_U32, ELEM_U32, ELEM_F32, ELEM_U32, ELEM_U32, ELEM_U32};
+    const float real = (float)f->world.constant[3] / 4;
+    constant_value constants[] = {{0, ELEM_U32, f->world.constant[0]},
+                                  {1, ELEM_I32, f->world.constant[1]},
+                                  {2, ELEM_U8, f->world.constant[2]},
+                                  {3, ELEM_F32, 0}};
+    memcpy(&constants[3].bits, &real, sizeof real);
+    tape *t = tape_new(lib);
+    launch *l = tape_add_specialised(t, "smith.metal", "smith", constants, 4, &last);
+    for (int i = 0; l && i < 6; i++)
+        launch_bind(l, i, slice_part(b[i], f->world.offset, bytes[i]),
+                    i < 3 ? ACCESS_READ : ACCESS_BOTH, types[i]);
+    const extent n = f->world.threads, g = f->world.group;
+    if (l)
+        launch_set_threads(l, (size3){n.x, n.y, n.z}, (size3){g.x, g.y, g.z});
+    bool ok = l && tape_play(t, PLAY_WHOLE, NULL, NULL, &last) &&
+              buffer_download(b[3], f->world.offset, f->out, bytes[3], &last) &&
+              buffer_download(b[4], f->world.offset, f->counted, bytes[4], &last);
+    tape_free(t);
+    return ok;
+}
+
+/* Runs the file; false with `last` if it does not compile or run. */
+static bool file_run(file *f, way *w) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/smith.metal", folder);
+    if (!open_device(w) || !os_write_file(path, f->text.text, f->text.count, &last))
+        return false;
+    library *lib = library_new(w->device, folder, &last);
+    if (!lib)
+        return false;
+    library_set_math(lib, w->math);
+    uint32_t start[COUNTERS * PER_FILE];
+    for (int i = 0; i < COUNTERS * f->count; i++)
+        start[i] = counter_start(i % COUNTERS);
+    size_t threads = (size_t)(f->count * f->threads);
+    const void *data[] = {f->world.words, f->world.params, f->world.reals, NULL, start, NULL};
+    const size_t bytes[] = {4 * INPUT_WORDS,         4 * INPUT_WORDS,
+                            4 * INPUT_WORDS,         4 * OUT_WORDS * threads,
+                            4u * COUNTERS * (size_t)f->count, OWN_BYTES * threads};
+    static const char *const labels[] = {"words", "params", "reals", "out", "counts", "own"};
+    buffer *b[6] = {NULL};
+    bool ok = true;
+    for (int i = 0; i < 6; i++)
+        ok = ok && (b[i] = fill(w->device, f->world.offset, data[i], bytes[i], labels[i]));
+    device_clear_findings(w->device);
+    ok = ok && play(f, lib, b, bytes);
+    for (int i = 0; i < 6; i++)
+        buffer_free(b[i]);
+    library_free(lib);
+    return ok;
+}
+
+/* ----------------------------------------------------------------------------------------- compare */
+static const node *find_put(const node *list, int slot) {
+    for (const node *n = list; n; n = n->next) {
+        if (n->op == OP_PUT && n->value == slot)
+            return n;
+        const node *in = find_put(n->body, slot);
+        in = in ? in : find_put(n->other, slot);
+        if (in)
+            return in;
+    }
+    return NULL;
+}
+
+static void print_line(const file *f, int line) {
+    const char *at = f->text.text;
+    for (int i = 1; i < line && at; i++)
+        at = strchr(at, '\n') + 1;
+    fprintf(stderr, "    line %d: %.*s\n", line, (int)strcspn(at, "\n"), at + strspn(at, " "));
+}
+
+/* Is what program i wrote what it must? The first difference is told. */
+static bool compare(const file *f, int i, const way *w, bool tells) {
+    size_t words = (size_t)f->threads * OUT_WORDS, at = words * (size_t)i;
+    unsigned long long seed = f->world.seed * PER_FILE + (unsigned)f->programs[i]->index;
+    for (size_t k = 0; k < words; k++)
+        if (f->out[at + k] != f->expected[at + k]) {
+            const node *n = find_put(f->programs[i]->main->body, (int)(k % OUT_WORDS));
+            if (!tells)
+                return false;
+            fprintf(stderr, "smith: program %llu, %s: thread %zu wrote 0x%x, expected 0x%x\n", seed,
+                    w->name, k / OUT_WORDS, f->out[at + k], f->expected[at + k]);
+            if (n)
+                print_line(f, n->line);
+            return false;
+        }
+    for (int k = COUNTERS * i; k < COUNTERS * (i + 1); k++)
+        if (f->counted[k] != f->counters[k]) {
+            if (tells)
+                fprintf(stderr, "smith: program %llu, %s: counter %d is 0x%x, expected 0x%x\n",
+                        seed, w->name, k % COUNTERS, f->counted[k], f->counters[k]);
+            return false;
+        }
+    return true;
+}
+
+static bool is_alarmed(const file *f, int i, const way *w, bool tells) {
+    const finding_list *found = device_get_findings(w->device);
+    const program *p = f->programs[i];
+    for (size_t k = 0; found && k < found->count; k++) {
+        const finding *a = &found->items[k];
+        if (finding_is_mild(a->what) || a->line < p->first_line || a->line > p->last_line)
+            continue;
+        if (tells) {
+            fprintf(stderr, "smith: program %llu, %s: false alarm: %s\n",
+                    (unsigned long long)f->world.seed * PER_FILE + (unsigned)p->index, w->name, a->text);
+            print_line(f, a->line);
+        }
+        return true;
+    }
+    return false;
+}
+
+/* Programs first..first+count-1 of a file; where they do not even run together, half by half. */
+static void try_programs(uint64_t seed, int first, int count, way *w) {
+    file *f = file_make(seed, first, count, -1);
+    bool ok = file_run(f, w);
+    if (!ok && count > 1) {
+        try_programs(seed, first, count / 2, w);
+        try_programs(seed, first + count / 2, count - count / 2, w);
+    } else if (!ok) {
+        fprintf(stderr, "smith: program %llu, %s: %s\n%.2000s\n",
+                (unsigned long long)seed * PER_FILE + (unsigned)first, w->name, last.text, last.detail);
+        w->programs++;
+        w->disagreements++;
+    }
+    for (int i = 0; ok && i < count; i++) {
+        w->programs++;
+        w->disagreements += !compare(f, i, w, true);
+        w->alarms += is_alarmed(f, i, w, true);
+    }
+    file_free(f);
+}
+
+/* ------------------------------------------------------------------------------------------ options */
+typedef struct {
+    uint64_t programs, seed;
+    const char *way, *csv;
+    int jobs, plants;
+    bool prints, reduces;
+} options;
+
+static bool is_wanted(const options *o, const way *w) {
+    size_t length = strlen(w->name);
+    for (const char *at = o->way; at && *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] != 0))
+        if (strncmp(at, w->name, length) == 0 && (at[length] == ',' || !at[length]))
+            return true;
+    return !o->way && is_available(w);
+}
+
+static void run_files(const options *o, int job) {
+    uint64_t first = o->seed / PER_FILE, last_file = (o->seed + o->programs + PER_FILE - 1) / PER_FILE;
+    for (uint64_t i = first + (uint64_t)job; i < last_file; i += (uint64_t)o->jobs) {
+        uint64_t end = o->seed + o->programs - i * PER_FILE;
+        int count = end < PER_FILE ? (int)end : PER_FILE;
+        for (int k = 0; k < WAYS; k++)
+            if (is_wanted(o, &ways[k]))
+                try_programs(i, 0, count, &ways[k]);
+    }
+}
+
+static bool make_folder(void) {
+    snprintf(folder, sizeof folder, "/tmp/smith.XXXXXX");
+    return mkdtemp(folder) != NULL;
+}
+
+static void remove_folder(void) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/smith.metal", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
+/* Each job is a process of its own, and hands its counts back through a pipe. */
+static bool run_jobs(const options *o) {
+    int ends[2];
+    if (pipe(ends) != 0)
+        return false;
+    for (int job = 0; job < o->jobs; job++) {
+        fflush(NULL);
+        if (fork() != 0)
+            continue;
+        bool ok = make_folder();
+        if (ok)
+            run_files(o, job);
+        for (int i = 0; i < WAYS; i++)
+            if (ways[i].device)
+                device_close(ways[i].device);
+        remove_folder();
+        ok = ok && write(ends[1], ways, sizeof ways) == (ssize_t)sizeof ways;
+        _exit(ok ? 0 : 3);
+    }
+    close(ends[1]);
+    way got[WAYS];
+    int done = 0, status;
+    while (read(ends[0], got, sizeof got) == (ssize_t)sizeof got) {
+        for (int i = 0; i < WAYS; i++) {
+            ways[i].programs += got[i].programs;
+            ways[i].disagreements += got[i].disagreements;
+            ways[i].alarms += got[i].alarms;
+        }
+        done++;
+    }
+    while (wait(&status) > 0)
+        ;
+    return done == o->jobs;
+}
+
+static bool report(const options *o) {
+    struct utsname machine;
+    uint64_t bad = 0, programs = 0;
+    FILE *csv = o->csv ? fopen(o->csv, "a") : NULL;
+    uname(&machine);
+    for (int i = 0; i < WAYS; i++) {
+        const way *w = &ways[i];
+        if (w->programs == 0)
+            continue;
+        printf("%-12s %8llu programs, %llu disagreements, %llu false alarms\n", w->name,
+               (unsigned long long)w->programs, (unsigned long long)w->disagreements,
+               (unsigned long long)w->alarms);
+        if (csv)
+            fprintf(csv, "%s,%s,%s,%llu,%llu,%llu,%llu\n", get_device_name(), machine.machine,
+                    w->name, (unsigned long long)o->seed, (unsigned long long)w->programs,
+                    (unsigned long long)w->disagreements, (unsigned long long)w->alarms);
+        bad += w->disagreements + w->alarms;
+        programs += w->programs;
+    }
+    if (csv)
+        fclose(csv);
+    return programs > 0 && bad == 0;
+}
+
+static void print_program_of(const options *o) {
+    file *f = file_make(o->seed / PER_FILE, (int)(o->seed % PER_FILE), 1, -1);
+    const extent n = f->world.threads, g = f->world.group;
+    printf("// threads %u %u %u in groups of %u %u %u\n%s", n.x, n.y, n.z, g.x, g.y, g.z, f->text.text);
+    file_free(f);
+}
+
+static bool parse(int argc, char **argv, options *o) {
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!value)
+            return false;
+        if (strcmp(argv[i], "--programs") == 0)
+            o->programs = strtoull(value, NULL, 10);
+        else if (strcmp(argv[i], "--seed") == 0)
+            o->seed = strtoull(value, NULL, 10);
+        else if (strcmp(argv[i], "--way") == 0)
+            o->way = value;
+        else if (strcmp(argv[i], "--csv") == 0)
+            o->csv = value;
+        else if (strcmp(argv[i], "--jobs") == 0)
+            o->jobs = atoi(value);
+        else if (strcmp(argv[i], "--diverge") == 0)
+            program_diverges = strcmp(value, "no") != 0;
+        else if (strcmp(argv[i], "--print") == 0)
+            o->prints = true, o->seed = strtoull(value, NULL, 10);
+        else
+            return false;
+        i++;
+    }
+    return o->jobs > 0;
+}
+
+int main(int argc, char **argv) {
+    options o = {.programs = 500, .jobs = 1};
+    if (!parse(argc, argv, &o)) {
+        fprintf(stderr, "usage: smith [--programs N] [--seed S] [--way NAME,...] [--jobs N] "
+                        "[--print SEED] [--reduce SEED] [--plant N] [--csv FILE]\n");
+        return 2;
+    }
+    if (o.prints) {
+        print_program_of(&o);
+        return 0;
+    }
+    bool ran = run_jobs(&o);
+    return report(&o) && ran ? 0 : 1;
+}
