@@ -432,6 +432,8 @@ static node *condition(maker *m, int depth) {
 static node *convert(maker *m, type t, int depth) {
     type from = any_type(m);
     from.n = t.n;
+    if ((t.k == F16 && from.k == BF16) || (t.k == BF16 && from.k == F16))
+        from.k = F32; /* half and bfloat do not convert to each other */
     if (kind_is_real(t.k)) {
         if (kind_is_real(from.k)) {
             node *a = expression(m, from, depth - 1);
@@ -878,7 +880,7 @@ static void helper(maker *m, int id) {
     m->scopes = 0;
     m->is_uniform = false;
     m->may_return = true;
-    m->left = 3 + below(m, 4);
+    m->left = 1 + below(m, 3);
     for (int i = 0; i < f->parameters; i++) {
         f->parameter[i] = declare(m, IN_THREAD, i == 0 ? f->t : any_type(m), 0);
         f->parameter[i]->is_fixed = true;
@@ -920,7 +922,7 @@ program *program_make(world *w, int index, int plant) {
     p->plant = plant;
     m->p = p;
     m->state = w->seed * 1000003u + (uint64_t)index;
-    for (int i = below(m, 3); i > 0; i--)
+    for (int i = below(m, 5) / 2; i > 0; i--)
         helper(m, 10 * index + i);
     function *f = p->main = take(p, sizeof *f);
     *f = (function){.t = {U32, 0}};
@@ -930,7 +932,7 @@ program *program_make(world *w, int index, int plant) {
     m->has_returned = false;
     for (space s = IN_INPUT; s <= IN_TABLE; s++)
         view(m, s);
-    m->left = 5 + below(m, 10);
+    m->left = 3 + below(m, 6);
     node *list = append(declare_plain(m), declare_plain(m));
     while (m->left > 0)
         list = append(list, statement(m));
