@@ -96,7 +96,7 @@ typedef struct {
     printer text;
 } file;
 
-static file *file_make(uint64_t seed, int first, int count, int plant) {
+static file *file_make(uint64_t seed, int first, int count, int planted) {
     file *f = calloc(1, sizeof *f);
     assert(f && count <= PER_FILE);
     world_make(&f->world, seed);
@@ -109,7 +109,7 @@ static file *file_make(uint64_t seed, int first, int count, int plant) {
     f->counters = calloc((size_t)(COUNTERS * count), 4);
     f->counted = calloc((size_t)(COUNTERS * count), 4);
     for (int i = 0; i < count; i++) {
-        f->programs[i] = program_make(&f->world, first + i, plant);
+        f->programs[i] = program_make(&f->world, first + i, planted);
         program_answer(f->programs[i], f->expected + words * (size_t)i, f->counters + COUNTERS * i);
     }
     program_print_file(&f->text, &f->world, f->programs, count);
@@ -273,6 +273,125 @@ static void try_programs(uint64_t seed, int first, int count, way *w) {
     file_free(f);
 }
 
+/* ------------------------------------------------------------------------------------------ reduce */
+/* A place of the tree and what to try there. */
+typedef enum { REMOVE, UNWRAP, UNWRAP_OTHER, DROP_OTHER, ZERO, ONE, CHILD } way_out;
+typedef struct {
+    node **at;
+    way_out how;
+    int child;
+} edit;
+typedef struct {
+    edit items[4096];
+    int count;
+} edit_list;
+
+static void add_edit(edit_list *l, node **at, way_out how, int child) {
+    if (l->count < 4096)
+        l->items[l->count++] = (edit){at, how, child};
+}
+
+/* An expression by a literal, or by a part of it of the same type. */
+static void find_simpler(edit_list *l, node **at) {
+    node *n = *at;
+    for (way_out how = ZERO; how <= ONE && n->op != OP_LITERAL && n->op != OP_PLACE && n->t.n == 1; how++)
+        add_edit(l, at, how, 0);
+    for (int i = 0; i < 4 && n->a[i]; i++)
+        if (n->a[i]->t.k == n->t.k && n->a[i]->t.n == n->t.n && n->t.k < F16)
+            add_edit(l, at, CHILD, i);
+    for (int i = 0; i < 4 && n->a[i]; i++)
+        find_simpler(l, &n->a[i]);
+}
+
+/* Statements: without them, or with what is in them in their place. */
+static void find_edits(edit_list *l, node **at, bool inner) {
+    for (; *at; at = &(*at)->next) {
+        node *n = *at;
+        if (!inner) {
+            add_edit(l, at, REMOVE, 0);
+            if (n->body && n->op != OP_SWITCH && n->op != OP_CASE)
+                add_edit(l, at, UNWRAP, 0);
+            if (n->other)
+                add_edit(l, at, UNWRAP_OTHER, 0), add_edit(l, at, DROP_OTHER, 0);
+        }
+        for (int i = n->op == OP_ASSIGN; inner && i < 4 && n->a[i]; i++)
+            find_simpler(l, &n->a[i]);
+        find_edits(l, &n->body, inner);
+        find_edits(l, &n->other, inner);
+    }
+}
+
+/* Makes the change, or takes it back. */
+static void apply_edit(const edit *e, node *old, node *fresh, bool undo) {
+    node *list = e->how == UNWRAP ? old->body : old->other, **end = &list;
+    *fresh = (node){.op = OP_LITERAL, .t = old->t, .value = (e->how == ONE) * (old->t.k >= F16 ? 4 : 1)};
+    fresh->hi = 1;
+    while (*end && *end != old->next)
+        end = &(*end)->next;
+    if (e->how == UNWRAP || e->how == UNWRAP_OTHER)
+        *end = undo ? NULL : old->next;
+    *e->at = undo                      ? old
+             : e->how == REMOVE        ? old->next
+             : e->how == UNWRAP        ? old->body
+             : e->how == UNWRAP_OTHER ? old->other
+             : e->how == CHILD         ? old->a[e->child]
+                                       : fresh;
+}
+
+typedef enum { AGREES, DIFFERS, ALARMED, FAILS } outcome;
+
+/* How the file's only program does, as its tree is now. */
+static outcome judge(file *f, way *w, bool tells) {
+    f->text.count = 0;
+    f->text.line = 0;
+    program_answer(f->programs[0], f->expected, f->counters);
+    program_print_file(&f->text, &f->world, f->programs, 1);
+    if (!file_run(f, w)) {
+        if (tells)
+            fprintf(stderr, "%s\n%s\n", last.text, last.detail);
+        return FAILS;
+    }
+    return !compare(f, 0, w, tells) ? DIFFERS : is_alarmed(f, 0, w, tells) ? ALARMED : AGREES;
+}
+
+/* Keeps each edit with which the program still fails in the same way, until none is left. */
+static void reduce(file *f, way *w) {
+    static edit_list l;
+    program *p = f->programs[0];
+    const outcome wanted = judge(f, w, true);
+    for (bool goes_on = wanted != AGREES; goes_on;) {
+        goes_on = false;
+        for (int i = 0, inner = 0; inner < 2; i++) {
+            l.count = 0;
+            for (function *g = p->functions; g; g = g->next)
+                find_edits(&l, &g->body, inner);
+            find_edits(&l, &p->main->body, inner);
+            if (i >= l.count) {
+                inner++, i = -1;
+                continue;
+            }
+            const edit *e = &l.items[i];
+            node *old = *e->at, *fresh = calloc(1, sizeof *fresh), *other = old->other;
+            assert(fresh);
+            if (e->how == DROP_OTHER)
+                old->other = NULL;
+            else
+                apply_edit(e, old, fresh, false);
+            if (judge(f, w, false) == wanted) {
+                goes_on = true;
+                i--;
+                continue;
+            }
+            if (e->how == DROP_OTHER)
+                old->other = other;
+            else
+                apply_edit(e, old, fresh, true);
+            free(fresh);
+        }
+    }
+    judge(f, w, true);
+}
+
 /* ------------------------------------------------------------------------------------------ options */
 typedef struct {
     uint64_t programs, seed;
@@ -371,11 +490,20 @@ static bool report(const options *o) {
     return programs > 0 && bad == 0;
 }
 
-static void print_program_of(const options *o) {
+static int print_or_reduce(const options *o) {
     file *f = file_make(o->seed / PER_FILE, (int)(o->seed % PER_FILE), 1, -1);
     const extent n = f->world.threads, g = f->world.group;
-    printf("// threads %u %u %u in groups of %u %u %u\n%s", n.x, n.y, n.z, g.x, g.y, g.z, f->text.text);
+    printf("// threads %u %u %u in groups of %u %u %u\n", n.x, n.y, n.z, g.x, g.y, g.z);
+    for (int i = 0; o->reduces && i < WAYS; i++)
+        if (is_wanted(o, &ways[i]) && make_folder()) {
+            reduce(f, &ways[i]);
+            device_close(ways[i].device);
+            remove_folder();
+            break;
+        }
+    printf("%s", f->text.text);
     file_free(f);
+    return 0;
 }
 
 static bool parse(int argc, char **argv, options *o) {
@@ -397,6 +525,8 @@ static bool parse(int argc, char **argv, options *o) {
             program_diverges = strcmp(value, "no") != 0;
         else if (strcmp(argv[i], "--print") == 0)
             o->prints = true, o->seed = strtoull(value, NULL, 10);
+        else if (strcmp(argv[i], "--reduce") == 0)
+            o->reduces = true, o->seed = strtoull(value, NULL, 10);
         else
             return false;
         i++;
@@ -411,10 +541,8 @@ int main(int argc, char **argv) {
                         "[--print SEED] [--reduce SEED] [--plant N] [--csv FILE]\n");
         return 2;
     }
-    if (o.prints) {
-        print_program_of(&o);
-        return 0;
-    }
+    if (o.prints || o.reduces)
+        return print_or_reduce(&o);
     bool ran = run_jobs(&o);
     return report(&o) && ran ? 0 : 1;
 }
