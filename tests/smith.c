@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@
 #include "harness/device/tape.h"
 #include "smith.h"
 
-enum { PER_FILE = 50, MOST_FINDINGS = 64 };
+enum { PER_FILE = 25, PLANTED_PER_FILE = 8 };
 
 /* A way to run a program. All of them are the device's plain one but for what the row says. */
 typedef struct {
@@ -25,7 +26,6 @@ typedef struct {
     bool is_checked, is_traced, flushes;
     int threads;
     device *device;
-    uint64_t programs, disagreements, alarms;
 } way;
 static way ways[] = {
     {.name = "plain", .threads = 4},
@@ -44,6 +44,20 @@ static way ways[] = {
     {.name = "clang-19", .is_soft = true, .clang = "clang-19"},
 };
 enum { WAYS = sizeof ways / sizeof *ways };
+
+/* Counts that all jobs share: of each way, and of each class of planted bugs. */
+typedef struct {
+    uint64_t programs, wrong, alarms; /* of plants: planted, found, at the line */
+} tally;
+static struct {
+    tally way[WAYS], plant[64];
+} * shared;
+
+static void count(tally *t, bool is_wrong, bool is_alarm) {
+    __atomic_fetch_add(&t->programs, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&t->wrong, is_wrong, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&t->alarms, is_alarm, __ATOMIC_RELAXED);
+}
 
 static char folder[64];
 static err last;
@@ -253,25 +267,62 @@ static bool is_alarmed(const file *f, int i, const way *w, bool tells) {
 }
 
 /* Programs first..first+count-1 of a file; where they do not even run together, half by half. */
-static void try_programs(uint64_t seed, int first, int count, way *w) {
-    file *f = file_make(seed, first, count, -1);
+static void try_programs(uint64_t seed, int first, int programs, way *w) {
+    file *f = file_make(seed, first, programs, -1);
     bool ok = file_run(f, w);
-    if (!ok && count > 1) {
-        try_programs(seed, first, count / 2, w);
-        try_programs(seed, first + count / 2, count - count / 2, w);
+    if (!ok && programs > 1) {
+        try_programs(seed, first, programs / 2, w);
+        try_programs(seed, first + programs / 2, programs - programs / 2, w);
     } else if (!ok) {
         fprintf(stderr, "smith: program %llu, %s: %s\n%.2000s\n",
                 (unsigned long long)seed * PER_FILE + (unsigned)first, w->name, last.text, last.detail);
-        w->programs++;
-        w->disagreements++;
+        count(&shared->way[w - ways], true, false);
     }
-    for (int i = 0; ok && i < count; i++) {
-        w->programs++;
-        w->disagreements += !compare(f, i, w, true);
-        w->alarms += is_alarmed(f, i, w, true);
+    for (int i = 0; ok && i < programs; i++) {
+        bool same = compare(f, i, w, true), alarmed = is_alarmed(f, i, w, true);
+        count(&shared->way[w - ways], !same, alarmed);
     }
     file_free(f);
 }
+
+/* ------------------------------------------------------------------------------------------- plants */
+/* Is the bug of program i among the findings, and where it is? */
+static void look_for(const file *f, int i, device *d, bool *found, bool *at_line) {
+    const finding_list *list = device_get_findings(d);
+    const program *p = f->programs[i];
+    *found = *at_line = false;
+    for (size_t k = 0; k < list->count; k++) {
+        const finding *a = &list->items[k];
+        if (a->line < p->first_line || a->line > p->last_line ||
+            !(plants[p->planted->value].findings >> a->what & 1))
+            continue;
+        *found = true;
+        *at_line = *at_line || a->line == p->planted->line;
+    }
+}
+
+/* A file of programs with a bug of one class each. */
+static void try_plants(uint64_t seed, int class, way *w) {
+    int programs = plants[class].findings == 1u << FINDING_BARRIER ? 1 : PLANTED_PER_FILE;
+    file *f = file_make(seed, 0, programs, class);
+    bool ok = file_run(f, w);
+    if (!ok)
+        fprintf(stderr, "smith: file %llu, planted '%s': %s\n%s\n", (unsigned long long)seed,
+                plants[class].name, last.text, last.detail);
+    for (int i = 0; i < programs; i++) {
+        bool found = false, at_line = false;
+        if (ok)
+            look_for(f, i, w->device, &found, &at_line);
+        if (!at_line) {
+            fprintf(stderr, "smith: file %llu program %d, planted '%s': %s\n",
+                    (unsigned long long)seed, i, plants[class].name, found ? "at another line" : "missed");
+            print_line(f, f->programs[i]->planted->line);
+        }
+        count(&shared->plant[class], found, at_line);
+    }
+    file_free(f);
+}
+
 
 /* ------------------------------------------------------------------------------------------ reduce */
 /* A place of the tree and what to try there. */
@@ -431,59 +482,61 @@ static void remove_folder(void) {
     rmdir(folder);
 }
 
-/* Each job is a process of its own, and hands its counts back through a pipe. */
-static bool run_jobs(const options *o) {
-    int ends[2];
-    if (pipe(ends) != 0)
-        return false;
-    for (int job = 0; job < o->jobs; job++) {
-        fflush(NULL);
-        if (fork() != 0)
-            continue;
-        bool ok = make_folder();
-        if (ok)
-            run_files(o, job);
-        for (int i = 0; i < WAYS; i++)
-            if (ways[i].device)
-                device_close(ways[i].device);
-        remove_folder();
-        ok = ok && write(ends[1], ways, sizeof ways) == (ssize_t)sizeof ways;
-        _exit(ok ? 0 : 3);
-    }
-    close(ends[1]);
-    way got[WAYS];
-    int done = 0, status;
-    while (read(ends[0], got, sizeof got) == (ssize_t)sizeof got) {
-        for (int i = 0; i < WAYS; i++) {
-            ways[i].programs += got[i].programs;
-            ways[i].disagreements += got[i].disagreements;
-            ways[i].alarms += got[i].alarms;
-        }
-        done++;
-    }
-    while (wait(&status) > 0)
-        ;
-    return done == o->jobs;
+static void run_job(const options *o, int job) {
+    if (!make_folder())
+        _exit(3);
+    if (!o->plants)
+        run_files(o, job);
+    for (int class = 0; class < plant_count; class++)
+        for (int i = 0; i < o->plants; i++)
+            for (int k = 0; k < WAYS; k++)
+                if ((class * o->plants + i) % o->jobs == job && strcmp(ways[k].name, "checked") == 0)
+                    try_plants(o->seed / PER_FILE + (uint64_t)i, class, &ways[k]);
+    for (int i = 0; i < WAYS; i++)
+        if (ways[i].device)
+            device_close(ways[i].device);
+    remove_folder();
+    _exit(0);
 }
 
+/* Each job is a process of its own. */
+static bool run_jobs(const options *o) {
+    bool ok = true;
+    int status;
+    for (int job = 0; job < o->jobs; job++) {
+        fflush(NULL);
+        if (fork() == 0)
+            run_job(o, job);
+    }
+    while (wait(&status) > 0)
+        if (status != 0) {
+            fprintf(stderr, "smith: a job ended with status %d\n", status);
+            ok = false;
+        }
+    return ok;
+}
+
+/* Rows of the CSV file: kind, device, machine, way or class, first seed, and the three counts. */
 static bool report(const options *o) {
     struct utsname machine;
     uint64_t bad = 0, programs = 0;
     FILE *csv = o->csv ? fopen(o->csv, "a") : NULL;
     uname(&machine);
-    for (int i = 0; i < WAYS; i++) {
-        const way *w = &ways[i];
-        if (w->programs == 0)
+    for (int i = 0; i < WAYS + plant_count; i++) {
+        bool is_way = i < WAYS;
+        const tally *t = is_way ? &shared->way[i] : &shared->plant[i - WAYS];
+        const char *name = is_way ? ways[i].name : plants[i - WAYS].name;
+        if (t->programs == 0)
             continue;
-        printf("%-12s %8llu programs, %llu disagreements, %llu false alarms\n", w->name,
-               (unsigned long long)w->programs, (unsigned long long)w->disagreements,
-               (unsigned long long)w->alarms);
+        printf(is_way ? "%-12s %8llu programs, %llu disagreements, %llu false alarms\n"
+                      : "%-36s %6llu planted, %llu found, %llu at the line\n",
+               name, (unsigned long long)t->programs, (unsigned long long)t->wrong, (unsigned long long)t->alarms);
         if (csv)
-            fprintf(csv, "%s,%s,%s,%llu,%llu,%llu,%llu\n", get_device_name(), machine.machine,
-                    w->name, (unsigned long long)o->seed, (unsigned long long)w->programs,
-                    (unsigned long long)w->disagreements, (unsigned long long)w->alarms);
-        bad += w->disagreements + w->alarms;
-        programs += w->programs;
+            fprintf(csv, "%s,%s,%s,%s,%llu,%llu,%llu,%llu\n", is_way ? "way" : "plant", get_device_name(),
+                    machine.machine, name, (unsigned long long)o->seed, (unsigned long long)t->programs,
+                    (unsigned long long)t->wrong, (unsigned long long)t->alarms);
+        bad += is_way ? t->wrong + t->alarms : 100 * t->wrong < 99 * t->programs;
+        programs += t->programs;
     }
     if (csv)
         fclose(csv);
@@ -521,6 +574,8 @@ static bool parse(int argc, char **argv, options *o) {
             o->csv = value;
         else if (strcmp(argv[i], "--jobs") == 0)
             o->jobs = atoi(value);
+        else if (strcmp(argv[i], "--plant") == 0)
+            o->plants = atoi(value);
         else if (strcmp(argv[i], "--diverge") == 0)
             program_diverges = strcmp(value, "no") != 0;
         else if (strcmp(argv[i], "--print") == 0)
@@ -543,6 +598,9 @@ int main(int argc, char **argv) {
     }
     if (o.prints || o.reduces)
         return print_or_reduce(&o);
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return 3;
     bool ran = run_jobs(&o);
     return report(&o) && ran ? 0 : 1;
 }

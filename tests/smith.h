@@ -20,7 +20,7 @@
 
 enum {
     MOST_THREADS = 128,  /* of a threadgroup */
-    OUT_WORDS = 16,      /* that each thread may write per program; the last is never written */
+    OUT_WORDS = 16,      /* that each thread may write per program; the last two are for plants */
     OWN_BYTES = 64,      /* of device memory that each thread has to itself per program */
     COUNTERS = 8,        /* that all threads change by atomics per program */
     INPUT_WORDS = 256,   /* of each input buffer */

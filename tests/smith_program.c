@@ -20,34 +20,34 @@ bool program_diverges = true;
 #define RACE (BIT(RACE_IN_GROUP) | BIT(RACE_OF_GROUPS))
 /* clang-format off */
 const plant plants[] = {
-    {"load past the end of a buffer", BIT(LOAD_OUTSIDE), "out[0] = words[256u + (%e & 7u)];"},
-    {"load before the start of a buffer", BIT(LOAD_OUTSIDE), "out[0] = params[int(%e & 7u) - 8];"},
+    {"load past the end of a buffer", BIT(LOAD_OUTSIDE), "out[14] = words[256u + (%e & 7u)];"},
+    {"load before the start of a buffer", BIT(LOAD_OUTSIDE), "out[14] = params[int(%e & 7u) - 8];"},
     {"store past the end of a buffer", BIT(STORE_OUTSIDE), "out[16u * (%r - at.i) + (%e & 3u)] = 1u;"},
-    {"load outside threadgroup memory", BIT(LOAD_OUTSIDE), "out[0] = uint(tg[%s + (%e & 3u)]);"},
+    {"load outside threadgroup memory", BIT(LOAD_OUTSIDE), "out[14] = uint(tg[%s + (%e & 3u)]);"},
     {"store outside threadgroup memory", BIT(STORE_OUTSIDE), "tg[%s + at.tid] = %e;"},
     {"index outside a private array", BIT(LOAD_OUTSIDE) | BIT(STORE_OUTSIDE),
-     "{ uint z[4] = {1, 2, 3, %e}; z[4u + (%e & 1u)] = 5u; out[0] = z[at.lane & 3u]; }"},
-    {"index outside a table", BIT(LOAD_OUTSIDE), "out[0] = beyond[8u + (%e & 3u)];"},
-    {"variable without a value", BIT(UNWRITTEN), "{ uint z; if (at.lane > 40) z = 1; out[0] = z + %e; }"},
-    {"element without a value", BIT(UNWRITTEN), "{ uint z[4]; z[at.lane & 1u] = 3; out[0] = z[2u + (%e & 1u)]; }"},
-    {"member without a value", BIT(UNWRITTEN), "{ pair z; z.x = %e; out[0] = fold(z.y); }"},
-    {"unwritten device memory", BIT(UNWRITTEN), "out[0] = out[15] + %e;"},
-    {"unwritten threadgroup memory", BIT(UNWRITTEN), "out[0] = uint(tg[256u + %i]) + %e;"},
-    {"missing barrier", RACE, "{ tg[at.tid] = %e; out[0] = uint(tg[(at.tid + 1) % at.size]); }"},
+     "{ uint z[4] = {1, 2, 3, %e}; z[4u + (%e & 1u)] = 5u; out[14] = z[at.lane & 3u]; }"},
+    {"index outside a table", BIT(LOAD_OUTSIDE), "out[14] = beyond[8u + (%e & 3u)];"},
+    {"variable without a value", BIT(UNWRITTEN), "{ uint z; if (at.lane > 40) z = 1; out[14] = z + %e; }"},
+    {"element without a value", BIT(UNWRITTEN), "{ uint z[4]; z[at.lane & 1u] = 3; out[14] = z[2u + (%e & 1u)]; }"},
+    {"member without a value", BIT(UNWRITTEN), "{ pair z; z.x = %e; out[14] = fold(z.y); }"},
+    {"unwritten device memory", BIT(UNWRITTEN), "out[14] = out[15] + %e;"},
+    {"unwritten threadgroup memory", BIT(UNWRITTEN), "out[14] = uint(tg[256u + %i]) + %e;"},
+    {"missing barrier", RACE, "{ tg[at.tid] = %e; out[14] = uint(tg[(at.tid + 1) % at.size]); }"},
     {"plain access beside atomics", RACE, "{ device uint *z = (device uint *)counts; *z = *z + %e; }"},
     {"store of all threads in one place", RACE, "{ device uint *z = (device uint *)(counts + 1); *z = at.i + %e; }"},
     {"barrier in a branch", BIT(BARRIER), "if (at.tid != 0) threadgroup_barrier(mem_flags::mem_none);"},
-    {"value of an inactive lane", BIT(DIVERGED), "if (at.lane != 0) out[0] = simd_broadcast(%e, ushort(0));"},
-    {"shuffle from an inactive lane", BIT(DIVERGED), "if (at.lane & 1u) out[0] = simd_shuffle_xor(%e, ushort(1));"},
-    {"division by zero", BIT(DIVIDE), "out[0] = %e / (%e & 0u);"},
-    {"remainder of zero", BIT(DIVIDE), "out[0] = fold(uint2(%e) % uint2(1u, %e & 0u));"},
-    {"shift by the width", BIT(SHIFT), "out[0] = %e << (32u + (%e & 3u));"},
-    {"shift of a vector by the width", BIT(SHIFT), "out[0] = fold(ushort3(5) << ushort3(1, 2, ushort(16u + (%e & 3u))));"},
-    {"signed overflow", BIT(OVERFLOW), "out[0] = uint(2147483647 - int(%e & 3u) + int(4u + (%e & 3u)));"},
-    {"overflow of a signed product", BIT(OVERFLOW), "out[0] = uint(int(65536u + (%e & 3u)) * int(32768u + (%e & 3u)));"},
-    {"float beyond an integer", BIT(CONVERT), "out[0] = uint(int(float(%e & 7u) + 3e9f));"},
-    {"misaligned pointer", BIT(MISALIGNED), "out[0] = *(device const uint *)((device const uchar *)words + 1 + 4 * (%e & 1u));"},
-    {"clamp with its bounds swapped", BIT(CLAMP), "out[0] = clamp(%e, 9u, 3u);"},
+    {"value of an inactive lane", BIT(DIVERGED), "if (at.lane != 0) out[14] = simd_broadcast(%e, ushort(0));"},
+    {"shuffle from an inactive lane", BIT(DIVERGED), "if (at.lane & 1u) out[14] = simd_shuffle_xor(%e, ushort(1));"},
+    {"division by zero", BIT(DIVIDE), "out[14] = %e / (%e & 0u);"},
+    {"remainder of zero", BIT(DIVIDE), "out[14] = fold(uint2(%e) % uint2(1u, %e & 0u));"},
+    {"shift by the width", BIT(SHIFT), "out[14] = %e << (32u + (%e & 3u));"},
+    {"shift of a vector by the width", BIT(SHIFT), "out[14] = fold(ushort3(5) << ushort3(1, 2, ushort(16u + (%e & 3u))));"},
+    {"signed overflow", BIT(OVERFLOW), "out[14] = uint(2147483647 - int(%e & 3u) + int(4u + (%e & 3u)));"},
+    {"overflow of a signed product", BIT(OVERFLOW), "out[14] = uint(int(65536u + (%e & 3u)) * int(32768u + (%e & 3u)));"},
+    {"float beyond an integer", BIT(CONVERT), "out[14] = uint(int(float(%e & 7u) + 3e9f));"},
+    {"misaligned pointer", BIT(MISALIGNED), "out[14] = *(device const uint *)((device const uchar *)words + 1 + 4 * (%e & 1u));"},
+    {"clamp with its bounds swapped", BIT(CLAMP), "out[14] = clamp(%e, 9u, 3u);"},
 };
 /* clang-format on */
 const int plant_count = sizeof plants / sizeof *plants;
@@ -717,7 +717,7 @@ static node *statement(maker *m) {
         n->value = below(m, COUNTERS);
         return n;
     }
-    if (what < 75 && is_main && m->p->outs < OUT_WORDS - 9)
+    if (what < 75 && is_main && m->p->outs < OUT_WORDS - 10)
         return put(m, expression(m, any_type(m), 3));
     if (what < 82 && m->loops)
         return leave(m, chance(m, 50) ? OP_BREAK : OP_CONTINUE);
@@ -825,17 +825,18 @@ program *program_make(world *w, int index, int planted) {
         view(m, s);
     m->left = 3 + below(m, 6);
     node *list = append(declare_plain(m), declare_plain(m));
-    for (int i = 0, at = below(m, 2); m->left > 0; i++) {
-        if (i == at && planted >= 0) {
+    for (int at = below(m, 2); m->left > 0 || planted >= 0; at--) {
+        m->may_return = planted < 0; /* all threads come to the bug */
+        if (at <= 0 && planted >= 0) {
             p->planted = make(p, OP_PLANT, scalar(U32), word(m, 1), word(m, 1), NULL);
             p->planted->value = planted;
             list = append(list, p->planted);
+            planted = -1;
         }
         list = append(list, statement(m));
-        at += i == at && m->has_returned;
     }
     for (int i = 0; i < m->scopes; i++)
-        for (int k = 0; k < MORE(m->scope[i]->fields, 1) && p->outs < OUT_WORDS - 1; k++)
+        for (int k = 0; k < MORE(m->scope[i]->fields, 1) && p->outs < OUT_WORDS - 2; k++)
             if (m->scope[i]->where == IN_THREAD || m->scope[i]->where == IN_OWN)
                 list = append(list, put(m, load(m, m->scope[i], k)));
     p->main->body = list;
@@ -1077,6 +1078,7 @@ static void print_planted(printer *out, const node *n) {
                 *at == 'r'   ? (out->slots - out->slot) * (int)(threads.x * threads.y * threads.z)
                 : *at == 's' ? SHARED_BYTES / 8 + out->slots
                              : out->slot);
+    say(out, "\n");
 }
 
 static void print_block(printer *out, node *list, int depth);
@@ -1113,6 +1115,10 @@ static void print_block(printer *out, node *list, int depth) {
             print_memory(out, n, depth);
             continue;
         }
+        if (n->op == OP_PLANT) {
+            print_planted(out, n);
+            continue;
+        }
         if (n->op == OP_DECLARE || n->op == OP_COPY)
             print_declaration(out, n);
         else if (n->op == OP_ASSIGN)
@@ -1124,8 +1130,6 @@ static void print_block(printer *out, node *list, int depth) {
                 counters[n->value], n->value == 7 ? "(device atomic_int *)" : "", (int)n->value, n->a[0]);
         else if (n->op == OP_RETURN)
             say(out, n->a[0] ? "return %e" : "return", n->a[0]);
-        else if (n->op == OP_PLANT)
-            print_planted(out, n);
         else
             say(out, n->op == OP_BREAK ? "break" : "continue");
         say(out, ";\n");
