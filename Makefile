@@ -10,6 +10,7 @@ RUN      =#                 runs a program of another architecture: an emulator
 SUITE    =#                 make test SUITE="msl stats": only suites whose names contain these
 V        =#                 1: show the compiler's whole command line
 FILTER   =#                 make check FILTER=rmsnorm: only cases whose name contains it
+PROGRAMS = 50#              how many random programs make smith runs in each way
 FUZZ_SECONDS = 60#          how long make fuzz looks for files that break the model reader
 PREFIX   = /usr/local#       where make install puts things
 DESTDIR  =#                 a folder to put before PREFIX, for packages
@@ -96,12 +97,12 @@ RUN_TESTS = $(CACHE) ASSAY_PROGRAM=$(CURDIR)/$(PROGRAM) \
 
 # Targets that run something install what is missing for them first; plain `make` only compiles.
 NEEDS := $(if $(filter test attack test-cuda-double,$(MAKECMDGOALS)),test,$(if $(filter \
-    check mutants bench-soft test-timing,$(MAKECMDGOALS)),kernels))
+    check mutants smith bench-soft test-timing,$(MAKECMDGOALS)),kernels))
 READY := $(if $(NEEDS),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test attack deps ready check ptx agx mutants model bench-soft test-timing fuzz asan assay-double test-double \
+.PHONY: all test smith attack deps ready check ptx agx mutants model bench-soft test-timing fuzz asan assay-double test-double \
     check-darwin test-cuda-double asan-double test-other-arch docs docs-check report-page format format-check install uninstall deb dist \
     formula clean help FORCE
 
@@ -134,6 +135,11 @@ bench-soft: $(BUILD)/bench_soft ## speed of the software device, in GMAC/s per c
 
 test-timing: $(BUILD)/bench_timing ## time known differences with real clocks (needs a quiet machine)
 	$(BUILD)/bench_timing
+
+# The answers do not depend on how many jobs there are. DIVERGE=no: no simdgroup functions in branches.
+smith: $(BUILD)/smith ## run random programs in every way that must agree, and find planted bugs (a minute)
+	$(CACHE) $(strip $(RUN) $(BUILD)/smith) --jobs 2 --programs $(strip $(PROGRAMS)) --diverge $(or $(DIVERGE),no)
+	$(CACHE) $(strip $(RUN) $(BUILD)/smith) --jobs 2 --plant 1 --diverge $(or $(DIVERGE),no)
 
 attack: $(PROGRAM) $(BUILD)/tests ## kernel texts that reach for the host; then kill, break, fill and disturb everything for ten minutes
 	$(RUN_TESTS) attack

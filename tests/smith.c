@@ -49,9 +49,7 @@ enum { WAYS = sizeof ways / sizeof *ways };
 typedef struct {
     uint64_t programs, wrong, alarms; /* of plants: planted, found, at the line */
 } tally;
-static struct {
-    tally way[WAYS], plant[64];
-} * shared;
+static struct { tally way[WAYS], plant[64]; } * shared;
 
 static void count(tally *t, bool is_wrong, bool is_alarm) {
     __atomic_fetch_add(&t->programs, 1, __ATOMIC_RELAXED);
@@ -188,9 +186,12 @@ static bool file_run(file *f, way *w) {
         start[i] = counter_start(i % COUNTERS);
     size_t threads = (size_t)(f->count * f->threads);
     const void *data[] = {f->world.words, f->world.params, f->world.reals, NULL, start, NULL};
-    const size_t bytes[] = {4 * INPUT_WORDS,         4 * INPUT_WORDS,
-                            4 * INPUT_WORDS,         4 * OUT_WORDS * threads,
-                            4u * COUNTERS * (size_t)f->count, OWN_BYTES * threads};
+    const size_t bytes[] = {4 * INPUT_WORDS,
+                            4 * INPUT_WORDS,
+                            4 * INPUT_WORDS,
+                            4 * OUT_WORDS * threads,
+                            4u * COUNTERS * (size_t)f->count,
+                            OWN_BYTES * threads};
     static const char *const labels[] = {"words", "params", "reals", "out", "counts", "own"};
     buffer *b[6] = {NULL};
     bool ok = true;
@@ -258,7 +259,8 @@ static bool is_alarmed(const file *f, int i, const way *w, bool tells) {
             continue;
         if (tells) {
             fprintf(stderr, "smith: program %llu, %s: false alarm: %s\n",
-                    (unsigned long long)f->world.seed * PER_FILE + (unsigned)p->index, w->name, a->text);
+                    (unsigned long long)f->world.seed * PER_FILE + (unsigned)p->index, w->name,
+                    a->text);
             print_line(f, a->line);
         }
         return true;
@@ -275,7 +277,8 @@ static void try_programs(uint64_t seed, int first, int programs, way *w) {
         try_programs(seed, first + programs / 2, programs - programs / 2, w);
     } else if (!ok) {
         fprintf(stderr, "smith: program %llu, %s: %s\n%.2000s\n",
-                (unsigned long long)seed * PER_FILE + (unsigned)first, w->name, last.text, last.detail);
+                (unsigned long long)seed * PER_FILE + (unsigned)first, w->name, last.text,
+                last.detail);
         count(&shared->way[w - ways], true, false);
     }
     for (int i = 0; ok && i < programs; i++) {
@@ -315,14 +318,14 @@ static void try_plants(uint64_t seed, int class, way *w) {
             look_for(f, i, w->device, &found, &at_line);
         if (!at_line) {
             fprintf(stderr, "smith: file %llu program %d, planted '%s': %s\n",
-                    (unsigned long long)seed, i, plants[class].name, found ? "at another line" : "missed");
+                    (unsigned long long)seed, i, plants[class].name,
+                    found ? "at another line" : "missed");
             print_line(f, f->programs[i]->planted->line);
         }
         count(&shared->plant[class], found, at_line);
     }
     file_free(f);
 }
-
 
 /* ------------------------------------------------------------------------------------------ reduce */
 /* A place of the tree and what to try there. */
@@ -345,7 +348,8 @@ static void add_edit(edit_list *l, node **at, way_out how, int child) {
 /* An expression by a literal, or by a part of it of the same type. */
 static void find_simpler(edit_list *l, node **at) {
     node *n = *at;
-    for (way_out how = ZERO; how <= ONE && n->op != OP_LITERAL && n->op != OP_PLACE && n->t.n == 1; how++)
+    for (way_out how = ZERO; how <= ONE && n->op != OP_LITERAL && n->op != OP_PLACE && n->t.n == 1;
+         how++)
         add_edit(l, at, how, 0);
     for (int i = 0; i < 4 && n->a[i]; i++)
         if (n->a[i]->t.k == n->t.k && n->a[i]->t.n == n->t.n && n->t.k < F16)
@@ -375,18 +379,19 @@ static void find_edits(edit_list *l, node **at, bool inner) {
 /* Makes the change, or takes it back. */
 static void apply_edit(const edit *e, node *old, node *fresh, bool undo) {
     node *list = e->how == UNWRAP ? old->body : old->other, **end = &list;
-    *fresh = (node){.op = OP_LITERAL, .t = old->t, .value = (e->how == ONE) * (old->t.k >= F16 ? 4 : 1)};
+    *fresh =
+        (node){.op = OP_LITERAL, .t = old->t, .value = (e->how == ONE) * (old->t.k >= F16 ? 4 : 1)};
     fresh->hi = 1;
     while (*end && *end != old->next)
         end = &(*end)->next;
     if (e->how == UNWRAP || e->how == UNWRAP_OTHER)
         *end = undo ? NULL : old->next;
-    *e->at = undo                      ? old
-             : e->how == REMOVE        ? old->next
-             : e->how == UNWRAP        ? old->body
+    *e->at = undo                     ? old
+             : e->how == REMOVE       ? old->next
+             : e->how == UNWRAP       ? old->body
              : e->how == UNWRAP_OTHER ? old->other
-             : e->how == CHILD         ? old->a[e->child]
-                                       : fresh;
+             : e->how == CHILD        ? old->a[e->child]
+                                      : fresh;
 }
 
 typedef enum { AGREES, DIFFERS, ALARMED, FAILS } outcome;
@@ -460,7 +465,8 @@ static bool is_wanted(const options *o, const way *w) {
 }
 
 static void run_files(const options *o, int job) {
-    uint64_t first = o->seed / PER_FILE, last_file = (o->seed + o->programs + PER_FILE - 1) / PER_FILE;
+    uint64_t first = o->seed / PER_FILE,
+             last_file = (o->seed + o->programs + PER_FILE - 1) / PER_FILE;
     for (uint64_t i = first + (uint64_t)job; i < last_file; i += (uint64_t)o->jobs) {
         uint64_t end = o->seed + o->programs - i * PER_FILE;
         int count = end < PER_FILE ? (int)end : PER_FILE;
@@ -487,10 +493,11 @@ static void run_job(const options *o, int job) {
         _exit(3);
     if (!o->plants)
         run_files(o, job);
-    for (int class = 0; class < plant_count; class++)
+    for (int class = 0; class < plant_count; class ++)
         for (int i = 0; i < o->plants; i++)
             for (int k = 0; k < WAYS; k++)
-                if ((class * o->plants + i) % o->jobs == job && strcmp(ways[k].name, "checked") == 0)
+                if ((class * o->plants + i) % o->jobs == job &&
+                    strcmp(ways[k].name, "checked") == 0)
                     try_plants(o->seed / PER_FILE + (uint64_t)i, class, &ways[k]);
     for (int i = 0; i < WAYS; i++)
         if (ways[i].device)
@@ -521,6 +528,8 @@ static bool report(const options *o) {
     struct utsname machine;
     uint64_t bad = 0, programs = 0;
     FILE *csv = o->csv ? fopen(o->csv, "a") : NULL;
+    if (csv && ftell(csv) == 0)
+        fprintf(csv, "kind,device,machine,name,seed,programs,wrong,alarms\n");
     uname(&machine);
     for (int i = 0; i < WAYS + plant_count; i++) {
         bool is_way = i < WAYS;
@@ -530,11 +539,13 @@ static bool report(const options *o) {
             continue;
         printf(is_way ? "%-12s %8llu programs, %llu disagreements, %llu false alarms\n"
                       : "%-36s %6llu planted, %llu found, %llu at the line\n",
-               name, (unsigned long long)t->programs, (unsigned long long)t->wrong, (unsigned long long)t->alarms);
+               name, (unsigned long long)t->programs, (unsigned long long)t->wrong,
+               (unsigned long long)t->alarms);
         if (csv)
-            fprintf(csv, "%s,%s,%s,%s,%llu,%llu,%llu,%llu\n", is_way ? "way" : "plant", get_device_name(),
-                    machine.machine, name, (unsigned long long)o->seed, (unsigned long long)t->programs,
-                    (unsigned long long)t->wrong, (unsigned long long)t->alarms);
+            fprintf(csv, "%s,%s,%s,%s,%llu,%llu,%llu,%llu\n", is_way ? "way" : "plant",
+                    get_device_name(), machine.machine, name, (unsigned long long)o->seed,
+                    (unsigned long long)t->programs, (unsigned long long)t->wrong,
+                    (unsigned long long)t->alarms);
         bad += is_way ? t->wrong + t->alarms : 100 * t->wrong < 99 * t->programs;
         programs += t->programs;
     }
@@ -544,7 +555,7 @@ static bool report(const options *o) {
 }
 
 static int print_or_reduce(const options *o) {
-    file *f = file_make(o->seed / PER_FILE, (int)(o->seed % PER_FILE), 1, -1);
+    file *f = file_make(o->seed / PER_FILE, (int)(o->seed % PER_FILE), 1, o->plants - 1);
     const extent n = f->world.threads, g = f->world.group;
     printf("// threads %u %u %u in groups of %u %u %u\n", n.x, n.y, n.z, g.x, g.y, g.z);
     for (int i = 0; o->reduces && i < WAYS; i++)

@@ -37,7 +37,17 @@ typedef struct {
 typedef enum { OTHER, INFIX, PREFIX, CALL, COMPARE, LANES, VOTE } form;
 /* What keeps an operation defined: guard_operands of smith_program.c. WHOLE: only with all lanes. */
 typedef enum {
-    FREE, HALVED, ROOTED, DIVIDED, COUNTED, LOW24, FIELD, BOUNDED, QUARTERS, SCALED, WHOLE
+    FREE,
+    HALVED,
+    ROOTED,
+    DIVIDED,
+    COUNTED,
+    LOW24,
+    FIELD,
+    BOUNDED,
+    QUARTERS,
+    SCALED,
+    WHOLE
 } guard;
 
 /* THE grammar: what is computed. How it is written; its operands (u unsigned, s signed, r real, b
@@ -205,7 +215,7 @@ typedef struct variable variable;
 struct variable {
     int id, record; /* of the variable whose record type this has */
     space where;
-    int fields; /* 0: not a record, and field[0] is what it is */
+    int fields;              /* 0: not a record, and field[0] is what it is */
     bool is_union, is_fixed; /* fixed: a counter or a parameter, which is only read */
     field field[4];
     int bytes;

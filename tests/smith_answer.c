@@ -151,7 +151,9 @@ static uint64_t reverse(uint64_t u, int bits) {
 }
 static uint64_t extract(kind k, uint64_t u, uint64_t at, uint64_t count) {
     uint64_t up = count ? u << (64 - at - count) : 0;
-    return !count ? 0 : kind_is_signed(k) ? (uint64_t)((int64_t)up >> (64 - count)) : up >> (64 - count);
+    return !count              ? 0
+           : kind_is_signed(k) ? (uint64_t)((int64_t)up >> (64 - count))
+                               : up >> (64 - count);
 }
 static uint64_t field_mask(uint64_t at, uint64_t count) {
     return count ? UINT64_MAX >> (64 - count) << at : 0;
@@ -168,7 +170,8 @@ static part most(kind k, part a, part b) {
 
 /* What the grammar says of operands of kind k, as a value of kind `to`. */
 static part apply(op o, kind k, kind to, part a, part b, part c, part d) {
-    wide x = kind_is_signed(k) ? (wide)a.i : (wide)a.u, y = kind_is_signed(k) ? (wide)b.i : (wide)b.u;
+    wide x = kind_is_signed(k) ? (wide)a.i : (wide)a.u,
+         y = kind_is_signed(k) ? (wide)b.i : (wide)b.u;
     wide z = kind_is_signed(k) ? (wide)c.i : (wide)c.u;
     int bits = 8 * kind_bytes(k);
     uint64_t u = a.u << (64 - bits) >> (64 - bits);
@@ -177,7 +180,8 @@ static part apply(op o, kind k, kind to, part a, part b, part c, part d) {
         return to >= F16 ? (part){.f = (double)(real)} : wrap(to, (part){.u = (uint64_t)(whole)});
     switch (o) {
         RULES(APPLY)
-    default: abort();
+    default:
+        abort();
     }
 }
 
@@ -205,15 +209,16 @@ static part exchange(const node *n, int t, uint32_t here, const value *x, const 
         break;
     switch (n->op) {
         LANE_RULES(EXCHANGE)
-    default: abort();
+    default:
+        abort();
     }
     if (with == OP_NONE && (from < 0 || from >= width)) /* a shift that fills */
         return y[base + (from + width) % width].c[c];
     if (with == OP_NONE)
         return x[base + from].c[c];
-    int end = n->op == OP_SCAN_BEFORE                                ? lane
+    int end = n->op == OP_SCAN_BEFORE                            ? lane
               : n->op == OP_SCAN_SUM || n->op == OP_SCAN_PRODUCT ? lane + 1
-                                                                     : width;
+                                                                 : width;
     part r = {0};
     for (int i = 0, any = 0; i < end; i++)
         if (here >> i & 1) {
@@ -226,10 +231,12 @@ static part exchange(const node *n, int t, uint32_t here, const value *x, const 
 static part vote(const node *n, int lane, uint32_t here, uint32_t yes) {
     const int first = __builtin_ctz(here);
 #define COUNT_VOTES(op, text, form, arity, kinds, weight, guard, result, real, low, high)          \
-    case OP_##op: return (part){.u = (uint64_t)(result)};
+    case OP_##op:                                                                                  \
+        return (part){.u = (uint64_t)(result)};
     switch (n->op) {
         VOTE_RULES(COUNT_VOTES)
-    default: abort();
+    default:
+        abort();
     }
 }
 
@@ -392,8 +399,9 @@ uint32_t counter_start(int i) {
 }
 
 static uint32_t count(uint32_t c, int how, uint32_t x) {
-    const uint32_t all[COUNTERS] = {c + x, c - x, c | x, c & x, c ^ x, x < c ? x : c, x > c ? x : c,
-                                    (int32_t)x > (int32_t)c ? x : c};
+    const uint32_t all[COUNTERS] = {
+        c + x, c - x,         c | x,         c & x,
+        c ^ x, x < c ? x : c, x > c ? x : c, (int32_t)x > (int32_t)c ? x : c};
     return all[how];
 }
 
@@ -416,8 +424,8 @@ static void share(state *s, const node *n, const set *m) {
     uint32_t tally = 5;
     evaluate(s, n->a[0], m, x);
     evaluate(s, n->a[1], m, index);
-    EACH(s, m, t) if (n->op == OP_TALLY) tally =
-        count(tally, tallies[n->value % 4], (uint32_t)x[t].c[0].u);
+    EACH(s, m, t)
+    if (n->op == OP_TALLY) tally = count(tally, tallies[n->value % 4], (uint32_t)x[t].c[0].u);
     EACH(s, m, t) {
         uint32_t i = (uint32_t)index[t].c[0].u;
         value got = {{{.u = tally}}};
@@ -504,7 +512,8 @@ static void execute(state *s, const node *n, const set *m) {
         if (n->op == OP_PUT)
             s->out[t][n->value] = fold(n->t, &x[t]);
         else if (n->op == OP_ATOMIC)
-            s->counters[n->value] = count(s->counters[n->value], (int)n->value, (uint32_t)x[t].c[0].u);
+            s->counters[n->value] =
+                count(s->counters[n->value], (int)n->value, (uint32_t)x[t].c[0].u);
         else if (n->op == OP_COPY)
             memcpy(s->frame[t] + n->v->at, s->frame[t] + n->w->at, (size_t)n->v->bytes);
         else if (n->op == OP_DECLARE && n->a[0])
@@ -559,9 +568,19 @@ static void run_group(state *s, extent g, uint32_t *out, uint8_t *memory) {
     for (int t = 0; t < s->count; t++) {
         uint32_t i = (uint32_t)t, x = i % size.x, y = i / size.x % size.y, z = i / size.x / size.y;
         extent grid = {g.x * w->group.x + x, g.y * w->group.y + y, g.z * w->group.z + z};
-        const uint32_t places[PLACES] = {
-            i % 32, i,      i / 32, (uint32_t)s->count, x,   y, z, g.x,
-            grid.x, grid.y, grid.z, w->threads.x,       (w->threads.x + w->group.x - 1) / w->group.x};
+        const uint32_t places[PLACES] = {i % 32,
+                                         i,
+                                         i / 32,
+                                         (uint32_t)s->count,
+                                         x,
+                                         y,
+                                         z,
+                                         g.x,
+                                         grid.x,
+                                         grid.y,
+                                         grid.z,
+                                         w->threads.x,
+                                         (w->threads.x + w->group.x - 1) / w->group.x};
         for (int p = 0; p < PLACES; p++)
             s->place[p][t] = places[p];
         s->frame[t] = memory + t * FRAME_BYTES;

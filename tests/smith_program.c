@@ -27,7 +27,7 @@ const plant plants[] = {
     {"store outside threadgroup memory", BIT(STORE_OUTSIDE), "tg[%s + at.tid] = %e;"},
     {"index outside a private array", BIT(LOAD_OUTSIDE) | BIT(STORE_OUTSIDE),
      "{ uint z[4] = {1, 2, 3, %e}; z[4u + (%e & 1u)] = 5u; out[14] = z[at.lane & 3u]; }"},
-    {"index outside a table", BIT(LOAD_OUTSIDE), "out[14] = beyond[8u + (%e & 3u)];"},
+    {"index outside a table", BIT(LOAD_OUTSIDE) | BIT(STORE_OUTSIDE), "out[14] = beyond[8u + (%e & 3u)];"},
     {"variable without a value", BIT(UNWRITTEN), "{ uint z; if (at.lane > 40) z = 1; out[14] = z + %e; }"},
     {"element without a value", BIT(UNWRITTEN), "{ uint z[4]; z[at.lane & 1u] = 3; out[14] = z[2u + (%e & 1u)]; }"},
     {"member without a value", BIT(UNWRITTEN), "{ pair z; z.x = %e; out[14] = fold(z.y); }"},
@@ -124,7 +124,10 @@ static bool is_real(const node *n) {
 
 /* Does a kind hold all multiples of 2^lo below 2^hi, and is that far from where its exponents end? */
 static bool holds(kind k, int lo, int hi) {
-    return hi - lo <= (k == F32 ? 24 : k == F16 ? 11 : 8) && lo >= -10 && hi <= (k == F32 ? 20 : 14);
+    return hi - lo <= (k == F32   ? 24
+                       : k == F16 ? 11
+                                  : 8) &&
+           lo >= -10 && hi <= (k == F32 ? 20 : 14);
 }
 /* What variables hold. */
 static void get_range(kind k, int *lo, int *hi) {
@@ -258,7 +261,8 @@ static node *find_place(maker *m, type t, bool to_write) {
     int fields[64], count = 0;
     for (int i = 0; i < m->scopes; i++) {
         variable *v = m->scope[i], *target = v->target ? v->target : v;
-        if (to_write && (target->is_fixed || (target->where != IN_THREAD && target->where != IN_OWN)))
+        if (to_write &&
+            (target->is_fixed || (target->where != IN_THREAD && target->where != IN_OWN)))
             continue;
         for (int f = 0; f < MORE(target->fields, 1) && count < 64; f++)
             if (target->field[f].t.k == t.k && target->field[f].t.n == t.n)
@@ -291,10 +295,10 @@ static node *leaf(maker *m, type t) {
     int unused = 64 - 8 * kind_bytes(t.k);
     uint64_t bits = (chance(m, 70) ? (uint64_t)below(m, 20) : next(&m->state)) << unused;
     return literal(p, t,
-                   t.k == BOOL            ? below(m, 2)
-                   : t.k >= F16           ? below(m, 33) - 16
+                   t.k == BOOL           ? below(m, 2)
+                   : t.k >= F16          ? below(m, 33) - 16
                    : kind_is_signed(t.k) ? (int64_t)bits >> unused
-                                          : (int64_t)(bits >> unused));
+                                         : (int64_t)(bits >> unused));
 }
 
 /* Masks and shifts that keep an operation defined. */
@@ -357,9 +361,9 @@ static node *lanes(maker *m, type t, int depth) {
     op o = may_meet(m) ? choose(m, LANES, LANES, t) : OP_NONE;
     if (o == OP_NONE)
         return leaf(m, t);
-    node *b = o == OP_SHUFFLE            ? word(m, depth - 1)
+    node *b = o == OP_SHUFFLE         ? word(m, depth - 1)
               : grammar[o].arity == 2 ? expression(m, t, depth - 1)
-                                         : NULL;
+                                      : NULL;
     node *n = make(m->p, o, t, expression(m, t, depth - 1), b, NULL);
     n->group = chance(m, 30) ? 4 : 32;
     n->value = below(m, n->group);
@@ -565,7 +569,8 @@ static void choose_fields(maker *m, variable *v) {
     for (int i = 0; i < v->fields; i++) {
         field *f = &v->field[i];
         f->t = v->is_union ? views[below(m, i ? 6 : 3)] : any_type(m);
-        f->packed = !v->is_union && f->t.n > 1 && kind_bytes(f->t.k) < 8 && f->t.k != BF16 && chance(m, 40);
+        f->packed =
+            !v->is_union && f->t.n > 1 && kind_bytes(f->t.k) < 8 && f->t.k != BF16 && chance(m, 40);
         f->count = !v->is_union && field_step(f) <= 4 && chance(m, 30) ? 4 : 0;
     }
 }
@@ -599,8 +604,8 @@ static node *declare_other(maker *m) {
         variable *old = m->scope[i], *v;
         if (old->target || (old->fields ? old->where == IN_OWN : old->field[0].count < 4))
             continue;
-        *(v = declare(m, IN_THREAD, scalar(U32))) =
-            (variable){.id = v->id, .record = old->record, .fields = old->fields, .is_union = old->is_union};
+        *(v = declare(m, IN_THREAD, scalar(U32))) = (variable){
+            .id = v->id, .record = old->record, .fields = old->fields, .is_union = old->is_union};
         memcpy(v->field, old->field, sizeof v->field);
         v->target = old->fields ? NULL : old;
         node *offset = old->fields ? NULL : mask(m->p, word(m, 1), old->field[0].count / 2 - 1);
@@ -779,7 +784,7 @@ static node *generic(maker *m, function *f, const op *ops, int depth) {
 }
 
 static void make_template(maker *m, int id) {
-    static const op rules[] = {OP_ADD, OP_SUB, OP_AND,  OP_OR,   OP_XOR,      OP_NOT,
+    static const op rules[] = {OP_ADD, OP_SUB, OP_AND,  OP_OR,     OP_XOR,      OP_NOT,
                                OP_MIN, OP_MAX, OP_HADD, OP_ADDSAT, OP_POPCOUNT, OP_ABSDIFF};
     op ops[4];
     for (int i = 0; i < 4; i++)
@@ -899,17 +904,38 @@ static void say(printer *out, const char *format, ...) {
         const char *text = number;
         number[0] = 0;
         switch (*++at) {
-        case 'e': print_expression(out, va_arg(list, const node *)); break;
-        case 'p': print_place(out, va_arg(list, const node *)); break;
-        case 't': print_type(out, va_arg(list, type), false); break;
-        case 'f': print_field(out, va_arg(list, const field *)); break;
-        case 'o': print_object(out, va_arg(list, const variable *)); break;
-        case 'i': snprintf(number, sizeof number, "%*s", 4 * va_arg(list, int), ""); break;
-        case 'd': snprintf(number, sizeof number, "%d", va_arg(list, int)); break;
-        case 'u': snprintf(number, sizeof number, "%llu", va_arg(list, unsigned long long)); break;
-        case 'g': snprintf(number, sizeof number, "%.2f", va_arg(list, double)); break;
-        case 's': text = va_arg(list, const char *); break;
-        default: snprintf(number, sizeof number, "%%%c", *at);
+        case 'e':
+            print_expression(out, va_arg(list, const node *));
+            break;
+        case 'p':
+            print_place(out, va_arg(list, const node *));
+            break;
+        case 't':
+            print_type(out, va_arg(list, type), false);
+            break;
+        case 'f':
+            print_field(out, va_arg(list, const field *));
+            break;
+        case 'o':
+            print_object(out, va_arg(list, const variable *));
+            break;
+        case 'i':
+            snprintf(number, sizeof number, "%*s", 4 * va_arg(list, int), "");
+            break;
+        case 'd':
+            snprintf(number, sizeof number, "%d", va_arg(list, int));
+            break;
+        case 'u':
+            snprintf(number, sizeof number, "%llu", va_arg(list, unsigned long long));
+            break;
+        case 'g':
+            snprintf(number, sizeof number, "%.2f", va_arg(list, double));
+            break;
+        case 's':
+            text = va_arg(list, const char *);
+            break;
+        default:
+            snprintf(number, sizeof number, "%%%c", *at);
         }
         add(out, text, strlen(text));
     }
@@ -972,11 +998,12 @@ static void print_arguments(printer *out, const node *n) {
 }
 
 static void print_expression(printer *out, const node *n) {
-    static const char *const places[PLACES] = {"lane",    "tid",     "sg",        "size",   "local.x",
-                                               "local.y", "local.z", "group.x",   "grid.x", "grid.y",
-                                               "grid.z",  "threads.x", "groups.x"};
+    static const char *const places[PLACES] = {
+        "lane",    "tid",    "sg",     "size",   "local.x",   "local.y", "local.z",
+        "group.x", "grid.x", "grid.y", "grid.z", "threads.x", "groups.x"};
     const rule *r = &grammar[n->op];
-    bool is_packed = n->op == OP_LOAD && (n->v->target ? n->v->target : n->v)->field[n->field].packed;
+    bool is_packed =
+        n->op == OP_LOAD && (n->v->target ? n->v->target : n->v)->field[n->field].packed;
     /* Scalars that are smaller than int are promoted; the tree has them as what they were. */
     if ((r->form == INFIX || r->form == PREFIX) &&
         (out->generic || (n->t.n == 1 && kind_bytes(n->t.k) < 4 && n->t.k != BOOL)))
@@ -1025,9 +1052,11 @@ static void print_declaration(printer *out, const node *n) {
     } else if (v->where == IN_OWN) {
         say(out, "device %o *v%d = (device %o *)(own + %d)", v, v->id, v, v->at / 4);
     } else if (v->fields) {
-        say(out, n->op == OP_COPY ? "%o v%d = v%d" : "%o v%d", v, v->id, n->op == OP_COPY ? n->w->id : 0);
+        say(out, n->op == OP_COPY ? "%o v%d = v%d" : "%o v%d", v, v->id,
+            n->op == OP_COPY ? n->w->id : 0);
     } else {
-        say(out, v->field[0].count ? "%t v%d[%d]" : "%t v%d", v->field[0].t, v->id, v->field[0].count);
+        say(out, v->field[0].count ? "%t v%d[%d]" : "%t v%d", v->field[0].t, v->id,
+            v->field[0].count);
         if (n->a[0])
             say(out, " = %e", n->a[0]);
     }
@@ -1038,29 +1067,35 @@ static void print_memory(printer *out, const node *n, int depth) {
     static const char *const truths[] = {"false", "true"};
     int id = n->v->id, where = (int)n->value;
     if (n->op == OP_EXCHANGE) {
-        say(out, "threadgroup %t *s%d = (threadgroup %t *)tg;\n%is%d[at.tid] = %e;\n%i", n->t, id, n->t,
-            depth, id, n->a[0], depth);
+        say(out, "threadgroup %t *s%d = (threadgroup %t *)tg;\n%is%d[at.tid] = %e;\n%i", n->t, id,
+            n->t, depth, id, n->a[0], depth);
         say(out, where ? "simdgroup_barrier(mem_flags::mem_threadgroup);\n" : barrier);
-        say(out, where ? "%i%t v%d = s%d[(at.tid & ~31u) + (%e & 31u)]" : "%i%t v%d = s%d[%e % at.size]",
+        say(out,
+            where ? "%i%t v%d = s%d[(at.tid & ~31u) + (%e & 31u)]" : "%i%t v%d = s%d[%e % at.size]",
             depth, n->t, id, id, n->a[1]);
     } else if (n->op == OP_TALLY) {
-        say(out, "threadgroup atomic_uint *s%d = (threadgroup atomic_uint *)tg;\n%iif (at.tid == 0)\n%i", id,
-            depth, depth + 1);
-        say(out, "atomic_store_explicit(s%d, 5u, memory_order_relaxed);\n%i%s%i", id, depth, barrier, depth);
-        say(out, "atomic_fetch_%s_explicit(s%d, %e, memory_order_relaxed);\n%i%s%i", tallies[where % 4], id,
-            n->a[0], depth, barrier, depth);
+        say(out,
+            "threadgroup atomic_uint *s%d = (threadgroup atomic_uint *)tg;\n%iif (at.tid == 0)\n%i",
+            id, depth, depth + 1);
+        say(out, "atomic_store_explicit(s%d, 5u, memory_order_relaxed);\n%i%s%i", id, depth,
+            barrier, depth);
+        say(out, "atomic_fetch_%s_explicit(s%d, %e, memory_order_relaxed);\n%i%s%i",
+            tallies[where % 4], id, n->a[0], depth, barrier, depth);
         say(out, "uint v%d = atomic_load_explicit(s%d, memory_order_relaxed)", id, id);
     } else {
         say(out, "threadgroup float *s%d = (threadgroup float *)tg;\n%i", id, depth);
         say(out, "simdgroup_float8x8 a%d, b%d, c%d;\n%i", id, id, id, depth);
-        say(out, "simdgroup_load(a%d, reals + %d, 8, ulong2(0), %s);\n%i", id, where, truths[where & 1], depth);
+        say(out, "simdgroup_load(a%d, reals + %d, 8, ulong2(0), %s);\n%i", id, where,
+            truths[where & 1], depth);
         say(out, "simdgroup_load(b%d, reals, 9, ulong2(%d, %d), %s);\n%i", id, where % 3, where % 5,
             truths[where >> 1 & 1], depth);
-        say(out, "c%d = make_filled_simdgroup_matrix<float, 8, 8>(%d.5f);\n%i", id, where % 7, depth);
+        say(out, "c%d = make_filled_simdgroup_matrix<float, 8, 8>(%d.5f);\n%i", id, where % 7,
+            depth);
         say(out, "simdgroup_multiply_accumulate(c%d, a%d, b%d, c%d);\n%i", id, id, id, id, depth);
         say(out, "simdgroup_store(c%d, s%d + at.sg * 64, 8, ulong2(0), %s);\n%i%s%i", id, id,
             truths[where >> 2 & 1], depth, barrier, depth);
-        say(out, "float v%d = float(int(s%d[at.sg * 64 + (%e & 63u)] * 16.0f) & 1023)", id, id, n->a[1]);
+        say(out, "float v%d = float(int(s%d[at.sg * 64 + (%e & 63u)] * 16.0f) & 1023)", id, id,
+            n->a[1]);
     }
     say(out, ";\n%i%s", depth, barrier);
 }
@@ -1092,7 +1127,9 @@ static void print_nested(printer *out, node *n, int depth) {
     else if (n->value == 0)
         say(out, "for (uint v%d = 0; v%d < %e; v%d++) {\n", id, id, n->a[0], id);
     else
-        say(out, n->value == 1 ? "uint v%d = %e;\n%iwhile (v%d > 0) {\n%iv%d--;\n" : "uint v%d = %e;\n%ido {\n",
+        say(out,
+            n->value == 1 ? "uint v%d = %e;\n%iwhile (v%d > 0) {\n%iv%d--;\n"
+                          : "uint v%d = %e;\n%ido {\n",
             id, n->a[0], depth, id, depth + 1, id);
     print_block(out, n->body, depth + 1);
     if (n->other) {
@@ -1103,7 +1140,8 @@ static void print_nested(printer *out, node *n, int depth) {
 }
 
 static void print_block(printer *out, node *list, int depth) {
-    static const char *const counters[COUNTERS] = {"add", "sub", "or", "and", "xor", "min", "max", "max"};
+    static const char *const counters[COUNTERS] = {"add", "sub", "or",  "and",
+                                                   "xor", "min", "max", "max"};
     for (node *n = list; n; n = n->next) {
         n->line = out->line + 1;
         say(out, "%i", depth);
@@ -1127,7 +1165,8 @@ static void print_block(printer *out, node *list, int depth) {
             say(out, "out[%d] = fold(%e)", (int)n->value, n->a[0]);
         else if (n->op == OP_ATOMIC)
             say(out, "atomic_fetch_%s_explicit(%scounts + %d, %e, memory_order_relaxed)",
-                counters[n->value], n->value == 7 ? "(device atomic_int *)" : "", (int)n->value, n->a[0]);
+                counters[n->value], n->value == 7 ? "(device atomic_int *)" : "", (int)n->value,
+                n->a[0]);
         else if (n->op == OP_RETURN)
             say(out, n->a[0] ? "return %e" : "return", n->a[0]);
         else
@@ -1160,12 +1199,14 @@ static void print_variable(printer *out, const variable *v) {
     if (v->fields && v->uses && v->record == v->id) {
         say(out, "%s %o {\n", v->is_union ? "union" : "struct", v);
         for (int i = 0; i < v->fields; i++)
-            say(out, v->field[i].count ? "    %f m%d[%d];\n" : "    %f m%d;\n", &v->field[i], i, v->field[i].count);
+            say(out, v->field[i].count ? "    %f m%d[%d];\n" : "    %f m%d;\n", &v->field[i], i,
+                v->field[i].count);
         say(out, "};\n");
     } else if (v->where == IN_TABLE && v->uses) {
         say(out, "constant %t t%d_%d[%d] = {", f->t, out->p->index, v->id, f->count);
         for (int i = 0; i < f->count; i++)
-            say(out, i ? ", %t(%uu)" : "%t(%uu)", f->t, (unsigned long long)out->p->world->table[v->at + i]);
+            say(out, i ? ", %t(%uu)" : "%t(%uu)", f->t,
+                (unsigned long long)out->p->world->table[v->at + i]);
         say(out, "};\n");
     }
 }
@@ -1184,7 +1225,9 @@ static void print_program(printer *out, program *p) {
         if (f->origin || !f->uses)
             continue;
         out->generic = f->is_template ? f : NULL;
-        say(out, f->is_template ? "template <typename T> static %t f%d(" : "static %t f%d(at_t at, ", f->t, f->id);
+        say(out,
+            f->is_template ? "template <typename T> static %t f%d(" : "static %t f%d(at_t at, ",
+            f->t, f->id);
         for (int i = 0; i < f->parameters; i++)
             say(out, i ? ", %t v%d" : "%t v%d", f->parameter[i]->field[0].t, f->parameter[i]->id);
         say(out, ") {\n");
@@ -1192,17 +1235,22 @@ static void print_program(printer *out, program *p) {
         say(out, "}\n");
         out->generic = NULL;
     }
-    say(out, "static void p%d(at_t at, device const uint *words, constant uint *params,\n"
-             "    device const float *reals, device uint *out, device atomic_uint *counts,\n"
-             "    device uint *own, threadgroup ulong *tg) {\n", p->index);
+    say(out,
+        "static void p%d(at_t at, device const uint *words, constant uint *params,\n"
+        "    device const float *reals, device uint *out, device atomic_uint *counts,\n"
+        "    device uint *own, threadgroup ulong *tg) {\n",
+        p->index);
     for (int i = 0; i < p->variable_count; i++) {
         const variable *v = p->variables[i];
         const field *f = &v->field[0];
         if (v->where == IN_TABLE && v->uses)
             say(out, "    constant %t *v%d = t%d_%d;\n", f->t, v->id, p->index, v->id);
         else if ((v->where == IN_INPUT || v->where == IN_PARAMS) && v->uses)
-            say(out, "    %s %f *v%d = (%s %f *)%s;\n", spaces[v->where], f, v->id, spaces[v->where], f,
-                v->where == IN_PARAMS ? "params" : f->t.k == F32 ? "reals" : "words");
+            say(out, "    %s %f *v%d = (%s %f *)%s;\n", spaces[v->where], f, v->id,
+                spaces[v->where], f,
+                v->where == IN_PARAMS ? "params"
+                : f->t.k == F32       ? "reals"
+                                      : "words");
     }
     print_block(out, p->main->body, 1);
     say(out, "}\n");
