@@ -377,11 +377,14 @@ static void find_edits(edit_list *l, node **at, bool inner) {
 }
 
 /* Makes the change, or takes it back. */
-static void apply_edit(const edit *e, node *old, node *fresh, bool undo) {
+static void apply_edit(const edit *e, node *old, node *fresh, node *other, bool undo) {
     node *list = e->how == UNWRAP ? old->body : old->other, **end = &list;
-    *fresh =
-        (node){.op = OP_LITERAL, .t = old->t, .value = (e->how == ONE) * (old->t.k >= F16 ? 4 : 1)};
-    fresh->hi = 1;
+    *fresh = (node){.op = OP_LITERAL, .t = old->t, .hi = 1};
+    fresh->value = (e->how == ONE) * (old->t.k >= F16 ? 4 : 1);
+    if (e->how == DROP_OTHER) {
+        old->other = undo ? other : NULL;
+        return;
+    }
     while (*end && *end != old->next)
         end = &(*end)->next;
     if (e->how == UNWRAP || e->how == UNWRAP_OTHER)
@@ -396,32 +399,56 @@ static void apply_edit(const edit *e, node *old, node *fresh, bool undo) {
 
 typedef enum { AGREES, DIFFERS, ALARMED, FAILS } outcome;
 
-/* How the file's only program does, as its tree is now. */
+/* How the file's programs do, as their trees are now. */
 static outcome judge(file *f, way *w, bool tells) {
+    outcome worst = AGREES;
     f->text.count = 0;
     f->text.line = 0;
-    program_answer(f->programs[0], f->expected, f->counters);
-    program_print_file(&f->text, &f->world, f->programs, 1);
+    for (int i = 0; i < f->count; i++)
+        program_answer(f->programs[i], f->expected + i * f->threads * OUT_WORDS, f->counters + COUNTERS * i);
+    program_print_file(&f->text, &f->world, f->programs, f->count);
     if (!file_run(f, w)) {
         if (tells)
             fprintf(stderr, "%s\n%s\n", last.text, last.detail);
         return FAILS;
     }
-    return !compare(f, 0, w, tells) ? DIFFERS : is_alarmed(f, 0, w, tells) ? ALARMED : AGREES;
+    for (int i = 0; i < f->count && worst == AGREES; i++)
+        worst = !compare(f, i, w, tells) ? DIFFERS : is_alarmed(f, i, w, tells) ? ALARMED : AGREES;
+    return worst;
 }
 
-/* Keeps each edit with which the program still fails in the same way, until none is left. */
-static void reduce(file *f, way *w) {
+/* Leaves out programs without which the others still fail. */
+static void drop_programs(file *f, way *w, outcome wanted) {
+    for (int i = f->count - 1; i >= 0 && f->count > 1; i--) {
+        program *p = f->programs[i];
+        memmove(f->programs + i, f->programs + i + 1, sizeof p * (size_t)(--f->count - i));
+        if (judge(f, w, false) == wanted) {
+            program_free(p);
+            continue;
+        }
+        memmove(f->programs + i + 1, f->programs + i, sizeof p * (size_t)(f->count++ - i));
+        f->programs[i] = p;
+    }
+}
+
+static void list_edits(const file *f, edit_list *l, bool inner) {
+    l->count = 0;
+    for (int i = 0; i < f->count; i++) {
+        for (function *g = f->programs[i]->functions; g; g = g->next)
+            find_edits(l, &g->body, inner);
+        find_edits(l, &f->programs[i]->main->body, inner);
+    }
+}
+
+/* Keeps each edit with which the programs still fail in the same way, until none is left. */
+static bool reduce(file *f, way *w) {
     static edit_list l;
-    program *p = f->programs[0];
     const outcome wanted = judge(f, w, true);
+    drop_programs(f, w, wanted);
     for (bool goes_on = wanted != AGREES; goes_on;) {
         goes_on = false;
         for (int i = 0, inner = 0; inner < 2; i++) {
-            l.count = 0;
-            for (function *g = p->functions; g; g = g->next)
-                find_edits(&l, &g->body, inner);
-            find_edits(&l, &p->main->body, inner);
+            list_edits(f, &l, inner);
             if (i >= l.count) {
                 inner++, i = -1;
                 continue;
@@ -429,23 +456,18 @@ static void reduce(file *f, way *w) {
             const edit *e = &l.items[i];
             node *old = *e->at, *fresh = calloc(1, sizeof *fresh), *other = old->other;
             assert(fresh);
-            if (e->how == DROP_OTHER)
-                old->other = NULL;
-            else
-                apply_edit(e, old, fresh, false);
+            apply_edit(e, old, fresh, other, false);
             if (judge(f, w, false) == wanted) {
                 goes_on = true;
                 i--;
                 continue;
             }
-            if (e->how == DROP_OTHER)
-                old->other = other;
-            else
-                apply_edit(e, old, fresh, true);
+            apply_edit(e, old, fresh, other, true);
             free(fresh);
         }
     }
     judge(f, w, true);
+    return wanted != AGREES;
 }
 
 /* ------------------------------------------------------------------------------------------ options */
@@ -554,18 +576,23 @@ static bool report(const options *o) {
     return programs > 0 && bad == 0;
 }
 
+/* A program that fails only beside others is reduced with them. */
 static int print_or_reduce(const options *o) {
     file *f = file_make(o->seed / PER_FILE, (int)(o->seed % PER_FILE), 1, o->plants - 1);
     const extent n = f->world.threads, g = f->world.group;
-    printf("// threads %u %u %u in groups of %u %u %u\n", n.x, n.y, n.z, g.x, g.y, g.z);
-    for (int i = 0; o->reduces && i < WAYS; i++)
-        if (is_wanted(o, &ways[i]) && make_folder()) {
-            reduce(f, &ways[i]);
-            device_close(ways[i].device);
-            remove_folder();
-            break;
+    way *w = ways;
+    while (o->reduces && w < ways + WAYS && !is_wanted(o, w))
+        w++;
+    if (o->reduces && make_folder()) {
+        if (!reduce(f, w)) {
+            file_free(f);
+            f = file_make(o->seed / PER_FILE, 0, PER_FILE, o->plants - 1);
+            reduce(f, w);
         }
-    printf("%s", f->text.text);
+        device_close(w->device);
+        remove_folder();
+    }
+    printf("// threads %u %u %u in groups of %u %u %u\n%s", n.x, n.y, n.z, g.x, g.y, g.z, f->text.text);
     file_free(f);
     return 0;
 }
