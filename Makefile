@@ -10,6 +10,7 @@ RUN      =#                 runs a program of another architecture: an emulator
 SUITE    =#                 make test SUITE="msl stats": only suites whose names contain these
 V        =#                 1: show the compiler's whole command line
 FILTER   =#                 make check FILTER=rmsnorm: only cases whose name contains it
+PROGRAMS = 50#              how many random programs make smith runs in each way
 FUZZ_SECONDS = 60#          how long make fuzz looks for files that break the model reader
 PREFIX   = /usr/local#       where make install puts things
 DESTDIR  =#                 a folder to put before PREFIX, for packages
@@ -78,13 +79,14 @@ LINK     = $(QUIET)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 SOURCES := $(foreach room,$(ROOMS),$(wildcard $(room)/*.c))
 BENCHES := $(wildcard tests/bench_*.c)
 FUZZERS := $(wildcard tests/fuzz_*.c)
-TESTS   := $(filter-out $(BENCHES) $(FUZZERS),$(wildcard tests/*.c))
+SMITH   := $(wildcard tests/smith*.c)
+TESTS   := $(filter-out $(BENCHES) $(FUZZERS) $(SMITH),$(wildcard tests/*.c))
 HEADERS := $(wildcard $(addsuffix /*.h,$(ROOMS)) tests/*.h harness/device/shim/*.h harness/device/msl/strict/*.h)
 to_object = $(patsubst %.m,$(BUILD)/obj/%.o,$(patsubst %.c,$(BUILD)/obj/%.o,$(1)))
 OBJECTS := $(call to_object,$(SOURCES) $(METAL_SOURCES)) $(BUILD)/obj/sources.o
 LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 TEST_OBJECTS  := $(call to_object,$(TESTS))
-BENCH_OBJECTS := $(call to_object,$(BENCHES) $(FUZZERS))
+BENCH_OBJECTS := $(call to_object,$(BENCHES) $(FUZZERS) $(SMITH))
 DOUBLE_TESTS  := $(call to_object,$(wildcard tests/metal_double/test/*.[cm]))
 
 # Kernels that the tests compile stay out of the user's cache; all builds share them. ASSAY_PROGRAM is
@@ -95,12 +97,12 @@ RUN_TESTS = $(CACHE) ASSAY_PROGRAM=$(CURDIR)/$(PROGRAM) \
 
 # Targets that run something install what is missing for them first; plain `make` only compiles.
 NEEDS := $(if $(filter test attack test-cuda-double,$(MAKECMDGOALS)),test,$(if $(filter \
-    check mutants bench-soft test-timing,$(MAKECMDGOALS)),kernels))
+    check mutants smith bench-soft test-timing,$(MAKECMDGOALS)),kernels))
 READY := $(if $(NEEDS),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test attack deps ready check ptx agx mutants model bench-soft test-timing fuzz asan assay-double test-double \
+.PHONY: all test smith attack deps ready check ptx agx mutants model bench-soft test-timing fuzz asan assay-double test-double \
     check-darwin test-cuda-double asan-double test-other-arch docs docs-check report-page format format-check install uninstall deb dist \
     formula clean help FORCE
 
@@ -133,6 +135,11 @@ bench-soft: $(BUILD)/bench_soft ## speed of the software device, in GMAC/s per c
 
 test-timing: $(BUILD)/bench_timing ## time known differences with real clocks (needs a quiet machine)
 	$(BUILD)/bench_timing
+
+# The answers do not depend on how many jobs there are. DIVERGE=no: no simdgroup functions in branches.
+smith: $(BUILD)/smith ## run random programs in every way that must agree, and find planted bugs (a minute)
+	$(CACHE) $(strip $(RUN) $(BUILD)/smith) --jobs 2 --programs $(strip $(PROGRAMS)) --diverge $(or $(DIVERGE),no)
+	$(CACHE) $(strip $(RUN) $(BUILD)/smith) --jobs 2 --plant 1 --diverge $(or $(DIVERGE),no)
 
 attack: $(PROGRAM) $(BUILD)/tests ## kernel texts that reach for the host; then kill, break, fill and disturb everything for ten minutes
 	$(RUN_TESTS) attack
@@ -204,7 +211,7 @@ docs-check: $(PROGRAM) ## fail if the docs are not what `make docs` would write
 report-page: $(PROGRAM) ## write docs/report.html from the stored results
 	./$(PROGRAM) report results/nvidia-h200 --out docs/report.html
 
-FORMATTED = $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HEADERS) $(wildcard include/*.h examples/*/*.c)
+FORMATTED = $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(SMITH) $(HEADERS) $(wildcard include/*.h examples/*/*.c)
 format: ## format all C sources and headers with the project's version of clang-format
 	@sh tools/format.sh $(FORMATTED)
 
@@ -268,6 +275,9 @@ $(BUILD)/bench_%: $(BUILD)/obj/tests/bench_%.o $(LIBRARY)
 
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/obj/tests/craft.o $(LIBRARY)
 	$(LINK) $(FUZZ_LINK)
+
+$(BUILD)/smith: $(call to_object,$(SMITH)) $(LIBRARY)
+	$(LINK)
 
 $(TEST_OBJECTS) $(DOUBLE_TESTS): TEST_CFLAGS = -O0 -isystem build/deps -DGREATEST_USE_LONGJMP=0
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(READY)

@@ -6,6 +6,7 @@
 #   bench REGEX     the fastest kernel of each format and shape, among the rows of bench.csv whose case matches
 #   against         rows of against.csv: kernels of others beside ours
 #   checks          what check and validate found
+#   smith           random programs: in which ways they agree, and which planted bugs are found
 #   agx             what Mesa's compiler for Apple GPUs makes of kernels
 #   found NAME...   the conclusions of experiments
 function say_origin(commit, date) {
@@ -261,6 +262,36 @@ function print_agx(    refused, count, others, compiled, alone, spilling) {
             alone, spilling, others
 }
 
+# Rows of the same device, machine and name are added.
+function print_smith(    i, key, n, keys, sums) {
+    if (!open_file("../smith.csv")) {
+        nothing("smith.csv")
+        return
+    }
+    while (read_row()) {
+        key = get("kind") "|" get("name") "|" get("device") " on " get("machine")
+        if (!(key in sums))
+            keys[++n] = key
+        sums[key] += get("programs")
+        wrong[key] += get("wrong")
+        alarms[key] += get("alarms")
+    }
+    print "| way | device | programs | disagreements | false alarms |\n|---|---|--:|--:|--:|"
+    for (i = 1; i <= n; i++)
+        if (sub(/^way\|/, "", keys[i])) {
+            key = "way|" keys[i]
+            sub(/\|/, " | ", keys[i])
+            printf "| %s | %d | %d | %d |\n", keys[i], sums[key], wrong[key], alarms[key]
+        }
+    print "\n| planted | programs | found | at the line |\n|---|--:|--:|--:|"
+    for (i = 1; i <= n; i++)
+        if (keys[i] ~ /^plant\|/) {
+            split(keys[i], parts, "|")
+            key = keys[i]
+            printf "| %s | %d | %d | %d |\n", parts[2], sums[key], wrong[key], alarms[key]
+        }
+}
+
 BEGIN {
     n = split(what, words, " ")
     if (words[1] == "models")
@@ -277,6 +308,8 @@ BEGIN {
         print_against()
     else if (words[1] == "checks")
         print_checks()
+    else if (words[1] == "smith")
+        print_smith()
     else if (words[1] == "agx")
         print_agx()
     else if (words[1] == "found") {
