@@ -148,7 +148,12 @@ template <class T, int C, int R> struct matrix {
     vec<T, R> columns[C];
     matrix() = default;
     template <class... A> explicit matrix(A...);
-#define ASSAY_SPACE(space) space vec<T, R> &operator[](int) space;
+#define ASSAY_SPACE(space)                                                                         \
+    space vec<T, R> &operator[](int) space;                                                        \
+    template <class A> space matrix &operator+=(A) space;                                          \
+    template <class A> space matrix &operator-=(A) space;                                          \
+    template <class A> space matrix &operator*=(A) space;                                          \
+    template <class A> space matrix &operator/=(A) space;
     ASSAY_EACH_WRITABLE(ASSAY_SPACE)
 #undef ASSAY_SPACE
 #define ASSAY_SPACE(space) space const vec<T, R> &operator[](int) const space;
