@@ -65,7 +65,7 @@ kernel void loads_before_a_release(FOUR, device float *data [[buffer(3)]],
 }
 
 // From lane to simdgroup to threadgroup: each knows what those before it knew.
-kernel void chain_of_threadgroups(FOUR, device float *data [[buffer(3)]],
+kernel void chain_of_threadgroups(FOUR, coherent(device) device float *data [[buffer(3)]],
                                   device atomic_uint *word [[buffer(4)]], IDS) {
     data[i % 64 + 64 * (g == 0)] = in[i];
     threadgroup_barrier(mem_flags::mem_device);
@@ -155,7 +155,8 @@ kernel void ticket_lock(FOUR, device atomic_uint *word [[buffer(4)]], IDS) {
 }
 
 // A threadgroup waits for the one before it.
-kernel void waits_for_the_threadgroup_before(FOUR, device float *data [[buffer(3)]],
+kernel void waits_for_the_threadgroup_before(FOUR,
+                                             coherent(device) device float *data [[buffer(3)]],
                                              device atomic_uint *done [[buffer(4)]], IDS) {
     if (l == 0) {
         float sum = in[i];

@@ -293,7 +293,7 @@ kernel void histogram(FOUR, device atomic_uint *bins [[buffer(4)]], IDS) {
 
 // The last threadgroup adds up what the others left, told by a counter and fences.
 kernel void last_threadgroup_done(FOUR, device atomic_uint *count [[buffer(4)]],
-                                  device float *part [[buffer(3)]], IDS) {
+                                  coherent(device) device float *part [[buffer(3)]], IDS) {
     threadgroup uint is_last;
     float x = simd_sum(in[i]);
     if (lane == 0)

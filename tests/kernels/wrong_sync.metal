@@ -52,6 +52,18 @@ kernel void acquire_of_a_threadgroup(FOUR, device float *data [[buffer(3)]],
     }
 }
 
+kernel void not_coherent_for_the_device(FOUR, device float *data [[buffer(3)]],
+                                        device atomic_uint *word [[buffer(4)]], IDS) {
+    if (l == 0) {
+        data[g] = in[i % n];
+        RELEASE(device, device);
+        if (atomic_fetch_add_explicit(word, 1, memory_order_relaxed) == 1) {
+            ACQUIRE(device, device);
+            out[0] = data[0] + data[1]; // bug: race of threadgroups
+        }
+    }
+}
+
 // Whoever reads the flag knows only of the one that stored it last.
 kernel void release_that_is_overwritten(FOUR, device atomic_uint *flag [[buffer(4)]], IDS) {
     threadgroup float tile[2];

@@ -57,6 +57,7 @@ typedef struct {
     msl_space space; /* buffers and threadgroup memory */
     bool is_reference;
     bool is_const;
+    bool is_coherent; /* across threadgroups, or may be: coherent(device), or MSL older than 3.2 */
     int index;        /* buffer or threadgroup index, explicit or counted; -1 for the rest */
     bool is_numbered; /* explicit */
     uint32_t

@@ -141,6 +141,7 @@ static void read_type(reading *r) {
         else if (token_is(t, i, "*") || token_is(t, i, "[") || token_is(t, i, "&"))
             pointed = true;
         p->is_reference = p->is_reference || token_is(t, i, "&");
+        p->is_coherent = p->is_coherent || token_is(t, i, "coherent");
         if (is_space_word(t, i) && token_is(t, i, "coherent") && token_is(t, i + 1, "("))
             i = t->list[i + 1].pair;
         else if (!is_space_word(t, i) && i != r->name) {

@@ -5,6 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Is a token in the head of a kernel or in an explicit instantiation of one? */
+static bool is_in_head(const msl_unit *u, at i) {
+    for (size_t k = 0; k < u->entry_count; k++) {
+        const range r = u->entries[k]->where;
+        const decl *d = &u->kernels[u->entries[k]->kernel].where;
+        if ((i >= d->begin && i < d->head_end) || (r.begin >= d->end && i >= r.begin && i < r.end))
+            return true;
+    }
+    return false;
+}
+
+/* Without coherent(device), which is of MSL 3.2, or with a cast to it somewhere, nothing can be said
+ * against any buffer. */
+static void note_coherence(msl_unit *u) {
+    bool is_unknown = u->language < 320;
+    for (at i = 0; i < u->tokens.count && !is_unknown; i++)
+        is_unknown = token_is(&u->tokens, i, "coherent") && !is_in_head(u, i);
+    for (size_t k = 0; k < u->entry_count && is_unknown; k++)
+        for (size_t p = 0; p < u->entries[k]->signature.count; p++)
+            u->entries[k]->signature.params[p].is_coherent = true;
+}
+
 /* Takes the texts. */
 static msl_unit *new_unit(const char *name, const msl_extras *extras, char *source, char *whole,
                           err *e) {
@@ -21,6 +43,7 @@ static msl_unit *new_unit(const char *name, const msl_extras *extras, char *sour
         return NULL;
     }
     parse_kernels(u);
+    note_coherence(u);
     return u;
 }
 

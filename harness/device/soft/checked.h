@@ -25,6 +25,7 @@ typedef struct {
     bool is_value;     /* a small constant that a GPU gets with the launch, not from memory */
     bool is_once;      /* one in a buffer, which each of its simdgroups loads when it begins */
     bool is_private;   /* the host writes it by calls alone */
+    bool is_coherent;  /* across threadgroups */
     bool may_overread; /* loads past its end are not findings */
     uint32_t element_bytes;
     uint8_t *written; /* of each byte, whether it was; NULL: all were */

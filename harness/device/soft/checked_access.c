@@ -49,7 +49,10 @@ static void race_with(soft_checker *c, const shadow_access *other, const device_
         return;
     r->has_other = true;
     r->other = *other;
-    const char *text = in_group ? "races, no barrier between" : "races across threadgroups";
+    const char *text = in_group      ? "races, no barrier between"
+                       : c->is_stale ? "may miss what another threadgroup stored: the buffer is "
+                                       "not coherent(device)"
+                                     : "races across threadgroups";
     if (d)
         checker_describe(r, d->bound, at, bytes, how, text);
     else
@@ -149,6 +152,8 @@ static void access_device(soft_checker *c, const device_region *d, uintptr_t at,
         checker_pass_word(c, &s->shadow, real & ~(uintptr_t)3, how);
     if (s->has_shadow && !(how == SOFT_LOAD && is_known_load(c, &s->shadow, real, bytes))) {
         shadow_access now = checker_now(c, true, how, bytes, pc), other;
+        c->is_incoherent = !s->is_coherent;
+        c->is_stale = false;
         const shadow_access arrived = checker_arrived(c, now);
         if (shadow_judge(&s->shadow, real, bytes, &now, &arrived, checker_is_ordered, c, &other))
             race_with(c, &other, d, NULL, at, bytes, how, pc);

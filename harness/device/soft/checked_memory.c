@@ -74,6 +74,7 @@ static void add_stretch(soft_checker *c, const soft_bound *b) {
                  .unit = b->element_bytes == 2 ? 2 : 4,
                  .is_written = b->can_write,
                  .is_private = b->is_private,
+                 .is_coherent = b->is_coherent,
                  .written = b->written};
     int kept = 0;
     for (int i = 0; i < c->stretch_count; i++) {
@@ -89,6 +90,7 @@ static void add_stretch(soft_checker *c, const soft_bound *b) {
         n.end = s->end > n.end ? s->end : n.end;
         n.unit = s->unit < n.unit ? s->unit : n.unit;
         n.is_written = n.is_written || s->is_written;
+        n.is_coherent = n.is_coherent || s->is_coherent;
     }
     c->stretches[kept++] = n;
     c->stretch_count = kept;

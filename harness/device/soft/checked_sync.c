@@ -214,11 +214,8 @@ static bool look_before(sync_state *s, const shadow_access *before, int kind, co
     return false;
 }
 
-bool checker_is_ordered(void *context, const shadow_access *before, const shadow_access *now,
-                        bool is_shared) {
-    sync_state *s = &((soft_checker *)context)->sync;
-    if (!s->is_used)
-        return false;
+static bool find_order(sync_state *s, const shadow_access *before, const shadow_access *now,
+                       bool is_shared) {
     const int kind = is_shared ? 0 : 1;
     sync_place at = {.group = now->group, .thread = (uint16_t)now->thread};
     at.epoch[kind] = now->epoch;
@@ -234,6 +231,18 @@ bool checker_is_ordered(void *context, const shadow_access *before, const shadow
         known = r->known;
     }
     return true;
+}
+
+/* Fences order memory for the whole device, but a plain store reaches other threadgroups only in
+ * memory that is coherent for the device (MSL 4.8). */
+bool checker_is_ordered(void *context, const shadow_access *before, const shadow_access *now,
+                        bool is_shared) {
+    soft_checker *c = context;
+    if (!c->sync.is_used || !find_order(&c->sync, before, now, is_shared))
+        return false;
+    c->is_stale = is_shared && c->is_incoherent && before->group != now->group &&
+                  before->how == SOFT_STORE && now->how == SOFT_LOAD;
+    return !c->is_stale;
 }
 
 void checker_sync_begin(soft_checker *c) {

@@ -30,6 +30,7 @@ typedef struct {
     unsigned unit;        /* of its shadow */
     bool is_written;      /* by this launch */
     bool is_private;      /* the host writes it by calls alone */
+    bool is_coherent;     /* by one of its bindings */
     bool has_shadow;
     shadow shadow;
     uint8_t *written; /* a byte each: 0 where nothing was written; NULL when all was */
@@ -179,6 +180,8 @@ struct soft_checker {
     const void *index_pc;
     store_race store_race;
     uintptr_t bits_at; /* what the next store changes is a bit-field of the memory there */
+    bool is_incoherent; /* the memory that is judged */
+    bool is_stale;      /* the race found in it is ordered, and what was stored may not be seen */
     sync_state sync;
 
     soft_order order;

@@ -329,6 +329,7 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
                 continue;
             snprintf(bound[i].name, sizeof bound[i].name, "%s", s->params[j].name);
             bound[i].is_constant = s->params[j].space == MSL_SPACE_CONSTANT;
+            bound[i].is_coherent = s->params[j].is_coherent;
             bound[i].is_value = b->kind == BIND_BYTES && s->params[j].is_reference &&
                                 bound[i].is_constant && b->inline_bytes <= MOST_VALUE_BYTES;
             bound[i].is_once = b->kind == BIND_BUFFER && s->params[j].is_reference &&
