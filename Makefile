@@ -15,8 +15,8 @@ FUZZ_SECONDS = 60#          how long make fuzz looks for files that break the mo
 PREFIX   = /usr/local#       where make install puts things
 DESTDIR  =#                 a folder to put before PREFIX, for packages
 DOUBLE   =#                 1: the Metal device against tests/metal_double (see assay-double)
-SOFT_SUITES = tape check threads simd language checked declared exact#  suites that run kernels in the test program itself
-CUDA_SUITES = tape check_suite threads simd language cuda sanitizer doctor#  suites that run through the double of NVIDIA's driver
+SOFT_SUITES = tape check threads simd builtins language checked declared exact#  suites that run kernels in the test program itself
+CUDA_SUITES = tape check_suite threads simd builtins language cuda sanitizer doctor#  suites that run through the double of NVIDIA's driver
 # Suites that run through Metal's double: all in which ASSAY_DEVICE makes a difference.
 DOUBLE_SUITES = tape check_suite threads simd language kernels subject time_mix model nonfinite llama rwkv7 state cli doctor double \
            run_suite launch_suite untrusted validation bench experiments mutants project page readme

@@ -109,8 +109,9 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     delivery *s = context;
     if (o->failure[0]) {
         s->answer.code = EXIT_WRONG;
-        return err_set(e, EXIT_WRONG, "kernel %.120s %s%s", s->kernel, o->failure,
-                       settings.validate ? "" : "; --validate may say where");
+        return err_set(
+            e, EXIT_WRONG, "kernel %.120s %s%s", s->kernel, o->failure,
+            settings.validate || strstr(o->failure, " at ") ? "" : "; --validate may say where");
     }
     if (o->bytes < sizeof s->answer)
         return err_set(e, EXIT_CANNOT, WORKER_OTHER_BUILD);

@@ -27,6 +27,7 @@
 #define SUITES(X)                                                                                  \
     X(more_kernels_suite)                                                                          \
     X(kernels_suite)                                                                               \
+    X(builtins_suite)                                                                              \
     X(exact_suite)                                                                                 \
     X(lint_suite)                                                                                  \
     X(mutants_suite)                                                                               \

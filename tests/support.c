@@ -65,6 +65,15 @@ library *support_get_library(void) {
     return shared_library;
 }
 
+void support_set_math(math_mode math) {
+    tape_free(current);
+    current = NULL;
+    library_free(shared_library);
+    shared_library = NULL;
+    if (support_get_library())
+        library_set_math(shared_library, math);
+}
+
 slice support_buffer(const void *data, size_t bytes) {
     assert(buffer_count < sizeof buffers / sizeof *buffers);
     buffer *b = device_new_buffer(support_get_device(), bytes, STORAGE_SHARED, "test", &last);

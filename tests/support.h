@@ -19,6 +19,8 @@ bool support_is_mac(void);
             SKIPm("only Metal's double answers like this, not every Mac");                         \
     } while (0)
 library *support_get_library(void);
+/* The kernels of the launches after this are compiled with another math mode. */
+void support_set_math(math_mode math);
 
 /* A path below the project's root. */
 const char *support_get_path(const char *relative);

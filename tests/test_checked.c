@@ -249,6 +249,23 @@ TEST an_atomic_beside_a_plain_store_is_a_race(void) {
     PASS();
 }
 
+/* A launch with atomics runs again with threads that take turns; that is what remains. */
+TEST updates_are_lost_where_threads_take_turns(void) {
+    const char *const named = ", when threads take turns at atomics";
+    launch *l = prepare("checked.metal", "counted_twice");
+    if (!l)
+        FAILm(last.text);
+    memset(out->contents, 0, N * 4);
+    launch_bind(l, 0, slice_whole(out), ACCESS_BOTH, ELEM_U32);
+    const finding_list *found = play();
+    const uint32_t *count = out->contents;
+    ASSERT_EQ_FMT((unsigned)N, (unsigned)count[0], "%u");
+    ASSERT_EQ_FMT(2u, (unsigned)count[1], "%u"); /* one for each threadgroup */
+    ASSERT_EQ_FMT(2u, (unsigned)found->count, "%u");
+    ASSERT(!strstr(found->items[0].text, named) && strstr(found->items[1].text, named));
+    PASS();
+}
+
 static const struct {
     const char *kernel;
     finding_class what;
@@ -368,6 +385,7 @@ SUITE(checked_suite) {
     RUN_TESTp(barriers_and_reductions_are_left_in_peace, "two_level_sum", 0);
     RUN_TEST(atomics_are_not_races);
     RUN_TEST(an_atomic_beside_a_plain_store_is_a_race);
+    RUN_TEST(updates_are_lost_where_threads_take_turns);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         RUN_TESTp(wrong_kernels_are_reported_at_their_line, i);
     RUN_TEST(threads_at_different_barriers_are_reported);

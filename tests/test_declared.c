@@ -53,6 +53,22 @@ static const struct {
     {"two v[3]; v[2].a = 1;", "v[2].b = 1;", "v[2].b"},
     {"six v[2]; v[0] = take_six(1);", "v[1] = take_six(2);", "v[1].c"},
     {"array<float, 4> v; v[0] = 1;", "v[3] = 1;", "v[3]"},
+    {"auto v = make_part<two>();", "v.b = 1;", "v.b"},
+    {"auto v = make_part<parts<uchar, uchar, uchar>>();", "v.b = 1;", "v.b"},
+    {"auto v = make_part<parts<half, half, half>>();", "v.c = 1;", "v.c"},
+    {"auto v = make_part<parts<float, short, short>>();", "v.c = 1;", "v.c"},
+    {"auto v = make_part<parts<float, int, float>>();", "v.b = 1;", "v.b"},
+    {"auto v = make_part<parts<int, float, float>>();", "v.c = 1;", "v.c"},
+    {"auto v = make_part<parts<float, float, float>>();", "v.c = 1;", "v.c"},
+    {"auto v = make_part<parts<long, int, float>>();", "v.c = 1;", "v.c"},
+    {"auto v = make_part<parts<float, float, made>>();", "v.b = 1;", "v.b"},
+    {"auto v = hand_on(1, make_part<two>(), 2);", "v.b = 1;", "v.b"},
+    {"auto v = hand_on(1, make_part<parts<float, int, float>>(), 2);", "v.c = 1;", "v.c"},
+    {"auto v = hand_on(1, make_part<parts<char, half, uint>>(), 2);", "v.c = 1;", "v.c"},
+    {"auto v = hand_on(1, make_part<parts<float, int, made>>(), 2);", "v.b = 1;", "v.b"},
+    {"holds_part v;", "v.part.b = 1;", "v.part.b"},
+    {"float4 v = make_vector();", "v.w = 1;", "v.w"},
+    {"float3 w = float3(1), v; v.x = 1; w = v;", "w.z = 1;", "w.z"},
     {"thread float *v;", "v = nullptr;", "(v == nullptr ? 1 : 2)"},
     {"device float *u = out, *v;", "v = u;", "(v == out ? 1 : 2)"},
     {"const constant float *v;", "v = plain;", "(v == plain ? 1 : 2)"},
@@ -120,6 +136,11 @@ static const char head[] =
     "struct made {\n    float a[4];\n};\n"
     "struct six {\n    short a, b, c;\n};\n"
     "inline six take_six(short x) {\n    const six s = {x, x, x};\n    return s;\n}\n"
+    "template <class A, class B, class C> struct parts {\n    A a;\n    B b;\n    C c;\n};\n"
+    "template <class T> T make_part() {\n    T v;\n    v.a = 1;\n    return v;\n}\n"
+    "template <class T> T hand_on(int, T v, int) {\n    return v;\n}\n"
+    "struct holds_part {\n    two part;\n    holds_part() : part(make_part<two>()) {}\n};\n"
+    "inline float4 make_vector() {\n    float4 v;\n    v.x = 1;\n    return v;\n}\n"
     "struct large {\n    float a[4], b[3500];\n};\n"
     "struct half_made {\n    float a, b;\n    half_made() : a(1) {}\n"
     "    half_made(float x) : a(x) {}\n};\n"

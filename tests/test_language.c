@@ -122,6 +122,9 @@ static const double vector_claims[] = {
     2,                      /* as_type<half2>(...).x */
     0.333251953125,         /* a third in half */
     0.333251953125,         /* half literal */
+    17.5,                   /* its other spellings */
+    1456,                   /* bfloat literals: every sum is rounded; 0x1bf is an integer */
+    1.0078125,              /* rounded once */
     8,
     31,
     3,      /* popcount, clz, ctz */

@@ -47,6 +47,20 @@ TEST values_of_every_width_come_back_exactly(void) {
     PASS();
 }
 
+TEST elements_that_nothing_stored_have_no_value(void) {
+    ASSERT_RUN(LAUNCH("copy_f16", "--arg '0=f16[]:value:nan,1' --arg '1=f16[4]' --threads 2 "
+                                  "--group 2"),
+               0);
+    ASSERT_SAYS("  0:        nan          1  unwritten  unwritten\n");
+    if (strcmp(support_get_device_name(), "soft") != 0)
+        SKIPm("only checked mode knows it of each byte");
+    ASSERT_RUN(LAUNCH("copy_i8", "--arg '0=i8[]:value:-61,-1' --arg '1=i8[3]' --threads 2 "
+                                 "--group 2 --validate"),
+               0);
+    ASSERT_SAYS("  0:        -61         -1  unwritten\n");
+    PASS();
+}
+
 TEST contents_are_unwritten_zero_one_nan_or_random_by_seed(void) {
     if (strcmp(support_get_device_name(), "soft") != 0)
         SKIPm("only checked mode knows it");
@@ -255,10 +269,18 @@ TEST a_crashing_kernel_is_told(void) {
     PASS();
 }
 
-TEST a_hanging_kernel_is_given_up(void) {
+#define HANGING "--arg '0=f32[8]' --grid 3 --group 8 --timeout 2 "
+
+TEST a_hanging_kernel_is_given_up_at_its_line(void) {
     SKIP_ON_MAC();
     ASSERT_RUN(LAUNCH("hangs", "--arg '0=f32[8]' --grid 1 --group 8 --timeout 3"), 1);
     ASSERT_SAYS("kernel hangs timed out after 3 s");
+    for (int validates = 0; validates < 2; validates++) {
+        ASSERT_RUN(validates ? "ASSAY_LOOP_SECONDS=9 " LAUNCH_SOFT("hangs", HANGING "--validate")
+                             : LAUNCH_SOFT("hangs", HANGING),
+                   1);
+        ASSERT_SAYS("kernel hangs timed out after 2 s at launch.metal:7"); /* 74 or 75 */
+    }
     PASS();
 }
 
@@ -315,6 +337,7 @@ TEST a_finding_in_a_macro_has_its_line_there_and_where_it_is_expanded(void) {
 SUITE(launch_suite) {
     RUN_TEST(outputs_are_printed_and_times_are_labelled);
     RUN_TEST(values_of_every_width_come_back_exactly);
+    RUN_TEST(elements_that_nothing_stored_have_no_value);
     RUN_TEST(contents_are_unwritten_zero_one_nan_or_random_by_seed);
     RUN_TEST(files_go_in_and_come_out_as_raw_bytes);
     RUN_TEST(repetitions_start_from_the_same_contents);
@@ -327,7 +350,7 @@ SUITE(launch_suite) {
     RUN_TEST(validation_says_which_line_and_element_and_gives_no_times);
     RUN_TEST(a_finding_in_a_macro_has_its_line_there_and_where_it_is_expanded);
     RUN_TEST(a_crashing_kernel_is_told);
-    RUN_TEST(a_hanging_kernel_is_given_up);
+    RUN_TEST(a_hanging_kernel_is_given_up_at_its_line);
     RUN_TEST(a_kernel_that_does_not_compile_is_told_with_its_line);
     RUN_TEST(kernels_run_beside_one_that_does_not_compile);
     RUN_TEST(a_thread_may_have_100000_bytes_of_private_memory);

@@ -88,9 +88,9 @@ TEST cpp_that_is_not_msl_is_found(void) {
     static const struct {
         const char *rule;
         int count;
-    } rules[] = {{"undefined", 2},         {"recursion", 3},    {"language", 2},
+    } rules[] = {{"undefined", 2},         {"recursion", 3},    {"language", 4},
                  {"kernel-result", 1},     {"buffer-value", 2}, {"buffer-index", 1},
-                 {"threadgroup-value", 1}, {"return-value", 1}};
+                 {"threadgroup-value", 1}, {"return-value", 1}, {"kernel-call", 2}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         char sign[64], what[64];
         snprintf(sign, sizeof sign, "// rule: %s", rules[i].rule);
@@ -135,8 +135,31 @@ TEST what_apples_compiler_refuses_is_found_in_its_words(const char *language) {
     PASS();
 }
 
+TEST what_the_strict_parse_refuses_is_an_error_at_its_line(void) {
+    static const struct {
+        const char *sign, *words;
+        int count;
+    } refused[] = {
+        {"// variable length", "error: variable length arrays are not supported in Metal", 2},
+        {"// zero", "error: zero-length arrays are not permitted in C++", 1},
+        {"// thread_local", "error: 'thread_local' is not supported in Metal", 1},
+        {"// register", "error: Metal does not support the 'register' storage class specifier", 1},
+        {"// static", "error: variables in function scope cannot be declared static", 1},
+        {"// main", "error: non-qualified function cannot be called 'main'", 1},
+        {"// long double", "error: 'long double' is not supported in Metal", 1},
+        {"// threadgroup", "error: scratch parameter must have threadgroup attribute", 1},
+        {"// label", "error: labeled statements are not supported in Metal", 1},
+        {"// ulong", "error: no matching function for call to 'atomic_fetch_add_explicit'", 1},
+        {"// suffix", "error: invalid suffix 'h' on integer constant", 1},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        ASSERT_FOUND(refused[i].count, "restrictions.metal", refused[i].sign, refused[i].words);
+    ASSERT_SAYS("1 kernel, 1 compiles, 12 errors, 0 warnings, linted\n");
+    PASS();
+}
+
 TEST positions_of_mixed_shapes_and_wrong_types_are_found(void) {
-    ASSERT_FOUND(4, "positions.metal", "// mistake", " error: ");
+    ASSERT_FOUND(5, "positions.metal", "// mistake", " error: ");
     ASSERT_SAYS("[position-shape]");
     ASSERT_SAYS("lane is uint2");
     PASS();
@@ -164,6 +187,12 @@ TEST stores_that_nothing_guards_are_warned_of(void) {
     ASSERT_FOUND(2, "guard.metal", "// mistake", " warning: ");
     ASSERT_SAYS("8 kernels, 8 compile, 0 errors, 2 warnings, linted\n");
     ASSERT_RUN("\"$A\" lint \"$H/tests/kernels/lint/guard.metal\"", 0);
+    PASS();
+}
+
+TEST tests_that_fast_math_may_leave_out_are_warned_of(void) {
+    ASSERT_FOUND(5, "fast_math.metal", "// mistake", "[fast-math]");
+    ASSERT_SAYS("0 errors, 5 warnings, linted\n");
     PASS();
 }
 
@@ -205,7 +234,7 @@ TEST the_kernels_that_do_not_compile_are_told_from_those_that_do(void) {
 
 TEST right_kernels_get_no_message(void) {
     ASSERT_RUN("\"$A\" lint \"$H/tests/kernels/lint/right.metal\"", 0);
-    ASSERT_SAYS("7 kernels, 7 compile, 0 errors, 0 warnings, linted\n");
+    ASSERT_SAYS("8 kernels, 8 compile, 0 errors, 0 warnings, linted\n");
     ASSERT_SAYS("kernel generic_half\n");
     PASS();
 }
@@ -264,10 +293,12 @@ SUITE(lint_suite) {
     RUN_TESTp(what_apples_compiler_refuses_is_found_in_its_words, "3.1");
     RUN_TESTp(what_apples_compiler_refuses_is_found_in_its_words, "3.2");
     RUN_TESTp(what_apples_compiler_refuses_is_found_in_its_words, "4.0");
+    RUN_TEST(what_the_strict_parse_refuses_is_an_error_at_its_line);
     RUN_TEST(positions_of_mixed_shapes_and_wrong_types_are_found);
     RUN_TEST(an_index_used_twice_is_found_unless_it_is_gated);
     RUN_TEST(too_much_threadgroup_memory_is_found);
     RUN_TEST(stores_that_nothing_guards_are_warned_of);
+    RUN_TEST(tests_that_fast_math_may_leave_out_are_warned_of);
     RUN_TEST(reserved_names_are_found);
     RUN_TEST(texts_that_ask_who_reads_them_are_found);
     RUN_TEST(what_is_not_supported_is_named_and_the_rest_is_linted);

@@ -61,7 +61,9 @@ TEST wrong_kernels_of_a_project_are_caught(void) {
                "\"$A\" check" ON "--timeout 3 softcap/33/normal softcap/1/normal",
                1);
     ASSERT_SAYS("1 passed, 1 failed");
-    ASSERT_SAYS("softcap/33/normal: timed out after 3 s in the kernel");
+    ASSERT_SAYS("softcap/33/normal: timed out after 3 s in the kernel at softcap.metal:12");
+    ASSERT_RUN("ASSAY_LOOP_SECONDS=9 \"$A\" validate" ON "--timeout 3 softcap/33/normal", 1);
+    ASSERT_SAYS("softcap/33/normal: timed out after 3 s in the kernel at softcap.metal:12");
     PASS();
 }
 

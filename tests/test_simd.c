@@ -9,13 +9,22 @@
 
 SUITE_EXTERN(simd_suite);
 
-enum { LANES = 32, OPS = 27, BIT_OPS = 13 };
+/* A simdgroup's functions and, from QUAD on, a quadgroup's; those of integers only from BITS on. */
+enum { LANES = 32, BITS = 18, OPS = 21, VOTES = 5, QUAD = 32 };
 
-static const uint32_t masks[] = {0xFFFFFFFF, 0x0000FFFF, 0x55555555, 0x80000001,
-                                 0x00000100, 0xF0F0F0F0, 0x7FFFFFFE, 0x12345678};
+/* The lanes of a mask without gaps are all that the threadgroup has. */
+static const uint32_t masks[] = {0xFFFFFFFF, 0x7FFFFFFF, 0x000FFFFF, 0x00000001, 0x0000FFFF,
+                                 0x55555555, 0x80000001, 0x00000100, 0xF0F0F0F0, 0x12345678};
 enum { MASKS = sizeof masks / sizeof *masks };
 
-static const uint32_t arguments[] = {0, 1, 2, 3, 5, 16, 31};
+static uint32_t count_threads(uint32_t mask) {
+    uint32_t n = 0;
+    while (n < LANES && mask >> n & 1)
+        n++;
+    return (mask & (mask + 1)) == 0 ? n : LANES;
+}
+
+static const uint32_t arguments[] = {0, 1, 3, 5, 16, 31};
 enum { ARGUMENTS = sizeof arguments / sizeof *arguments };
 
 /* What the model says about one lane: a value, or that MSL leaves it open. */
@@ -28,7 +37,7 @@ static bool is_in(uint32_t mask, int lane) {
     return lane >= 0 && lane < LANES && mask >> lane & 1;
 }
 
-static double fold(int how, double a, double b) {
+static double fold(uint32_t how, double a, double b) {
     switch (how) {
     case 0:
         return a + b;
@@ -36,17 +45,27 @@ static double fold(int how, double a, double b) {
         return fmax(a, b);
     case 2:
         return fmin(a, b);
-    default:
+    case 3:
         return a * b;
+    case BITS:
+        return (double)((int64_t)a & (int64_t)b);
+    case BITS + 1:
+        return (double)((int64_t)a | (int64_t)b);
+    default:
+        return (double)((int64_t)a ^ (int64_t)b);
     }
 }
 
-/* Over the active lanes first..last-1. */
-static model model_reduce(const double *x, uint32_t mask, int how, int first, int last) {
-    model m = {false, 0};
+/* Over the active lanes first..last-1; `none` where there is none. */
+static model model_reduce(const double *x, uint32_t mask, uint32_t how, int first, int last,
+                          double none) {
+    model m = {true, none};
+    bool is_first = true;
     for (int i = first; i < last; i++)
-        if (is_in(mask, i))
-            m = m.defined ? (model){true, fold(how, m.value, x[i])} : (model){true, x[i]};
+        if (is_in(mask, i)) {
+            m.value = is_first ? x[i] : fold(how, m.value, x[i]);
+            is_first = false;
+        }
     return m;
 }
 
@@ -59,70 +78,48 @@ static model model_fill(uint32_t mask, int lane) {
     return (model){is_in(mask, lane), 77};
 }
 
-static int count_below(uint32_t mask, int lane) {
-    int n = 0;
-    for (int i = 0; i < lane; i++)
-        n += is_in(mask, i);
-    return n;
-}
-
 static model model_lane(const double *x, uint32_t mask, uint32_t op, int arg, int lane) {
-    const int quad = lane / 4 * 4, in_quad = lane % 4;
+    const int group = op >= QUAD ? 4 : LANES, first = lane / group * group, place = lane % group;
+    const bool is_over = place + arg >= group, is_under = place < arg;
+    const int up = is_under ? lane - arg + group : lane - arg;
+    const int down = is_over ? lane + arg - group : lane + arg;
+    op %= QUAD;
     switch (op) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-        return model_reduce(x, mask, (int)op, 0, LANES);
-    case 4:
-        return model_from(x, mask, arg);
-    case 5:
-        return model_from(x, mask, lane ^ arg);
-    case 6:
-        return lane < arg ? (model){true, x[lane]} : model_from(x, mask, lane - arg);
-    case 7:
-        return lane + arg >= LANES ? (model){true, x[lane]} : model_from(x, mask, lane + arg);
-    case 8:
-        return model_from(x, mask, arg);
     case 9:
-        for (int i = 0;; i++)
+        for (int i = first;; i++)
             if (is_in(mask, i))
                 return (model){true, x[i]};
     case 10:
-        return model_reduce(x, mask, 0, 0, lane + 1);
+        return model_reduce(x, mask, 0, first, lane + 1, 0);
     case 11:
-        return count_below(mask, lane) ? model_reduce(x, mask, 0, 0, lane) : (model){true, 0};
+        return model_reduce(x, mask, 0, first, lane, 0);
     case 12:
-        return model_reduce(x, mask, 3, 0, lane + 1);
+        return model_reduce(x, mask, 3, first, lane + 1, 1);
     case 13:
-        return count_below(mask, lane) ? model_reduce(x, mask, 3, 0, lane) : (model){true, 1};
-    case 14:
-        return model_from(x, mask, (lane - arg + LANES) % LANES);
-    case 15:
-        return model_from(x, mask, (lane + arg) % LANES);
-    case 16:
-    case 17:
-    case 18:
-    case 19:
-        return model_reduce(x, mask, (int)op - 16, quad, quad + 4);
-    case 20:
-    case 24:
-        return arg < 4 ? model_from(x, mask, quad + arg) : (model){false, 0};
-    case 21:
-        return arg < 4 ? model_from(x, mask, quad + (in_quad ^ arg)) : (model){false, 0};
-    case 22:
-        if (arg > 3)
-            return (model){false, 0};
-        return in_quad < arg ? (model){true, x[lane]} : model_from(x, mask, lane - arg);
-    case 23:
-        if (arg > 3)
-            return (model){false, 0};
-        return in_quad + arg > 3 ? (model){true, x[lane]} : model_from(x, mask, lane + arg);
-    case 25:
-        return lane < arg ? model_fill(mask, lane - arg + LANES) : model_from(x, mask, lane - arg);
+        return model_reduce(x, mask, 3, first, lane, 1);
     default:
-        return lane + arg < LANES ? model_from(x, mask, lane + arg)
-                                  : model_fill(mask, lane + arg - LANES);
+        if (op < 4 || op >= BITS)
+            return model_reduce(x, mask, op, first, first + group, 0);
+    }
+    if (arg >= group)
+        return (model){false, 0};
+    switch (op) {
+    case 5:
+        return model_from(x, mask, first + (place ^ arg));
+    case 6:
+        return model_from(x, mask, is_under ? lane : up);
+    case 7:
+        return model_from(x, mask, is_over ? lane : down);
+    case 14:
+        return model_from(x, mask, up);
+    case 15:
+        return model_from(x, mask, down);
+    case 16:
+        return is_under ? model_fill(mask, up) : model_from(x, mask, up);
+    case 17:
+        return is_over ? model_fill(mask, down) : model_from(x, mask, down);
+    default: /* shuffle, broadcast */
+        return model_from(x, mask, first + arg);
     }
 }
 
@@ -130,20 +127,38 @@ static const struct {
     const char *kernel;
     elem type;
     int width;
-} typed[] = {{"simd_float", ELEM_F32, 1},
-             {"simd_int", ELEM_I32, 1},
-             {"simd_half", ELEM_F16, 1},
-             {"simd_float4", ELEM_F32, 4}};
+} typed[] = {
+    {"simd_float", ELEM_F32, 1},  {"simd_half", ELEM_F16, 1},   {"simd_bfloat", ELEM_BF16, 1},
+    {"simd_float4", ELEM_F32, 4}, {"simd_half2", ELEM_F16, 2},  {"simd_char", ELEM_I8, 1},
+    {"simd_uchar", ELEM_U8, 1},   {"simd_short", ELEM_I16, 1},  {"simd_ushort", ELEM_U16, 1},
+    {"simd_int", ELEM_I32, 1},    {"simd_uint", ELEM_U32, 1},   {"simd_long", ELEM_I64, 1},
+    {"simd_ulong", ELEM_U64, 1},  {"simd_ushort4", ELEM_U16, 4}};
 
-static bool is_product(uint32_t op) {
-    return op == 3 || op == 12 || op == 13 || op == 19;
+static bool is_integer(elem type) {
+    return type < ELEM_F16;
+}
+static bool is_unsigned(elem type) {
+    return type == ELEM_U8 || type == ELEM_U16 || type == ELEM_U32 || type == ELEM_U64;
 }
 
-/* Values whose sums and products are exact in every type, so that order does not matter. */
-static double make_input(uint32_t op, int lane, int component) {
-    if (is_product(op))
-        return (lane + component) % 9 == 4 ? 2 : (lane + component) % 5 == 1 ? -1 : 1;
-    return (lane * 7 + component * 3) % 23 - 11;
+/* Integers wrap. */
+static void put(elem type, void *at, size_t i, double value) {
+    const size_t bytes = elem_get_bytes(type);
+    const int64_t whole = (int64_t)value;
+    if (is_integer(type))
+        memcpy((char *)at + i * bytes, &whole, bytes);
+    else
+        elem_write(type, at, i, value);
+}
+
+/* Values whose sums and products are exact in every type, so that order does not matter; the
+ * largest and smallest are those of numbers whose exponentials vanish. */
+static double make_input(elem type, uint32_t op, int lane, int component) {
+    const double odd = is_unsigned(type) ? 3 : -1;
+    if (op % QUAD == 3 || op % QUAD == 12 || op % QUAD == 13)
+        return (lane + component) % 9 == 4 ? 2 : (lane + component) % 5 == 1 ? odd : 1;
+    const int least = is_unsigned(type) ? 0 : op % QUAD == 1 || op % QUAD == 2 ? -116 : -11;
+    return (lane * 7 + component * 3) % 23 + least;
 }
 
 static bool run_op(int which, uint32_t mask, uint32_t op, uint32_t arg, slice in, slice out) {
@@ -155,7 +170,7 @@ static bool run_op(int which, uint32_t mask, uint32_t op, uint32_t arg, slice in
     launch_set_u32(l, 2, mask);
     launch_set_u32(l, 3, op);
     launch_set_u32(l, 4, arg);
-    launch_set_groups(l, (size3){1, 1, 1}, (size3){LANES, 1, 1});
+    launch_set_groups(l, (size3){1, 1, 1}, (size3){count_threads(mask), 1, 1});
     return support_play();
 }
 
@@ -169,10 +184,12 @@ static const char *compare_op(int which, uint32_t mask, uint32_t op, int arg, co
         for (int i = 0; i < LANES; i++)
             x[i] = elem_read(typed[which].type, in, (size_t)(i * width + c));
         for (int i = 0; i < LANES; i++) {
+            char bits[8];
             double got = elem_read(typed[which].type, out, (size_t)(i * width + c));
-            model want = model_lane(x, mask, op, arg, i);
-            bool untouched = got == -5;
-            if (is_in(mask, i) ? want.defined && got != want.value : !untouched) {
+            model want = is_in(mask, i) ? model_lane(x, mask, op, arg, i) : (model){true, -5};
+            put(typed[which].type, bits, 0, want.value);
+            want.value = elem_read(typed[which].type, bits, 0);
+            if (want.defined && !(got == want.value)) {
                 snprintf(text, sizeof text, "%s op %u arg %d mask %08x lane %d: want %g, got %g",
                          typed[which].kernel, (unsigned)op, arg, (unsigned)mask, i, want.value,
                          got);
@@ -183,21 +200,24 @@ static const char *compare_op(int which, uint32_t mask, uint32_t op, int arg, co
     return NULL;
 }
 
-TEST functions_agree_with_the_model_for_any_active_lanes(int which) {
+TEST functions_agree_with_the_model_for_any_active_lanes(math_mode math, int which) {
+    support_set_math(math);
     const elem type = typed[which].type;
     const int count = LANES * typed[which].width;
     char in[LANES * 16], out[LANES * 16];
     const size_t bytes = (size_t)count * elem_get_bytes(type);
     slice from = support_buffer(NULL, bytes), to = support_buffer(NULL, bytes);
-    for (uint32_t op = 0; op < OPS; op++) {
+    for (uint32_t op = 0; op < QUAD + OPS; op++) {
+        if (op % QUAD >= (is_integer(type) && typed[which].width == 1 ? OPS : BITS))
+            continue;
         for (int i = 0; i < count; i++)
-            elem_write(type, in, (size_t)i,
-                       make_input(op, i / typed[which].width, i % typed[which].width));
+            put(type, in, (size_t)i,
+                make_input(type, op, i / typed[which].width, i % typed[which].width));
         support_write(from, in, bytes);
         for (int m = 0; m < MASKS; m++)
             for (int a = 0; a < ARGUMENTS; a++) {
                 for (int i = 0; i < count; i++)
-                    elem_write(type, out, (size_t)i, -5);
+                    put(type, out, (size_t)i, -5);
                 support_write(to, out, bytes);
                 if (!run_op(which, masks[m], op, arguments[a], from, to))
                     FAILm(support_get_error()->text);
@@ -211,47 +231,39 @@ TEST functions_agree_with_the_model_for_any_active_lanes(int which) {
     PASS();
 }
 
-static uint32_t model_bits(const uint32_t *x, uint32_t mask, uint32_t op, int lane) {
-    const bool in_quad = op >= 8;
-    const int first = in_quad ? lane / 4 * 4 : 0, last = in_quad ? first + 4 : LANES;
-    uint32_t all = ~0u, some = 0, odd = 0, ballot = 0, every = 1;
-    int lowest = -1;
-    for (int i = first; i < last; i++) {
-        if (!is_in(mask, i))
-            continue;
-        lowest = lowest < 0 ? i : lowest;
-        all &= x[i];
-        some |= x[i];
-        odd ^= x[i];
-        ballot |= (x[i] & 1) << i;
-        every &= x[i] & 1;
+static uint32_t model_vote(const uint32_t *x, uint32_t mask, uint32_t op, int lane) {
+    const int group = op >= QUAD ? 4 : LANES, first = lane / group * group;
+    uint32_t ballot = 0, there = 0;
+    for (int i = group - 1; i >= 0; i--) {
+        there = there << 1 | is_in(mask, first + i);
+        ballot = ballot << 1 | (is_in(mask, first + i) && x[first + i] & 1);
     }
-    const uint32_t quad_table[] = {all, some, odd, some & 1, every};
-    const uint32_t table[] = {all, some, odd, ballot, some & 1, every, lane == lowest, mask};
-    return in_quad ? quad_table[op - 8] : table[op];
+    const uint32_t below = (1u << lane % group) - 1;
+    const uint32_t table[VOTES] = {ballot, ballot != 0, ballot == there, !(there & below), there};
+    return table[op % QUAD];
 }
 
-TEST bit_functions_and_votes_agree_with_the_model(void) {
+TEST votes_agree_with_the_model(void) {
     uint32_t x[LANES], out[LANES];
     for (int pattern = 0; pattern < 3; pattern++) {
         for (int i = 0; i < LANES; i++)
             x[i] = pattern == 0 ? (uint32_t)i * 2654435761u : pattern == 1 ? 1 : 0xFFFFFFFE;
         slice from = support_buffer(x, sizeof x), to = support_buffer(NULL, sizeof out);
-        for (uint32_t op = 0; op < BIT_OPS; op++)
-            for (int m = 0; m < MASKS; m++) {
-                launch *l = support_launch("simd.metal", "simd_bits");
+        for (uint32_t op = 0; op < QUAD + VOTES; op++)
+            for (int m = 0; m < MASKS && op % QUAD < VOTES; m++) {
+                launch *l = support_launch("simd.metal", "simd_votes");
                 if (!l)
                     FAILm(support_get_error()->text);
                 launch_bind(l, 0, from, ACCESS_READ, ELEM_U32);
                 launch_bind(l, 1, to, ACCESS_BOTH, ELEM_U32);
                 launch_set_u32(l, 2, masks[m]);
                 launch_set_u32(l, 3, op);
-                launch_set_groups(l, (size3){1, 1, 1}, (size3){LANES, 1, 1});
+                launch_set_groups(l, (size3){1, 1, 1}, (size3){count_threads(masks[m]), 1, 1});
                 ASSERT(support_play());
                 memcpy(out, support_read(to), sizeof out);
                 for (int i = 0; i < LANES; i++)
                     if (is_in(masks[m], i))
-                        ASSERT_EQ_FMT(model_bits(x, masks[m], op, i), out[i], "%u");
+                        ASSERT_EQ_FMT(model_vote(x, masks[m], op, i), out[i], "%u");
             }
         support_end();
     }
@@ -325,10 +337,69 @@ TEST lanes_waiting_at_calls_of_different_types_keep_their_values(void) {
     PASS();
 }
 
+/* How many of lanes first to last - 1 of every `step` there are: those that meet, from first on. */
+static uint32_t want_rejoin(int which, uint32_t lane) {
+    const uint32_t odd = lane % 2, third = lane % 3, fourth = lane % 4;
+    const uint32_t of_third[] = {11, 11, 10}; /* lanes with lane % 3 == k */
+    uint32_t r = 0;
+    switch (which) {
+    case 0:
+    case 1:
+        return 32;
+    case 2:
+        for (uint32_t k = 0; k < 3; k++)
+            r = k == third ? r : r * 100 + 32 - of_third[k];
+        return r * 100 + 32;
+    case 3: /* lanes with fourth > 1 meet in iteration 1, 8 lanes each break in one */
+        return ((fourth > 1 ? 1600 : 0) + 8) * 100 + 32;
+    case 4: /* 8 lanes return in each iteration, the 4 even ones among 24, 16, 8 go on */
+        return 100 * (lane / 8 + 1) + 8;
+    case 5:
+        r = odd ? 1608 : 16;
+        return r + (lane < 16 ? 0 : 1000000) + 320000;
+    case 6: /* 24, 16, 8 lanes in the iterations of the first turn, half of them in the second */
+        for (uint32_t turn = 0; turn <= lane / 16; turn++, r *= 2)
+            for (uint32_t k = 0; k < fourth; k++)
+                r += (24 - 8 * k) / (turn + 1);
+        return 100 * r + 32;
+    case 7:
+        return fourth == 2 ? 7 : 100 * (fourth == 0 ? 816 : fourth == 1 ? 16 : 58) + 24;
+    default: /* of 24 to 31, two lanes leave at each k from 1 on, as long as enough are there */
+        r = odd ? 2412 : 24;
+        return r * 100 + 24;
+    }
+}
+
+TEST lanes_rejoin_as_the_program_is_nested(int which) {
+    static const char *const kernels[] = {"rejoin_unlikely", "rejoin_dead",   "rejoin_continue",
+                                          "rejoin_break",    "rejoin_return", "rejoin_called",
+                                          "rejoin_nested",   "rejoin_switch", "rejoin_endless"};
+    uint32_t x[LANES];
+    for (uint32_t i = 0; i < LANES; i++)
+        x[i] = i;
+    slice in = support_buffer(x, sizeof x), out = support_buffer(NULL, sizeof x);
+    launch *l = support_launch("rejoin.metal", kernels[which]);
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, in, ACCESS_READ, ELEM_U32);
+    launch_bind(l, 1, out, ACCESS_WRITE, ELEM_U32);
+    launch_set_groups(l, (size3){1, 1, 1}, (size3){LANES, 1, 1});
+    ASSERT(support_play());
+    const uint32_t *got = support_read(out);
+    for (uint32_t i = 0; i < LANES && !(which == 8 && i >= 24); i++)
+        ASSERT_EQ_FMT(want_rejoin(which, i), got[i], "%u");
+    support_end();
+    PASS();
+}
+
 SUITE(simd_suite) {
+    for (int i = 0; i < 9; i++)
+        RUN_TESTp(lanes_rejoin_as_the_program_is_nested, i);
     for (int i = 0; i < (int)(sizeof typed / sizeof *typed); i++)
-        RUN_TESTp(functions_agree_with_the_model_for_any_active_lanes, i);
-    RUN_TEST(bit_functions_and_votes_agree_with_the_model);
+        for (math_mode m = 0; m < MATH_COUNT; m++)
+            RUN_TESTp(functions_agree_with_the_model_for_any_active_lanes, m, i);
+    support_set_math(MATH_SAFE);
+    RUN_TEST(votes_agree_with_the_model);
     RUN_TEST(arms_of_a_divergent_branch_do_not_mix);
     RUN_TEST(lanes_that_left_a_loop_take_no_part_in_it);
     RUN_TEST(lanes_waiting_at_calls_of_different_types_keep_their_values);

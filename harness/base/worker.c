@@ -44,7 +44,8 @@ typedef struct {
     size_t task;
     uint64_t heard_ns; /* when it was last given something or sent a part of its answer */
     char note[WORKER_NOTE_BYTES]; /* what it is doing: "the oracle" */
-    uint8_t *bytes;               /* of the answer so far */
+    char place[WORKER_NOTE_BYTES];
+    uint8_t *bytes; /* of the answer so far */
     size_t used, room;
 } worker;
 
@@ -255,7 +256,7 @@ static void give_task(pool *p, worker *w, size_t index) {
     w->task = index;
     w->busy = true;
     w->used = 0;
-    w->note[0] = 0;
+    w->note[0] = w->place[0] = 0;
     w->heard_ns = os_now_ns();
 }
 
@@ -315,6 +316,9 @@ static void fail_task(pool *p, worker *w, const char *why) {
     size_t used = strlen(failure);
     if (w->note[0])
         snprintf(failure + used, size - used, " in %s", w->note);
+    used = strlen(failure);
+    if (why && w->place[0])
+        snprintf(failure + used, size - used, " at %s", w->place);
     finish_task(p, w);
 }
 
@@ -335,19 +339,27 @@ static void take_answer(pool *p, worker *w, const worker_frame *frame) {
         give_up_others(p, w->task, scope == WORKER_FILE && is_first, why);
 }
 
+static bool is_note(const worker_frame *frame) {
+    return (frame->magic == WORKER_NOTE || frame->magic == WORKER_PLACE) &&
+           frame->bytes < WORKER_NOTE_BYTES;
+}
+
 /* Takes the notes at the start of what was received. */
 static void take_notes(worker *w) {
     worker_frame frame;
     while (w->used >= sizeof frame) {
         memcpy(&frame, w->bytes, sizeof frame);
         size_t whole = sizeof frame + (size_t)frame.bytes;
-        if (frame.magic != WORKER_NOTE || frame.bytes >= sizeof w->note || w->used < whole)
+        if (!is_note(&frame) || w->used < whole)
             return;
-        memset(w->note, 0, sizeof w->note);
-        memcpy(w->note, w->bytes + sizeof frame, (size_t)frame.bytes);
+        char *text = frame.magic == WORKER_NOTE ? w->note : w->place;
+        w->place[0] = 0;
+        memset(text, 0, WORKER_NOTE_BYTES);
+        memcpy(text, w->bytes + sizeof frame, (size_t)frame.bytes);
         memmove(w->bytes, w->bytes + whole, w->used - whole);
         w->used -= whole;
-        w->heard_ns = os_now_ns();
+        if (frame.magic == WORKER_NOTE)
+            w->heard_ns = os_now_ns();
     }
 }
 
@@ -374,7 +386,7 @@ static void hear_worker(pool *p, worker *w) {
     if (w->used < sizeof frame)
         return;
     memcpy(&frame, w->bytes, sizeof frame);
-    if (frame.magic == WORKER_NOTE && frame.bytes < sizeof w->note)
+    if (is_note(&frame))
         return;
     w->heard_ns = os_now_ns();
     if (frame.magic != WORKER_MAGIC || frame.bytes > MAX_ANSWER)

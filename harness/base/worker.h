@@ -71,6 +71,10 @@ bool worker_serve(worker_task run, void *context, err *e);
 #define WORKER_COMPILER "the compiler"
 #define WORKER_COMPILER_S 300
 void worker_note(const char *what);
+/* The same for the place that it is at ("add.metal:12"), which is not a sign of life; the next note
+ * takes it back. */
+void worker_note_place(const char *place);
+bool worker_is_served(void); /* does anyone hear it? */
 
 /* The protocol: a task is a line on WORKER_IN; its answer is a frame, then its bytes, on
  * WORKER_OUT. Notes are frames of their own before it. */
@@ -79,7 +83,8 @@ enum {
     WORKER_OUT = 4,
     WORKER_MAGIC = 0x41535359,
     WORKER_NOTE = 0x4153534E,
-    WORKER_NOTE_BYTES = 32
+    WORKER_PLACE = 0x41535350,
+    WORKER_NOTE_BYTES = 64
 };
 
 typedef struct {

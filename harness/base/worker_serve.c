@@ -89,15 +89,27 @@ static void set_idle(inbox *box) {
 
 static bool is_serving;
 
-void worker_note(const char *what) {
+bool worker_is_served(void) {
+    return is_serving;
+}
+
+static void send_note(uint32_t magic, const char *what) {
     struct {
         worker_frame frame;
         char text[WORKER_NOTE_BYTES];
-    } note = {.frame = {.magic = WORKER_NOTE, .bytes = strlen(what)}};
+    } note = {.frame = {.magic = magic, .bytes = strlen(what)}};
     if (!is_serving || note.frame.bytes >= sizeof note.text)
         return;
     memcpy(note.text, what, (size_t)note.frame.bytes);
     (void)os_write_all(WORKER_OUT, &note, sizeof note.frame + (size_t)note.frame.bytes);
+}
+
+void worker_note(const char *what) {
+    send_note(WORKER_NOTE, what);
+}
+
+void worker_note_place(const char *place) {
+    send_note(WORKER_PLACE, place);
 }
 
 bool worker_serve(worker_task run, void *context, err *e) {

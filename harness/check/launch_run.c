@@ -286,6 +286,21 @@ static bool play(setup *s, FILE *out, err *e) {
 
 /* Results -------------------------------------------------------------------------------------- */
 
+/* Which elements nothing has stored. Where the device does not know it, by the pattern that the array
+ * started with: in words of four bytes, because in one or two it may as well be a value. */
+static bool *find_unwritten(const array *a, const unsigned char *data, size_t count) {
+    const uint16_t poison[] = {POISON_PATTERN, POISON_PATTERN, POISON_PATTERN, POISON_PATTERN};
+    const unsigned char *written = buffer_get_written(a->buffer);
+    const size_t each = elem_get_bytes(a->type), word = each < 4 ? 4 : each;
+    bool *out = array_new(count, sizeof *out);
+    for (size_t i = 0; i < count; i++) {
+        const size_t first = i * each / word * word, left = count * each - first;
+        out[i] = written ? memchr(written + i * each, 0, each) != NULL
+                         : a->unwritten && left >= word && !memcmp(data + first, poison, word);
+    }
+    return out;
+}
+
 static bool show_array(const setup *s, int index, FILE *out, err *e) {
     const launch_request *r = s->request;
     const array *a = &s->arrays[index];
@@ -300,7 +315,9 @@ static bool show_array(const setup *s, int index, FILE *out, err *e) {
     if (ok && is_shown) {
         fprintf(out, "buffer %d '%s', %s[%zu]%s\n", index, a->buffer->label, elem_get_name(a->type),
                 a->count, count < a->count ? ", its first elements" : "");
-        values_print(out, a->type, data, count);
+        bool *unwritten = find_unwritten(a, data, count);
+        values_print(out, a->type, data, unwritten, count);
+        free(unwritten);
     }
     if (ok && r->save[index])
         ok = os_write_file(r->save[index], data, a->bytes, e);

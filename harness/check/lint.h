@@ -12,13 +12,18 @@
  *     return-value        a function that must return a value and may not (a warning)
  *     recursion           functions that call themselves, also through others
  *     undefined           a helper that is declared, called and never defined
- *     language            lambdas before MSL 3.2, noexcept, long long, goto, virtual methods, double
+ *     kernel-call         a kernel that calls a kernel
+ *     threadgroup-index   a threadgroup parameter without [[threadgroup(n)]]
+ *     language            lambdas before MSL 3.2, noexcept, long long, goto, labels, virtual methods,
+ *                         double, arrays of variable or no length, register, thread_local, static in
+ *                         functions, new, kernels with one name, functions that a type does not have
  *     version             names that the language has in newer versions only
  *     address-space       pointer and reference types without one
  *     threadgroup-memory  more than 32 KB of it
  *     reserved-name       keywords as names, names that begin with two underscores
  *     environment         a text that asks which compiler, processor, system or harness reads it
  *     missing-guard       a store by thread position that is compared with nothing (a warning)
+ *     fast-math           a test for NaN or infinity, which fast math may leave out (a warning)
  *     unsupported         kernels that cannot be run here (a warning)
  * A warning is silenced by a comment NOLINT(rule) on its line.
  *

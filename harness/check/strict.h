@@ -1,8 +1,9 @@
 /* strict: a file read as C++ for OpenCL, which finds the address-space mistakes of MSL.
  *
  * The file must already compile for the software device. An error is then either a mistake that C++
- * cannot see, or valid MSL that the strict parser rejects. The compiler's message tells which; if
- * it does not, the file counts as not judged. */
+ * cannot see, or valid MSL that the strict parser rejects. The compiler's message tells which: what is
+ * about types and names can be either, and such a file counts as not wholly judged; the rest is the
+ * file's mistake. */
 #pragma once
 
 #include "harness/base/remark.h"

@@ -6,5 +6,6 @@
 
 #include "harness/device/elem.h"
 
-/* Rows of aligned values, each row preceded by the index of its first. */
-void values_print(FILE *out, elem type, const void *array, size_t count);
+/* Rows of aligned values, each row preceded by the index of its first. Elements that nothing has
+ * written have no value. */
+void values_print(FILE *out, elem type, const void *array, const bool *unwritten, size_t count);

@@ -149,3 +149,9 @@ bool buffer_fill_pattern(buffer *b, size_t offset, size_t bytes, uint16_t patter
         b->device->ops->forget(b, b->base + offset, bytes);
     return true;
 }
+
+const unsigned char *buffer_get_written(const buffer *b) {
+    const device_ops *ops = b->device->ops;
+    const unsigned char *all = ops->get_written ? ops->get_written(b) : NULL;
+    return all ? all + b->base : NULL;
+}

@@ -173,6 +173,9 @@ bool buffer_download(const buffer *b, size_t offset, void *data, size_t bytes, e
 /* What is filled with POISON_PATTERN counts as never written. */
 bool buffer_fill_pattern(buffer *b, size_t offset, size_t bytes, uint16_t pattern, err *e);
 
+/* A byte for each of the contents: 0 where nothing was written. NULL: the device does not know. */
+const unsigned char *buffer_get_written(const buffer *b);
+
 /* True if both guard zones are whole. If not: how far outside the contents the nearest change is
  * (negative: before). */
 bool buffer_check_guards(const buffer *b, ptrdiff_t *at, err *e);
@@ -232,6 +235,8 @@ typedef struct {
     bool (*fill)(buffer *b, size_t allocation_offset, size_t bytes, uint16_t pattern, err *e);
     /* These bytes count as never written; NULL where the device does not know such a thing. */
     void (*forget)(buffer *b, size_t allocation_offset, size_t bytes);
+    /* A byte for each of the allocation's: 0 where nothing was written; likewise. */
+    const unsigned char *(*get_written)(const buffer *b);
     bool (*new_pipeline)(pipeline *p, const msl_unit *unit, const constant_value *constants,
                          size_t count, err *e);
     void (*free_pipeline)(pipeline *p);

@@ -102,6 +102,8 @@ static uint64_t compute_float(const ptx_insn *i, const uint64_t *v) {
         r = isnan(r) ? 0 : fmin(fmax(r, 0), 1);
     if (i->rounding == ROUND_DOWN && i->type.bits == 32 && (double)(float)r > r)
         r = (double)nextafterf((float)r, -INFINITY);
+    if (i->rounding == ROUND_ZERO && i->type.bits == 32 && fabs((double)(float)r) > fabs(r))
+        r = (double)nextafterf((float)r, 0);
     return from_float(r, i->type);
 }
 
@@ -191,6 +193,13 @@ static uint64_t funnel(const ptx_insn *i, uint64_t low, uint64_t high, uint64_t 
     return i->how[0] == 'l' ? (n == 0 ? high : both >> (32 - n)) : both >> n;
 }
 
+static uint64_t reverse(uint64_t a, unsigned bits) {
+    uint64_t r = 0;
+    for (unsigned n = 0; n < bits; n++)
+        r |= (a >> n & 1) << (bits - 1 - n);
+    return r;
+}
+
 static bool is_less(ptx_type t, uint64_t a, uint64_t b) {
     return t.kind == 's' ? extend(a, t.bits) < extend(b, t.bits)
                          : mask(a, t.bits) < mask(b, t.bits);
@@ -235,6 +244,11 @@ static uint64_t compute_integer(const ptx_insn *i, const uint64_t *v) {
         return insert(t, v[0], v[1], v[2], v[3]);
     case OP_PRMT:
         return permute(v[0], v[1], v[2]);
+    case OP_BREV:
+        return reverse(v[0], t.bits);
+    case OP_CLZ:
+        return mask(v[0], t.bits) ? (uint64_t)__builtin_clzll(mask(v[0], t.bits)) - 64 + t.bits
+                                  : t.bits;
     case OP_SHF:
         return funnel(i, v[0], v[1], v[2]);
     default:
@@ -242,20 +256,21 @@ static uint64_t compute_integer(const ptx_insn *i, const uint64_t *v) {
     }
 }
 
-/* 32-bit sums and products with the carry of the one before. */
+/* Sums and products with the carry of the one before. */
 static uint64_t compute_carry(const ptx_insn *i, ptx_thread *t, const uint64_t *v) {
-    uint64_t sum = i->op == OP_MADC && t->carry;
-    if (i->op == OP_SUB) {
-        sum = mask(v[0], 32) - mask(v[1], 32);
-    } else if (i->op == OP_ADD) {
-        sum = mask(v[0], 32) + mask(v[1], 32);
-    } else {
-        uint64_t product = mask(v[0], 32) * mask(v[1], 32);
-        sum += (i->is_high ? product >> 32 : mask(product, 32)) + mask(v[2], 32);
-    }
+    __extension__ typedef unsigned __int128 wide;
+    const unsigned bits = i->type.bits;
+    const wide a = mask(v[0], bits), b = mask(v[1], bits);
+    wide sum = (i->op == OP_ADDC || i->op == OP_MADC) && t->carry;
+    if (i->op == OP_SUB)
+        sum = a - b;
+    else if (i->op == OP_ADD || i->op == OP_ADDC)
+        sum += a + b;
+    else
+        sum += mask((uint64_t)(i->is_high ? a * b >> bits : a * b), bits) + (wide)mask(v[2], bits);
     if (i->sets_carry)
-        t->carry = sum >> 32 & 1;
-    return mask(sum, 32);
+        t->carry = sum >> bits & 1;
+    return mask((uint64_t)sum, bits);
 }
 
 /* Conversions and comparisons ------------------------------------------------------------------- */
@@ -332,7 +347,7 @@ static bool compare(const ptx_insn *i, uint64_t a, uint64_t b) {
 /* All of it ------------------------------------------------------------------------------------- */
 
 static bool has_carry(const ptx_insn *i) {
-    return i->sets_carry || i->op == OP_MADC;
+    return i->sets_carry || i->op == OP_ADDC || i->op == OP_MADC;
 }
 
 uint64_t ptx_compute(const ptx_insn *i, ptx_thread *t, const uint64_t *v) {

@@ -12,10 +12,10 @@
 /* By the first word; an instruction that is known in one form only, by all of it. */
 /* clang-format off */
 static const char *const op_names[OP_COUNT] = {
-    "abs", "activemask", "add", "and", "cp.async.cg.shared.global",
+    "abs", "activemask", "add", "addc", "and", "cp.async.cg.shared.global",
     "cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all", "atom",
     "bar", "mbarrier.arrive.expect_tx.shared.b64", "mbarrier.try_wait.parity.shared.b64",
-    "mbarrier.init.shared.b64", "bar.warp", "bfe", "bfi", "bra",
+    "mbarrier.init.shared.b64", "bar.warp", "bfe", "bfi", "bra", "brev", "clz",
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
     "barrier.cluster.arrive.release.aligned", "barrier.cluster.wait.acquire.aligned", "cvt", "cvta",
     "div", "ex2", "fence", "fma", "ld", "lg2", "mad", "madc", "mapa.shared::cluster.u64", "max", "min",
@@ -58,7 +58,7 @@ static void read_modifier(parser *p, ptx_insn *i, const char *word, int *types) 
         const char *word;
         ptx_rounding rounding;
         bool to_integer;
-    } roundings[] = {{"rn", ROUND_NEAREST, false}, {"rm", ROUND_DOWN, false},
+    } roundings[] = {{"rn", ROUND_NEAREST, false}, {"rm", ROUND_DOWN, false}, {"rz", ROUND_ZERO, false},
                      {"rni", ROUND_NEAREST, true}, {"rzi", ROUND_ZERO, true},
                      {"rmi", ROUND_DOWN, true},    {"rpi", ROUND_UP, true}};
     ptx_type t;

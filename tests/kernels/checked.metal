@@ -169,3 +169,14 @@ kernel void births_in_returns(device const float *in [[buffer(0)]], device float
     float kept[twice(1)] = {in[i], 0};
     out[i] = inverse(kept[i == 5]);
 }
+
+// One of these updates is lost on a GPU; here it is when threads take turns.
+kernel void counted_twice(device atomic_uint *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    atomic_fetch_add_explicit(&out[0], 1, memory_order_relaxed);
+    uint seen = atomic_load_explicit(&out[1], memory_order_relaxed);
+    atomic_store_explicit(&out[1], seen + 1, memory_order_relaxed);
+    if (i == 0)
+        ((device uint *)out)[1000] = 0; // outside in both orders
+    if (i == 5 && seen < 2)
+        ((device uint *)out)[2000] = 0; // outside in one
+}

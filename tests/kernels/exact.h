@@ -1,4 +1,4 @@
-// exact: the parameters of the kernels of right_threads.metal, right_values.metal and wrong.metal.
+// exact: the parameters of the kernels of right_*.metal and wrong*.metal.
 //
 // All are launched in the same way (tests/test_exact.c): two threadgroups of 64 threads. Buffer 0
 // `in` holds 128 floats that count up from 1 and is only read; 1 `out` has room for 128 floats that

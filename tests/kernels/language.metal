@@ -53,6 +53,9 @@ kernel void vectors(device float *out [[buffer(0)]]) {
     out[n++] = as_type<half2>(0x3c004000u).x;
     out[n++] = float(half(1.0f) / half(3.0f));
     out[n++] = 1 / 3.0h;
+    out[n++] = .5H + 0x1.8P+2H + 1.e1H + 1.F;
+    out[n++] = 2.0bf + 1.bf + .5BF + 1e3bf + 0x1p-3bf + 1'0.5e-1BF + 0x1bf;
+    out[n++] = 1.003906250001bf; // a float is halfway between two bfloats
     out[n++] = popcount(0xF0F0u);
     out[n++] = clz(1u);
     out[n++] = ctz(8u);

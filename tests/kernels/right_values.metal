@@ -215,6 +215,13 @@ kernel void constant_table(FOUR, IDS) {
     out[i] = p[3] + table[i % 8] + in[i % n];
 }
 
+// Whatever its bytes are, a table is known by where it stands.
+constant uchar any_bytes[2][20] = {{0x5E, 0xA1, 0x37, 0xC4, 0x0B, 0xD9, 0x62, 0xF3, 0x88, 0x15,
+                                    0xEC, 0x4D, 0x91, 0x2A, 0xB6, 0x7F, 0x5E, 0xA1, 0x37, 0xC4}};
+kernel void table_of_any_bytes(FOUR, IDS) {
+    out[i] = float(any_bytes[g][i % 20]) + in[i % n];
+}
+
 kernel void sorted_privately(FOUR, IDS) {
     float v[4];
     for (int k = 0; k < 4; k++)
@@ -323,4 +330,42 @@ kernel void specialised(FOUR, device const float *bias [[buffer(3), function_con
     if (with_bias)
         x += bias[i];
     out[i] = x;
+}
+
+// ------------------------------------------------------------------------------ small integers
+
+// Unsigned components wrap; those of signed vectors reach their ends and no further; scalars are
+// promoted.
+kernel void small_integers_at_their_edges(FOUR, IDS) {
+    const ushort u = ushort(65535 - i % 2);
+    const short s = short(32767 - i % 2);
+    ushort2 a = ushort2(u) * ushort2(u);
+    ushort4 b = ushort4(u) + u;
+    uchar3 c = uchar3(uchar(u)) * uchar(200);
+    uchar4 d = -uchar4(uchar(u));
+    b *= ushort(60000);
+    a -= ushort(60000);
+    ++c;
+    short2 e = short2(s) - short(i % 2);
+    char4 f = char4(char(i % 2 - 128)) + char(1);
+    e = -e / short(-1) - short2(abs(short(-s)));
+    f /= char4(-2, -1, 1, 2);
+    out[i] = float(a.x + b.w + c.z + d.y + e.x + f.y + s * s / 2 + short(s + s) + u * 2);
+}
+
+// --------------------------------------------------------------------------- second results
+
+kernel void results_by_reference(FOUR, IDS) {
+    const float x = in[i % n] * 1.25f;
+    float w, c, pc;
+    half hw, hc;
+    float2 w2, c2;
+    half4 hw4;
+    int e, he;
+    int3 e3;
+    float sum = modf(x, w) + frexp(x, e) + sincos(x, c) + precise::sincos(x, pc);
+    sum += float(modf(half(x), hw) + frexp(half(x), he) + sincos(half(x), hc));
+    sum += modf(float2(x), w2).y + frexp(float3(x), e3).z + sincos(float2(x), c2).x;
+    sum += float(modf(half4(half(x)), hw4).w);
+    out[i] = sum + w + c + pc + float(hw + hc) + w2.y + c2.x + float(hw4.w) + float(e + he + e3.z);
 }

@@ -6,90 +6,85 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#define FAMILY(prefix, first)                                                                      \
+    case first + 0: return prefix##_sum(x);                                                        \
+    case first + 1: return prefix##_max(x);                                                        \
+    case first + 2: return prefix##_min(x);                                                        \
+    case first + 3: return prefix##_product(x);                                                    \
+    case first + 4: return prefix##_shuffle(x, n);                                                 \
+    case first + 5: return prefix##_shuffle_xor(x, n);                                             \
+    case first + 6: return prefix##_shuffle_up(x, n);                                              \
+    case first + 7: return prefix##_shuffle_down(x, n);                                            \
+    case first + 8: return prefix##_broadcast(x, n);                                               \
+    case first + 9: return prefix##_broadcast_first(x);                                            \
+    case first + 10: return prefix##_prefix_inclusive_sum(x);                                      \
+    case first + 11: return prefix##_prefix_exclusive_sum(x);                                      \
+    case first + 12: return prefix##_prefix_inclusive_product(x);                                  \
+    case first + 13: return prefix##_prefix_exclusive_product(x);                                  \
+    case first + 14: return prefix##_shuffle_rotate_up(x, n);                                      \
+    case first + 15: return prefix##_shuffle_rotate_down(x, n);                                    \
+    case first + 16: return prefix##_shuffle_and_fill_up(x, T(77), n);                             \
+    case first + 17: return prefix##_shuffle_and_fill_down(x, T(77), n);
+#define BITS(prefix, first)                                                                        \
+    case first + 18: return prefix##_and(x);                                                       \
+    case first + 19: return prefix##_or(x);                                                        \
+    case first + 20: return prefix##_xor(x);
+
 template <typename T> T reduce(T x, uint op, uint arg) {
     const ushort n = ushort(arg);
     switch (op) {
-    case 0: return simd_sum(x);
-    case 1: return simd_max(x);
-    case 2: return simd_min(x);
-    case 3: return simd_product(x);
-    case 4: return simd_shuffle(x, n);
-    case 5: return simd_shuffle_xor(x, n);
-    case 6: return simd_shuffle_up(x, n);
-    case 7: return simd_shuffle_down(x, n);
-    case 8: return simd_broadcast(x, n);
-    case 9: return simd_broadcast_first(x);
-    case 10: return simd_prefix_inclusive_sum(x);
-    case 11: return simd_prefix_exclusive_sum(x);
-    case 12: return simd_prefix_inclusive_product(x);
-    case 13: return simd_prefix_exclusive_product(x);
-    case 14: return simd_shuffle_rotate_up(x, n);
-    case 15: return simd_shuffle_rotate_down(x, n);
-    case 16: return quad_sum(x);
-    case 17: return quad_max(x);
-    case 18: return quad_min(x);
-    case 19: return quad_product(x);
-    case 20: return quad_shuffle(x, n);
-    case 21: return quad_shuffle_xor(x, n);
-    case 22: return quad_shuffle_up(x, n);
-    case 23: return quad_shuffle_down(x, n);
-    case 24: return quad_broadcast(x, n);
-    case 25: return simd_shuffle_and_fill_up(x, T(77), n);
-    case 26: return simd_shuffle_and_fill_down(x, T(77), n);
+        FAMILY(simd, 0)
+        FAMILY(quad, 32)
+    }
+    if constexpr (is_integral_v<T>) {
+        switch (op) {
+            BITS(simd, 0)
+            BITS(quad, 32)
+        }
     }
     return T(0);
 }
 
-kernel void simd_float(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+template <typename T>
+kernel void simd_of(device const T *in [[buffer(0)]], device T *out [[buffer(1)]],
+                    constant uint &mask [[buffer(2)]], constant uint &op [[buffer(3)]],
+                    constant uint &arg [[buffer(4)]], uint lane [[thread_index_in_simdgroup]]) {
+    if (mask >> lane & 1)
+        out[lane] = reduce(in[lane], op, arg);
+}
+#define SIMD_OF(T) template [[host_name("simd_" #T)]] kernel decltype(simd_of<T>) simd_of<T>;
+SIMD_OF(float)
+SIMD_OF(half)
+SIMD_OF(bfloat)
+SIMD_OF(float4)
+SIMD_OF(half2)
+SIMD_OF(char)
+SIMD_OF(uchar)
+SIMD_OF(short)
+SIMD_OF(ushort)
+SIMD_OF(int)
+SIMD_OF(uint)
+SIMD_OF(long)
+SIMD_OF(ulong)
+SIMD_OF(ushort4)
+
+#define VOTES(prefix, first)                                                                       \
+    case first + 0: out[lane] = uint(prefix##_vote::vote_t(prefix##_ballot(x & 1))); break;        \
+    case first + 1: out[lane] = prefix##_any(x & 1); break;                                        \
+    case first + 2: out[lane] = prefix##_all(x & 1); break;                                        \
+    case first + 3: out[lane] = prefix##_is_first(); break;                                        \
+    case first + 4:                                                                                \
+        out[lane] = uint(prefix##_vote::vote_t(prefix##_active_threads_mask()));                   \
+        break;
+kernel void simd_votes(device const uint *in [[buffer(0)]], device uint *out [[buffer(1)]],
                        constant uint &mask [[buffer(2)]], constant uint &op [[buffer(3)]],
-                       constant uint &arg [[buffer(4)]], uint lane [[thread_index_in_simdgroup]]) {
-    if (mask >> lane & 1)
-        out[lane] = reduce(in[lane], op, arg);
-}
-
-kernel void simd_int(device const int *in [[buffer(0)]], device int *out [[buffer(1)]],
-                     constant uint &mask [[buffer(2)]], constant uint &op [[buffer(3)]],
-                     constant uint &arg [[buffer(4)]], uint lane [[thread_index_in_simdgroup]]) {
-    if (mask >> lane & 1)
-        out[lane] = reduce(in[lane], op, arg);
-}
-
-kernel void simd_half(device const half *in [[buffer(0)]], device half *out [[buffer(1)]],
-                      constant uint &mask [[buffer(2)]], constant uint &op [[buffer(3)]],
-                      constant uint &arg [[buffer(4)]], uint lane [[thread_index_in_simdgroup]]) {
-    if (mask >> lane & 1)
-        out[lane] = reduce(in[lane], op, arg);
-}
-
-// The component that `arg >> 8` names of a vector reduction.
-kernel void simd_float4(device const float4 *in [[buffer(0)]], device float4 *out [[buffer(1)]],
-                        constant uint &mask [[buffer(2)]], constant uint &op [[buffer(3)]],
-                        constant uint &arg [[buffer(4)]],
-                        uint lane [[thread_index_in_simdgroup]]) {
-    if (mask >> lane & 1)
-        out[lane] = reduce(in[lane], op, arg);
-}
-
-kernel void simd_bits(device const uint *in [[buffer(0)]], device uint *out [[buffer(1)]],
-                      constant uint &mask [[buffer(2)]], constant uint &op [[buffer(3)]],
-                      uint lane [[thread_index_in_simdgroup]]) {
+                       uint lane [[thread_index_in_simdgroup]]) {
     if (!(mask >> lane & 1))
         return;
     const uint x = in[lane];
     switch (op) {
-    case 0: out[lane] = simd_and(x); break;
-    case 1: out[lane] = simd_or(x); break;
-    case 2: out[lane] = simd_xor(x); break;
-    case 3: out[lane] = uint(simd_vote::vote_t(simd_ballot(x & 1))); break;
-    case 4: out[lane] = simd_any(x & 1); break;
-    case 5: out[lane] = simd_all(x & 1); break;
-    case 6: out[lane] = simd_is_first(); break;
-    case 7: out[lane] = uint(simd_vote::vote_t(simd_active_threads_mask())); break;
-    case 8: out[lane] = quad_and(x); break;
-    case 9: out[lane] = quad_or(x); break;
-    case 10: out[lane] = quad_xor(x); break;
-    case 11: out[lane] = quad_any(x & 1); break;
-    case 12: out[lane] = quad_all(x & 1); break;
+        VOTES(simd, 0)
+        VOTES(quad, 32)
     }
 }
 

@@ -22,6 +22,26 @@ kernel void race_of_a_byte_and_its_word(device uchar *data [[buffer(3)]], IDS) {
         data[g * 4 + 3] = 1; // bug: race in threadgroup
 }
 
+struct bit_fields {
+    uint a : 3, b : 8, c : 21;
+};
+kernel void race_of_bit_fields(device bit_fields *data [[buffer(3)]], IDS) {
+    if (l == 0)
+        data[g].a = 1;
+    if (l == 1)
+        data[g].c = data[g + 2].c; // bug: race in threadgroup
+}
+
+kernel void race_of_bit_fields_in_threadgroup_memory(FOUR, IDS) {
+    threadgroup bit_fields shared;
+    if (l == 33)
+        shared.b = 0; // bug: race in threadgroup
+    if (l == 0)
+        shared.a = 5;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = float(shared.a) + in[i % n];
+}
+
 kernel void race_of_halves_in_threadgroup_memory(FOUR, IDS) {
     threadgroup half tile[64];
     tile[l] = half(in[i % n]); // bug: race in threadgroup

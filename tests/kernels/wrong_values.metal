@@ -149,3 +149,41 @@ kernel void bit_field_added_to_without_a_value(FOUR, IDS) {
     x.c += 3; // bug: unwritten memory
     out[i] = in[i % n] + float(x.c);
 }
+
+// --------------------------------------------------------------------------------- overflow
+
+// Each by a thread of its own: on some CPUs a division that overflows ends it.
+kernel void overflows(FOUR, IDS) {
+    const int minus = 127 - int(n), least = int(n << 24);
+    long x = 0;
+    switch (i) {
+    case 0: x = (short2(32767) + short(n / 128)).x; break; // bug: signed overflow
+    case 1: x = (char4(127) + char(n / 128)).w; break; // bug: signed overflow
+    case 2: x = (char3(-128) - char(n / 128)).z; break; // bug: signed overflow
+    case 3: x = (short4(32767) * short(n / 64)).y; break; // bug: signed overflow
+    case 4: x = (short3(-32768) / short(minus)).z; break; // bug: signed overflow
+    case 5: x = (char2(-128) % char(minus)).y; break; // bug: signed overflow
+    case 6: x = (int4(least) / int4(minus)).w; break; // bug: signed overflow
+    case 7: x = (long2(long(least) << 32) % long(minus)).y; break; // bug: signed overflow
+    case 8: x = least / minus; break; // bug: signed overflow
+    case 9: x = (long(least) << 32) % minus; break; // bug: signed overflow
+    case 10: x = (-char3(char(n))).y; break; // bug: signed overflow
+    case 11: x = (-short2(short(n * 256))).y; break; // bug: signed overflow
+    case 12: x = (-int4(least)).y; break; // bug: signed overflow
+    case 13: x = -least; break; // bug: signed overflow
+    case 14: x = abs(char(n)); break; // bug: signed overflow
+    case 15: x = abs(short3(short(n * 256))).z; break; // bug: signed overflow
+    case 16: x = abs(least); break; // bug: signed overflow
+    case 17: x = abs(int4(least)).z; break; // bug: signed overflow
+    case 18: x = abs(long(least) << 32); break; // bug: signed overflow
+    }
+    out[i] = in[i % n] + float(x);
+}
+
+kernel void without_its_second_result(FOUR, IDS) {
+    float w;
+    float rest = in[i % n];
+    if (i % 2)
+        rest = modf(rest, w);
+    out[i] = rest + w; // bug: unwritten memory
+}

@@ -8,11 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
 #include "harness/device/precompiled.h"
+#include "harness/device/shift_mask.h"
 #include "ptx_products.h"
 #include "sanitizer.h"
 
@@ -39,7 +42,8 @@ struct ptx_compiler {
  * (half) is taken from it. */
 /* clang-format off */
 static const char *const flags[] = {
-    "-x", "cuda", "--target=x86_64-linux-gnu", "--cuda-device-only", "--cuda-path=/dev/null", "-nocudainc", "-nocudalib", "-S", "-O3", "-std=c++17", "-fclang-abi-compat=14",
+    "-x", "cuda", "--target=x86_64-linux-gnu", "--cuda-device-only", "--cuda-path=/dev/null", "-nocudainc", "-nocudalib",
+    "-S", "-O3", "-std=c++17", "-fclang-abi-compat=14",
     "-Xclang", "-target-feature", "-Xclang", "+ptx78", "-fdeclspec", "-gline-directives-only",
     "-fno-operator-names", "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
     "-fno-strict-aliasing", "-fsigned-char", "-fno-math-errno", "-fno-threadsafe-statics",
@@ -59,6 +63,7 @@ static const char *const free_flags[] = {"-mllvm", "-nvptx-prec-divf32=1", "-mll
 
 enum {
     FLAG_COUNT = sizeof flags / sizeof *flags,
+    CUDA_FLAGS = 7, /* the first ones, which are not for a module */
     SAFE_COUNT = sizeof safe_flags / sizeof *safe_flags,
     FREE_COUNT = sizeof free_flags / sizeof *free_flags,
 };
@@ -155,6 +160,7 @@ typedef struct {
     bool
         has_tensors; /* the file includes Metal 4's headers of tensors, which the shim lacks here */
     bool uses_elements; /* of simdgroup matrices, whose places are Apple's then */
+    bool has_shifts;    /* by counts that need a mask */
 } order;
 
 enum { WATCHES_RACES = 1 << 8 }; /* in the key of the cache, beside the math */
@@ -167,19 +173,22 @@ static int add_arguments(const char **argv, int n, const char *const *more, int 
     return n;
 }
 
+static int add_flags(math_mode math, const char **argv, int n, int first) {
+    n = add_arguments(argv, n, flags + first, FLAG_COUNT - first);
+    n = math == MATH_SAFE ? add_arguments(argv, n, safe_flags, SAFE_COUNT)
+                          : add_arguments(argv, n, free_flags, FREE_COUNT);
+    for (const char *const *flag = math_mode_get_flags(math); *flag; flag++)
+        argv[n++] = *flag;
+    return n;
+}
+
 /* Everything but the headers, the source and what depends on the kernel. */
 static int add_options(const ptx_compiler *c, math_mode math, const char **argv) {
     const char *const more[] = {c->target,    "-Xclang",    "-mlink-builtin-bitcode",
                                 "-Xclang",    c->libdevice, c->folders[0],
                                 c->folders[1]};
-    int n = 0;
-    argv[n++] = c->clang;
-    n = add_arguments(argv, n, flags, FLAG_COUNT);
-    n = math == MATH_SAFE ? add_arguments(argv, n, safe_flags, SAFE_COUNT)
-                          : add_arguments(argv, n, free_flags, FREE_COUNT);
-    for (const char *const *flag = math_mode_get_flags(math); *flag; flag++)
-        argv[n++] = *flag;
-    return add_arguments(argv, n, more, sizeof more / sizeof *more);
+    argv[0] = c->clang;
+    return add_arguments(argv, add_flags(math, argv, 1, 0), more, sizeof more / sizeof *more);
 }
 
 /* shim: precompiled; NULL: its text. */
@@ -237,6 +246,26 @@ static bool is_about_tensors(const char *messages) {
            strstr(messages, "matmul2d");
 }
 
+/* From an unoptimised module whose shifts are not masked yet. */
+static bool compile_module(const order *o, const char *module, const char *object, err *e) {
+    char *text = os_read_file(module, NULL, e), *masked = text ? shift_mask_module(text) : NULL;
+    char machine[32];
+    snprintf(machine, sizeof machine, "-march=%s", ptx_compiler_get_target(o->compiler));
+    const char *argv[MAX_ARGUMENTS] = {o->compiler->clang, "--target=nvptx64-nvidia-cuda", machine,
+                                       "--cuda-feature=+ptx78", "-nogpulib"};
+    const char *const rest[] = {"-x", "ir", module, "-o", object, NULL};
+    add_arguments(argv, add_flags(o->math, argv, 5, CUDA_FLAGS), rest, 6);
+    int status = 1;
+    bool ok = masked && os_write_file(module, masked, strlen(masked), e) &&
+              os_run(argv, NULL, &status, e) &&
+              (status == 0 ||
+               err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile for NVIDIA GPUs", o->name));
+    free(masked);
+    free(text);
+    unlink(module);
+    return ok;
+}
+
 static bool make_ptx(void *context, const char *source, const char *object, err *e) {
     const order *o = context;
     ptx_compiler *c = o->compiler;
@@ -245,8 +274,20 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
     ptx_name_entry(o->name, entry + strlen(entry), sizeof entry - strlen(entry));
     const char *elements =
         o->uses_elements ? "-DASSAY_THREAD_ELEMENTS=1" : "-DASSAY_THREAD_ELEMENTS=0";
-    const char *const more[] = {"-include", c->headers[2], elements, entry,
-                                source,     "-o",          object,   NULL};
+    char module[PATH_MAX];
+    if (!path_print(module, sizeof module, e, "%s.ll", object))
+        return false;
+    const char *const more[] = {"-include",
+                                c->headers[2],
+                                elements,
+                                entry,
+                                source,
+                                "-o",
+                                o->has_shifts ? module : object,
+                                o->has_shifts ? "-emit-llvm" : NULL,
+                                "-Xclang",
+                                "-disable-llvm-passes",
+                                NULL};
     enum { MORE = sizeof more / sizeof *more };
     int status = 1, n = add_options(c, o->math, argv);
     if (o->watches_races)
@@ -274,7 +315,8 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
         err_set_detail(e, output && !is_tensors ? output : "");
     }
     free(output);
-    return status == 0 && ptx_merge_products(object, e) && complete_ptx(object, e);
+    return status == 0 && (!o->has_shifts || compile_module(o, module, object, e)) &&
+           ptx_merge_products(object, e) && complete_ptx(object, e);
 }
 
 void ptx_name_entry(const char *kernel, char *name, size_t size) {
@@ -289,8 +331,13 @@ char *ptx_compile(ptx_compiler *c, const char *text, const char *name, math_mode
     char own[PATH_MAX];
     const char *tool = sanitizer_get_tool();
     bool watches_races = tool && strcmp(tool, "racecheck") == 0 && strstr(text, "atomic");
-    order o = {
-        c, name, math, watches_races, msl_text_has_tensors(text), msl_text_uses_elements(text)};
+    order o = {c,
+               name,
+               math,
+               watches_races,
+               msl_text_has_tensors(text),
+               msl_text_uses_elements(text),
+               shift_mask_is_needed(text)};
     uint32_t key = (uint32_t)math | (watches_races ? WATCHES_RACES : 0);
     if (!path) {
         path = own;

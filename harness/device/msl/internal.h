@@ -160,6 +160,8 @@ at token_before(at i); /* NOT_FOUND in front of the first */
 const char *token_file(const tokens *t, at i);
 uint64_t token_hash(const tokens *t, at i, uint64_t seed);
 char *token_copy(const tokens *t, at i);
+/* The bytes of a floating literal before its suffix; 0 for any other token. */
+uint32_t token_measure_float(const tokens *t, at i);
 /* The text of a range with single blanks where C++ is usually written with them. */
 char *tokens_join(const tokens *t, at begin, at end);
 bool tokens_want_blank(const tokens *t, at a, at b); /* between a and b, when b follows */

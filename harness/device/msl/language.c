@@ -1,5 +1,5 @@
 /* language: C++ that is not MSL, where it can be seen in the tokens: recursion, virtual methods,
- * kernels that return a value, threadgroup variables with a first value, buffers by value,
+ * kernels that return a value, have another's name or call kernels, threadgroup variables with a first value, buffers by value,
  * buffer indices past the last, helpers that are declared and never defined.
  *
  * Calls are told by name. Of a name that has several functions (overloads, templates, methods)
@@ -15,6 +15,7 @@ typedef struct {
     size_t definitions;
     size_t declarations;
     bool is_plain;    /* no template, kernel or operator */
+    bool is_kernel;   /* and nothing else has the name */
     bool is_template; /* of functions that would be plain */
     int state;        /* of the search: 0 new, 1 on the way, 2 done */
 } function;
@@ -60,11 +61,18 @@ static bool visit(void *context, const decl *d, const char *prefix) {
     function *known = find_function(f, d->name);
     if (!known) {
         known = ARRAY_ADD(f->list, f->count, f->room);
-        *known =
-            (function){.name = d->name, .body = NOT_FOUND, .is_plain = true, .is_template = true};
+        *known = (function){.name = d->name,
+                            .body = NOT_FOUND,
+                            .is_plain = true,
+                            .is_kernel = true,
+                            .is_template = true};
     }
     bool is_template = token_is(t, d->begin, "template"), is_plain = is_plain_function(t, d);
+    bool is_kernel = false;
+    for (at i = d->begin; i < d->name; i++)
+        is_kernel = is_kernel || token_is(t, i, "kernel");
     known->declarations++;
+    known->is_kernel = known->is_kernel && is_kernel;
     known->is_plain = known->is_plain && is_plain && !is_template;
     known->is_template = known->is_template && is_plain && is_template;
     if (d->body != NOT_FOUND) {
@@ -127,6 +135,19 @@ static void follow(const functions *f, function *from) {
     from->state = 2;
 }
 
+/* Also with template arguments. */
+static void check_calls(const functions *f, const kernel *k) {
+    const tokens *t = &f->unit->tokens;
+    for (at i = k->where.body + 1; i < k->where.end; i++) {
+        if (t->list[i].kind != TOKEN_WORD || is_member(t, i))
+            continue;
+        at angle = token_is(t, i + 1, "<") ? tokens_close_angle(t, i + 1) : i;
+        const function *to = find_function(f, i);
+        if (to && to->is_kernel && angle != NOT_FOUND && token_is(t, angle + 1, "("))
+            tell(f, i, "kernel-call", "is a kernel, and a kernel cannot call a kernel");
+    }
+}
+
 static bool is_called(const functions *f, at name) {
     const tokens *t = &f->unit->tokens;
     for (at i = 0; i < t->count; i++)
@@ -149,6 +170,8 @@ static void check_functions(const msl_unit *u, remark_list *out) {
         if (calls_itself(&f, one))
             tell(&f, one->name, "recursion", "calls itself, and MSL has no recursion");
     }
+    for (size_t i = 0; i < u->kernel_count; i++)
+        check_calls(&f, &u->kernels[i]);
     free(f.list);
 }
 
@@ -182,6 +205,10 @@ static void check_kernel(const msl_unit *u, const kernel *k, remark_list *out) {
     if (!is_void)
         tell(&f, k->where.name, "kernel-result",
              "is a kernel that returns a value; it must be void");
+    for (const kernel *o = u->kernels; o < k; o++)
+        if (strcmp(o->name, k->name) == 0 && o->template_open == k->template_open)
+            tell(&f, k->where.name, "language",
+                 "is the name of another kernel: kernels cannot be overloaded");
     for (at i = k->where.body; i < k->where.end; i++) {
         at value = token_is(t, i, "threadgroup") ? storage_find_value(u, i) : NOT_FOUND;
         if (value != NOT_FOUND)

@@ -129,6 +129,31 @@ static size_t measure_number(const char *p) {
     return (size_t)(q - p);
 }
 
+uint32_t token_measure_float(const tokens *t, at i) {
+    const char *p = token_text(t, i), *exponents = "eE";
+    uint32_t n = 0, bytes = t->list[i].bytes;
+    bool hex = bytes > 1 && (p[1] == 'x' || p[1] == 'X'), is_float = false;
+    if (t->list[i].kind != TOKEN_NUMBER)
+        return 0;
+    if (hex) {
+        exponents = "pP";
+        n = 2;
+    }
+    for (bool in_exponent = false; n < bytes; n++) {
+        bool is_digit = hex && !in_exponent ? isxdigit((unsigned char)p[n]) != 0
+                                            : isdigit((unsigned char)p[n]) != 0;
+        if (!in_exponent && strchr(exponents, p[n])) {
+            is_float = in_exponent = true;
+            n += n + 1 < bytes && (p[n + 1] == '+' || p[n + 1] == '-');
+        } else if (p[n] == '.') {
+            is_float = is_float || !hex;
+        } else if (!is_digit && p[n] != '\'') {
+            break;
+        }
+    }
+    return is_float ? n : 0;
+}
+
 static size_t measure_mark(const char *p) {
     static const char *const marks[] = {
         "<<=", ">>=", "...", "::", "->", "<<", ">>", "<=", ">=", "==", "!=", "&&",

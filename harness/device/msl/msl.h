@@ -57,7 +57,8 @@ typedef struct {
     msl_space space; /* buffers and threadgroup memory */
     bool is_reference;
     bool is_const;
-    int index; /* buffer or threadgroup index, explicit or counted; -1 for the rest */
+    int index;        /* buffer or threadgroup index, explicit or counted; -1 for the rest */
+    bool is_numbered; /* explicit */
     uint32_t
         value_bytes; /* size of *pointer or of the referenced value; 0: only the compiler knows */
     uint32_t dimensions; /* of a thread-position type: 1, 2 or 3 */

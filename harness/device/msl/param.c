@@ -188,7 +188,7 @@ static void read_attributes(reading *r) {
             free(gate);
         } else if (find_kind(t, a.name, &kind)) {
             p->kind = kind;
-            r->has_kind = true;
+            r->has_kind = p->is_numbered = true;
             if (kind == MSL_BUFFER)
                 read_index(r, &a, MSL_BUFFERS);
             else if (kind == MSL_THREADGROUP)

@@ -1,5 +1,5 @@
 /* refused: C++ that Apple's compiler refuses and clang's does not, told by tokens, in Apple's words:
- * lambdas before MSL 3.2, noexcept, long long, goto, names that the language got later, and pointer
+ * lambdas before MSL 3.2, noexcept, long long, goto, labels, names that the language got later, and pointer
  * and reference types without an address space.
  *
  * A type is told by its name: one of the language, or a class of the file. Template parameters, auto
@@ -146,6 +146,17 @@ static bool is_type(const refusal *r, at i) {
     return is_known;
 }
 
+/* `name:` where a statement begins, but for those of a switch and of a class; `uint : 3` is a field. */
+static void check_label(const refusal *r, at i) {
+    static const char *const others[] = {"default", "public", "private", "protected",
+                                         "enum",    "struct", "class",   NULL};
+    static const char *const ends[] = {";", "{", "}", NULL};
+    const tokens *t = &r->unit->tokens;
+    if (token_is(t, i + 1, ":") && token_is_one_of(t, token_before(i), ends) &&
+        !token_is_one_of(t, i, others) && !is_type(r, i))
+        REFUSE(r, i, "language", "labeled statements are not supported in Metal");
+}
+
 /* The `<` that the `>` at i closes; i if there is none. */
 static at open_angle(const tokens *t, at i) {
     int depth = 0;
@@ -214,9 +225,10 @@ void msl_check_refused(const msl_unit *u, remark_list *out) {
         read_pragmas(t, i, &pragma, &is_internal);
         if (attribute_begins(t, i))
             i = attribute_skip(t, i) - 1;
-        else if (is_word(t, i) && !is_internal)
+        else if (is_word(t, i) && !is_internal) {
             check_word(&r, i);
-        else if (u->language < 320 && !is_internal && is_lambda(t, i))
+            check_label(&r, i);
+        } else if (u->language < 320 && !is_internal && is_lambda(t, i))
             REFUSE(&r, i, "language", "lambda expressions are not supported in Metal");
         else if (token_is(t, i, "*") || token_is(t, i, "&") || token_is(t, i, "&&"))
             check_pointer(&r, i);

@@ -41,22 +41,28 @@ static void rewrite_function_constants(edits *d, const msl_constant_text *given,
     }
 }
 
-/* 0.5 is a float in MSL. Clang has an option for that, but ignores it inside templates. */
+/* 0.5 is a float in MSL. Clang has an option for that, but ignores it inside templates. 0.5H is 0.5h,
+ * and 0.5bf gets a suffix that shim/literal.h can define. */
 static void rewrite_literals(edits *d) {
     const tokens *t = &d->unit->tokens;
     for (at i = 0; i < t->count; i++) {
         const token *k = &t->list[i];
-        if (k->kind != TOKEN_NUMBER || d->edit[i])
+        uint32_t digits = d->edit[i] ? 0 : token_measure_float(t, i);
+        if (digits == 0)
             continue;
-        const char *p = token_text(t, i);
-        bool hex = k->bytes > 1 && (p[1] == 'x' || p[1] == 'X'), point = false;
-        for (uint32_t n = 0; n < k->bytes; n++)
-            point = point || strchr(hex ? "pP" : ".eE", p[n]);
-        char last = p[k->bytes - 1];
-        if (!point || !(isdigit((unsigned char)last) || last == '.'))
+        const char *p = token_text(t, i), *suffix = NULL;
+        uint32_t rest = k->bytes - digits;
+        if (rest == 0)
+            suffix = "f";
+        else if (rest == 1 && p[digits] == 'H')
+            suffix = "h";
+        else if (rest == 2 && d->unit->language >= 310 &&
+                 (strncmp(p + digits, "bf", 2) == 0 || strncmp(p + digits, "BF", 2) == 0))
+            suffix = "_assay_bf";
+        if (!suffix)
             continue;
         text literal = {0};
-        text_print(&literal, "%.*sf", (int)k->bytes, p);
+        text_print(&literal, "%.*s%s", (int)digits, p, suffix);
         edits_replace(d, i, text_take(&literal));
     }
 }

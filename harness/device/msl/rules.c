@@ -77,11 +77,13 @@ static void check_positions(const checker *c, const kernel *k) {
     for (size_t i = 0; i < k->count; i++) {
         const msl_param *p = &k->params[i];
         bool is_index = true;
-        int own = p->kind > MSL_THREADGROUP ? get_shape(p->type, &is_index) : -1;
-        if (own < 0)
+        bool is_position = p->kind > MSL_THREADGROUP;
+        bool is_place = is_position && strpbrk(p->type, "*&"); /* they are values */
+        int own = is_position ? get_shape(p->type, &is_index) : -1;
+        if (own < 0 && !is_place)
             continue;
         at place = find_param(t, k, p->name);
-        if (!is_index || (!is_shaped(p->kind) && own != 1))
+        if (is_place || !is_index || (!is_shaped(p->kind) && own != 1))
             remark_add(c->out, REMARK_ERROR, PLACE(t, place), "position-type",
                        "kernel %s: %s is %s, and [[%s]] is uint or ushort%s", k->name, p->name,
                        p->type, param_spell_kind(p->kind),
@@ -96,6 +98,16 @@ static void check_positions(const checker *c, const kernel *k) {
             shape = own;
         }
     }
+}
+
+/* Buffers are counted where they have no attribute. */
+static void check_threadgroups(const checker *c, const kernel *k) {
+    const tokens *t = &c->unit->tokens;
+    for (size_t i = 0; i < k->count; i++)
+        if (k->params[i].kind == MSL_THREADGROUP && !k->params[i].is_numbered)
+            remark_add(c->out, REMARK_ERROR, PLACE(t, find_param(t, k, k->params[i].name)),
+                       "threadgroup-index", "%s parameter must have threadgroup attribute",
+                       k->params[i].name);
 }
 
 /* With a gate on either, only one of them may be there. */
@@ -213,16 +225,76 @@ static void check_guard(const checker *c, const kernel *k) {
                    k->name, (int)t->list[store].bytes, token_text(t, store));
 }
 
+/* Fast math ----------------------------------------------------------------------------------- */
+
+static bool is_comparison(const tokens *t, at i) {
+    static const char *const marks[] = {"==", "!=", "<", ">", "<=", ">=", NULL};
+    return token_is_one_of(t, i, marks);
+}
+
+/* isnan(x), and INFINITY or numeric_limits<float>::infinity() beside a comparison; as values, such as the
+ * first of a running maximum, they do what they should. */
+static bool asks_for_nan(const tokens *t, at i) {
+    static const char *const tests[] = {"isnan",     "isinf",       "isfinite", "isnormal",
+                                        "isordered", "isunordered", NULL};
+    static const char *const macros[] = {"INFINITY", "NAN", "HUGE_VALF", NULL};
+    static const char *const methods[] = {"infinity", "quiet_NaN", NULL};
+    at before = token_before(i);
+    if (before == NOT_FOUND)
+        return false;
+    if (token_is_one_of(t, i, tests))
+        return token_is(t, i + 1, "(") &&
+               (t->list[before].kind != TOKEN_WORD || token_is(t, before, "return"));
+    bool is_method = token_is_one_of(t, i, methods) && token_is(t, before, "::");
+    if (!is_method && !token_is_one_of(t, i, macros))
+        return false;
+    while (is_method && before > 0 && !token_is(t, before, "numeric_limits"))
+        before--;
+    before -= is_method && before > 0;
+    before -= is_method && token_is(t, before, "::") && before > 1 ? 2 : 0;
+    before -= token_is(t, before, "-") && before > 0;
+    return is_comparison(t, before) || is_comparison(t, is_method ? i + 3 : i + 1);
+}
+
+/* x != x */
+static bool differs_from_itself(const tokens *t, at i) {
+    static const char *const more[] = {".", "->", "::", "[", "(", NULL};
+    return token_is(t, i, "!=") && i > 1 && t->list[i - 1].kind == TOKEN_WORD &&
+           t->list[i - 1].bytes == t->list[i + 1].bytes &&
+           memcmp(token_text(t, i - 1), token_text(t, i + 1), t->list[i - 1].bytes) == 0 &&
+           !token_is(t, i - 2, ".") && !token_is(t, i - 2, "->") && !token_is(t, i - 2, "::") &&
+           !token_is_one_of(t, i + 2, more);
+}
+
+/* The compiler may leave such a test out. A text that chooses its own mode is left alone. */
+static void check_fast_math(const checker *c) {
+    const tokens *t = &c->unit->tokens;
+    for (size_t i = 0; i < t->directive_count; i++) {
+        char line[80];
+        snprintf(line, sizeof line, "%.*s", (int)t->directives[i].bytes,
+                 t->source + t->directives[i].begin);
+        if (strstr(line, "math_mode"))
+            return;
+    }
+    for (at i = 0; i < t->count; i++)
+        if (asks_for_nan(t, i) || differs_from_itself(t, i))
+            remark_add(c->out, REMARK_WARNING, PLACE(t, i), "fast-math",
+                       "fast math, which is Metal's default, assumes that there is no NaN and no "
+                       "infinity, and may leave this test out: test the bits, or use safe math");
+}
+
 void msl_check_rules(const msl_unit *u, remark_list *out) {
     checker c = {u, out};
     for (size_t i = 0; i < u->kernel_count; i++) {
         check_support(&c, &u->kernels[i]);
         check_positions(&c, &u->kernels[i]);
         check_indices(&c, &u->kernels[i]);
+        check_threadgroups(&c, &u->kernels[i]);
         check_memory(&c, &u->kernels[i]);
         check_guard(&c, &u->kernels[i]);
     }
     check_names(&c);
+    check_fast_math(&c);
     language_check(u, out);
     msl_check_refused(u, out);
 }

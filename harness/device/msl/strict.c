@@ -92,9 +92,14 @@ static void rewrite_kernels(edits *d) {
     }
 }
 
+/* Their values come after the compiler: an array cannot have such a size. */
 static void rewrite_function_constants(edits *d) {
-    for (size_t n = 0; n < d->unit->constant_count; n++)
-        d->edit[d->unit->constants[n].attribute] = "= {}";
+    for (size_t n = 0; n < d->unit->constant_count; n++) {
+        const function_constant *c = &d->unit->constants[n];
+        text value = {0};
+        text_print(&value, "= assay_given<%s>()", c->constant.type);
+        edits_replace(d, c->attribute, text_take(&value));
+    }
     const tokens *t = &d->unit->tokens;
     for (at i = 0; i + 1 < t->count; i++)
         if (token_is(t, i, "is_function_constant_defined") && token_is(t, i + 1, "("))
@@ -149,6 +154,19 @@ static void rewrite_vectors(edits *d) {
     }
 }
 
+/* 0.5bf: bfloat is a class there. */
+static void rewrite_bfloats(edits *d) {
+    const tokens *t = &d->unit->tokens;
+    for (at i = 0; i < t->count; i++) {
+        uint32_t digits = d->edit[i] ? 0 : token_measure_float(t, i);
+        if (digits == 0 || t->list[i].bytes != digits + 2)
+            continue;
+        text literal = {0};
+        text_print(&literal, "bfloat(%.*sf)", (int)digits, token_text(t, i));
+        edits_replace(d, i, text_take(&literal));
+    }
+}
+
 /* The compiler deduces template arguments of variables, not of temporaries: tensor(p, e) is a function
  * there. */
 static void rewrite_tensors(edits *d) {
@@ -166,6 +184,7 @@ char *msl_rewrite_strict(const msl_unit *u) {
     rewrite_kernels(&d);
     rewrite_function_constants(&d);
     rewrite_vectors(&d);
+    rewrite_bfloats(&d);
     if (msl_text_has_tensors(u->source))
         rewrite_tensors(&d);
     text out = {0};

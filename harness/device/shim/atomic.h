@@ -156,10 +156,13 @@ METAL_FUNC float atomic_fetch_add_explicit(volatile atomic<float> *object, float
     volatile float *place = reinterpret_cast<volatile float *>(assay::atomic_place(object));
     return __atomic_fetch_add(place, operand, ASSAY_ATOMIC_ORDER);
 #else
-    float old = atomic_load_explicit(object, order);
-    while (!assay::compare_exchange(object, &old, old + operand)) {
+    (void)order;
+    volatile uint *place = assay::atomic_place(object);
+    uint old = __atomic_load_n(place, ASSAY_ATOMIC_ORDER);
+    while (!__atomic_compare_exchange_n(place, &old, as_type<uint>(as_type<float>(old) + operand),
+                                        true, ASSAY_ATOMIC_ORDER, ASSAY_ATOMIC_ORDER)) {
     }
-    return old;
+    return as_type<float>(old);
 #endif
 }
 METAL_FUNC float atomic_fetch_sub_explicit(volatile atomic<float> *object, float operand,

@@ -16,21 +16,17 @@ template <class V> using if_lane_value = metal::enable_if_t<(count_of<V>::value 
 
 constexpr uint no_lane = MSL_LANES;
 
-// What a lane receives from one that takes no part: all ones, a NaN where it is a float.
-template <class V> METAL_FUNC V absent() {
-    if constexpr (metal::is_same_v<typename scalar_of<V>::type, bool>) {
-        return V(true);
-    } else {
-        V v;
-        __builtin_memset(&v, 0xff, sizeof v);
-        return v;
-    }
+// What a lane receives from one that takes no part: all ones, a NaN where it is a float. Written and
+// chosen as bytes: to the compiler of fast math a NaN is a value that cannot be.
+template <class V> METAL_FUNC void put_absent(V *at) {
+    __builtin_memset(at, metal::is_same_v<typename scalar_of<V>::type, bool> ? 1 : 0xff, sizeof(V));
 }
 
 // ----------------------------------------------------------------------------- reductions, scans
-// The identity leaves every value as it is, -0 and NaN included.
+// The identity leaves every value as it is, -0 and NaN included. Where a value combined with itself
+// is itself, that of any lane that takes part will do.
 struct op_sum {
-    template <class T> static METAL_FUNC T identity() {
+    template <class T> static METAL_FUNC T identity(T) {
         return metal::is_integral_v<T> ? to<T>(0) : to<T>(-0.0f);
     }
     template <class T> static METAL_FUNC T apply(T a, T b) {
@@ -42,7 +38,7 @@ struct op_sum {
     }
 };
 struct op_product {
-    template <class T> static METAL_FUNC T identity() { return to<T>(1); }
+    template <class T> static METAL_FUNC T identity(T) { return to<T>(1); }
     template <class T> static METAL_FUNC T apply(T a, T b) {
         // Twice the width: two ushort would be multiplied as int and overflow.
         if constexpr (metal::is_integral_v<T>)
@@ -52,22 +48,16 @@ struct op_product {
     }
 };
 struct op_max {
-    template <class T> static METAL_FUNC T identity() {
-        return metal::is_integral_v<T> ? metal::numeric_limits<T>::lowest()
-                                       : metal::numeric_limits<T>::quiet_NaN();
-    }
+    template <class T> static METAL_FUNC T identity(T present) { return present; }
     template <class T> static METAL_FUNC T apply(T a, T b) { return metal::max(a, b); }
 };
 struct op_min {
-    template <class T> static METAL_FUNC T identity() {
-        return metal::is_integral_v<T> ? metal::numeric_limits<T>::max()
-                                       : metal::numeric_limits<T>::quiet_NaN();
-    }
+    template <class T> static METAL_FUNC T identity(T present) { return present; }
     template <class T> static METAL_FUNC T apply(T a, T b) { return metal::min(a, b); }
 };
 template <class T> using bits_for = metal::make_unsigned_t<T>;
 struct op_and {
-    template <class T> static METAL_FUNC T identity() { return absent<T>(); }
+    template <class T> static METAL_FUNC T identity(T present) { return present; }
     template <class T> static METAL_FUNC T apply(T a, T b) {
         using U = bits_for<T>;
         return __builtin_bit_cast(
@@ -75,7 +65,7 @@ struct op_and {
     }
 };
 struct op_or {
-    template <class T> static METAL_FUNC T identity() { return to<T>(0); }
+    template <class T> static METAL_FUNC T identity(T present) { return present; }
     template <class T> static METAL_FUNC T apply(T a, T b) {
         using U = bits_for<T>;
         return __builtin_bit_cast(
@@ -83,7 +73,7 @@ struct op_or {
     }
 };
 struct op_xor {
-    template <class T> static METAL_FUNC T identity() { return to<T>(0); }
+    template <class T> static METAL_FUNC T identity(T) { return to<T>(0); }
     template <class T> static METAL_FUNC T apply(T a, T b) {
         using U = bits_for<T>;
         return __builtin_bit_cast(

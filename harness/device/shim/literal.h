@@ -1,4 +1,5 @@
-// literal: the half literals of MSL, 1.5h and 0x1p-3h.
+// literal: the half literals of MSL, 1.5h and 0x1p-3h, and those of bfloat, 1.5bf, which msl/rewrite.c
+// spells with a suffix that C++ lets us define.
 //
 // The digits are read at compile time, in a template, so that no optimisation level leaves a
 // conversion to run time (from long double it would be a library call).
@@ -57,14 +58,28 @@ constexpr double read_number(const char *text) {
     return scale_by(value, hexadecimal ? 2 : 10, negative ? -exponent : exponent);
 }
 
+// Rounded to odd, so that rounding the float again is as good as rounding the number once.
+constexpr float to_odd_float(double value) {
+    const float nearest = static_cast<float>(value);
+    if (nearest == value)
+        return nearest;
+    const uint bits = __builtin_bit_cast(uint, nearest);
+    return __builtin_bit_cast(float, nearest > value ? (bits - 1) | 1 : bits | 1);
+}
+
 template <char... c> struct number {
     static constexpr char text[sizeof...(c) + 1] = {c..., 0};
     static constexpr half as_half = static_cast<half>(read_number(text));
+    static constexpr bfloat as_bfloat = static_cast<bfloat>(to_odd_float(read_number(text)));
 };
 
 } // namespace assay
 
 template <char... c> METAL_FUNC constexpr half operator""h() {
     constexpr half value = assay::number<c...>::as_half;
+    return value;
+}
+template <char... c> METAL_FUNC constexpr bfloat operator""_assay_bf() {
+    constexpr bfloat value = assay::number<c...>::as_bfloat;
     return value;
 }

@@ -98,7 +98,14 @@ ASSAY_MATH_1(atan, __builtin_atanf(x))
 ASSAY_MATH_1(ceil, __builtin_ceilf(x))
 ASSAY_MATH_1(fabs, __builtin_fabsf(x))
 ASSAY_MATH_1(floor, __builtin_floorf(x))
-ASSAY_MATH_1(fract, __builtin_fminf(x - __builtin_floorf(x), 0x1.fffffep-1f))
+METAL_FUNC float fract(float x) {
+    return __builtin_fminf(x - __builtin_floorf(x), 0x1.fffffep-1f);
+}
+METAL_FUNC half fract(half x) { // below 1 as a half too
+    const float f = static_cast<float>(x);
+    return static_cast<half>(__builtin_fminf(f - __builtin_floorf(f), 0x1.ffcp-1f));
+}
+ASSAY_EACH(fract)
 ASSAY_MATH_1(rint, __builtin_rintf(x))
 ASSAY_MATH_1(round, __builtin_roundf(x))
 ASSAY_MATH_1(trunc, __builtin_truncf(x))
@@ -174,18 +181,26 @@ template <class T, int n> METAL_FUNC vec<T, n> ldexp(vec<T, n> v, int exponent) 
     return ldexp(v, vec<int, n>(exponent));
 }
 
+// The second result is stored here: checked mode does not see what a function of the C library
+// stores.
 METAL_FUNC float frexp(float x, int &exponent) {
-    return __builtin_frexpf(x, &exponent);
+    int e = 0;
+    const float fraction = __builtin_frexpf(x, &e);
+    exponent = e;
+    return fraction;
 }
 METAL_FUNC half frexp(half x, int &exponent) {
-    return static_cast<half>(__builtin_frexpf(static_cast<float>(x), &exponent));
+    return static_cast<half>(frexp(static_cast<float>(x), exponent));
 }
 METAL_FUNC float modf(float x, float &whole) {
-    return __builtin_modff(x, &whole);
+    float w = 0;
+    const float rest = __builtin_modff(x, &w);
+    whole = w;
+    return rest;
 }
 METAL_FUNC half modf(half x, half &whole) {
-    float w;
-    const float rest = __builtin_modff(static_cast<float>(x), &w);
+    float w = 0;
+    const float rest = modf(static_cast<float>(x), w);
     whole = static_cast<half>(w);
     return static_cast<half>(rest);
 }
@@ -262,8 +277,10 @@ template <class T, assay::if_arithmetic<T> = 0> METAL_FUNC constexpr T abs(T x) 
         return static_cast<T>(__builtin_fabsf(static_cast<float>(x)));
     else if constexpr (is_unsigned_v<T>)
         return x;
-    else
+    else {
+        ASSAY_CHECK(x == numeric_limits<T>::min(), SOFT_OVERFLOW, 0, "abs");
         return static_cast<T>(x < 0 ? T(0) - static_cast<make_unsigned_t<T>>(x) : x);
+    }
 }
 ASSAY_EACH(max)
 ASSAY_EACH(min)

@@ -28,8 +28,28 @@ template <class V, class F, class... A> METAL_FUNC constexpr V each(F f, const A
         return V(f(a.x...), f(a.y...), f(a.z...), f(a.w...));
 }
 
-constexpr bool divides(const char *op) {
-    return *op == '/' || *op == '%';
+constexpr bool divides(char op) {
+    return op == '/' || op == '%';
+}
+
+// Scalars of less than 32 bits are computed with as int, components of vectors are not: unsigned
+// ones wrap, and signed ones must fit.
+template <class T> constexpr bool is_small =
+    metal::is_integral_v<T> && !metal::is_same_v<T, bool> && sizeof(T) < 4;
+template <class T> METAL_FUNC constexpr auto widen(T x) {
+    return static_cast<metal::conditional_t<metal::is_signed_v<T>, int, uint>>(x);
+}
+// W: wide enough for the result of x op y.
+template <char op, class T, class W> METAL_FUNC constexpr T fit(T x, T y, W result) {
+    if constexpr (metal::is_signed_v<T>)
+        ASSAY_CHECK(divides(op) ? x == metal::numeric_limits<T>::min() && y == -1
+                                : result != static_cast<T>(result),
+                    SOFT_OVERFLOW, 0,
+                    op == '+'   ? "addition"
+                    : op == '-' ? "subtraction"
+                    : op == '*' ? "multiplication"
+                                : "division by -1");
+    return static_cast<T>(result);
 }
 
 template <class T> METAL_FUNC constexpr T shift_left(T value, T count) {
@@ -84,10 +104,17 @@ namespace metal {
 #define ASSAY_ARITHMETIC(op)                                                                       \
     template <class T, int n, class V = vec<T, n>>                                                 \
     METAL_FUNC constexpr V operator op(const vec<T, n> &a, const vec<T, n> &b) {                   \
-        if constexpr (assay::is_native<T, n> && (is_same_v<T, float> || !assay::divides(#op)))     \
+        if constexpr (assay::is_native<T, n> && (is_same_v<T, float> || !assay::divides(*#op)))    \
             if (!__builtin_is_constant_evaluated())                                                \
                 return __builtin_bit_cast(V, ASSAY_NATIVE(a) op ASSAY_NATIVE(b));                  \
-        ASSAY_COMPONENTS(V, op)                                                                    \
+        if constexpr (assay::is_small<T>)                                                          \
+            return assay::each<V>(                                                                 \
+                [](T x, T y) ASSAY_LAMBDA {                                                        \
+                    return assay::fit<*#op>(x, y, assay::widen(x) op assay::widen(y));             \
+                },                                                                                 \
+                a, b);                                                                             \
+        else                                                                                       \
+            ASSAY_COMPONENTS(V, op)                                                                \
     }                                                                                              \
     ASSAY_SPLAT_FORMS(op)                                                                          \
     ASSAY_ASSIGN_FORMS(op)
@@ -153,7 +180,13 @@ template <class T, int n> METAL_FUNC constexpr vec<T, n> operator+(vec<T, n> a) 
     return a;
 }
 template <class T, int n> METAL_FUNC constexpr vec<T, n> operator-(vec<T, n> a) {
-    return assay::each<vec<T, n>>([](T x) ASSAY_LAMBDA { return static_cast<T>(-x); }, a);
+    return assay::each<vec<T, n>>(
+        [](T x) ASSAY_LAMBDA {
+            if constexpr (assay::is_small<T> && is_signed_v<T>)
+                ASSAY_CHECK(x == numeric_limits<T>::min(), SOFT_OVERFLOW, 0, "negation");
+            return static_cast<T>(-x);
+        },
+        a);
 }
 template <class T, int n> METAL_FUNC constexpr vec<T, n> operator~(vec<T, n> a) {
     return assay::each<vec<T, n>>([](T x) ASSAY_LAMBDA { return static_cast<T>(~x); }, a);

@@ -9,8 +9,14 @@
  * function, or a barrier. A round is over when every live lane has stopped. If all stopped at the
  * same simdgroup call, the last one to arrive computes the results for all and the round starts
  * anew: this is the fast path, inlined in the kernel (shim/cpu/meet.h). If they stopped at different
- * places, soft_settle (scheduler.c) chooses the meeting with the smallest address, makes its lanes
- * post their values again and lets the last of them compute. Lanes that returned take no part.
+ * places, choose (scheduler.c) finds those whose *path* is the smallest, makes them post their values
+ * again and lets the last of them compute. Lanes that returned take no part.
+ *
+ * The path of a lane says where it is in the structure of its program, from the kernel inwards: a word
+ * for each loop around the call, its position in the text above the number of the iteration, and a word
+ * for the position of the call; then the same for the function that was called. A lane's path only
+ * grows, so nobody comes later to a meeting that has the smallest: all lanes that structured code brings
+ * there are there. soft/converge.c makes kernels keep it.
  *
  * A switch clobbers every register (the compiler spills only what is live at that
  * point), and a lane that returns hands its stack to the next lane that has not started, so a
@@ -24,12 +30,17 @@ extern "C" {
 #endif
 
 enum {
-    SOFT_ABI_VERSION = 8,
+    SOFT_ABI_VERSION = 9,
     SOFT_LANES = MSL_LANES,
     SOFT_MAX_THREADS = MSL_MAX_THREADS,
     SOFT_MAX_GROUPS = SOFT_MAX_THREADS / SOFT_LANES,
     SOFT_STACK_BYTES = 256 << 10,
-    SOFT_STACK_USABLE = 216 << 10,   /* less guard page, stagger, and what our own code needs */
+    SOFT_STACK_USABLE = 216 << 10, /* less guard page, stagger, and what our own code needs */
+    SOFT_PATH = 64,                /* words of a path */
+    SOFT_PATH_SUM = 0,             /* tells paths apart at a glance; odd */
+    SOFT_PATH_END = 1,             /* address of the next function's first word */
+    SOFT_PATH_WORDS = 2,
+    SOFT_PATH_STEP = 16,             /* of one function, at most */
     SOFT_EXCHANGE_BYTES = 64,        /* largest value a lane can post at a meeting */
     SOFT_THREADGROUP_ROOM = 8 << 20, /* what we can hold, to report by how much a kernel is over */
     /* Unused memory before and after it, and in checked mode between variables: an index that is
@@ -43,6 +54,9 @@ enum {
 /* State first, then the stacks, half each; 2^29 bytes of address space, touched only where used. */
 #define SOFT_REGION_BYTES (1ull << 29)
 #define SOFT_STACKS_AT (1ull << 28)
+
+/* Odd numbers without a pattern, of which sums of paths are made. */
+#define SOFT_PATH_FACTOR 0x9e3779b97f4a7c15ull
 
 /* Private arrays of checked mode: address space for each fiber, and as much for its marks. */
 #define SOFT_FIBERS ((SOFT_REGION_BYTES - SOFT_STACKS_AT) / SOFT_STACK_BYTES)
@@ -60,7 +74,7 @@ typedef struct {
 
 typedef struct {
     soft_context lane[SOFT_LANES];
-    const char *site[SOFT_LANES]; /* the meeting each stopped lane is at */
+    const char *site[SOFT_LANES]; /* address of each lane's call; checked mode only */
     soft_u32 fresh;               /* lanes that have not started */
     soft_u32 todo;                /* lanes that have not stopped in this round */
     soft_u32 present;             /* lanes that the threadgroup has: fewer in its last simdgroup */
@@ -69,9 +83,11 @@ typedef struct {
     soft_u32 party;   /* lanes whose meeting is being settled the slow way; 0 on the fast path */
     soft_u32 current; /* the lane that runs */
     soft_u32 ended;   /* lanes that a bad access ended: they reach nothing any more */
-    const char *first_site; /* of the first lane that stopped in this round; NULL: none has */
-    soft_u64 differs;       /* non-zero if lanes of this round stopped at different sites */
-    soft_u32 index;         /* simdgroup index in the threadgroup */
+    soft_u64 first;   /* sum of the first path that a lane stopped at in this round; 0: none has */
+    soft_u64 differs; /* non-zero if lanes of this round stopped at different places */
+    soft_u32 index;   /* simdgroup index in the threadgroup */
+    /* Of each lane: the sum of its path, its end, its words. */
+    soft_u64 path[SOFT_PATH_WORDS + SOFT_PATH][SOFT_LANES];
 } soft_simdgroup;
 
 /* One launch, as compiled code sees it. */
@@ -90,6 +106,7 @@ enum {
     SOFT_STORE = 1,
     SOFT_ATOMIC = 2, /* with SOFT_STORE when it also writes */
     SOFT_UPDATE = 4, /* an atomic store that depends on what was there */
+    SOFT_BITS = 8,   /* a bit-field: the store of the memory that it shares follows */
 };
 
 /* What is wrong beyond memory. */
@@ -122,8 +139,12 @@ enum {
     SOFT_MARK_EDGE = 3,  /* between arrays */
 };
 
-/* What stands before and after a table of constants, again and again. */
-#define SOFT_TABLE_PATTERN "\x5E\xA1\x37\xC4\x0B\xD9\x62\xF3\x88\x15\xEC\x4D\x91\x2A\xB6\x7F"
+/* A table of constants of a checked kernel: nothing else lies this close to it. */
+enum { SOFT_TABLE_GAP = 1024 };
+typedef struct {
+    const void *begin;
+    soft_u64 bytes;
+} soft_table;
 
 enum { SOFT_PAGE_SHIFT = 14, SOFT_PAGES = 1024 };
 
@@ -142,6 +163,8 @@ typedef struct {
 
 struct soft_worker;
 
+enum { SOFT_SLOTS = 17, SOFT_SLOT_BYTES = 64 };
+
 /* Checked mode (checked.c). A kernel compiled for it calls these for every access; the loads that
  * are obviously right are told apart in shim/cpu/checked.h and do not. */
 typedef struct soft_checks {
@@ -149,10 +172,12 @@ typedef struct soft_checks {
         *page[SOFT_PAGES]; /* a region by the low bits of its pages; may be another's */
     soft_u64 inline_begin; /* small constants stand close together: by 16 bytes */
     const soft_region *inline_region[SOFT_INLINE_BYTES / 16];
-    soft_u32 trace;       /* every access and every statement's end is told */
-    soft_u32 pending;     /* something must be put back before the next access */
-    soft_u32 spins;       /* the next atomic access takes a lock, in a loop */
-    soft_u32 unset;       /* there are private variables with marks */
+    soft_u32 trace;   /* every access and every statement's end is told */
+    soft_u32 pending; /* something must be put back before the next access */
+    soft_u32 spins;   /* the next atomic access takes a lock, in a loop */
+    soft_u32 unset;   /* there are private variables with marks */
+    /* Marks of what functions hand each other in registers: a result, then parameters. */
+    unsigned char given[SOFT_SLOTS][SOFT_SLOT_BYTES];
     unsigned char *marks; /* a byte for each of the stacks' */
     /* Where private arrays stand, each far from the next; their marks follow after all rooms. What
      * lies at or above its fiber's top belongs to no array. */
@@ -175,6 +200,7 @@ typedef struct soft_checks {
     /* atomic_thread_fence. */
     void (*sync)(struct soft_worker *w, soft_u32 flags, soft_u32 order, soft_u32 scope);
     void (*leave)(struct soft_worker *w, const void *pc); /* a return statement of the kernel */
+    void (*turn)(struct soft_worker *w, const void *pc);  /* before an atomic access */
 } soft_checks;
 
 /* Counting (counted.c). What the lanes of the running simdgroup did at one place of the kernel since
@@ -213,7 +239,8 @@ typedef struct soft_worker {
     soft_counts *counts;          /* NULL unless it was compiled to be counted */
 
     /* what it calls when the fast path does not do */
-    void (*settle)(struct soft_worker *w); /* end of a round that is not one plain meeting */
+    void (*settle)(struct soft_worker *w);     /* end of a round whose last lane does not stop */
+    soft_u32 (*choose)(struct soft_worker *w); /* end of one whose lanes are at several meetings */
     void *(*place)(struct soft_worker *w, soft_u32 slot, soft_u64 bytes, soft_u64 align,
                    const char *name, soft_u32 element_bytes);
 
@@ -248,6 +275,7 @@ typedef struct {
     void *nothing;       /* what a parameter that is switched off refers to */
     /* of each parameter: sizeof what is pointed or referred to; 0 for positions */
     const soft_u32 *value_bytes;
+    const soft_table *tables; /* the last has 0 bytes; NULL unless compiled for checked mode */
 } soft_kernel;
 
 /* nodebug: its instructions belong to the line of the .metal file that called for them. */

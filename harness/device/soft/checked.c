@@ -67,6 +67,107 @@ static void on_leave(soft_worker *w, const void *pc) {
     checker_of(w)->left_at[checker_thread(w)] = pc;
 }
 
+/* Threads that take turns ---------------------------------------------------------------------- */
+
+enum {
+    MOST_TURNS = 1 << 20,   /* of a launch; then threads hand over more seldom */
+    SELDOM = 64,            /* accesses of a thread */
+    MORE_ATOMICS = 1 << 16, /* than in the first run are not an endless loop yet */
+    MOST_SAVED_BYTES = 256 << 20
+};
+
+/* A lane that has not had its turn goes on; when all have, the next simdgroup. This lane comes back
+ * also when another one returns or stops at a meeting, which is not its turn yet. */
+static void hand_over(soft_checker *c, soft_worker *w) {
+    soft_simdgroup *g = w->running;
+    turn_state *t = &c->turns[g->index];
+    const uint64_t pass = t->pass;
+    const soft_u32 lane = g->current;
+    t->had |= 1u << lane;
+    while (t->pass == pass) {
+        const soft_u32 others = g->todo & ~t->had;
+        g->current = (soft_u32)__builtin_ctz(others ? others : g->todo);
+        if (!others) {
+            t->had = 0;
+            t->pass++;
+        }
+        SOFT_SWITCH(&g->lane[lane], others ? &g->lane[g->current] : &w->scheduler);
+    }
+}
+
+static void on_turn(soft_worker *w, const void *pc) {
+    soft_checker *c = checker_of(w);
+    c->atomics++;
+    c->group_atomics++;
+    if (!c->order.takes_turns)
+        return;
+    if (c->group_atomics > c->atomics_limit) {
+        report *r = checker_add_report(c, FINDING_ENDLESS, pc, -1);
+        if (r)
+            snprintf(r->row.text, sizeof r->row.text,
+                     "still running after %llu atomic accesses of the threadgroup: an endless loop",
+                     (unsigned long long)c->atomics_limit);
+        w->given_up = 1;
+        SOFT_SWITCH(&w->running->lane[w->running->current], &w->scheduler);
+    }
+    if (c->atomics < MOST_TURNS || c->atomics % SELDOM == 0)
+        hand_over(c, w);
+}
+
+void soft_checker_set_order(soft_checker *c, const soft_order *order) {
+    c->order = *order;
+    if (!order->takes_turns) {
+        c->told_count = 0;
+        c->most_atomics = 0;
+        return;
+    }
+    /* Each access may let every other thread's compare-and-exchange, or attempt to take a lock, fail
+     * once. */
+    const soft_u32 *n = c->worker->launch->group_nominal;
+    c->atomics_limit = 4 * c->most_atomics * n[0] * n[1] * n[2] + MORE_ATOMICS;
+}
+
+static bool save_memory(soft_checker *c, void *at, size_t bytes) {
+    void *copy = malloc(bytes ? bytes : 1);
+    if (!copy)
+        return false;
+    memcpy(copy, at, bytes);
+    c->saved_memory[c->saved_count++] = (saved_memory){at, bytes, copy};
+    return true;
+}
+
+void soft_checker_save(soft_checker *c, const soft_bound bound[SOFT_BUFFERS]) {
+    size_t bytes = 0;
+    for (int i = 0; i < SOFT_BUFFERS; i++)
+        if (bound[i].is_bound && bound[i].can_write)
+            bytes += bound[i].bytes;
+    bool ok = bytes <= MOST_SAVED_BYTES;
+    for (int i = 0; i < SOFT_BUFFERS && ok; i++) {
+        const soft_bound *b = &bound[i];
+        if (b->is_bound && b->can_write)
+            ok = save_memory(c, b->real, b->bytes) &&
+                 (!b->written || save_memory(c, b->written, b->bytes));
+    }
+    if (!ok)
+        soft_checker_forget(c);
+}
+
+void soft_checker_restore(const soft_checker *c) {
+    for (int i = 0; i < c->saved_count; i++)
+        memcpy(c->saved_memory[i].at, c->saved_memory[i].copy, c->saved_memory[i].bytes);
+}
+
+bool soft_checker_runs_again(const soft_checker *c) {
+    return c->saved_count > 0 && c->atomics > 0 && !c->order.takes_turns && !c->worker->given_up;
+}
+
+void soft_checker_forget(soft_checker *c) {
+    while (c->saved_count > 0)
+        free(c->saved_memory[--c->saved_count].copy);
+}
+
+/* Launches ------------------------------------------------------------------------------------- */
+
 soft_checker *soft_checker_new(soft_worker *w, bool is_traced, err *e) {
     soft_checker *c = array_new(1, sizeof *c);
     bool ok = checker_open_private(c) &&
@@ -92,6 +193,7 @@ soft_checker *soft_checker_new(soft_worker *w, bool is_traced, err *e) {
     c->hooks.fence = checker_barrier;
     c->hooks.sync = checker_sync;
     c->hooks.leave = on_leave;
+    c->hooks.turn = on_turn;
     w->checks = &c->hooks;
     return c;
 }
@@ -103,6 +205,7 @@ void soft_checker_free(soft_checker *c) {
         c->worker->checks = NULL;
     soft_rescue_free(c->rescue);
     shadow_close(&c->threadgroup_shadow);
+    soft_checker_forget(c);
     checker_sync_free(c);
     checker_close_private(c);
     free(c);
@@ -112,6 +215,7 @@ static void find_image(soft_checker *c, const soft_kernel *k) {
     Dl_info info;
     c->image_begin = c->image_end = 0;
     c->nothing = (uintptr_t)k->nothing;
+    c->tables = c->table = k->tables;
     if (dladdr((const void *)(uintptr_t)k->fiber, &info) == 0)
         return;
     c->image_begin = (uintptr_t)info.dli_fbase;
@@ -133,6 +237,7 @@ void soft_checker_begin(soft_checker *c, const char *kernel, const soft_kernel *
     checker_open_regions(c);
     checker_sync_begin(c);
     c->looks = 0;
+    c->atomics = 0;
     soft_rescue_begin(c->rescue, c->seconds);
 }
 
@@ -146,7 +251,8 @@ void soft_checker_end(soft_checker *c, finding_list *out) {
     soft_rescue_end(c->rescue);
     checker_tell_index(c, SOFT_LOAD);
     checker_settle_stores(c);
-    const report *last = c->is_stored ? &c->last_store : NULL;
+    /* The values that remain are those of the last run. */
+    const report *last = c->is_stored && !soft_checker_runs_again(c) ? &c->last_store : NULL;
     report *r = last ? checker_add_report(c, last->what, last->pc, last->buffer) : NULL;
     if (r)
         *r = *last;
@@ -159,6 +265,8 @@ void soft_checker_end(soft_checker *c, finding_list *out) {
 void soft_checker_begin_group(soft_checks *hooks) {
     soft_checker *c = (soft_checker *)(void *)hooks;
     c->group++;
+    c->group_atomics = 0;
+    memset(c->turns, 0, sizeof c->turns);
     soft_rescue_advance(c->rescue);
     if (c->hooks.trace)
         checker_forget_exceptions();
@@ -217,7 +325,10 @@ static void check_tensor_runs(soft_checker *c) {
 }
 
 void soft_checker_end_group(soft_checks *hooks) {
-    check_tensor_runs((soft_checker *)(void *)hooks);
+    soft_checker *c = (soft_checker *)(void *)hooks;
+    check_tensor_runs(c);
+    if (c->group_atomics > c->most_atomics && !c->order.takes_turns)
+        c->most_atomics = c->group_atomics;
 }
 
 /* Every thread has returned or parked, and some have parked: all must have, and at one barrier. */

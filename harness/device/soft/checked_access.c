@@ -36,6 +36,10 @@ static void race_with(soft_checker *c, const shadow_access *other, const device_
     report row, *r = &row;
     bool in_group = other->group == (c->group & 0xFFFFFF);
     bool both_store = how & other->how & SOFT_STORE && !((how | other->how) & SOFT_ATOMIC);
+    /* A bit-field shares its memory with others, whose values a store brings back: stores of other
+     * lines are of other fields, and the value of the whole says nothing. */
+    if (at == c->bits_at && other->pc != checker_now(c, d, how, bytes, pc).pc)
+        both_store = false;
     finding_class what = in_group ? FINDING_RACE_IN_GROUP : FINDING_RACE_OF_GROUPS;
     if (!both_store)
         r = checker_add_report(c, what, pc, d ? d->index : -1);
@@ -137,10 +141,12 @@ static void access_device(soft_checker *c, const device_region *d, uintptr_t at,
         if (hole && how & SOFT_STORE)
             memset(written, 1, bytes);
     }
+    if (how & SOFT_BITS)
+        return;
     if (how & SOFT_STORE && c->watched - real < bytes && c->watched_bytes)
         note_store(c, d, at, bytes, how, pc);
-    if (how & SOFT_ATOMIC && c->sync.is_used)
-        checker_pass_word(c, real & ~(uintptr_t)3, how);
+    if (how & SOFT_ATOMIC && c->sync.is_used && s->has_shadow)
+        checker_pass_word(c, &s->shadow, real & ~(uintptr_t)3, how);
     if (s->has_shadow && !(how == SOFT_LOAD && is_known_load(c, &s->shadow, real, bytes))) {
         shadow_access now = checker_now(c, true, how, bytes, pc), other;
         const shadow_access arrived = checker_arrived(c, now);
@@ -207,8 +213,10 @@ static void access_threadgroup(soft_checker *c, uintptr_t at, size_t bytes, unsi
     }
     for (; how & SOFT_STORE && hole < bytes; hole++)
         written[hole] = c->group;
+    if (how & SOFT_BITS)
+        return;
     if (how & SOFT_ATOMIC && c->sync.is_used)
-        checker_pass_word(c, at & ~(uintptr_t)3, how);
+        checker_pass_word(c, &c->threadgroup_shadow, at & ~(uintptr_t)3, how);
     if (how == SOFT_LOAD && is_known_load(c, &c->threadgroup_shadow, at, bytes))
         return;
     shadow_access now = checker_now(c, false, how, bytes, pc), other;
@@ -271,19 +279,21 @@ void checker_tell_index(soft_checker *c, unsigned how) {
              checker_name_access(how), (long long)c->index_value, c->index_type);
 }
 
-/* instrument.c puts a pattern before and after each table of constants; it begins anew at every
- * multiple of 16. */
-static bool is_beside_table(const soft_checker *c, uintptr_t at) {
-    static const char pattern[] = SOFT_TABLE_PATTERN;
-    for (uintptr_t first = at - 15; first <= at; first += 15) {
-        uintptr_t p = first;
-        while (p - c->image_begin < c->image_end - c->image_begin && p < first + 16 &&
-               *(const char *)p == pattern[p % 16])
-            p++;
-        if (p == first + 16)
-            return true;
-    }
-    return false;
+static bool is_near_table(const soft_table *t, uintptr_t at) {
+    return at - (uintptr_t)t->begin + SOFT_TABLE_GAP < t->bytes + 2 * SOFT_TABLE_GAP;
+}
+
+/* Near a table of constants, but not in it? Most loads are from the same table as the one before. */
+static bool is_beside_table(soft_checker *c, uintptr_t at, size_t bytes) {
+    const soft_table *t = c->table;
+    if (!t || !is_near_table(t, at))
+        for (t = c->tables; t && t->bytes && !is_near_table(t, at);)
+            t++;
+    if (!t || !t->bytes)
+        return false;
+    c->table = t;
+    const uintptr_t inside = at - (uintptr_t)t->begin;
+    return inside >= t->bytes || bytes > t->bytes - inside;
 }
 
 static void outside_table(soft_checker *c, size_t bytes, unsigned how, const void *pc) {
@@ -324,7 +334,7 @@ static void judge_access(soft_checker *c, uintptr_t at, size_t bytes, unsigned h
     else if (how & SOFT_STORE || at - c->image_begin >= c->image_end - c->image_begin ||
              at - c->nothing < 4096)
         access_outside(c, at, bytes, how, pc);
-    else if (is_beside_table(c, at))
+    else if (is_beside_table(c, at, bytes))
         outside_table(c, bytes, how, pc);
 }
 
@@ -338,5 +348,7 @@ void checker_access(soft_worker *w, void *p, soft_u64 bytes, soft_u32 how, const
     }
     if (bytes > 0) /* else the end of a statement */
         judge_access(c, (uintptr_t)p, bytes, how, pc);
+    if (how & SOFT_STORE)
+        c->bits_at = how & SOFT_BITS ? (uintptr_t)p : 0;
     checker_tell_index(c, how);
 }

@@ -138,7 +138,7 @@ void checker_end_variable(soft_worker *w, void *at, soft_u64 bytes) {
 /* What a private variable is called; at: anywhere in it, or, of an array, near it. */
 static const char *name_variable(soft_checker *c, uintptr_t at) {
     if (offset_in_stacks(c, at) < stack_bytes) {
-        for (uintptr_t p = at & ~(uintptr_t)3; p + ROOM_GAP > at; p -= 4)
+        for (uintptr_t p = at; p + ROOM_GAP > at; p--)
             if (find_named(c, p)->at == p)
                 return find_named(c, p)->what;
         return "a variable";

@@ -109,7 +109,8 @@ bool checker_find_line(const soft_checker *c, const void *pc, char *file, size_t
 static void name_thread(const soft_checker *c, const shadow_access *a, char *out, size_t size) {
     const soft_worker *w = c->worker;
     const uint32_t *n = w->launch->grid_groups;
-    uint32_t group = (a->group - 1 - c->group_first) & 0xFFFFFF;
+    const uint32_t run = (a->group - 1 - c->group_first) & 0xFFFFFF;
+    const uint32_t group = (uint32_t)(c->order.first + c->order.step * (int64_t)run);
     const uint32_t g[3] = {group % n[0], group / n[0] % n[1], group / n[0] / n[1]};
     uint32_t s[3]; /* of that threadgroup, which is smaller at the edge of the grid */
     for (int i = 0; i < 3; i++) {
@@ -131,6 +132,7 @@ static void add_other(const soft_checker *c, report *r) {
     macro_place_cut(own, &(macro_place){.line = 0});
     macro_place_cut(file, &(macro_place){.line = 0});
     bool elsewhere = line && strcmp(file, own) != 0;
+    r->other_line = line;
     snprintf(rest, sizeof rest, "; the other is a %s of %u bytes by %s%s%s%s%s",
              checker_name_access(r->other.how), r->other.bytes, who, line ? " at " : "",
              elsewhere ? file : "", elsewhere ? " " : "", line ? "line " : "");
@@ -149,15 +151,42 @@ static void add_barrier(const soft_checker *c, report *r) {
     snprintf(r->row.text + n, sizeof r->row.text - n, "; the barrier is at line %d", line);
 }
 
+/* Did the launch's first run tell it? Of two accesses that race, the second is told: in another order
+ * of threads that may be the other one. */
+static bool is_told(const soft_checker *c, const report *r) {
+    for (int i = 0; i < c->told_count; i++) {
+        const told_row *t = &c->told[i];
+        if (t->what == r->what && t->buffer == r->buffer &&
+            ((t->line == r->row.line && strcmp(t->file, r->row.file) == 0) ||
+             (r->has_other && t->line == r->other_line && t->other_line == r->row.line)))
+            return true;
+    }
+    return false;
+}
+
+static void hand_out(soft_checker *c, report *r, finding_list *out) {
+    const size_t n = strlen(r->row.text);
+    if (!c->order.takes_turns) {
+        told_row *t = &c->told[c->told_count++];
+        *t = (told_row){r->what, r->buffer, r->row.line, r->other_line, ""};
+        snprintf(t->file, sizeof t->file, "%s", r->row.file);
+    } else if (is_told(c, r)) {
+        return;
+    } else if (r->what != FINDING_WRONG) {
+        snprintf(r->row.text + n, sizeof r->row.text - n, ", when threads take turns at atomics");
+    }
+    finding_add(out, &r->row);
+}
+
 void checker_finish_reports(soft_checker *c, finding_list *out) {
-    for (int i = 0; i < c->report_count; i++) {
+    for (int i = 0; i < c->report_count && out; i++) {
         report *r = &c->reports[i];
         checker_find_line(c, r->pc, r->row.file, sizeof r->row.file, &r->row.line);
         if (r->has_other)
             add_other(c, r);
         if (r->barrier)
             add_barrier(c, r);
-        finding_add(out, &r->row);
+        hand_out(c, r, out);
     }
     c->report_count = 0;
 }

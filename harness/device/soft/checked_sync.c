@@ -1,7 +1,11 @@
 /* checked_sync: what comes before what. Barriers order the threads of a threadgroup or simdgroup;
  * fences with atomics order any two threads: what a thread did before a releasing fence and an
- * atomic store comes before what another does after it read that word atomically and passed an
- * acquiring fence.
+ * atomic store comes before what another does after it read that store, or an atomic update that
+ * follows it, and passed an acquiring fence.
+ *
+ * Both hold in any chain. Releases and acquires are nodes of a graph: an acquire leads to the
+ * releases that it read, and a release to the acquires that come before it, by barriers or in its own
+ * thread. Every step must order the kind of memory that is asked about, for both threads.
  *
  * A fence also gives a barrier with mem_none what it lacks: it orders the memory it names across
  * that barrier, whether it stands before or after. */
@@ -11,7 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMORIES = 2, MOST_FENCES = 65535, /* later ones are one */ MOST_STEPS = 3 };
+enum {
+    MEMORIES = 2,
+    ARRIVED = 2,         /* in a sync_place: whatever memory a barrier orders */
+    MOST_FENCES = 65535, /* later ones are one */
+    LOOK_BACK = 16,      /* acquires that are compared with a new one */
+    BITS_22 = 0x3FFFFF
+};
 
 shadow_access checker_now(const soft_checker *c, bool is_device, unsigned how, size_t bytes,
                           const void *pc) {
@@ -52,6 +62,27 @@ void checker_barrier(soft_worker *w, soft_u32 flags, soft_u32 whole_threadgroup)
     c->fenced[t] = 0;
 }
 
+static sync_place get_place(const soft_checker *c, uint32_t t) {
+    const uint32_t simd = c->simd_phase[t / SOFT_LANES];
+    return (sync_place){
+        .group = c->group & 0xFFFFFF,
+        .epoch = {c->epoch[0][t] & BITS_22, c->epoch[1][t] & BITS_22, c->phase & BITS_22},
+        .simd_epoch = {c->simd_epoch[0][t] & BITS_22, c->simd_epoch[1][t] & BITS_22,
+                       simd & BITS_22},
+        .thread = (uint16_t)t,
+        .fences = c->sync.fences[t]};
+}
+
+static void add_acquire(sync_state *s, const sync_acquire *a) {
+    for (size_t i = s->acquire_count, n = 0; i-- > 0 && n < LOOK_BACK; n++) {
+        const sync_acquire *o = &s->acquires[i];
+        if (o->at.group == a->at.group && o->at.thread == a->at.thread &&
+            o->release == a->release && o->scope >= a->scope && !(a->memory & ~o->memory))
+            return; /* known already */
+    }
+    *ARRAY_ADD(s->acquires, s->acquire_count, s->acquire_room) = *a;
+}
+
 void checker_sync(soft_worker *w, soft_u32 flags, soft_u32 order, soft_u32 scope) {
     soft_checker *c = checker_of(w);
     sync_state *s = &c->sync;
@@ -63,94 +94,121 @@ void checker_sync(soft_worker *w, soft_u32 flags, soft_u32 order, soft_u32 scope
     order_memory(c, t, flags, false);
     if (scope >= SOFT_SCOPE_THREADGROUP)
         order_memory(c, t, flags, true);
-    for (size_t i = s->group_sights; order & SOFT_ACQUIRES && i < s->sight_count; i++)
-        s->sights[i].is_fenced = true;
+    while (order & SOFT_ACQUIRES && s->seen[t]) {
+        sync_sight *seen = &s->sights[s->seen[t] - 1];
+        add_acquire(s, &(sync_acquire){.at = get_place(c, t),
+                                       .release = seen->release,
+                                       .memory = (uint8_t)(flags & 3),
+                                       .scope = (uint8_t)scope});
+        const uint32_t next = seen->next;
+        seen->next = s->free_sight;
+        s->free_sight = s->seen[t];
+        s->seen[t] = next;
+    }
     if (order & SOFT_RELEASES) {
         s->fences[t] = (uint16_t)(s->fences[t] < MOST_FENCES ? s->fences[t] + 1 : MOST_FENCES);
-        s->last[t] = (sync_release){.group = c->group,
-                                    .thread = (uint16_t)t,
-                                    .fences = s->fences[t],
+        s->last[t] = (sync_release){.at = get_place(c, t),
+                                    .known = (uint32_t)s->acquire_count,
                                     .memory = (uint8_t)(flags & 3),
-                                    .scope = (uint8_t)scope,
-                                    .epoch = {c->epoch[0][t], c->epoch[1][t]}};
+                                    .scope = (uint8_t)scope};
     }
 }
 
-void checker_pass_word(soft_checker *c, uintptr_t word, unsigned how) {
-    sync_state *s = &c->sync;
-    uint32_t t = checker_thread(c->worker);
-    uint64_t now = ++s->now;
-    bool reads = !(how & SOFT_STORE) || how & SOFT_UPDATE;
-    if (reads) {
-        size_t i = s->group_sights;
-        while (i < s->sight_count && (s->sights[i].word != word || s->sights[i].thread != t))
-            i++;
-        if (i == s->sight_count) {
-            *ARRAY_ADD(s->sights, s->sight_count, s->sight_room) =
-                (sync_sight){.word = word, .thread = (uint16_t)t};
+/* A thread read what a release left in a word: an acquiring fence may follow. */
+static void note_sight(sync_state *s, uint32_t t, uintptr_t word, uint32_t release) {
+    uint32_t i = s->seen[t];
+    while (i && s->sights[i - 1].word != word)
+        i = s->sights[i - 1].next;
+    if (!i) {
+        i = s->free_sight;
+        if (i)
+            s->free_sight = s->sights[i - 1].next;
+        else {
+            ARRAY_ADD(s->sights, s->sight_count, s->sight_room);
+            i = (uint32_t)s->sight_count;
         }
-        s->sights[i].group = c->group;
-        s->sights[i].when = now;
-        s->sights[i].is_fenced = false;
+        s->sights[i - 1] = (sync_sight){.word = word, .next = s->seen[t]};
+        s->seen[t] = i;
     }
-    if (how & SOFT_STORE && s->last[t].group == c->group) {
-        sync_release r = s->last[t];
-        r.word = word;
-        r.when = now;
-        size_t n = s->release_count;
-        sync_release *before = n ? &s->releases[n - 1] : NULL;
-        if (before && before->group == r.group && before->thread == r.thread &&
-            before->word == word && before->fences == r.fences)
-            return; /* known already */
-        *ARRAY_ADD(s->releases, s->release_count, s->release_room) = r;
-    }
+    s->sights[i - 1].release = release;
 }
 
-/* Where the releases of a threadgroup begin: they stand in the order of threadgroups. */
-static size_t find_releases(const sync_state *s, uint32_t group) {
-    size_t low = 0, high = s->release_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if ((s->releases[middle].group & 0xFFFFFF) < group)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+/* Adds the thread's last release to those that a reader of the word learns of; 0: it has none. */
+static uint32_t add_release(sync_state *s, uint32_t t, uint32_t before) {
+    const sync_release *made = s->made[t] ? &s->releases[s->made[t] - 1] : NULL;
+    if (!s->last[t].scope)
+        return before;
+    if (before && made && made->at.fences == s->last[t].at.fences &&
+        made->sequence == s->releases[before - 1].sequence)
+        return before; /* it is among them already */
+    sync_release r = s->last[t];
+    const uint32_t index = (uint32_t)s->release_count + 1;
+    r.before = before;
+    r.sequence = before ? s->releases[before - 1].sequence : index;
+    *ARRAY_ADD(s->releases, s->release_count, s->release_room) = r;
+    return s->made[t] = index;
 }
 
-/* Was the access made before the release, as its threadgroup sees it? */
-static bool is_released(const sync_release *r, const shadow_access *a, bool is_shared) {
-    int kind = is_shared ? 0 : 1;
-    if (!(r->memory >> kind & 1))
-        return false;
+void checker_pass_word(soft_checker *c, shadow *memory, uintptr_t word, unsigned how) {
+    sync_state *s = &c->sync;
+    shadow_atomic *a = shadow_find_atomic(memory, word);
+    const uint32_t t = checker_thread(c->worker);
+    if (!memory->is_shared && a->release_group != c->group)
+        a->release = 0; /* of another threadgroup's variable */
+    if (a->release && checker_reads(how))
+        note_sight(s, t, word, a->release);
+    if (!(how & SOFT_STORE))
+        return;
+    a->release = add_release(s, t, how & SOFT_UPDATE ? a->release : 0);
+    a->release_group = c->group;
+}
+
+/* Is an access of the threadgroup over before its thread, or another one, comes to a place? */
+static bool is_over(const shadow_access *a, const sync_place *p, int kind) {
+    const int k = a->how & SOFT_STORE ? kind : ARRIVED;
     const uint32_t fences = a->fences | (uint32_t)a->more_fences << 6;
-    if (r->thread == a->thread)
-        return fences < r->fences || fences == MOST_FENCES;
-    return a->epoch < (r->epoch[kind] & 0x3FFFFF);
+    if (a->group != p->group)
+        return false;
+    if (a->thread == p->thread)
+        return fences < p->fences || fences == MOST_FENCES;
+    return a->epoch < p->epoch[k] ||
+           (a->thread / SOFT_LANES == p->thread / SOFT_LANES && a->simd_epoch < p->simd_epoch[k]);
 }
 
-/* Does a threadgroup know of a release, by what it saw itself or by who told it? thread: NULL for
- * any of its threads. */
-static bool knows(const sync_state *s, const sync_release *r, uint32_t group,
-                  const uint16_t *thread, uint64_t until, int steps) {
-    for (size_t i = s->sight_count; i-- > 0;) {
-        const sync_sight *a = &s->sights[i];
-        if ((a->group & 0xFFFFFF) < group)
-            break; /* they stand in the order of threadgroups, too */
-        if ((a->group & 0xFFFFFF) != group || !a->is_fenced || a->when > until ||
-            (thread && a->thread != *thread))
+/* Does a place of the same threadgroup, reached later, know what was acquired at another? */
+static bool passes_on(const sync_place *from, const sync_place *to, int kind) {
+    return from->thread == to->thread || from->epoch[kind] < to->epoch[kind] ||
+           (from->thread / SOFT_LANES == to->thread / SOFT_LANES &&
+            from->simd_epoch[kind] < to->simd_epoch[kind]);
+}
+
+/* The scope that fences of two threads must have. */
+static unsigned get_scope(const sync_place *a, const sync_place *b) {
+    return a->group != b->group                               ? SOFT_SCOPE_DEVICE
+           : a->thread / SOFT_LANES != b->thread / SOFT_LANES ? SOFT_SCOPE_THREADGROUP
+                                                              : SOFT_SCOPE_SIMDGROUP;
+}
+
+/* Looks for the access before the releases that are known at a place, by the first `known` acquires;
+ * those that do not know of it themselves are left on the list. */
+static bool look_before(sync_state *s, const shadow_access *before, int kind, const sync_place *at,
+                        size_t known) {
+    for (size_t i = known; i-- > 0 && s->acquires[i].at.group == at->group;) {
+        const sync_acquire *a = &s->acquires[i];
+        if (!(a->memory >> kind & 1) || !passes_on(&a->at, at, kind))
             continue;
-        if (a->word == r->word && r->when <= a->when)
-            return true;
-        if (steps == 0)
-            continue;
-        for (size_t k = s->release_count; k-- > 0;) {
-            const sync_release *by = &s->releases[k];
-            if (by->word == a->word && by->when <= a->when && by->when > r->when &&
-                (by->group & 0xFFFFFF) != group &&
-                knows(s, r, by->group & 0xFFFFFF, NULL, by->when, steps - 1))
+        for (uint32_t n = a->release; n; n = s->releases[n - 1].before) {
+            sync_release *r = &s->releases[n - 1];
+            const unsigned wanted = get_scope(&r->at, &a->at);
+            if (r->at.group < before->group)
+                break; /* it was made before the access */
+            if (r->query == s->query || !(r->memory >> kind & 1) || r->scope < wanted ||
+                a->scope < wanted)
+                continue;
+            if (is_over(before, &r->at, kind))
                 return true;
+            r->query = s->query;
+            *ARRAY_ADD(s->todo, s->todo_count, s->todo_room) = n - 1;
         }
     }
     return false;
@@ -158,33 +216,35 @@ static bool knows(const sync_state *s, const sync_release *r, uint32_t group,
 
 bool checker_is_ordered(void *context, const shadow_access *before, const shadow_access *now,
                         bool is_shared) {
-    const soft_checker *c = context;
-    const sync_state *s = &c->sync;
+    sync_state *s = &((soft_checker *)context)->sync;
     if (!s->is_used)
         return false;
-    bool same = before->group == now->group;
-    const uint16_t thread = (uint16_t)now->thread;
-    for (size_t i = find_releases(s, before->group);
-         i < s->release_count && (s->releases[i].group & 0xFFFFFF) == before->group; i++) {
-        const sync_release *r = &s->releases[i];
-        unsigned wanted = same ? before->thread / SOFT_LANES == now->thread / SOFT_LANES
-                                     ? SOFT_SCOPE_SIMDGROUP
-                                     : SOFT_SCOPE_THREADGROUP
-                               : SOFT_SCOPE_DEVICE;
-        if (r->scope >= wanted && is_released(r, before, is_shared) &&
-            knows(s, r, now->group, same ? &thread : NULL, UINT64_MAX, same ? 0 : MOST_STEPS))
-            return true;
+    const int kind = is_shared ? 0 : 1;
+    sync_place at = {.group = now->group, .thread = (uint16_t)now->thread};
+    at.epoch[kind] = now->epoch;
+    at.simd_epoch[kind] = now->simd_epoch;
+    size_t known = s->acquire_count;
+    s->todo_count = 0;
+    s->query++;
+    while (!look_before(s, before, kind, &at, known)) {
+        if (s->todo_count == 0)
+            return false;
+        const sync_release *r = &s->releases[s->todo[--s->todo_count]];
+        at = r->at;
+        known = r->known;
     }
-    return false;
+    return true;
 }
 
 void checker_sync_begin(soft_checker *c) {
     c->sync.is_used = false;
-    c->sync.release_count = c->sync.sight_count = c->sync.group_sights = 0;
+    c->sync.release_count = c->sync.acquire_count = 0;
 }
 
 void checker_sync_begin_group(soft_checker *c) {
-    c->sync.group_sights = c->sync.sight_count;
+    c->sync.sight_count = c->sync.free_sight = 0;
+    memset(c->sync.seen, 0, sizeof c->sync.seen);
+    memset(c->sync.made, 0, sizeof c->sync.made);
     memset(c->sync.last, 0, sizeof c->sync.last);
     memset(c->sync.fences, 0, sizeof c->sync.fences);
     memset(c->fenced, 0, sizeof c->fenced);
@@ -196,5 +256,7 @@ void checker_sync_begin_group(soft_checker *c) {
 
 void checker_sync_free(soft_checker *c) {
     free(c->sync.releases);
+    free(c->sync.acquires);
     free(c->sync.sights);
+    free(c->sync.todo);
 }

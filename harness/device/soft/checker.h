@@ -48,6 +48,7 @@ typedef struct {
     const void *pc;
     bool has_other;
     shadow_access other; /* the other access of a race */
+    int other_line;
     const void *barrier; /* that the thread left before */
     int buffer;
     finding row;
@@ -75,33 +76,51 @@ typedef struct {
     report row;
 } store_race;
 
-/* A thread's release: what it did before the fence is known to those who read the word after. */
+/* Where a thread is: the barriers passed that order device [0] and threadgroup [1] memory, and all
+ * barriers passed [2]. */
 typedef struct {
-    uintptr_t word;
-    uint64_t when;
-    uint32_t group, epoch[2]; /* of device and threadgroup memory, at the fence */
+    uint32_t group, epoch[3], simd_epoch[3];
     uint16_t thread, fences;
+} sync_place;
+
+/* An atomic store after a releasing fence, which was at a place. */
+typedef struct {
+    sync_place at;
+    uint32_t known;    /* acquires of the launch up to then */
+    uint32_t before;   /* the release in the same word whose store was updated, counted from 1 */
+    uint32_t sequence; /* its first one */
     uint8_t memory, scope;
+    uint64_t query; /* that came here last */
 } sync_release;
+
+/* An acquiring fence after an atomic load. */
+typedef struct {
+    sync_place at;
+    uint32_t release; /* that was read, and with it those before it */
+    uint8_t memory, scope;
+} sync_acquire;
 
 typedef struct {
     uintptr_t word;
-    uint64_t when;
-    uint32_t group;
-    uint16_t thread;
-    bool is_fenced; /* an acquiring fence came after */
+    uint32_t release, next; /* counted from 1 */
 } sync_sight;
 
 typedef struct {
     bool is_used; /* a fence was seen in this launch */
-    uint64_t now;
+    uint64_t query;
     sync_release *releases;
     size_t release_count, release_room;
-    sync_sight *sights;
+    sync_acquire *acquires; /* in the order of threadgroups */
+    size_t acquire_count, acquire_room;
+    sync_sight *sights; /* of this threadgroup, no acquiring fence after them yet */
     size_t sight_count, sight_room;
-    size_t group_sights; /* where those of this threadgroup begin */
-    /* of each thread: the last release fence */
+    uint32_t *todo; /* releases to look before */
+    size_t todo_count, todo_room;
+    uint32_t free_sight;
+    /* of each thread: its sights, the last release fence, and the last release in a word */
+    uint32_t seen[SOFT_MAX_THREADS];
     sync_release last[SOFT_MAX_THREADS];
+    uint32_t made[SOFT_MAX_THREADS];
     uint16_t fences[SOFT_MAX_THREADS];
 } sync_state;
 
@@ -110,6 +129,26 @@ typedef struct {
     uintptr_t word;
     uint32_t group, phase, simd_phase;
 } lock_attempt;
+
+/* Memory that a launch may write, as it was before. */
+typedef struct {
+    void *at;
+    size_t bytes;
+    void *copy;
+} saved_memory;
+
+/* Of a simdgroup whose lanes take turns. */
+typedef struct {
+    soft_u32 had; /* lanes that had theirs in this pass */
+    uint64_t pass;
+} turn_state;
+
+/* What the first run of a launch found: the second one tells only what is new. */
+typedef struct {
+    finding_class what;
+    int buffer, line, other_line;
+    char file[128];
+} told_row;
 
 struct soft_checker {
     soft_checks hooks; /* first: what the worker points to */
@@ -120,6 +159,7 @@ struct soft_checker {
     const char *kernel, *object;
     uintptr_t image_begin, image_end; /* the loaded kernel: its program-scope constants */
     uintptr_t nothing;
+    const soft_table *tables, *table; /* all, and the one that was loaded from last */
 
     soft_bound bound[SOFT_BUFFERS];
     soft_dynamic dynamic[SOFT_DYNAMIC];
@@ -138,7 +178,17 @@ struct soft_checker {
     const char *index_type;
     const void *index_pc;
     store_race store_race;
+    uintptr_t bits_at; /* what the next store changes is a bit-field of the memory there */
     sync_state sync;
+
+    soft_order order;
+    uint64_t atomics, group_atomics, most_atomics; /* accesses of the launch; of a threadgroup */
+    uint64_t atomics_limit; /* of a threadgroup that takes turns: more are an endless loop */
+    turn_state turns[SOFT_MAX_GROUPS];
+    saved_memory saved_memory[2 * SOFT_BUFFERS];
+    int saved_count;
+    told_row told[MAX_REPORTS];
+    int told_count;
 
     lock_attempt locks[SOFT_MAX_THREADS];
     named_variable named[NAMED_VARIABLES]; /* a hash table: later ones take the place of earlier */
@@ -241,7 +291,7 @@ shadow_access checker_arrived(const soft_checker *c, shadow_access now);
 void checker_barrier(soft_worker *w, soft_u32 flags, soft_u32 whole_threadgroup);
 void checker_sync(soft_worker *w, soft_u32 flags, soft_u32 order, soft_u32 scope);
 /* An atomic access to a word: others may learn of this thread's past by it, or it of theirs. */
-void checker_pass_word(soft_checker *c, uintptr_t word, unsigned how);
+void checker_pass_word(soft_checker *c, shadow *memory, uintptr_t word, unsigned how);
 shadow_order checker_is_ordered;
 void checker_sync_begin(soft_checker *c);
 void checker_sync_begin_group(soft_checker *c);

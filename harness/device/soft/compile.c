@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "converge.h"
 #include "count_ir.h"
 #include "flags.h"
 #include "harness/base/array.h"
@@ -18,6 +19,7 @@
 #include "harness/device/code_cache.h"
 #include "harness/device/msl/msl.h"
 #include "harness/device/precompiled.h"
+#include "harness/device/shift_mask.h"
 #include "inspect.h"
 #include "instrument.h"
 #include "stack_use.h"
@@ -44,7 +46,7 @@ static const bool keeps_object = false;
 #endif
 
 enum {
-    WHAT_COUNT = 6,
+    WHAT_COUNT = 7,
     MAX_ARGUMENTS = MOST_FLAGS + MATH_FLAGS + WHAT_COUNT + 16,
     COMPILE_SECONDS = 300,
 };
@@ -129,6 +131,8 @@ typedef struct {
     math_mode math;
     bool packs; /* the text packs structs, and the build is checked */
     bool has_tensors;
+    bool has_lanes;     /* that can meet */
+    bool has_shifts;    /* by counts that need a mask */
     bool uses_elements; /* of simdgroup matrices, in a counted build: their places are Apple's */
 } order;
 
@@ -216,47 +220,61 @@ static bool compile_source(const order *o, const char *source, const char *less,
     return run_clang(argv, o->name, "compile", e);
 }
 
-/* The module's text, with calls that tell of its variables, or of what it does. */
-static bool instrument_file(soft_build how, const char *path, err *e) {
-    char *module = os_read_file(path, NULL, e), *changed = NULL;
-    if (module)
-        changed = how == BUILD_COUNTED ? count_module(module) : instrument_module(module);
+typedef char *module_pass(const char *module);
+
+/* Puts what the pass makes of a module's text in its place. */
+static bool change_module(module_pass *pass, const char *path, const char *problem, err *e) {
+    char *module = os_read_file(path, NULL, e), *changed = module ? pass(module) : NULL;
     bool ok = changed && os_write_file(path, changed, strlen(changed), e);
     if (module && !changed)
-        err_set(e, EXIT_CANNOT, "counting needs clang 15 or newer; ASSAY_CLANG says which is used");
+        err_set(e, EXIT_CANNOT, "%s", problem);
     free(changed);
     free(module);
     return ok;
 }
 
-/* less: what checked mode adds and this kernel does without, as an option; NULL: nothing. */
+/* From a module's text to that of an optimised one, or to an object. */
+static bool compile_module(const order *o, const char *module, const char *less,
+                           const char *const what[WHAT_COUNT], err *e) {
+    const char *argv[MAX_ARGUMENTS];
+    int n = add_arguments(argv, add_options(o, less, argv), what, WHAT_COUNT);
+    while (!argv[n - 1])
+        n--;
+    const char *const rest[] = {"-x", "ir", module, NULL};
+    add_arguments(argv, n, rest, 4);
+    return run_clang(argv, o->name, "compile", e);
+}
+
+/* less: what checked mode adds and this kernel does without, as an option; NULL: nothing. Lanes that can
+ * meet keep their paths, in every build; checked mode watches variables; counting sees what the
+ * optimiser has left. */
 static bool compile(const order *o, const char *source, const char *object, const char *less,
                     err *e) {
-    if (o->how == BUILD_FAST)
+    const bool is_counted = o->how == BUILD_COUNTED, is_fast = o->how == BUILD_FAST;
+    const bool is_changed = o->has_lanes || o->has_shifts;
+    if (is_fast && !is_changed)
         return compile_source(o, source, less, (const char *[WHAT_COUNT]){"-c", "-o", object}, e);
     char module[PATH_MAX];
     if (!path_print(module, sizeof module, e, "%s.ll", object))
         return false;
-    const bool is_counted = o->how == BUILD_COUNTED; /* optimised before the calls are in */
-    const char *const emit[WHAT_COUNT] = {"-S",
-                                          "-emit-llvm",
-                                          "-o",
-                                          module,
-                                          is_counted ? NULL : "-Xclang",
-                                          is_counted ? NULL : "-disable-llvm-passes"};
-    const char *argv[MAX_ARGUMENTS];
-    const char *const rest[] = {"-c",
-                                "-o",
-                                object,
-                                "-x",
-                                "ir",
-                                module,
-                                is_counted ? "-Xclang" : NULL,
-                                "-disable-llvm-passes",
-                                NULL};
-    add_arguments(argv, add_options(o, less, argv), rest, sizeof rest / sizeof *rest);
-    bool ok = compile_source(o, source, less, emit, e) && instrument_file(o->how, module, e) &&
-              run_clang(argv, o->name, "compile", e);
+    const char *const text[WHAT_COUNT] = {"-S", "-emit-llvm", "-o", module};
+    const char *const plain[WHAT_COUNT] = {
+        "-S",      "-emit-llvm",          "-o", module, "-fno-discard-value-names",
+        "-Xclang", "-disable-llvm-passes"};
+    const char *const code[WHAT_COUNT] = {"-c", "-o", object, is_counted ? "-Xclang" : NULL,
+                                          is_counted ? "-disable-llvm-passes" : NULL};
+    const bool is_plain = !is_counted || is_changed;
+    bool ok =
+        compile_source(o, source, less, is_plain ? plain : text, e) &&
+        (is_counted || is_fast || change_module(instrument_module, module, "", e)) &&
+        (!o->has_shifts || change_module(shift_mask_module, module, "", e)) &&
+        (!o->has_lanes ||
+         change_module(converge_module, module, "its loops are nested too deeply", e)) &&
+        (!is_counted || !is_changed || compile_module(o, module, less, text, e)) &&
+        (!is_counted ||
+         change_module(count_module, module,
+                       "counting needs clang 15 or newer; ASSAY_CLANG says which is used", e)) &&
+        compile_module(o, module, less, code, e);
     unlink(module);
     return ok;
 }
@@ -365,6 +383,9 @@ bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_bui
                .how = how,
                .math = math,
                .has_tensors = msl_text_has_tensors(text),
+               .has_lanes =
+                   strstr(text, "simd") || strstr(text, "quad") || msl_text_has_tensors(text),
+               .has_shifts = shift_mask_is_needed(text),
                .uses_elements = how == BUILD_COUNTED && msl_text_uses_elements(text)};
     return code_cache_find(&c->cache, text, get_key(how, math, o.has_tensors), ".so", make_image,
                            &o, object, PATH_MAX, e);

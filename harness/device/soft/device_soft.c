@@ -201,6 +201,13 @@ static void soft_forget(buffer *b, size_t allocation_offset, size_t bytes) {
         note_written(b, allocation_offset, bytes, false);
 }
 
+static const unsigned char *soft_get_written(const buffer *b) {
+    const soft_device *s = b->device->impl;
+    return b->device->facts.validates && b->storage != STORAGE_NO_COPY
+               ? soft_engine_get_marks(s->engine, b->impl)
+               : NULL;
+}
+
 /* Sizes that the text alone did not tell: the compiler knows them. */
 static void complete_signature(pipeline *p, const soft_loaded *k, const msl_signature *all) {
     for (size_t i = 0; i < p->signature.count; i++)
@@ -420,6 +427,7 @@ const device_ops soft_device_ops = {
     .copy = soft_copy,
     .fill = soft_fill,
     .forget = soft_forget,
+    .get_written = soft_get_written,
     .new_pipeline = soft_new_pipeline,
     .free_pipeline = soft_free_pipeline,
     .submit = soft_submit,

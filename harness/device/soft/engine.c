@@ -123,7 +123,7 @@ soft_engine *soft_engine_new(int threads, pool_mode mode, bool cpu_clock, const 
     snprintf(s->readable, sizeof s->readable, "%s", readable);
     g->orders = g->answers = g->life = -1;
     g->queued_end = &g->queued;
-    g->names = array_new(ENGINE_IMAGES, sizeof *g->names);
+    g->images = array_new(ENGINE_IMAGES, sizeof *g->images);
     answer_ready ready;
     s->arena = soft_arena_new(engine_side_is_checked(s), e);
     bool ok = s->arena && (s->notes = soft_arena_take(s->arena, sizeof *s->notes, 0)) &&
@@ -172,7 +172,7 @@ void soft_engine_free(soft_engine *g) {
     soft_arena_free(g->side.arena);
     free(g->shared);
     free(g->counts);
-    free(g->names);
+    free(g->images);
     free(g);
 }
 
@@ -185,13 +185,18 @@ finding_list *soft_engine_get_findings(soft_engine *g) {
 }
 
 /* The kernel that was running. What the engine left is only a hint: it is cut to what can be. */
-static const char *name_running(const soft_engine *g) {
+const engine_image *engine_find_running(const soft_engine *g) {
     const soft_job *j = g->queued;
     int i = g->side.notes->running;
     if (!j || i < 0 || (size_t)i >= j->count)
-        return "?";
+        return NULL;
     uint32_t image = j->items[i].image;
-    return image < ENGINE_IMAGES && g->used[image] ? g->names[image] : "?";
+    return image < ENGINE_IMAGES && g->images[image].is_used ? &g->images[image] : NULL;
+}
+
+static const char *name_running(const soft_engine *g) {
+    const engine_image *image = engine_find_running(g);
+    return image ? image->name : "?";
 }
 
 /* The engine has hung up. It is as if the kernel had run here: the same signal ends this process. */
@@ -264,24 +269,33 @@ const counted_row *soft_engine_get_counts(const soft_engine *g, size_t *count, u
     return g->counts;
 }
 
-/* A kernel that counts runs in no worker that would be stopped: it is stopped here. */
+enum { FIRST_LOOK_MS = 250, NEXT_LOOK_MS = 10 };
+
+/* A kernel that takes long is asked for its line, later and later, so that whoever ends this process
+ * can tell it. One that counts runs in no worker that would be stopped: it is stopped here. */
 static void wait_for_answer(soft_engine *g) {
     struct pollfd answer = {.fd = g->answers, .events = POLLIN};
-    const uint64_t end_ns = os_now_ns() + g->seconds * UINT64_C(1000000000);
-    uint64_t now;
-    int n = 0;
-    while (n <= 0 && (now = os_now_ns()) < end_ns)
-        n = poll(&answer, 1, (int)((end_ns - now) / 1000000 + 1));
-    if (n > 0)
-        return;
-    g->is_late = true;
-    kill(g->process, SIGKILL);
+    const uint64_t start_ns = os_now_ns(), ms = 1000000;
+    const bool counts = g->side.mode == POOL_COUNTED;
+    uint64_t look_ms = FIRST_LOOK_MS, wait_ms = FIRST_LOOK_MS;
+    while (poll(&answer, 1, (int)wait_ms) <= 0) {
+        const uint64_t spent_ms = (os_now_ns() - start_ns) / ms;
+        if (counts && spent_ms >= g->seconds * UINT64_C(1000)) {
+            g->is_late = true;
+            kill(g->process, SIGKILL);
+            return;
+        }
+        const bool is_known = spent_ms < look_ms || counts || engine_look_where(g);
+        if (spent_ms >= look_ms)
+            look_ms = is_known ? 2 * spent_ms : spent_ms + NEXT_LOOK_MS;
+        wait_ms = is_known ? FIRST_LOOK_MS : NEXT_LOOK_MS;
+    }
 }
 
 /* The answer to the first job that waits for one. */
 static bool receive(soft_engine *g, err *e) {
     answer_done done;
-    if (g->side.mode == POOL_COUNTED && g->process > 0)
+    if (g->process > 0)
         wait_for_answer(g);
     if (!engine_read(g->answers, &done, sizeof done) || done.findings > MOST_FINDINGS ||
         done.counts > MOST_COUNTS)
@@ -325,7 +339,7 @@ bool engine_ask(soft_engine *g, const order *o, int file, void **at, err *e) {
 bool soft_engine_load(soft_engine *g, const char *object, const char *name, soft_loaded *out,
                       err *e) {
     uint32_t image = 0;
-    while (image < ENGINE_IMAGES && g->used[image])
+    while (image < ENGINE_IMAGES && g->images[image].is_used)
         image++;
     if (image == ENGINE_IMAGES)
         return err_set(e, EXIT_CANNOT, "more than %d kernels are loaded", ENGINE_IMAGES);
@@ -345,8 +359,11 @@ bool soft_engine_load(soft_engine *g, const char *object, const char *name, soft
                          .count = answer.count < MSL_PARAMS ? answer.count : MSL_PARAMS};
     memcpy(out->object, file.object, sizeof out->object);
     memcpy(out->value_bytes, answer.value_bytes, sizeof out->value_bytes);
-    memcpy(g->names[image], file.name, sizeof file.name);
-    g->used[image] = true;
+    engine_image *kept = &g->images[image];
+    memcpy(kept->name, file.name, sizeof file.name);
+    memcpy(kept->object, file.object, sizeof file.object);
+    kept->begin = answer.begin;
+    kept->is_used = true;
     return true;
 }
 
@@ -354,7 +371,7 @@ void soft_engine_unload(soft_engine *g, uint32_t image) {
     err unused;
     if (g->ended.code == EXIT_OK)
         engine_give_order(g, &(order){ORDER_UNLOAD, image, NULL, 0, NULL}, &unused);
-    g->used[image] = false;
+    g->images[image].is_used = false;
 }
 
 /* Jobs ----------------------------------------------------------------------------------------- */

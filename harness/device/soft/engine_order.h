@@ -13,7 +13,7 @@
 #define ENGINE_NO_SIGNAL 0
 #endif
 
-enum { ENGINE_IMAGES = 4096 };
+enum { ENGINE_IMAGES = 4096, ENGINE_FRAMES = 16 };
 
 typedef enum {
     ORDER_LOAD,
@@ -52,6 +52,7 @@ typedef struct {
 
 typedef struct {
     uint32_t ok, count, value_bytes[MSL_PARAMS];
+    uintptr_t begin; /* of the image */
     char problem[200];
 } answer_loaded;
 
@@ -71,6 +72,8 @@ typedef struct {
 typedef struct {
     volatile int running; /* item of the current job */
     volatile int call;    /* the system call that it was stopped at; -1: none */
+    volatile int frame_count;
+    uintptr_t frames[ENGINE_FRAMES]; /* of the kernel when it was last asked for its place */
 } engine_notes;
 
 typedef struct {
@@ -91,6 +94,8 @@ static inline bool engine_side_is_checked(const engine_side *s) {
 /* Takes orders until there are no more. */
 void engine_serve(const engine_side *s);
 bool engine_read(int fd, void *data, size_t bytes);
+/* From now on SIGUSR1 asks where the kernel is. */
+void engine_note_places(engine_notes *n, const soft_pool *p);
 
 /* A descriptor, with a byte that the other side does not read otherwise; -1: none came. */
 bool engine_send_file(int socket, int file);

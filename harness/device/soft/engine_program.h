@@ -23,6 +23,13 @@ typedef struct {
     size_t bytes, uses;
 } shared_file;
 
+/* A loaded kernel, as the program knows it. */
+typedef struct {
+    bool is_used;
+    char name[128], object[PATH_MAX];
+    uintptr_t begin; /* in the engine */
+} engine_image;
+
 struct soft_engine {
     engine_side side;
     int orders, answers, life; /* our ends */
@@ -32,8 +39,7 @@ struct soft_engine {
     pthread_t thread;
     sandbox_state sandbox;
     err ended; /* why it takes no orders any more */
-    char (*names)[128];
-    bool used[ENGINE_IMAGES];
+    engine_image *images;
     soft_job *queued, **queued_end, *finished, *spare;
     int open_count;
     uint64_t last_id;
@@ -54,6 +60,11 @@ static inline bool engine_is_checked(const soft_engine *g) {
  * it. */
 bool engine_give_order(soft_engine *g, const order *o, err *e);
 bool engine_ask(soft_engine *g, const order *o, int file, void **at, err *e);
+
+/* The kernel that is running; NULL if none is known. */
+const engine_image *engine_find_running(const soft_engine *g);
+/* Tells whoever waits for this process (worker.h) at which line it is. */
+bool engine_look_where(const soft_engine *g);
 
 /* The engine met SIGBUS: reads what is shared with it, so that whoever guards a file that became
  * shorter says so (map_guard.h). */

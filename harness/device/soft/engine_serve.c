@@ -95,6 +95,7 @@ static soft_pool *start(const engine_side *s, answer_ready *ready) {
     }
     soft_pool *pool = ok ? soft_pool_new(s->threads, s->mode, s->cpu_clock, &e) : NULL;
     if (pool && !s->is_thread) {
+        engine_note_places(s->notes, pool);
         if (pthread_create(&life, NULL, watch_life, (void *)(uintptr_t)s) != 0)
             _exit(1);
         sandbox_note_calls(&s->notes->call);
@@ -114,6 +115,10 @@ static bool load(soft_image *image, const order_file *file, answer_loaded *out) 
     image->kernel = image->handle ? dlsym(image->handle, "assay_kernel") : NULL;
     if (image->kernel && image->kernel->abi == SOFT_ABI_VERSION) {
         image->sites = dlsym(image->handle, "assay_sites");
+        Dl_info info;
+        if (dladdr((const void *)(uintptr_t)image->kernel->fiber, &info))
+            out->begin = (uintptr_t)info.dli_fbase;
+        image->has_atomics = dlsym(image->handle, "assay_atomics") != NULL;
         for (; out->count < image->kernel->count && out->count < MSL_PARAMS; out->count++)
             out->value_bytes[out->count] = image->kernel->value_bytes[out->count];
         return true;

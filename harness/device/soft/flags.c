@@ -8,8 +8,7 @@
 #include "harness/device/code_cache.h"
 
 /* Pattern-initialised variables: a kernel that uses one it never set gives the same wrong answer
- * every time, and floats start as NaN. Convergent functions, nothing hoisted, sunk or merged: the
- * optimiser may not make one simdgroup call out of the two arms of a branch. */
+ * every time, and floats start as NaN. */
 /* clang-format off */
 static const char *const flags[] = {
     "-x", "c++", "-std=c++17", "-fdeclspec", "-gdwarf-4", "-gline-tables-only", "-fPIC",
@@ -19,9 +18,7 @@ static const char *const flags[] = {
     "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
     "-fno-math-errno", "-fno-stack-protector", "-fno-threadsafe-statics",
     "-ftrivial-auto-var-init=pattern", "-fno-delete-null-pointer-checks", "-fno-caret-diagnostics",
-    "-fstack-usage", "-w", "-Xclang", "-cl-single-precision-constant", "-Xclang",
-    "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-mllvm",
-    "-simplifycfg-hoist-common=0", "-mllvm", "-simplifycfg-sink-common=0",
+    "-fstack-usage", "-w", "-Xclang", "-cl-single-precision-constant",
     SOFT_TARGET,
 #if defined(__linux__) && defined(__aarch64__)
     "-mno-outline-atomics",
@@ -39,14 +36,19 @@ static const char *const tensor_flags[] = {"-std=c++2b", "-DASSAY_TENSORS=1"};
 /* A function that ends without its value is stopped, or it would run on into the next one. */
 static const char *const fast_flags[] = {"-O2", "-fsanitize=return", "-fsanitize-trap=return"};
 
+/* Nothing hoisted, sunk or merged: each line of the text keeps its own instructions. */
+#define LINES_APART                                                                                \
+    "-Xclang", "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-mllvm",               \
+        "-simplifycfg-hoist-common=0", "-mllvm", "-simplifycfg-sink-common=0"
+
 /* Every access to memory calls shim/cpu/checked.h; so do the mistakes that the compiler can see coming.
  * Atomics come there by themselves. Vectorised code would hide which element an access is. */
 #define MISTAKES                                                                                   \
     "alignment,array-bounds,integer-divide-by-zero,shift-exponent,float-cast-overflow,"            \
     "signed-integer-overflow"
 static const char *const checked_flags[] = {
-    "-O1", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_CHECKED=1", "-fsanitize=thread",
-    "-fno-elide-constructors", "-fno-discard-value-names", /* each variable has its own place and name */
+    "-O1", LINES_APART, "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_CHECKED=1", "-fsanitize=thread",
+    "-fno-elide-constructors", /* each variable has its own place */
     "-fsanitize=return," MISTAKES, "-fsanitize-recover=" MISTAKES,
     "-fsanitize=local-bounds", /* traps: pointers into arrays and tables that are seen to leave */
     "-fno-omit-frame-pointer", "-fno-unroll-loops",
@@ -62,7 +64,7 @@ static const char *const checked_flags[] = {
  * this CPU would like it: GPUs have none, and counts are to be the same on every CPU. */
 #define NOTHING_MOVES "__asm__ volatile(\"\" ::: \"memory\")"
 static const char *const counted_flags[] = {
-    "-O3", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_COUNTED=1", "-mllvm", "-unroll-threshold=4000",
+    "-O3", LINES_APART, "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_COUNTED=1", "-mllvm", "-unroll-threshold=4000",
     "-ftrivial-auto-var-init=uninitialized", "-mllvm", "-disable-loop-idiom-all", "-mllvm", "-disable-vector-combine",
     "-DASSAY_EARLY_LOADS(buffers)=" NOTHING_MOVES, "-DASSAY_EARLY_ROWS(buffers)=" NOTHING_MOVES,
 };

@@ -7,7 +7,8 @@
  *   - filling such a variable with the pattern becomes a call that marks its bytes as unset.
  * Both end at the function's return. Other variables are left to the optimiser.
  *
- * Tables of constants get a pattern on both sides, by which a pointer that left them is known. */
+ * Tables of constants get a gap on both sides, and the kernel a list of them: a pointer that left its
+ * table is known by its address. */
 #include "instrument.h"
 
 #include <ctype.h>
@@ -18,9 +19,12 @@
 
 #include "abi.h"
 #include "harness/base/array.h"
+#include "ir_calls.h"
 #include "ir_member.h"
 
-enum { TABLE_GAP = 1024 };
+/* An access with this note is not checked; the number is beyond those of the module. */
+#define UNSEEN_NODE "!2000000000"
+#define UNSEEN ", !nosanitize " UNSEEN_NODE
 
 typedef struct {
     FILE *out;
@@ -28,11 +32,19 @@ typedef struct {
     ir_types types;
     bool is_opaque; /* pointers have no types */
     int made;       /* constants and values so far */
-    ir_function function;
+    ir_routines routines;
+    size_t current;              /* routine */
+    const ir_function *function; /* its lines */
+    char note[32];               /* that follows where a variable is filled with the pattern */
     ir_pointers members;
     FILE *more; /* constants, which come last */
     char *constants;
     size_t constant_bytes;
+    FILE *tables; /* their list */
+    char *table_list;
+    size_t table_list_bytes;
+    int table_count;
+    bool has_table_list;
 } instrument;
 
 /* The line of the metadata with this number; what follows after the '='. */
@@ -67,8 +79,8 @@ static bool is_name_certain(const instrument *m, span name) {
     span base = name;
     while (base.bytes > 1 && isdigit((unsigned char)base.at[base.bytes - 1]))
         base.bytes--;
-    for (size_t i = 0; i < m->function.count && base.bytes < name.bytes; i++) {
-        span other = m->function.variables[i].name; /* of a parameter x: %x.addr */
+    for (size_t i = 0; i < m->function->count && base.bytes < name.bytes; i++) {
+        span other = m->function->variables[i].name; /* of a parameter x: %x.addr */
         const char *dot = ir_find(other, ".addr");
         if (ir_is_same((span){other.at, dot ? (size_t)(dot - other.at) : other.bytes}, base))
             return false;
@@ -102,8 +114,12 @@ static reference print_constant(instrument *m, const unsigned char *data, uint64
 static reference name_variable(instrument *m, const variable *v) {
     char text[160];
     const int most = 80;
-    int bytes = (int)v->name.bytes - 1, used;
-    if (is_name_certain(m, v->name))
+    const char *dot = memchr(v->name.at, '.', v->name.bytes), *end = v->name.at + v->name.bytes;
+    const bool is_param = dot && ir_is_same((span){dot, (size_t)(end - dot)}, (span){".addr", 5});
+    int bytes = (int)((is_param ? dot : end) - v->name.at) - 1, used;
+    if (dot && !is_param)
+        used = snprintf(text, sizeof text, "a temporary value");
+    else if (is_name_certain(m, (span){v->name.at, (size_t)bytes + 1}))
         used = snprintf(text, sizeof text, "'%.*s'", bytes < most ? bytes : most, v->name.at + 1);
     else
         used = snprintf(text, sizeof text, "the variable");
@@ -126,7 +142,7 @@ static void print_address(instrument *m, const variable *v) {
     if (m->is_opaque)
         fprintf(m->out, "ptr %.*s", (int)v->name.bytes, v->name.at);
     else
-        fprintf(m->out, "i8* %%assay.at.%zu", (size_t)(v - m->function.variables));
+        fprintf(m->out, "i8* %%assay.at.%zu", (size_t)(v - m->function->variables));
 }
 
 static void print_unset(instrument *m, const variable *v) {
@@ -141,7 +157,7 @@ static void print_unset(instrument *m, const variable *v) {
 
 static void print_alloca(instrument *m, const variable *v, span line) {
     const int name = (int)v->name.bytes, type = (int)v->type.bytes;
-    const size_t n = (size_t)(v - m->function.variables);
+    const size_t n = (size_t)(v - m->function->variables);
     const char *pointer = m->is_opaque ? "ptr" : "i8*";
     if (v->is_array) {
         const reference what = name_variable(m, v);
@@ -168,11 +184,14 @@ static void print_alloca(instrument *m, const variable *v, span line) {
                 v->name.at);
     if (v->is_skipped)
         print_unset(m, v);
+    if (v->is_copy && m->is_opaque)
+        fprintf(m->out, "  call void @__assay_name(ptr %.*s, %s)\n", name, v->name.at,
+                name_variable(m, v).text);
 }
 
 static void print_ends(instrument *m) {
-    for (size_t i = m->function.count; i-- > 0;) {
-        const variable *v = &m->function.variables[i];
+    for (size_t i = m->function->count; i-- > 0;) {
+        const variable *v = &m->function->variables[i];
         if (!ir_is_watched(v))
             continue;
         fprintf(m->out, "  call void @__assay_end(");
@@ -183,22 +202,28 @@ static void print_ends(instrument *m) {
 
 /* A small copy would become a load and a store of a number, with what is unset in it. */
 static bool print_copy(instrument *m, span line) {
-    const char *open = strchr(line.at, '('), *end = ir_find(line, ", i1 ");
-    if (!end || !ir_is_copy(&m->function, line))
+    span to, from, bytes, name, value;
+    if (!ir_is_copy(m->function, line, &to, &from, &bytes))
         return false;
-    const char *rest = strchr(end, ')');
-    fprintf(m->out, "  %%assay.copy.%d = call %s @__tsan_memcpy%.*s%.*s\n", m->made++,
-            m->is_opaque ? "ptr" : "i8*", (int)(end - open), open,
-            (int)(line.at + line.bytes - rest), rest);
+    const char *pointer = m->is_opaque ? "ptr" : "i8*", *debug = ir_find(line, ", !dbg ");
+    if (!m->is_opaque && !ir_begins(line, "  call void @llvm.memcpy."))
+        return false;
+    if (ir_split_definition(line, &name, &value))
+        fprintf(m->out, "  %.*s", (int)name.bytes, name.at);
+    else
+        fprintf(m->out, "  %%assay.copy.%d", m->made++);
+    fprintf(m->out, " = call %s @__tsan_memcpy(%s %.*s, %s %.*s, i64 %.*s)%.*s\n", pointer, pointer,
+            (int)to.bytes, to.at, pointer, (int)from.bytes, from.at, (int)bytes.bytes, bytes.at,
+            debug ? (int)(line.at + line.bytes - debug) : 0, debug ? debug : "");
     return true;
 }
 
 /* Asks whether an index stays inside of a member array. */
 static void print_index(instrument *m, size_t n) {
-    const span line = m->function.lines[n];
+    const span line = m->function->lines[n];
     span index;
     uint64_t count;
-    if (!ir_is_element(&m->function, &m->members, n, &index, &count))
+    if (!ir_is_element(m->function, &m->members, n, &index, &count))
         return;
     const char *debug = ir_find(line, ", !dbg ");
     fprintf(m->out, "  call void @__assay_index(%.*s, i64 %llu)%.*s\n", (int)index.bytes, index.at,
@@ -206,14 +231,14 @@ static void print_index(instrument *m, size_t n) {
 }
 
 /* Reports a store of this many bits, on behalf of this line. */
-static void print_store(instrument *m, span to, unsigned long bits, span line) {
+static void print_store(instrument *m, const char *hook, span to, unsigned long bits, span line) {
     if (m->is_opaque)
-        fprintf(m->out, "  call void @__assay_store(ptr %.*s", (int)to.bytes, to.at);
+        fprintf(m->out, "  call void @%s(ptr %.*s", hook, (int)to.bytes, to.at);
     else
         fprintf(m->out,
                 "  %%assay.odd.%d = bitcast i%lu* %.*s to i8*\n"
-                "  call void @__assay_store(i8* %%assay.odd.%d",
-                m->made, bits, (int)to.bytes, to.at, m->made);
+                "  call void @%s(i8* %%assay.odd.%d",
+                m->made, bits, (int)to.bytes, to.at, hook, m->made);
     m->made++;
     const char *debug = ir_find(line, ", !dbg ");
     const size_t end = debug ? strcspn(debug + 2, ",\n") + 2 : 0;
@@ -221,38 +246,52 @@ static void print_store(instrument *m, span to, unsigned long bits, span line) {
 }
 
 /* A struct of 6 bytes that a function returns is stored as an i48, which the sanitizer's pass does
- * not know. A store to a bit-field begins with a load of its neighbours, which need no value: the
- * store comes first. Bytes have marks and bits have none, so that neighbours count as set from then
- * on. */
-static void print_stores(instrument *m, size_t n) {
-    const span line = m->function.lines[n];
+ * not know. A store to a bit-field begins with a load of its neighbours, which need no value and is
+ * not checked: it is a part of the store. Bytes have marks and bits have none, so that neighbours
+ * count as set from then on. True if the line's own access is not to be checked. */
+static bool print_stores(instrument *m, size_t n) {
+    const span line = m->function->lines[n];
     const char *type = line.at + strlen("  store i"), *align = ir_find(line, ", align ");
     unsigned long bits = ir_begins(line, "  store i") ? strtoul(type, NULL, 10) : 0;
     const char *place = ir_find(line, m->is_opaque ? ", ptr %" : "* %");
     if (bits >= 8 && (bits & (bits - 1)) && place && align) {
         span rest = {place, (size_t)(align - place)};
-        print_store(m, ir_take_local(&rest), bits, line);
+        print_store(m, "__assay_store", ir_take_local(&rest), bits, line);
     }
     span to;
-    if (ir_is_bit_field_store(&m->function, n, &to, &bits))
-        print_store(m, to, bits, line);
+    if (!ir_is_bit_field_store(m->function, n, &to, &bits))
+        return false;
+    print_store(m, "__assay_bits", to, bits, line);
+    return true;
+}
+
+/* What a struct that is handed over in registers lacks goes with it. */
+static void print_transfer(instrument *m, const ir_routine *r, size_t line, bool is_after) {
+    for (size_t i = 0; i < r->transfer_count; i++) {
+        const ir_transfer *t = &r->transfers[i];
+        if (t->line == line && t->is_store == is_after)
+            fprintf(m->out, "  call void @__assay_%s(ptr %.*s, i64 %llu, i32 %d, i64 %llu)\n",
+                    is_after ? "take" : "give", (int)t->place.bytes, t->place.at,
+                    (unsigned long long)t->bytes, t->slot, (unsigned long long)t->offset);
+    }
 }
 
 /* Lines of the function. Filling with the pattern is dropped everywhere: what is left of it fills
  * variables that are given a value, or that are the shim's. */
-static void print_function(instrument *m, bool is_own) {
+static void print_function(instrument *m, const ir_routine *r) {
+    const bool is_own = r->is_own;
     int filled = -1; /* of several such lines in a row the first makes the call */
-    for (size_t i = 0; i < m->function.line_count; i++) {
-        const span line = m->function.lines[i];
+    for (size_t i = 0; i < m->function->line_count; i++) {
+        const span line = m->function->lines[i];
         span name, value;
         const bool defines = ir_split_definition(line, &name, &value);
-        const bool fills = m->function.note[0] && ir_find(line, m->function.note);
+        const bool fills = m->function->note[0] && ir_find(line, m->function->note);
         const address *a = is_own && (fills || ir_find(line, "@llvm.lifetime."))
-                               ? ir_find_target(&m->function, line)
+                               ? ir_find_target(m->function, line)
                            : is_own && defines && ir_begins(value, "alloca ")
-                               ? ir_find_address(&m->function, name)
+                               ? ir_find_address(m->function, name)
                                : NULL;
-        const variable *v = a ? &m->function.variables[a->variable] : NULL;
+        const variable *v = a ? &m->function->variables[a->variable] : NULL;
         const bool is_told = v && ir_is_watched(v);
         if (fills) {
             if (is_told && a->variable != filled)
@@ -267,24 +306,23 @@ static void print_function(instrument *m, bool is_own) {
         } else if (!is_told && !(is_own && print_copy(m, line))) {
             if (is_own && ir_begins(line, "  ret "))
                 print_ends(m);
-            if (is_own) {
+            if (is_own)
                 print_index(m, i);
-                print_stores(m, i);
-            }
-            fprintf(m->out, "%.*s\n", (int)line.bytes, line.at);
+            const bool is_unseen = is_own && print_stores(m, i);
+            print_transfer(m, r, i, false);
+            fprintf(m->out, "%.*s%s\n", (int)line.bytes, line.at, is_unseen ? UNSEEN : "");
+            print_transfer(m, r, i, true);
         }
     }
 }
 
-static void rewrite_function(instrument *m) {
-    const bool is_own = is_of_kernel(m, m->function.lines[0]);
+static void rewrite_routine(instrument *m) {
+    const ir_routine *r = &m->routines.list[m->current++];
+    m->function = &r->body;
     m->members.count = 0;
-    if (is_own) {
-        ir_function_read(&m->function);
-        ir_find_members(&m->function, &m->members);
-    }
-    print_function(m, is_own);
-    ir_function_forget(&m->function);
+    if (r->is_own)
+        ir_find_members(m->function, &m->members);
+    print_function(m, r);
 }
 
 /* The number of the note "auto-init", if any variable is filled. */
@@ -294,21 +332,22 @@ static void find_note(instrument *m) {
     while (number && number > m->metadata && number[-1] != '!')
         number--;
     if (p)
-        snprintf(m->function.note, sizeof m->function.note, ", !annotation !%.*s",
-                 (int)(p - number), number);
+        snprintf(m->note, sizeof m->note, ", !annotation !%.*s", (int)(p - number), number);
 }
 
-/* Bytes of the pattern that goes before and after tables, for an offset from a multiple of 16. */
-static void print_pattern(instrument *m, uint64_t offset) {
-    static const char pattern[] = SOFT_TABLE_PATTERN;
-    fprintf(m->out, "[%d x i8] c\"", TABLE_GAP);
-    for (uint64_t i = offset; i < offset + TABLE_GAP; i++)
-        fprintf(m->out, "\\%02X", (unsigned char)pattern[i % 16]);
-    fputc('"', m->out);
+static void print_table_entry(instrument *m, span name, span type, uint64_t bytes) {
+    const int n = (int)name.bytes, t = (int)type.bytes;
+    if (m->is_opaque)
+        fprintf(m->tables, "{ ptr, i64 } { ptr %.*s", n, name.at);
+    else
+        fprintf(m->tables, "{ i8*, i64 } { i8* bitcast (%.*s* %.*s to i8*)", t, type.at, n,
+                name.at);
+    fprintf(m->tables, ", i64 %llu }, ", (unsigned long long)bytes);
+    m->table_count++;
 }
 
-/* `@t = internal constant [4 x float] [...], align 16`: a constant of the kernel gets the pattern
- * on both sides. */
+/* `@t = internal constant [4 x float] [...], align 16`: a constant of the kernel gets a gap on both
+ * sides. */
 static bool print_table(instrument *m, span line) {
     const char *linkage = ir_find(line, " = "), *constant = ir_find(line, " constant ");
     const char *align = ir_find(line, ", align "), *comdat = ir_find(line, ", comdat");
@@ -324,19 +363,36 @@ static bool print_table(instrument *m, span line) {
     char whole[600];
     if (t > 400)
         return false;
-    snprintf(whole, sizeof whole, "<{ [%d x i8], %.*s, [%d x i8] }>", TABLE_GAP, t, type.at,
-             TABLE_GAP);
-    fprintf(m->out, "@assay.table.%d = internal constant %s <{ ", n, whole);
-    print_pattern(m, 0);
-    fprintf(m->out, ", %.*s, ", (int)value.bytes, value.at);
-    print_pattern(m, TABLE_GAP + bytes);
-    fprintf(m->out, " }>, align 256\n%.*s = internal alias %.*s, ", name, line.at, t, type.at);
+    snprintf(whole, sizeof whole, "<{ [%d x i8], %.*s, [%d x i8] }>", SOFT_TABLE_GAP, t, type.at,
+             SOFT_TABLE_GAP);
+    fprintf(m->out,
+            "@assay.table.%d = internal constant %s <{ [%d x i8] zeroinitializer, %.*s, "
+            "[%d x i8] zeroinitializer }>, align 256\n%.*s = internal alias %.*s, ",
+            n, whole, SOFT_TABLE_GAP, (int)value.bytes, value.at, SOFT_TABLE_GAP, name, line.at, t,
+            type.at);
     if (m->is_opaque)
         fprintf(m->out, "ptr getelementptr (%s, ptr @assay.table.%d, i32 0, i32 1)\n", whole, n);
     else
         fprintf(m->out, "%.*s* getelementptr (%s, %s* @assay.table.%d, i32 0, i32 1)\n", t, type.at,
                 whole, whole, n);
+    print_table_entry(m, (span){line.at, (size_t)name}, type, bytes);
     return true;
+}
+
+/* What shim/cpu/start.h declares: the list of all tables. */
+static void print_table_list(instrument *m) {
+    const char *pointer = m->is_opaque ? "ptr" : "i8*";
+    fprintf(m->out,
+            "@assay.tables = internal constant [%d x { %s, i64 }] [%s{ %s, i64 } zeroinitializer]\n"
+            "@assay_tables = hidden alias [0 x %%struct.soft_table], ",
+            m->table_count + 1, pointer, m->table_list, pointer);
+    if (m->is_opaque)
+        fprintf(m->out, "ptr @assay.tables\n");
+    else
+        fprintf(m->out,
+                "[0 x %%struct.soft_table]* bitcast ([%d x { i8*, i64 }]* @assay.tables to "
+                "[0 x %%struct.soft_table]*)\n",
+                m->table_count + 1);
 }
 
 static void rewrite_lines(instrument *m) {
@@ -348,15 +404,40 @@ static void rewrite_lines(instrument *m) {
         if (!is_inside && print_table(m, line))
             continue;
         if (!is_inside) {
-            fprintf(m->out, "%.*s\n", (int)line.bytes, line.at);
+            const bool is_list = ir_begins(line, "@assay_tables = ");
+            if (!is_list)
+                fprintf(m->out, "%.*s\n", (int)line.bytes, line.at);
+            m->has_table_list = m->has_table_list || is_list;
             continue;
         }
-        *ARRAY_ADD(m->function.lines, m->function.line_count, m->function.line_room) = line;
         if (line.at[0] == '}') {
-            rewrite_function(m);
+            rewrite_routine(m);
             is_inside = false;
         }
     }
+}
+
+static void read_routines(instrument *m) {
+    const bool has_lives = strstr(m->module, "@llvm.lifetime.start") != NULL;
+    ir_routine *r = NULL;
+    for (const char *p = m->module; *p;) {
+        const span line = {p, strcspn(p, "\n")};
+        p += line.bytes + (p[line.bytes] == '\n');
+        if (ir_begins(line, "define ")) {
+            r = ARRAY_ADD(m->routines.list, m->routines.count, m->routines.room);
+            *r = (ir_routine){.is_own = is_of_kernel(m, line),
+                              .body = {.types = &m->types, .has_lives = has_lives}};
+            memcpy(r->body.note, m->note, sizeof m->note);
+        }
+        if (r)
+            *ARRAY_ADD(r->body.lines, r->body.line_count, r->body.line_room) = line;
+        if (r && line.at[0] == '}') {
+            ir_routine_read(r);
+            r = NULL;
+        }
+    }
+    if (m->is_opaque)
+        ir_link(&m->routines);
 }
 
 char *instrument_module(const char *module) {
@@ -364,17 +445,20 @@ char *instrument_module(const char *module) {
     char *text = NULL;
     size_t bytes;
     m.metadata = m.metadata ? m.metadata : "";
-    m.function.has_lives = strstr(module, "@llvm.lifetime.start") != NULL;
     m.is_opaque = strstr(module, " ptr ") != NULL;
     m.out = open_memstream(&text, &bytes);
     m.more = open_memstream(&m.constants, &m.constant_bytes);
-    if (!m.out || !m.more)
+    m.tables = open_memstream(&m.table_list, &m.table_list_bytes);
+    if (!m.out || !m.more || !m.tables)
         abort();
     ir_types_read(&m.types, module);
-    m.function.types = &m.types;
     find_note(&m);
+    read_routines(&m);
     rewrite_lines(&m);
     fclose(m.more);
+    fclose(m.tables);
+    if (m.has_table_list)
+        print_table_list(&m);
     const char *pointer = m.is_opaque ? "ptr" : "i8*";
     fprintf(m.out,
             "%s\ndeclare hidden %s @__assay_reserve(i64, %s)\n"
@@ -382,14 +466,20 @@ char *instrument_module(const char *module) {
             "declare hidden void @__assay_end(%s, i64)\n"
             "declare hidden void @__assay_index(i64, i64)\n"
             "declare hidden void @__assay_store(%s, i64)\n"
-            "declare hidden %s @__tsan_memcpy(%s, %s, i64)\n",
+            "declare hidden void @__assay_bits(%s, i64)\n"
+            "declare hidden void @__assay_name(%s, %s)\n"
+            "declare hidden void @__assay_give(%s, i64, i32, i64)\n"
+            "declare hidden void @__assay_take(%s, i64, i32, i64)\n"
+            "declare hidden %s @__tsan_memcpy(%s, %s, i64)\n" UNSEEN_NODE " = !{}\n",
             m.constants, pointer, pointer, pointer, pointer, pointer, pointer, pointer, pointer,
-            pointer, pointer);
+            pointer, pointer, pointer, pointer, pointer, pointer, pointer);
     fclose(m.out);
     free(m.constants);
+    free(m.table_list);
     free(m.members.list);
-    free(m.function.lines);
-    free(m.function.variables);
+    for (size_t i = 0; i < m.routines.count; i++)
+        ir_routine_free(&m.routines.list[i]);
+    free(m.routines.list);
     free(m.types.list);
     return text;
 }

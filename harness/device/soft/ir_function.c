@@ -51,15 +51,35 @@ span ir_take_local(span *s) {
 
 /* Addresses ------------------------------------------------------------------------------------ */
 
-static address *find_slot(const ir_function *f, span name) {
+static uint64_t hash_name(span name) {
     uint64_t h = 0xcbf29ce484222325u;
     for (size_t i = 0; i < name.bytes; i++)
         h = (h ^ (unsigned char)name.at[i]) * 0x100000001b3u;
-    for (h ^= h >> 29;; h++) {
+    return h ^ h >> 29;
+}
+
+static address *find_slot(const ir_function *f, span name) {
+    for (uint64_t h = hash_name(name);; h++) {
         address *a = &f->addresses[h & (f->capacity - 1)];
         if (!a->name.bytes || ir_is_same(a->name, name))
             return a;
     }
+}
+
+static definition *find_defined(const ir_function *f, span name) {
+    for (uint64_t h = hash_name(name);; h++) {
+        definition *d = &f->definitions[h & (f->capacity - 1)];
+        if (!d->name.bytes || ir_is_same(d->name, name))
+            return d;
+    }
+}
+
+bool ir_find_definition(const ir_function *f, span name, size_t *line, span *value) {
+    const definition *d = name.bytes ? find_defined(f, name) : NULL;
+    if (!d || !d->name.bytes)
+        return false;
+    *line = d->line;
+    return ir_split_definition(f->lines[d->line], &name, value);
 }
 
 const address *ir_find_address(const ir_function *f, span name) {
@@ -119,11 +139,13 @@ static void read_addresses(ir_function *f) {
     for (f->capacity = 64; f->capacity < 2 * f->line_count;)
         f->capacity *= 2;
     f->addresses = array_new(f->capacity, sizeof *f->addresses);
+    f->definitions = array_new(f->capacity, sizeof *f->definitions);
     f->count = 0;
     for (size_t i = 0; i < f->line_count; i++) {
         span name, value;
         if (!ir_split_definition(f->lines[i], &name, &value))
             continue;
+        *find_defined(f, name) = (definition){name, i};
         if (ir_begins(value, "alloca ")) {
             read_alloca(f, name, value);
         } else if (ir_is_derived(value)) {
@@ -264,31 +286,45 @@ static void find_skipped(ir_function *f) {
     free(lives);
 }
 
-/* `call void @llvm.memcpy...(to, from, ...)`: a copy of a variable is as unset as the variable. */
-static bool find_copy(const ir_function *f, span line, const address **to, const address **from) {
-    if (!ir_begins(line, "  call void @llvm.memcpy."))
+static bool is_watched_address(const ir_function *f, span name) {
+    const address *a = ir_find_address(f, name);
+    return a && ir_is_watched(&f->variables[a->variable]);
+}
+
+/* A copy of a variable is as unset as the variable. */
+bool ir_is_copy(const ir_function *f, span line, span *to, span *from, span *bytes) {
+    const char *vector = ir_find(line, "@_ZN5metal3vecI");
+    span callee = {vector, vector ? strcspn(vector, "(") : 0}, name, value, rest = line;
+    if (ir_begins(line, "  call void @llvm.memcpy.")) {
+        const char *size = ir_find(line, ", i64 ");
+        *bytes = (span){size ? size + 6 : line.at, size ? strcspn(size + 6, ",") : 0};
+    } else if (ir_find(callee, "C2ERKS1_") || ir_find(callee, "C1ERKS1_") ||
+               ir_find(callee, "aSERKS1_")) {
+        const char *size = ir_find((span){callee.at, (size_t)(line.at + line.bytes - callee.at)},
+                                   " dereferenceable(");
+        *bytes = (span){size ? size + 17 : line.at, size ? strcspn(size + 17, ")") : 0};
+    } else {
         return false;
-    span rest = line;
-    *to = ir_find_address(f, ir_take_local(&rest));
-    *from = ir_find_address(f, ir_take_local(&rest));
-    return (*to && ir_is_watched(&f->variables[(*to)->variable])) ||
-           (*from && ir_is_watched(&f->variables[(*from)->variable]));
+    }
+    if (ir_split_definition(line, &name, &value))
+        rest = value;
+    *to = ir_take_local(&rest);
+    *from = ir_take_local(&rest);
+    return bytes->bytes && from->bytes &&
+           (is_watched_address(f, *to) || is_watched_address(f, *from));
 }
 
-bool ir_is_copy(const ir_function *f, span line) {
-    const address *to, *from;
-    return find_copy(f, line, &to, &from);
-}
-
-static void find_copies(ir_function *f) {
+void ir_spread_copies(ir_function *f) {
     for (bool is_new = true; is_new;) {
         is_new = false;
         for (size_t i = 0; i < f->line_count; i++) {
-            const address *to, *from;
-            if (!find_copy(f, f->lines[i], &to, &from) || !to || !from ||
-                ir_is_watched(&f->variables[to->variable]))
+            span to, from, bytes;
+            const address *a;
+            if (!ir_is_copy(f, f->lines[i], &to, &from, &bytes) || !ir_find_address(f, from) ||
+                !(a = ir_find_address(f, to)) || ir_is_watched(&f->variables[a->variable]))
                 continue;
-            f->variables[to->variable].is_unset = is_new = true;
+            variable *v = &f->variables[a->variable];
+            v->is_unset = v->is_copy = is_new = true;
         }
     }
 }
@@ -308,11 +344,13 @@ void ir_function_read(ir_function *f) {
     find_places(f);
     find_unset(f);
     find_skipped(f);
-    find_copies(f);
+    ir_spread_copies(f);
 }
 
 void ir_function_forget(ir_function *f) {
     free(f->addresses);
-    f->addresses = NULL;
-    f->line_count = f->count = f->capacity = 0;
+    free(f->definitions);
+    free(f->variables);
+    free(f->lines);
+    *f = (ir_function){0};
 }

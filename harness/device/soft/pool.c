@@ -43,6 +43,7 @@ struct soft_pool {
     const soft_item *item;
     const soft_image *image;
     soft_checker *checker; /* checked mode */
+    bool is_backwards;     /* it runs the last threadgroup first */
     soft_counter *counter; /* counting */
     const counted_row *counts;
     size_t count_rows;
@@ -101,8 +102,9 @@ static void take_groups(member *m) {
         for (; i < end && !m->worker->given_up; i++) {
             if (p->item->every > 1 && i % p->item->every != 0)
                 continue;
-            uint64_t row = i / l->grid_groups[0];
-            const soft_u32 position[3] = {(soft_u32)(i % l->grid_groups[0]),
+            const uint64_t n = p->is_backwards ? p->total_groups - 1 - i : i;
+            uint64_t row = n / l->grid_groups[0];
+            const soft_u32 position[3] = {(soft_u32)(n % l->grid_groups[0]),
                                           (soft_u32)(row % l->grid_groups[1]),
                                           (soft_u32)(row / l->grid_groups[1])};
             soft_worker_run(m->worker, p->image->kernel, position);
@@ -159,6 +161,43 @@ static void *run_helper(void *argument) {
     return NULL;
 }
 
+static void run_checked(soft_pool *p, const soft_item *item, const soft_image *image,
+                        bool takes_turns, bool is_backwards) {
+    const int64_t first = is_backwards ? (int64_t)p->total_groups - 1
+                          : item->only ? (int64_t)item->only - 1
+                                       : 0;
+    atomic_store(&p->next_group, item->only ? item->only - 1 : 0);
+    p->is_backwards = is_backwards;
+    soft_checker_set_order(p->checker, &(soft_order){takes_turns, first, is_backwards ? -1 : 1});
+    soft_checker_begin(p->checker, image->name, image->kernel, image->object, item->bound,
+                       item->dynamic, item->inline_bytes);
+    soft_checker_watch(p->checker, item->watched, item->watched_bytes);
+    work(&p->members[0]);
+    bool is_in_vain = is_backwards && p->members[0].worker->given_up;
+    soft_checker_end(p->checker, is_in_vain ? NULL : &p->findings);
+    p->is_backwards = false;
+}
+
+/* A launch with atomic accesses runs again, with threads that take turns at them and the last
+ * threadgroup first. One that does not end then, because its threadgroups wait for earlier ones, does
+ * so once more with the first one first. Its results are those of the last run. */
+static void run_in_turns(soft_pool *p, const soft_item *item, const soft_image *image) {
+    const soft_worker *w = p->members[0].worker;
+    bool is_backwards = !item->only && p->total_groups > 1;
+    if (image->has_atomics)
+        soft_checker_save(p->checker, item->bound);
+    run_checked(p, item, image, false, false);
+    if (soft_checker_runs_again(p->checker)) {
+        soft_checker_restore(p->checker);
+        run_checked(p, item, image, true, is_backwards);
+        if (w->given_up && is_backwards) {
+            soft_checker_restore(p->checker);
+            run_checked(p, item, image, true, false);
+        }
+    }
+    soft_checker_forget(p->checker);
+}
+
 static void run_item(soft_pool *p, const soft_item *item, const soft_image *image,
                      char problem[256]) {
     const soft_launch *l = &item->launch;
@@ -180,18 +219,14 @@ static void run_item(soft_pool *p, const soft_item *item, const soft_image *imag
             pthread_mutex_unlock(&p->lock);
         }
     }
-    if (p->checker) {
-        soft_checker_begin(p->checker, image->name, image->kernel, image->object, item->bound,
-                           item->dynamic, item->inline_bytes);
-        soft_checker_watch(p->checker, item->watched, item->watched_bytes);
-    }
     if (p->counter && !soft_counter_begin(p->counter, image->sites, item->bound))
         snprintf(problem, 256, "kernel '%.80s' was not compiled to be counted", image->name);
-    work(&p->members[0]);
+    if (p->checker)
+        run_in_turns(p, item, image);
+    else
+        work(&p->members[0]);
     if (p->counter)
         p->counts = soft_counter_end(p->counter, &p->count_rows);
-    if (p->checker)
-        soft_checker_end(p->checker, &p->findings);
     if (share) {
         atomic_store(&p->open, false);
         while (atomic_load(&p->joined) > 0)
@@ -262,6 +297,19 @@ const counted_row *soft_pool_get_counts(const soft_pool *p, size_t *count, uint3
     *count = p->count_rows;
     *bytes = p->members[0].worker->memory_used;
     return p->counts;
+}
+
+bool soft_pool_has_fiber(const soft_pool *p, uintptr_t sp) {
+    for (int i = 0; i < p->count; i++)
+        if (sp - (uintptr_t)p->members[i].worker - SOFT_STACKS_AT <
+            SOFT_REGION_BYTES - SOFT_STACKS_AT)
+            return true;
+    return false;
+}
+
+void soft_pool_signal_helpers(const soft_pool *p, int number) {
+    for (int i = 1; i < p->count; i++)
+        pthread_kill(p->members[i].thread, number);
 }
 
 void soft_pool_free(soft_pool *p) {

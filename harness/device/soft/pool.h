@@ -19,6 +19,7 @@ typedef struct {
     const soft_kernel *kernel; /* NULL: the place is free */
     void *handle;
     const char *sites;     /* of one that is counted: its table */
+    bool has_atomics;      /* of one that is checked */
     char name[128];        /* for messages */
     char object[PATH_MAX]; /* the file it was loaded from */
 } soft_image;
@@ -45,6 +46,11 @@ finding_list *soft_pool_get_findings(soft_pool *p);
 /* Of the last launch; none if nothing is counted. */
 const counted_row *soft_pool_get_counts(const soft_pool *p, size_t *count, uint32_t *bytes);
 void soft_pool_free(soft_pool *p);
+
+/* For handlers of signals: is this the stack pointer of a fiber? And: a signal for the threads other
+ * than the caller. */
+bool soft_pool_has_fiber(const soft_pool *p, uintptr_t sp);
+void soft_pool_signal_helpers(const soft_pool *p, int number);
 
 /* Runs the launches of a command buffer and gives the time that took. *running is the one at work;
  * problem is "" when all went well. */

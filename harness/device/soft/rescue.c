@@ -79,26 +79,24 @@ static void give_up_here(void) {
     abort();
 }
 
-typedef struct {
-    uintptr_t pc, sp, fp;
-} place;
-
-static place get_place(const ucontext_t *u) {
+rescue_place rescue_get_place(const void *context) {
+    const ucontext_t *u = context;
 #if defined(__APPLE__) && defined(__aarch64__)
-    return (place){u->uc_mcontext->__ss.__pc, u->uc_mcontext->__ss.__sp, u->uc_mcontext->__ss.__fp};
+    return (rescue_place){u->uc_mcontext->__ss.__pc, u->uc_mcontext->__ss.__sp,
+                          u->uc_mcontext->__ss.__fp};
 #elif defined(__APPLE__)
-    return (place){u->uc_mcontext->__ss.__rip, u->uc_mcontext->__ss.__rsp,
-                   u->uc_mcontext->__ss.__rbp};
+    return (rescue_place){u->uc_mcontext->__ss.__rip, u->uc_mcontext->__ss.__rsp,
+                          u->uc_mcontext->__ss.__rbp};
 #elif defined(__aarch64__)
-    return (place){u->uc_mcontext.pc, u->uc_mcontext.sp, u->uc_mcontext.regs[29]};
+    return (rescue_place){u->uc_mcontext.pc, u->uc_mcontext.sp, u->uc_mcontext.regs[29]};
 #else
-    return (place){(uintptr_t)u->uc_mcontext.gregs[REG_RIP],
-                   (uintptr_t)u->uc_mcontext.gregs[REG_RSP],
-                   (uintptr_t)u->uc_mcontext.gregs[REG_RBP]};
+    return (rescue_place){(uintptr_t)u->uc_mcontext.gregs[REG_RIP],
+                          (uintptr_t)u->uc_mcontext.gregs[REG_RSP],
+                          (uintptr_t)u->uc_mcontext.gregs[REG_RBP]};
 #endif
 }
 
-static void set_place(ucontext_t *u, place p) {
+static void set_place(ucontext_t *u, rescue_place p) {
 #if defined(__APPLE__) && defined(__aarch64__)
     u->uc_mcontext->__ss.__pc = p.pc;
     u->uc_mcontext->__ss.__sp = p.sp;
@@ -127,7 +125,7 @@ static uintptr_t find_fresh_stack(const soft_worker *w, uintptr_t sp) {
 static void handle(int signal_number, siginfo_t *info, void *raw) {
     soft_rescue *r = atomic_load(&current);
     ucontext_t *u = raw;
-    place p = get_place(u);
+    rescue_place p = rescue_get_place(u);
     uintptr_t stacks = r ? (uintptr_t)r->worker + SOFT_STACKS_AT : 0;
     bool on_fiber = r && r->active && p.sp - stacks < SOFT_REGION_BYTES - SOFT_STACKS_AT;
     if (!on_fiber) {
@@ -141,7 +139,7 @@ static void handle(int signal_number, siginfo_t *info, void *raw) {
     if (next == RESCUE_GO_ON)
         return;
     void (*go)(void) = next == RESCUE_GIVE_UP ? give_up_here : end_here;
-    set_place(u, (place){(uintptr_t)go, find_fresh_stack(r->worker, p.sp), 0});
+    set_place(u, (rescue_place){(uintptr_t)go, find_fresh_stack(r->worker, p.sp), 0});
 }
 
 /* The processor's time, not the clock's: on a busy machine a kernel waits for its turn. */

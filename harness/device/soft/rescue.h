@@ -16,6 +16,12 @@ typedef enum { RESCUE_END_LANE, RESCUE_GIVE_UP, RESCUE_GO_ON } rescue_action;
 typedef rescue_action (*rescue_fn)(void *context, int signal, const void *pc, uintptr_t fp,
                                    void *address);
 
+/* Where a signal's context, as its handler gets it, was interrupted. */
+typedef struct {
+    uintptr_t pc, sp, fp;
+} rescue_place;
+rescue_place rescue_get_place(const void *context);
+
 soft_rescue *soft_rescue_new(soft_worker *w, rescue_fn call, void *context, err *e);
 void soft_rescue_free(soft_rescue *r);
 

@@ -2,7 +2,8 @@
  * its fast path is inlined in kernels (shim/cpu/meet.h); here is the rest.
  *
  * Simdgroups run one after the other on the same 32 stacks, which stay in the cache; only one that
- * parks at a threadgroup barrier keeps its stacks, and the next one gets others. */
+ * parks at a threadgroup barrier, or hands over at an atomic access (checked mode's second order of
+ * threads), keeps its stacks, and the next one gets others. */
 #include "scheduler.h"
 
 #include <assert.h>
@@ -24,6 +25,9 @@ typedef struct {
     unsigned short position[SOFT_MAX_THREADS][4];
     soft_u32 position_of[3];
     soft_u32 guarded_sets;
+    /* of simdgroups that handed over: what their lanes have posted and not fetched yet */
+    unsigned char in[SOFT_MAX_GROUPS][SOFT_LANES * SOFT_EXCHANGE_BYTES];
+    unsigned char out[SOFT_MAX_GROUPS][SOFT_LANES * SOFT_EXCHANGE_BYTES];
     void *mapping;
     size_t mapping_bytes;
 } worker_extra;
@@ -48,29 +52,40 @@ static void guard_stacks(soft_worker *w, soft_u32 set) {
             mprotect(get_stack(w, x->guarded_sets, lane), page, PROT_NONE);
 }
 
-/* The end of a round that is not one plain meeting of all live lanes: serve the meeting with the
- * smallest address, or, when everybody has returned or parked, go back to the scheduler. */
+/* Which of two lanes that stopped comes first in the structure of the program? 0: they are at the same
+ * place. */
+static int compare_paths(const soft_simdgroup *g, soft_u32 a, soft_u32 b) {
+    if (g->path[SOFT_PATH_SUM][a] == g->path[SOFT_PATH_SUM][b])
+        return 0;
+    soft_u32 i = SOFT_PATH_WORDS;
+    while (i < SOFT_PATH_WORDS + SOFT_PATH - 1 && g->path[i][a] == g->path[i][b])
+        i++;
+    return g->path[i][a] < g->path[i][b] ? -1 : 1;
+}
+
+/* The end of a round in which lanes stopped at different meetings: chooses the one with the smallest
+ * path. Returns the first lane that posts its value again. */
+static soft_u32 choose(soft_worker *w) {
+    soft_simdgroup *g = w->running;
+    soft_u32 party = 0, least = 0;
+    for (soft_u32 i = 0; i < SOFT_LANES; i++) {
+        if (!(g->live >> i & 1))
+            continue;
+        const int order = party ? compare_paths(g, i, least) : -1;
+        least = order < 0 ? i : least;
+        party = order < 0 ? 1u << i : party | (soft_u32)(order == 0) << i;
+    }
+    g->party = g->todo = party;
+    return g->current = (soft_u32)__builtin_ctz(party);
+}
+
+/* The end of a round whose last lane has returned or parked: goes on with others, or back to the
+ * scheduler if there are none. */
 static void settle(soft_worker *w) {
     soft_simdgroup *g = w->running;
-    const soft_u32 lane = g->current;
-    if (!g->live) {
-        SOFT_SWITCH(&g->lane[lane], &w->scheduler);
-        return;
-    }
-    const char *lowest = NULL;
-    for (soft_u32 i = 0; i < SOFT_LANES; i++)
-        if (g->live >> i & 1 && (!lowest || g->site[i] < lowest))
-            lowest = g->site[i];
-    soft_u32 party = 0;
-    for (soft_u32 i = 0; i < SOFT_LANES; i++)
-        if (g->live >> i & 1 && g->site[i] == lowest)
-            party |= 1u << i;
-    g->party = g->todo = party;
-    const soft_u32 next = (soft_u32)__builtin_ctz(party);
-    if (next != lane) {
-        g->current = next;
-        SOFT_SWITCH(&g->lane[lane], &g->lane[next]);
-    }
+    soft_context *from = &g->lane[g->current];
+    soft_context *to = g->live ? &g->lane[choose(w)] : &w->scheduler;
+    SOFT_SWITCH(from, to);
 }
 
 /* Reserves threadgroup memory. Beyond what Metal gives, the launch goes on in our extra room and is
@@ -120,6 +135,7 @@ soft_worker *soft_worker_new(err *e) {
     x->mapping_bytes = all;
     w->device = x;
     w->settle = settle;
+    w->choose = choose;
     w->place = place;
     w->thread_position = (const unsigned short(*)[4])x->position;
     return w;
@@ -166,22 +182,50 @@ static void shape_group(soft_worker *w, const soft_u32 position[3]) {
     }
 }
 
-static void resume(soft_worker *w, soft_simdgroup *g, soft_u32 lanes) {
-    g->live = g->todo = lanes;
-    g->parked = g->party = 0;
-    g->first_site = NULL;
-    g->differs = 0;
-    g->current = (soft_u32)__builtin_ctz(lanes);
+static void go_on(soft_worker *w, soft_simdgroup *g) {
+    worker_extra *x = get_extra(w);
     w->running = g;
     SOFT_SWITCH(&w->scheduler, &g->lane[g->current]);
     if (w->counts)
         soft_counter_pause(w);
+    if (g->todo) {
+        memcpy(x->in[g->index], w->in, sizeof w->in);
+        memcpy(x->out[g->index], w->out, sizeof w->out);
+    }
+}
+
+/* Every simdgroup that handed over goes on until it does so again. False: none has. */
+static bool take_turns(soft_worker *w, soft_u32 groups) {
+    const worker_extra *x = get_extra(w);
+    bool any = false;
+    for (soft_u32 i = 0; i < groups && !w->given_up; i++) {
+        if (!w->group[i].todo)
+            continue;
+        any = true;
+        memcpy(w->in, x->in[i], sizeof w->in);
+        memcpy(w->out, x->out[i], sizeof w->out);
+        go_on(w, &w->group[i]);
+    }
+    return any && !w->given_up;
+}
+
+static void resume(soft_worker *w, soft_simdgroup *g, soft_u32 lanes) {
+    g->live = g->todo = lanes;
+    g->parked = g->party = 0;
+    g->first = 0;
+    g->differs = 0;
+    g->current = (soft_u32)__builtin_ctz(lanes);
+    go_on(w, g);
 }
 
 static void start(soft_worker *w, const soft_kernel *k, soft_u32 index, soft_u32 set) {
     soft_simdgroup *g = &w->group[index];
     g->index = index;
     g->ended = 0;
+    for (soft_u32 i = 0; i < SOFT_LANES; i++) {
+        g->path[SOFT_PATH_SUM][i] = 1;
+        g->path[SOFT_PATH_END][i] = (soft_u64)(uintptr_t)&g->path[SOFT_PATH_WORDS][i];
+    }
     guard_stacks(w, set);
     soft_u32 left = w->group_total - index * SOFT_LANES;
     soft_u32 count = left < SOFT_LANES ? left : SOFT_LANES;
@@ -211,9 +255,16 @@ void soft_worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 positi
     soft_u32 set = 0;
     for (soft_u32 i = 0; i < groups && !w->given_up; i++) {
         start(w, k, i, set);
-        set += w->group[i].parked != 0;
+        set += (w->group[i].parked | w->group[i].todo) != 0;
     }
     for (bool waiting = set > 0; waiting && !w->given_up;) {
+        while (take_turns(w, groups))
+            continue;
+        soft_u32 parked = 0;
+        for (soft_u32 i = 0; i < groups; i++)
+            parked |= w->group[i].parked;
+        if (!parked || w->given_up)
+            break;
         if (w->checks)
             soft_checker_end_phase(w->checks);
         if (w->counts)
@@ -223,7 +274,7 @@ void soft_worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 positi
             soft_simdgroup *g = &w->group[i];
             if (g->parked)
                 resume(w, g, g->parked);
-            waiting = waiting || g->parked;
+            waiting = waiting || g->parked || g->todo;
         }
     }
     if (w->checks)

@@ -120,7 +120,7 @@ static shadow_atomic *probe(const shadow *s, uintptr_t word) {
     return &s->atomics[i];
 }
 
-static shadow_atomic *find_atomic(shadow *s, uintptr_t word) {
+shadow_atomic *shadow_find_atomic(shadow *s, uintptr_t word) {
     if (2 * (s->atomic_count + 1) > s->atomic_room) {
         shadow_atomic *old = s->atomics;
         size_t room = s->atomic_room;
@@ -182,14 +182,14 @@ static bool judge_unit(const trial *t, size_t index, unsigned first, unsigned n)
     }
     uintptr_t word = (s->begin + index * s->unit) & ~(uintptr_t)3;
     if (is_atomic) {
-        shadow_atomic *a = find_atomic(s, word);
+        shadow_atomic *a = shadow_find_atomic(s, word);
         if (t->now->how & SOFT_STORE)
             remember(s, a->store, t->now);
         else
             remember(s, a->load, t->arrived);
         c->store.atomics = 1;
     } else if (c->store.atomics) {
-        const shadow_atomic *a = find_atomic(s, word);
+        const shadow_atomic *a = shadow_find_atomic(s, word);
         bool one = one_races(t, a->store) || (t->now->how & SOFT_STORE && one_races(t, a->load));
         found = found || one;
     }

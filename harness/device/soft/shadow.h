@@ -40,6 +40,7 @@ typedef struct {
 typedef struct {
     uintptr_t word;
     shadow_access store[2], load[2];
+    uint32_t release, release_group; /* of checked_sync.c: who released by it, and when */
 } shadow_atomic;
 
 typedef struct {
@@ -68,6 +69,9 @@ void shadow_close(shadow *s);
 bool shadow_judge(shadow *s, uintptr_t at, size_t bytes, const shadow_access *now,
                   const shadow_access *arrived, shadow_order *order, void *context,
                   shadow_access *other);
+
+/* The record of a word with atomic accesses. */
+shadow_atomic *shadow_find_atomic(shadow *s, uintptr_t word);
 
 /* When a thread accesses: its threadgroup, itself, and barriers passed that order this memory, and
  * all barriers passed. */

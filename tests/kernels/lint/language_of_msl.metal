@@ -54,7 +54,7 @@ kernel void first_value(device float *out [[buffer(0)]], uint i [[thread_positio
     if (i < 4)
         out[i] = total + ghost(1) + float(factorial(3) + even(2) + object + mesh + visible);
     out[3] += phantom(1.0f) + float(countdown(3)) + total_of(float4(1)) + steps<2>(1);
-done:
+done: // rule: language
     return;
 }
 
@@ -82,3 +82,22 @@ float nothing_at_the_end(float x) {
     if (x > 0)
         return x;
 } // rule: return-value
+
+kernel void by_value(device half *out [[buffer(0)]], uint i [[thread_position_in_grid]]) { // rule: language
+    if (i < 1)
+        out[i] = 1;
+}
+
+template <typename T>
+kernel void of_a_type(device T *out [[buffer(0)]], uint i [[thread_position_in_threadgroup]]) {
+    out[i] = 1;
+}
+
+struct sorter {
+    static void too_many(device float *out) { out[0] = 1; }
+};
+kernel void calls(device float *out [[buffer(0)]], uint i [[thread_position_in_threadgroup]]) {
+    too_many(out, i);         // rule: kernel-call
+    of_a_type<float>(out, i); // rule: kernel-call
+    sorter::too_many(out);
+}

@@ -17,3 +17,8 @@ kernel void types(device float *x [[buffer(0)]],
     if (i < 1.0f && group.x == 0)
         x[lane.x] = 1.0f;
 }
+
+kernel void places(device float *x [[buffer(0)]],
+                   constant uint &i [[thread_position_in_threadgroup]]) { // mistake: not a value
+    x[i] = 1.0f;
+}

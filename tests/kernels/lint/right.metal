@@ -99,7 +99,7 @@ kernel void shapes(device const block *blocks [[buffer(0)]], device float *y [[b
     atomic_fetch_add_explicit(counter, bits & 1u, memory_order_relaxed);
     thread const half_block &kept = load_half(y);
     best += add_halves(load_half(y), 1.0f) + add_halves(kept, 2.0f) + load_half(y).total();
-    y[i * width] = select(best, 0.0f, isnan(best));
+    y[i * width] = select(best, 0.0f, max(-INFINITY, best) < 0);
 }
 
 kernel void multiplies(device const float *a [[buffer(0)]], device float *c [[buffer(1)]],
@@ -207,4 +207,27 @@ kernel void members(device const float *x [[buffer(0)]], device float *y [[buffe
     const rows_of r = {x, 2};
     if (i < n)
         y[i] = reader(r).get(i);
+}
+
+// Literals of every type; what looks like a label and is none; memory that depends on a constant.
+struct fields {
+    uint low : 4, high : 4;
+    enum : uint { size = 8 };
+    uint : size;
+};
+constant uint twice_the_width = width * 2;
+constant uint most = fields::size;
+kernel void literals(device float *y [[buffer(0)]], device atomic_ulong *top [[buffer(1)]],
+                     constant fields &f [[buffer(2)]], uint i [[thread_position_in_threadgroup]]) {
+    float x = 2.0bf + 1.bf + .5BF;
+    half h = 2.0h + 1.H + 0x1p-3h;
+    float values[most];
+    switch (f.low) {
+    case fields::size: x = f.high > 1 ? (float)h : 1.0F; break;
+    default: x += 0x1bf;
+    }
+    for (uint k = i; k < twice_the_width; k++)
+        values[k % most] = x;
+    atomic_max_explicit(top, 1ul, memory_order_relaxed);
+    y[i] = values[i % most];
 }

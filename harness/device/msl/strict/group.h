@@ -73,22 +73,28 @@ typedef atomic<float> atomic_float;
 typedef atomic<bool> atomic_bool;
 template <class T> struct assay_plain { typedef T type; };
 
+// Which functions there are for which types: of ulong only minimum and maximum, that return nothing.
+template <class T, bool is_wide> using assay_atomic =
+    typename enable_if<(sizeof(T) == 8) == is_wide, T>::type;
+template <class T> using assay_narrow = assay_atomic<typename assay_plain<T>::type, false>;
+template <class T> using assay_wide = assay_atomic<typename assay_plain<T>::type, true>;
+
 #define ASSAY_FETCH(space, name)                                                                   \
-    template <class T> T atomic_fetch_##name##_explicit(                                           \
-        volatile space atomic<T> *, typename assay_plain<T>::type, memory_order);
+    template <class T>                                                                             \
+    T atomic_fetch_##name##_explicit(volatile space atomic<T> *, assay_narrow<T>, memory_order);
 #define ASSAY_ATOMICS(space)                                                                       \
-    template <class T> T atomic_load_explicit(const volatile space atomic<T> *, memory_order);     \
-    template <class T> void atomic_store_explicit(volatile space atomic<T> *,                      \
-                                                  typename assay_plain<T>::type, memory_order);    \
-    template <class T> T atomic_exchange_explicit(volatile space atomic<T> *,                      \
-                                                  typename assay_plain<T>::type, memory_order);    \
+    template <class T>                                                                             \
+    assay_narrow<T> atomic_load_explicit(const volatile space atomic<T> *, memory_order);          \
+    template <class T>                                                                             \
+    void atomic_store_explicit(volatile space atomic<T> *, assay_narrow<T>, memory_order);         \
+    template <class T>                                                                             \
+    T atomic_exchange_explicit(volatile space atomic<T> *, assay_narrow<T>, memory_order);         \
     template <class T> bool atomic_compare_exchange_weak_explicit(                                 \
-        volatile space atomic<T> *, __private T *, typename assay_plain<T>::type, memory_order,    \
-        memory_order);                                                                             \
-    template <class T> void atomic_min_explicit(volatile space atomic<T> *,                        \
-                                                typename assay_plain<T>::type, memory_order);      \
-    template <class T> void atomic_max_explicit(volatile space atomic<T> *,                        \
-                                                typename assay_plain<T>::type, memory_order);      \
+        volatile space atomic<T> *, __private T *, assay_narrow<T>, memory_order, memory_order);   \
+    template <class T>                                                                             \
+    void atomic_min_explicit(volatile space atomic<T> *, assay_wide<T>, memory_order);             \
+    template <class T>                                                                             \
+    void atomic_max_explicit(volatile space atomic<T> *, assay_wide<T>, memory_order);             \
     ASSAY_FETCH(space, add)                                                                        \
     ASSAY_FETCH(space, sub)                                                                        \
     ASSAY_FETCH(space, min)                                                                        \

@@ -61,6 +61,7 @@ template <class V, class A> V operator->*(assay_to<V>, A);
 template <class V, class W> assay_to<V> operator->*(assay_to<V>, assay_to<W>);
 template <class V, class A> V as_type(A);
 template <class A> bool assay_is_defined(A);
+template <class T> T assay_given();
 
 // bfloat computes as float. It is a class because not every target of the compiler has one.
 struct bfloat {

@@ -187,6 +187,9 @@ constexpr soft_u32 describe(atomic_use use) {
            (use == atomic_use::update ? SOFT_UPDATE : 0u);
 }
 
+// Exported by a kernel that has atomic instructions: it may depend on how its threads take turns.
+extern "C" __attribute__((visibility("default"))) inline const char assay_atomics = 1;
+
 // Atomic instructions are not instrumented: they come here by themselves.
 __attribute__((noinline, no_sanitize("thread", "undefined"))) static void
 touch_atomic(const volatile void *at, soft_u64 bytes, soft_u32 how, const void *pc) {
@@ -196,6 +199,9 @@ touch_atomic(const volatile void *at, soft_u64 bytes, soft_u32 how, const void *
     if (c->spins)
         mishap(SOFT_SPIN, reinterpret_cast<soft_u64>(at), pc);
     c->spins = 0;
+    __asm__ volatile("" : : "r"(&assay_atomics));
+    if (!c->pending) // else what is pending is about this access
+        c->turn(soft_here(), pc);
     touch(const_cast<void *>(at), bytes, how, pc);
 }
 } // namespace assay
@@ -267,6 +273,31 @@ ASSAY_HOOK void __assay_store(void *at, soft_u64 bytes) {
     const soft_u64 step = bytes <= 8 && !(bytes & (bytes - 1)) ? bytes : 1;
     for (soft_u64 i = 0; i < bytes; i += step)
         assay::touch(static_cast<char *>(at) + i, soft_u32(step), SOFT_STORE, ASSAY_CALLER);
+}
+ASSAY_HOOK void __assay_bits(void *at, soft_u64 bytes) {
+    assay::touch(at, bytes, SOFT_STORE | SOFT_BITS, ASSAY_CALLER);
+}
+// A struct goes from one function to another in registers: its marks go this way, and the load that
+// follows finds none. A parameter that is given none has a value.
+ASSAY_HOOK void __assay_give(void *from, soft_u64 bytes, soft_u32 slot, soft_u64) {
+    soft_worker *w = soft_here();
+    if (bytes > SOFT_SLOT_BYTES || !assay::is_private(w, from, bytes))
+        return;
+    __builtin_memcpy(w->checks->given[slot], assay::marks(w, from), bytes);
+    __builtin_memset(assay::marks(w, from), 0, bytes);
+}
+ASSAY_HOOK void __assay_take(void *to, soft_u64 bytes, soft_u32 slot, soft_u64 offset) {
+    soft_worker *w = soft_here();
+    unsigned char *given = w->checks->given[slot] + offset;
+    if (bytes + offset > SOFT_SLOT_BYTES)
+        return;
+    if (assay::is_private(w, to, bytes))
+        __builtin_memcpy(assay::marks(w, to), given, bytes);
+    __builtin_memset(given, 0, bytes);
+}
+ASSAY_HOOK void __assay_name(void *at, const char *what) {
+    soft_worker *w = soft_here();
+    w->checks->unset_variable(w, at, 0, nullptr, 1, what);
 }
 ASSAY_HOOK void __assay_end(void *at, soft_u64 bytes) {
     soft_worker *w = soft_here();

@@ -18,19 +18,19 @@ namespace assay {
 
 // The lanes' values as one run of scalars; absent lanes hold the identity. A vec<T, 3> has a fourth
 // scalar, its padding, which is carried along.
-template <class Op, class V> struct slots {
+template <class Op, int group, class V> struct slots {
     using T = typename scalar_of<V>::type;
     static constexpr int width = sizeof(V) / sizeof(T);
     alignas(64) T value[SOFT_LANES * width];
 
     METAL_FUNC void fill(const V *in, soft_u32 party) {
         __builtin_memcpy(value, in, sizeof value);
-        if (party == ~0u)
-            return;
-        for (int i = 0; i < SOFT_LANES * width; ++i) {
-            const bool present = party >> (i / width) & 1;
-            const T posted = value[i];
-            value[i] = present ? posted : Op::template identity<T>();
+        for (soft_u32 absent = ~party; absent; absent &= absent - 1) {
+            const int lane = __builtin_ctz(absent), first = lane / group * group;
+            const soft_u32 present = party >> first & (~0u >> (SOFT_LANES - group));
+            const int other = present ? first + __builtin_ctz(present) : lane;
+            for (int c = 0; c < width; ++c)
+                value[lane * width + c] = Op::identity(value[other * width + c]);
         }
     }
     METAL_FUNC V get(soft_u32 lane) const {
@@ -42,7 +42,7 @@ template <class Op, class V> struct slots {
 
 template <class Op, int group, class V>
 ASSAY_SERVE void reduce(const V *in, V *out, soft_u32 party) {
-    __attribute__((uninitialized)) slots<Op, V> s;
+    __attribute__((uninitialized)) slots<Op, group, V> s;
     s.fill(in, party);
     for (int step = group / 2; step > 0; step /= 2)
         for (int first = 0; first < SOFT_LANES; first += group)
@@ -55,13 +55,13 @@ ASSAY_SERVE void reduce(const V *in, V *out, soft_u32 party) {
 // Inclusive: up to and with the lane itself. Lane after lane: the order is part of the result.
 template <class Op, int group, bool inclusive, class V>
 ASSAY_SERVE void scan(const V *in, V *out, soft_u32 party) {
-    __attribute__((uninitialized)) slots<Op, V> s;
+    __attribute__((uninitialized)) slots<Op, group, V> s;
     s.fill(in, party);
     using T = typename scalar_of<V>::type;
     T *result = reinterpret_cast<T *>(out);
     for (int first = 0; first < SOFT_LANES; first += group)
         for (int c = 0; c < s.width; ++c) {
-            T sum = Op::template identity<T>();
+            T sum = Op::identity(T());
             if constexpr (!inclusive)
                 sum = Op::apply(sum, to<T>(metal::is_same_v<Op, op_sum> ? 0 : 1));
             for (int lane = first; lane < first + group; ++lane) {
@@ -126,7 +126,10 @@ template <class V> ASSAY_SERVE void deliver(const posted<V> *in, V *out, soft_u3
     for (soft_u32 lane = 0; lane < SOFT_LANES; ++lane) {
         const soft_u32 source = in[lane].source;
         const bool present = source < SOFT_LANES && (party >> source & 1);
-        out[lane] = present ? in[source].value : absent<V>();
+        if (present)
+            __builtin_memcpy(&out[lane], &in[source].value, sizeof(V));
+        else
+            put_absent(&out[lane]);
     }
 }
 

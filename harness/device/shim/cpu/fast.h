@@ -5,9 +5,14 @@
 
 namespace assay {
 
+// Greater than 0 and finite, by its bits: fast math takes it that nothing is infinite.
+METAL_FUNC bool is_positive(float x) {
+    return __builtin_bit_cast(unsigned, x) - 1u < 0x7f7fffffu;
+}
+
 // Newton's steps from a first guess made of the exponent: below 2 ULP.
 METAL_FUNC float fast_rsqrt(float x) {
-    if (!(x > 0.0f) || x > 0x1.fffffep+127f)
+    if (!is_positive(x))
         return 1.0f / __builtin_sqrtf(x);
     float y = __builtin_bit_cast(float, 0x5F375A86u - (__builtin_bit_cast(unsigned, x) >> 1));
     for (int i = 0; i < 3; i++)
@@ -15,7 +20,7 @@ METAL_FUNC float fast_rsqrt(float x) {
     return y;
 }
 METAL_FUNC float fast_sqrt(float x) {
-    return x > 0.0f && x <= 0x1.fffffep+127f ? x * fast_rsqrt(x) : __builtin_sqrtf(x);
+    return is_positive(x) ? x * fast_rsqrt(x) : __builtin_sqrtf(x);
 }
 // 2^(x - n) by a polynomial, below 2 ULP, with n added to its exponent: from 128 on this is
 // infinity. What is not a normal number is 0. Inlined, because a call costs as much again, and four

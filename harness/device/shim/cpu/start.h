@@ -31,6 +31,13 @@ template <class P, class F> METAL_FUNC void fiber(P p, F kernel) {
 
 } // namespace assay
 
+#if defined(ASSAY_CHECKED)
+extern "C" __attribute__((visibility("hidden"))) const soft_table assay_tables[]; // by instrument.c
+#define ASSAY_TABLES assay_tables
+#else
+#define ASSAY_TABLES nullptr
+#endif
+
 #define ASSAY_EXPORT                                                                               \
     extern "C" void assay_fiber(void) {                                                            \
         assay::fiber(assay_params(), assay_function);                                              \
@@ -38,5 +45,5 @@ template <class P, class F> METAL_FUNC void fiber(P p, F kernel) {
     extern "C" __attribute__((visibility("default"))) const soft_kernel assay_kernel = {           \
         SOFT_ABI_VERSION, assay_fiber,                                                             \
         assay::sizes<assay_params, decltype(+assay_function)>::count, assay::no_memory,              \
-        assay::sizes<assay_params, decltype(+assay_function)>::bytes};
+        assay::sizes<assay_params, decltype(+assay_function)>::bytes, ASSAY_TABLES};
 #define ASSAY_EXPORT_FOR(threads) ASSAY_EXPORT

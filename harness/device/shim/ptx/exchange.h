@@ -65,8 +65,24 @@ template <class Op, class V> METAL_FUNC V apply(V a, V b) {
         return a;
     }
 }
-template <class Op, class V> METAL_FUNC V identity() {
-    return V(Op::template identity<typename scalar_of<V>::type>());
+template <class Op, class V> METAL_FUNC V identity(V present) {
+    if constexpr (is_scalar<V>) {
+        return Op::identity(present);
+    } else {
+        for (int i = 0; i < count_of<V>::value; ++i)
+            present[i] = Op::identity(typename scalar_of<V>::type(present[i]));
+        return present;
+    }
+}
+
+// The value, or where there is none what stands for it.
+template <class V> METAL_FUNC V choose(bool has_it, const V &value) {
+    V none;
+    put_absent(&none);
+    words<V> w(value), missing(none);
+    for (int i = 0; i < w.count; ++i)
+        w.word[i] = has_it ? w.word[i] : missing.word[i];
+    return w.get();
 }
 
 template <int group> METAL_FUNC uint first_of_group() {
@@ -74,8 +90,9 @@ template <int group> METAL_FUNC uint first_of_group() {
 }
 
 // ----------------------------------------------------------------------------- reductions, scans
-// The same tree as on the CPU. Where lanes are missing, lane after lane: every lane that takes part
-// must execute the same exchanges, whichever group it belongs to.
+// The same tree as on the CPU, also where lanes are missing, so that sums are rounded in the same
+// places: after a step, lanes that are `step` apart hold the same sum, and whichever of them is there
+// gives it. Of which quad a lane is makes no difference to how many exchanges it executes.
 template <class Op, int group, class V> METAL_FUNC V reduce_lanes(V value) {
     const uint party = active_lanes();
     if (__builtin_expect(party == all_lanes, true)) {
@@ -83,15 +100,16 @@ template <class Op, int group, class V> METAL_FUNC V reduce_lanes(V value) {
             value = apply<Op>(value, shuffle_xor(all_lanes, value, step));
         return value;
     }
-    V sum = identity<Op, V>();
-    const uint first = first_of_group<group>();
-#pragma clang loop unroll(disable)
-    for (int i = 0; i < group; ++i) {
-        const V next = shuffle(party, value, first + i);
-        if (party >> (first + i) & 1)
-            sum = apply<Op>(sum, next);
+    const uint lane = lane_index(), first = first_of_group<group>();
+    const uint there = party >> first & (all_lanes >> (MSL_LANES - group));
+    for (uint step = group / 2; step > 0; step /= 2) {
+        const uint every = static_cast<uint>(all_lanes / ((1ul << 2 * step) - 1));
+        const uint holders = there & every << ((lane ^ step) % (2 * step));
+        const uint holder = holders ? first + static_cast<uint>(__builtin_ctz(holders)) : lane;
+        const V next = shuffle(party, value, holder);
+        value = apply<Op>(value, holders ? next : identity<Op>(value));
     }
-    return sum;
+    return value;
 }
 
 // Inclusive: up to and with the lane itself. Lane after lane, as on the CPU: the order is part of
@@ -99,7 +117,7 @@ template <class Op, int group, class V> METAL_FUNC V reduce_lanes(V value) {
 template <class Op, int group, bool inclusive, class V> METAL_FUNC V scan_lanes(V value) {
     const uint party = active_lanes();
     const uint lane = lane_index(), first = first_of_group<group>();
-    V sum = identity<Op, V>(), mine = sum;
+    V sum = identity<Op>(value), mine = sum;
     if constexpr (!inclusive)
         sum = apply<Op>(sum, V(to<typename scalar_of<V>::type>(metal::is_same_v<Op, op_sum> ? 0 : 1)));
 #pragma clang loop unroll(disable)
@@ -121,10 +139,10 @@ METAL_FUNC V take_from(V value, uint source, const char *, uint) {
     const uint party = active_lanes();
     if (__builtin_expect(party == all_lanes, true)) {
         const V got = shuffle(all_lanes, value, source);
-        return source < MSL_LANES ? got : absent<V>();
+        return choose(source < MSL_LANES, got);
     }
     const V got = shuffle(party, value, source);
-    return source < MSL_LANES && (party >> source & 1) ? got : absent<V>();
+    return choose(source < MSL_LANES && (party >> source & 1), got);
 }
 
 template <int group, class V> METAL_FUNC V take_first(V value) {

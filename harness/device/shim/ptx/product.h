@@ -23,7 +23,7 @@ template <class V> METAL_FUNC V take_fragment(uint party, V value, uint source) 
     if (party == all_lanes)
         return shuffle(all_lanes, value, source);
     const V got = shuffle(party, value, source);
-    return party >> source & 1 ? got : absent<V>();
+    return choose(party >> source & 1, got);
 }
 
 template <class D, class A, class B, class C>

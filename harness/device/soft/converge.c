@@ -1,0 +1,462 @@
+/* converge: see converge.h. What is meant is maximal reconvergence, as SPIR-V has it: lanes rejoin after
+ * an if or a switch, at a loop's exit and at the end of each iteration, as the text of the program
+ * nests them. abi.h has the rule by which the scheduler gets there: a lane that stops says its path,
+ * and the lanes with the smallest path are served first.
+ *
+ * Clang writes an unoptimised function in the order of its source, a loop from its header to its
+ * `.end`. So the number of a call or loop is its position in the text, and a path needs no more than
+ * this and the iterations of the loops around it, which are counted here. What the optimiser does
+ * afterwards changes no value, and so no path.
+ *
+ * Only functions that lanes can stop in are changed. One with a single such call, outside of loops,
+ * has nothing to say: simd_sum and the functions that it is made of are such. */
+#include "converge.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi.h"
+#include "harness/base/array.h"
+#include "ir_function.h"
+
+typedef struct {
+    span name;
+    const char *at; /* its first line */
+    bool is_meeting, meets, branches, is_called;
+    bool is_simple; /* nothing but a meeting comes of it */
+    unsigned sites; /* calls in which lanes may stop */
+} function;
+
+typedef struct {
+    size_t caller;
+    span callee;
+} call;
+
+/* Blocks of a function, in the order of the text. */
+typedef struct {
+    span label;
+    size_t begin, end; /* lines */
+    size_t *next, next_count, next_room;
+    int loop; /* the innermost one around it; -1: none */
+} block;
+
+typedef struct {
+    size_t header;
+    int outer;
+    unsigned order;
+    bool has_body; /* a `while.body` that follows is of another loop */
+    bool meets;
+} loop;
+
+typedef struct {
+    FILE *out;
+    bool is_opaque; /* pointers have no type in the text */
+    function *functions;
+    size_t function_count, function_room;
+    call *calls;
+    size_t call_count, call_room;
+    span *lines; /* of one function */
+    size_t line_count, line_room;
+    block *blocks;
+    size_t block_count, block_room;
+    loop *loops;
+    size_t loop_count, loop_room;
+    unsigned made;
+    bool is_too_deep;
+} converge;
+
+/* Which functions meet ------------------------------------------------------------------------- */
+
+static int compare_names(const void *a, const void *b) {
+    const span x = ((const function *)a)->name, y = ((const function *)b)->name;
+    const int order = memcmp(x.at, y.at, x.bytes < y.bytes ? x.bytes : y.bytes);
+    return order ? order : (x.bytes > y.bytes) - (x.bytes < y.bytes);
+}
+
+static function *find_function(const converge *c, span name) {
+    const function key = {.name = name};
+    return c->function_count
+               ? bsearch(&key, c->functions, c->function_count, sizeof key, compare_names)
+               : NULL;
+}
+
+/* The next `@name(` of the line; empty if there is none. s becomes the rest. */
+static span take_callee(span *s) {
+    for (const char *p = s->at, *end = s->at + s->bytes; p < end; p++) {
+        if (*p != '@')
+            continue;
+        const char *q = p + 1;
+        while (q < end && (isalnum((unsigned char)*q) || strchr("-$._", *q)))
+            q++;
+        if (q < end && *q == '(') {
+            *s = (span){q, (size_t)(end - q)};
+            return (span){p + 1, (size_t)(q - p - 1)};
+        }
+    }
+    return *s = (span){s->at + s->bytes, 0};
+}
+
+static span take_line(const char **p) {
+    const span line = {*p, strcspn(*p, "\n")};
+    *p += line.bytes + ((*p)[line.bytes] == '\n');
+    return line;
+}
+
+static void find_meetings(converge *c) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = 0; i < c->call_count; i++) {
+            const function *callee = find_function(c, c->calls[i].callee);
+            function *caller = &c->functions[c->calls[i].caller];
+            changed = changed || (callee && callee->meets && !caller->meets);
+            caller->meets = caller->meets || (callee && callee->meets);
+        }
+    }
+    for (size_t i = 0; i < c->call_count; i++) {
+        function *callee = find_function(c, c->calls[i].callee);
+        c->functions[c->calls[i].caller].sites += callee && callee->meets;
+        if (callee)
+            callee->is_called = true;
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = 0; i < c->call_count; i++) {
+            const function *callee = find_function(c, c->calls[i].callee);
+            function *caller = &c->functions[c->calls[i].caller];
+            if (callee && callee->is_simple && !caller->is_simple && caller->sites == 1 &&
+                !caller->branches)
+                changed = caller->is_simple = true;
+        }
+    }
+}
+
+static void read_functions(converge *c, const char *module) {
+    for (const char *p = module; *p;) {
+        const char *at = p;
+        span line = take_line(&p);
+        if (!ir_begins(line, "define "))
+            continue;
+        function *f = ARRAY_ADD(c->functions, c->function_count, c->function_room);
+        *f = (function){.at = at, .name = take_callee(&line)};
+        f->meets = f->is_meeting = f->is_simple = ir_begins(f->name, "_ZN5assay4meetI");
+    }
+    if (c->function_count)
+        qsort(c->functions, c->function_count, sizeof *c->functions, compare_names);
+    for (size_t i = 0; i < c->function_count; i++) {
+        const char *p = c->functions[i].at;
+        take_line(&p);
+        for (span line = take_line(&p); line.bytes == 0 || line.at[0] != '}';
+             line = take_line(&p)) {
+            c->functions[i].branches = c->functions[i].branches || ir_begins(line, "  br ");
+            for (span rest = line, name;
+                 ir_find(rest, "call ") && (name = take_callee(&rest)).bytes;)
+                *ARRAY_ADD(c->calls, c->call_count, c->call_room) = (call){i, name};
+        }
+    }
+    find_meetings(c);
+}
+
+/* The function that the line calls and that lanes may stop in; NULL if there is none. */
+static const function *find_site(const converge *c, span line) {
+    if (!ir_find(line, "call "))
+        return NULL;
+    for (span name; (name = take_callee(&line)).bytes;) {
+        const function *f = find_function(c, name);
+        if (f && f->meets)
+            return f;
+    }
+    return NULL;
+}
+
+/* Blocks and loops ----------------------------------------------------------------------------- */
+
+static bool is_label(span line) {
+    return line.bytes > 1 && (isalnum((unsigned char)line.at[0]) || strchr("-$._", line.at[0])) &&
+           ir_find(line, ":");
+}
+
+/* `for.end12` is "for.end", `for.cond.cleanup` is not "for.cond". */
+static bool is_called(const block *b, const char *name) {
+    size_t n = strlen(name);
+    if (!ir_begins(b->label, name))
+        return false;
+    while (n < b->label.bytes && isdigit((unsigned char)b->label.at[n]))
+        n++;
+    return n == b->label.bytes;
+}
+
+static void read_blocks(converge *c) {
+    c->block_count = 0;
+    for (size_t i = 1; i + 1 < c->line_count; i++) {
+        const span line = c->lines[i];
+        if (i == 1 || is_label(line)) {
+            block *b = ARRAY_ADD(c->blocks, c->block_count, c->block_room);
+            *b = (block){.begin = i + is_label(line), .loop = -1};
+            b->label = (span){line.at, is_label(line) ? strcspn(line.at, ":") : 0};
+        }
+        c->blocks[c->block_count - 1].end = i + 1;
+    }
+    for (size_t i = 0; i < c->block_count; i++) {
+        block *b = &c->blocks[i];
+        for (size_t n = b->begin; n < b->end; n++)
+            for (const char *p = c->lines[n].at, *end = p + c->lines[n].bytes;
+                 (p = ir_find((span){p, (size_t)(end - p)}, "label %"));) {
+                span rest = {p, (size_t)(end - p)}, name = ir_take_local(&rest);
+                p = rest.at;
+                for (size_t k = 0; k < c->block_count; k++)
+                    if (ir_is_same(c->blocks[k].label, (span){name.at + 1, name.bytes - 1}))
+                        *ARRAY_ADD(b->next, b->next_count, b->next_room) = k;
+            }
+    }
+}
+
+/* Marks what is reached from the block without the header of the loop. */
+static void reach(const converge *c, size_t from, size_t header, bool *reached) {
+    if (from == header || reached[from])
+        return;
+    reached[from] = true;
+    for (size_t i = 0; i < c->blocks[from].next_count; i++)
+        reach(c, c->blocks[from].next[i], header, reached);
+}
+
+/* A while (true) has no `while.cond`: its header is its body. */
+static bool begins_loop(const converge *c, size_t n, int innermost) {
+    const block *b = &c->blocks[n];
+    if (is_called(b, "while.body"))
+        return innermost < 0 || !is_called(&c->blocks[c->loops[innermost].header], "while.cond") ||
+               c->loops[innermost].has_body;
+    return is_called(b, "for.cond") || is_called(b, "while.cond") || is_called(b, "do.body");
+}
+
+static bool ends_loop(const block *b) {
+    return is_called(b, "for.end") || is_called(b, "while.end") || is_called(b, "do.end");
+}
+
+/* Which loop each block is in. One that is only left by return has no `.end`: it ends where blocks
+ * begin that are reached in other ways. */
+static void find_loops(converge *c) {
+    int now = -1;
+    bool **around = array_new(c->block_count + 1, sizeof *around);
+    c->loop_count = 0;
+    for (size_t i = 0; i < c->block_count; i++) {
+        while (now >= 0 && around[now][i])
+            now = c->loops[now].outer;
+        if (now >= 0 && ends_loop(&c->blocks[i]))
+            now = c->loops[now].outer;
+        if (begins_loop(c, i, now)) {
+            around[c->loop_count] = array_new(c->block_count, sizeof **around);
+            reach(c, 0, i, around[c->loop_count]);
+            *ARRAY_ADD(c->loops, c->loop_count, c->loop_room) = (loop){.header = i, .outer = now};
+            now = (int)c->loop_count - 1;
+        } else if (now >= 0 && is_called(&c->blocks[i], "while.body")) {
+            c->loops[now].has_body = true;
+        }
+        c->blocks[i].loop = now;
+    }
+    for (size_t i = 0; i < c->loop_count; i++)
+        free(around[i]);
+    free(around);
+}
+
+static bool is_in(const converge *c, const block *b, int which) {
+    int n = b->loop;
+    while (n >= 0 && n != which)
+        n = c->loops[n].outer;
+    return n == which;
+}
+
+/* Numbers loops and says which of them matter. */
+static bool find_sites(converge *c) {
+    bool in_loop = false;
+    for (size_t i = 0; i < c->loop_count; i++)
+        c->loops[i].order = (unsigned)c->blocks[c->loops[i].header].begin;
+    for (size_t i = 0; i < c->block_count; i++) {
+        const block *b = &c->blocks[i];
+        for (size_t n = b->begin; b->loop >= 0 && n < b->end; n++)
+            if (find_site(c, c->lines[n]))
+                for (int k = b->loop; k >= 0; k = c->loops[k].outer)
+                    in_loop = c->loops[k].meets = true;
+    }
+    return in_loop;
+}
+
+/* Text ----------------------------------------------------------------------------------------- */
+
+/* Large odd numbers without a pattern. */
+static int64_t get_weight(uint64_t n) {
+    uint64_t weight = SOFT_PATH_FACTOR;
+    for (; n > 0; n--)
+        weight *= SOFT_PATH_FACTOR;
+    return (int64_t)weight;
+}
+
+/* A kernel, which no function calls, begins every path. */
+static void print_begin(converge *c, bool is_kernel) {
+    const char *pointer = c->is_opaque ? "ptr" : "i64*";
+    fputs("  %assay.lane = call i64 @_ZN5assay9find_pathEv()\n", c->out);
+    if (is_kernel)
+        fprintf(c->out,
+                "  %%assay.words = add i64 %%assay.lane, %zu\n  %%assay.sum = add i64 0, 1\n",
+                SOFT_PATH_WORDS * SOFT_LANES * sizeof(soft_u64));
+    else
+        fputs("  %assay.words = call i64 @_ZN5assay10find_wordsEy(i64 %assay.lane)\n"
+              "  %assay.sum = call i64 @_ZN5assay8find_sumEy(i64 %assay.lane)\n",
+              c->out);
+    for (size_t i = 0; i < c->loop_count; i++)
+        if (c->loops[i].meets)
+            fprintf(c->out,
+                    "  %%assay.turn.%zu = alloca i64\n  %%assay.sum.%zu = alloca i64\n"
+                    "  store i64 0, %s %%assay.turn.%zu\n  store i64 0, %s %%assay.sum.%zu\n",
+                    i, i, pointer, i, pointer, i);
+}
+
+/* The sum in a loop, less what the call adds: its name is %assay.s. and the number. */
+static unsigned print_sum(converge *c, int which) {
+    const unsigned v = ++c->made;
+    while (which >= 0 && !c->loops[which].meets)
+        which = c->loops[which].outer;
+    if (which < 0)
+        fprintf(c->out, "  %%assay.s.%u = add i64 %%assay.sum, 0\n", v);
+    else
+        fprintf(c->out, "  %%assay.s.%u = load i64, %s %%assay.sum.%d\n", v,
+                c->is_opaque ? "ptr" : "i64*", which);
+    return v;
+}
+
+/* How many words loops have before the next one. */
+static unsigned count_words(const converge *c, int which) {
+    unsigned n = 0;
+    for (; which >= 0; which = c->loops[which].outer)
+        n += c->loops[which].meets;
+    return n;
+}
+
+static void print_path(converge *c, const block *b, size_t line) {
+    const function *callee = find_site(c, c->lines[line]);
+    if (!callee)
+        return;
+    const unsigned n = count_words(c, b->loop), v = print_sum(c, b->loop);
+    fprintf(c->out,
+            "  call void @_ZN5assay8set_wordEyjy(i64 %%assay.words, i32 %u, i64 %" PRId64 ")\n"
+            "  %%assay.call.%u = add i64 %%assay.s.%u, %zu\n"
+            "  call void @_ZN5assay7set_sumEyy(i64 %%assay.lane, i64 %%assay.call.%u)\n",
+            n, (int64_t)line << 32, v, v, 2 * line, v);
+    if (!callee->is_simple)
+        fprintf(c->out,
+                "  call void @_ZN5assay7set_endEyyj(i64 %%assay.lane, i64 %%assay.words, i32 %u)\n",
+                n + 1);
+    c->is_too_deep = c->is_too_deep || n + 1 > SOFT_PATH_STEP;
+}
+
+/* On the way to a loop's header: the first iteration, or the next one. */
+static void print_turn(converge *c, const block *b, int which) {
+    const char *pointer = c->is_opaque ? "ptr" : "i64*";
+    const loop *l = &c->loops[which];
+    const bool is_next = is_in(c, b, which);
+    const unsigned n = count_words(c, l->outer), v = print_sum(c, is_next ? which : l->outer);
+    if (is_next)
+        fprintf(c->out, "  %%assay.n.%u = load i64, %s %%assay.turn.%d\n", v, pointer, which);
+    else
+        fprintf(c->out, "  %%assay.n.%u = add i64 -1, 0\n", v);
+    fprintf(c->out,
+            "  %%assay.m.%u = add i64 %%assay.n.%u, 1\n"
+            "  store i64 %%assay.m.%u, %s %%assay.turn.%d\n"
+            "  %%assay.w.%u = add i64 %%assay.m.%u, %" PRId64 "\n"
+            "  call void @_ZN5assay8set_wordEyjy(i64 %%assay.words, i32 %u, i64 %%assay.w.%u)\n"
+            "  %%assay.t.%u = add i64 %%assay.s.%u, %" PRId64 "\n"
+            "  store i64 %%assay.t.%u, %s %%assay.sum.%d\n",
+            v, v, v, pointer, which, v, v, (int64_t)l->order << 32, n, v, v, v,
+            is_next ? 2 * get_weight(n) : 2 * get_weight(SOFT_PATH + l->order % SOFT_PATH), v,
+            pointer, which);
+}
+
+static void print_turns(converge *c, const block *b) {
+    for (size_t i = 0; i < c->loop_count; i++) {
+        bool goes_there = false;
+        for (size_t k = 0; k < b->next_count; k++)
+            goes_there = goes_there || b->next[k] == c->loops[i].header;
+        if (goes_there && c->loops[i].meets)
+            print_turn(c, b, (int)i);
+    }
+}
+
+static bool is_terminator(span line) {
+    return ir_begins(line, "  br ") || ir_begins(line, "  switch ");
+}
+
+static void print_lines(converge *c, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; i++)
+        fprintf(c->out, "%.*s\n", (int)c->lines[i].bytes, c->lines[i].at);
+}
+
+static void rewrite_function(converge *c, const function *f) {
+    if (f->meets && !f->is_meeting && f->sites) {
+        read_blocks(c);
+        find_loops(c);
+    }
+    if (!f->meets || f->is_meeting || !f->sites || (!find_sites(c) && f->sites == 1)) {
+        print_lines(c, 0, c->line_count);
+    } else {
+        size_t line = 0;
+        for (size_t i = 0; i < c->block_count; i++) {
+            const block *b = &c->blocks[i];
+            print_lines(c, line, b->begin);
+            if (i == 0)
+                print_begin(c, !f->is_called);
+            for (line = b->begin; line < b->end; line++) {
+                if (is_terminator(c->lines[line]))
+                    print_turns(c, b);
+                print_path(c, b, line);
+                print_lines(c, line, line + 1);
+            }
+        }
+        print_lines(c, line, c->line_count);
+    }
+    for (size_t i = 0; i < c->block_count; i++)
+        free(c->blocks[i].next);
+    c->block_count = c->loop_count = 0;
+}
+
+/* What is `used` was for us: now it is called, or need not be compiled. */
+static bool is_list_of_used(span line) {
+    return ir_begins(line, "@llvm.used = ") || ir_begins(line, "@llvm.compiler.used = ");
+}
+
+char *converge_module(const char *module) {
+    converge c = {.is_opaque = strstr(module, " ptr ") != NULL};
+    char *text = NULL;
+    size_t bytes;
+    c.out = open_memstream(&text, &bytes);
+    if (!c.out)
+        abort();
+    read_functions(&c, module);
+    for (const char *p = module; *p;) {
+        span line = take_line(&p);
+        c.line_count = 0;
+        *ARRAY_ADD(c.lines, c.line_count, c.line_room) = line;
+        const bool is_function = ir_begins(line, "define ");
+        while (is_function && *p && c.lines[c.line_count - 1].at[0] != '}') {
+            const span next = take_line(&p);
+            *ARRAY_ADD(c.lines, c.line_count, c.line_room) = next;
+        }
+        const function *f = is_function ? find_function(&c, take_callee(&line)) : NULL;
+        if (f)
+            rewrite_function(&c, f);
+        else if (!is_list_of_used(line))
+            print_lines(&c, 0, c.line_count);
+    }
+    fclose(c.out);
+    free(c.functions);
+    free(c.calls);
+    free(c.lines);
+    free(c.blocks);
+    free(c.loops);
+    if (!c.is_too_deep)
+        return text;
+    free(text);
+    return NULL;
+}
