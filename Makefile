@@ -136,10 +136,10 @@ bench-soft: $(BUILD)/bench_soft ## speed of the software device, in GMAC/s per c
 test-timing: $(BUILD)/bench_timing ## time known differences with real clocks (needs a quiet machine)
 	$(BUILD)/bench_timing
 
-# The answers do not depend on how many jobs there are. DIVERGE=no: no simdgroup functions in branches.
+# The answers do not depend on how many jobs there are.
 smith: $(BUILD)/smith ## run random programs in every way that must agree, and find planted bugs (a minute)
-	$(CACHE) $(strip $(RUN) $(BUILD)/smith) --jobs 2 --programs $(strip $(PROGRAMS)) --diverge $(or $(DIVERGE),no)
-	$(CACHE) $(strip $(RUN) $(BUILD)/smith) --jobs 2 --plant 1 --diverge $(or $(DIVERGE),no)
+	$(CACHE) $(strip $(RUN) $(BUILD)/smith) --jobs 2 --programs $(strip $(PROGRAMS))
+	$(CACHE) $(strip $(RUN) $(BUILD)/smith) --jobs 2 --plant 1
 
 attack: $(PROGRAM) $(BUILD)/tests ## kernel texts that reach for the host; then kill, break, fill and disturb everything for ten minutes
 	$(RUN_TESTS) attack

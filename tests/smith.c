@@ -405,7 +405,8 @@ static outcome judge(file *f, way *w, bool tells) {
     f->text.count = 0;
     f->text.line = 0;
     for (int i = 0; i < f->count; i++)
-        program_answer(f->programs[i], f->expected + i * f->threads * OUT_WORDS, f->counters + COUNTERS * i);
+        program_answer(f->programs[i], f->expected + i * f->threads * OUT_WORDS,
+                       f->counters + COUNTERS * i);
     program_print_file(&f->text, &f->world, f->programs, f->count);
     if (!file_run(f, w)) {
         if (tells)
@@ -592,7 +593,8 @@ static int print_or_reduce(const options *o) {
         device_close(w->device);
         remove_folder();
     }
-    printf("// threads %u %u %u in groups of %u %u %u\n%s", n.x, n.y, n.z, g.x, g.y, g.z, f->text.text);
+    printf("// threads %u %u %u in groups of %u %u %u\n%s", n.x, n.y, n.z, g.x, g.y, g.z,
+           f->text.text);
     file_free(f);
     return 0;
 }

@@ -425,7 +425,8 @@ static void share(state *s, const node *n, const set *m) {
     evaluate(s, n->a[0], m, x);
     evaluate(s, n->a[1], m, index);
     EACH(s, m, t)
-    if (n->op == OP_TALLY) tally = count(tally, tallies[n->value % 4], (uint32_t)x[t].c[0].u);
+    if (n->op == OP_TALLY)
+        tally = count(tally, tallies[n->value % 4], (uint32_t)x[t].c[0].u);
     EACH(s, m, t) {
         uint32_t i = (uint32_t)index[t].c[0].u;
         value got = {{{.u = tally}}};

@@ -207,7 +207,8 @@ static node *fit(program *p, node *a) {
 static type any_type(maker *m) {
     static const kind kinds[] = {U32, U32, U32, I32, I32, F32, F32, U8,
                                  I8,  U16, I16, U64, I64, F16, F16, BF16};
-    return (type){kinds[below(m, 16)], chance(m, 50) ? 1 : 1 + below(m, 4)};
+    const kind k = kinds[below(m, 16)]; /* one after the other, or compilers would differ */
+    return (type){k, chance(m, 50) ? 1 : 1 + below(m, 4)};
 }
 
 /* A rule of these forms for operands of this type; OP_NONE if there is none. */
@@ -377,8 +378,9 @@ static node *vote(maker *m, op o, type t, int depth) {
 }
 
 static node *compare(maker *m, type t, int depth) {
-    return make(m->p, choose(m, COMPARE, COMPARE, t), (type){BOOL, t.n},
-                expression(m, t, depth - 1), expression(m, t, depth - 1), NULL);
+    op o = choose(m, COMPARE, COMPARE, t);
+    node *a = expression(m, t, depth - 1);
+    return make(m->p, o, (type){BOOL, t.n}, a, expression(m, t, depth - 1), NULL);
 }
 
 static node *condition(maker *m, int depth) {
@@ -577,7 +579,8 @@ static void choose_fields(maker *m, variable *v) {
 
 /* A record or an array, all of whose parts are written first. */
 static node *declare_object(maker *m) {
-    variable *v = declare(m, m->f->t.n == 0 && chance(m, 30) ? IN_OWN : IN_THREAD, any_type(m));
+    type t = any_type(m);
+    variable *v = declare(m, m->f->t.n == 0 && chance(m, 30) ? IN_OWN : IN_THREAD, t);
     if (chance(m, 60))
         choose_fields(m, v);
     else
@@ -697,7 +700,8 @@ static node *through_memory(maker *m) {
     op o = what < 7 ? OP_EXCHANGE : what < 9 && is_whole ? OP_MULTIPLY : OP_TALLY;
     type t = o == OP_EXCHANGE ? any_type(m) : scalar(o == OP_TALLY ? U32 : F32);
     t.n = kind_bytes(t.k) == 8 ? LESS(t.n, 2) : t.n;
-    node *n = make(m->p, o, t, fit(m->p, expression(m, t, 2)), word(m, 2), NULL);
+    node *a = fit(m->p, expression(m, t, 2));
+    node *n = make(m->p, o, t, a, word(m, 2), NULL);
     n->value = o == OP_EXCHANGE ? is_whole && chance(m, 25) : below(m, 64);
     n->v = place(m, declare(m, IN_THREAD, t));
     return n;
@@ -765,7 +769,8 @@ static function *start_function(maker *m, int id, type t, int parameters) {
 }
 
 static void helper(maker *m, int id) {
-    function *f = start_function(m, id, any_type(m), 1 + below(m, 3));
+    type t = any_type(m);
+    function *f = start_function(m, id, t, 1 + below(m, 3));
     m->left = 1 + below(m, 3);
     m->depth = 1;
     while (m->left > 0)
@@ -791,7 +796,8 @@ static void make_template(maker *m, int id) {
         ops[i] = rules[below(m, 12)];
     function *first = NULL;
     for (int i = 0; i < 2; i++) {
-        type t = {(kind[]){U8, U16, U32, U64}[below(m, 4)], 1 + below(m, 4)};
+        kind k = U8 + 2 * (kind)below(m, 4);
+        type t = {k, 1 + below(m, 4)};
         function *f = start_function(m, id, t, 1);
         f->is_template = true;
         f->origin = first;
@@ -829,11 +835,13 @@ program *program_make(world *w, int index, int planted) {
     for (space s = IN_INPUT; s <= IN_TABLE; s++)
         view(m, s);
     m->left = 3 + below(m, 6);
-    node *list = append(declare_plain(m), declare_plain(m));
+    node *list = declare_plain(m);
+    list = append(list, declare_plain(m));
     for (int at = below(m, 2); m->left > 0 || planted >= 0; at--) {
         m->may_return = planted < 0; /* all threads come to the bug */
         if (at <= 0 && planted >= 0) {
-            p->planted = make(p, OP_PLANT, scalar(U32), word(m, 1), word(m, 1), NULL);
+            node *a = word(m, 1);
+            p->planted = make(p, OP_PLANT, a->t, a, word(m, 1), NULL);
             p->planted->value = planted;
             list = append(list, p->planted);
             planted = -1;
