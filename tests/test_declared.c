@@ -123,7 +123,27 @@ static const struct {
     {CONSTANT, "constant float *q[2] = {inside::table, after}; constant float *p = q[row < 0];"},
 };
 
+/* Pointers to variables whose life may have ended: `p` points to one of those of `make`. */
+static const char *const lives[] = {
+    "float w = 1; thread float *p = &w; { float v = 2; p = set ? p : &v; }",
+    "float w = 1; thread float *p = &w; for (int i = 0; i < 2; i++) { float v = 2; if (!set) p = "
+    "&v; }",
+    "float w = 1; thread float *p = &w; { float v[4] = {2}; if (!set) p = v; *p += 1; }",
+    "float w = 1; thread float *p = &w; { two v = {1, 2}; if (!set) p = &v.b; *p += 1; }",
+    "float w = 1; thread float *p = &w; if (!set) { float v = 2; thread float &r = same(v); p = "
+    "&r; }",
+    "float w = 1; auto p = set ? &w : &local(2);",
+    "float w = 1; auto p = set ? &w : argument(2);",
+    "float w = 1; refers to = {&w}; { float v = 2; if (!set) keep(to, v); *to.at += 1; } auto p = "
+    "to.at;",
+    "float w = 1; refers to = {&w}; { float v = 2; refers r = {&v}; if (!set) to = r; } auto p = "
+    "to.at;",
+    "float w = 1; auto f = [&](int i) -> thread float & { float v = 2; return i ? w : same(v); }; "
+    "auto p = &f(set);",
+};
+
 enum {
+    LIFE_COUNT = sizeof lives / sizeof *lives,
     UNSET_COUNT = sizeof unset / sizeof *unset,
     ARRAY_COUNT = sizeof arrays / sizeof *arrays,
 };
@@ -150,6 +170,11 @@ static const char head[] =
     "constant float pairs[2][2] = {{1, 2}, {3, 4}};\nconstant made record = {{1, 2, 3, 4}};\n"
     "namespace inside { constant float table[4] = {1, 2, 3, 4}; }\n"
     "constant float after[64] = {5, 6};\n"
+    "struct refers {\n    thread float *at;\n};\n"
+    "inline thread float &same(thread float &x) {\n    return x;\n}\n"
+    "inline thread float &local(float x) {\n    float y = x;\n    return y;\n}\n"
+    "inline thread float *argument(float x) {\n    return &x;\n}\n"
+    "inline void keep(thread refers &r, thread float &x) {\n    r.at = &x;\n}\n"
     "#define SET(a) for (auto &e : a) e = 1;\n"
     "kernel void rows(device float *out [[buffer(0)]], constant int &row [[buffer(1)]],\n"
     "    constant int &set [[buffer(2)]], constant int &by [[buffer(3)]],\n"
@@ -177,6 +202,9 @@ static bool write_kernel(const char *path) {
     for (int i = 0; i < ARRAY_COUNT; i++)
         fprintf(f, "if (row == %d) { %s out[0] += p[by < 0 ? by : by + 3]; }\n", UNSET_COUNT + i,
                 arrays[i].make);
+    for (int i = 0; i < LIFE_COUNT; i++)
+        fprintf(f, "if (row == %d) { %s out[0] += *p; }\n", UNSET_COUNT + ARRAY_COUNT + i,
+                lives[i]);
     fputs("}\n", f);
     fclose(f);
     bool ok = os_write_file(path, text, strlen(text), &last);
@@ -264,6 +292,18 @@ TEST a_pointer_that_leaves_its_array_is_told_and_one_that_stays_is_not(int which
     PASS();
 }
 
+TEST a_pointer_to_a_variable_whose_life_has_ended_is_told(int which) {
+    const int row = UNSET_COUNT + ARRAY_COUNT + which;
+    const finding_list *found = play(row, 1, 0);
+    if (!found || found->count > 0)
+        FAILm(describe(lives[which], 0, found));
+    found = play(row, 0, 0);
+    if (!found || found->count != 1 || found->items[0].what != FINDING_LOAD_OUTSIDE ||
+        found->items[0].line != first_line + row || !strstr(found->items[0].text, "life has ended"))
+        FAILm(describe(lives[which], 0, found));
+    PASS();
+}
+
 TEST findings_name_the_variable_and_its_line(void) {
     char want[64];
     snprintf(want, sizeof want, "'vz' of line %d", first_line + UNSET_COUNT - 1);
@@ -279,6 +319,8 @@ SUITE(declared_suite) {
             RUN_TESTp(a_variable_without_a_value_is_told_and_one_with_a_value_is_not, i);
         for (int i = 0; i < ARRAY_COUNT; i++)
             RUN_TESTp(a_pointer_that_leaves_its_array_is_told_and_one_that_stays_is_not, i);
+        for (int i = 0; i < LIFE_COUNT; i++)
+            RUN_TESTp(a_pointer_to_a_variable_whose_life_has_ended_is_told, i);
         RUN_TEST(findings_name_the_variable_and_its_line);
     } else {
         fprintf(stderr, "%s\n%s\n", last.text, last.detail);

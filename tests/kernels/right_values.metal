@@ -215,6 +215,32 @@ kernel void constant_table(FOUR, IDS) {
     out[i] = p[3] + table[i % 8] + in[i % n];
 }
 
+// Pointers to a member array that stay in it, and casts, which may cover the whole struct.
+struct two_arrays {
+    float a[4], b[4];
+};
+float sum_of(thread const float *p, int count) {
+    float s = 0;
+    for (int k = 0; k < count; k++)
+        s += p[k];
+    return s;
+}
+float sum_up_to(thread const float *p, thread const float *end) {
+    float s = 0;
+    while (p != end)
+        s += *p++;
+    return s + sum_of(end - 2, 2);
+}
+kernel void pointers_to_member_arrays(FOUR, IDS) {
+    two_arrays t = {{1, 2, 3, in[i % n]}, {5, 6, 7, 8}};
+    float s = sum_of(t.a, 4) + sum_of(t.b, 4) + sum_up_to(t.a, t.a + 4);
+    s += sum_of((thread const float *)&t, 8);
+    thread const uint *bits = (thread const uint *)t.a;
+    for (int k = 0; k < 8; k++)
+        s += as_type<float>(bits[k]);
+    out[i] = s;
+}
+
 // Whatever its bytes are, a table is known by where it stands.
 constant uchar any_bytes[2][20] = {{0x5E, 0xA1, 0x37, 0xC4, 0x0B, 0xD9, 0x62, 0xF3, 0x88, 0x15,
                                     0xEC, 0x4D, 0x91, 0x2A, 0xB6, 0x7F, 0x5E, 0xA1, 0x37, 0xC4}};

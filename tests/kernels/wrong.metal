@@ -324,6 +324,38 @@ kernel void recursion(FOUR, IDS) {
     out[i] = float(sum_to(int(n) * 100000)) + in[i % n];
 }
 
+struct two_arrays {
+    float a[4], b[4];
+};
+void set_elements(thread float *p, int count) {
+    for (int k = 0; k < count; k++)
+        p[k] = 0; // bug: store outside
+}
+void pass_on(thread float *p, int count) {
+    set_elements(p + 1, count);
+}
+kernel void member_array_left_in_a_function(FOUR, IDS) {
+    two_arrays t = {};
+    set_elements(t.a, 5);
+    out[i] = t.b[1] + in[i % n];
+}
+kernel void member_array_left_two_functions_on(FOUR, IDS) {
+    two_arrays t = {};
+    pass_on(t.a, 4);
+    out[i] = t.b[1] + in[i % n];
+}
+
+float add_elements(device const float *p, int count) {
+    float s = 0;
+    while (count-- > 0)
+        s += *p++; // bug: load outside
+    return s;
+}
+kernel void member_array_of_device_memory_left(FOUR, device const two_arrays *data [[buffer(3)]],
+                                               IDS) {
+    out[i] = add_elements(data[i % 8].a, 5) + in[i % n];
+}
+
 // ------------------------------------------------------------------------ barriers and simdgroups
 
 kernel void return_before_a_barrier(FOUR, IDS) {

@@ -136,7 +136,8 @@ enum { SOFT_MEET_ANY = 1, SOFT_MEET_ALL, SOFT_MEET_PRODUCT, SOFT_MEET_BARRIER };
 enum {
     SOFT_MARK_UNSET = 1, /* given no value */
     SOFT_MARK_MAYBE = 2, /* given no value, or padding */
-    SOFT_MARK_EDGE = 3,  /* between arrays */
+    SOFT_MARK_EDGE = 3,  /* between arrays; this and the next are not to be accessed at all */
+    SOFT_MARK_ENDED = 4, /* of a variable whose life has ended */
 };
 
 /* A table of constants of a checked kernel: nothing else lies this close to it. */
@@ -176,8 +177,11 @@ typedef struct soft_checks {
     soft_u32 pending; /* something must be put back before the next access */
     soft_u32 spins;   /* the next atomic access takes a lock, in a loop */
     soft_u32 unset;   /* there are private variables with marks */
+    soft_u32 ended;   /* there are some whose life has ended */
     /* Marks of what functions hand each other in registers: a result, then parameters. */
     unsigned char given[SOFT_SLOTS][SOFT_SLOT_BYTES];
+    /* Where an array begins and ends that a parameter points to; ends at 0: not known. */
+    soft_u64 bounds[SOFT_SLOTS][2];
     unsigned char *marks; /* a byte for each of the stacks' */
     /* Where private arrays stand, each far from the next; their marks follow after all rooms. What
      * lies at or above its fiber's top belongs to no array. */

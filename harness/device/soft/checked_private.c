@@ -79,6 +79,10 @@ void checker_empty_rooms(soft_checker *c) {
 
 void checker_end_private(soft_checker *c) {
     checker_empty_rooms(c);
+    for (uint32_t i = 0; i < SOFT_FIBERS && c->hooks.ended; i++)
+        if (c->room_high[i]) /* names of what has ended go with the kernel */
+            memset(find_marks(c, find_room(c, i)), SOFT_MARK_EDGE, c->room_high[i]);
+    c->hooks.ended = 0;
     if (!c->hooks.unset)
         return;
     map(c->hooks.marks, stack_bytes); /* new pages are zeros; madvise promises that on Linux only */
@@ -106,6 +110,8 @@ void *checker_reserve(soft_worker *w, soft_u64 bytes, const char *what, const vo
         *high = (uint32_t)top;
     }
     memset(marks + at, 0, bytes);
+    if (c->hooks.ended)
+        memset(marks + at + bytes, SOFT_MARK_EDGE, top - at - bytes);
     memcpy((void *)(room + at - sizeof what), &what, sizeof what); /* in the gap */
     c->hooks.room_top[fiber] = (uint32_t)top;
     return (void *)(room + at);
@@ -128,7 +134,9 @@ void checker_unset(soft_worker *w, void *at, soft_u64 bytes, const unsigned char
 void checker_end_variable(soft_worker *w, void *at, soft_u64 bytes) {
     soft_checker *c = checker_of(w);
     const bool is_array = (uintptr_t)at - c->hooks.rooms < SOFT_ROOMS_BYTES;
-    memset(find_marks(c, (uintptr_t)at), is_array ? SOFT_MARK_EDGE : 0, bytes);
+    uint8_t *marks = find_marks(c, (uintptr_t)at);
+    if (*marks != SOFT_MARK_ENDED)
+        memset(marks, is_array ? SOFT_MARK_EDGE : 0, bytes);
     if (is_array) {
         const uint32_t fiber = find_fiber(c), top = (uint32_t)((uintptr_t)at - find_room(c, fiber));
         c->hooks.room_top[fiber] = top > ROOM_FIRST ? top : 0;
@@ -147,7 +155,9 @@ static const char *name_variable(soft_checker *c, uintptr_t at) {
     const uint32_t top = c->hooks.room_top[find_fiber(c)];
     const uint8_t *marks = find_marks(c, room);
     uintptr_t p = at < first ? first : at >= room + top ? room + top - 1 : at;
-    if (top == 0)
+    if (marks[at - room] == SOFT_MARK_ENDED)
+        p = at;
+    else if (top == 0)
         return "an array that is no longer";
     while (p > first && marks[p - room] == SOFT_MARK_EDGE)
         p--;
@@ -165,12 +175,14 @@ static void outside_private(soft_checker *c, uintptr_t at, size_t bytes, unsigne
     if (!c->index_pending) {
         report *r = checker_add_report(c, checker_outside_class(how), pc, -1);
         if (r) {
-            snprintf(r->row.label, sizeof r->row.label, "private array");
+            const bool is_late = *find_marks(c, at) == SOFT_MARK_ENDED;
+            snprintf(r->row.label, sizeof r->row.label, "private %s", is_late ? "memory" : "array");
             r->row.bytes = (uint32_t)bytes;
-            snprintf(r->row.text, sizeof r->row.text,
-                     "%s of %zu bytes through a pointer that has left its private array: the "
-                     "nearest is %.80s",
-                     checker_name_access(how), bytes, name_variable(c, at));
+            snprintf(r->row.text, sizeof r->row.text, "%s of %zu bytes %s%.80s%s",
+                     checker_name_access(how), bytes,
+                     is_late ? "of "
+                             : "through a pointer that has left its private array: the nearest is ",
+                     name_variable(c, at), is_late ? ", whose life has ended" : "");
         }
     }
     checker_neutralise(c, at, bytes, how, true);
@@ -182,7 +194,8 @@ void checker_access_private(soft_checker *c, uintptr_t at, size_t bytes, unsigne
     uint8_t *marks = find_marks(c, at);
     if (is_on_stack && !c->hooks.unset)
         return;
-    if ((!is_on_stack && !is_in_room(c, at, bytes)) || memchr(marks, SOFT_MARK_EDGE, bytes)) {
+    if ((!is_on_stack && !is_in_room(c, at, bytes)) || memchr(marks, SOFT_MARK_EDGE, bytes) ||
+        memchr(marks, SOFT_MARK_ENDED, bytes)) {
         outside_private(c, at, bytes, how, pc);
         return;
     }

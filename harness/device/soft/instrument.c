@@ -19,7 +19,7 @@
 
 #include "abi.h"
 #include "harness/base/array.h"
-#include "ir_calls.h"
+#include "ir_escape.h"
 #include "ir_member.h"
 
 /* An access with this note is not checked; the number is beyond those of the module. */
@@ -36,8 +36,7 @@ typedef struct {
     size_t current;              /* routine */
     const ir_function *function; /* its lines */
     char note[32];               /* that follows where a variable is filled with the pattern */
-    ir_pointers members;
-    FILE *more; /* constants, which come last */
+    FILE *more;                  /* constants, which come last */
     char *constants;
     size_t constant_bytes;
     FILE *tables; /* their list */
@@ -189,11 +188,20 @@ static void print_alloca(instrument *m, const variable *v, span line) {
                 name_variable(m, v).text);
 }
 
+/* Where the life of a variable begins that there may be old pointers to, and where it ends. */
+static void print_life(instrument *m, const variable *v, const char *hook) {
+    fprintf(m->out, "  call void @__assay_%s(", hook);
+    print_address(m, v);
+    fprintf(m->out, ", i64 %llu)\n", (unsigned long long)v->bytes);
+}
+
 static void print_ends(instrument *m) {
     for (size_t i = m->function->count; i-- > 0;) {
         const variable *v = &m->function->variables[i];
         if (!ir_is_watched(v))
             continue;
+        if (v->escapes)
+            print_life(m, v, "leave");
         fprintf(m->out, "  call void @__assay_end(");
         print_address(m, v);
         fprintf(m->out, ", i64 %llu)\n", (unsigned long long)v->bytes);
@@ -219,15 +227,67 @@ static bool print_copy(instrument *m, span line) {
 }
 
 /* Asks whether an index stays inside of a member array. */
-static void print_index(instrument *m, size_t n) {
+static void print_index(instrument *m, const ir_routine *r, size_t n) {
     const span line = m->function->lines[n];
     span index;
     uint64_t count;
-    if (!ir_is_element(m->function, &m->members, n, &index, &count))
+    if (!ir_is_element(m->function, &r->members, n, &index, &count))
         return;
     const char *debug = ir_find(line, ", !dbg ");
     fprintf(m->out, "  call void @__assay_index(%.*s, i64 %llu)%.*s\n", (int)index.bytes, index.at,
             (unsigned long long)count, (int)(line.at + line.bytes - debug), debug);
+}
+
+/* Tells the function that a line calls where the arrays end that it is given pointers to. */
+static void print_bounds(instrument *m, const ir_routine *r, size_t n) {
+    span args[IR_MOST_PARAMS];
+    const span line = m->function->lines[n];
+    const bool is_own_call = m->is_opaque && r->is_own && ir_is_call(line);
+    const ir_routine *g = is_own_call ? ir_find_callee(&m->routines, line, args) : NULL;
+    for (size_t k = 0; g && k < g->param_count; k++) {
+        const ir_pointer *p = ir_find_pointer(&r->members, args[k]);
+        size_t own;
+        if (!g->elements[k].bytes || g->is_mixed[k])
+            continue;
+        const int to = (int)k;
+        if (p) {
+            const int made = m->made++;
+            fprintf(m->out,
+                    "  %%assay.low.%d = ptrtoint ptr %.*s to i64\n"
+                    "  %%assay.high.%d = add i64 %%assay.low.%d, %llu\n"
+                    "  call void @__assay_bound(i32 %d, i64 %%assay.low.%d, i64 %%assay.high.%d)\n",
+                    made, (int)args[k].bytes, args[k].at, made, made,
+                    (unsigned long long)(p->count * ir_measure(&m->types, p->element, NULL)), to,
+                    made, made);
+        } else if (ir_is_of_param(r, args[k], &own)) {
+            fprintf(m->out,
+                    "  call void @__assay_bound(i32 %d, i64 %%assay.low.p%zu, i64 "
+                    "%%assay.high.p%zu)\n",
+                    to, own, own);
+        }
+    }
+}
+
+/* In that function: takes what it was told, and asks of each access whether it is inside. */
+static void print_within(instrument *m, const ir_routine *r, size_t n, bool is_after) {
+    size_t k;
+    span at, name = {NULL, 0}, value;
+    uint64_t bytes;
+    const char *debug = ir_find(m->function->lines[n], ", !dbg ");
+    if (!m->is_opaque || !r->is_own)
+        return;
+    ir_split_definition(m->function->lines[n], &name, &value);
+    if (is_after && ir_is_param_store(r, n, &k))
+        fprintf(m->out,
+                "  %%assay.low.p%zu = call i64 @__assay_low(i32 %zu)\n"
+                "  %%assay.high.p%zu = call i64 @__assay_high(i32 %zu)\n",
+                k, k, k, k);
+    else if (debug && ir_is_param_access(r, n, &k, &at, &bytes) && is_after == ir_is_same(at, name))
+        fprintf(m->out,
+                "  call void @__assay_within(ptr %.*s, i64 %llu, i64 %%assay.low.p%zu, i64 "
+                "%%assay.high.p%zu)%.*s\n",
+                (int)at.bytes, at.at, (unsigned long long)bytes, k, k,
+                (int)strcspn(debug + 2, ",\n") + 2, debug);
 }
 
 /* Reports a store of this many bits, on behalf of this line. */
@@ -303,15 +363,20 @@ static void print_function(instrument *m, const ir_routine *r) {
             filled = -1;
         if (is_told && defines) {
             print_alloca(m, v, line);
+        } else if (is_told && v->escapes) {
+            print_life(m, v, ir_find(line, "@llvm.lifetime.end") ? "leave" : "begin");
         } else if (!is_told && !(is_own && print_copy(m, line))) {
             if (is_own && ir_begins(line, "  ret "))
                 print_ends(m);
             if (is_own)
-                print_index(m, i);
+                print_index(m, r, i);
             const bool is_unseen = is_own && print_stores(m, i);
             print_transfer(m, r, i, false);
+            print_bounds(m, r, i);
+            print_within(m, r, i, false);
             fprintf(m->out, "%.*s%s\n", (int)line.bytes, line.at, is_unseen ? UNSEEN : "");
             print_transfer(m, r, i, true);
+            print_within(m, r, i, true);
         }
     }
 }
@@ -319,9 +384,6 @@ static void print_function(instrument *m, const ir_routine *r) {
 static void rewrite_routine(instrument *m) {
     const ir_routine *r = &m->routines.list[m->current++];
     m->function = &r->body;
-    m->members.count = 0;
-    if (r->is_own)
-        ir_find_members(m->function, &m->members);
     print_function(m, r);
 }
 
@@ -436,8 +498,11 @@ static void read_routines(instrument *m) {
             r = NULL;
         }
     }
-    if (m->is_opaque)
+    ir_find_members(&m->routines);
+    if (m->is_opaque) {
         ir_link(&m->routines);
+        ir_find_escapes(&m->routines);
+    }
 }
 
 char *instrument_module(const char *module) {
@@ -467,16 +532,21 @@ char *instrument_module(const char *module) {
             "declare hidden void @__assay_index(i64, i64)\n"
             "declare hidden void @__assay_store(%s, i64)\n"
             "declare hidden void @__assay_bits(%s, i64)\n"
+            "declare hidden void @__assay_bound(i32, i64, i64)\n"
+            "declare hidden i64 @__assay_low(i32)\ndeclare hidden i64 @__assay_high(i32)\n"
+            "declare hidden void @__assay_within(%s, i64, i64, i64)\n"
+            "declare hidden void @__assay_begin(%s, i64)\n"
+            "declare hidden void @__assay_leave(%s, i64)\n"
             "declare hidden void @__assay_name(%s, %s)\n"
             "declare hidden void @__assay_give(%s, i64, i32, i64)\n"
             "declare hidden void @__assay_take(%s, i64, i32, i64)\n"
             "declare hidden %s @__tsan_memcpy(%s, %s, i64)\n" UNSEEN_NODE " = !{}\n",
             m.constants, pointer, pointer, pointer, pointer, pointer, pointer, pointer, pointer,
-            pointer, pointer, pointer, pointer, pointer, pointer, pointer);
+            pointer, pointer, pointer, pointer, pointer, pointer, pointer, pointer, pointer,
+            pointer);
     fclose(m.out);
     free(m.constants);
     free(m.table_list);
-    free(m.members.list);
     for (size_t i = 0; i < m.routines.count; i++)
         ir_routine_free(&m.routines.list[i]);
     free(m.routines.list);

@@ -43,7 +43,7 @@ static span find_callee(span line) {
     return (span){rest.at, n < rest.bytes && rest.at[n] == '(' ? n : 0};
 }
 
-static bool is_call(span line) {
+bool ir_is_call(span line) {
     span name, value;
     return ir_begins(line, "  call ") ||
            (ir_split_definition(line, &name, &value) && ir_begins(value, "call "));
@@ -59,6 +59,7 @@ void ir_routine_read(ir_routine *r) {
 
 void ir_routine_free(ir_routine *r) {
     ir_function_forget(&r->body);
+    free(r->members.list);
     free(r->transfers);
 }
 
@@ -69,6 +70,12 @@ static ir_routine *find_routine(const ir_routines *all, span name) {
         if (all->list[i].is_own && ir_is_same(all->list[i].name, name))
             return &all->list[i];
     return NULL;
+}
+
+ir_routine *ir_find_callee(const ir_routines *all, span line, span args[IR_MOST_PARAMS]) {
+    const span name = find_callee(line);
+    ir_routine *g = find_routine(all, name);
+    return g && split_arguments(cut(line, name.at), args) == g->param_count ? g : NULL;
 }
 
 static void add(ir_routine *r, ir_transfer t) {
@@ -165,17 +172,14 @@ static bool link_result(ir_routine *r, span to) {
 }
 
 static bool link_call(const ir_routines *all, ir_routine *r, size_t i) {
-    const span callee = find_callee(r->body.lines[i]);
-    ir_routine *g = find_routine(all, callee);
     span args[IR_MOST_PARAMS], to, from, bytes;
+    ir_routine *g = ir_find_callee(all, r->body.lines[i], args);
     bool is_new = false;
     if (ir_is_copy(&r->body, r->body.lines[i], &to, &from, &bytes))
         return link_result(r, to);
-    if (g && g->gives && ir_find(r->body.lines[i], " sret(") &&
-        split_arguments(cut(r->body.lines[i], callee.at), args) > 0)
+    if (g && g->gives && ir_find(r->body.lines[i], " sret("))
         is_new = link_result(r, args[0]);
-    const size_t count = g ? split_arguments(cut(r->body.lines[i], callee.at), args) : 0;
-    for (size_t k = 0; k < count; k++) {
+    for (size_t k = 0; g && k < g->param_count; k++) {
         ir_transfer t = {.slot = 1 + (int)k};
         if (!args[k].bytes || !find_given(&r->body, args[k], &t))
             continue;
@@ -207,7 +211,7 @@ static bool link_routine(const ir_routines *all, ir_routine *r) {
             const span line = r->body.lines[i];
             if (ir_begins(line, "  store ") ? link_store(all, r, i)
                 : ir_begins(line, "  ret ") ? link_return(r, i)
-                : is_call(line)             ? link_call(all, r, i)
+                : ir_is_call(line)          ? link_call(all, r, i)
                                             : false)
                 any = true;
         }

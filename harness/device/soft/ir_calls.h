@@ -16,14 +16,29 @@ typedef struct {
     bool is_store;
 } ir_transfer;
 
+/* A value that points to the first of `count` elements. */
+typedef struct {
+    span name, element;
+    uint64_t count;
+} ir_pointer;
+
+typedef struct {
+    ir_pointer *list;
+    size_t count, room;
+} ir_pointers;
+
 typedef struct {
     ir_function body;
     span name;
     bool is_own; /* of the kernel's files, not of the shim */
     span params[IR_MOST_PARAMS];
     size_t param_count;
-    bool gives;     /* the result may have bytes without a value */
-    uint32_t takes; /* a bit for each parameter that may */
+    bool gives;                    /* the result may have bytes without a value */
+    uint32_t takes;                /* a bit for each parameter that may */
+    uint32_t keeps, returns;       /* likewise: a pointer that is stored elsewhere, or returned */
+    ir_pointers members;           /* pointers to arrays that are members of structs */
+    span elements[IR_MOST_PARAMS]; /* of parameters that are given one; empty: none */
+    bool is_mixed[IR_MOST_PARAMS]; /* given elements of several types */
     ir_transfer *transfers;
     size_t transfer_count, transfer_room;
 } ir_routine;
@@ -36,6 +51,10 @@ typedef struct {
 /* Reads the head of a function whose lines are known; its variables if it is one of the kernel's. */
 void ir_routine_read(ir_routine *r);
 void ir_routine_free(ir_routine *r);
+
+bool ir_is_call(span line);
+/* The function of the kernel that the line calls, and its arguments; NULL: none. */
+ir_routine *ir_find_callee(const ir_routines *all, span line, span args[IR_MOST_PARAMS]);
 
 /* Finds the transfers of all functions, and watches the variables that take part. */
 void ir_link(ir_routines *all);

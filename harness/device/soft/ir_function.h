@@ -11,6 +11,7 @@ typedef struct {
     bool is_array, is_unset;
     bool is_skipped; /* a case of a switch jumps over its declaration */
     bool is_copy;    /* unset is what it is copied from */
+    bool escapes;    /* there may be pointers to it after its life */
 } variable;
 
 /* A value of the function that is a variable's address, or that of a part of it. */

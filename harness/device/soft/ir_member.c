@@ -17,7 +17,7 @@ typedef struct {
     const ir_pointer *value;
 } holder;
 
-static const ir_pointer *find_pointer(const ir_pointers *p, span name) {
+const ir_pointer *ir_find_pointer(const ir_pointers *p, span name) {
     for (size_t i = 0; i < p->count; i++)
         if (ir_is_same(p->list[i].name, name))
             return &p->list[i];
@@ -54,7 +54,7 @@ static void read_line(const ir_function *f, span line, ir_pointers *members, ir_
         return;
     }
     const ir_pointer *member = ir_begins(value, "getelementptr ") && members->count
-                                   ? find_pointer(members, find_base(value))
+                                   ? ir_find_pointer(members, find_base(value))
                                    : NULL;
     if (!member || !ir_find(value, ", i64 0, i64 0,"))
         return;
@@ -68,7 +68,7 @@ static void read_use(const ir_function *f, span line, const ir_pointers *firsts,
     const address *a = ir_find_target(f, line);
     span name, value, rest = line;
     if (ir_begins(line, "  store ") && a) {
-        const ir_pointer *first = find_pointer(firsts, ir_take_local(&rest));
+        const ir_pointer *first = ir_find_pointer(firsts, ir_take_local(&rest));
         holders[a->variable].stores++;
         if (first && !a->path.bytes)
             holders[a->variable].value = first;
@@ -85,9 +85,8 @@ static void read_use(const ir_function *f, span line, const ir_pointers *firsts,
     }
 }
 
-void ir_find_members(const ir_function *f, ir_pointers *out) {
+static void find_members(const ir_function *f, ir_pointers *out) {
     ir_pointers members = {0}, firsts = {0};
-    out->count = 0;
     for (size_t i = 0; i < f->line_count; i++)
         read_line(f, f->lines[i], &members, &firsts);
     holder *holders = array_new(f->count + 1, sizeof *holders);
@@ -104,6 +103,8 @@ void ir_find_members(const ir_function *f, ir_pointers *out) {
             *ARRAY_ADD(out->list, out->count, out->room) =
                 (ir_pointer){name, h->value->element, h->value->count};
     }
+    for (size_t i = 0; i < firsts.count; i++)
+        *ARRAY_ADD(out->list, out->count, out->room) = firsts.list[i];
     free(holders);
     free(members.list);
     free(firsts.list);
@@ -113,7 +114,8 @@ void ir_find_members(const ir_function *f, ir_pointers *out) {
 static bool is_kept(const ir_function *f, size_t n, span name) {
     for (size_t i = n + 1; i < f->line_count; i++) {
         span rest = f->lines[i];
-        if (ir_begins(rest, "  store ") && ir_is_same(ir_take_local(&rest), name))
+        if (ir_begins(rest, "  store ") && ir_is_same(ir_take_local(&rest), name) &&
+            !ir_begins(rest, ", align ")) /* a constant is stored there */
             return true;
     }
     return false;
@@ -126,7 +128,7 @@ bool ir_is_element(const ir_function *f, const ir_pointers *p, size_t n, span *i
     if (!p->count || !ir_split_definition(f->lines[n], &name, &value) || !ir_begins(value, start) ||
         !ir_begins(name, "%arrayidx"))
         return false;
-    const ir_pointer *from = find_pointer(p, find_base(value));
+    const ir_pointer *from = ir_find_pointer(p, find_base(value));
     const span type = {value.at + strlen(start), from ? from->element.bytes : 0};
     const char *operand = ir_find(value, ", i64 "), *end = ir_find(value, ", !dbg ");
     if (!from || !operand || !end || end < operand || !ir_is_same(type, from->element) ||
@@ -136,6 +138,147 @@ bool ir_is_element(const ir_function *f, const ir_pointers *p, size_t n, span *i
     *count = from->count;
     return !memchr(index->at, ',', index->bytes) && !is_kept(f, n, name);
 }
+
+/* Parameters ----------------------------------------------------------------------------------- */
+
+static const char step_start[] = "getelementptr inbounds ";
+
+/* `getelementptr inbounds float, ptr %p, i64 %n`, of elements of this type. */
+static bool is_step(span value, span element) {
+    const span type = {value.at + strlen(step_start), element.bytes};
+    return ir_begins(value, step_start) && value.bytes > strlen(step_start) + type.bytes &&
+           ir_is_same(type, element) && type.at[type.bytes] == ',';
+}
+
+/* The variable that parameter k is stored in; -1: none. */
+static int find_holder(const ir_routine *r, size_t k) {
+    for (size_t i = 0; i < r->body.line_count; i++) {
+        span rest = r->body.lines[i];
+        if (!ir_begins(rest, "  store ptr %") || !ir_is_same(ir_take_local(&rest), r->params[k]))
+            continue;
+        const address *a = ir_find_address(&r->body, ir_take_local(&rest));
+        return a && !a->path.bytes ? a->variable : -1;
+    }
+    return -1;
+}
+
+/* Was the value loaded from the variable, perhaps with steps after that? */
+static bool is_from(const ir_routine *r, span name, int home, span element) {
+    size_t line;
+    span value;
+    while (ir_find_definition(&r->body, name, &line, &value) && is_step(value, element))
+        name = find_base(value);
+    if (!ir_find_definition(&r->body, name, &line, &value) || !ir_begins(value, "load ptr, ptr "))
+        return false;
+    const address *a = ir_find_address(&r->body, ir_take_local(&value));
+    return a && a->variable == home;
+}
+
+/* Does the variable hold its parameter, or what is made of it, and nothing else? */
+static bool is_steady(const ir_routine *r, int home, size_t k, span element) {
+    for (size_t i = 0; i < r->body.line_count; i++) {
+        const span line = r->body.lines[i];
+        span name, value, rest = line;
+        const bool defines = ir_split_definition(line, &name, &value);
+        if (defines && (ir_begins(value, "alloca ") || ir_begins(value, "load ptr, ptr ")))
+            continue;
+        const bool is_store = ir_begins(line, "  store ptr %");
+        const span stored = is_store ? ir_take_local(&rest) : (span){line.at, 0};
+        for (span used = ir_take_local(&rest); used.bytes; used = ir_take_local(&rest)) {
+            const address *a = ir_find_address(&r->body, used);
+            if (a && a->variable == home &&
+                !(is_store &&
+                  (ir_is_same(stored, r->params[k]) || is_from(r, stored, home, element))))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool ir_is_of_param(const ir_routine *r, span name, size_t *k) {
+    for (*k = 0; *k < r->param_count; ++*k) {
+        const span element = r->elements[*k];
+        if (!element.bytes || r->is_mixed[*k])
+            continue;
+        const int home = find_holder(r, *k);
+        if (home >= 0 && is_from(r, name, home, element) && is_steady(r, home, *k, element))
+            return true;
+    }
+    return false;
+}
+
+bool ir_is_param_store(const ir_routine *r, size_t n, size_t *k) {
+    span rest = r->body.lines[n];
+    if (!ir_begins(rest, "  store ptr %"))
+        return false;
+    const span stored = ir_take_local(&rest);
+    for (*k = 0; *k < r->param_count; ++*k)
+        if (r->elements[*k].bytes && !r->is_mixed[*k] && ir_is_same(r->params[*k], stored))
+            return true;
+    return false;
+}
+
+bool ir_is_param_access(const ir_routine *r, size_t n, size_t *k, span *at, uint64_t *bytes) {
+    const span line = r->body.lines[n];
+    span name, value, type;
+    const bool defines = ir_split_definition(line, &name, &value);
+    if (defines && ir_begins(name, "%arrayidx") && ir_begins(value, step_start)) {
+        *at = name; /* of an element that is used, and not only pointed to */
+        if (is_kept(&r->body, n, name) || !ir_is_of_param(r, name, k))
+            return false;
+        type = r->elements[*k];
+    } else {
+        const char *start = defines && ir_begins(value, "load ") ? value.at + strlen("load ")
+                            : ir_begins(line, "  store ")        ? line.at + strlen("  store ")
+                                                                 : NULL;
+        span rest = {start, start ? (size_t)(line.at + line.bytes - start) : 0};
+        type = ir_get_type(r->body.types, rest);
+        const char *pointer = start ? ir_find(rest, ", ptr %") : NULL;
+        if (!pointer)
+            return false;
+        rest = (span){pointer, (size_t)(line.at + line.bytes - pointer)};
+        *at = ir_take_local(&rest);
+        if (ir_begins(*at, "%arrayidx") || !ir_is_of_param(r, *at, k) ||
+            !ir_is_same(type, r->elements[*k]))
+            return false;
+    }
+    *bytes = ir_measure(r->body.types, type, NULL);
+    return *bytes > 0;
+}
+
+static bool link_arguments(const ir_routines *all, const ir_routine *r, span line) {
+    span args[IR_MOST_PARAMS];
+    ir_routine *g = ir_is_call(line) ? ir_find_callee(all, line, args) : NULL;
+    bool is_new = false;
+    for (size_t k = 0; g && k < g->param_count; k++) {
+        const ir_pointer *p = ir_find_pointer(&r->members, args[k]);
+        size_t own;
+        if (!p && !ir_is_of_param(r, args[k], &own))
+            continue;
+        const span element = p ? p->element : r->elements[own];
+        const bool is_first = !g->elements[k].bytes;
+        if (is_first)
+            g->elements[k] = element;
+        const bool is_mixed = !ir_is_same(g->elements[k], element);
+        is_new = is_new || is_first || (is_mixed && !g->is_mixed[k]);
+        g->is_mixed[k] = g->is_mixed[k] || is_mixed;
+    }
+    return is_new;
+}
+
+void ir_find_members(ir_routines *all) {
+    for (size_t i = 0; i < all->count; i++)
+        if (all->list[i].is_own)
+            find_members(&all->list[i].body, &all->list[i].members);
+    for (bool is_new = true; is_new;) {
+        is_new = false;
+        for (size_t i = 0; i < all->count; i++)
+            for (size_t n = 0; n < all->list[i].body.line_count && all->list[i].is_own; n++)
+                is_new = link_arguments(all, &all->list[i], all->list[i].body.lines[n]) || is_new;
+    }
+}
+
+/* Bit-fields ----------------------------------------------------------------------------------- */
 
 /* `%bf.clear = and i32 %bf.load, -32`, `%bf.set = or i32 %bf.clear, %bf.value` */
 static bool is_made_of(span value, span from) {

@@ -61,7 +61,7 @@ ASSAY_UNSEEN ASSAY_INLINE bool has_mark(const soft_worker *w, const void *at, so
                                         unsigned char mark) {
     const unsigned char *m = marks(w, at);
     for (soft_u64 i = 0; i < bytes; i++)
-        if (m[i] == mark)
+        if (m[i] == mark || (mark == SOFT_MARK_EDGE && m[i] > mark))
             return true;
     return false;
 }
@@ -298,6 +298,35 @@ ASSAY_HOOK void __assay_take(void *to, soft_u64 bytes, soft_u32 slot, soft_u64 o
 ASSAY_HOOK void __assay_name(void *at, const char *what) {
     soft_worker *w = soft_here();
     w->checks->unset_variable(w, at, 0, nullptr, 1, what);
+}
+// A pointer to an array that is a member of a struct, handed to a function: where it begins and ends.
+ASSAY_HOOK void __assay_bound(soft_u32 slot, soft_u64 low, soft_u64 high) {
+    soft_u64 *bound = soft_here()->checks->bounds[slot];
+    bound[0] = low;
+    bound[1] = high;
+}
+ASSAY_HOOK soft_u64 __assay_low(soft_u32 slot) {
+    return soft_here()->checks->bounds[slot][0];
+}
+ASSAY_HOOK soft_u64 __assay_high(soft_u32 slot) {
+    soft_u64 *bound = soft_here()->checks->bounds[slot], high = bound[1];
+    bound[1] = 0;
+    return high;
+}
+ASSAY_HOOK void __assay_within(void *at, soft_u64 bytes, soft_u64 low, soft_u64 high) {
+    const soft_u64 a = reinterpret_cast<soft_u64>(at);
+    if (high && (a < low || a + bytes > high))
+        assay::mishap(SOFT_INDEX, soft_u64(static_cast<long long>(a - low) / (long long)bytes),
+                      ASSAY_CALLER, "that is a member, into the next one");
+}
+// A variable that old pointers may point to.
+ASSAY_HOOK void __assay_begin(void *at, soft_u64 bytes) {
+    __builtin_memset(assay::marks(soft_here(), at), 0, bytes);
+}
+ASSAY_HOOK void __assay_leave(void *at, soft_u64 bytes) {
+    soft_worker *w = soft_here();
+    __builtin_memset(assay::marks(w, at), SOFT_MARK_ENDED, bytes);
+    w->checks->unset = w->checks->ended = 1;
 }
 ASSAY_HOOK void __assay_end(void *at, soft_u64 bytes) {
     soft_worker *w = soft_here();
