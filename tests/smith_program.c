@@ -309,7 +309,7 @@ static void guard_operands(maker *m, op o, type t, node **a) {
     bool is_signed = kind_is_signed(t.k), is_small = t.n == 1 && bits < 32;
     guard g = t.k >= F16 && grammar[o].guard <= ROOTED ? FREE : grammar[o].guard;
     if (g == HALVED)
-        down = is_signed && !is_small;
+        down = is_signed && (!is_small || o == OP_ABS); /* only operators promote */
     else if (g == ROOTED)
         down = is_small ? t.k == U16 : is_signed ? bits / 2 : 0;
     else if (g == LOW24)
