@@ -337,7 +337,7 @@ TEST lanes_waiting_at_calls_of_different_types_keep_their_values(void) {
     PASS();
 }
 
-/* How many of lanes first to last - 1 of every `step` there are: those that meet, from first on. */
+/* What the kernels of rejoin.metal give to a lane. */
 static uint32_t want_rejoin(int which, uint32_t lane) {
     const uint32_t odd = lane % 2, third = lane % 3, fourth = lane % 4;
     const uint32_t of_third[] = {11, 11, 10}; /* lanes with lane % 3 == k */
@@ -374,6 +374,8 @@ TEST lanes_rejoin_as_the_program_is_nested(int which) {
     static const char *const kernels[] = {"rejoin_unlikely", "rejoin_dead",   "rejoin_continue",
                                           "rejoin_break",    "rejoin_return", "rejoin_called",
                                           "rejoin_nested",   "rejoin_switch", "rejoin_endless"};
+    if (strcmp(support_get_device_name(), "cuda") == 0)
+        SKIPm("on NVIDIA GPUs lanes rejoin where the hardware lets them: docs/cuda.md");
     uint32_t x[LANES];
     for (uint32_t i = 0; i < LANES; i++)
         x[i] = i;

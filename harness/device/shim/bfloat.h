@@ -75,14 +75,14 @@ ASSAY_BFLOAT_WITH(ulong)
     }                                                                                              \
     template <class S, class R = typename assay::bfloat_with<S>::type>                             \
     METAL_FUNC constexpr R operator op(bfloat a, S b) {                                            \
-        return R(a.wide() op static_cast<float>(b));                                               \
+        return R(a.wide() op static_cast<float>(R(b)));                                            \
     }                                                                                              \
     template <class S, class R = typename assay::bfloat_with<S>::type>                             \
     METAL_FUNC constexpr R operator op(S a, bfloat b) {                                            \
-        return R(static_cast<float>(a) op b.wide());                                               \
+        return R(static_cast<float>(R(a)) op b.wide());                                            \
     }                                                                                              \
     template <class S> METAL_FUNC constexpr bfloat &operator op##=(bfloat &a, S b) {               \
-        return a = bfloat(a.wide() op static_cast<float>(b));                                      \
+        return a = bfloat(a op b);                                                                 \
     }
 ASSAY_BFLOAT_ARITHMETIC(+)
 ASSAY_BFLOAT_ARITHMETIC(-)
