@@ -195,6 +195,7 @@ static effect judge_line(const ir_function *f, span line, int v, const address *
     }
     span name, value;
     if (!is_named || ir_find(line, f->note) || ir_find(line, "@llvm.lifetime.") ||
+        ir_find(line, "!nosanitize") || /* a check of the compiler's */
         (ir_split_definition(line, &name, &value) && ir_is_derived(value)))
         return LEAVES;
     const address *target = *part = ir_find_target(f, line);
@@ -205,7 +206,11 @@ static effect judge_line(const ir_function *f, span line, int v, const address *
         const address *first = find_first(f, after); /* the address itself may be stored */
         return first == target ? FILLS_PART : USES;
     }
-    const bool is_call = ir_begins(line, "  call ");
+    span rest = line, first;
+    do /* not the type of a result */
+        first = ir_take_local(&rest);
+    while (ir_begins(first, "%\"") || ir_begins(first, "%struct.") || ir_begins(first, "%class."));
+    const bool is_call = ir_begins(line, "  call ") && ir_find_address(f, first) == target;
     if (is_call &&
         ((ir_find(line, " sret(") && !target->path.bytes) || is_constructor_of_shim(line)))
         return FILLS;
@@ -228,21 +233,51 @@ static uint64_t count_values(const ir_function *f, const variable *v) {
     return n;
 }
 
-/* Is all of the variable stored after line i, in the same block and before it is used? */
+/* Follows the blocks of an expression: the arms of `?:`, `&&` and `||`, and the reports of the
+ * compiler's checks. *depth: 0 where every path comes to. False: it is another kind of block. */
+static bool follow_label(span label, int *depth) {
+    static const struct {
+        const char *name;
+        int step;
+    } kinds[] = {{"cond.true", 1}, {"land.rhs", 1},   {"lor.rhs", 1},
+                 {"handler.", 1},  {"cond.false", 0}, {"cond.end", -1},
+                 {"land.end", -1}, {"lor.end", -1},   {"cont", -1}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (ir_begins(label, kinds[i].name)) {
+            *depth += kinds[i].step;
+            return *depth >= 0;
+        }
+    return false;
+}
+
+static bool is_load(span line) {
+    span name, value;
+    return ir_split_definition(line, &name, &value) && ir_begins(value, "load ");
+}
+
+/* Is all of the variable stored after line i, on every path and before it is used? */
 static bool has_value(const ir_function *f, size_t i, int v) {
     span seen[MOST_STORES];
     size_t count = 0;
+    int depth = 0;
     uint64_t stored = 0, wanted = count_values(f, &f->variables[v]);
-    while (++i < f->line_count && ir_begins(f->lines[i], "  ") && count < MOST_STORES) {
+    while (++i < f->line_count && count < MOST_STORES) {
         const address *part;
-        const effect what = judge_line(f, f->lines[i], v, &part);
-        if (what == FILLS || what == USES)
-            return what == FILLS;
-        if (what == LEAVES)
+        if (f->lines[i].bytes && !ir_begins(f->lines[i], "  ")) {
+            if (!follow_label(f->lines[i], &depth))
+                return false;
             continue;
+        }
+        const effect what = judge_line(f, f->lines[i], v, &part);
         bool is_new = true;
-        for (size_t k = 0; k < count; k++)
+        for (size_t k = 0; k < count && what != LEAVES && part; k++)
             is_new = is_new && !ir_is_same(seen[k], part->path);
+        if (what == LEAVES || (what == USES && !is_new && is_load(f->lines[i])))
+            continue;
+        if (what == USES || (what == FILLS && depth == 0))
+            return what == FILLS;
+        if (depth > 0)
+            continue;
         seen[count++] = part->path;
         stored += is_new ? measure_store(f, f->lines[i]) : 0;
         if (stored >= wanted)
