@@ -179,7 +179,7 @@ struct soft_checker {
     const char *index_type;
     const void *index_pc;
     store_race store_race;
-    uintptr_t bits_at; /* what the next store changes is a bit-field of the memory there */
+    uintptr_t bits_at;  /* what the next store changes is a bit-field of the memory there */
     bool is_incoherent; /* the memory that is judged */
     bool is_stale;      /* the race found in it is ordered, and what was stored may not be seen */
     sync_state sync;
