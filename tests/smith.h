@@ -22,8 +22,9 @@ enum {
     MOST_THREADS = 128,  /* of a threadgroup */
     OUT_WORDS = 16,      /* that each thread may write per program; the last two are for plants */
     OWN_BYTES = 64,      /* of device memory that each thread has to itself per program */
-    COUNTERS = 8,        /* that all threads change by atomics per program */
+    COUNTERS = 7,        /* that all threads change by atomics per program */
     INPUT_WORDS = 256,   /* of each input buffer */
+    TABLE_WORDS = 16,    /* of the table; elements of a view of it, or of an input buffer */
     SHARED_BYTES = 2048, /* of threadgroup memory */
 };
 #define POISON 0xFFC3FFC3u /* what `out` holds where nothing is written */
@@ -36,19 +37,11 @@ typedef struct {
 
 typedef enum { OTHER, INFIX, PREFIX, CALL, COMPARE, LANES, VOTE } form;
 /* What keeps an operation defined: guard_operands of smith_program.c. WHOLE: only with all lanes. */
+/* clang-format off */
 typedef enum {
-    FREE,
-    HALVED,
-    ROOTED,
-    DIVIDED,
-    COUNTED,
-    LOW24,
-    FIELD,
-    BOUNDED,
-    QUARTERS,
-    SCALED,
-    WHOLE
+    FREE, HALVED, ROOTED, DIVIDED, COUNTED, LOW24, FIELD, BOUNDED, QUARTERS, SCALED, WHOLE
 } guard;
+/* clang-format on */
 
 /* THE grammar: what is computed. How it is written; its operands (u unsigned, s signed, r real, b
  * bfloat); how often it is chosen, 0: only where code asks for it; and what it gives: of integers
@@ -56,143 +49,139 @@ typedef enum {
  * latter: multiples of 2^lo below 2^hi, of operands that are multiples of 2^L below 2^H (A, B, C: each).
  * Of LANES: how lanes are combined, or from which lane the value comes. */
 /* clang-format off */
-#define RULES(X)                                                                                   \
-    X(ADD, "+", INFIX, 2, "usrb", 12, HALVED, a.u + b.u, a.f + b.f, L, H + 1)                      \
-    X(SUB, "-", INFIX, 2, "usrb", 10, HALVED, a.u - b.u, a.f - b.f, L, H + 1)                      \
-    X(MUL, "*", INFIX, 2, "usrb", 10, ROOTED, a.u * b.u, a.f * b.f, A->lo + B->lo, A->hi + B->hi)  \
-    X(DIV, "/", INFIX, 2, "us", 4, DIVIDED, x / y, 0, L, H)                                        \
-    X(MOD, "%", INFIX, 2, "us", 4, DIVIDED, x % y, 0, L, H)                                        \
-    X(AND, "&", INFIX, 2, "us", 5, FREE, a.u & b.u, 0, L, H)                                       \
-    X(OR, "|", INFIX, 2, "us", 5, FREE, a.u | b.u, 0, L, H)                                        \
-    X(XOR, "^", INFIX, 2, "us", 6, FREE, a.u ^ b.u, 0, L, H)                                       \
-    X(SHL, "<<", INFIX, 2, "u", 4, COUNTED, a.u << b.u, 0, L, H)                                   \
-    X(SHR, ">>", INFIX, 2, "us", 5, COUNTED, x >> b.u, 0, L, H)                                    \
-    X(BOTH, "&&", INFIX, 2, "", 0, FREE, 0, 0, L, H)                                               \
-    X(EITHER, "||", INFIX, 2, "", 0, FREE, 0, 0, L, H)                                             \
-    X(NOT, "~", PREFIX, 1, "us", 3, FREE, ~a.u, 0, L, H)                                           \
-    X(NEG, "-", PREFIX, 1, "usrb", 3, HALVED, -a.u, -a.f, L, H)                                    \
-    X(NO, "!", PREFIX, 1, "", 0, FREE, !a.u, 0, L, H)                                              \
-    X(ABS, "abs", CALL, 1, "usr", 2, HALVED, x < 0 ? -x : x, fabs(a.f), L, H)                      \
-    X(ABSDIFF, "absdiff", CALL, 2, "u", 2, FREE, x > y ? x - y : y - x, 0, L, H)                   \
-    X(ADDSAT, "addsat", CALL, 2, "us", 2, FREE, clip(k, x + y), 0, L, H)                           \
-    X(SUBSAT, "subsat", CALL, 2, "us", 2, FREE, clip(k, x - y), 0, L, H)                           \
-    X(HADD, "hadd", CALL, 2, "us", 2, FREE, (x + y) >> 1, 0, L, H)                                 \
-    X(RHADD, "rhadd", CALL, 2, "us", 2, FREE, (x + y + 1) >> 1, 0, L, H)                           \
-    X(MULHI, "mulhi", CALL, 2, "us", 2, FREE, high(k, a, b), 0, L, H)                              \
-    X(MADHI, "madhi", CALL, 3, "u", 2, FREE, high(k, a, b) + c.u, 0, L, H)                         \
-    X(MADSAT, "madsat", CALL, 3, "us", 2, FREE, k == U64 && a.u && b.u > UINT64_MAX / a.u ?        \
-      UINT64_MAX : clip(k, x * y + z), 0, L, H)                                                    \
-    X(MUL24, "mul24", CALL, 2, "us", 1, LOW24, a.u * b.u, 0, L, H)                                 \
-    X(MAD24, "mad24", CALL, 3, "us", 1, LOW24, a.u * b.u + c.u, 0, L, H)                           \
-    X(CLZ, "clz", CALL, 1, "us", 2, FREE, u ? __builtin_clzll(u) - 64 + bits : bits, 0, L, H)      \
-    X(CTZ, "ctz", CALL, 1, "us", 2, FREE, u ? __builtin_ctzll(u) : bits, 0, L, H)                  \
-    X(POPCOUNT, "popcount", CALL, 1, "us", 2, FREE, __builtin_popcountll(u), 0, L, H)              \
-    X(REVERSE, "reverse_bits", CALL, 1, "us", 2, FREE, reverse(u, bits), 0, L, H)                  \
+#define RULES(X) \
+    X(ADD, "+", INFIX, 2, "usrb", 12, HALVED, a.u + b.u, a.f + b.f, L, H + 1) \
+    X(SUB, "-", INFIX, 2, "usrb", 10, HALVED, a.u - b.u, a.f - b.f, L, H + 1) \
+    X(MUL, "*", INFIX, 2, "usrb", 10, ROOTED, a.u * b.u, a.f * b.f, A->lo + B->lo, A->hi + B->hi) \
+    X(DIV, "/", INFIX, 2, "us", 4, DIVIDED, x / y, 0, L, H) \
+    X(MOD, "%", INFIX, 2, "us", 4, DIVIDED, x % y, 0, L, H) \
+    X(AND, "&", INFIX, 2, "us", 5, FREE, a.u & b.u, 0, L, H) \
+    X(OR, "|", INFIX, 2, "us", 5, FREE, a.u | b.u, 0, L, H) \
+    X(XOR, "^", INFIX, 2, "us", 6, FREE, a.u ^ b.u, 0, L, H) \
+    X(SHL, "<<", INFIX, 2, "u", 4, COUNTED, a.u << b.u, 0, L, H) \
+    X(SHR, ">>", INFIX, 2, "us", 5, COUNTED, x >> b.u, 0, L, H) \
+    X(BOTH, "&&", INFIX, 2, "", 0, FREE, 0, 0, L, H) \
+    X(EITHER, "||", INFIX, 2, "", 0, FREE, 0, 0, L, H) \
+    X(NOT, "~", PREFIX, 1, "us", 3, FREE, ~a.u, 0, L, H) \
+    X(NEG, "-", PREFIX, 1, "usrb", 3, HALVED, -a.u, -a.f, L, H) \
+    X(NO, "!", PREFIX, 1, "", 0, FREE, !a.u, 0, L, H) \
+    X(ABS, "abs", CALL, 1, "usr", 2, HALVED, x < 0 ? -x : x, fabs(a.f), L, H) \
+    X(ABSDIFF, "absdiff", CALL, 2, "u", 2, FREE, x > y ? x - y : y - x, 0, L, H) \
+    X(ADDSAT, "addsat", CALL, 2, "us", 2, FREE, clip(k, x + y), 0, L, H) \
+    X(SUBSAT, "subsat", CALL, 2, "us", 2, FREE, clip(k, x - y), 0, L, H) \
+    X(HADD, "hadd", CALL, 2, "us", 2, FREE, (x + y) >> 1, 0, L, H) \
+    X(RHADD, "rhadd", CALL, 2, "us", 2, FREE, (x + y + 1) >> 1, 0, L, H) \
+    X(MULHI, "mulhi", CALL, 2, "us", 2, FREE, high(k, a, b), 0, L, H) \
+    X(MADHI, "madhi", CALL, 3, "u", 2, FREE, high(k, a, b) + c.u, 0, L, H) \
+    X(MADSAT, "madsat", CALL, 3, "us", 2, FREE, k == U64 && a.u && b.u > UINT64_MAX / a.u ? UINT64_MAX : clip(k, x * y + z), 0, L, H) \
+    X(MUL24, "mul24", CALL, 2, "us", 1, LOW24, a.u * b.u, 0, L, H) \
+    X(MAD24, "mad24", CALL, 3, "us", 1, LOW24, a.u * b.u + c.u, 0, L, H) \
+    X(CLZ, "clz", CALL, 1, "us", 2, FREE, u ? __builtin_clzll(u) - 64 + bits : bits, 0, L, H) \
+    X(CTZ, "ctz", CALL, 1, "us", 2, FREE, u ? __builtin_ctzll(u) : bits, 0, L, H) \
+    X(POPCOUNT, "popcount", CALL, 1, "us", 2, FREE, __builtin_popcountll(u), 0, L, H) \
+    X(REVERSE, "reverse_bits", CALL, 1, "us", 2, FREE, reverse(u, bits), 0, L, H) \
     X(ROTATE, "rotate", CALL, 2, "us", 2, COUNTED, b.u ? u << b.u | u >> (bits - b.i) : u, 0, L, H) \
-    X(EXTRACT, "extract_bits", CALL, 3, "us", 2, FIELD, extract(k, u, b.u, c.u), 0, L, H)          \
-    X(INSERT, "insert_bits", CALL, 4, "us", 2, FIELD,                                              \
-      (a.u & ~field_mask(c.u, d.u)) | (b.u << c.u & field_mask(c.u, d.u)), 0, L, H)                \
-    X(MIN, "min", CALL, 2, "usr", 3, FREE, least(k, a, b).u, fmin(a.f, b.f), L, H)                 \
-    X(MAX, "max", CALL, 2, "usr", 3, FREE, most(k, a, b).u, fmax(a.f, b.f), L, H)                  \
-    X(MIN3, "min3", CALL, 3, "usr", 1, FREE, least(k, a, least(k, b, c)).u,                        \
-      fmin(a.f, fmin(b.f, c.f)), L, H)                                                             \
-    X(MAX3, "max3", CALL, 3, "usr", 1, FREE, most(k, a, most(k, b, c)).u,                          \
-      fmax(a.f, fmax(b.f, c.f)), L, H)                                                             \
-    X(MEDIAN3, "median3", CALL, 3, "usr", 1, FREE,                                                 \
-      most(k, least(k, a, b), least(k, most(k, a, b), c)).u,                                       \
-      fmax(fmin(a.f, b.f), fmin(fmax(a.f, b.f), c.f)), L, H)                                       \
-    X(CLAMP, "clamp", CALL, 3, "usr", 2, BOUNDED, least(k, most(k, a, b), c).u,                    \
-      fmin(fmax(a.f, b.f), c.f), L, H)                                                             \
-    X(FABS, "fabs", CALL, 1, "r", 2, FREE, 0, fabs(a.f), L, H)                                     \
-    X(FLOOR, "floor", CALL, 1, "r", 2, FREE, 0, floor(a.f), MORE(L, 0), MORE(H, 0) + 1)            \
-    X(CEIL, "ceil", CALL, 1, "r", 2, FREE, 0, ceil(a.f), MORE(L, 0), MORE(H, 0) + 1)               \
-    X(TRUNC, "trunc", CALL, 1, "r", 2, FREE, 0, trunc(a.f), MORE(L, 0), MORE(H, 0))                \
-    X(ROUND, "round", CALL, 1, "r", 2, FREE, 0, round(a.f), MORE(L, 0), MORE(H, 0) + 1)            \
-    X(RINT, "rint", CALL, 1, "r", 2, FREE, 0, rint(a.f), MORE(L, 0), MORE(H, 0) + 1)               \
-    X(FRACT, "fract", CALL, 1, "r", 2, FREE, 0, a.f - floor(a.f), LESS(L, 0), 1)                   \
-    X(SIGN, "sign", CALL, 1, "r", 2, FREE, 0, (a.f > 0) - (a.f < 0), 0, 1)                         \
-    X(SATURATE, "saturate", CALL, 1, "r", 1, FREE, 0, fmin(fmax(a.f, 0), 1), LESS(L, 0), 1)        \
-    X(FMIN, "fmin", CALL, 2, "r", 2, FREE, 0, fmin(a.f, b.f), L, H)                                \
-    X(FMAX, "fmax", CALL, 2, "r", 2, FREE, 0, fmax(a.f, b.f), L, H)                                \
-    X(FDIM, "fdim", CALL, 2, "r", 1, FREE, 0, a.f > b.f ? a.f - b.f : 0, L, H + 1)                 \
-    X(STEP, "step", CALL, 2, "r", 2, FREE, 0, b.f < a.f ? 0 : 1, 0, 1)                             \
-    X(FMA, "fma", CALL, 3, "r", 3, ROOTED, 0, a.f * b.f + c.f, LESS(A->lo + B->lo, C->lo),         \
-      MORE(A->hi + B->hi, C->hi) + 1)                                                              \
-    X(MIX, "mix", CALL, 3, "r", 1, QUARTERS, 0, a.f + (b.f - a.f) * c.f, L - 2, H + 3)             \
-    X(LDEXP, "ldexp", CALL, 2, "r", 1, SCALED, 0, ldexp(a.f, (int)b.i), L - 2, H + 2)              \
-    X(SELECT, "select", CALL, 3, "", 0, FREE, c.u ? b.u : a.u, c.u ? b.f : a.f, L, H)              \
-    X(ANY, "any", CALL, 1, "", 0, FREE, 0, 0, L, H)                                                \
-    X(ALL, "all", CALL, 1, "", 0, FREE, 0, 0, L, H)                                                \
-    X(DOT, "dot", CALL, 2, "", 0, FREE, 0, 0, A->lo + B->lo, A->hi + B->hi + 2)                    \
-    X(LT, "<", COMPARE, 2, "usr", 3, FREE, less(k, a, b), 0, L, H)                                 \
-    X(LE, "<=", COMPARE, 2, "usr", 3, FREE, !less(k, b, a), 0, L, H)                               \
-    X(GT, ">", COMPARE, 2, "usr", 3, FREE, less(k, b, a), 0, L, H)                                 \
-    X(GE, ">=", COMPARE, 2, "usr", 3, FREE, !less(k, a, b), 0, L, H)                               \
-    X(EQ, "==", COMPARE, 2, "usr", 3, FREE, !less(k, a, b) && !less(k, b, a), 0, L, H)             \
+    X(EXTRACT, "extract_bits", CALL, 3, "us", 2, FIELD, extract(k, u, b.u, c.u), 0, L, H) \
+    X(INSERT, "insert_bits", CALL, 4, "us", 2, FIELD, (a.u & ~field_mask(c.u, d.u)) | (b.u << c.u & field_mask(c.u, d.u)), 0, L, H) \
+    X(MIN, "min", CALL, 2, "usr", 3, FREE, least(k, a, b).u, fmin(a.f, b.f), L, H) \
+    X(MAX, "max", CALL, 2, "usr", 3, FREE, most(k, a, b).u, fmax(a.f, b.f), L, H) \
+    X(MIN3, "min3", CALL, 3, "usr", 1, FREE, least(k, a, least(k, b, c)).u, fmin(a.f, fmin(b.f, c.f)), L, H) \
+    X(MAX3, "max3", CALL, 3, "usr", 1, FREE, most(k, a, most(k, b, c)).u, fmax(a.f, fmax(b.f, c.f)), L, H) \
+    X(MEDIAN3, "median3", CALL, 3, "usr", 1, FREE, most(k, least(k, a, b), least(k, most(k, a, b), c)).u, fmax(fmin(a.f, b.f), fmin(fmax(a.f, b.f), c.f)), L, H) \
+    X(CLAMP, "clamp", CALL, 3, "usr", 2, BOUNDED, least(k, most(k, a, b), c).u, fmin(fmax(a.f, b.f), c.f), L, H) \
+    X(FABS, "fabs", CALL, 1, "r", 2, FREE, 0, fabs(a.f), L, H) \
+    X(FLOOR, "floor", CALL, 1, "r", 2, FREE, 0, floor(a.f), MORE(L, 0), MORE(H, 0) + 1) \
+    X(CEIL, "ceil", CALL, 1, "r", 2, FREE, 0, ceil(a.f), MORE(L, 0), MORE(H, 0) + 1) \
+    X(TRUNC, "trunc", CALL, 1, "r", 2, FREE, 0, trunc(a.f), MORE(L, 0), MORE(H, 0)) \
+    X(ROUND, "round", CALL, 1, "r", 2, FREE, 0, round(a.f), MORE(L, 0), MORE(H, 0) + 1) \
+    X(RINT, "rint", CALL, 1, "r", 2, FREE, 0, rint(a.f), MORE(L, 0), MORE(H, 0) + 1) \
+    X(FRACT, "fract", CALL, 1, "r", 2, FREE, 0, a.f - floor(a.f), LESS(L, 0), 1) \
+    X(SIGN, "sign", CALL, 1, "r", 2, FREE, 0, (a.f > 0) - (a.f < 0), 0, 1) \
+    X(SATURATE, "saturate", CALL, 1, "r", 1, FREE, 0, fmin(fmax(a.f, 0), 1), LESS(L, 0), 1) \
+    X(FMIN, "fmin", CALL, 2, "r", 2, FREE, 0, fmin(a.f, b.f), L, H) \
+    X(FMAX, "fmax", CALL, 2, "r", 2, FREE, 0, fmax(a.f, b.f), L, H) \
+    X(FDIM, "fdim", CALL, 2, "r", 1, FREE, 0, a.f > b.f ? a.f - b.f : 0, L, H + 1) \
+    X(STEP, "step", CALL, 2, "r", 2, FREE, 0, b.f < a.f ? 0 : 1, 0, 1) \
+    X(FMA, "fma", CALL, 3, "r", 3, ROOTED, 0, a.f * b.f + c.f, LESS(A->lo + B->lo, C->lo), MORE(A->hi + B->hi, C->hi) + 1) \
+    X(MIX, "mix", CALL, 3, "r", 1, QUARTERS, 0, a.f + (b.f - a.f) * c.f, L - 2, H + 3) \
+    X(LDEXP, "ldexp", CALL, 2, "r", 1, SCALED, 0, ldexp(a.f, (int)b.i), L - 2, H + 2) \
+    X(SELECT, "select", CALL, 3, "", 0, FREE, c.u ? b.u : a.u, c.u ? b.f : a.f, L, H) \
+    X(ANY, "any", CALL, 1, "", 0, FREE, 0, 0, L, H) \
+    X(ALL, "all", CALL, 1, "", 0, FREE, 0, 0, L, H) \
+    X(DOT, "dot", CALL, 2, "", 0, FREE, 0, 0, A->lo + B->lo, A->hi + B->hi + 2) \
+    X(LT, "<", COMPARE, 2, "usr", 3, FREE, less(k, a, b), 0, L, H) \
+    X(LE, "<=", COMPARE, 2, "usr", 3, FREE, !less(k, b, a), 0, L, H) \
+    X(GT, ">", COMPARE, 2, "usr", 3, FREE, less(k, b, a), 0, L, H) \
+    X(GE, ">=", COMPARE, 2, "usr", 3, FREE, !less(k, a, b), 0, L, H) \
+    X(EQ, "==", COMPARE, 2, "usr", 3, FREE, !less(k, a, b) && !less(k, b, a), 0, L, H) \
     X(NE, "!=", COMPARE, 2, "usr", 3, FREE, less(k, a, b) || less(k, b, a), 0, L, H)
-#define LANE_RULES(X)                                                                              \
-    X(SUM, "sum", LANES, 1, "ur", 4, FREE, OP_ADD, -1, L, H + 5)                                   \
-    X(PRODUCT, "product", LANES, 1, "u", 2, FREE, OP_MUL, -1, L, H)                                \
-    X(LEAST, "min", LANES, 1, "usr", 3, FREE, OP_MIN, -1, L, H)                                    \
-    X(MOST, "max", LANES, 1, "usr", 3, FREE, OP_MAX, -1, L, H)                                     \
-    X(ALL_AND, "and", LANES, 1, "us", 2, FREE, OP_AND, -1, L, H)                                   \
-    X(ALL_OR, "or", LANES, 1, "us", 2, FREE, OP_OR, -1, L, H)                                      \
-    X(ALL_XOR, "xor", LANES, 1, "us", 2, FREE, OP_XOR, -1, L, H)                                   \
-    X(SCAN_SUM, "prefix_inclusive_sum", LANES, 1, "ur", 3, FREE, OP_ADD, -1, L, H + 5)             \
-    X(SCAN_BEFORE, "prefix_exclusive_sum", LANES, 1, "ur", 3, FREE, OP_ADD, -1, L, H + 5)          \
-    X(SCAN_PRODUCT, "prefix_inclusive_product", LANES, 1, "u", 1, FREE, OP_MUL, -1, L, H)          \
-    X(FIRST, "broadcast_first", LANES, 1, "usr", 3, FREE, 0, first, L, H)                          \
-    X(SHUFFLE, "shuffle", LANES, 2, "usr", 4, FREE, 0, here >> want & 1 ? want : lane, L, H)       \
-    X(BROADCAST, "broadcast", LANES, 1, "usr", 2, FREE, 0, first, L, H)                            \
-    X(SHUFFLE_XOR, "shuffle_xor", LANES, 1, "usr", 3, WHOLE, 0, lane ^ by, L, H)                   \
-    X(SHUFFLE_UP, "shuffle_up", LANES, 1, "usr", 3, WHOLE, 0, lane < by ? lane : lane - by, L, H)  \
-    X(SHUFFLE_DOWN, "shuffle_down", LANES, 1, "usr", 3, WHOLE, 0,                                  \
-      lane + by < width ? lane + by : lane, L, H)                                                  \
-    X(ROTATE_UP, "shuffle_rotate_up", LANES, 1, "usr", 2, WHOLE, 0, (lane + width - by) % width, L, H) \
-    X(ROTATE_DOWN, "shuffle_rotate_down", LANES, 1, "usr", 2, WHOLE, 0, (lane + by) % width, L, H) \
-    X(FILL_UP, "shuffle_and_fill_up", LANES, 2, "usr", 2, WHOLE, 0, lane - by, L, H)               \
-    X(FILL_DOWN, "shuffle_and_fill_down", LANES, 2, "usr", 2, WHOLE, 0, lane + by, L, H)
-#define VOTE_RULES(X)                                                                              \
-    X(ANY_LANE, "any", VOTE, 1, "", 3, FREE, yes != 0, 0, L, H)                                    \
-    X(ALL_LANES, "all", VOTE, 1, "", 3, FREE, yes == here, 0, L, H)                                \
-    X(IS_FIRST, "is_first", VOTE, 0, "", 2, FREE, first == lane, 0, L, H)                          \
-    X(BALLOT, "ballot", VOTE, 1, "", 0, FREE, yes, 0, L, H)                                        \
-    X(ACTIVE, "active_threads_mask", VOTE, 0, "", 0, FREE, here, 0, L, H)
+#define LANE_RULES(X) \
+    X(SUM, "%q_sum(%a)", LANES, 1, "ur", 4, FREE, OP_ADD, -1, L, H + 5) \
+    X(PRODUCT, "%q_product(%a)", LANES, 1, "u", 2, FREE, OP_MUL, -1, L, H) \
+    X(LEAST, "%q_min(%a)", LANES, 1, "usr", 3, FREE, OP_MIN, -1, L, H) \
+    X(MOST, "%q_max(%a)", LANES, 1, "usr", 3, FREE, OP_MAX, -1, L, H) \
+    X(ALL_AND, "%q_and(%a)", LANES, 1, "us", 2, FREE, OP_AND, -1, L, H) \
+    X(ALL_OR, "%q_or(%a)", LANES, 1, "us", 2, FREE, OP_OR, -1, L, H) \
+    X(ALL_XOR, "%q_xor(%a)", LANES, 1, "us", 2, FREE, OP_XOR, -1, L, H) \
+    X(SCAN_SUM, "%q_prefix_inclusive_sum(%a)", LANES, 1, "ur", 3, FREE, OP_ADD, -1, L, H + 5) \
+    X(SCAN_BEFORE, "%q_prefix_exclusive_sum(%a)", LANES, 1, "ur", 3, FREE, OP_ADD, -1, L, H + 5) \
+    X(SCAN_PRODUCT, "%q_prefix_inclusive_product(%a)", LANES, 1, "u", 1, FREE, OP_MUL, -1, L, H) \
+    X(FIRST, "%q_broadcast_first(%a)", LANES, 1, "usr", 3, FREE, 0, first, L, H) \
+    X(SHUFFLE, "%q_shuffle(%0, pick%g(%1, at.lane))", LANES, 2, "usr", 4, FREE, 0, here >> want & 1 ? want : lane, L, H) \
+    X(BROADCAST, "%q_broadcast(%0, first%g())", LANES, 1, "usr", 2, FREE, 0, first, L, H) \
+    X(SHUFFLE_XOR, "%q_shuffle_xor(%a, ushort(%n))", LANES, 1, "usr", 3, WHOLE, 0, lane ^ by, L, H) \
+    X(SHUFFLE_UP, "%q_shuffle_up(%a, ushort(%n))", LANES, 1, "usr", 3, WHOLE, 0, lane < by ? lane : lane - by, L, H) \
+    X(SHUFFLE_DOWN, "%q_shuffle_down(%a, ushort(%n))", LANES, 1, "usr", 3, WHOLE, 0, lane + by < width ? lane + by : lane, L, H) \
+    X(ROTATE_UP, "%q_shuffle_rotate_up(%a, ushort(%n))", LANES, 1, "usr", 2, WHOLE, 0, (lane + width - by) % width, L, H) \
+    X(ROTATE_DOWN, "%q_shuffle_rotate_down(%a, ushort(%n))", LANES, 1, "usr", 2, WHOLE, 0, (lane + by) % width, L, H) \
+    X(FILL_UP, "%q_shuffle_and_fill_up(%a, ushort(%n))", LANES, 2, "usr", 2, WHOLE, 0, lane - by, L, H) \
+    X(FILL_DOWN, "%q_shuffle_and_fill_down(%a, ushort(%n))", LANES, 2, "usr", 2, WHOLE, 0, lane + by, L, H)
+#define VOTE_RULES(X) \
+    X(ANY_LANE, "%q_any(%a)", VOTE, 1, "", 3, FREE, yes != 0, 0, L, H) \
+    X(ALL_LANES, "%q_all(%a)", VOTE, 1, "", 3, FREE, yes == here, 0, L, H) \
+    X(IS_FIRST, "%q_is_first(%a)", VOTE, 0, "", 2, FREE, first == lane, 0, L, H) \
+    X(BALLOT, "uint(%q_vote::vote_t(%q_ballot(%a)))", VOTE, 1, "", 0, FREE, yes, 0, L, H) \
+    X(ACTIVE, "uint(%q_vote::vote_t(%q_active_threads_mask(%a)))", VOTE, 0, "", 0, FREE, here, 0, L, H)
+/* The leaves, what else is in expressions, and statements. In texts, %0 to %3 are operands, %a all of
+ * them, %p the first as a place to write to; %t the type, %o the grammar's text, %n the value, %v and %w
+ * variables, %f the function, %x a swizzle, %l where a thread is, %k how a counter is changed; %q and %g
+ * simd and 32, or quad and 4. Of plants: %i the program's number, %m and %r how many elements tg has, and
+ * out from here. Without a text: printed by a function. */
+#define BARRIER "threadgroup_barrier(mem_flags::mem_threadgroup);\n"
+#define RELAXED ", memory_order_relaxed);\n"
+#define SHARED_POINTER "threadgroup %t *s%v = (threadgroup %t *)tg;\n"
+#define OTHER_RULES(X) \
+    X(LITERAL, NULL) /* value; of a float: in quarters */ \
+    X(LOAD, NULL) X(PLACE, "at.%l") X(CONSTANT, "fc%n") /* of a function */ \
+    X(CALL_OF, "f%f(at, %a)") X(CHOOSE, "(%0 ? %1 : %2)") X(CONVERT, "%t(%0)") \
+    X(JOIN, "%t(%a)") /* a vector of scalars and vectors; of one scalar: all of it */ \
+    X(SWIZZLE, "%0.%x") X(ELEMENT, "%0[%1]") X(REINTERPRET, "as_type<%t>(%0)") \
+    X(DECLARE, NULL) X(COPY, NULL) /* the record w to v */ \
+    X(ASSIGN, "%p %o= %1;\n") /* value: 0, or the operator before the = */ \
+    X(PUT, "out[%n] = fold(%0);\n") \
+    X(ATOMIC, "atomic_fetch_%k_explicit(counts + %n, %0" RELAXED) \
+    X(RETURN, "return %a;\n") X(BREAK, "break;\n") X(CONTINUE, "continue;\n") \
+    X(IF, "if (%0) {\n") X(LOOP, NULL) /* value: 0 for, 1 do */ \
+    X(SWITCH, "switch (%0) {\n") X(CASE, "case %n: {\n") /* value: -1 for default */ \
+    /* Through threadgroup memory: of the threadgroup, of the simdgroup; atomics; matrices. */ \
+    X(EXCHANGE, SHARED_POINTER "s%v[at.tid] = %0;\n" BARRIER "%t v%v = s%v[%1 % at.size];\n" BARRIER) \
+    X(PASS, SHARED_POINTER "s%v[at.tid] = %0;\nsimdgroup_barrier(mem_flags::mem_threadgroup);\n" \
+      "%t v%v = s%v[(at.tid & ~31u) + (%1 & 31u)];\n" BARRIER) \
+    X(TALLY, "threadgroup atomic_uint *s%v = (threadgroup atomic_uint *)tg;\nif (at.tid == 0)\n" \
+      "    atomic_store_explicit(s%v, 5u" RELAXED BARRIER "atomic_fetch_%k_explicit(s%v, %0" RELAXED \
+      BARRIER "uint v%v = atomic_load_explicit(s%v" RELAXED BARRIER) \
+    X(MULTIPLY, SHARED_POINTER "simdgroup_float8x8 a%v, b%v, c%v;\n" \
+      "simdgroup_load(a%v, reals + %n, 8, ulong2(0), bool(%n & 1));\n" \
+      "simdgroup_load(b%v, reals, 9, ulong2(%n % 3, %n % 5), bool(%n & 2));\n" \
+      "c%v = make_filled_simdgroup_matrix<float, 8, 8>(%n % 7 + 0.5f);\n" \
+      "simdgroup_multiply_accumulate(c%v, a%v, b%v, c%v);\n" \
+      "simdgroup_store(c%v, s%v + at.sg * 64, 8, ulong2(0), bool(%n & 4));\n" BARRIER \
+      "float v%v = float(int(s%v[at.sg * 64 + (%1 & 63u)] * 16.0f) & 1023);\n" BARRIER) \
+    X(PLANT, NULL) /* a bug; value: an index of plants */
 #define GRAMMAR(X) RULES(X) LANE_RULES(X) VOTE_RULES(X)
 /* clang-format on */
 #define NAME_OP(op, ...) OP_##op,
-typedef enum {
-    OP_NONE,
-    GRAMMAR(NAME_OP) OP_LITERAL, /* value; of a float: in quarters */
-    OP_LOAD,
-    OP_PLACE,    /* where a thread is: an index of place_names */
-    OP_CONSTANT, /* a function constant */
-    OP_CALL_OF,
-    OP_CHOOSE, /* ?: */
-    OP_CONVERT,
-    OP_JOIN,    /* a vector of scalars and vectors; of one scalar: all of it */
-    OP_SWIZZLE, /* part */
-    OP_ELEMENT,
-    OP_REINTERPRET,
-    /* statements */
-    OP_DECLARE,
-    OP_ASSIGN, /* value: 0, or the operator before the = */
-    OP_COPY,   /* the record w to v */
-    OP_PUT,    /* value: which word of `out` */
-    OP_ATOMIC, /* value: which counter */
-    OP_RETURN,
-    OP_BREAK,
-    OP_CONTINUE,
-    OP_IF,
-    OP_LOOP, /* value: 0 for, 1 while, 2 do */
-    OP_SWITCH,
-    OP_CASE,     /* value: -1 for default */
-    OP_EXCHANGE, /* through threadgroup memory; value: 1 within simdgroups */
-    OP_TALLY,    /* atomics in threadgroup memory */
-    OP_MULTIPLY, /* simdgroup matrices */
-    OP_PLANT,    /* a bug; value: an index of plants */
-    OP_COUNT
-} op;
+typedef enum { OP_NONE, GRAMMAR(NAME_OP) OTHER_RULES(NAME_OP) OP_COUNT } op;
 #undef NAME_OP
 typedef struct {
     const char *text;
@@ -220,8 +209,7 @@ struct variable {
     field field[4];
     int bytes;
     variable *target; /* a pointer to an element of this array */
-    int at;           /* in the frame, in OWN; of a table: its first value */
-    int uses;         /* in the tree */
+    int at;           /* in the frame, or in OWN */
 };
 
 typedef struct node node;
@@ -245,9 +233,7 @@ struct function {
     type t;                    /* n 0: void, the program itself */
     variable *parameter[3];
     node *body;
-    function *origin; /* it is that template with another type */
-    int uses;
-    bool is_template;
+    bool is_template; /* its type is called T */
     function *next;
 };
 
@@ -261,7 +247,7 @@ typedef struct {
     bool is_whole;         /* every simdgroup has all its lanes */
     size_t offset;         /* of every buffer, in bytes */
     uint32_t constant[4];  /* function constants: uint, int, bool, float in quarters */
-    uint32_t words[INPUT_WORDS], params[INPUT_WORDS], table[INPUT_WORDS];
+    uint32_t words[INPUT_WORDS], params[INPUT_WORDS], table[TABLE_WORDS];
     float reals[INPUT_WORDS];
 } world;
 enum { PLACES = 13, VARIABLES = 96 };
@@ -269,24 +255,26 @@ enum { PLACES = 13, VARIABLES = 96 };
 typedef struct {
     int index;
     world *world;
-    function *main, *functions; /* functions: before main, in order */
-    variable *variables[VARIABLES];
-    int variable_count, outs;  /* words of `out` in use */
-    int first_line, last_line; /* in the text */
+    function *main, *functions;                     /* functions: before main, in order */
+    int variable_count, outs;                       /* words of `out` in use */
+    int first_line, last_line, put_line[OUT_WORDS]; /* in the text */
     void *arena;
     node *planted;
 } program;
 
 typedef struct {
     char *text;
-    size_t count, capacity;
-    int line, slot, slots; /* of the program in its file */
-    const program *p;
+    size_t count;
+    int line, depth, slot, slots; /* of the program in its file */
+    program *p;
     const function *generic; /* the template that is being printed */
 } printer;
 
 static inline int kind_bytes(kind k) {
     return k < I16 ? 1 : k < I32 || k == F16 || k == BF16 ? 2 : k == I64 || k == U64 ? 8 : 4;
+}
+static inline bool is_same(type a, type b) {
+    return a.k == b.k && a.n == b.n;
 }
 static inline bool kind_is_signed(kind k) {
     return k < F16 && k % 2 == 1;
@@ -303,7 +291,6 @@ typedef struct {
 } plant;
 extern const plant plants[];
 extern const int plant_count;
-extern bool program_diverges; /* simdgroup functions where not all threads come, too */
 void world_make(world *w, uint64_t seed);
 program *program_make(world *w, int index, int planted); /* an index of plants, or -1 */
 void program_free(program *p);

@@ -12,7 +12,7 @@
 
 #include "smith.h"
 
-enum { FRAME_BYTES = 8192, SETS = MOST_THREADS / 32 };
+enum { FRAME_BYTES = 8192 };
 
 typedef union {
     int64_t i;
@@ -22,9 +22,9 @@ typedef union {
 typedef struct {
     part c[4];
 } value;
-typedef struct {
-    uint32_t w[SETS]; /* a bit per lane, a word per simdgroup */
-} set;
+__extension__ typedef __int128 wide;
+__extension__ typedef unsigned __int128 unsigned_wide;
+typedef unsigned_wide set; /* of threads: a bit each */
 typedef struct {
     set broken, continued;
 } flow;
@@ -43,22 +43,8 @@ typedef struct {
 
 #define EACH(s, m, t)                                                                              \
     for (int t = 0; t < (s)->count; t++)                                                           \
-        if (!((m)->w[t / 32] >> t % 32 & 1)) {                                                     \
+        if (!((m) >> t & 1)) {                                                                     \
         } else
-
-static bool is_empty(const set *m) {
-    return !(m->w[0] | m->w[1] | m->w[2] | m->w[3]);
-}
-static set join(set a, set b) {
-    for (int i = 0; i < SETS; i++)
-        a.w[i] |= b.w[i];
-    return a;
-}
-static set without(set a, set b) {
-    for (int i = 0; i < SETS; i++)
-        a.w[i] &= ~b.w[i];
-    return a;
-}
 
 /* ------------------------------------------------------------------------------------------ memory */
 static part wrap(kind k, part x) {
@@ -97,7 +83,7 @@ static part load_part(kind k, const uint8_t *at) {
     return (part){.f = (double)f};
 }
 
-static void evaluate(state *s, const node *n, const set *m, value *out);
+static void evaluate(state *s, const node *n, set m, value *out);
 
 /* Where component c of a place is. */
 static size_t offset_of(const node *n, int c) {
@@ -106,20 +92,18 @@ static size_t offset_of(const node *n, int c) {
     return (size_t)(c * kind_bytes(n->t.k));
 }
 
-/* Where the first component of a place is, for each thread; tables are made in `room`. */
-static void locate(state *s, const node *n, const set *m, uint8_t **at, uint8_t *room) {
+/* Where the first component of a place is, for each thread. */
+static void locate(state *s, const node *n, set m, uint8_t **at) {
     const variable *v = n->v, *target = v->target ? v->target : v;
     const field *f = &target->field[n->field];
     value index[MOST_THREADS];
     if (n->a[0])
         evaluate(s, n->a[0], m, index);
-    for (int i = 0; target->where == IN_TABLE && i < f->count; i++)
-        store_part(f->t.k, room + i * kind_bytes(f->t.k), (part){.u = s->w->table[target->at + i]});
     EACH(s, m, t) {
         const void *base = target->where == IN_THREAD   ? s->frame[t] + target->at
                            : target->where == IN_OWN    ? s->own[t] + target->at
                            : target->where == IN_PARAMS ? (const void *)s->w->params
-                           : target->where == IN_TABLE  ? (const void *)room
+                           : target->where == IN_TABLE  ? (const void *)s->w->table
                            : f->t.k == F32              ? (const void *)s->w->reals
                                                         : (const void *)s->w->words;
         uint64_t i = n->a[0] ? index[t].c[0].u : 0;
@@ -129,9 +113,6 @@ static void locate(state *s, const node *n, const set *m, uint8_t **at, uint8_t 
 }
 
 /* --------------------------------------------------------------------------------------- operations */
-__extension__ typedef __int128 wide;
-__extension__ typedef unsigned __int128 unsigned_wide;
-
 static uint64_t clip(kind k, wide x) {
     int bits = 8 * kind_bytes(k);
     wide high = ((wide)1 << (kind_is_signed(k) ? bits - 1 : bits)) - 1;
@@ -202,13 +183,20 @@ static part exchange(const node *n, int t, uint32_t here, const value *x, const 
     const kind k = n->t.k;
     op with = OP_NONE;
     int from = -1;
+    uint32_t yes = 0;
+    for (int i = 0; n->a[0] && i < width; i++)
+        yes |= here >> i & 1 && x[base + i].c[0].u ? 1u << i : 0;
 #define EXCHANGE(op, text, form, arity, kinds, weight, guard, combination, source, low, high)      \
     case OP_##op:                                                                                  \
         with = (combination);                                                                      \
         from = (int)(source);                                                                      \
         break;
+#define COUNT_VOTES(op, text, form, arity, kinds, weight, guard, result, real, low, high)          \
+    case OP_##op:                                                                                  \
+        return (part){.u = (uint64_t)(result)};
     switch (n->op) {
         LANE_RULES(EXCHANGE)
+        VOTE_RULES(COUNT_VOTES)
     default:
         abort();
     }
@@ -228,32 +216,12 @@ static part exchange(const node *n, int t, uint32_t here, const value *x, const 
     return r;
 }
 
-static part vote(const node *n, int lane, uint32_t here, uint32_t yes) {
-    const int first = __builtin_ctz(here);
-#define COUNT_VOTES(op, text, form, arity, kinds, weight, guard, result, real, low, high)          \
-    case OP_##op:                                                                                  \
-        return (part){.u = (uint64_t)(result)};
-    switch (n->op) {
-        VOTE_RULES(COUNT_VOTES)
-    default:
-        abort();
-    }
-}
-
-static void meet(state *s, const node *n, const set *m, value *out) {
-    value x[MOST_THREADS] = {0}, y[MOST_THREADS];
-    if (n->a[0])
-        evaluate(s, n->a[0], m, x);
-    if (n->a[1])
-        evaluate(s, n->a[1], m, y);
+static void meet(state *s, const node *n, set m, value a[4][MOST_THREADS], value *out) {
     EACH(s, m, t) {
         int base = t / n->group * n->group;
-        uint32_t yes = 0, here = m->w[t / 32] >> base % 32 & (n->group == 32 ? UINT32_MAX : 15);
-        for (int i = 0; i < n->group; i++)
-            yes |= here >> i & 1 && x[base + i].c[0].u ? 1u << i : 0;
+        uint32_t here = (uint32_t)(m >> base) & (n->group == 32 ? UINT32_MAX : 15);
         for (int c = 0; c < n->t.n; c++)
-            out[t].c[c] = grammar[n->op].form == VOTE ? vote(n, t - base, here, yes)
-                                                      : exchange(n, t, here, x, y, c);
+            out[t].c[c] = exchange(n, t, here, a[0], a[1], c);
     }
 }
 
@@ -266,13 +234,11 @@ static void set_variable(state *s, const variable *v, int t, const value *x) {
         store_part(u.k, s->frame[t] + v->at + c * kind_bytes(u.k), x->c[c]);
 }
 
-static void call(state *s, const node *n, const set *m, value *out) {
-    value a[3][MOST_THREADS], before[MOST_THREADS];
+static void call(state *s, const node *n, set m, value a[4][MOST_THREADS], value *out) {
+    value before[MOST_THREADS];
     uint8_t *frames[MOST_THREADS], *memory = calloc(MOST_THREADS, FRAME_BYTES);
-    flow ignored = {{{0}}, {{0}}};
+    flow ignored = {0, 0};
     assert(memory && n->f->frame <= FRAME_BYTES);
-    for (int i = 0; i < n->f->parameters; i++)
-        evaluate(s, n->a[i], m, a[i]);
     memcpy(before, s->result, sizeof before);
     memcpy(frames, s->frame, sizeof frames);
     EACH(s, m, t) {
@@ -280,7 +246,7 @@ static void call(state *s, const node *n, const set *m, value *out) {
         for (int i = 0; i < n->f->parameters; i++)
             set_variable(s, n->f->parameter[i], t, &a[i][t]);
     }
-    run(s, n->f->body, *m, &ignored);
+    run(s, n->f->body, m, &ignored);
     EACH(s, m, t) out[t] = s->result[t];
     memcpy(s->result, before, sizeof before);
     memcpy(s->frame, frames, sizeof frames);
@@ -288,18 +254,18 @@ static void call(state *s, const node *n, const set *m, value *out) {
 }
 
 /* The threads whose scalar is true. */
-static set ask(state *s, const node *n, const set *m) {
+static set ask(state *s, const node *n, set m) {
     value x[MOST_THREADS];
-    set yes = {{0}};
+    set yes = 0;
     evaluate(s, n, m, x);
-    EACH(s, m, t) yes.w[t / 32] |= (uint32_t)(x[t].c[0].u != 0) << t % 32;
+    EACH(s, m, t) yes |= (set)(x[t].c[0].u != 0) << t;
     return yes;
 }
 
-static void evaluate_leaf(state *s, const node *n, const set *m, value *out) {
-    uint8_t *at[MOST_THREADS], room[64];
+static void evaluate_leaf(state *s, const node *n, set m, value *out) {
+    uint8_t *at[MOST_THREADS];
     if (n->op == OP_LOAD)
-        locate(s, n, m, at, room);
+        locate(s, n, m, at);
     EACH(s, m, t) {
         part *c = out[t].c;
         int64_t x = n->op == OP_CONSTANT ? (int64_t)s->w->constant[n->value] : n->value;
@@ -341,28 +307,28 @@ static part reduce(const node *n, const value *x, const value *y) {
     return r;
 }
 
-static void evaluate(state *s, const node *n, const set *m, value *out) {
+static void evaluate(state *s, const node *n, set m, value *out) {
     value a[4][MOST_THREADS];
-    if (is_empty(m))
+    if (!m)
         return;
     if (n->op >= OP_LITERAL && n->op <= OP_CONSTANT) {
         evaluate_leaf(s, n, m, out);
         return;
     }
     if (n->op == OP_CHOOSE || n->op == OP_BOTH || n->op == OP_EITHER) {
-        set yes = ask(s, n->a[0], m), no = without(*m, yes);
+        set yes = ask(s, n->a[0], m), no = m & ~yes;
         EACH(s, m, t) out[t].c[0].u = n->op == OP_EITHER;
-        evaluate(s, n->a[1], n->op == OP_EITHER ? &no : &yes, out);
+        evaluate(s, n->a[1], n->op == OP_EITHER ? no : yes, out);
         if (n->op == OP_CHOOSE)
-            evaluate(s, n->a[2], &no, out);
-        return;
-    }
-    if (n->op == OP_CALL_OF || grammar[n->op].form == LANES || grammar[n->op].form == VOTE) {
-        (n->op == OP_CALL_OF ? call : meet)(s, n, m, out);
+            evaluate(s, n->a[2], no, out);
         return;
     }
     for (int i = 0; i < 4 && n->a[i]; i++)
         evaluate(s, n->a[i], m, a[i]);
+    if (n->op == OP_CALL_OF || grammar[n->op].form == LANES || grammar[n->op].form == VOTE) {
+        (n->op == OP_CALL_OF ? call : meet)(s, n, m, a, out);
+        return;
+    }
     EACH(s, m, t) {
         if (n->op >= OP_CONVERT && n->op <= OP_REINTERPRET)
             reshape(n, a, t, &out[t]);
@@ -398,10 +364,10 @@ uint32_t counter_start(int i) {
     return i == 3 ? UINT32_MAX : i == 5 ? 1u << 30 : 77;
 }
 
-static uint32_t count(uint32_t c, int how, uint32_t x) {
-    const uint32_t all[COUNTERS] = {
-        c + x, c - x,         c | x,         c & x,
-        c ^ x, x < c ? x : c, x > c ? x : c, (int32_t)x > (int32_t)c ? x : c};
+static uint32_t count(uint32_t c, int64_t how, uint64_t by) {
+    const uint32_t x = (uint32_t)by;
+    const uint32_t all[COUNTERS] = {c + x, c - x,         c | x,        c & x,
+                                    c ^ x, x < c ? x : c, x > c ? x : c};
     return all[how];
 }
 
@@ -418,20 +384,17 @@ static double multiply(const world *w, int where, int row, int column) {
 }
 
 /* Values that go through threadgroup memory. */
-static void share(state *s, const node *n, const set *m) {
-    static const int tallies[] = {0, 4, 6, 2};
+static void share(state *s, const node *n, set m) {
     value x[MOST_THREADS], index[MOST_THREADS];
     uint32_t tally = 5;
     evaluate(s, n->a[0], m, x);
     evaluate(s, n->a[1], m, index);
-    EACH(s, m, t)
-    if (n->op == OP_TALLY)
-        tally = count(tally, tallies[n->value % 4], (uint32_t)x[t].c[0].u);
+    EACH(s, m, t) tally = n->op == OP_TALLY ? count(tally, n->value, x[t].c[0].u) : 0;
     EACH(s, m, t) {
         uint32_t i = (uint32_t)index[t].c[0].u;
         value got = {{{.u = tally}}};
-        if (n->op == OP_EXCHANGE)
-            got = x[n->value ? (uint32_t)t / 32 * 32 + i % 32 : i % (uint32_t)s->count];
+        if (n->op == OP_EXCHANGE || n->op == OP_PASS)
+            got = x[n->op == OP_PASS ? (uint32_t)t / 32 * 32 + i % 32 : i % (uint32_t)s->count];
         else if (n->op == OP_MULTIPLY)
             got.c[0].f = multiply(s->w, (int)n->value, i % 64 / 8, i % 8);
         set_variable(s, n->v, t, &got);
@@ -440,63 +403,56 @@ static void share(state *s, const node *n, const set *m) {
 
 static set loop(state *s, const node *n, set m) {
     value x[MOST_THREADS];
-    set out = {{0}};
-    evaluate(s, n->a[0], &m, x);
-    EACH(s, &m, t) {
-        store_part(U32, s->frame[t] + n->v->at, n->value == 0 ? (part){0} : x[t].c[0]);
-    }
-    for (bool first = true; !is_empty(&m); first = false) {
-        set on = {{0}};
-        flow f = {{{0}}, {{0}}};
+    set out = 0;
+    evaluate(s, n->a[0], m, x);
+    EACH(s, m, t) set_variable(s, n->v, t, n->value ? &x[t] : &(value){{{0}}});
+    for (int turn = 0; m; turn++) {
+        set on = 0;
+        flow f = {0, 0};
         if (n->value == 0)
-            evaluate(s, n->a[0], &m, x);
-        EACH(s, &m, t) {
+            evaluate(s, n->a[0], m, x);
+        EACH(s, m, t) {
             uint8_t *at = s->frame[t] + n->v->at;
-            uint64_t i = load_part(U32, at).u;
-            bool stays = n->value == 0 ? i < x[t].c[0].u : (n->value == 2 && first) || i > 0;
-            if (n->value == 1 ? stays : n->value == 2 && !first)
-                store_part(U32, at, (part){.u = i - 1});
-            on.w[t / 32] |= (uint32_t)stays << t % 32;
+            uint64_t i = load_part(U32, at).u, next = n->value ? i - (turn > 0) : i + (turn > 0);
+            bool stays = n->value ? turn == 0 || i > 0 : next < x[t].c[0].u;
+            store_part(U32, at, (part){.u = next});
+            on |= (set)stays << t;
         }
-        out = join(out, without(m, on));
-        m = join(run(s, n->body, on, &f), f.continued);
-        out = join(out, f.broken);
-        EACH(s, &m, t) {
-            uint8_t *at = s->frame[t] + n->v->at;
-            store_part(U32, at, (part){.u = load_part(U32, at).u + (n->value == 0)});
-        }
+        out |= m & ~on;
+        m = run(s, n->body, on, &f) | f.continued;
+        out |= f.broken;
     }
     return out;
 }
 
 static set choose(state *s, const node *n, set m, flow *outer) {
     value x[MOST_THREADS];
-    flow f = {{{0}}, {{0}}};
-    set here = {{0}}, other = m;
-    evaluate(s, n->a[0], &m, x);
+    flow f = {0, 0};
+    set here = 0, other = m;
+    evaluate(s, n->a[0], m, x);
     for (int pass = 0; pass < 2; pass++)
         for (const node *c = n->body; c; c = c->next) {
-            set these = {{0}};
-            EACH(s, &m, t) these.w[t / 32] |= (uint32_t)(x[t].c[0].i == c->value) << t % 32;
+            set these = 0;
+            EACH(s, m, t) these |= (set)(x[t].c[0].i == c->value) << t;
             if (pass == 0) {
-                other = without(other, these);
+                other = other & ~these;
                 continue;
             }
-            here = run(s, c->body, join(here, c->value < 0 ? other : these), &f);
-            other = c->value < 0 ? (set){{0}} : other;
+            here = run(s, c->body, here | (c->value < 0 ? other : these), &f);
+            other = c->value < 0 ? 0 : other;
         }
-    outer->continued = join(outer->continued, f.continued);
-    return join(join(here, other), f.broken);
+    outer->continued |= f.continued;
+    return here | other | f.broken;
 }
 
-static void assign(state *s, const node *n, const set *m) {
+static void assign(state *s, const node *n, set m) {
     value x[MOST_THREADS], old[MOST_THREADS];
-    uint8_t *at[MOST_THREADS], room[64];
+    uint8_t *at[MOST_THREADS];
     const node *to = n->a[0];
     evaluate(s, n->a[1], m, x);
     if (n->value)
         evaluate(s, to, m, old);
-    locate(s, to, m, at, room);
+    locate(s, to, m, at);
     EACH(s, m, t) for (int c = 0; c < n->t.n; c++) {
         part y = x[t].c[c];
         y = n->value ? apply((op)n->value, n->t.k, n->t.k, old[t].c[c], y, y, y) : y;
@@ -505,7 +461,7 @@ static void assign(state *s, const node *n, const set *m) {
 }
 
 /* A statement without others in it. */
-static void execute(state *s, const node *n, const set *m) {
+static void execute(state *s, const node *n, set m) {
     value x[MOST_THREADS];
     if (n->a[0])
         evaluate(s, n->a[0], m, x);
@@ -513,8 +469,7 @@ static void execute(state *s, const node *n, const set *m) {
         if (n->op == OP_PUT)
             s->out[t][n->value] = fold(n->t, &x[t]);
         else if (n->op == OP_ATOMIC)
-            s->counters[n->value] =
-                count(s->counters[n->value], (int)n->value, (uint32_t)x[t].c[0].u);
+            s->counters[n->value] = count(s->counters[n->value], n->value, x[t].c[0].u);
         else if (n->op == OP_COPY)
             memcpy(s->frame[t] + n->v->at, s->frame[t] + n->w->at, (size_t)n->v->bytes);
         else if (n->op == OP_DECLARE && n->a[0])
@@ -526,28 +481,25 @@ static void execute(state *s, const node *n, const set *m) {
 
 /* Those of m that come to the end of the list. */
 static set run(state *s, const node *list, set m, flow *f) {
-    const set none = {{0}};
-    for (const node *n = list; n && !is_empty(&m); n = n->next) {
+    for (const node *n = list; n && m; n = n->next) {
         if (n->op == OP_ASSIGN) {
-            assign(s, n, &m);
+            assign(s, n, m);
         } else if (n->op == OP_IF) {
-            set yes = ask(s, n->a[0], &m), no = without(m, yes);
-            m = join(run(s, n->body, yes, f), run(s, n->other, no, f));
+            set yes = ask(s, n->a[0], m), no = m & ~yes;
+            m = run(s, n->body, yes, f);
+            m |= run(s, n->other, no, f);
         } else if (n->op == OP_LOOP) {
             m = loop(s, n, m);
         } else if (n->op == OP_SWITCH) {
             m = choose(s, n, m, f);
-        } else if (n->op == OP_BREAK) {
-            f->broken = join(f->broken, m);
-            m = none;
-        } else if (n->op == OP_CONTINUE) {
-            f->continued = join(f->continued, m);
-            m = none;
+        } else if (n->op == OP_BREAK || n->op == OP_CONTINUE) {
+            *(n->op == OP_BREAK ? &f->broken : &f->continued) |= m;
+            m = 0;
         } else if (n->op >= OP_EXCHANGE && n->op <= OP_MULTIPLY) {
-            share(s, n, &m);
+            share(s, n, m);
         } else {
-            execute(s, n, &m);
-            m = n->op == OP_RETURN ? none : m;
+            execute(s, n, m);
+            m = n->op == OP_RETURN ? 0 : m;
         }
     }
     return m;
@@ -562,31 +514,21 @@ static void run_group(state *s, extent g, uint32_t *out, uint8_t *memory) {
     const world *w = s->w;
     const extent size = {cut(w->group.x, w->threads.x, g.x), cut(w->group.y, w->threads.y, g.y),
                          cut(w->group.z, w->threads.z, g.z)};
-    set m = {{0}};
-    flow f = {{{0}}, {{0}}};
+    set m = 0;
+    flow f = {0, 0};
     s->count = (int)(size.x * size.y * size.z);
     assert(s->count <= MOST_THREADS);
     for (int t = 0; t < s->count; t++) {
         uint32_t i = (uint32_t)t, x = i % size.x, y = i / size.x % size.y, z = i / size.x / size.y;
         extent grid = {g.x * w->group.x + x, g.y * w->group.y + y, g.z * w->group.z + z};
-        const uint32_t places[PLACES] = {i % 32,
-                                         i,
-                                         i / 32,
-                                         (uint32_t)s->count,
-                                         x,
-                                         y,
-                                         z,
-                                         g.x,
-                                         grid.x,
-                                         grid.y,
-                                         grid.z,
-                                         w->threads.x,
-                                         (w->threads.x + w->group.x - 1) / w->group.x};
+        const uint32_t n = w->threads.x, groups = (n + w->group.x - 1) / w->group.x;
+        const uint32_t places[PLACES] = {
+            i % 32, i, i / 32, (uint32_t)s->count, x, y, z, g.x, grid.x, grid.y, grid.z, n, groups};
         for (int p = 0; p < PLACES; p++)
             s->place[p][t] = places[p];
         s->frame[t] = memory + t * FRAME_BYTES;
         s->out[t] = out + OUT_WORDS * (grid.x + w->threads.x * (grid.y + w->threads.y * grid.z));
-        m.w[t / 32] |= 1u << t % 32;
+        m |= (set)1 << t;
     }
     run(s, s->p->main->body, m, &f);
 }

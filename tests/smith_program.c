@@ -10,44 +10,42 @@
 
 #define RULE(op, text, form, arity, kinds, weight, guard, ...)                                     \
     [OP_##op] = {text, form, arity, kinds, weight, guard},
-const rule grammar[OP_COUNT] = {GRAMMAR(RULE)};
-#undef RULE
+#define OTHER_RULE(op, text) [OP_##op] = {text, OTHER, 0, "", 0, FREE},
+const rule grammar[OP_COUNT] = {GRAMMAR(RULE) OTHER_RULES(OTHER_RULE)};
 
-bool program_diverges = true;
-
-/* Bugs, each on one line: %e is an expression of the program, of type uint. */
+/* Bugs, each on one line: %0 and %1 are expressions of the program, of type uint. */
 #define BIT(what) (1u << FINDING_##what)
 #define RACE (BIT(RACE_IN_GROUP) | BIT(RACE_OF_GROUPS))
 /* clang-format off */
 const plant plants[] = {
-    {"load past the end of a buffer", BIT(LOAD_OUTSIDE), "out[14] = words[256u + (%e & 7u)];"},
-    {"load before the start of a buffer", BIT(LOAD_OUTSIDE), "out[14] = params[int(%e & 7u) - 8];"},
-    {"store past the end of a buffer", BIT(STORE_OUTSIDE), "out[16u * (%r - at.i) + (%e & 3u)] = 1u;"},
-    {"load outside threadgroup memory", BIT(LOAD_OUTSIDE), "out[14] = uint(tg[%s + (%e & 3u)]);"},
-    {"store outside threadgroup memory", BIT(STORE_OUTSIDE), "tg[%s + at.tid] = %e;"},
+    {"load past the end of a buffer", BIT(LOAD_OUTSIDE), "out[14] = words[256u + (%0 & 7u)];\n"},
+    {"load before the start of a buffer", BIT(LOAD_OUTSIDE), "out[14] = params[int(%0 & 7u) - 8];\n"},
+    {"store past the end of a buffer", BIT(STORE_OUTSIDE), "out[16u * (%r - at.i) + (%0 & 3u)] = 1u;\n"},
+    {"load outside threadgroup memory", BIT(LOAD_OUTSIDE), "out[14] = uint(tg[%m + (%0 & 3u)]);\n"},
+    {"store outside threadgroup memory", BIT(STORE_OUTSIDE), "tg[%m + at.tid] = %0;\n"},
     {"index outside a private array", BIT(LOAD_OUTSIDE) | BIT(STORE_OUTSIDE),
-     "{ uint z[4] = {1, 2, 3, %e}; z[4u + (%e & 1u)] = 5u; out[14] = z[at.lane & 3u]; }"},
-    {"index outside a table", BIT(LOAD_OUTSIDE) | BIT(STORE_OUTSIDE), "out[14] = beyond[8u + (%e & 3u)];"},
-    {"variable without a value", BIT(UNWRITTEN), "{ uint z; if (at.lane > 40) z = 1; out[14] = z + %e; }"},
-    {"element without a value", BIT(UNWRITTEN), "{ uint z[4]; z[at.lane & 1u] = 3; out[14] = z[2u + (%e & 1u)]; }"},
-    {"member without a value", BIT(UNWRITTEN), "{ pair z; z.x = %e; out[14] = z.y.x; }"},
-    {"unwritten device memory", BIT(UNWRITTEN), "out[14] = out[15] + %e;"},
-    {"unwritten threadgroup memory", BIT(UNWRITTEN), "out[14] = uint(tg[256u + %i]) + %e;"},
-    {"missing barrier", RACE, "{ tg[at.tid] = %e; out[14] = uint(tg[(at.tid + 1) % at.size]); }"},
-    {"plain access beside atomics", RACE, "{ device uint *z = (device uint *)counts; *z = *z + %e; }"},
-    {"store of all threads in one place", RACE, "{ device uint *z = (device uint *)(counts + 1); *z = at.i + %e; }"},
-    {"barrier in a branch", BIT(BARRIER), "if (at.tid != 0) threadgroup_barrier(mem_flags::mem_none);"},
-    {"value of an inactive lane", BIT(DIVERGED), "if (at.lane != 0) out[14] = simd_broadcast(%e, ushort(0));"},
-    {"shuffle from an inactive lane", BIT(DIVERGED), "if (at.lane & 1u) out[14] = simd_shuffle_xor(%e, ushort(1));"},
-    {"division by zero", BIT(DIVIDE), "out[14] = %e / (%e & 0u);"},
-    {"remainder of zero", BIT(DIVIDE), "out[14] = fold(uint2(%e) % uint2(1u, %e & 0u));"},
-    {"shift by the width", BIT(SHIFT), "out[14] = %e << (32u + (%e & 3u));"},
-    {"shift of a vector by the width", BIT(SHIFT), "out[14] = fold(ushort3(5) << ushort3(1, 2, ushort(16u + (%e & 3u))));"},
-    {"signed overflow", BIT(OVERFLOW), "out[14] = uint(2147483647 - int(%e & 3u) + int(4u + (%e & 3u)));"},
-    {"overflow of a signed product", BIT(OVERFLOW), "out[14] = uint(int(65536u + (%e & 3u)) * int(32768u + (%e & 3u)));"},
-    {"float beyond an integer", BIT(CONVERT), "out[14] = uint(int(float(%e & 7u) + 3e9f));"},
-    {"misaligned pointer", BIT(MISALIGNED), "out[14] = *(device const uint *)((device const uchar *)words + 1 + 4 * (%e & 1u));"},
-    {"clamp with its bounds swapped", BIT(CLAMP), "out[14] = clamp(%e, 9u, 3u);"},
+     "{ uint z[4] = {1, 2, 3, %0}; z[4u + (%1 & 1u)] = 5u; out[14] = z[at.lane & 3u]; }\n"},
+    {"index outside a table", BIT(LOAD_OUTSIDE) | BIT(STORE_OUTSIDE), "out[14] = beyond[8u + (%0 & 3u)];\n"},
+    {"variable without a value", BIT(UNWRITTEN), "{ uint z; if (at.lane > 40) z = 1; out[14] = z + %0; }\n"},
+    {"element without a value", BIT(UNWRITTEN), "{ uint z[4]; z[at.lane & 1u] = 3; out[14] = z[2u + (%0 & 1u)]; }\n"},
+    {"member without a value", BIT(UNWRITTEN), "{ pair z; z.x = %0; out[14] = z.y.x; }\n"},
+    {"unwritten device memory", BIT(UNWRITTEN), "out[14] = out[15] + %0;\n"},
+    {"unwritten threadgroup memory", BIT(UNWRITTEN), "out[14] = uint(tg[256u + %i]) + %0;\n"},
+    {"missing barrier", RACE, "{ tg[at.tid] = %0; out[14] = uint(tg[(at.tid + 1) % at.size]); }\n"},
+    {"plain access beside atomics", RACE, "{ device uint *z = (device uint *)counts; *z = *z + %0; }\n"},
+    {"store of all threads in one place", RACE, "{ device uint *z = (device uint *)(counts + 1); *z = at.i + %0; }\n"},
+    {"barrier in a branch", BIT(BARRIER), "if (at.tid != 0) threadgroup_barrier(mem_flags::mem_none);\n"},
+    {"value of an inactive lane", BIT(DIVERGED), "if (at.lane != 0) out[14] = simd_broadcast(%0, ushort(0));\n"},
+    {"shuffle from an inactive lane", BIT(DIVERGED), "if (at.lane & 1u) out[14] = simd_shuffle_xor(%0, ushort(1));\n"},
+    {"division by zero", BIT(DIVIDE), "out[14] = %0 / (%1 & 0u);\n"},
+    {"remainder of zero", BIT(DIVIDE), "out[14] = fold(uint2(%0) % uint2(1u, %1 & 0u));\n"},
+    {"shift by the width", BIT(SHIFT), "out[14] = %0 << (32u + (%1 & 3u));\n"},
+    {"shift of a vector by the width", BIT(SHIFT), "out[14] = fold(ushort3(5) << ushort3(1, 2, ushort(16u + (%0 & 3u))));\n"},
+    {"signed overflow", BIT(OVERFLOW), "out[14] = uint(2147483647 - int(%0 & 3u) + int(4u + (%1 & 3u)));\n"},
+    {"overflow of a signed product", BIT(OVERFLOW), "out[14] = uint(int(65536u + (%0 & 3u)) * int(32768u + (%1 & 3u)));\n"},
+    {"float beyond an integer", BIT(CONVERT), "out[14] = uint(int(float(%0 & 7u) + 3e9f));\n"},
+    {"misaligned pointer", BIT(MISALIGNED), "out[14] = *(device const uint *)((device const uchar *)words + 1 + 4 * (%0 & 1u));\n"},
+    {"clamp with its bounds swapped", BIT(CLAMP), "out[14] = clamp(%0, 9u, 3u);\n"},
 };
 /* clang-format on */
 const int plant_count = sizeof plants / sizeof *plants;
@@ -99,16 +97,17 @@ void world_make(world *w, uint64_t seed) {
     w->constant[1] = (uint32_t)((int)(next(&s) % 100) - 50);
     w->constant[2] = (uint32_t)next(&s) % 2;
     w->constant[3] = (uint32_t)next(&s) % 16;
+    for (int i = 0; i < TABLE_WORDS; i++)
+        w->table[i] = (uint32_t)next(&s);
     for (int i = 0; i < INPUT_WORDS; i++) {
         w->words[i] = (uint32_t)next(&s);
         w->params[i] = (uint32_t)next(&s);
-        w->table[i] = next(&s) % 4 ? (uint32_t)next(&s) : (uint32_t)next(&s) % 8;
         w->reals[i] = (float)((int)(next(&s) % 127) - 63) / 4;
     }
 }
 
 /* ------------------------------------------------------------------------------------------- nodes */
-enum { ARENA_BYTES = 1 << 20 };
+enum { ARENA_BYTES = 1 << 20, TEXT_BYTES = 1 << 23 };
 
 static void *take(program *p, size_t bytes) {
     size_t *used = p->arena;
@@ -124,10 +123,8 @@ static bool is_real(const node *n) {
 
 /* Does a kind hold all multiples of 2^lo below 2^hi, and is that far from where its exponents end? */
 static bool holds(kind k, int lo, int hi) {
-    return hi - lo <= (k == F32   ? 24
-                       : k == F16 ? 11
-                                  : 8) &&
-           lo >= -10 && hi <= (k == F32 ? 20 : 14);
+    int bits = k == F32 ? 24 : k == F16 ? 11 : 8;
+    return hi - lo <= bits && lo >= -10 && hi <= (k == F32 ? 20 : 14);
 }
 /* What variables hold. */
 static void get_range(kind k, int *lo, int *hi) {
@@ -152,7 +149,8 @@ static void set_range(node *n) {
     switch (H > -99 ? n->op : OP_NONE) {
         GRAMMAR(RANGE)
     default:
-        n->lo = H > -99 ? L : 0; /* of an integer: below 16, or it would not be converted */
+        /* An integer is below 16, or it would not be converted. */
+        n->lo = H > -99 ? L : n->op <= OP_CONSTANT ? -2 : 0;
         n->hi = H > -99 ? H : 4;
     }
 }
@@ -175,15 +173,18 @@ static node *make(program *p, op o, type t, node *a, node *b, node *c) {
     return n;
 }
 
+static node *with(node *n, int64_t value, variable *v) {
+    n->value = value;
+    n->v = v;
+    return n;
+}
+
 static type scalar(kind k) {
     return (type){k, 1};
 }
 
 static node *literal(program *p, type t, int64_t value) {
-    node *n = make(p, OP_LITERAL, scalar(t.k), NULL, NULL, NULL);
-    n->value = value;
-    n->lo = -2;
-    n->hi = 3;
+    node *n = with(make(p, OP_LITERAL, scalar(t.k), NULL, NULL, NULL), value, NULL);
     return t.n == 1 ? n : make(p, OP_JOIN, t, n, NULL, NULL);
 }
 
@@ -215,21 +216,17 @@ static type any_type(maker *m) {
 static op choose(maker *m, form first, form last, type t) {
     char letter = t.k == BF16 ? 'b' : t.k >= F16 ? 'r' : kind_is_signed(t.k) ? 's' : 'u';
     bool whole = m->is_uniform && m->p->world->is_whole;
-    int total = 0, at = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        at = pass && total ? below(m, total) : 0;
-        for (op o = 1; o < OP_LITERAL; o++) {
-            const rule *r = &grammar[o];
-            if (r->form < first || r->form > last || (r->guard == WHOLE && !whole) ||
-                (r->form != VOTE && !strchr(r->kinds, letter)) ||
-                (r->guard == LOW24 && t.k != I32 && t.k != U32))
-                continue;
-            if (pass && (at -= r->weight) < 0)
-                return o;
-            total += pass ? 0 : r->weight;
-        }
+    op chosen = OP_NONE;
+    for (int o = 1, total = 0; o < OP_LITERAL; o++) {
+        const rule *r = &grammar[o];
+        if (r->form < first || r->form > last || r->weight == 0 || (r->guard == WHOLE && !whole) ||
+            (r->form != VOTE && !strchr(r->kinds, letter)) ||
+            (r->guard == LOW24 && t.k != I32 && t.k != U32))
+            continue;
+        total += r->weight;
+        chosen = below(m, total) < r->weight ? (op)o : chosen;
     }
-    return OP_NONE;
+    return chosen;
 }
 
 static node *expression(maker *m, type t, int depth);
@@ -258,19 +255,17 @@ static node *load(maker *m, variable *v, int at) {
 
 /* A place of this type that can be named here, to write to or only to read; NULL if there is none. */
 static node *find_place(maker *m, type t, bool to_write) {
-    variable *found[64];
-    int fields[64], count = 0;
+    variable *found = NULL;
+    int at = 0, count = 0;
     for (int i = 0; i < m->scopes; i++) {
         variable *v = m->scope[i], *target = v->target ? v->target : v;
-        if (to_write &&
-            (target->is_fixed || (target->where != IN_THREAD && target->where != IN_OWN)))
-            continue;
-        for (int f = 0; f < MORE(target->fields, 1) && count < 64; f++)
-            if (target->field[f].t.k == t.k && target->field[f].t.n == t.n)
-                found[count] = v, fields[count++] = f;
+        bool is_own = target->where == IN_THREAD || target->where == IN_OWN;
+        for (int f = 0; f < MORE(target->fields, 1) && (!to_write || is_own); f++)
+            if (is_same(target->field[f].t, t) && !(to_write && target->is_fixed) &&
+                below(m, ++count) == 0)
+                found = v, at = f;
     }
-    int i = count ? below(m, count) : 0;
-    return count ? load(m, found[i], fields[i]) : NULL;
+    return found ? load(m, found, at) : NULL;
 }
 
 static node *leaf(maker *m, type t) {
@@ -280,13 +275,9 @@ static node *leaf(maker *m, type t) {
     if (n)
         return n;
     for (int i = 0; i < 5 && t.n == 1; i++)
-        if (chance(m, i < 4 ? 25 : 60) && (i < 4 ? constants[i] : U32) == t.k) {
-            n = make(p, i < 4 ? OP_CONSTANT : OP_PLACE, t, NULL, NULL, NULL);
-            n->value = i < 4 ? i : below(m, PLACES);
-            n->lo = -2;
-            n->hi = 3;
-            return n;
-        }
+        if (chance(m, i < 4 ? 25 : 60) && (i < 4 ? constants[i] : U32) == t.k)
+            return with(make(p, i < 4 ? OP_CONSTANT : OP_PLACE, t, NULL, NULL, NULL),
+                        i < 4 ? i : below(m, PLACES), NULL);
     if (t.k != BOOL && chance(m, 65)) { /* of where the thread is, or of a variable */
         n = leaf(m, scalar(U32));
         n = t.k >= F16 ? mask(p, n, 15) : n;
@@ -354,12 +345,8 @@ static node *promoted(maker *m, type t, int depth) {
     return make(m->p, o, t, a, b, NULL);
 }
 
-static bool may_meet(const maker *m) {
-    return m->is_uniform || program_diverges;
-}
-
 static node *lanes(maker *m, type t, int depth) {
-    op o = may_meet(m) ? choose(m, LANES, LANES, t) : OP_NONE;
+    op o = choose(m, LANES, LANES, t);
     if (o == OP_NONE)
         return leaf(m, t);
     node *b = o == OP_SHUFFLE         ? word(m, depth - 1)
@@ -398,7 +385,7 @@ static node *condition(maker *m, int depth) {
         m->is_uniform = was;
         return make(m->p, what < 22 ? OP_BOTH : OP_EITHER, b, first, second, NULL);
     }
-    if (what < 46 && may_meet(m))
+    if (what < 46)
         return vote(m, choose(m, VOTE, VOTE, b), b, depth);
     t.k = t.k == BF16 ? F32 : t.k;
     t.n = chance(m, 70) ? 1 : t.n;
@@ -440,15 +427,10 @@ static node *vector_part(maker *m, type t, int depth) {
 }
 
 static node *join(maker *m, type t, int depth) {
-    int first = 1 + below(m, LESS(t.n, 3)), second = first == t.n ? 0 : 1 + below(m, t.n - first);
-    node *a[3] = {NULL};
-    if (first == t.n) /* one scalar */
-        return make(m->p, OP_JOIN, t, expression(m, scalar(t.k), depth - 1), NULL, NULL);
-    int widths[] = {first, second, LESS(t.n - first - second, 1)};
-    widths[1] += t.n - first - second - widths[2];
-    for (int i = 0; i < 3 && widths[i]; i++)
-        a[i] = expression(m, (type){t.k, widths[i]}, depth - 1);
-    return make(m->p, OP_JOIN, t, a[0], a[1], a[2]);
+    int first = 1 + below(m, t.n); /* all of it: one scalar */
+    node *a = expression(m, (type){t.k, first == t.n ? 1 : first}, depth - 1);
+    node *b = first == t.n ? NULL : expression(m, (type){t.k, t.n - first}, depth - 1);
+    return make(m->p, OP_JOIN, t, a, b, NULL);
 }
 
 static node *either(maker *m, type t, int depth) {
@@ -465,14 +447,12 @@ static node *either(maker *m, type t, int depth) {
 }
 
 static node *call(maker *m, type t, int depth) {
-    function *found[8];
+    function *f = NULL;
     int count = 0;
-    for (function *f = m->p->functions; f && f != m->f; f = f->next)
-        if (f->t.k == t.k && f->t.n == t.n && count < 8)
-            found[count++] = f;
-    if (count == 0)
+    for (function *g = m->p->functions; g && g != m->f; g = g->next)
+        f = is_same(g->t, t) && below(m, ++count) == 0 ? g : f;
+    if (!f)
         return leaf(m, t);
-    function *f = found[below(m, count)];
     node *a[3] = {NULL};
     for (int i = 0; i < f->parameters; i++)
         a[i] = fit(m->p, expression(m, f->parameter[i]->field[0].t, depth - 1));
@@ -507,7 +487,7 @@ static node *expression(maker *m, type t, int depth) {
         node *a = expression(m, from, depth - 1);
         return make(m->p, OP_DOT, t, a, expression(m, from, depth - 1), NULL);
     }
-    if (what < 98 && t.k == U32 && t.n == 1 && may_meet(m))
+    if (what < 98 && t.k == U32 && t.n == 1)
         return vote(m, chance(m, 50) ? OP_BALLOT : OP_ACTIVE, t, depth);
     return reinterpret(m, t, depth);
 }
@@ -518,8 +498,8 @@ static variable *declare(maker *m, space where, type t) {
     variable *v = take(p, sizeof *v);
     *v = (variable){.id = p->variable_count, .record = p->variable_count, .where = where};
     v->field[0].t = t;
-    assert(p->variable_count < VARIABLES);
-    p->variables[p->variable_count++] = v;
+    p->variable_count++;
+    assert(p->variable_count <= VARIABLES);
     return v;
 }
 
@@ -556,8 +536,7 @@ static node *append(node *list, node *more) {
 static node *declare_plain(maker *m) {
     type t = chance(m, 8) ? scalar(BOOL) : any_type(m);
     node *n = make(m->p, OP_DECLARE, t, fit(m->p, expression(m, t, 3)), NULL, NULL);
-    n->v = place(m, declare(m, IN_THREAD, t));
-    return n;
+    return with(n, 0, place(m, declare(m, IN_THREAD, t)));
 }
 
 static node *assign(maker *m, node *to, int depth) {
@@ -587,8 +566,7 @@ static node *declare_object(maker *m) {
         v->field[0].count = 4 << below(m, 2);
     place(m, v);
     m->scopes--; /* its own parts do not use it */
-    node *list = make(m->p, OP_DECLARE, v->field[0].t, NULL, NULL, NULL);
-    list->v = v;
+    node *list = with(make(m->p, OP_DECLARE, v->field[0].t, NULL, NULL, NULL), 0, v);
     for (int f = 0; f < (v->is_union ? 1 : MORE(v->fields, 1)); f++)
         for (int i = 0; i < MORE(v->field[f].count, 1); i++) {
             node *to = make(m->p, OP_LOAD, v->field[f].t,
@@ -665,7 +643,7 @@ static node *nested(maker *m, op o) {
     m->may_return = may_return && !uniform;
     m->loops = uniform ? 0 : loops + (o == OP_LOOP);
     if (o == OP_LOOP) {
-        n->value = below(m, 3);
+        n->value = below(m, 2);
         n->v = place(m, declare(m, IN_THREAD, scalar(U32)));
         n->v->is_fixed = true;
     }
@@ -674,8 +652,7 @@ static node *nested(maker *m, op o) {
     if (o == OP_IF && chance(m, 50))
         n->other = block(m, 1 + below(m, 2));
     for (int i = 0, other = below(m, count + 2); o == OP_SWITCH && i < count; i++) {
-        *end = make(m->p, OP_CASE, on->t, NULL, NULL, NULL);
-        (*end)->value = i == other ? -1 : i;
+        *end = with(make(m->p, OP_CASE, on->t, NULL, NULL, NULL), i == other ? -1 : i, NULL);
         (*end)->body = block(m, 1 + below(m, 2));
         if (chance(m, 65))
             append((*end)->body, make(m->p, OP_BREAK, on->t, NULL, NULL, NULL));
@@ -689,20 +666,21 @@ static node *nested(maker *m, op o) {
 }
 
 static node *put(maker *m, node *value) {
-    node *n = make(m->p, OP_PUT, value->t, fit(m->p, value), NULL, NULL);
-    n->value = m->p->outs++;
-    return n;
+    return with(make(m->p, OP_PUT, value->t, fit(m->p, value), NULL, NULL), m->p->outs++, NULL);
 }
 
 static node *through_memory(maker *m) {
     bool is_whole = m->p->world->is_whole;
     int what = below(m, 10);
-    op o = what < 7 ? OP_EXCHANGE : what < 9 && is_whole ? OP_MULTIPLY : OP_TALLY;
-    type t = o == OP_EXCHANGE ? any_type(m) : scalar(o == OP_TALLY ? U32 : F32);
+    op o = what < 2 && is_whole   ? OP_PASS
+           : what < 7             ? OP_EXCHANGE
+           : what < 9 && is_whole ? OP_MULTIPLY
+                                  : OP_TALLY;
+    type t = what < 7 ? any_type(m) : scalar(o == OP_TALLY ? U32 : F32);
     t.n = kind_bytes(t.k) == 8 ? LESS(t.n, 2) : t.n;
     node *a = fit(m->p, expression(m, t, 2));
     node *n = make(m->p, o, t, a, word(m, 2), NULL);
-    n->value = o == OP_EXCHANGE ? is_whole && chance(m, 25) : below(m, 64);
+    n->value = below(m, o == OP_TALLY ? COUNTERS : 64);
     n->v = place(m, declare(m, IN_THREAD, t));
     return n;
 }
@@ -723,8 +701,7 @@ static node *statement(maker *m) {
         return through_memory(m);
     if (what < 71 && is_main) {
         node *n = make(m->p, OP_ATOMIC, scalar(U32), word(m, 2), NULL, NULL);
-        n->value = below(m, COUNTERS);
-        return n;
+        return with(n, below(m, COUNTERS), NULL);
     }
     if (what < 75 && is_main && m->p->outs < OUT_WORDS - 10)
         return put(m, expression(m, any_type(m), 3));
@@ -771,6 +748,7 @@ static function *start_function(maker *m, int id, type t, int parameters) {
 static void helper(maker *m, int id) {
     type t = any_type(m);
     function *f = start_function(m, id, t, 1 + below(m, 3));
+    f->is_template = chance(m, 30);
     m->left = 1 + below(m, 3);
     m->depth = 1;
     while (m->left > 0)
@@ -780,39 +758,14 @@ static void helper(maker *m, int id) {
     m->depth = 0;
 }
 
-/* A template of one expression that means something for every unsigned type, used with two. */
-static node *generic(maker *m, function *f, const op *ops, int depth) {
-    node *a = depth ? generic(m, f, ops, depth - 1) : make(m->p, OP_LOAD, f->t, NULL, NULL, NULL);
-    a->v = depth ? NULL : f->parameter[0];
-    node *b = depth && *ops % 2 ? generic(m, f, ops + 1, depth - 1) : literal(m->p, f->t, *ops);
-    return make(m->p, ops[depth], f->t, a, grammar[ops[depth]].arity > 1 ? b : NULL, NULL);
-}
-
-static void make_template(maker *m, int id) {
-    static const op rules[] = {OP_ADD, OP_SUB, OP_AND,  OP_OR,     OP_XOR,      OP_NOT,
-                               OP_MIN, OP_MAX, OP_HADD, OP_ADDSAT, OP_POPCOUNT, OP_ABSDIFF};
-    op ops[4];
-    for (int i = 0; i < 4; i++)
-        ops[i] = rules[below(m, 12)];
-    function *first = NULL;
-    for (int i = 0; i < 2; i++) {
-        kind k = U8 + 2 * (kind)below(m, 4);
-        type t = {k, 1 + below(m, 4)};
-        function *f = start_function(m, id, t, 1);
-        f->is_template = true;
-        f->origin = first;
-        f->body = make(m->p, OP_RETURN, t, generic(m, f, ops, 2), NULL, NULL);
-        first = f;
-    }
-}
-
-static void view(maker *m, space where) {
-    kind k = where == IN_INPUT && chance(m, 40) ? F32 : I8 + (kind)below(m, 8);
-    variable *v = declare(m, where, (type){k, where == IN_TABLE ? 1 : 1 + below(m, 4)});
+/* A pointer to what the program only reads. */
+static node *view(maker *m, space where) {
+    bool is_table = where == IN_TABLE;
+    kind k = where == IN_INPUT && chance(m, 40) ? F32 : I8 + (kind)below(m, is_table ? 6 : 8);
+    variable *v = declare(m, where, (type){k, is_table ? 1 : 1 + below(m, 4)});
     v->field[0].packed = v->field[0].t.n > 1 && kind_bytes(k) < 8 && chance(m, 40);
-    v->field[0].count = where == IN_TABLE ? 8 : 16;
-    v->at = below(m, 200);
-    place(m, v);
+    v->field[0].count = TABLE_WORDS;
+    return with(make(m->p, OP_DECLARE, v->field[0].t, NULL, NULL, NULL), 0, place(m, v));
 }
 
 program *program_make(world *w, int index, int planted) {
@@ -828,21 +781,19 @@ program *program_make(world *w, int index, int planted) {
     m->state = w->seed * 1000003u + (uint64_t)index;
     for (int i = below(m, 5) / 2; i > 0; i--)
         helper(m, 10 * index + i);
-    if (chance(m, 15))
-        make_template(m, 10 * index);
     p->main = start_function(m, 0, (type){U32, 0}, 0);
     m->is_uniform = true;
-    for (space s = IN_INPUT; s <= IN_TABLE; s++)
-        view(m, s);
     m->left = 3 + below(m, 6);
-    node *list = declare_plain(m);
+    node *list = NULL;
+    for (space s = IN_INPUT; s <= IN_TABLE; s++)
+        list = append(list, view(m, s));
+    list = append(list, declare_plain(m));
     list = append(list, declare_plain(m));
     for (int at = below(m, 2); m->left > 0 || planted >= 0; at--) {
         m->may_return = planted < 0; /* all threads come to the bug */
         if (at <= 0 && planted >= 0) {
             node *a = word(m, 1);
-            p->planted = make(p, OP_PLANT, a->t, a, word(m, 1), NULL);
-            p->planted->value = planted;
+            p->planted = with(make(p, OP_PLANT, a->t, a, word(m, 1), NULL), planted, NULL);
             list = append(list, p->planted);
             planted = -1;
         }
@@ -864,404 +815,238 @@ void program_free(program *p) {
 }
 
 /* ------------------------------------------------------------------------------------------- print */
+static const char *get_text(const node *n) {
+    static const char *const forms[VOTE + 1] = {
+        [INFIX] = "(%0 %o %1)", [PREFIX] = "(%o%0)", [CALL] = "%o(%a)", [COMPARE] = "(%0 %o %1)"};
+    static const char *const loops[] = {"for (uint v%v = 0; v%v < %0; v%v++) {\n",
+                                        "uint v%v = %0;\ndo {\n"};
+    const rule *r = &grammar[n->op];
+    return n->op == OP_LOOP                           ? loops[n->value]
+           : n->op == OP_PLANT                        ? plants[n->value].text
+           : n->op == OP_CASE && n->value < 0         ? "default: {\n"
+           : n->op == OP_CALL_OF && n->f->is_template ? "f%f<%t>(at, %a)"
+           : forms[r->form]                           ? forms[r->form]
+                                                      : r->text;
+}
+
+/* Lines are indented by the depth. */
 static void add(printer *out, const char *text, size_t length) {
-    if (out->count + length + 1 > out->capacity) {
-        out->capacity = 2 * out->capacity + length + 65536;
-        out->text = realloc(out->text, out->capacity);
-        assert(out->text);
-    }
-    for (size_t i = 0; i < length; i++)
+    size_t indent = 4 * (size_t)out->depth;
+    out->text = out->text ? out->text : malloc(TEXT_BYTES);
+    assert(out->text && out->count + length * (1 + indent) < TEXT_BYTES);
+    for (size_t i = 0; i < length; i++) {
+        if (out->count && out->text[out->count - 1] == '\n') {
+            memset(out->text + out->count, ' ', indent);
+            out->count += indent;
+        }
         out->line += text[i] == '\n';
-    memcpy(out->text + out->count, text, length);
-    out->text[out->count += length] = 0;
+        out->text[out->count++] = text[i];
+    }
+    out->text[out->count] = 0;
+}
+
+static const char *name_type(const printer *out, type t, bool packed) {
+    static const char *const names[KINDS] = {"bool", "char", "uchar", "short", "ushort", "int",
+                                             "uint", "long", "ulong", "half",  "bfloat", "float"};
+    static char text[24];
+    const function *f = out->generic;
+    if (f && is_same(t, f->t))
+        return "T";
+    snprintf(text, sizeof text, t.n > 1 ? "%s%s%d" : "%s%s", packed && t.n > 1 ? "packed_" : "",
+             names[t.k], t.n);
+    return text;
 }
 
 static void print_expression(printer *out, const node *n);
 static void print_place(printer *out, const node *n);
-static void print_object(printer *out, const variable *v);
 
-static void print_type(printer *out, type t, bool packed) {
-    static const char *const names[KINDS] = {"bool", "char", "uchar", "short", "ushort", "int",
-                                             "uint", "long", "ulong", "half",  "bfloat", "float"};
-    char text[24];
-    const function *f = out->generic;
-    if (f && t.k == f->t.k && t.n == f->t.n)
-        snprintf(text, sizeof text, "T");
-    else
-        snprintf(text, sizeof text, t.n > 1 ? "%s%s%d" : "%s%s", packed && t.n > 1 ? "packed_" : "",
-                 names[t.k], t.n);
-    add(out, text, strlen(text));
+static int get_number(printer *out, const node *n, char letter) {
+    const extent threads = out->p->world->threads;
+    return letter == 'n'   ? (int)n->value
+           : letter == 'v' ? n->v->id
+           : letter == 'w' ? n->w->id
+           : letter == 'f' ? n->f->id
+           : letter == 'g' ? n->group
+           : letter == 'i' ? out->slot
+           : letter == 'm' ? SHARED_BYTES / 8 + out->slots
+                           : (out->slots - out->slot) * (int)(threads.x * threads.y * threads.z);
 }
 
-static void print_field(printer *out, const field *f) {
-    print_type(out, f->t, f->packed);
+static const char *get_word(printer *out, const node *n, char letter) {
+    static const char *const counters[COUNTERS] = {"add", "sub", "or", "and", "xor", "min", "max"};
+    static const char *const places[PLACES] = {
+        "lane",    "tid",    "sg",     "size",   "local.x",   "local.y", "local.z",
+        "group.x", "grid.x", "grid.y", "grid.z", "threads.x", "groups.x"};
+    const char *text = grammar[n->op == OP_ASSIGN ? (op)n->value : n->op].text;
+    return letter == 't'   ? name_type(out, n->t, false)
+           : letter == 'x' ? n->part
+           : letter == 'l' ? places[n->value]
+           : letter == 'k' ? counters[n->value]
+           : letter == 'q' ? n->group == 4 ? "quad" : "simd"
+           : text          ? text
+                           : "";
 }
 
-/* As printf, and %e: an expression, %p: a place, %t: a type, %f: a field's type, %o: an object's type, %i:
- * as many blanks as the depth asks for. */
-static void say(printer *out, const char *format, ...) {
+/* What a node's text says, with %d and %s for what follows. */
+static void say(printer *out, const node *n, const char *format, ...) {
     va_list list;
-    char number[32];
     va_start(list, format);
     for (const char *at = format; *at; at++) {
+        char number[16];
         size_t plain = strcspn(at, "%");
         add(out, at, plain);
-        at += plain;
-        if (!*at)
+        if (!*(at += plain))
             break;
-        const char *text = number;
-        number[0] = 0;
-        switch (*++at) {
-        case 'e':
-            print_expression(out, va_arg(list, const node *));
-            break;
-        case 'p':
-            print_place(out, va_arg(list, const node *));
-            break;
-        case 't':
-            print_type(out, va_arg(list, type), false);
-            break;
-        case 'f':
-            print_field(out, va_arg(list, const field *));
-            break;
-        case 'o':
-            print_object(out, va_arg(list, const variable *));
-            break;
-        case 'i':
-            snprintf(number, sizeof number, "%*s", 4 * va_arg(list, int), "");
-            break;
-        case 'd':
-            snprintf(number, sizeof number, "%d", va_arg(list, int));
-            break;
-        case 'u':
-            snprintf(number, sizeof number, "%llu", va_arg(list, unsigned long long));
-            break;
-        case 'g':
-            snprintf(number, sizeof number, "%.2f", va_arg(list, double));
-            break;
-        case 's':
-            text = va_arg(list, const char *);
-            break;
-        default:
-            snprintf(number, sizeof number, "%%%c", *at);
+        const char letter = *++at, *word = number;
+        if (letter == 'd' || strchr("nvwfgimr", letter))
+            snprintf(number, sizeof number, "%d",
+                     letter == 'd' ? va_arg(list, int) : get_number(out, n, letter));
+        else if (letter == 's' || strchr("txlkqo", letter))
+            word = letter == 's' ? va_arg(list, const char *) : get_word(out, n, letter);
+        else
+            snprintf(number, sizeof number, "%s", letter == ' ' ? "% " : "");
+        add(out, word, strlen(word));
+        if (letter == 'p')
+            print_place(out, n->a[0]);
+        else if (letter >= '0' && letter <= '3')
+            print_expression(out, n->a[letter - '0']);
+        for (int i = 0; letter == 'a' && i < 4 && n->a[i]; i++) {
+            add(out, ", ", i ? 2 : 0);
+            print_expression(out, n->a[i]);
         }
-        add(out, text, strlen(text));
     }
     va_end(list);
 }
 
-/* A copy has the type of the first. */
-static void print_object(printer *out, const variable *v) {
-    if (v->fields)
-        say(out, "S%d_%d", out->p->index, v->record);
-    else
-        print_field(out, &v->field[0]);
-}
-
 static void print_place(printer *out, const node *n) {
-    const variable *v = n->v, *target = v->target ? v->target : v;
-    say(out, "v%d", v->id);
+    const variable *target = n->v->target ? n->v->target : n->v;
+    say(out, n, "v%v");
     if (target->fields)
-        say(out, target->where == IN_OWN ? "->m%d" : ".m%d", n->field);
-    if (n->a[0])
-        say(out, "[%e]", n->a[0]);
-    if (n->part[0])
-        say(out, ".%s", n->part);
+        say(out, n, target->where == IN_OWN ? "->m%d" : ".m%d", n->field);
+    say(out, n, n->a[0] ? n->part[0] ? "[%0].%x" : "[%0]" : n->part[0] ? ".%x" : "");
 }
 
 static void print_literal(printer *out, const node *n) {
-    if (n->t.k == BOOL)
-        say(out, n->value ? "true" : "false");
-    else if (n->t.k >= F16)
-        say(out, "%t(%g)", n->t, (double)n->value / 4);
-    else if (n->t.k >= U32 && !out->generic)
-        say(out, "%t(%u%s)", n->t, (unsigned long long)n->value, n->t.k == U32 ? "u" : "ul");
-    else if (out->generic && out->generic->t.n > 1)
-        say(out, "%d", (int)n->value); /* in a T(...) */
+    char text[32];
+    if (n->t.k >= F16)
+        snprintf(text, sizeof text, "%.2f", (double)n->value / 4);
+    else if (n->t.k >= U32)
+        snprintf(text, sizeof text, "%llu%s", (unsigned long long)n->value,
+                 n->t.k == U32 ? "u" : "ul");
     else
-        say(out, "%t(%d)", n->t, (int)n->value);
-}
-
-static void print_lanes(printer *out, const node *n) {
-    const char *prefix = n->group == 4 ? "quad" : "simd";
-    bool is_mask = n->op == OP_BALLOT || n->op == OP_ACTIVE;
-    if (is_mask)
-        say(out, "uint(%s_vote::vote_t(", prefix);
-    say(out, n->a[0] ? "%s_%s(%e" : "%s_%s(", prefix, grammar[n->op].text, n->a[0]);
-    if (n->op == OP_SHUFFLE)
-        say(out, ", pick%d(%e, at.lane)", n->group, n->a[1]);
-    else if (n->a[1])
-        say(out, ", %e", n->a[1]);
-    if (n->op == OP_BROADCAST)
-        say(out, ", first%d()", n->group);
-    if (grammar[n->op].guard == WHOLE)
-        say(out, ", ushort(%d)", (int)n->value);
-    say(out, is_mask ? ")))" : ")");
-}
-
-static void print_arguments(printer *out, const node *n) {
-    for (int i = 0; i < 4 && n->a[i]; i++)
-        say(out, i ? ", %e" : "%e", n->a[i]);
-    say(out, ")");
+        snprintf(text, sizeof text, "%d", (int)n->value);
+    say(out, n, "%t(%s)", text);
 }
 
 static void print_expression(printer *out, const node *n) {
-    static const char *const places[PLACES] = {
-        "lane",    "tid",    "sg",     "size",   "local.x",   "local.y", "local.z",
-        "group.x", "grid.x", "grid.y", "grid.z", "threads.x", "groups.x"};
-    const rule *r = &grammar[n->op];
-    bool is_packed =
-        n->op == OP_LOAD && (n->v->target ? n->v->target : n->v)->field[n->field].packed;
+    const form f = grammar[n->op].form;
     /* Scalars that are smaller than int are promoted; the tree has them as what they were. */
-    if ((r->form == INFIX || r->form == PREFIX) &&
-        (out->generic || (n->t.n == 1 && kind_bytes(n->t.k) < 4 && n->t.k != BOOL)))
-        say(out, "%t", n->t);
-    if (n->op == OP_LITERAL)
+    if ((f == INFIX || f == PREFIX) && n->t.n == 1 && kind_bytes(n->t.k) < 4 && n->t.k != BOOL)
+        say(out, n, "%t");
+    if (n->op == OP_LITERAL) {
         print_literal(out, n);
-    else if (n->op == OP_LOAD)
-        is_packed ? say(out, "%t(%p)", n->t, n) : print_place(out, n);
-    else if (n->op == OP_PLACE)
-        say(out, "at.%s", places[n->value]);
-    else if (n->op == OP_CONSTANT)
-        say(out, "fc%d", (int)n->value);
-    else if (n->op == OP_SWIZZLE)
-        say(out, "%e.%s", n->a[0], n->part);
-    else if (n->op == OP_ELEMENT)
-        say(out, "%e[%e]", n->a[0], n->a[1]);
-    else if (n->op == OP_CHOOSE)
-        say(out, "(%e ? %e : %e)", n->a[0], n->a[1], n->a[2]);
-    else if (r->form == INFIX || r->form == COMPARE)
-        say(out, "(%e %s %e)", n->a[0], r->text, n->a[1]);
-    else if (r->form == PREFIX)
-        say(out, "(%s%e)", r->text, n->a[0]);
-    else if (r->form == LANES || r->form == VOTE)
-        print_lanes(out, n);
-    else {
-        if (n->op == OP_CALL_OF)
-            say(out, n->f->is_template ? "f%d<%t>(" : "f%d(at, ", n->f->id, n->f->t);
-        else if (n->op == OP_REINTERPRET)
-            say(out, "as_type<%t>(", n->t);
-        else if (n->op >= OP_LITERAL)
-            say(out, "%t(", n->t);
-        else
-            say(out, "%s(", r->text);
-        print_arguments(out, n);
+    } else if (n->op == OP_LOAD) {
+        bool is_packed = (n->v->target ? n->v->target : n->v)->field[n->field].packed;
+        say(out, n, is_packed ? "%t(" : "");
+        print_place(out, n);
+        say(out, n, is_packed ? ")" : "");
+    } else {
+        say(out, n, get_text(n));
     }
 }
 
 static const char *const spaces[] = {"thread", "device const", "constant", "constant", "device"};
-static const char barrier[] = "threadgroup_barrier(mem_flags::mem_threadgroup);\n";
+static const char *const sources[] = {"", "words", "params", "table"};
 
 static void print_declaration(printer *out, const node *n) {
     const variable *v = n->v;
-    if (v->target) {
-        say(out, "%s %f *v%d = v%d + %e", spaces[v->target->where], &v->field[0], v->id,
-            v->target->id, n->a[0]);
-    } else if (v->where == IN_OWN) {
-        say(out, "device %o *v%d = (device %o *)(own + %d)", v, v->id, v, v->at / 4);
-    } else if (v->fields) {
-        say(out, n->op == OP_COPY ? "%o v%d = v%d" : "%o v%d", v, v->id,
-            n->op == OP_COPY ? n->w->id : 0);
-    } else {
-        say(out, v->field[0].count ? "%t v%d[%d]" : "%t v%d", v->field[0].t, v->id,
-            v->field[0].count);
-        if (n->a[0])
-            say(out, " = %e", n->a[0]);
-    }
-}
-
-static void print_memory(printer *out, const node *n, int depth) {
-    static const char *const tallies[] = {"add", "xor", "max", "or"};
-    static const char *const truths[] = {"false", "true"};
-    int id = n->v->id, where = (int)n->value;
-    if (n->op == OP_EXCHANGE) {
-        say(out, "threadgroup %t *s%d = (threadgroup %t *)tg;\n%is%d[at.tid] = %e;\n%i", n->t, id,
-            n->t, depth, id, n->a[0], depth);
-        say(out, where ? "simdgroup_barrier(mem_flags::mem_threadgroup);\n" : barrier);
-        say(out,
-            where ? "%i%t v%d = s%d[(at.tid & ~31u) + (%e & 31u)]" : "%i%t v%d = s%d[%e % at.size]",
-            depth, n->t, id, id, n->a[1]);
-    } else if (n->op == OP_TALLY) {
-        say(out,
-            "threadgroup atomic_uint *s%d = (threadgroup atomic_uint *)tg;\n%iif (at.tid == 0)\n%i",
-            id, depth, depth + 1);
-        say(out, "atomic_store_explicit(s%d, 5u, memory_order_relaxed);\n%i%s%i", id, depth,
-            barrier, depth);
-        say(out, "atomic_fetch_%s_explicit(s%d, %e, memory_order_relaxed);\n%i%s%i",
-            tallies[where % 4], id, n->a[0], depth, barrier, depth);
-        say(out, "uint v%d = atomic_load_explicit(s%d, memory_order_relaxed)", id, id);
-    } else {
-        say(out, "threadgroup float *s%d = (threadgroup float *)tg;\n%i", id, depth);
-        say(out, "simdgroup_float8x8 a%d, b%d, c%d;\n%i", id, id, id, depth);
-        say(out, "simdgroup_load(a%d, reals + %d, 8, ulong2(0), %s);\n%i", id, where,
-            truths[where & 1], depth);
-        say(out, "simdgroup_load(b%d, reals, 9, ulong2(%d, %d), %s);\n%i", id, where % 3, where % 5,
-            truths[where >> 1 & 1], depth);
-        say(out, "c%d = make_filled_simdgroup_matrix<float, 8, 8>(%d.5f);\n%i", id, where % 7,
-            depth);
-        say(out, "simdgroup_multiply_accumulate(c%d, a%d, b%d, c%d);\n%i", id, id, id, id, depth);
-        say(out, "simdgroup_store(c%d, s%d + at.sg * 64, 8, ulong2(0), %s);\n%i%s%i", id, id,
-            truths[where >> 2 & 1], depth, barrier, depth);
-        say(out, "float v%d = float(int(s%d[at.sg * 64 + (%e & 63u)] * 16.0f) & 1023)", id, id,
-            n->a[1]);
-    }
-    say(out, ";\n%i%s", depth, barrier);
-}
-
-static void print_planted(printer *out, const node *n) {
-    const extent threads = out->p->world->threads;
-    int uses = 0;
-    for (const char *at = plants[n->value].text; *at; at++)
-        if (*at != '%' || !strchr("ersi", at[1]))
-            add(out, at, 1);
-        else if (*++at == 'e')
-            print_expression(out, n->a[uses++]);
-        else
-            say(out, "%du",
-                *at == 'r'   ? (out->slots - out->slot) * (int)(threads.x * threads.y * threads.z)
-                : *at == 's' ? SHARED_BYTES / 8 + out->slots
-                             : out->slot);
-    say(out, "\n");
-}
-
-static void print_block(printer *out, node *list, int depth);
-
-static void print_nested(printer *out, node *n, int depth) {
-    int id = n->v ? n->v->id : 0;
-    if (n->op == OP_IF || n->op == OP_SWITCH)
-        say(out, n->op == OP_IF ? "if (%e) {\n" : "switch (%e) {\n", n->a[0]);
-    else if (n->op == OP_CASE)
-        say(out, n->value < 0 ? "default: {\n" : "case %d: {\n", (int)n->value);
-    else if (n->value == 0)
-        say(out, "for (uint v%d = 0; v%d < %e; v%d++) {\n", id, id, n->a[0], id);
+    const field *f = v->field;
+    char name[32];
+    snprintf(name, sizeof name, "%s", name_type(out, f->t, f->packed));
+    if (v->fields)
+        snprintf(name, sizeof name, "S%d_%d", out->p->index, v->record);
+    if (v->where >= IN_INPUT && v->where <= IN_TABLE)
+        say(out, n, "%s %s *v%v = (%s %s *)%s;\n", spaces[v->where], name, spaces[v->where], name,
+            f->t.k == F32 ? "reals" : sources[v->where]);
+    else if (v->target)
+        say(out, n, "%s %s *v%v = v%w + %0;\n", spaces[v->target->where], name);
+    else if (v->where == IN_OWN)
+        say(out, n, "device %s *v%v = (device %s *)(own + %d);\n", name, name, v->at / 4);
+    else if (n->op == OP_COPY)
+        say(out, n, "%s v%v = v%w;\n", name);
+    else if (!v->fields && f->count)
+        say(out, n, "%s v%v[%d];\n", name, f->count);
     else
-        say(out,
-            n->value == 1 ? "uint v%d = %e;\n%iwhile (v%d > 0) {\n%iv%d--;\n"
-                          : "uint v%d = %e;\n%ido {\n",
-            id, n->a[0], depth, id, depth + 1, id);
-    print_block(out, n->body, depth + 1);
-    if (n->other) {
-        say(out, "%i} else {\n", depth);
-        print_block(out, n->other, depth + 1);
-    }
-    say(out, n->op == OP_LOOP && n->value == 2 ? "%i} while (v%d-- > 0);\n" : "%i}\n", depth, id);
+        say(out, n, n->a[0] ? "%s v%v = %0;\n" : "%s v%v;\n", name);
 }
 
-static void print_block(printer *out, node *list, int depth) {
-    static const char *const counters[COUNTERS] = {"add", "sub", "or",  "and",
-                                                   "xor", "min", "max", "max"};
+static void print_block(printer *out, node *list) {
+    out->depth++;
     for (node *n = list; n; n = n->next) {
         n->line = out->line + 1;
-        say(out, "%i", depth);
-        if (n->op >= OP_IF && n->op <= OP_CASE) {
-            print_nested(out, n, depth);
-            continue;
-        }
-        if (n->op >= OP_EXCHANGE && n->op <= OP_MULTIPLY) {
-            print_memory(out, n, depth);
-            continue;
-        }
-        if (n->op == OP_PLANT) {
-            print_planted(out, n);
-            continue;
-        }
+        if (n->op == OP_PUT)
+            out->p->put_line[n->value] = n->line;
         if (n->op == OP_DECLARE || n->op == OP_COPY)
             print_declaration(out, n);
-        else if (n->op == OP_ASSIGN)
-            say(out, "%p %s= %e", n->a[0], n->value ? grammar[n->value].text : "", n->a[1]);
-        else if (n->op == OP_PUT)
-            say(out, "out[%d] = fold(%e)", (int)n->value, n->a[0]);
-        else if (n->op == OP_ATOMIC)
-            say(out, "atomic_fetch_%s_explicit(%scounts + %d, %e, memory_order_relaxed)",
-                counters[n->value], n->value == 7 ? "(device atomic_int *)" : "", (int)n->value,
-                n->a[0]);
-        else if (n->op == OP_RETURN)
-            say(out, n->a[0] ? "return %e" : "return", n->a[0]);
         else
-            say(out, n->op == OP_BREAK ? "break" : "continue");
-        say(out, ";\n");
+            say(out, n, get_text(n));
+        if (n->op < OP_IF || n->op > OP_CASE)
+            continue;
+        print_block(out, n->body);
+        if (n->other) {
+            say(out, n, "} else {\n");
+            print_block(out, n->other);
+        }
+        say(out, n, n->op == OP_LOOP && n->value ? "} while (v%v-- > 0);\n" : "}\n");
+    }
+    out->depth--;
+}
+
+/* The record types of what a function declares. */
+static void print_records(printer *out, const node *list) {
+    for (const node *n = list; n; n = n->next) {
+        const int fields = n->op == OP_DECLARE && !n->v->target ? n->v->fields : 0;
+        if (fields)
+            say(out, n, n->v->is_union ? "union S%d_%v {" : "struct S%d_%v {", out->p->index);
+        for (int i = 0; i < fields; i++) {
+            const field *f = &n->v->field[i];
+            say(out, n, f->count ? " %s m%d[%d];" : " %s m%d;", name_type(out, f->t, f->packed), i,
+                f->count);
+        }
+        say(out, n, fields ? " };\n" : "");
+        print_records(out, n->body);
+        print_records(out, n->other);
     }
 }
 
-static void count_uses(const node *n) {
-    for (; n; n = n->next) {
-        if (n->v)
-            n->v->uses++;
-        if (n->v && n->v->target)
-            n->v->target->uses++;
-        if (n->w)
-            n->w->uses++;
-        if (n->f && n->f->uses++ == 0)
-            count_uses(n->f->body);
-        if (n->f && n->f->origin)
-            n->f->origin->uses++;
-        for (int i = 0; i < 4; i++)
-            count_uses(n->a[i]);
-        count_uses(n->body);
-        count_uses(n->other);
-    }
-}
-
-static void print_variable(printer *out, const variable *v) {
-    const field *f = &v->field[0];
-    if (v->fields && v->uses && v->record == v->id) {
-        say(out, "%s %o {\n", v->is_union ? "union" : "struct", v);
-        for (int i = 0; i < v->fields; i++)
-            say(out, v->field[i].count ? "    %f m%d[%d];\n" : "    %f m%d;\n", &v->field[i], i,
-                v->field[i].count);
-        say(out, "};\n");
-    } else if (v->where == IN_TABLE && v->uses) {
-        say(out, "constant %t t%d_%d[%d] = {", f->t, out->p->index, v->id, f->count);
-        for (int i = 0; i < f->count; i++)
-            say(out, i ? ", %t(%uu)" : "%t(%uu)", f->t,
-                (unsigned long long)out->p->world->table[v->at + i]);
-        say(out, "};\n");
-    }
+static void print_function(printer *out, const function *f) {
+    print_records(out, f->body);
+    out->generic = f->is_template ? f : NULL;
+    say(out, NULL,
+        f->is_template ? "template <typename T> static %s f%d(at_t at" : "static %s f%d(at_t at",
+        name_type(out, f->t, false), f->id);
+    for (int i = 0; i < f->parameters; i++)
+        say(out, NULL, ", %s v%d", name_type(out, f->parameter[i]->field[0].t, false),
+            f->parameter[i]->id);
+    say(out, NULL, ") {\n");
+    print_block(out, f->body);
+    say(out, NULL, "}\n");
+    out->generic = NULL;
 }
 
 static void print_program(printer *out, program *p) {
     out->p = p;
     p->first_line = out->line + 1;
-    for (int i = 0; i < p->variable_count; i++)
-        p->variables[i]->uses = 0;
-    for (function *f = p->functions; f; f = f->next)
-        f->uses = 0;
-    count_uses(p->main->body);
-    for (int i = 0; i < p->variable_count; i++)
-        print_variable(out, p->variables[i]);
-    for (function *f = p->functions; f; f = f->next) {
-        if (f->origin || !f->uses)
-            continue;
-        out->generic = f->is_template ? f : NULL;
-        say(out,
-            f->is_template ? "template <typename T> static %t f%d(" : "static %t f%d(at_t at, ",
-            f->t, f->id);
-        for (int i = 0; i < f->parameters; i++)
-            say(out, i ? ", %t v%d" : "%t v%d", f->parameter[i]->field[0].t, f->parameter[i]->id);
-        say(out, ") {\n");
-        print_block(out, f->body, 1);
-        say(out, "}\n");
-        out->generic = NULL;
-    }
-    say(out,
+    for (const function *g = p->functions; g; g = g->next)
+        print_function(out, g);
+    print_records(out, p->main->body);
+    say(out, NULL,
         "static void p%d(at_t at, device const uint *words, constant uint *params,\n"
         "    device const float *reals, device uint *out, device atomic_uint *counts,\n"
         "    device uint *own, threadgroup ulong *tg) {\n",
         p->index);
-    for (int i = 0; i < p->variable_count; i++) {
-        const variable *v = p->variables[i];
-        const field *f = &v->field[0];
-        if (v->where == IN_TABLE && v->uses)
-            say(out, "    constant %t *v%d = t%d_%d;\n", f->t, v->id, p->index, v->id);
-        else if ((v->where == IN_INPUT || v->where == IN_PARAMS) && v->uses)
-            say(out, "    %s %f *v%d = (%s %f *)%s;\n", spaces[v->where], f, v->id,
-                spaces[v->where], f,
-                v->where == IN_PARAMS ? "params"
-                : f->t.k == F32       ? "reals"
-                                      : "words");
-    }
-    print_block(out, p->main->body, 1);
-    say(out, "}\n");
+    print_block(out, p->main->body);
+    say(out, NULL, "}\n");
     p->last_line = out->line;
 }
 
@@ -1310,15 +1095,18 @@ static const char entry[] =
 
 void program_print_file(printer *out, const world *w, program *const *programs, int count) {
     int threads = (int)(w->threads.x * w->threads.y * w->threads.z);
-    add(out, head, sizeof head - 1);
+    say(out, NULL, "%s", head);
+    for (int i = 0; i < TABLE_WORDS; i++)
+        say(out, NULL, i ? ", %du" : "constant uint table[] = {%du", (int)w->table[i]);
+    say(out, NULL, "};\n");
     out->slots = count;
     for (out->slot = 0; out->slot < count; out->slot++)
         print_program(out, programs[out->slot]);
-    say(out, entry, SHARED_BYTES / 8 + (programs[0]->planted ? count : 0));
+    say(out, NULL, entry, SHARED_BYTES / 8 + (programs[0]->planted ? count : 0));
     for (int i = 0; i < count; i++)
-        say(out,
+        say(out, NULL,
             "    p%d(at, words, params, reals, out + (%d + i) * %d, counts + %d,\n"
             "        own + (%d + i) * %d, tg);\n",
             programs[i]->index, i * threads, OUT_WORDS, i * COUNTERS, i * threads, OWN_BYTES / 4);
-    say(out, "}\n");
+    say(out, NULL, "}\n");
 }
