@@ -1,7 +1,7 @@
 // A static variable keeps the answer for the next run.
 // base: residual_add
 // refused: lint
-// because: constant address space
+// because: cannot be declared static
 #include <metal_stdlib>
 using namespace metal;
 
