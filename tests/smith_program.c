@@ -635,7 +635,7 @@ static node *nested(maker *m, op o) {
     bool was = m->is_uniform, may_return = m->may_return;
     int scopes = m->scopes, loops = m->loops, count = 2 + below(m, 3);
     bool uniform = o == OP_LOOP && was && chance(m, 50); /* with barriers inside, and no way out */
-    m->is_uniform = was && o != OP_LOOP; /* asked again when some lanes have left */
+    m->is_uniform = was && o != OP_LOOP;                 /* asked again when some lanes have left */
     node *on = o == OP_IF ? condition(m, 2)
                : uniform  ? literal(m->p, scalar(U32), 1 + below(m, 3))
                           : mask(m->p, word(m, 2), 3);
