@@ -80,7 +80,7 @@ static bool chance(maker *m, int percent) {
     return below(m, 100) < percent;
 }
 
-void world_make(world *w, uint64_t seed) {
+void world_make(world *w, uint64_t seed, bool is_converged) {
     static const extent shapes[][2] = {
         {{64, 1, 1}, {32, 1, 1}},  {{128, 1, 1}, {64, 1, 1}}, {{96, 1, 1}, {96, 1, 1}},
         {{100, 1, 1}, {64, 1, 1}}, {{90, 1, 1}, {40, 1, 1}},  {{12, 9, 1}, {8, 4, 1}},
@@ -88,7 +88,7 @@ void world_make(world *w, uint64_t seed) {
         {{33, 1, 1}, {33, 1, 1}},  {{7, 3, 1}, {16, 2, 1}},   {{256, 1, 1}, {128, 1, 1}},
         {{65, 2, 1}, {32, 1, 1}},  {{5, 1, 1}, {4, 1, 1}},    {{32, 4, 1}, {32, 2, 1}}};
     uint64_t s = seed * 0x2545F4914F6CDD1Du + 1;
-    *w = (world){.seed = seed};
+    *w = (world){.seed = seed, .is_converged = is_converged};
     const extent *shape = shapes[next(&s) % (sizeof shapes / sizeof *shapes)];
     const extent n = w->threads = shape[0], g = w->group = shape[1];
     w->is_whole = g.x * g.y * g.z % 32 == 0 && n.x % g.x == 0 && n.y % g.y == 0 && n.z % g.z == 0;
@@ -345,9 +345,14 @@ static node *promoted(maker *m, type t, int depth) {
     return make(m->p, o, t, a, b, NULL);
 }
 
+/* May lanes exchange values here? */
+static bool may_meet(const maker *m) {
+    return m->is_uniform || !m->p->world->is_converged;
+}
+
 static node *lanes(maker *m, type t, int depth) {
     op o = choose(m, LANES, LANES, t);
-    if (o == OP_NONE)
+    if (o == OP_NONE || !may_meet(m))
         return leaf(m, t);
     node *b = o == OP_SHUFFLE         ? word(m, depth - 1)
               : grammar[o].arity == 2 ? expression(m, t, depth - 1)
@@ -359,6 +364,8 @@ static node *lanes(maker *m, type t, int depth) {
 }
 
 static node *vote(maker *m, op o, type t, int depth) {
+    if (!may_meet(m))
+        return leaf(m, t);
     node *n = make(m->p, o, t, grammar[o].arity ? condition(m, depth - 1) : NULL, NULL, NULL);
     n->group = chance(m, 30) ? 4 : 32;
     return n;
