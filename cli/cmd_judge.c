@@ -12,7 +12,6 @@
 #include "harness/base/path.h"
 #include "harness/check/held_out.h"
 #include "harness/check/suite.h"
-#include "judge_cheats.h"
 #include "judge_report.h"
 #include "kernels/ops.h"
 #include "output.h"
@@ -22,9 +21,9 @@
 static struct {
     judge_settings judge;
     judge_time_settings time;
-    const char *op, *base, *kernel, *csv;
-    bool self_test, all, json, untimed, worker;
-} settings = {.judge = {.random = 12, .timeout_s = 300, .compile_s = 60},
+    const char *op, *base, *kernel;
+    bool json, untimed, worker;
+} settings = {.judge = {.random = 12, .timeout_s = 300, .compile_s = 60, .validate_most = 1 << 25},
               .time = {.bench = {.budget_s = 1, .timeout_s = 120, .min_effect = 3, .again_s = 12}}};
 
 static const option options[] = {
@@ -56,13 +55,8 @@ static const option options[] = {
                    "refuse a candidate that takes longer (default 300)"),
     SECONDS_OPTION("compile-limit", &settings.judge.compile_s, "S",
                    "CPU time that all compiles of a candidate may take (default 60)"),
-    FLAG_OPTION("self-test", &settings.self_test,
-                "judge kernels that cheat, all to be refused, and an honest one of each op"),
-    FLAG_OPTION("all", &settings.all, "with --self-test: every honest kernel"),
-    TEXT_OPTION("csv", &settings.csv, "FILE",
-                "with --self-test: keep the verdicts there; a later run continues with the others"),
-    SECONDS_OPTION("seconds", &settings.judge.seconds, "S",
-                   "with --self-test: stop after S seconds and say how many remain"),
+    /* For tests/judge_cheats.py, which has no time for more. */
+    {"validate-most", OPTION_NUMBER, &settings.judge.validate_most, NULL, NULL, 1, UINT64_MAX},
     PLAIN_OPTION("worker", OPTION_FLAG, &settings.worker, NULL, NULL),
 };
 
@@ -225,7 +219,6 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (settings.judge.seed == 0)
         settings.judge.seed = rng_draw_seed() | 1;
     settings.judge.find = find_cases;
-    settings.judge.validate_most = settings.self_test ? 0x1p20 : 0x1p25;
     settings.judge.arguments = LIST_VALUES("judge", options);
     if (settings.worker)
         return judge_serve(&settings.judge, e);
@@ -235,11 +228,6 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return e->code;
     settings.judge.device = facts.spec;
     settings.judge.arguments = LIST_VALUES("judge", options);
-    const cheat_query query = {names, count, settings.csv, settings.all, settings.json};
-    if (settings.self_test)
-        return judge_cheats_run(&settings.judge, &query, &facts, e);
-    if (settings.all || settings.csv || settings.judge.seconds > 0)
-        return err_code(e, EXIT_USAGE, "--all, --csv and --seconds are for --self-test");
     if (count == 0)
         return err_code(e, EXIT_USAGE,
                         "name a candidate, as in assay judge mine.metal --op rmsnorm");
@@ -275,6 +263,5 @@ VERB(
         "of them, give a ranking. Each is compiled and run in a process of its own with limits of\n"
         "time and memory. Exit status, of several that of the best: 0 accepted, 1 rejected, 4 "
         "right\n"
-        "and slower, 5 right and the samples cannot tell. --self-test takes names of cheats,\n"
-        "ops or kernels, or globs of them, instead. See docs/judge.md.\n",
+        "and slower, 5 right and the samples cannot tell. See docs/judge.md.\n",
     VERB_OPTIONS(options), .math = "fast", .runs_ops = true);

@@ -132,8 +132,7 @@ TEST a_filter_that_matches_nothing_is_answered_in_one_line(void) {
 
 /* '' is what a script passes whose variable is not set. */
 TEST every_verb_refuses_a_name_that_nothing_has(void) {
-    static const char *const verbs[] = {"check", "validate",          "bench",  "profile",
-                                        "list",  "judge --self-test", "mutants"};
+    static const char *const verbs[] = {"check", "validate", "bench", "profile", "list", "mutants"};
     static const char *const names[] = {"", "nonsense", "nons*", "matvec/*/nonsense"};
     for (size_t v = 0; v < sizeof verbs / sizeof *verbs; v++)
         for (size_t n = 0; n < sizeof names / sizeof *names; n++) {

@@ -286,16 +286,14 @@ static void give_up_others(pool *p, size_t index, bool of_file, const char *why)
     }
 }
 
-/* Delivers the outcomes that are next in order and known; at the end of a run also those after one that
- * is not. */
-static bool deliver_outcomes(pool *p, bool is_end, err *e) {
+/* Delivers the outcomes that are next in order and known. */
+static bool deliver_outcomes(pool *p, err *e) {
     for (; p->delivered < p->plan->count; p->delivered++) {
         worker_outcome *o = &p->tasks[p->delivered].outcome;
-        bool is_done = p->tasks[p->delivered].state == TASK_DONE;
-        if (!is_done && !is_end)
+        if (p->tasks[p->delivered].state != TASK_DONE)
             return true;
         progress_hide(p->plan->progress);
-        if (is_done && !p->plan->deliver(p->plan->context, p->delivered, o, e))
+        if (!p->plan->deliver(p->plan->context, p->delivered, o, e))
             return false;
         free(o->answer);
         o->answer = NULL;
@@ -468,11 +466,8 @@ static bool run_pool(pool *p, err *e) {
             return false;
         hear_workers(p, TICK_MS);
         give_up_silent_ones(p);
-        bool is_end = p->plan->ends_ns && os_now_ns() >= p->plan->ends_ns;
-        if (!deliver_outcomes(p, is_end, e))
+        if (!deliver_outcomes(p, e))
             return false;
-        if (is_end)
-            return true;
         progress_update(p->plan->progress, p->done);
         if (os_stop_signal)
             return err_set(e, EXIT_INTERRUPTED, "stopped by a signal after %zu of %zu", p->done,

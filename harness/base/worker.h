@@ -37,7 +37,6 @@ typedef struct {
     size_t count;
     int jobs;         /* workers at the same time */
     double timeout_s; /* silence after which a worker is ended */
-    uint64_t ends_ns; /* 0, or when the run ends (os_now_ns): tasks not done by then are left out */
     /* The outcomes, in the order of the tasks. False with e set ends the run. */
     bool (*deliver)(void *context, size_t task, const worker_outcome *outcome, err *e);
     /* NULL, or: is there any use in trying the other tasks after this answer? `why` says why not. A

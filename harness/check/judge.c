@@ -310,7 +310,8 @@ static bool does_base_fail(trial *t, const bench_top *b, size_t i) {
 /* The largest listed case that is validated. The listed ones are sorted. */
 static size_t find_largest(const trial *t) {
     size_t i = t->listed;
-    while (i > 1 && shape_count_values(&t->cases.items[i - 1].shape) > t->settings->validate_most)
+    const double most = (double)t->settings->validate_most;
+    while (i > 1 && shape_count_values(&t->cases.items[i - 1].shape) > most)
         i--;
     return i > 0 ? i - 1 : 0;
 }
@@ -474,7 +475,6 @@ bool judge_run(const judge_settings *s, const judge_candidate *candidates, size_
                         .count = count,
                         .jobs = s->jobs ? (int)s->jobs : worker_count_jobs(16),
                         .timeout_s = s->timeout_s,
-                        .ends_ns = s->seconds > 0 ? os_now_ns() + (uint64_t)(s->seconds * 1e9) : 0,
                         .deliver = deliver,
                         .context = &own,
                         .progress = &shown};

@@ -61,10 +61,9 @@ typedef struct {
     const char *launch; /* a description of its launch (rival.h); NULL: as the base */
     const char *device; /* that it is checked on */
     uint64_t seed, random, jobs;
-    double timeout_s;     /* of a candidate */
-    double validate_most; /* values of the largest case that is validated */
-    double compile_s;     /* CPU time that all its compiles together may take */
-    double seconds;       /* 0, or after which the run ends: the others are not judged */
+    uint64_t validate_most; /* values of the largest case that is validated */
+    double timeout_s;       /* of a candidate */
+    double compile_s;       /* CPU time that all its compiles together may take */
 } judge_settings;
 
 /* The worker's side. */
