@@ -89,19 +89,16 @@ METAL_FUNC void load_eight(device const ushort *x, thread pair_of<float4> &v) {
 
 // four_floats: floats in memory that are multiplied one at a time, in a register where instructions can
 // take them from there.
-// FREE_BIAS: of nibbles, where subtracting it takes no instruction; else 0.
 // LOAD_AHEAD: brings what is there to the cache, where there is an instruction for it that cannot fault.
 #ifdef __ASSAY__
 typedef ASSAY_EIGHT_FLOATS eight_floats;
 typedef ASSAY_EIGHT_INTS eight_ints;
 typedef ASSAY_FOUR_FLOATS four_floats;
-#define FREE_BIAS ASSAY_FREE_BIAS
 #define LOAD_AHEAD(at) ASSAY_LOAD_AHEAD(at)
 #else
 typedef pair_of<float4> eight_floats;
 typedef pair_of<int4> eight_ints;
 typedef thread const float *four_floats;
-#define FREE_BIAS 0
 #define LOAD_AHEAD(at)
 #endif
 

@@ -63,7 +63,7 @@ TEST x_beside_a_larger_one_keeps_its_bits(input in) {
     static float x[BLOCK * MOST_BLOCKS], y[ROWS];
     size_t columns = BLOCK * in.blocks;
     double allowed = (4 + 2 * sqrt((double)columns) + 1) * (double)FLT_EPSILON / 2;
-    char text[160];
+    static char text[160]; /* outlives a failed assertion */
     fill(&in, w, x);
     ASSERTm(e.text, multiply(w, x, columns, y));
     for (size_t row = 0; row < ROWS; row++) {

@@ -264,8 +264,8 @@ function print_agx(    refused, count, others, compiled, alone, spilling) {
 
 # Rows of the same device, machine and name are added.
 function print_smith(    i, key, n, keys, sums) {
-    if (!open_file("../smith.csv")) {
-        nothing("smith.csv")
+    if (!open_file("../../tests/smith.csv")) {
+        nothing("tests/smith.csv")
         return
     }
     while (read_row()) {

@@ -63,7 +63,7 @@ template <typename T> struct float_eights {
     struct block {
         T v[8];
     };
-    enum : uint { values = 8, eights = 1, scales = 1, centre = 0, has_minimum = 0 };
+    enum : uint { values = 8, eights = 1, scales = 1, has_minimum = 0 };
     enum : uint { has_bytes = 0 };
     static METAL_FUNC uint place(uint, uint) { return 0; }
     static METAL_FUNC void get(device const block *b, uint, thread eight_floats *n) {

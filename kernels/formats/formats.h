@@ -23,7 +23,7 @@
  *   S::place       where in a block an eight begins
  *   S::get         the numbers of a part
  *   S::get_bytes   if S::has_bytes: the same of two rows as bytes, S::zero larger (product/alone_bytes.h)
- *   S::get_scale   d and m: number n stands for d (n - S::centre), or d n + m if S::has_minimum */
+ *   S::get_scale   d and m: number n stands for d n, or d n + m if S::has_minimum */
 
 #pragma once
 

@@ -196,11 +196,11 @@ struct q4_0_tiles {
 // For product/alone.h.
 struct q4_0_eights {
     typedef block_q4_0 block;
-    enum : uint { values = 32, eights = 4, scales = 1, centre = 8 - FREE_BIAS, has_minimum = 0 };
+    enum : uint { values = 32, eights = 4, scales = 1, has_minimum = 0 };
     enum : uint { has_bytes = 1, zero = 8 };
     static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
     static METAL_FUNC void get(device const block_q4_0 *b, uint, thread eight_floats *n) {
-        load_nibbles<FREE_BIAS>(b->qs, n);
+        load_nibbles<8>(b->qs, n);
     }
     static METAL_FUNC void get_bytes(device const block_q4_0 *a, device const block_q4_0 *b, uint,
                                      thread sixteen_bytes *n) {

@@ -39,7 +39,7 @@ struct q4_1 {
 // For product/alone.h.
 struct q4_1_eights {
     typedef block_q4_1 block;
-    enum : uint { values = 32, eights = 4, scales = 1, centre = 0, has_minimum = 1 };
+    enum : uint { values = 32, eights = 4, scales = 1, has_minimum = 1 };
     enum : uint { has_bytes = 1, zero = 0 };
     static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
     static METAL_FUNC void get(device const block_q4_1 *b, uint, thread eight_floats *n) {

@@ -145,7 +145,7 @@ struct q4_k_tiles {
 // For product/alone.h: 32 bytes, which are two parts of 32 weights.
 struct q4_k_eights {
     typedef block_q4_k block;
-    enum : uint { values = 256, eights = 8, scales = 2, centre = 0, has_minimum = 1 };
+    enum : uint { values = 256, eights = 8, scales = 2, has_minimum = 1 };
     enum : uint { has_bytes = 1, zero = 0 };
     static METAL_FUNC uint place(uint part, uint i) { return 64 * part + 8 * i; }
     static METAL_FUNC void get(device const block_q4_k *b, uint part, thread eight_floats *n) {

@@ -46,7 +46,7 @@ struct q5_0 {
 // For product/alone.h, of a format by blocks of 32 that needs nothing better: as weights.
 template <typename F> struct weight_eights {
     typedef typename F::block block;
-    enum : uint { values = 32, eights = 4, scales = 1, centre = 0, has_minimum = 0 };
+    enum : uint { values = 32, eights = 4, scales = 1, has_minimum = 0 };
     enum : uint { has_bytes = 0 };
     static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
     static METAL_FUNC void get(device const block *b, uint, thread eight_floats *n) {

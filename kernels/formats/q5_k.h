@@ -48,7 +48,7 @@ struct q5_k {
 // For product/alone.h: as of Q4_K, with a fifth bit.
 struct q5_k_eights {
     typedef block_q5_k block;
-    enum : uint { values = 256, eights = 8, scales = 2, centre = 0, has_minimum = 1 };
+    enum : uint { values = 256, eights = 8, scales = 2, has_minimum = 1 };
     enum : uint { has_bytes = 0 };
     static METAL_FUNC uint place(uint part, uint i) { return 64 * part + 8 * i; }
     static METAL_FUNC void get(device const block_q5_k *b, uint part, thread eight_floats *n) {

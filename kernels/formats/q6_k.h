@@ -148,7 +148,7 @@ struct q6_k_tiles {
 // quarters.
 struct q6_k_eights {
     typedef block_q6_k block;
-    enum : uint { values = 256, eights = 8, scales = 4, centre = 0, has_minimum = 0 };
+    enum : uint { values = 256, eights = 8, scales = 4, has_minimum = 0 };
     enum : uint { has_bytes = 1, zero = 32 };
     static METAL_FUNC uint place(uint part, uint i) {
         return 128 * (part / 2) + 32 * (i / 2) + 16 * (part % 2) + 8 * (i % 2);

@@ -90,7 +90,7 @@ struct q8_0_tiles {
 // For product/alone.h.
 struct q8_0_eights {
     typedef block_q8_0 block;
-    enum : uint { values = 32, eights = 4, scales = 1, centre = 0, has_minimum = 0 };
+    enum : uint { values = 32, eights = 4, scales = 1, has_minimum = 0 };
     enum : uint { has_bytes = 1, zero = 0 };
     static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
     static METAL_FUNC void get(device const block_q8_0 *b, uint, thread eight_floats *n) {

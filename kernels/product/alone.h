@@ -42,15 +42,15 @@ template <typename S, typename O> struct lone_strip {
     }
 
     // sums += the product of a part of a row with x, which is loaded: the numbers are multiplied
-    // first, and the sum of those that have the same scale is scaled. What is the same for all of
-    // them is a product with a sum of x.
+    // first, and the sum of those that have the same scale is scaled. A minimum that all of them have is
+    // multiplied with a sum of x.
     static METAL_FUNC eight_floats add_part(device const typename S::block *b, uint part,
                                             thread const eight_floats *x,
                                             thread const eight_floats *x_sums, eight_floats sums) {
         eight_floats n[S::eights];
         S::get(b, part, n);
         for (uint s = 0; s < S::scales; s++) {
-            eight_floats dots = S::centre != 0 ? x_sums[s] : eight_floats(0.0f);
+            eight_floats dots = eight_floats(0.0f);
             for (uint i = s * share; i < s * share + share; i++)
                 dots = multiply_add(n[i], x[i], dots);
             const float2 scale = S::get_scale(b, part, s);
@@ -81,15 +81,13 @@ template <typename S, typename O> struct lone_strip {
             for (uint part = 0; part < parts; part++) {
                 device const float *at = x + size_t(token) * in_dim + S::values * b;
                 eight_floats values[S::eights];
-                eight_floats x_sums[S::scales]; // times what a number is too large by
+                eight_floats x_sums[S::scales];
                 for (uint i = 0; i < S::eights; i++)
                     values[i] = load_floats(at + S::place(part, i));
                 for (uint s = 0; s < S::scales; s++) {
                     x_sums[s] = values[s * share];
                     for (uint i = 1; i < share; i++)
                         x_sums[s] = x_sums[s] + values[s * share + i];
-                    if (S::centre != 0)
-                        x_sums[s] = x_sums[s] * eight_floats(-float(S::centre));
                 }
                 for (uint r = 0; r < STRIP; r++)
                     sums[r] = add_part(rows[r] + b, part, values, x_sums, sums[r]);
@@ -135,7 +133,7 @@ template <typename S, typename O> struct lone_strip {
         S::get(b, part, weights);
         for (uint s = 0; s < S::scales; s++) {
             const float2 scale = S::get_scale(b, part, s);
-            const float add = S::has_minimum ? scale.y : -float(S::centre) * scale.x;
+            const float add = S::has_minimum ? scale.y : 0.0f;
             for (uint i = s * share; i < s * share + share; i++)
                 weights[i] = multiply_add(weights[i], eight_floats(scale.x), eight_floats(add));
         }

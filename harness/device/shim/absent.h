@@ -29,6 +29,5 @@
 #define ASSAY_EIGHT_FLOATS pair_of<float4>
 #define ASSAY_EIGHT_INTS pair_of<int4>
 #define ASSAY_FOUR_FLOATS const float *
-#define ASSAY_FREE_BIAS 0
 #define ASSAY_LOAD_AHEAD(at)
 #endif

@@ -11,11 +11,9 @@
 #if defined(__aarch64__) // as wide as a register: what formats store has eight bits
 #define ASSAY_EIGHT_INTS assay::native<short, 8>
 #define ASSAY_FOUR_FLOATS assay::four_floats
-#define ASSAY_FREE_BIAS 8
 #else
 #define ASSAY_EIGHT_INTS assay::native<int, 8>
 #define ASSAY_FOUR_FLOATS const float *
-#define ASSAY_FREE_BIAS 0
 #endif
 
 namespace assay {
@@ -121,11 +119,14 @@ METAL_FUNC void load_sixes(const uchar *low, const uchar *high, assay::native<fl
 }
 #else
 template <int bias> METAL_FUNC void load_nibbles(const uchar *q, assay::native<float, 8> *n) {
-    for (uint i = 0; i < 2; i++) {
-        ASSAY_EIGHT_INTS bytes;
-        load_eight(q + 8 * i, bytes);
-        n[i] = to_floats((bytes & 15) - bias);
-        n[i + 2] = to_floats((bytes >> 4) - bias);
+    assay::native<uchar, 16> bytes;
+    __builtin_memcpy(&bytes, q, sizeof bytes);
+    const assay::native<uchar, 16> nibbles[2] = {(bytes & (uchar)15) - (uchar)bias,
+                                                 (bytes >> (uchar)4) - (uchar)bias};
+    for (uint i = 0; i < 4; i++) {
+        ASSAY_EIGHT_INTS numbers;
+        load_eight((const char *)nibbles + 8 * i, numbers);
+        n[i] = to_floats(numbers);
     }
 }
 #endif
