@@ -13,7 +13,6 @@
 #include "comparison_print.h"
 #include "harness/base/os.h"
 #include "harness/check/suite.h"
-#include "harness/measure/history.h"
 #include "kernels/roof_kernels.h"
 #include "output.h"
 #include "project/project.h"
@@ -196,7 +195,7 @@ static bool add_row(run *r, const bench_case *c, const result_row *made, bool sk
     if (!is_quiet())
         bench_table_add(&r->table, &row);
     return output_flush(e) && results_add(r->file, &row, samples, count, e) &&
-           history_add(r->path, &r->meta, &row, samples, e) &&
+           results_add_history(r->path, &r->meta, &row, samples, e) &&
            (!r->saved || count == 0 || results_add(r->saved, &row, samples, count, e));
 }
 

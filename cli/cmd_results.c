@@ -28,22 +28,13 @@ typedef struct {
     const char *cells[COLUMNS];
 } line;
 
-static void list_commits(const file_origin *o, char *text, size_t size) {
-    size_t used = 0;
-    text[0] = 0;
-    for (size_t i = 0; i < o->commit_count && i < FILE_COMMITS && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " " : "", o->commits[i]);
-    if (o->commit_count > FILE_COMMITS && used < size)
-        snprintf(text + used, size - used, " and others");
-}
-
 static line make_line(const char *name, const file_origin *o) {
     line l;
     const size_t counts[] = {o->rows, o->fresh, o->stale, o->unknown, o->dirty};
     snprintf(l.texts[FILE_NAME], sizeof *l.texts, "%s", name);
     for (int i = 0; i < 5; i++)
         snprintf(l.texts[ROWS + i], sizeof *l.texts, "%zu", counts[i]);
-    list_commits(o, l.texts[COMMIT], sizeof *l.texts);
+    snprintf(l.texts[COMMIT], sizeof *l.texts, "%s", o->commits);
     if (strncmp(o->first, o->last, 10) == 0)
         snprintf(l.texts[DATE], sizeof *l.texts, "%.10s", o->first);
     else
@@ -84,14 +75,12 @@ static void print_table(const store_folder *f, const file_origin *sum) {
 }
 
 static void print_json_origin(const char *name, const file_origin *o) {
-    char commits[200];
-    list_commits(o, commits, sizeof commits);
     printf("{");
     json_print_field(stdout, "file", name);
     printf(", \"rows\": %zu, \"fresh\": %zu, \"stale\": %zu, \"unknown\": %zu, \"dirty\": %zu",
            o->rows, o->fresh, o->stale, o->unknown, o->dirty);
     printf(", \"commit_count\": %zu", o->commit_count);
-    json_add_field(stdout, "commits", commits);
+    json_add_field(stdout, "commits", o->commits);
     json_add_field(stdout, "first", o->first);
     json_add_field(stdout, "last", o->last);
     json_add_field(stdout, "changed", o->changes);

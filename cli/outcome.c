@@ -129,7 +129,7 @@ static void print_xml(FILE *out, const char *text) {
         if (*text == '\n')
             fputs("&#10;", out);
         else
-            html_print_character(out, *text < 0x20 || *text >= 0x7f ? '?' : *text);
+            html(out, "%c", *text < 0x20 || *text >= 0x7f ? '?' : *text);
 }
 
 static void print_property(FILE *out, const char *name, const char *value) {

@@ -3,12 +3,12 @@
 #include <ctype.h>
 #include <limits.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "claims_check.h"
 #include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "harness/base/os.h"
@@ -29,65 +29,46 @@ static const char *const kinds[] = {
 
 /* Reading ------------------------------------------------------------------------------------- */
 
-enum {
-    ID,
-    TEXT,
-    RELATION,
-    VALUE,
-    HIGH,
-    UNIT,
-    TOLERANCE,
-    KIND,
-    CONDITIONS,
-    MODEL,
-    DEVICE,
-    EXPERIMENT,
-    METRIC,
-    OBSTACLE,
-    COLUMNS
+#define FIELD(title, kind)                                                                         \
+    { #title, kind, offsetof(claim, title), sizeof(((claim *)0)->title), false }
+static const csv_field fields[] = {
+    FIELD(id, CSV_POINTER),         FIELD(text, CSV_POINTER),   FIELD(value, CSV_NUMBER),
+    FIELD(high, CSV_DOUBLE),        FIELD(unit, CSV_POINTER),   FIELD(tolerance_pct, CSV_NUMBER),
+    FIELD(conditions, CSV_POINTER), FIELD(model, CSV_POINTER),  FIELD(device, CSV_POINTER),
+    FIELD(experiment, CSV_POINTER), FIELD(metric, CSV_POINTER), FIELD(obstacle, CSV_POINTER),
 };
-static const char *const titles[COLUMNS] = {
-    "id",   "text",       "relation", "value",  "high",       "unit",   "tolerance_pct",
-    "kind", "conditions", "model",    "device", "experiment", "metric", "obstacle"};
 
-static bool read_words(const csv_file *f, size_t row, const size_t *column, claim *c, err *e) {
-    const char *relation = csv_get_text(f, row, column[RELATION]);
-    const char *kind = csv_get_text(f, row, column[KIND]);
-    size_t i = 0;
-    while (i < sizeof relations / sizeof *relations && strcmp(relation, relations[i]) != 0)
-        i++;
-    if (i == sizeof relations / sizeof *relations)
-        return err_set(e, EXIT_USAGE,
-                       "%.100s:%zu: no relation '%.30s' (valid: about, at least, at most, between)",
-                       csv_get_path(f), csv_get_line(f, row), relation);
-    c->relation = (claim_relation)i;
-    i = 0;
-    while (i < sizeof kinds / sizeof *kinds && strcmp(kind, kinds[i]) != 0)
-        i++;
-    if (i == sizeof kinds / sizeof *kinds)
-        return err_set(e, EXIT_USAGE, "%.100s:%zu: no kind '%.30s' (valid: time, count, derived)",
-                       csv_get_path(f), csv_get_line(f, row), kind);
-    c->kind = (claim_kind)i;
-    return true;
+/* The index of the word in that column. */
+static bool find_word(const csv_file *f, size_t row, const char *title, const char *const *words,
+                      size_t count, int *out, err *e) {
+    size_t column;
+    char valid[80] = "";
+    if (!csv_find_column(f, title, &column, e))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(csv_get_text(f, row, column), words[i]) == 0) {
+            *out = (int)i;
+            return true;
+        }
+        snprintf(valid + strlen(valid), sizeof valid - strlen(valid), "%s%s", i ? ", " : "",
+                 words[i]);
+    }
+    return err_set(e, EXIT_USAGE, "%.100s:%zu: no %s '%.30s' (valid: %s)", csv_get_path(f),
+                   csv_get_line(f, row), title, csv_get_text(f, row, column), valid);
 }
 
-static bool read_claim(const csv_file *f, size_t row, const size_t *column, claim *c, err *e) {
-    *c = (claim){
-        .id = csv_get_text(f, row, column[ID]),
-        .text = csv_get_text(f, row, column[TEXT]),
-        .unit = csv_get_text(f, row, column[UNIT]),
-        .conditions = csv_get_text(f, row, column[CONDITIONS]),
-        .model = csv_get_text(f, row, column[MODEL]),
-        .device = csv_get_text(f, row, column[DEVICE]),
-        .experiment = csv_get_text(f, row, column[EXPERIMENT]),
-        .metric = csv_get_text(f, row, column[METRIC]),
-        .obstacle = csv_get_text(f, row, column[OBSTACLE]),
-    };
-    if (!read_words(f, row, column, c, e) || !csv_get_double(f, row, column[VALUE], &c->value, e) ||
-        !csv_get_double(f, row, column[TOLERANCE], &c->tolerance_pct, e) ||
-        (c->relation == CLAIM_BETWEEN && !csv_get_double(f, row, column[HIGH], &c->high, e)))
+static bool read_claim(const csv_file *f, size_t row, claim *c, err *e) {
+    int relation, kind;
+    if (!csv_read_row(f, row, fields, sizeof fields / sizeof *fields, c, e) ||
+        !find_word(f, row, "relation", relations, sizeof relations / sizeof *relations, &relation,
+                   e) ||
+        !find_word(f, row, "kind", kinds, sizeof kinds / sizeof *kinds, &kind, e))
         return false;
-    return true;
+    c->relation = (claim_relation)relation;
+    c->kind = (claim_kind)kind;
+    return c->relation != CLAIM_BETWEEN || !isnan(c->high) ||
+           err_set(e, EXIT_USAGE, "%.100s:%zu: 'between' takes a number in column 'high'",
+                   csv_get_path(f), csv_get_line(f, row));
 }
 
 /* A number, or the value of the claim of that name. */
@@ -134,13 +115,11 @@ bool claims_read(const char *path, claim_list *out, err *e) {
     *out = (claim_list){.file = csv_read(path, e)};
     if (!out->file)
         return false;
-    size_t column[COLUMNS], rows = csv_count_rows(out->file);
+    size_t rows = csv_count_rows(out->file);
     out->items = array_new(rows + 1, sizeof *out->items);
     bool ok = true;
-    for (size_t i = 0; ok && i < COLUMNS; i++)
-        ok = csv_find_column(out->file, titles[i], &column[i], e);
     for (; ok && out->count < rows; out->count++)
-        ok = read_claim(out->file, out->count, column, &out->items[out->count], e);
+        ok = read_claim(out->file, out->count, &out->items[out->count], e);
     for (size_t i = 0; ok && i < out->count; i++)
         if (out->items[i].kind == CLAIM_DERIVED)
             ok = derive(out, &out->items[i], i, e);
@@ -181,6 +160,56 @@ void claims_free(claim_list *l) {
     csv_file_free(l->file);
     free(l->items);
     *l = (claim_list){.count = 0};
+}
+
+/* Errors of checked cases, from the file of `assay check --csv` ----------------------------------- */
+
+typedef struct {
+    const char *op, *kernel, *input, *verdict, *nmse;
+    double nonfinite, unwritten;
+} checked_case;
+
+#define CHECKED(title, kind)                                                                       \
+    { #title, kind, offsetof(checked_case, title), sizeof(((checked_case *)0)->title), false }
+static const csv_field checked_fields[] = {
+    CHECKED(op, CSV_POINTER),       CHECKED(kernel, CSV_POINTER), CHECKED(input, CSV_POINTER),
+    CHECKED(verdict, CSV_POINTER),  CHECKED(nmse, CSV_POINTER),   CHECKED(nonfinite, CSV_DOUBLE),
+    CHECKED(unwritten, CSV_DOUBLE),
+};
+
+/* A case with a value that is not finite or was never written is infinitely wrong. */
+static double get_error(const checked_case *c) {
+    char *end;
+    double nmse = strtod(c->nmse, &end);
+    bool is_known = *c->nmse && !*end && isfinite(nmse);
+    return is_known && c->nonfinite == 0 && c->unwritten == 0 ? 100 * sqrt(nmse) : (double)INFINITY;
+}
+
+/* rms_pct:NAME is the largest root mean square error of a case over that of its outputs, in percent, of all
+ * cases with normal inputs of the op NAME and of kernels whose names contain NAME. False if the file has no such
+ * case, or for another metric. */
+static bool find_error(const csv_file *f, const char *metric, store_metric *out) {
+    static const char kind[] = "rms_pct:";
+    const char *name = metric + strlen(kind);
+    checked_case c;
+    size_t cases = 0;
+    if (strncmp(metric, kind, strlen(kind)) != 0)
+        return false;
+    *out = (store_metric){.unit = "%", .low = NAN, .high = NAN};
+    snprintf(out->name, sizeof out->name, "%s", metric);
+    for (size_t r = 0; r < csv_count_rows(f); r++) {
+        if (!csv_read_row(f, r, checked_fields, sizeof checked_fields / sizeof *checked_fields, &c,
+                          NULL))
+            continue;
+        bool is_named = strcmp(c.op, name) == 0 || strstr(c.kernel, name);
+        bool has_run = strcmp(c.verdict, "pass") == 0 || strcmp(c.verdict, "fail") == 0;
+        if (!is_named || !has_run || strcmp(c.input, "normal") != 0 || isnan(c.nonfinite) ||
+            isnan(c.unwritten))
+            continue;
+        out->value = fmax(out->value, get_error(&c));
+        cases++;
+    }
+    return cases > 0;
 }
 
 /* Judging ------------------------------------------------------------------------------------- */
@@ -353,8 +382,8 @@ claim_answer claim_judge(const claim *c, const store_folder *f) {
                                         : store_find(f, STORE_EXPERIMENT, c->experiment);
     const store_metric *m = !file         ? NULL
                             : !is_checked ? store_find_metric(file, c->metric)
-                            : claims_find_error(file, c->metric, &checked) ? &checked
-                                                                           : NULL;
+                            : find_error(file->csv, c->metric, &checked) ? &checked
+                                                                         : NULL;
     bool is_number = m && (isfinite(m->value) || (is_checked && !isnan(m->value)));
     /* A number in another unit or from another model does not answer the claim and is not shown. */
     a.has_value = is_number && strcmp(m->unit, c->unit) == 0 && is_of_model(c, file);

@@ -1,7 +1,7 @@
 /* claims: published numbers, and what the results of a device say about them.
  *
  * results/claims.csv has one row per claim; the number that tests it is a metric of an experiment, or
- * an error of the checked cases (claims_check.h).
+ * an error of the checked cases, rms_pct:NAME.
  * A verdict is a rule and two numbers: it holds if the measured number is as large (as small, as
  * near) as published. A number that was published for one chip is neither proved nor refuted by
  * another: such an answer is "measured on another chip", with both numbers. It agrees if it is as near as

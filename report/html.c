@@ -1,7 +1,6 @@
 #include "html.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,53 +8,104 @@
 
 #include "harness/base/format.h"
 
-void html_print_character(FILE *out, char c) {
-    switch (c) {
-    case '&':
-        fputs("&amp;", out);
+/* Text ---------------------------------------------------------------------------------------- */
+
+static void print_character(FILE *out, char c) {
+    static const char special[] = "&<>\"'";
+    static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    const char *at = c ? strchr(special, c) : NULL;
+    if (at)
+        fputs(names[at - special], out);
+    else
+        fputc(c, out);
+}
+
+static void print_text(FILE *out, const char *text) {
+    for (; *text; text++)
+        print_character(out, *text);
+}
+
+/* One directive of printf, escaped. Returns its end. */
+static const char *print_directive(FILE *out, const char *format, va_list *values) {
+    char one[24], text[1000];
+    size_t length = strcspn(format, "cdsuefg") + 1, plain = strcspn(format, "*");
+    int precision = plain < length ? va_arg(*values, int) : 0;
+    if (plain < length)
+        snprintf(one, sizeof one, "%.*s%d%c", (int)plain, format, precision, format[length - 1]);
+    else
+        snprintf(one, sizeof one, "%.*s", (int)length, format);
+    switch (format[length - 1]) {
+    case 'c':
+    case 'd':
+        snprintf(text, sizeof text, one, va_arg(*values, int));
         break;
-    case '<':
-        fputs("&lt;", out);
+    case 'u':
+        snprintf(text, sizeof text, one, va_arg(*values, size_t));
         break;
-    case '>':
-        fputs("&gt;", out);
-        break;
-    case '"':
-        fputs("&quot;", out);
-        break;
-    case '\'':
-        fputs("&#39;", out);
+    case 's':
+        if (strcmp(one, "%s") == 0) { /* of any length */
+            print_text(out, va_arg(*values, const char *));
+            return format + length;
+        }
+        snprintf(text, sizeof text, one, va_arg(*values, const char *));
         break;
     default:
-        fputc(c, out);
+        snprintf(text, sizeof text, one, va_arg(*values, double));
     }
+    print_text(out, text);
+    return format + length;
 }
 
-void html_print(FILE *out, const char *text) {
-    for (; *text; text++)
-        html_print_character(out, *text);
+void html(FILE *out, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    for (const char *p = format; *p;) {
+        if (p[0] == '%' && p[1] != '%') {
+            p = print_directive(out, p, &values);
+            continue;
+        }
+        p += p[0] == '%';
+        fputc(*p++, out);
+    }
+    va_end(values);
 }
 
-void html_printf(FILE *out, const char *format, ...) {
-    char text[1000];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    html_print(out, text);
+void html_print_row(FILE *out, const char *format, const csv_file *f, size_t row) {
+    for (const char *p = format; *p; p++) {
+        if (*p != '{') {
+            fputc(*p, out);
+            continue;
+        }
+        bool is_number = p[1] == '#';
+        char title[64];
+        size_t length = strcspn(p, "}"), column;
+        double value = NAN;
+        snprintf(title, sizeof title, "%.*s", (int)(length - 1 - is_number), p + 1 + is_number);
+        bool is_there = csv_find_column(f, title, &column, NULL);
+        const char *text = is_there ? csv_get_text(f, row, column) : "";
+        if (is_number && !(is_there && csv_get_double(f, row, column, &value, NULL)))
+            value = NAN;
+        if (is_number)
+            html_print_cell(out, value, text);
+        else
+            print_text(out, text);
+        p += length;
+    }
 }
 
 void html_print_prose(FILE *out, const char *text) {
     bool in_code = false;
     for (const char *p = text; *p; p++) {
         if (*p != '`' || (!in_code && !strchr(p + 1, '`'))) {
-            html_print_character(out, *p);
+            print_character(out, *p);
             continue;
         }
         fputs(in_code ? "</code>" : "<code>", out);
         in_code = !in_code;
     }
 }
+
+/* Links and charts ---------------------------------------------------------------------------- */
 
 /* Characters of a path that mean something else in an address. */
 static void print_address(FILE *out, const char *path) {
@@ -86,152 +136,36 @@ void html_print_link(FILE *out, const char *page_folder, const char *path, const
     if (common > 0 && !strchr(path + common, '/')) /* a name with a colon is not a scheme */
         fputs("./", out);
     print_address(out, path + common);
-    fputs("\">", out);
-    html_print(out, text);
-    fputs("</a>", out);
+    html(out, "\">%s</a>", text);
 }
 
-/* Charts ------------------------------------------------------------------------------------- */
-
-static const char *find_within(const char *p, const char *end, const char *what) {
-    for (size_t length = strlen(what); p + length <= end; p++)
-        if (memcmp(p, what, length) == 0)
-            return p;
-    return NULL;
-}
-
-/* Copies a tag. Numbers keep one decimal from 10 on and none from 100 on, and lose zeros at the end; "x" becomes
- * 'x' unless a text has such quotes inside. Returns the end of the copy. */
-static char *copy_tag(const char *p, const char *end, char *out) {
-    char quote = find_within(p, end, "\"'") ? '"' : '\'';
-    for (char last = 0; p < end; p++, last = out[-1]) {
-        size_t digits = *p == '.' && isdigit((unsigned char)last) ? strspn(p + 1, "0123456789") : 0;
-        if (isspace((unsigned char)*p)) {
-            if (last != ' ' && last != ',')
-                *out++ = ' ';
-        } else if (digits > 0) {
-            bool is_large = isdigit((unsigned char)out[-2]);
-            size_t kept = !is_large ? digits : isdigit((unsigned char)out[-3]) ? 0 : 1;
-            while (kept > 0 && p[kept] == '0')
-                kept--;
-            memcpy(out, p, kept ? kept + 1 : 0);
-            out += kept ? kept + 1 : 0;
-            p += digits;
-        } else
-            *out++ = *p == '"' ? quote : *p;
-    }
-    return out;
-}
-
-/* Removes what says nothing from a tag of gnuplot, which does not nest groups that set these: values
- * that they have anyway. Returns the tag's new end. */
-static char *drop_defaults(char *tag, char *end) {
-    static const char *const names[] = {" stroke-linecap='butt'", " stroke-linejoin='miter'",
-                                        " stroke-width='1'", " color='black'", " class='gridline'"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *found = find_within(tag, end, names[i]);
-        size_t length = strlen(names[i]);
-        if (!found)
-            continue;
-        memmove(tag + (found - tag), found + length, (size_t)(end - found) - length);
-        end -= length;
-    }
-    return end;
-}
-
-/* What is not drawn, from *p on: the prolog, comments, titles, and marks that gnuplot defines and the
- * chart does not use, <path id='gpPt7' .../>. How many bytes. */
-static size_t find_unseen(const char *p, const char *tag_end, const char *all, const char *end) {
-    static const char *const names[][2] = {
-        {"<!--", "-->"}, {"<title>", "</title>"}, {"<desc>", "</desc>"}};
-    const char *id = find_within(p, tag_end, "id='gpPt");
-    char used[24];
-    if (id && tag_end[-2] == '/') {
-        snprintf(used, sizeof used, "'#%.*s'", (int)strcspn(id + 4, "'"), id + 4);
-        return find_within(all, end, used) ? 0 : (size_t)(tag_end - p);
-    }
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(p, names[i][0], strlen(names[i][0])) == 0) {
-            const char *last = find_within(p, end, names[i][1]);
-            return last ? (size_t)(last - p) + strlen(names[i][1]) : 0;
-        }
-    return p[1] == '?' || p[1] == '!' ? (size_t)(tag_end - p) : 0;
-}
-
-/* The same picture in half the bytes: gnuplot writes many groups with nothing in them. */
-static size_t shrink_svg(const char *all, const char *end, char *out) {
-    char *to = out, *group = NULL; /* the start tag of a group with nothing in it so far */
-    bool is_gnuplot = find_within(all, end, "gnuplot_canvas") != NULL;
-    for (const char *p = all; p < end;) {
-        const char *close = *p == '<' ? memchr(p, '>', (size_t)(end - p)) : NULL;
-        size_t unseen = close ? find_unseen(p, close + 1, all, end) : 0;
-        if (unseen > 0) {
-            p += unseen;
-        } else if (close && group && strncmp(p, "</g>", 4) == 0) {
-            to = group;
-            group = NULL;
-            p = close + 1;
-        } else if (close) {
-            char *tag = to;
-            group = strncmp(p, "<g ", 3) == 0 ? tag : NULL;
-            to = copy_tag(p, close + 1, tag);
-            to = is_gnuplot ? drop_defaults(tag, to) : to;
-            p = close + 1;
-        } else if (isspace((unsigned char)*p)) {
-            if (to > out && to[-1] != '>' && to[-1] != ' ')
-                *to++ = ' ';
-            p++;
-        } else {
-            *to++ = *p++;
-            group = NULL;
-        }
-    }
-    return (size_t)(to - out);
-}
-
+/* As part of an address: an element or a quote in it would end the attribute. */
 void html_print_svg(FILE *out, const char *text, size_t bytes, const char *label) {
-    char *small = malloc(bytes + 1);
-    assert(small);
-    size_t count = shrink_svg(text, text + bytes, small);
     fputs("<img src=\"data:image/svg+xml,", out);
-    for (size_t i = 0; i < count; i++)
-        if (strchr("<#%\"&", small[i]) || (unsigned char)small[i] < ' ')
-            fprintf(out, "%%%02X", (unsigned char)small[i]);
+    for (size_t i = 0; i < bytes; i++)
+        if (strchr("<#%\"&", text[i]) || (unsigned char)text[i] < ' ')
+            fprintf(out, "%%%02X", (unsigned char)text[i]);
         else
-            fputc(small[i], out);
-    fputs("\" alt=\"", out);
-    html_print(out, label);
-    fputs("\">", out);
-    free(small);
+            fputc(text[i], out);
+    html(out, "\" alt=\"%s\">", label);
 }
 
-void html_print_badge(FILE *out, const char *kind, const char *text) {
-    fprintf(out, "<span class=\"badge %s\">", kind);
-    html_print(out, text);
-    fputs("</span>", out);
-}
+/* Tables -------------------------------------------------------------------------------------- */
 
-void html_format_number(double value, char *text, size_t size) {
-    format_number(value, 4, text, size);
+const char *html_format_number(double value, char text[HTML_NUMBER]) {
+    return format_number(value, 4, text, HTML_NUMBER);
 }
 
 void html_start_table(FILE *out, const html_column *columns, size_t count, const char *caption) {
-    fputs("<div class=\"box\" tabindex=\"0\" role=\"region\" aria-label=\"", out);
-    html_print(out, caption);
-    fputs("\"><table class=\"sort\"><caption>", out);
-    html_print(out, caption);
-    fputs("</caption><thead><tr>", out);
-    for (size_t i = 0; i < count; i++) {
-        fprintf(out, "<th scope=\"col\" data-sort=\"%s\"",
-                columns[i].is_number ? "number" : "text");
-        if (columns[i].about) {
-            fputs(" title=\"", out);
-            html_print(out, columns[i].about);
-            fputc('"', out);
-        }
-        fputc('>', out);
-        html_print(out, columns[i].title);
-        fputs("</th>", out);
+    html(out,
+         "<div class=\"box\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table "
+         "class=\"sort\"><caption>%s</caption><thead><tr>",
+         caption, caption);
+    for (const html_column *c = columns; c < columns + count; c++) {
+        html(out, "<th scope=\"col\" data-sort=\"%s\"", c->is_number ? "number" : "text");
+        if (c->about)
+            html(out, " title=\"%s\"", c->about);
+        html(out, ">%s</th>", c->title);
     }
     fputs("</tr></thead><tbody>\n", out);
 }
@@ -240,17 +174,22 @@ void html_end_table(FILE *out) {
     fputs("</tbody></table></div>\n", out);
 }
 
-void html_print_text_cell(FILE *out, const char *text) {
-    fputs("<td>", out);
-    html_print(out, text);
-    fputs("</td>", out);
-}
-
 /* Without the end that HTML does not need: there are thousands. */
-void html_print_number_cell(FILE *out, double value, const char *shown) {
+void html_print_cell(FILE *out, double value, const char *shown) {
     fputs("<td class=n", out);
     if (!isnan(value) && !(fabs(strtod(shown, NULL) - value) <= 1e-3 * fabs(value)))
         fprintf(out, " data-v=%.6g", value);
-    fputc('>', out);
-    html_print(out, shown);
+    html(out, ">%s", shown);
+}
+
+void html_print_number(FILE *out, double value, const char *unit) {
+    char number[HTML_NUMBER], text[HTML_NUMBER + 32];
+    html_format_number(value, number);
+    snprintf(text, sizeof text, "%s%s", number, isnan(value) ? "" : unit);
+    html_print_cell(out, value, text);
+}
+
+void html_print_time(FILE *out, double ns) {
+    char text[64];
+    html_print_cell(out, ns, format_time(ns, text, sizeof text));
 }

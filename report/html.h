@@ -6,27 +6,27 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Escaped; good between tags and inside "..." of an attribute. */
-void html_print_character(FILE *out, char c);
-void html_print(FILE *out, const char *text);
-/* The same for printf-formatted text, cut at 1000 bytes. */
-void html_printf(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#include "harness/base/csv_read.h"
 
-/* A link to a file: its path from the folder that the page is in. Both folders are absolute. */
-void html_print_link(FILE *out, const char *page_folder, const char *path, const char *text);
+/* The format is HTML and is written as it is; what its directives print is escaped, good between tags and inside
+ * "..." of an attribute. Takes %c, %d, %s, %zu, %e, %f and %g with flags, width and precision. */
+void html(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A chart embedded as an image, made smaller first, and a text for readers who cannot see it. `text`
- * ends with a zero byte. */
-void html_print_svg(FILE *out, const char *text, size_t bytes, const char *label);
+/* The same of a row of a table: {title} is the text of that column, and {#title} is a cell with its number. */
+void html_print_row(FILE *out, const char *format, const csv_file *f, size_t row);
 
 /* Text in which `code` between backquotes is set as code. */
 void html_print_prose(FILE *out, const char *text);
 
-/* A coloured word: kind is good, bad, unknown or plain. */
-void html_print_badge(FILE *out, const char *kind, const char *text);
+/* A link to a file: its path from the folder that the page is in. Both folders are absolute. */
+void html_print_link(FILE *out, const char *page_folder, const char *path, const char *text);
 
-/* A number for people: four significant digits; "-" for NaN. */
-void html_format_number(double value, char *text, size_t size);
+/* A chart embedded as an image, and a text for readers who cannot see it. */
+void html_print_svg(FILE *out, const char *text, size_t bytes, const char *label);
+
+/* A number for people: four significant digits; "-" for NaN. Returns the text. */
+enum { HTML_NUMBER = 48 };
+const char *html_format_number(double value, char text[HTML_NUMBER]);
 
 /* Tables that sort: a column is of numbers or of text. The caller prints cells between rows. */
 typedef struct {
@@ -37,6 +37,8 @@ typedef struct {
 
 void html_start_table(FILE *out, const html_column *columns, size_t count, const char *caption);
 void html_end_table(FILE *out);
-void html_print_text_cell(FILE *out, const char *text);
-/* `value` is what it is sorted by, `shown` what is seen; the former is left out where the latter begins with it. */
-void html_print_number_cell(FILE *out, double value, const char *shown);
+/* `value` is what a cell is sorted by, `shown` what is seen; the former is left out where the latter begins with it. */
+void html_print_cell(FILE *out, double value, const char *shown);
+/* A number with its unit; a duration in ns. */
+void html_print_number(FILE *out, double value, const char *unit);
+void html_print_time(FILE *out, double ns);

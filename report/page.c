@@ -1,13 +1,179 @@
-/* page: see page.h. Owns the frame; its parts are printed by part_*.c. */
+/* page: see page.h. Owns the frame, and what its parts (part_*.c) share: links, origins, devices, charts. */
 #include "page.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "page_parts.h"
+
+/* What parts share ---------------------------------------------------------------------------- */
+
+const char *page_get_cell(const csv_file *f, size_t row, const char *title) {
+    size_t column;
+    return csv_find_column(f, title, &column, NULL) ? csv_get_text(f, row, column) : "";
+}
+
+double page_get_number(const csv_file *f, size_t row, const char *title) {
+    size_t column;
+    double value = NAN;
+    return csv_find_column(f, title, &column, NULL) && csv_get_double(f, row, column, &value, NULL)
+               ? value
+               : NAN;
+}
+
+void page_print_note(FILE *out, const char *sentence) {
+    fputs("<p class=\"note\">", out);
+    html_print_prose(out, sentence);
+    fputs("</p>\n", out);
+}
+
+/* Files --------------------------------------------------------------------------------------- */
+
+static void print_link(const page *p, FILE *out, const store_folder *f, const char *name,
+                       const char *text) {
+    char path[PATH_MAX + 160], whole[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", f->path, name);
+    html_print_link(out, p->folder, realpath(path, whole) ? whole : path, text);
+}
+
+void page_print_file(const page *p, FILE *out, const store_folder *f, const char *name) {
+    print_link(p, out, f, name, name);
+}
+
+void page_print_table_files(const page *p, FILE *out, const store_folder *f,
+                            const store_file *file) {
+    const char *name = strrchr(file->path, '/') + 1;
+    char samples[160];
+    page_print_file(p, out, f, name);
+    fprintf(out, " (%zu rows)", csv_count_rows(file->csv));
+    snprintf(samples, sizeof samples, "%.*s.samples.csv", (int)strlen(name) - 4, name);
+    if (store_has(f, samples)) {
+        fputs(", ", out);
+        print_link(p, out, f, samples, "samples");
+    }
+}
+
+void page_print_staleness(FILE *out, const store_file *file) {
+    if (file->origin.stale + file->origin.unknown > 0)
+        html(out, " <span class=\"badge bad\">%s</span>",
+             file->origin.stale > 0 ? "stale" : "origin unknown");
+}
+
+void page_print_origin(FILE *out, const store_file *file) {
+    const file_origin *o = &file->origin;
+    char warning[320];
+    if (o->rows == 0)
+        return;
+    file_origin_get_warning(o, warning, sizeof warning);
+    html(out, "<p class=\"dim\">Commit %.*s%s, measured on %.10s.", (int)strcspn(o->commits, " "),
+         o->commits, o->commit_count > 1 ? " and others" : "", o->first);
+    page_print_staleness(out, file);
+    html(out, " %s</p>\n", warning);
+}
+
+/* Dates are texts that sort. */
+void page_print_dates(const page *p, FILE *out, const store_folder *only) {
+    const char *first = NULL, *last = NULL;
+    for (size_t f = 0; f < p->store->count; f++)
+        for (size_t i = 0; i < p->store->folders[f].count; i++) {
+            const char *date = csv_get_meta(p->store->folders[f].files[i].csv, "date");
+            if (!date || (only && only != &p->store->folders[f]))
+                continue;
+            first = !first || strcmp(date, first) < 0 ? date : first;
+            last = !last || strcmp(date, last) > 0 ? date : last;
+        }
+    if (!first)
+        fputs("at an unknown time", out);
+    else if (strncmp(first, last, 10) == 0)
+        html(out, "on %.10s", first);
+    else
+        html(out, "from %.10s to %.10s", first, last);
+}
+
+/* Devices ------------------------------------------------------------------------------------- */
+
+/* Is there a folder before it of the same device? Then it has a few files of another model. */
+static bool is_again(const page *p, const store_folder *f) {
+    for (const store_folder *b = p->store->folders; b < f; b++)
+        if (strcmp(b->device, f->device) == 0)
+            return true;
+    return false;
+}
+
+bool page_is_folded(const page *p, const store_folder *f) {
+    bool is_any_real = false;
+    for (size_t i = 0; i < p->store->count; i++)
+        is_any_real = is_any_real || !p->store->folders[i].emulated;
+    return (f->emulated && is_any_real) || is_again(p, f);
+}
+
+void page_start_device(const page *p, FILE *out, const store_folder *f) {
+    bool is_folded = page_is_folded(p, f);
+    if (p->store->count < 2)
+        return;
+    fputs(is_folded ? "<details class=\"emulated\"><summary>" : "<h3>", out);
+    html(out, "%s", f->device);
+    if (is_again(p, f))
+        html(out, ", %s", path_get_name(f->path));
+    fputs(f->emulated ? " <span class=\"badge unknown\">emulated</span>" : "", out);
+    fputs(is_folded ? "</summary>\n" : "</h3>\n", out);
+}
+
+void page_end_device(const page *p, FILE *out, const store_folder *f) {
+    if (p->store->count > 1 && page_is_folded(p, f))
+        fputs("</details>\n", out);
+}
+
+/* Charts -------------------------------------------------------------------------------------- */
+
+/* As an image: whatever the file contains cannot run, fetch or reach into the page. */
+static void embed_chart(FILE *out, const store_folder *f, const char *what, const char *name) {
+    char path[PATH_MAX + 160], label[400];
+    err why = {.code = EXIT_OK};
+    size_t bytes = 0;
+    snprintf(path, sizeof path, "%s/%s", f->path, name);
+    snprintf(label, sizeof label, "Chart of %.120s on %.120s", what, f->device);
+    char *text = os_read_file(path, &bytes, &why);
+    if (text && (!strstr(text, "<svg") || !strstr(text, "</svg>")))
+        err_set(&why, EXIT_USAGE, "%.160s is not a whole SVG file", path);
+    if (why.text[0]) {
+        page_print_note(out, why.text);
+    } else {
+        fputs("<div class=\"chart\">", out);
+        html_print_svg(out, text, bytes, label);
+        fputs("</div>", out);
+    }
+    free(text);
+}
+
+/* Of a device that is folded away only the links: its charts are as large as those that people look at. */
+static void print_chart(const page *p, FILE *out, const store_folder *f, const char *what,
+                        const char *name) {
+    char png[160];
+    fputs("<figure>", out);
+    if (!page_is_folded(p, f))
+        embed_chart(out, f, what, name);
+    html(out, "<figcaption>%s: ", f->device);
+    page_print_file(p, out, f, name);
+    snprintf(png, sizeof png, "%.*s.png", (int)(strlen(name) - 4), name);
+    if (store_has(f, png)) {
+        fputs(", ", out);
+        page_print_file(p, out, f, png);
+    }
+    fputs("</figcaption></figure>\n", out);
+}
+
+size_t page_print_charts(const page *p, FILE *out, const store_folder *f, const char *what) {
+    const char *name;
+    size_t count = 0;
+    for (; (name = store_find_chart(f, what, count)); count++)
+        print_chart(p, out, f, what, name);
+    return count;
+}
 
 /* Files of the frame -------------------------------------------------------------------------- */
 
@@ -32,43 +198,63 @@ static bool print_frame_file(const char *home, const char *name, FILE *out, err 
     "<p class=\"note\">Nothing has been measured yet: no kernel was checked, validated or timed. " \
     "<code>./run_all.sh</code> does all of it and draws this page again.</p>\n"
 
+static void print_date(const page *p, FILE *out) {
+    fputs("Measured ", out);
+    page_print_dates(p, out, NULL);
+    fputs(".", out);
+}
+
+/* What stands in the frame for {{mark}}: a part of the page, or one of each device. */
 static const struct {
     const char *mark;
     page_part *print;
+    page_device_part *print_device;
     const char *empty; /* what stands there when there are no results at all; NULL: the same */
 } parts[] = {
-    {"title", page_print_title, "Assay report: nothing measured yet"},
-    {"date", page_print_date, ""},
-    {"failures", page_print_failures, NULL},
-    {"doubts", page_print_doubts, ""},
-    {"summary", page_print_summary, RUN_FIRST},
-    {"token", page_print_token, NOTHING},
-    {"claims", page_print_claims, NOTHING},
-    {"experiments", page_print_experiments, NOTHING},
-    {"right", page_print_right, NOTHING},
-    {"times", page_print_times, NOTHING},
-    {"profile", page_print_profile, NOTHING},
-    {"devices", page_print_devices, NOTHING},
-    {"missing", page_print_missing, RUN_FIRST},
-    {"files", page_print_files, NOTHING},
+    {"title", page_print_title, NULL, "Assay report: nothing measured yet"},
+    {"date", print_date, NULL, ""},
+    {"failures", page_print_failures, NULL, NULL},
+    {"doubts", page_print_doubts, NULL, ""},
+    {"summary", page_print_summary, NULL, RUN_FIRST},
+    {"token", NULL, page_print_token, NOTHING},
+    {"claims", page_print_claims, NULL, NOTHING},
+    {"experiments", page_print_experiments, NULL, NOTHING},
+    {"right", NULL, page_print_right, NOTHING},
+    {"times", NULL, page_print_times, NOTHING},
+    {"profile", NULL, page_print_profile, NOTHING},
+    {"devices", page_print_devices, NULL, NOTHING},
+    {"missing", page_print_missing, NULL, RUN_FIRST},
+    {"files", page_print_files, NULL, NOTHING},
 };
 
-static bool print_part(page *p, const char *home, const char *mark, FILE *out, err *e) {
+static void print_each_device(const page *p, FILE *out, page_device_part *print) {
+    for (const store_folder *f = p->store->folders; f < p->store->folders + p->store->count; f++) {
+        page_start_device(p, out, f);
+        print(p, out, f);
+        page_end_device(p, out, f);
+    }
+}
+
+static bool print_part(const page *p, const char *home, const char *mark, FILE *out, err *e) {
     if (strcmp(mark, "css") == 0)
         return print_frame_file(home, "page.css", out, e);
     if (strcmp(mark, "js") == 0)
         return print_frame_file(home, "page.js", out, e);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strcmp(mark, parts[i].mark) == 0) {
-            if (p->store->count > 0 || !parts[i].empty)
-                return parts[i].print(p, out, e);
-            fputs(parts[i].empty, out);
-            return true;
-        }
-    return err_set(e, EXIT_CANNOT, "report/page.html has an unknown placeholder '%.40s'", mark);
+    size_t i = 0;
+    while (i < sizeof parts / sizeof *parts && strcmp(mark, parts[i].mark) != 0)
+        i++;
+    if (i == sizeof parts / sizeof *parts)
+        return err_set(e, EXIT_CANNOT, "report/page.html has an unknown placeholder '%.40s'", mark);
+    if (p->store->count == 0 && parts[i].empty)
+        fputs(parts[i].empty, out);
+    else if (parts[i].print)
+        parts[i].print(p, out);
+    else
+        print_each_device(p, out, parts[i].print_device);
+    return true;
 }
 
-static bool print_page(page *p, const char *home, FILE *out, err *e) {
+static bool print_page(const page *p, const char *home, FILE *out, err *e) {
     char *frame = read_frame(home, "page.html", e);
     bool ok = frame != NULL;
     for (const char *at = frame; ok && *at;) {

@@ -12,14 +12,16 @@ typedef struct {
     size_t name_count;
 } page;
 
-typedef bool page_part(page *p, FILE *out, err *e);
-
-page_part page_print_title, page_print_date, page_print_failures, page_print_doubts,
-    page_print_summary, page_print_token, page_print_claims, page_print_experiments,
-    page_print_right, page_print_times, page_print_profile, page_print_devices, page_print_missing,
+typedef void page_part(const page *p, FILE *out);
+page_part page_print_title, page_print_failures, page_print_doubts, page_print_summary,
+    page_print_claims, page_print_experiments, page_print_devices, page_print_missing,
     page_print_files;
 
-/* Shared printers, in page_shared.c ------------------------------------------------------------ */
+/* What a device has in a section; page.c puts it below the device's name. */
+typedef void page_device_part(const page *p, FILE *out, const store_folder *f);
+page_device_part page_print_token, page_print_right, page_print_times, page_print_profile;
+
+/* Shared printers, in page.c ------------------------------------------------------------------- */
 
 /* "" and NaN where there is no such column. */
 const char *page_get_cell(const csv_file *f, size_t row, const char *title);
@@ -49,18 +51,6 @@ void page_end_device(const page *p, FILE *out, const store_folder *f);
 /* Charts of a file or of an experiment; how many there are. */
 size_t page_print_charts(const page *p, FILE *out, const store_folder *f, const char *what);
 
-/* Small drawings, in part_history.c ------------------------------------------------------------ */
-
-/* The runs of bench, one after the other, of one case; NULL: there is no history. */
-typedef struct case_history case_history;
-case_history *page_new_history(const store_folder *f, const char *name);
-/* Two cells: a line of medians, and how the last run differs from the one before. */
-void page_print_trend(FILE *out, case_history *h);
-/* A cell: samples as a histogram. */
-void page_print_samples(FILE *out, const timing_sample *samples, size_t count);
-/* Verdicts against the baselines beside a file. */
-void page_print_baselines(FILE *out, const store_folder *f, const store_file *bench);
-
 /* Counts, in part_kernels.c ------------------------------------------------------------------- */
 
 /* What `assay check` and `assay validate` found in a folder. */
@@ -73,7 +63,3 @@ page_verdict page_count_checks(const store_folder *f);
 /* Cases that failed, with or without a finding. */
 page_verdict page_count_validations(const store_folder *f);
 size_t page_count_findings(const store_folder *f);
-
-/* In part_agx.c ------------------------------------------------------------------------------- */
-
-void page_print_agx(const page *p, FILE *out, const store_folder *f, const store_file *file);

@@ -1,24 +1,18 @@
 /* part_claims: published numbers and what the devices say about them: one row per claim, one column per
  * device. Claims that no device can answer come after the others, folded. */
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/base/array.h"
 #include "page_parts.h"
 
 static void print_claim(FILE *out, const claim *c) {
     char published[96];
-    fputs("<tr><td class=\"wide\">", out);
-    html_print(out, c->text);
-    fputs("<br><small>", out);
-    html_print(out, c->conditions);
-    fprintf(out, "</small></td><td class=n data-v=%.6g>", c->value);
     claim_get_published(c, published, sizeof published);
-    html_print(out, published);
-    fputs("<br><small>", out);
-    html_print(out, c->device);
-    fputs("</small></td>", out);
+    html(
+        out,
+        "<tr><td class=\"wide\">%s<br><small>%s</small></td><td class=n data-v=%.6g>%s<br><small>%s"
+        "</small></td>",
+        c->text, c->conditions, c->value, published, c->device);
 }
 
 static void print_answer(FILE *out, const claim *c, const store_folder *f) {
@@ -28,14 +22,12 @@ static void print_answer(FILE *out, const claim *c, const store_folder *f) {
     claim_answer a = claim_judge(c, f);
     char measured[96];
     claim_get_measured(c, &a, f->emulated, measured, sizeof measured);
-    fputs("<td class=\"wide\"", out);
     if (a.has_value)
-        fprintf(out, " data-v=%.6g", a.value);
-    fputs(">", out);
-    if (a.has_value)
-        html_printf(out, "%s ", measured);
-    html_print_badge(out, kinds[a.verdict], claim_get_verdict_name(a.verdict));
-    fputs("<br><small>", out);
+        html(out, "<td class=\"wide\" data-v=%.6g>%s ", a.value, measured);
+    else
+        fputs("<td class=\"wide\">", out);
+    html(out, "<span class=\"badge %s\">%s</span><br><small>", kinds[a.verdict],
+         claim_get_verdict_name(a.verdict));
     html_print_prose(out, a.reason);
     fputs("</small></td>", out);
 }
@@ -71,18 +63,16 @@ static void print_claims(const page *p, FILE *out, bool are_answered, const char
     free(columns);
 }
 
-bool page_print_claims(page *p, FILE *out, err *e) {
-    (void)e;
+void page_print_claims(const page *p, FILE *out) {
     size_t answered = 0, count = p->content->claims->count;
     for (size_t i = 0; i < count; i++)
         answered += is_answered(p, &p->content->claims->items[i]);
     if (answered > 0)
         print_claims(p, out, true, "Published claims and what was measured here");
     if (answered == count)
-        return true;
-    fprintf(out, "<details><summary>%zu claim%s cannot be measured here</summary>\n",
-            count - answered, count - answered == 1 ? "" : "s");
+        return;
+    html(out, "<details><summary>%zu claim%s cannot be measured here</summary>\n", count - answered,
+         count - answered == 1 ? "" : "s");
     print_claims(p, out, false, "Claims that cannot be measured here, and why");
     fputs("</details>\n", out);
-    return true;
 }

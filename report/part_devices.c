@@ -3,8 +3,6 @@
 
 #include "page_parts.h"
 
-/* Devices ------------------------------------------------------------------------------------- */
-
 /* All values of a key in a folder, each once. */
 static void print_values(FILE *out, const store_folder *f, const char *key) {
     enum { SHOWN = 4 };
@@ -18,38 +16,39 @@ static void print_values(FILE *out, const store_folder *f, const char *key) {
             k++;
         if (!value || k < count)
             continue;
-        if (count == SHOWN) {
-            is_cut = true;
+        if ((is_cut = count == SHOWN))
             break;
-        }
-        fputs(count ? "<br>" : "", out);
-        html_print(out, value);
+        html(out, count ? "<br>%s" : "%s", value);
         seen[count++] = value;
     }
     fputs(is_cut ? "<br>and others" : count == 0 ? "<span class=\"dim\">not said</span>" : "", out);
 }
 
-bool page_print_devices(page *p, FILE *out, err *e) {
-    (void)e;
-    static const char *const keys[] = {"device", "api",      "driver",        "os",    "cpu",
-                                       "cache",  "compiler", "host compiler", "model", "commit",
-                                       "assay",  "seed",     "date"};
-    static const char *const titles[] = {
-        "device", "reached through",  "driver",           "system",
-        "CPU",    "last-level cache", "kernel compiler",  "compiler of Assay",
-        "model",  "commit",           "version of Assay", "seed of inputs",
-        "dates"};
+void page_print_devices(const page *p, FILE *out) {
+    static const char *const facts[][2] = {{"device", "device"},
+                                           {"reached through", "api"},
+                                           {"driver", "driver"},
+                                           {"system", "os"},
+                                           {"CPU", "cpu"},
+                                           {"last-level cache", "cache"},
+                                           {"kernel compiler", "compiler"},
+                                           {"compiler of Assay", "host compiler"},
+                                           {"model", "model"},
+                                           {"commit", "commit"},
+                                           {"version of Assay", "assay"},
+                                           {"seed of inputs", "seed"},
+                                           {"dates", "date"}};
     fputs(
         "<div class=\"box\" tabindex=\"0\" role=\"region\" aria-label=\"Devices\"><table><tbody>\n",
         out);
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        fprintf(out, "<tr><th scope=\"row\">%s</th>", titles[i]);
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        html(out, "<tr><th scope=\"row\">%s</th>", facts[i][0]);
         for (size_t f = 0; f < p->store->count; f++) {
             fputs("<td class=\"wide\">", out);
-            if (strcmp(keys[i], "date") == 0)
+            if (strcmp(facts[i][1], "date") == 0)
                 page_print_dates(p, out, &p->store->folders[f]);
             else
-                print_values(out, &p->store->folders[f], keys[i]);
+                print_values(out, &p->store->folders[f], facts[i][1]);
             fputs("</td>", out);
         }
         fputs("</tr>\n", out);
@@ -62,11 +61,9 @@ bool page_print_devices(page *p, FILE *out, err *e) {
                                               : "<td>of the device itself</td>",
               out);
     fputs("</tr>\n</tbody></table></div>\n", out);
-    return true;
 }
 
-/* What is missing: sections say it of what they would show ------------------------------------- */
-
+/* What is missing: sections say it of what they would show. */
 static size_t print_missing_experiments(const page *p, FILE *out, const store_folder *f) {
     size_t count = 0;
     for (size_t i = 0; i < p->content->experiment_count; i++) {
@@ -74,16 +71,13 @@ static size_t print_missing_experiments(const page *p, FILE *out, const store_fo
         if (store_find(f, STORE_EXPERIMENT, name))
             continue;
         if (count++ == 0)
-            html_printf(out, "%s: ", f->device);
-        fputs(count > 1 ? ", <code>" : "<code>", out);
-        html_print(out, name);
-        fputs("</code>", out);
+            html(out, "%s: ", f->device);
+        html(out, count > 1 ? ", <code>%s</code>" : "<code>%s</code>", name);
     }
     return count;
 }
 
-bool page_print_missing(page *p, FILE *out, err *e) {
-    (void)e;
+void page_print_missing(const page *p, FILE *out) {
     size_t count = 0;
     for (size_t i = 0; i < p->store->count; i++) {
         fputs("<p>", out);
@@ -92,18 +86,13 @@ bool page_print_missing(page *p, FILE *out, err *e) {
         count += here;
     }
     fputs(count ? "" : "<p>Every experiment was run.</p>\n", out);
-    return true;
 }
 
-/* Files --------------------------------------------------------------------------------------- */
-
-bool page_print_files(page *p, FILE *out, err *e) {
-    (void)e;
+void page_print_files(const page *p, FILE *out) {
     for (size_t i = 0; i < p->store->count; i++) {
         const store_folder *f = &p->store->folders[i];
-        fputs("<details><summary>", out);
-        html_printf(out, "%s: %zu files", f->device, f->count + f->other_count);
-        fputs("</summary><ul>\n", out);
+        html(out, "<details><summary>%s: %zu files</summary><ul>\n", f->device,
+             f->count + f->other_count);
         for (size_t k = 0; k < f->count; k++) {
             fputs("<li>", out);
             page_print_table_files(p, out, f, &f->files[k]);
@@ -118,5 +107,4 @@ bool page_print_files(page *p, FILE *out, err *e) {
             }
         fputs("</ul></details>\n", out);
     }
-    return true;
 }

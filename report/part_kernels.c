@@ -1,11 +1,9 @@
-/* part_kernels: verdicts of check and validate, and the times of bench. */
+/* part_kernels: verdicts of check and validate, and kernels that spill on an M1. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/base/format.h"
-#include "harness/measure/results.h"
 #include "page_parts.h"
 
 /* Counting ------------------------------------------------------------------------------------ */
@@ -93,17 +91,11 @@ static kernel_sum *sum_kernels(const csv_file *f, size_t *count) {
 }
 
 static void print_sum(FILE *out, const kernel_sum *s) {
-    char text[48];
-    fputs("<tr>", out);
-    html_print_text_cell(out, s->kernel);
-    snprintf(text, sizeof text, "%zu", s->cases);
-    html_print_number_cell(out, (double)s->cases, text);
-    snprintf(text, sizeof text, "%zu", s->wrong);
-    html_print_number_cell(out, (double)s->wrong, text);
-    html_format_number(s->margin, text, sizeof text);
-    html_print_number_cell(out, s->margin, text);
-    html_format_number(s->ulp, text, sizeof text);
-    html_print_number_cell(out, s->ulp, text);
+    html(out, "<tr><td>%s</td>", s->kernel);
+    html_print_number(out, (double)s->cases, "");
+    html_print_number(out, (double)s->wrong, "");
+    html_print_number(out, s->margin, "");
+    html_print_number(out, s->ulp, "");
     fputs("</tr>\n", out);
 }
 
@@ -113,16 +105,12 @@ static void print_wrong(FILE *out, const csv_file *f) {
                                           {"input", false, NULL},
                                           {"why", false, NULL}};
     html_start_table(out, columns, 4, "Cases that are wrong");
-    for (size_t r = 0; r < csv_count_rows(f); r++) {
-        if (is_right(f, r) || is_skipped(f, r))
-            continue;
-        fputs("<tr>", out);
-        html_print_text_cell(out, page_get_cell(f, r, "kernel"));
-        html_print_text_cell(out, page_get_cell(f, r, "shape"));
-        html_print_text_cell(out, page_get_cell(f, r, "input"));
-        html_print_text_cell(out, page_get_cell(f, r, "message"));
-        fputs("</tr>\n", out);
-    }
+    for (size_t r = 0; r < csv_count_rows(f); r++)
+        if (!is_right(f, r) && !is_skipped(f, r))
+            html_print_row(out,
+                           "<tr><td>{kernel}</td><td>{shape}</td><td>{input}</td><td>{message}</td>"
+                           "</tr>\n",
+                           f, r);
     html_end_table(out);
 }
 
@@ -135,18 +123,17 @@ static void print_check(const page *p, FILE *out, const store_folder *f, const s
         {"largest error, ulp", true, "in units of the last place of the output's format"}};
     size_t count, wrong = 0, cases = 0;
     double margin = NAN;
-    char caption[320], text[48];
+    char caption[320], text[HTML_NUMBER];
     kernel_sum *sums = sum_kernels(file->csv, &count);
     for (size_t i = 0; i < count; i++) {
         wrong += sums[i].wrong;
         cases += sums[i].cases;
         margin = get_larger(margin, sums[i].margin);
     }
-    html_format_number(margin, text, sizeof text);
-    fprintf(out,
-            "<p><strong>Results.</strong> %zu of %zu cases of %zu kernels are right; the largest "
-            "margin is %s. ",
-            cases - wrong, cases, count, text);
+    html(out,
+         "<p><strong>Results.</strong> %zu of %zu cases of %zu kernels are right; the largest "
+         "margin is %s. ",
+         cases - wrong, cases, count, html_format_number(margin, text));
     page_print_table_files(p, out, f, file);
     fputs("</p>\n", out);
     page_print_origin(out, file);
@@ -172,20 +159,14 @@ static void print_findings(FILE *out, const csv_file *f) {
                                           {"times", true, NULL}};
     enum { MOST = 100 };
     html_start_table(out, columns, 5, "Findings");
-    for (size_t r = 0; r < csv_count_rows(f) && r < MOST; r++) {
-        fputs("<tr>", out);
-        html_print_text_cell(out, page_get_cell(f, r, "class"));
-        fputs("<td>", out);
-        html_printf(out, "%s:%s", page_get_cell(f, r, "file"), page_get_cell(f, r, "line"));
-        fputs("</td>", out);
-        html_print_text_cell(out, page_get_cell(f, r, "case"));
-        html_print_text_cell(out, page_get_cell(f, r, "text"));
-        html_print_number_cell(out, page_get_number(f, r, "count"), page_get_cell(f, r, "count"));
-        fputs("</tr>\n", out);
-    }
+    for (size_t r = 0; r < csv_count_rows(f) && r < MOST; r++)
+        html_print_row(out,
+                       "<tr><td>{class}</td><td>{file}:{line}</td><td>{case}</td><td>{text}</td>"
+                       "{#count}</tr>\n",
+                       f, r);
     html_end_table(out);
     if (csv_count_rows(f) > MOST)
-        fprintf(out, "<p class=\"dim\">The first %d of %zu.</p>\n", MOST, csv_count_rows(f));
+        html(out, "<p class=\"dim\">The first %d of %zu.</p>\n", MOST, csv_count_rows(f));
 }
 
 static void print_validation(const page *p, FILE *out, const store_folder *f,
@@ -194,13 +175,13 @@ static void print_validation(const page *p, FILE *out, const store_folder *f,
     const char *canaries = csv_get_meta(file->csv, "canaries");
     fputs("<p><strong>Memory.</strong> Every load and store was watched", out);
     if (v.cases > 0)
-        fprintf(out, " in %zu cases; %zu failed", v.cases, v.wrong);
+        html(out, " in %zu cases; %zu failed", v.cases, v.wrong);
     fputs(". ", out);
     if (canaries)
-        html_printf(out,
-                    "Before that, kernels with planted bugs were run to confirm that validation "
-                    "finds them: %.80s. ",
-                    canaries);
+        html(out,
+             "Before that, kernels with planted bugs were run to confirm that validation "
+             "finds them: %.80s. ",
+             canaries);
     if (csv_count_rows(file->csv) == 0)
         fputs("Nothing was found. ", out);
     page_print_table_files(p, out, f, file);
@@ -210,149 +191,54 @@ static void print_validation(const page *p, FILE *out, const store_folder *f,
         print_findings(out, file->csv);
 }
 
-bool page_print_right(page *p, FILE *out, err *e) {
-    (void)e;
-    for (size_t i = 0; i < p->store->count; i++) {
-        const store_folder *f = &p->store->folders[i];
-        page_start_device(p, out, f);
-        for (size_t k = 0; k < f->count; k++) {
-            if (f->files[k].kind == STORE_VALIDATE)
-                print_validation(p, out, f, &f->files[k]);
-            if (f->files[k].kind == STORE_CHECK)
-                print_check(p, out, f, &f->files[k]);
-            if (f->files[k].kind == STORE_AGX)
-                page_print_agx(p, out, f, &f->files[k]);
-        }
-        if (!store_find(f, STORE_CHECK, NULL))
-            page_print_note(out, "Nothing was checked: `assay check --csv FILE` writes what is "
-                                 "shown here.");
-        if (!store_find(f, STORE_VALIDATE, NULL))
-            page_print_note(out, "Nothing was validated: `assay validate --csv FILE` writes what "
-                                 "is shown here.");
-        page_end_device(p, out, f);
+/* A warning for each kernel that uses scratch memory on an M1, as Mesa's compiler sees it. */
+static void print_agx(const page *p, FILE *out, const store_folder *f, const store_file *file) {
+    static const html_column columns[] = {{"kernel", false, NULL},
+                                          {"scratch", true, "bytes of memory per thread"},
+                                          {"spills", true, "stores of spilled registers"},
+                                          {"fills", true, "loads of spilled registers"},
+                                          {"registers", true, "of 16 bits, per thread"},
+                                          {"threads", true, "that have room on a core"}};
+    const csv_file *c = file->csv;
+    const char *compiler = csv_get_meta(c, "agx compiler");
+    size_t compiled = 0, spilling = 0;
+    for (size_t r = 0; r < csv_count_rows(c); r++) {
+        compiled += page_get_number(c, r, "threads") > 0;
+        spilling += page_get_number(c, r, "scratch_bytes") > 0;
     }
-    return true;
-}
-
-/* Times --------------------------------------------------------------------------------------- */
-
-static void print_number(FILE *out, double value, const char *unit) {
-    char number[48], text[64];
-    html_format_number(value, number, sizeof number);
-    snprintf(text, sizeof text, "%s%s", number, isnan(value) ? "" : unit);
-    html_print_number_cell(out, value, text);
-}
-
-/* Kernel and, smaller, what else says under which conditions the time was taken. */
-static void print_name(freshness *fresh, FILE *out, const result_row *r, bool is_mixed) {
-    char changes[120];
-    fputs("<tr><td>", out);
-    html_print(out, r->kernel);
-    fputs("<br><small>", out);
-    html_printf(out, "%s %s %s", r->shape, r->regime, r->cache);
-    for (const char *p = r->labels; *p; p += strcspn(p, "+")) {
-        p += *p == '+';
-        html_printf(out, ", %.*s", (int)strcspn(p, "+"), p);
-    }
-    if (r->message[0])
-        html_printf(out, ", not timed: %s", r->message);
-    fputs("</small>", out);
-    if (is_mixed && !r->message[0] && freshness_judge(fresh, r->made_of, changes, sizeof changes)) {
-        fputc(' ', out);
-        html_print_badge(out, "bad", changes[0] ? "stale" : "origin unknown");
-    }
-    fputs("</td>", out);
-}
-
-static void print_time(const page *p, FILE *out, const store_folder *f, const store_file *file,
-                       const result_row *r, const result_case *c) {
-    char text[64];
-    const file_origin *o = &file->origin; /* if all rows are stale, the line above says so */
-    double median = r->gpu.count > 0 ? r->gpu.median : NAN;
-    print_name(p->store->fresh, out, r, o->stale < o->rows && o->unknown < o->rows);
-    html_print_number_cell(out, median, format_time(median, text, sizeof text));
-    print_number(out, r->pct_roof, " %");
-    page_print_samples(out, c ? c->samples : NULL, c ? c->count : 0);
-    page_print_trend(out, page_new_history(f, r->name));
-    print_number(out, 100 * (r->gpu.q3 - r->gpu.q1) / median, " %");
-    print_number(out, (double)r->gpu.count, "");
-    print_number(out, r->gb_s, "");
-    print_number(out, r->gflop_s, "");
-    fputs("</tr>\n", out);
-}
-
-/* Another kernel was faster at the same: such rows of long files are left to the file. */
-static bool is_beaten(const result_row *rows, size_t count, const result_row *r) {
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].gpu.count > 0 && rows[i].gpu.median < r->gpu.median &&
-            strcmp(rows[i].op, r->op) == 0 && strcmp(rows[i].format, r->format) == 0 &&
-            strcmp(rows[i].shape, r->shape) == 0 && strcmp(rows[i].regime, r->regime) == 0 &&
-            strcmp(rows[i].cache, r->cache) == 0)
-            return true;
-    return false;
-}
-
-static void start_times(FILE *out, const store_folder *f, const store_file *file) {
-    static const html_column columns[] = {
-        {"case", false,
-         "the kernel; its shape; single, chained or independent launches, with a warm or a cold "
-         "cache; labels"},
-        {"time", true, "median GPU time"},
-        {"of roof", true, "of the nearer one: bandwidth or arithmetic, measured in the same run"},
-        {"samples", false, "how many samples fell into each twentieth of their range"},
-        {"history", false, "medians over runs with 95 % intervals; a square: the source changed"},
-        {"last change", true, "of the last run against the one before, and its interval"},
-        {"spread", true, "distance between the quartiles, relative to the median"},
-        {"n", true, "samples"},
-        {"GB/s", true, "of the bytes that must be moved; 1 GB is 1e9 bytes"},
-        {"GFLOP/s", true, NULL}};
-    char caption[320];
-    snprintf(caption, sizeof caption, "%.120s on %.120s%s", file->name, f->device,
-             f->emulated ? " (emulated)" : "");
-    fputs("<div class=\"less\"><label class=\"all\"><input type=\"checkbox\"> all columns</label>",
-          out);
-    html_start_table(out, columns, sizeof columns / sizeof *columns, caption);
-}
-
-static void print_times(const page *p, FILE *out, const store_folder *f, const store_file *file) {
-    enum { LONG = 60 };
-    size_t count = csv_count_rows(file->csv), shown = 0;
-    result_row *rows = array_new(count + 1, sizeof *rows);
-    results_list samples = {.count = 0};
-    bool has_samples = results_read(file->path, &samples, NULL);
-    page_print_origin(out, file);
-    start_times(out, f, file);
-    for (size_t r = 0; r < count; r++)
-        result_read_row(file->csv, r, &rows[r], NULL); /* the store has read it before */
-    for (size_t r = 0; r < count; r++) {
-        if (count > LONG && is_beaten(rows, count, &rows[r]))
-            continue;
-        shown++;
-        print_time(p, out, f, file, &rows[r],
-                   has_samples ? results_list_find(&samples, rows[r].name) : NULL);
-    }
-    html_end_table(out);
-    fputs("</div><p>", out);
-    if (shown < count)
-        fputs("The fastest kernel of each op, format and shape. All: ", out);
+    html(out,
+         "<p><strong>Registers (Mesa's compiler, M1).</strong> Of %zu kernels %zu compile, and %zu "
+         "of these spill or use scratch memory. It is not Apple's compiler. ",
+         csv_count_rows(c), compiled, spilling);
+    if (compiler)
+        html(out, "%.120s. ", compiler);
     page_print_table_files(p, out, f, file);
     fputs("</p>\n", out);
-    page_print_baselines(out, f, file);
-    results_list_free(&samples);
-    free(rows);
+    if (spilling == 0)
+        return;
+    html_start_table(out, columns, 6, "Warning: scratch memory (Mesa's compiler, M1)");
+    for (size_t r = 0; r < csv_count_rows(c); r++)
+        if (page_get_number(c, r, "scratch_bytes") > 0)
+            html_print_row(out,
+                           "<tr><td>{kernel}</td>{#scratch_bytes}{#spills}{#fills}"
+                           "{#half_registers}{#threads}</tr>\n",
+                           c, r);
+    html_end_table(out);
 }
 
-bool page_print_times(page *p, FILE *out, err *e) {
-    (void)e;
-    for (size_t i = 0; i < p->store->count; i++) {
-        const store_folder *f = &p->store->folders[i];
-        page_start_device(p, out, f);
-        for (size_t k = 0; k < f->count; k++)
-            if (f->files[k].kind == STORE_BENCH)
-                print_times(p, out, f, &f->files[k]);
-        if (!store_find(f, STORE_BENCH, NULL))
-            page_print_note(out, "No kernels were timed one by one: `assay bench` does it.");
-        page_end_device(p, out, f);
+void page_print_right(const page *p, FILE *out, const store_folder *f) {
+    for (const store_file *file = f->files; file < f->files + f->count; file++) {
+        if (file->kind == STORE_VALIDATE)
+            print_validation(p, out, f, file);
+        if (file->kind == STORE_CHECK)
+            print_check(p, out, f, file);
+        if (file->kind == STORE_AGX)
+            print_agx(p, out, f, file);
     }
-    return true;
+    if (!store_find(f, STORE_CHECK, NULL))
+        page_print_note(out, "Nothing was checked: `assay check --csv FILE` writes what is "
+                             "shown here.");
+    if (!store_find(f, STORE_VALIDATE, NULL))
+        page_print_note(out, "Nothing was validated: `assay validate --csv FILE` writes what "
+                             "is shown here.");
 }

@@ -1,4 +1,4 @@
-/* part_summary: the head of the page: what is stale, five numbers per device, and one chart. */
+/* part_summary: the head of the page: what is stale, what failed, five numbers per device, and one chart. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,29 +7,16 @@
 #include "harness/measure/results.h"
 #include "page_parts.h"
 
-bool page_print_title(page *p, FILE *out, err *e) {
-    (void)e;
-    fputs("Assay report: ", out);
+void page_print_title(const page *p, FILE *out) {
     if (p->store->count == 1)
-        html_print(out, p->store->folders[0].device);
+        html(out, "Assay report: %s", p->store->folders[0].device);
     else
-        fprintf(out, "%zu devices", p->store->count);
-    return true;
-}
-
-bool page_print_date(page *p, FILE *out, err *e) {
-    (void)e;
-    fputs("Measured ", out);
-    page_print_dates(p, out, NULL);
-    fputs(".", out);
-    return true;
+        html(out, "Assay report: %zu devices", p->store->count);
 }
 
 /* On top: what of the page is not about the code as it is now. */
-bool page_print_doubts(page *p, FILE *out, err *e) {
-    (void)e;
-    for (size_t i = 0; i < p->store->count; i++) {
-        const store_folder *f = &p->store->folders[i];
+void page_print_doubts(const page *p, FILE *out) {
+    for (const store_folder *f = p->store->folders; f < p->store->folders + p->store->count; f++) {
         file_origin sum = store_sum_origins(f);
         char warning[320];
         file_origin_get_warning(&sum, warning, sizeof warning);
@@ -39,21 +26,70 @@ bool page_print_doubts(page *p, FILE *out, err *e) {
                                                       : "<p class=\"note\"><strong>Not all numbers "
                                                         "are of the code as it is now.</strong> ",
               out);
-        html_printf(out, "%s: %s.", f->device, warning);
-        fputs("</p>\n", out);
+        html(out, "%s: %s.</p>\n", f->device, warning);
     }
-    return true;
+}
+
+/* What failed --------------------------------------------------------------------------------- */
+
+static bool is_wrong(page_verdict v) {
+    return v.is_known && v.wrong > 0;
+}
+
+static bool has_findings(const store_folder *f) {
+    page_verdict validated = page_count_validations(f);
+    return validated.is_known && page_count_findings(f) + validated.wrong > 0;
+}
+
+static void print_folder_failures(FILE *out, const store_folder *f) {
+    page_verdict checked = page_count_checks(f), validated = page_count_validations(f);
+    size_t findings = page_count_findings(f);
+    for (const store_file *file = f->files; file < f->files + f->count; file++)
+        if (store_get_failure(file))
+            html(out, "<li>%s: the experiment <a href=\"#x-%s\">%s</a> failed: %s</li>\n",
+                 f->device, file->name, file->name, store_get_failure(file));
+    if (is_wrong(checked))
+        html(out, "<li>%s: %zu of %zu cases are <a href=\"#right\">wrong</a></li>\n", f->device,
+             checked.wrong, checked.cases);
+    if (has_findings(f))
+        html(
+            out,
+            "<li>%s: validation has <a href=\"#right\">%zu finding%s</a>, %zu case%s failed</li>\n",
+            f->device, findings, findings == 1 ? "" : "s", validated.wrong,
+            validated.wrong == 1 ? "" : "s");
+}
+
+size_t page_count_failures(const store *s) {
+    size_t count = 0;
+    for (const store_folder *f = s->folders; f < s->folders + s->count; f++) {
+        count += (size_t)is_wrong(page_count_checks(f)) + (size_t)has_findings(f);
+        for (size_t k = 0; k < f->count; k++)
+            count += store_get_failure(&f->files[k]) != NULL;
+    }
+    return count;
+}
+
+/* Files that could not be read, experiments that did not end well, kernels that are wrong. Nothing where nothing
+ * did. */
+void page_print_failures(const page *p, FILE *out) {
+    const store *s = p->store;
+    if (page_count_failures(s) + s->skipped_count == 0)
+        return;
+    fputs("<section id=\"failures\" class=\"alarm\"><h2>What failed</h2>\n<ul>\n", out);
+    for (size_t i = 0; i < s->skipped_count; i++)
+        html(out, "<li>A file was left out: %s</li>\n", s->skipped[i]);
+    for (size_t i = 0; i < s->count; i++)
+        print_folder_failures(out, &s->folders[i]);
+    fputs("</ul></section>\n", out);
 }
 
 /* Five numbers -------------------------------------------------------------------------------- */
 
-static void start_tile(FILE *out, const char *kind, const char *title, const char *link) {
-    fprintf(out, "<a class=\"tile%s\" href=\"#%s\"><span>%s</span><b>", kind, link, title);
-}
-
-static void end_tile(FILE *out, const char *about, const store_file *file) {
-    fputs("</b><small>", out);
-    html_print(out, about);
+/* kind: "", " good" or " bad". */
+static void print_text_tile(FILE *out, const char *kind, const char *title, const char *link,
+                            const char *value, const char *about, const store_file *file) {
+    html(out, "<a class=\"tile%s\" href=\"#%s\"><span>%s</span><b>%s</b><small>%s", kind, link,
+         title, value, about);
     if (file)
         page_print_staleness(out, file);
     fputs("</small></a>\n", out);
@@ -61,11 +97,9 @@ static void end_tile(FILE *out, const char *about, const store_file *file) {
 
 static void print_tile(FILE *out, const char *title, const char *link, double rate,
                        const char *about, const store_file *file) {
-    char text[48];
-    start_tile(out, "", title, link);
-    html_format_number(rate >= 1000 ? round(rate) : rate, text, sizeof text);
-    html_print(out, text);
-    end_tile(out, about, file);
+    char text[HTML_NUMBER];
+    html_format_number(rate >= 1000 ? round(rate) : rate, text);
+    print_text_tile(out, "", title, link, text, about, file);
 }
 
 /* The fastest test of `assay model bench` of a kind ("pp", "tg") from an empty context. NaN: none. */
@@ -149,28 +183,29 @@ static double find_share(const store_folder *f, const char *op, const char *form
 static void print_share(FILE *out, const store_folder *f) {
     const store_file *file = NULL;
     size_t row = 0;
-    char about[240] = "nothing was timed";
+    char value[32] = "-", about[240] = "nothing was timed";
     double share = find_share(f, NULL, NULL, &file, &row);
-    start_tile(out, "", "Best share of the roof", "times");
     if (file) {
-        fprintf(out, "%.0f %%", share);
+        snprintf(value, sizeof value, "%.0f %%", share);
         snprintf(about, sizeof about, "%.100s %.60s", page_get_cell(file->csv, row, "kernel"),
                  page_get_cell(file->csv, row, "shape"));
-    } else
-        fputs("-", out);
-    end_tile(out, about, file);
+    }
+    print_text_tile(out, "", "Best share of the roof", "times", value, about, file);
 }
 
 static void print_right(FILE *out, const store_folder *f) {
     page_verdict v = page_count_checks(f);
     bool is_known = v.is_known && v.cases > 0;
-    start_tile(out, !is_known ? "" : v.wrong ? " bad" : " good", "Cases right", "right");
+    char value[64] = "-";
     if (is_known)
-        fprintf(out, "%zu of %zu", v.cases - v.wrong, v.cases);
-    else
-        fputs("-", out);
-    end_tile(out, is_known ? "agree with the reference" : "nothing was checked",
-             store_find(f, STORE_CHECK, NULL));
+        snprintf(value, sizeof value, "%zu of %zu", v.cases - v.wrong, v.cases);
+    print_text_tile(out,
+                    !is_known ? ""
+                    : v.wrong ? " bad"
+                              : " good",
+                    "Cases right", "right", value,
+                    is_known ? "agree with the reference" : "nothing was checked",
+                    store_find(f, STORE_CHECK, NULL));
 }
 
 /* The rows of `assay mutants`: how many changed something, and were caught. False: there are none. */
@@ -193,50 +228,45 @@ static void print_bugs(FILE *out, const store_folder *f) {
     const char *canaries = file ? csv_get_meta(file->csv, "canaries") : NULL;
     page_verdict v = page_count_validations(f);
     size_t findings = page_count_findings(f), caught, count, planted;
-    char about[160] = "nothing was validated";
-    start_tile(out,
-               !file                ? ""
-               : findings + v.wrong ? " bad"
-                                    : " good",
-               "Planted bugs found", "right");
+    char value[64] = "-", about[160] = "nothing was validated";
     if (count_mutants(f, &caught, &count))
-        fprintf(out, "%zu of %zu", caught, count);
+        snprintf(value, sizeof value, "%zu of %zu", caught, count);
     else if (canaries && sscanf(canaries, "%zu of %zu", &caught, &planted) == 2)
-        fprintf(out, "%zu of %zu", caught, planted);
-    else
-        fputs("-", out);
+        snprintf(value, sizeof value, "%zu of %zu", caught, planted);
     if (file)
         snprintf(about, sizeof about, "and %zu in the kernels, in %zu cases", findings, v.cases);
     else if (count > 0)
         snprintf(about, sizeof about, "mutants of the kernels");
-    end_tile(out, about, file);
+    print_text_tile(out,
+                    !file                ? ""
+                    : findings + v.wrong ? " bad"
+                                         : " good",
+                    "Planted bugs found", "right", value, about, file);
 }
 
 static void print_device(FILE *out, const page *p, const store_folder *f) {
     const char *os = store_find_meta(f, "os"), *cpu = store_find_meta(f, "cpu");
     claim_counts c = claims_count(p->content->claims, f);
     char text[256];
-    fprintf(out, f->emulated ? "<details class=\"card emulated\"%s><summary>" : "<div%s><h2>",
-            f->emulated && !page_is_folded(p, f) ? " open" : "");
-    html_print(out, f->device);
     if (f->emulated)
-        fputs(" <span class=\"badge unknown\">emulated</span></summary><p>Times are those of a CPU "
-              "that emulates a GPU: they say <strong>nothing about a GPU</strong>.</p>\n",
-              out);
-    fputs(f->emulated ? "" : "</h2>\n", out);
+        html(out,
+             "<details class=\"card emulated\"%s><summary>%s <span class=\"badge unknown\">emulated"
+             "</span></summary><p>Times are those of a CPU that emulates a GPU: they say "
+             "<strong>nothing about a GPU</strong>.</p>\n",
+             page_is_folded(p, f) ? "" : " open", f->device);
+    else
+        html(out, "<div><h2>%s</h2>\n", f->device);
     fputs("<div class=\"tiles\">\n", out);
     print_rate(out, f, "Decode", "tg", "decode", "tok_s");
     print_rate(out, f, "Prefill", "pp", "prefill", "tok_s_best");
     print_share(out, f);
     print_right(out, f);
     print_bugs(out, f);
-    fputs("</div><p class=\"dim\">", out);
-    html_printf(out, "%s, %s. Published ", cpu ? cpu : "CPU not named",
-                os ? os : "system not named");
     claim_format_counts(&c, text, sizeof text);
-    fputs("<a href=\"#claims\">claims</a>: ", out);
-    html_print(out, text);
-    fputs(f->emulated ? ".</p></details>\n" : ".</p></div>\n", out);
+    html(out,
+         "</div><p class=\"dim\">%s, %s. Published <a href=\"#claims\">claims</a>: %s.</p></%s>\n",
+         cpu ? cpu : "CPU not named", os ? os : "system not named", text,
+         f->emulated ? "details" : "div");
 }
 
 /* The chart ----------------------------------------------------------------------------------- */
@@ -277,9 +307,7 @@ static int compare_bars(const void *a, const void *b) {
 }
 
 static void print_bar(FILE *out, const page *p, const bar *b, bool is_named) {
-    fputs("<tr><th scope=\"row\">", out);
-    html_printf(out, "%s %s", b->op, b->format);
-    fputs("</th><td>", out);
+    html(out, "<tr><th scope=\"row\">%s %s</th><td>", b->op, b->format);
     for (size_t f = 0; f < p->store->count; f++) {
         const store_file *file = NULL;
         size_t row = 0;
@@ -288,11 +316,10 @@ static void print_bar(FILE *out, const page *p, const bar *b, bool is_named) {
             page_is_folded(p, folder) ? NAN : find_share(folder, b->op, b->format, &file, &row);
         if (!file)
             continue;
-        fprintf(out, "<span class=\"bar d%zu\" style=\"width:%.1f%%\"></span><small>%.3g %% ",
-                f % 4, 0.6 * share, share);
-        html_print(out, page_get_cell(file->csv, row, "kernel"));
+        html(out, "<span class=\"bar d%zu\" style=\"width:%.1f%%\"></span><small>%.3g %% %s", f % 4,
+             0.6 * share, share, page_get_cell(file->csv, row, "kernel"));
         if (is_named)
-            html_printf(out, ", %s", folder->device);
+            html(out, ", %s", folder->device);
         fputs("</small><br>", out);
     }
     fputs("</td></tr>\n", out);
@@ -321,8 +348,7 @@ static void print_shares(FILE *out, const page *p) {
 }
 
 /* Devices before emulated ones. */
-bool page_print_summary(page *p, FILE *out, err *e) {
-    (void)e;
+void page_print_summary(const page *p, FILE *out) {
     for (int emulated = 0; emulated < 2; emulated++) {
         for (size_t i = 0; i < p->store->count; i++)
             if (p->store->folders[i].emulated == (emulated == 1) &&
@@ -331,5 +357,4 @@ bool page_print_summary(page *p, FILE *out, err *e) {
         if (emulated == 0)
             print_shares(out, p);
     }
-    return true;
 }

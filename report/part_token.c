@@ -79,28 +79,23 @@ static void print_lane(FILE *out, const timeline *t, size_t index) {
                 index * LANE + 2, fmax(0.4, (double)WIDTH * get_duration(t, r) / t->end_ns),
                 LANE - 4, fmax(0.4, (double)WIDTH * get_duration(t, r) / t->end_ns));
     }
-    fputs("\"><title>", out);
-    html_printf(out, "%.160s: %s", l->name, format_time(l->duration_ns, text, sizeof text));
-    fputs("</title></path>", out);
+    html(out, "\"><title>%.160s: %s</title></path>", l->name,
+         format_time(l->duration_ns, text, sizeof text));
 }
 
 static void print_drawing(FILE *out, const timeline *t) {
     char text[32];
     fputs("<div class=\"lanes\"><ul>", out);
-    for (size_t i = 0; i < t->count; i++) {
-        fputs("<li>", out);
-        html_print(out, t->lanes[i].name);
-        fputs("</li>", out);
-    }
-    fprintf(out,
-            "</ul><svg viewBox=\"0 0 %d %zu\" preserveAspectRatio=\"none\" style=\"height:%zupx\" "
-            "role=\"img\" aria-label=\"Launches of a token over time\">",
-            WIDTH, t->count * LANE, t->count * LANE);
+    for (size_t i = 0; i < t->count; i++)
+        html(out, "<li>%s</li>", t->lanes[i].name);
+    html(out,
+         "</ul><svg viewBox=\"0 0 %d %zu\" preserveAspectRatio=\"none\" style=\"height:%zupx\" "
+         "role=\"img\" aria-label=\"Launches of a token over time\">",
+         WIDTH, t->count * LANE, t->count * LANE);
     for (size_t i = 0; i < t->count; i++)
         print_lane(out, t, i);
-    fputs("</svg></div>\n<p class=\"dim lanes-axis\"><span>0</span><span>", out);
-    html_print(out, format_time(t->end_ns, text, sizeof text));
-    fputs("</span></p>\n", out);
+    html(out, "</svg></div>\n<p class=\"dim lanes-axis\"><span>0</span><span>%s</span></p>\n",
+         format_time(t->end_ns, text, sizeof text));
 }
 
 static void print_ops(FILE *out, const timeline *t) {
@@ -110,22 +105,15 @@ static void print_ops(FILE *out, const timeline *t) {
                                           {"launches", true, NULL},
                                           {"bytes", true, "that they must move"},
                                           {"GB/s", true, NULL}};
-    char text[48];
     fputs("<details><summary>The ops of the token</summary>\n", out);
     html_start_table(out, columns, sizeof columns / sizeof *columns, "Ops of one token");
-    for (size_t i = 0; i < t->count; i++) {
-        const lane *l = &t->lanes[i];
-        const double numbers[] = {100 * l->duration_ns / t->end_ns, (double)l->launches, l->bytes,
-                                  l->bytes > 0 ? l->bytes / l->duration_ns : NAN};
-        fputs("<tr>", out);
-        html_print_text_cell(out, l->name);
-        html_print_number_cell(out, l->duration_ns, format_time(l->duration_ns, text, sizeof text));
-        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
-            char with_unit[64];
-            html_format_number(numbers[k], text, sizeof text);
-            snprintf(with_unit, sizeof with_unit, "%s%s", text, k == 0 ? " %" : "");
-            html_print_number_cell(out, numbers[k], with_unit);
-        }
+    for (const lane *l = t->lanes; l < t->lanes + t->count; l++) {
+        html(out, "<tr><td>%s</td>", l->name);
+        html_print_time(out, l->duration_ns);
+        html_print_number(out, 100 * l->duration_ns / t->end_ns, " %");
+        html_print_number(out, (double)l->launches, "");
+        html_print_number(out, l->bytes, "");
+        html_print_number(out, l->bytes > 0 ? l->bytes / l->duration_ns : NAN, "");
         fputs("</tr>\n", out);
     }
     html_end_table(out);
@@ -141,17 +129,16 @@ static void print_timeline(const page *p, FILE *out, const store_folder *f,
     if (t.end_ns > 0) {
         const char *token = csv_get_meta(file->csv, "token_ns");
         print_drawing(out, &t);
-        fputs("<p>", out);
-        html_printf(out, "%s: ", model ? model : "A model");
+        html(out, "<p>%s: ", model ? model : "A model");
         if (t.is_trace)
-            html_printf(out, "%zu launches. As a whole the token took %s on the GPU's clock. ",
-                        csv_count_rows(file->csv),
-                        format_time(token ? strtod(token, NULL) : NAN, text, sizeof text));
+            html(out, "%zu launches. As a whole the token took %s on the GPU's clock. ",
+                 csv_count_rows(file->csv),
+                 format_time(token ? strtod(token, NULL) : NAN, text, sizeof text));
         else
             fputs("ops from the longest to the shortest, not in the order in which they run; "
                   "<code>assay trace --csv</code> has the single launches. ",
                   out);
-        html_printf(out, "How the times were made: %.400s. ", how ? how : "not said");
+        html(out, "How the times were made: %.400s. ", how ? how : "not said");
         page_print_table_files(p, out, f, file);
         fputs("</p>\n", out);
         page_print_origin(out, file);
@@ -160,20 +147,13 @@ static void print_timeline(const page *p, FILE *out, const store_folder *f,
     free(t.lanes);
 }
 
-bool page_print_token(page *p, FILE *out, err *e) {
-    (void)e;
-    for (size_t i = 0; i < p->store->count; i++) {
-        const store_folder *f = &p->store->folders[i];
-        const store_file *file = store_find(f, STORE_TRACE, NULL);
-        if (!file)
-            file = store_find(f, STORE_EXPERIMENT, "op_breakdown");
-        page_start_device(p, out, f);
-        if (file && !store_get_failure(file))
-            print_timeline(p, out, f, file);
-        else
-            page_print_note(out, "No token was traced: `assay trace --csv FILE` writes what is "
-                                 "shown here.");
-        page_end_device(p, out, f);
-    }
-    return true;
+void page_print_token(const page *p, FILE *out, const store_folder *f) {
+    const store_file *file = store_find(f, STORE_TRACE, NULL);
+    if (!file)
+        file = store_find(f, STORE_EXPERIMENT, "op_breakdown");
+    if (file && !store_get_failure(file))
+        print_timeline(p, out, f, file);
+    else
+        page_print_note(out, "No token was traced: `assay trace --csv FILE` writes what is "
+                             "shown here.");
 }

@@ -12,121 +12,86 @@
 #include "harness/base/path.h"
 #include "harness/measure/results.h"
 
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), tail = strlen(end);
-    return length > tail && strcmp(text + length - tail, end) == 0;
-}
-
 static bool join(char *out, const char *folder, const char *name, err *e) {
     return path_print(out, PATH_MAX, e, "%s/%s", folder, name);
 }
 
 /* Files --------------------------------------------------------------------------------------- */
 
+/* A table is of the first kind whose columns it has; those before the NULL are numbers that the page reads: a file
+ * is left out as a whole or not at all. */
+static const struct {
+    store_kind kind;
+    const char *numbers[5], *others[4];
+} kinds[] = {
+    {STORE_HISTORY, {"median_ns", "low_ns", "high_ns"}, {"case", "date"}},
+    {STORE_CHECK, {"margin", "max_ulp"}, {"kernel", "verdict", "message"}},
+    {STORE_VALIDATE, {NULL}, {"case", "class", "outside_by"}},
+    {STORE_TRACE, {"start_ns", "duration_ns", "gap_ns", "bytes"}, {"launch", "op"}},
+    {STORE_AGX, {"half_registers", "threads", "scratch_bytes", "spills"}, {"kernel"}},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
 static bool has_columns(const csv_file *f, const char *const *names) {
     size_t column;
-    for (size_t i = 0; names[i]; i++)
-        if (!csv_find_column(f, names[i], &column, NULL))
-            return false;
-    return true;
+    while (*names && csv_find_column(f, *names, &column, NULL))
+        names++;
+    return !*names;
 }
 
 static store_kind find_kind(const csv_file *f) {
-    static const char *const check[] = {"kernel", "verdict", "margin", "message", NULL};
-    static const char *const validate[] = {"case", "class", "outside_by", NULL};
-    static const char *const history[] = {"case", "date", "median_ns", "low_ns", "high_ns", NULL};
-    static const char *const trace[] = {"launch", "op", "start_ns", "duration_ns", NULL};
-    static const char *const agx[] = {"kernel", "half_registers", "scratch_bytes", NULL};
-    return csv_get_meta(f, "experiment") ? STORE_EXPERIMENT
-           : results_has_rows(f)         ? STORE_BENCH
-           : has_columns(f, history)     ? STORE_HISTORY
-           : has_columns(f, check)       ? STORE_CHECK
-           : has_columns(f, validate)    ? STORE_VALIDATE
-           : has_columns(f, trace)       ? STORE_TRACE
-           : has_columns(f, agx)         ? STORE_AGX
-                                         : STORE_OTHER;
+    if (csv_get_meta(f, "experiment") || results_has_rows(f))
+        return csv_get_meta(f, "experiment") ? STORE_EXPERIMENT : STORE_BENCH;
+    for (size_t i = 0; i < KINDS; i++)
+        if (has_columns(f, kinds[i].numbers) && has_columns(f, kinds[i].others))
+            return kinds[i].kind;
+    return STORE_OTHER;
 }
 
 /* NAME = VALUE UNIT, the unit being all that is left. */
 static bool parse_metric(const char *text, store_metric *out) {
     const char *equals = strstr(text, " = ");
     char *end;
-    if (!equals || equals == text || equals >= text + strcspn(text, "\r\n") ||
-        (size_t)(equals - text) >= sizeof out->name)
+    if (!equals || equals == text || (size_t)(equals - text) >= sizeof out->name)
         return false;
     snprintf(out->name, sizeof out->name, "%.*s", (int)(equals - text), text);
     out->value = strtod(equals + 3, &end);
     if (end == equals + 3 || (*end && !isspace((unsigned char)*end)))
         return false;
     end += strspn(end, " \t");
-    size_t length = strcspn(end, "\r\n");
-    if (length >= sizeof out->unit)
-        return false;
-    snprintf(out->unit, sizeof out->unit, "%.*s", (int)length, end);
     out->low = out->high = NAN;
-    return true;
+    return snprintf(out->unit, sizeof out->unit, "%s", end) < (int)sizeof out->unit;
 }
 
 /* NAME = LOW to HIGH, of a metric that was named before. */
 static bool parse_spread(const char *text, store_file *f) {
-    for (size_t i = 0; i < f->metric_count; i++) {
+    const char *equals = strstr(text, " = ");
+    for (size_t i = 0; i < f->metric_count && equals; i++) {
         store_metric *m = &f->metrics[i];
-        size_t length = strlen(m->name);
-        double low, high;
-        if (strncmp(text, m->name, length) != 0 ||
-            sscanf(text + length, " = %lf to %lf", &low, &high) != 2)
-            continue;
-        m->low = low;
-        m->high = high;
-        return low <= high;
+        if (strlen(m->name) == (size_t)(equals - text) &&
+            strncmp(text, m->name, strlen(m->name)) == 0)
+            return sscanf(equals, " = %lf to %lf", &m->low, &m->high) == 2 && m->low <= m->high;
     }
     return false;
 }
 
-/* From the text and not from the csv_file: a message names the line. */
-static bool read_metrics(store_file *f, const char *text, err *e) {
-    static const char mark[] = "# metric: ", spread[] = "# spread: ";
-    size_t line = 1;
-    for (const char *p = text; *p == '#'; line++) {
-        size_t length = strcspn(p, "\r\n");
-        int shown = length > 70 ? 60 : (int)length - 10; /* of a value, after its 10 of a mark */
-        length += strcspn(p + length, "\n");
-        if (strncmp(p, spread, sizeof spread - 1) == 0) {
-            const char *value = p + sizeof spread - 1; /* numbers end where the line does */
-            if (!parse_spread(value, f))
-                return err_set(
-                    e, EXIT_USAGE,
-                    "%.120s:%zu: a spread is NAME = LOW to HIGH of a metric above, not '%.*s'",
-                    f->path, line, shown, value);
-        }
-        if (strncmp(p, mark, sizeof mark - 1) == 0) {
+static bool read_metrics(store_file *f, err *e) {
+    const char *key, *value;
+    for (size_t i = 0; csv_list_meta(f->csv, i, &key, &value); i++) {
+        if (strcmp(key, "metric") == 0) {
             f->metrics = realloc(f->metrics, (f->metric_count + 1) * sizeof *f->metrics);
             assert(f->metrics);
-            const char *value = p + sizeof mark - 1;
-            if (!parse_metric(value, &f->metrics[f->metric_count]))
+            if (!parse_metric(value, &f->metrics[f->metric_count++]))
                 return err_set(e, EXIT_USAGE,
-                               "%.120s:%zu: a metric is NAME = VALUE UNIT, not '%.*s'", f->path,
-                               line, shown, value);
-            f->metric_count++;
-        }
-        p += length + (p[length] == '\n');
+                               "%.120s:%zu: a metric is NAME = VALUE UNIT, not '%.60s'", f->path,
+                               csv_get_meta_line(f->csv, i), value);
+        } else if (strcmp(key, "spread") == 0 && !parse_spread(value, f))
+            return err_set(
+                e, EXIT_USAGE,
+                "%.120s:%zu: a spread is NAME = LOW to HIGH of a metric above, not '%.60s'",
+                f->path, csv_get_meta_line(f->csv, i), value);
     }
     return true;
-}
-
-/* A last line without a newline is from a writer that was killed: it is left out. */
-static bool read_csv(store_file *f, err *e) {
-    size_t bytes;
-    char *text = os_read_file(f->path, &bytes, e);
-    if (!text)
-        return false;
-    while (bytes > 0 && text[bytes - 1] != '\n')
-        bytes--;
-    text[bytes] = 0;
-    f->csv = csv_parse(text, bytes, f->path, e);
-    bool ok = f->csv && read_metrics(f, text, e);
-    free(text);
-    return ok;
 }
 
 /* Rows of another device than the head names are another device's numbers. */
@@ -146,22 +111,17 @@ static bool check_rows(const csv_file *f, err *e) {
     return true;
 }
 
-/* The numbers that the page will read: a file is left out as a whole or not at all. */
 static bool check_numbers(const store_file *f, err *e) {
-    static const char *const read[][5] = {
-        [STORE_CHECK] = {"margin", "max_ulp"},
-        [STORE_HISTORY] = {"median_ns", "low_ns", "high_ns"},
-        [STORE_TRACE] = {"start_ns", "duration_ns", "gap_ns", "bytes"},
-        [STORE_AGX] = {"half_registers", "threads", "scratch_bytes", "spills"},
-        [STORE_OTHER] = {NULL}};
     result_row row;
-    size_t column;
+    size_t column, k = 0;
     double value;
+    while (k < KINDS && kinds[k].kind != f->kind)
+        k++;
     for (size_t r = 0; r < csv_count_rows(f->csv); r++) {
         if (f->kind == STORE_BENCH && !result_read_row(f->csv, r, &row, e))
             return false;
-        for (const char *const *title = read[f->kind]; *title; title++)
-            if (!csv_find_column(f->csv, *title, &column, e) ||
+        for (size_t i = 0; k < KINDS && kinds[k].numbers[i]; i++)
+            if (!csv_find_column(f->csv, kinds[k].numbers[i], &column, e) ||
                 !csv_get_double(f->csv, r, column, &value, e))
                 return false;
     }
@@ -173,7 +133,8 @@ static bool add_file(freshness *fresh, store_folder *folder, const char *name, e
     assert(folder->files);
     store_file *f = &folder->files[folder->count++];
     *f = (store_file){.csv = NULL};
-    if (!join(f->path, folder->path, name, e) || !read_csv(f, e))
+    if (!join(f->path, folder->path, name, e) || !(f->csv = csv_read_lines(f->path, e)) ||
+        !read_metrics(f, e))
         return false;
     f->kind = find_kind(f->csv);
     /* Any other table need not be ours. */
@@ -197,22 +158,14 @@ static bool add_file(freshness *fresh, store_folder *folder, const char *name, e
 static void add_other(store_folder *f, const char *name) {
     f->others = realloc(f->others, (f->other_count + 1) * sizeof *f->others);
     assert(f->others);
-    snprintf(f->others[f->other_count++], sizeof *f->others, "%s", name);
+    snprintf(f->others[f->other_count++], sizeof *f->others, "%.127s", name);
 }
 
 /* Folders ------------------------------------------------------------------------------------- */
 
 static bool is_table(const char *name) {
-    return ends_with(name, ".csv") && !ends_with(name, ".samples.csv") &&
+    return path_ends_with(name, ".csv") && !path_ends_with(name, ".samples.csv") &&
            strcmp(name, "claims.csv") != 0;
-}
-
-/* Names in a folder, in order; -1 with e set. The caller frees each and all. */
-static int list_names(const char *path, struct dirent ***names, err *e) {
-    int count = scandir(path, names, NULL, alphasort);
-    if (count < 0)
-        err_set(e, EXIT_USAGE, "cannot read the folder %.160s", path);
-    return count;
 }
 
 static void describe(store_folder *f) {
@@ -283,77 +236,75 @@ static void drop_strangers(store *s, store_folder *f) {
     }
 }
 
+/* Files of a folder, in order: tables, and the names of charts and samples. */
 static bool read_folder(store *s, store_folder *f, const char *path, err *e) {
     struct dirent **names = NULL;
-    const char *slash = strrchr(path, '/');
     *f = (store_folder){.count = 0};
     snprintf(f->path, sizeof f->path, "%s", path);
-    snprintf(f->name, sizeof f->name, "%s", slash && slash[1] ? slash + 1 : path);
-    int count = list_names(path, &names, e);
-    bool ok = count >= 0;
+    snprintf(f->name, sizeof f->name, "%.127s", path_get_name(path));
+    int count = scandir(path, &names, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         const char *name = names[i]->d_name;
         err why = {.code = EXIT_OK};
-        if (ok && is_table(name)) {
+        if (is_table(name)) {
             if (!add_file(s->fresh, f, name, &why) ||
                 !check_rows(f->files[f->count - 1].csv, &why)) {
                 skip(s, why.text);
                 drop_file(f, f->count - 1);
             }
-        } else if (ends_with(name, ".svg") || ends_with(name, ".png") ||
-                   ends_with(name, ".samples.csv"))
+        } else if (path_ends_with(name, ".svg") || path_ends_with(name, ".png") ||
+                   path_ends_with(name, ".samples.csv"))
             add_other(f, name);
         free(names[i]);
     }
     free(names);
     drop_strangers(s, f);
     describe(f);
-    return ok;
-}
-
-static bool add_folder(store *s, store_folder **list, size_t *count, const char *path, err *e) {
-    *list = realloc(*list, (*count + 1) * sizeof **list);
-    assert(*list);
-    return read_folder(s, &(*list)[(*count)++], path, e);
+    return count >= 0 || err_set(e, EXIT_USAGE, "cannot read the folder %.160s", path);
 }
 
 static bool is_chart(const char *name) {
-    return ends_with(name, ".svg");
+    return path_ends_with(name, ".svg");
 }
 
+/* Is one of the folder's names such a name? */
 static bool has_any(const char *path, bool (*is_wanted)(const char *name)) {
-    struct dirent **names = NULL;
+    DIR *folder = opendir(path);
     bool found = false;
-    int count = list_names(path, &names, NULL);
-    for (int i = 0; i < count; i++) {
-        found = found || is_wanted(names[i]->d_name);
-        free(names[i]);
-    }
-    free(names);
+    for (const struct dirent *d; folder && !found && (d = readdir(folder));)
+        found = is_wanted(d->d_name);
+    if (folder)
+        closedir(folder);
     return found;
 }
 
-/* What kind of folder it is: of a device, of charts, or neither, which *is_known says. */
+static bool is_claims(const char *name) {
+    return strcmp(name, "claims.csv") == 0;
+}
+
+/* What kind of folder it is: of a device, of charts, or neither, which *is_known says. Beside the claims are folders
+ * of devices, whatever other tables there are. */
 static bool add_known(store *s, const char *path, bool *is_known, err *e) {
-    *is_known = true;
-    if (has_any(path, is_table))
-        return add_folder(s, &s->folders, &s->count, path, e);
-    if (has_any(path, is_chart)) {
-        if (!add_folder(s, &s->together, &s->together_count, path, e))
-            return false;
-        store_folder *f = &s->together[s->together_count - 1];
-        snprintf(f->device, sizeof f->device, "several devices");
+    bool is_device = has_any(path, is_table) && !has_any(path, is_claims);
+    store_folder **list = is_device ? &s->folders : &s->together;
+    size_t *count = is_device ? &s->count : &s->together_count;
+    *is_known = is_device || has_any(path, is_chart);
+    if (!*is_known)
         return true;
-    }
-    *is_known = false;
-    return true;
+    *list = realloc(*list, (*count + 1) * sizeof **list);
+    assert(*list);
+    store_folder *f = &(*list)[(*count)++];
+    bool ok = read_folder(s, f, path, e);
+    if (!is_device)
+        snprintf(f->device, sizeof f->device, "several devices");
+    return ok;
 }
 
 /* A folder of folders. */
 static bool add_folders(store *s, const char *path, err *e) {
     struct dirent **names = NULL;
-    int count = list_names(path, &names, e);
-    bool ok = count >= 0;
+    int count = scandir(path, &names, NULL, alphasort);
+    bool ok = count >= 0 || err_set(e, EXIT_USAGE, "cannot read the folder %.160s", path);
     for (int i = 0; i < count; i++) {
         const char *name = names[i]->d_name;
         char inner[PATH_MAX];
@@ -474,7 +425,7 @@ const char *store_find_chart(const store_folder *f, const char *file_name, size_
     size_t length = strlen(file_name);
     for (size_t k = 0; k < f->other_count; k++) {
         const char *name = f->others[k];
-        if (strncmp(name, file_name, length) != 0 || !ends_with(name, ".svg") ||
+        if (strncmp(name, file_name, length) != 0 || !path_ends_with(name, ".svg") ||
             (name[length] != '-' && strcmp(name + length, ".svg") != 0))
             continue;
         if (i-- == 0)

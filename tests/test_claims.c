@@ -344,7 +344,8 @@ TEST a_malformed_claim_is_named_with_its_line(void) {
     static const char *const rows[][2] = {
         {"x,t,roughly,1,,us,1,time,,,d,speed,m,", "claims.csv:2: no relation 'roughly'"},
         {"x,t,about,fast,,us,1,time,,,d,speed,m,", "claims.csv:2: 'fast' in column 'value'"},
-        {"x,t,between,1,,us,1,time,,,d,speed,m,", "claims.csv:2: '' in column 'high'"},
+        {"x,t,between,1,,us,1,time,,,d,speed,m,",
+         "claims.csv:2: 'between' takes a number in column 'high'"},
         {"x,t,about,1,,us,1,feeling,,,d,speed,m,",
          "claims.csv:2: no kind 'feeling' (valid: time, count, derived)"},
         {"x,t,about,1", "claims.csv:2: 4 fields"},

@@ -34,20 +34,7 @@ TEST a_chart_is_an_image_whatever_is_in_it(void) {
     PASS();
 }
 
-/* Smaller, and the same to see: coordinates keep a decimal, and text is left alone. */
-TEST a_chart_is_made_smaller_and_a_broken_one_is_named(void) {
-    ASSERT(page_put_soft() &&
-           fixture_put("r/soft/speed.svg",
-                       "<?xml version=\"1.0\"?>\n<!-- x -->\n<svg>\n<title>t</title>\n"
-                       "<path id='gpPt7' d='M1,2'/><path id='gpPt8' d='M1,2'/>\n"
-                       "<g fill=\"none\"  stroke-linecap=\"butt\">\n</g>\n"
-                       "<g color=\"rgb(1, 2, 3)\"><use xlink:href='#gpPt8'/>\n"
-                       "<path d='M88.46,450.00 L1.25,2.50'/>\n<text>0.125 50%</text></g></svg>\n"));
-    ASSERT_RUN(SHOW, 0);
-    ASSERT_SAYS(
-        "svg+xml,%3Csvg>%3Cpath id='gpPt8' d='M1,2'/>%3Cg color='rgb(1,2,3)'>%3Cuse "
-        "xlink:href='%23gpPt8'/>%3Cpath d='M88.4,450 L1.25,2.5'/>%3Ctext>0.125 50%25%3C/text>"
-        "%3C/g>%3C/svg>\"");
+TEST a_broken_chart_is_named(void) {
     ASSERT(page_put_soft() &&
            fixture_put("r/soft/speed.svg", "<svg viewBox='0 0 1 1'>\n<g></main>"));
     ASSERT_RUN(SHOW, 0);
@@ -122,7 +109,7 @@ TEST a_browser_sees_what_is_wrong_with_a_page(void) {
 SUITE(page_charts_suite) {
     RUN_TEST(charts_of_several_devices_are_shown_once);
     RUN_TEST(a_chart_is_an_image_whatever_is_in_it);
-    RUN_TEST(a_chart_is_made_smaller_and_a_broken_one_is_named);
+    RUN_TEST(a_broken_chart_is_named);
     RUN_TEST(the_label_of_a_chart_is_text);
     RUN_TEST(a_browser_shows_the_page_without_a_fault);
     RUN_TEST(a_browser_sees_what_is_wrong_with_a_page);

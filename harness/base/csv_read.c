@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 typedef struct {
     const char *key, *value;
+    size_t line;
 } meta;
 
 struct csv_file {
@@ -41,14 +43,14 @@ static void add_field(csv_file *f, const char *text) {
     *ARRAY_ADD(f->fields, f->field_count, f->field_capacity) = text;
 }
 
-static void add_meta(csv_file *f, char *line) {
+static void add_meta(csv_file *f, char *line, size_t number) {
     line += strspn(line, "# \t");
     char *colon = strchr(line, ':');
     if (!colon) /* a person's comment */
         return;
     *colon = 0;
     *ARRAY_ADD(f->metas, f->meta_count, f->meta_capacity) =
-        (meta){line, colon + 1 + strspn(colon + 1, " \t")};
+        (meta){line, colon + 1 + strspn(colon + 1, " \t"), number};
 }
 
 /* `# key: value` lines, which end where the header starts. */
@@ -61,8 +63,7 @@ static void read_metas(reader *r) {
         size_t length = strlen(line);
         if (length > 0 && line[length - 1] == '\r')
             line[length - 1] = 0;
-        add_meta(r->file, line);
-        r->line++;
+        add_meta(r->file, line, r->line++);
     }
 }
 
@@ -181,6 +182,14 @@ csv_file *csv_read(const char *path, err *e) {
     return text ? parse_owned(text, bytes, path, e) : NULL;
 }
 
+csv_file *csv_read_lines(const char *path, err *e) {
+    size_t bytes;
+    char *text = os_read_file(path, &bytes, e);
+    while (text && bytes > 0 && text[bytes - 1] != '\n')
+        text[--bytes] = 0;
+    return text ? parse_owned(text, bytes, path, e) : NULL;
+}
+
 void csv_file_free(csv_file *f) {
     if (!f)
         return;
@@ -208,6 +217,11 @@ bool csv_list_meta(const csv_file *f, size_t i, const char **key, const char **v
     *key = f->metas[i].key;
     *value = f->metas[i].value;
     return true;
+}
+
+size_t csv_get_meta_line(const csv_file *f, size_t i) {
+    assert(i < f->meta_count);
+    return f->metas[i].line;
 }
 
 size_t csv_count_rows(const csv_file *f) {
@@ -252,4 +266,55 @@ bool csv_get_double(const csv_file *f, size_t row, size_t column, double *out, e
         return true;
     return err_set(e, EXIT_USAGE, "%.120s:%zu: '%.40s' in column '%s' is not a number", f->path,
                    csv_get_line(f, row), text, f->fields[column]);
+}
+
+static bool read_count(const csv_file *f, size_t row, size_t column, size_t *out, err *e) {
+    double d = 0;
+    const char *text = csv_get_text(f, row, column);
+    if (*text && !csv_get_double(f, row, column, &d, e))
+        return false;
+    if (!(d >= 0 && d < 1e15 && d == floor(d)))
+        return err_set(e, EXIT_USAGE, "%.120s:%zu: column '%s' takes a whole number, not '%.40s'",
+                       f->path, csv_get_line(f, row), csv_get_title(f, column), text);
+    *out = (size_t)d;
+    return true;
+}
+
+static bool read_field(const csv_file *f, size_t row, size_t column, const csv_field *field,
+                       char *out, err *e) {
+    const char *text = csv_get_text(f, row, column);
+    double d = NAN;
+    size_t n = 0;
+    switch (field->kind) {
+    case CSV_TEXT:
+        snprintf(out, field->size, "%s", text);
+        break;
+    case CSV_POINTER:
+        memcpy(out, &text, sizeof text);
+        break;
+    case CSV_NUMBER:
+    case CSV_DOUBLE:
+        if ((*text || field->kind == CSV_NUMBER) && !csv_get_double(f, row, column, &d, e))
+            return false;
+        memcpy(out, &d, sizeof d);
+        break;
+    case CSV_COUNT:
+        if (!read_count(f, row, column, &n, e))
+            return false;
+        memcpy(out, &n, sizeof n);
+    }
+    return true;
+}
+
+bool csv_read_row(const csv_file *f, size_t row, const csv_field *fields, size_t count, void *out,
+                  err *e) {
+    for (const csv_field *field = fields; field < fields + count; field++) {
+        size_t column;
+        bool is_there = csv_find_column(f, field->title, &column, field->is_optional ? NULL : e);
+        if (!is_there && !field->is_optional)
+            return false;
+        if (is_there && !read_field(f, row, column, field, (char *)out + field->at, e))
+            return false;
+    }
+    return true;
 }

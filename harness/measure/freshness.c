@@ -54,32 +54,30 @@ static const char *find_sum(freshness *f, const made_of_part *p) {
     return k->sum;
 }
 
-/* Unless it is there already. Texts that do not fit are what "..." stands for. */
-static void add_text(char *list, size_t size, const char *text) {
+/* Adds a text to a list unless it is there already; true if it was not. What does not fit is "...". */
+static bool add_text(char *list, size_t size, const char *separator, const char *text) {
     size_t used = strlen(list), length = strlen(text);
-    if (path_ends_with(list, "..."))
-        return;
     for (const char *p = list; (p = strstr(p, text)); p++)
         if (strchr(", ", p[length]) || !p[length])
-            return;
+            return false;
     if (used + length + 8 < size)
-        snprintf(list + used, size - used, "%s%s", used ? ", " : "", text);
-    else if (used + 6 < size)
-        snprintf(list + used, size - used, ", ...");
+        snprintf(list + used, size - used, "%s%s", used ? separator : "", text);
+    else if (!path_ends_with(list, "...") && used + 6 < size)
+        snprintf(list + used, size - used, "%s...", separator);
+    return true;
 }
 
-/* Each of a list, so that none is there twice. */
-static void add_texts(char *list, size_t size, const char *more) {
+/* Each of a list, so that none is there twice; how many were not. */
+static size_t add_texts(char *list, size_t size, const char *separator, const char *more) {
     char text[120];
-    for (const char *p = more; *p; p += strspn(p, ", ")) {
-        size_t length = strcspn(p, ",");
-        snprintf(text, sizeof text, "%.*s", (int)length, p);
-        if (strcmp(text, "...") != 0)
-            add_text(list, size, text);
-        p += length;
+    size_t added = 0;
+    for (const char *p = more, *end; *p; p = end + (*end ? strlen(separator) : 0)) {
+        end = strstr(p, separator);
+        end = end ? end : p + strlen(p);
+        snprintf(text, sizeof text, "%.*s", (int)(end - p), p);
+        added += add_text(list, size, separator, text);
     }
-    if (path_ends_with(more, "..."))
-        add_text(list, size, "...");
+    return added;
 }
 
 origin freshness_judge(freshness *f, const char *made_of, char *changes, size_t size) {
@@ -92,7 +90,7 @@ origin freshness_judge(freshness *f, const char *made_of, char *changes, size_t 
             continue;
         bool is_one = !strpbrk(p.names, "+*") && strlen(p.names) < 40;
         snprintf(what, sizeof what, "%s%s%.40s", p.part, is_one ? " " : "s", is_one ? p.names : "");
-        add_text(changes, size, what);
+        add_text(changes, size, ", ", what);
         is_stale = true;
     }
     return is_stale ? ORIGIN_STALE : is_any ? ORIGIN_FRESH : ORIGIN_UNKNOWN;
@@ -110,15 +108,6 @@ bool freshness_is_same_program(const char *build, const char *commit, const resu
 }
 
 /* Files ---------------------------------------------------------------------------------------- */
-
-static void add_commit(file_origin *o, const char *commit) {
-    for (size_t i = 0; i < o->commit_count && i < FILE_COMMITS; i++)
-        if (strncmp(o->commits[i], commit, sizeof o->commits[i] - 1) == 0)
-            return;
-    if (o->commit_count < FILE_COMMITS)
-        snprintf(o->commits[o->commit_count], sizeof *o->commits, "%s", commit);
-    o->commit_count++;
-}
 
 static void add_date(file_origin *o, const char *date) {
     if (*date && (!o->first[0] || strcmp(date, o->first) < 0))
@@ -165,11 +154,12 @@ void freshness_judge_file(freshness *f, const csv_file *c, file_origin *out) {
         out->unknown += o == ORIGIN_UNKNOWN;
         if (*commit || !is_of_counters) {
             out->dirty += is_dirty(commit);
-            add_commit(out, *commit ? commit : "unknown");
+            out->commit_count +=
+                add_text(out->commits, sizeof out->commits, " ", *commit ? commit : "unknown");
         }
         add_date(out, get(c, r, "date", "test_time", "date"));
         if (o == ORIGIN_STALE)
-            add_texts(out->changes, sizeof out->changes, changes);
+            add_texts(out->changes, sizeof out->changes, ", ", changes);
     }
 }
 
@@ -179,49 +169,35 @@ void file_origin_add(file_origin *sum, const file_origin *more) {
     sum->stale += more->stale;
     sum->unknown += more->unknown;
     sum->dirty += more->dirty;
-    add_texts(sum->changes, sizeof sum->changes, more->changes);
-    for (size_t i = 0; i < more->commit_count && i < FILE_COMMITS; i++)
-        add_commit(sum, more->commits[i]);
-    if (more->commit_count > FILE_COMMITS && sum->commit_count <= FILE_COMMITS)
-        sum->commit_count = more->commit_count;
+    add_texts(sum->changes, sizeof sum->changes, ", ", more->changes);
+    sum->commit_count += add_texts(sum->commits, sizeof sum->commits, " ", more->commits);
     add_date(sum, more->first);
     add_date(sum, more->last);
 }
 
-static size_t add_clause(char *text, size_t size, size_t used, const char *clause) {
-    int n = snprintf(text + used, size - used, "%s%s", used ? "; " : "", clause);
-    return used + (size_t)n < size ? used + (size_t)n : size - 1;
-}
-
-static void count_rows(const file_origin *o, size_t count, const char *what, char *text,
-                       size_t size) {
-    if (count == o->rows)
-        snprintf(text, size, "all rows are %s", what);
-    else
-        snprintf(text, size, "%zu of %zu rows %s %s", count, o->rows, count == 1 ? "is" : "are",
-                 what);
+/* A clause of the warning: "12 of 40 rows are stale". */
+static void add_clause(char *text, size_t size, const file_origin *o, size_t count,
+                       const char *what, const char *about) {
+    size_t used = strlen(text);
+    if (count == 0)
+        return;
+    used += (size_t)snprintf(text + used, size - used, "%s", used ? "; " : "");
+    if (used < size && count == o->rows)
+        snprintf(text + used, size - used, "all rows are %s%s", what, about);
+    else if (used < size)
+        snprintf(text + used, size - used, "%zu of %zu rows %s %s%s", count, o->rows,
+                 count == 1 ? "is" : "are", what, about);
 }
 
 void file_origin_get_warning(const file_origin *o, char *text, size_t size) {
-    char clause[320], what[240];
-    size_t used = 0;
+    char changes[240];
+    snprintf(changes, sizeof changes, " (changed since: %s)", o->changes);
     text[0] = 0;
-    if (o->stale > 0) {
-        snprintf(what, sizeof what, "stale (changed since: %s)", o->changes);
-        count_rows(o, o->stale, what, clause, sizeof clause);
-        used = add_clause(text, size, used, clause);
-    }
-    if (o->unknown > 0) {
-        count_rows(o, o->unknown, "of unknown origin", clause, sizeof clause);
-        used = add_clause(text, size, used, clause);
-    }
-    if (o->dirty > 0) {
-        count_rows(o, o->dirty, "of a tree with uncommitted changes", clause, sizeof clause);
-        used = add_clause(text, size, used, clause);
-    }
-    if (o->commit_count > 1) {
-        snprintf(clause, sizeof clause, "rows are of %zu commits%s", o->commit_count,
-                 used ? "" : ", and nothing that they measure has changed since");
-        add_clause(text, size, used, clause);
-    }
+    add_clause(text, size, o, o->stale, "stale", changes);
+    add_clause(text, size, o, o->unknown, "of unknown origin", "");
+    add_clause(text, size, o, o->dirty, "of a tree with uncommitted changes", "");
+    size_t used = strlen(text);
+    if (o->commit_count > 1)
+        snprintf(text + used, size - used, "%srows are of %zu commits%s", used ? "; " : "",
+                 o->commit_count, used ? "" : ", and nothing that they measure has changed since");
 }

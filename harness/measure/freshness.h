@@ -22,13 +22,11 @@ origin freshness_judge(freshness *f, const char *made_of, char *changes, size_t 
  * file. `build` and `commit` are those of the rows. */
 bool freshness_is_same_program(const char *build, const char *commit, const results_meta *now);
 
-enum { FILE_COMMITS = 4 };
-
 /* All rows of a file. One of validate counts as one row also if nothing was found. */
 typedef struct {
     size_t rows, fresh, stale, unknown, dirty;
     char changes[200];
-    char commits[FILE_COMMITS][32]; /* the first of them */
+    char commits[120]; /* with a space between them; "..." stands for those that do not fit */
     size_t commit_count;
     char first[24], last[24]; /* dates; "" if the file has none */
 } file_origin;

@@ -14,12 +14,14 @@
 #include "harness/check/op.h"
 #include "harness/device/source_hash.h"
 #include "harness/device/sources.h"
+#include "harness/device/tape.h"
 
 /* C files of the build ------------------------------------------------------------------------- */
 
-static bool starts_with(const char *text, const char *start) {
-    return strncmp(text, start, strlen(start)) == 0;
-}
+typedef struct {
+    sha256 h;
+    bool *seen, is_any;
+} built_sum;
 
 static size_t find_source(const char *path) {
     size_t i = 0;
@@ -28,91 +30,77 @@ static size_t find_source(const char *path) {
     return i;
 }
 
-static void add_source(sha256 *h, size_t i, bool *seen) {
-    sha256_add(h, source_files[i].path, strlen(source_files[i].path) + 1);
-    sha256_add(h, source_files[i].sum, strlen(source_files[i].sum) + 1);
-    seen[i] = true;
+static void add_source(built_sum *s, size_t i) {
+    sha256_add(&s->h, source_files[i].path, strlen(source_files[i].path) + 1);
+    sha256_add(&s->h, source_files[i].sum, strlen(source_files[i].sum) + 1);
+    s->seen[i] = s->is_any = true;
 }
 
-/* Lists of all ops: they say nothing of one. */
-static bool is_list(const char *path) {
-    return strcmp(path, "kernels/kernels.h") == 0 || strcmp(path, "kernels/ops.h") == 0;
+/* All whose path begins so; with a * at the end only what is directly in that folder. */
+static void add_place(built_sum *s, const char *place) {
+    size_t length = strcspn(place, "*");
+    for (size_t i = 0; i < source_file_count; i++) {
+        const char *path = source_files[i].path;
+        if (!s->seen[i] && strncmp(path, place, length) == 0 &&
+            !(place[length] && strchr(path + length, '/')))
+            add_source(s, i);
+    }
 }
 
-/* A file, what it includes of its room, and NAME.c of each NAME.h. */
-static void add_closure(sha256 *h, const char *path, const char *room, bool *seen) {
+/* A file, what it includes of its room, and NAME.c of each NAME.h. The lists of all ops say nothing of one. */
+static void add_closure(built_sum *s, const char *path, const char *room) {
     char name[PATH_MAX];
     size_t i = find_source(path), length = strlen(path);
-    if (i == source_file_count || seen[i] || !starts_with(path, room) || is_list(path))
+    if (i == source_file_count || s->seen[i] || strncmp(path, room, strlen(room)) != 0 ||
+        strcmp(path, "kernels/kernels.h") == 0 || strcmp(path, "kernels/ops.h") == 0)
         return;
-    add_source(h, i, seen);
+    add_source(s, i);
     for (const char *p = source_files[i].includes; *p; p += strcspn(p, " ") + 1) {
         int size = (int)strcspn(p, " ");
         snprintf(name, sizeof name, "%.*s%.*s", (int)(path_get_name(path) - path), path, size, p);
-        add_closure(h, name, room, seen);
+        add_closure(s, name, room);
         snprintf(name, sizeof name, "%.*s", size, p);
-        add_closure(h, name, room, seen);
+        add_closure(s, name, room);
     }
     if (path_ends_with(path, ".h")) {
         snprintf(name, sizeof name, "%.*s.c", (int)length - 2, path);
-        add_closure(h, name, room, seen);
+        add_closure(s, name, room);
     }
 }
 
-static void add_prefixed(sha256 *h, const char *const *prefixes, bool *seen) {
-    for (size_t i = 0; i < source_file_count; i++)
-        for (size_t k = 0; prefixes[k]; k++)
-            if (!seen[i] && starts_with(source_files[i].path, prefixes[k]))
-                add_source(h, i, seen);
-}
-
-/* What all devices share, and the folder of one. */
-static void add_device(sha256 *h, const char *api, bool *seen) {
-    char own[48];
-    snprintf(own, sizeof own, "harness/device/%.24s/", api);
-    const char *const prefixes[] = {own, "harness/device/msl/", "harness/device/shim/", NULL};
-    add_prefixed(h, prefixes, seen);
-    for (size_t i = 0; i < source_file_count; i++)
-        if (starts_with(source_files[i].path, "harness/device/") &&
-            !strchr(source_files[i].path + strlen("harness/device/"), '/'))
-            add_source(h, i, seen);
-}
-
+/* False if this program has no such part. */
 static bool find_built(const char *part, const char *name, char hex[SOURCE_HASH_SIZE]) {
-    static const char *const lab[] = {"experiments/lab", "experiments/sheet", NULL};
-    static const char *const runner[] = {"runner/model/",
-                                         "runner/llama/",
-                                         "runner/rwkv7/",
-                                         "runner/choice/variants",
-                                         "runner/choice/choice",
-                                         "runner/choice/tuned.",
-                                         NULL};
-    static const char *const kernels[] = {"kernels/", NULL};
-    bool *seen = array_new(source_file_count + 1, sizeof *seen), is_any = false;
+    static const struct {
+        const char *part, *room; /* NULL, or that of its file NAME.c */
+        const char *places[5];
+    } parts[] = {
+        {"device", NULL, {"harness/device/msl/", "harness/device/shim/", "harness/device/*"}},
+        {"runner", NULL, {"runner/model/", "runner/llama/", "runner/rwkv7/", "runner/choice/"}},
+        {"experiment", "experiments/", {"experiments/lab", "experiments/sheet"}},
+        {"description", "kernels/", {NULL}},
+    };
+    built_sum s = {.seen = array_new(source_file_count + 1, sizeof *s.seen)};
     char path[PATH_MAX], digest[65];
-    sha256 h;
-    sha256_start(&h);
-    if (strcmp(part, "device") == 0)
-        add_device(&h, name, seen);
-    else if (strcmp(part, "runner") == 0)
-        add_prefixed(&h, runner, seen);
-    else if (strcmp(part, "experiment") == 0) {
-        snprintf(path, sizeof path, "experiments/%.200s.c", name);
-        add_closure(&h, path, "experiments/", seen);
-        if (find_source(path) < source_file_count)
-            add_prefixed(&h, lab, seen);
-    } else if (strcmp(name, "*") == 0)
-        add_prefixed(&h, kernels, seen);
-    else {
-        snprintf(path, sizeof path, "kernels/%.200s.c", name);
-        add_closure(&h, path, "kernels/", seen);
+    sha256_start(&s.h);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (strcmp(parts[i].part, part) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s%.200s.c", parts[i].room ? parts[i].room : "", name);
+        if (strcmp(part, "device") == 0) {
+            snprintf(path, sizeof path, "harness/device/%.24s/", name);
+            add_place(&s, path);
+        } else if (parts[i].room && strcmp(name, "*") == 0)
+            add_place(&s, parts[i].room);
+        else if (parts[i].room)
+            add_closure(&s, path, parts[i].room);
+        for (const char *const *place = parts[i].places; *place && (s.is_any || !parts[i].room);
+             place++)
+            add_place(&s, *place);
     }
-    for (size_t i = 0; i < source_file_count; i++)
-        is_any = is_any || seen[i];
-    sha256_finish(&h, digest);
+    sha256_finish(&s.h, digest);
     snprintf(hex, SOURCE_HASH_SIZE, "%.16s", digest);
-    free(seen);
-    return is_any;
+    free(s.seen);
+    return s.is_any;
 }
 
 /* Names ---------------------------------------------------------------------------------------- */
@@ -161,10 +149,6 @@ static bool find_hash(const library *lib, const char *part, const char *name,
            err_set(e, EXIT_USAGE, "this program has no %.20s %.120s", part, name);
 }
 
-static void cut_sum(const char *hex, char sum[16]) {
-    snprintf(sum, 16, "%.8s", hex);
-}
-
 static bool sum_names(const library *lib, const char *part, const char *const *names, size_t count,
                       char sum[16], err *e) {
     char hex[SOURCE_HASH_SIZE], digest[65];
@@ -176,7 +160,7 @@ static bool sum_names(const library *lib, const char *part, const char *const *n
         sha256_add(&all, hex, SOURCE_HASH_SIZE);
     }
     sha256_finish(&all, digest);
-    cut_sum(count == 1 ? hex : digest, sum);
+    snprintf(sum, 16, "%.8s", count == 1 ? hex : digest);
     return true;
 }
 

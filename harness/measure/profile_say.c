@@ -11,7 +11,7 @@
 #include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "results_read.h"
+#include "results.h"
 
 /* Of a core in a clock: instructions of LLVM, and sectors from its cache or to it; its threadgroup memory
  * serves one simdgroup. And what long streams reach of the memory roof. */

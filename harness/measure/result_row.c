@@ -10,21 +10,15 @@
 
 #include "harness/base/host.h"
 
-/* How a column is kept in a row. */
-typedef enum { AS_TEXT, AS_DOUBLE, AS_COUNT } column_kind;
-
-typedef struct {
-    const char *title;
-    column_kind kind;
-    size_t at, size;
-} column;
-
 #define TEXT(title, field)                                                                         \
-    { title, AS_TEXT, offsetof(result_row, field), sizeof(((result_row *)0)->field) }
+    { title, CSV_TEXT, offsetof(result_row, field), sizeof(((result_row *)0)->field), false }
 #define NUMBER(title, field)                                                                       \
-    { title, AS_DOUBLE, offsetof(result_row, field), sizeof(double) }
+    { title, CSV_DOUBLE, offsetof(result_row, field), sizeof(double), false }
+/* Files that were written before there was such a column lack it. */
+#define LATER(title, kind, field)                                                                  \
+    { title, kind, offsetof(result_row, field), sizeof(((result_row *)0)->field), true }
 
-static const column columns[RESULT_COLUMNS] = {
+static const csv_field columns[RESULT_COLUMNS] = {
     /* what it is */
     TEXT("case", name),
     TEXT("device", device),
@@ -41,7 +35,7 @@ static const column columns[RESULT_COLUMNS] = {
     TEXT("regime", regime),
     TEXT("cache", cache),
     /* how long it takes */
-    {"n", AS_COUNT, offsetof(result_row, gpu.count), sizeof(size_t)},
+    {"n", CSV_COUNT, offsetof(result_row, gpu.count), sizeof(size_t), false},
     NUMBER("gpu_ns", gpu.median),
     NUMBER("gpu_q1_ns", gpu.q1),
     NUMBER("gpu_q3_ns", gpu.q3),
@@ -70,14 +64,12 @@ static const column columns[RESULT_COLUMNS] = {
     TEXT("samples", samples),
     TEXT("message", message),
     /* where it comes from */
-    TEXT("date", date),
-    TEXT("commit", commit),
-    TEXT("build", build),
-    NUMBER("roof_gflop_s", roof_gflop_s),
-    TEXT("made_of", made_of),
+    LATER("date", CSV_TEXT, date),
+    LATER("commit", CSV_TEXT, commit),
+    LATER("build", CSV_TEXT, build),
+    LATER("roof_gflop_s", CSV_DOUBLE, roof_gflop_s),
+    LATER("made_of", CSV_TEXT, made_of),
 };
-/* Those from here on are not known of files that were written before there were such columns. */
-enum { FIRST_OPTIONAL = RESULT_COLUMNS - 5 };
 
 const char *result_get_title(int i) {
     return columns[i].title;
@@ -87,7 +79,7 @@ result_row result_row_new(void) {
     result_row r = {.gpu = stats_compute(NULL, 0), .wall = stats_compute(NULL, 0)};
     double unknown = NAN;
     for (int i = 0; i < RESULT_COLUMNS; i++)
-        if (columns[i].kind == AS_DOUBLE)
+        if (columns[i].kind == CSV_DOUBLE)
             memcpy((char *)&r + columns[i].at, &unknown, sizeof unknown);
     return r;
 }
@@ -102,14 +94,14 @@ void result_format_number(double value, char *text, size_t size) {
 }
 
 void result_get_column(const result_row *r, int i, char *text, size_t size, bool *is_number) {
-    const column *c = &columns[i];
+    const csv_field *c = &columns[i];
     const char *at = (const char *)r + c->at;
     double d;
     size_t n;
-    *is_number = c->kind != AS_TEXT;
-    if (c->kind == AS_TEXT)
+    *is_number = c->kind != CSV_TEXT;
+    if (c->kind == CSV_TEXT)
         snprintf(text, size, "%s", at);
-    else if (c->kind == AS_COUNT) {
+    else if (c->kind == CSV_COUNT) {
         memcpy(&n, at, sizeof n);
         snprintf(text, size, "%zu", n);
     } else {
@@ -118,44 +110,9 @@ void result_get_column(const result_row *r, int i, char *text, size_t size, bool
     }
 }
 
-static bool read_count(const csv_file *f, size_t row, size_t from, const char *title, size_t *out,
-                       err *e) {
-    double d = 0;
-    const char *text = csv_get_text(f, row, from);
-    if (*text && !csv_get_double(f, row, from, &d, e))
-        return false;
-    if (!(d >= 0 && d < 1e15 && d == floor(d)))
-        return err_set(e, EXIT_USAGE, "%.120s:%zu: column '%s' takes a whole number, not '%.40s'",
-                       csv_get_path(f), csv_get_line(f, row), title, text);
-    *out = (size_t)d;
-    return true;
-}
-
 bool result_read_row(const csv_file *f, size_t row, result_row *out, err *e) {
     *out = result_row_new();
-    for (int i = 0; i < RESULT_COLUMNS; i++) {
-        const column *c = &columns[i];
-        char *at = (char *)out + c->at;
-        size_t from, n = 0;
-        double d = NAN;
-        if (i >= FIRST_OPTIONAL && !csv_find_column(f, c->title, &from, NULL))
-            continue;
-        if (!csv_find_column(f, c->title, &from, e))
-            return false;
-        const char *text = csv_get_text(f, row, from);
-        if (c->kind == AS_TEXT)
-            snprintf(at, c->size, "%s", text);
-        else if (c->kind == AS_COUNT) {
-            if (!read_count(f, row, from, c->title, &n, e))
-                return false;
-            memcpy(at, &n, sizeof n);
-        } else {
-            if (*text && !csv_get_double(f, row, from, &d, e))
-                return false;
-            memcpy(at, &d, sizeof d);
-        }
-    }
-    return true;
+    return csv_read_row(f, row, columns, RESULT_COLUMNS, out, e);
 }
 
 bool results_has_rows(const csv_file *f) {

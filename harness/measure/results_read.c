@@ -1,4 +1,5 @@
-#include "results_read.h"
+/* results_read: files of measured times (results.h), read back. */
+#include "results.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -39,18 +40,6 @@ bool results_find_samples_path(const char *path, char *out, size_t size, err *e)
         return err_set(e, EXIT_USAGE, "results are written to a file NAME.csv, not to '%.120s'",
                        path);
     return path_print(out, size, e, "%.*s.samples.csv", (int)strlen(path) - 4, path);
-}
-
-static csv_file *read_whole_lines(const char *path, err *e) {
-    size_t bytes;
-    char *text = os_read_file(path, &bytes, e);
-    if (!text)
-        return NULL;
-    while (bytes > 0 && text[bytes - 1] != '\n')
-        bytes--;
-    csv_file *f = csv_parse(text, bytes, path, e);
-    free(text);
-    return f;
 }
 
 bool results_check_schema(const csv_file *f, err *e) {
@@ -172,8 +161,8 @@ bool results_read(const char *path, results_list *out, err *e) {
     char samples_path[PATH_MAX];
     csv_file *rows = NULL, *samples = NULL;
     bool ok = results_find_samples_path(path, samples_path, sizeof samples_path, e) &&
-              (rows = read_whole_lines(path, e)) && read_meta(rows, &out->meta, e) &&
-              read_rows(rows, out, e) && (samples = read_whole_lines(samples_path, e)) &&
+              (rows = csv_read_lines(path, e)) && read_meta(rows, &out->meta, e) &&
+              read_rows(rows, out, e) && (samples = csv_read_lines(samples_path, e)) &&
               read_samples(samples, out, e) && check_counts(out, samples_path, e);
     csv_file_free(rows);
     csv_file_free(samples);

@@ -11,7 +11,7 @@
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "harness/measure/results_read.h"
+#include "harness/measure/results.h"
 #include "kernels/ops.h"
 #include "rules.h"
 

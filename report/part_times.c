@@ -1,5 +1,5 @@
-/* part_history: small drawings of the cases of bench: samples as a histogram, runs as a line with the
- * change from the run before, and verdicts against baselines. */
+/* part_times: the times of bench, with small drawings of each case: its samples as a histogram, its runs as a
+ * line with the change from the run before; and verdicts against baselines. */
 #include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "harness/measure/comparison.h"
 #include "page_parts.h"
 
-/* Samples ------------------------------------------------------------------------------------- */
+/* Samples as a histogram ------------------------------------------------------------------------------------- */
 
 enum { BINS = 20, BIN_WIDTH = 5, HEIGHT = 28 };
 
@@ -18,7 +18,7 @@ static void start_drawing(FILE *out, double width) {
     fprintf(out, "<td><svg class=\"small\" viewBox=\"0 0 %g %d\"><title>", width, HEIGHT);
 }
 
-void page_print_samples(FILE *out, const timing_sample *samples, size_t count) {
+static void print_samples(FILE *out, const timing_sample *samples, size_t count) {
     double low = INFINITY, high = 0;
     size_t bins[BINS] = {0}, most = 1;
     char from[32], to[32];
@@ -37,8 +37,8 @@ void page_print_samples(FILE *out, const timing_sample *samples, size_t count) {
         most = ++*bin > most ? *bin : most;
     }
     start_drawing(out, BINS * BIN_WIDTH);
-    html_printf(out, "%zu samples from %s to %s", count, format_time(low, from, sizeof from),
-                format_time(high, to, sizeof to));
+    html(out, "%zu samples from %s to %s", count, format_time(low, from, sizeof from),
+         format_time(high, to, sizeof to));
     fprintf(out, "</title><path d=\"M0 %d", HEIGHT);
     for (size_t i = 0, last = 0; i < BINS; last = bins[i++]) {
         if (bins[i] != last)
@@ -49,7 +49,7 @@ void page_print_samples(FILE *out, const timing_sample *samples, size_t count) {
     fprintf(out, "V%dz\"/></svg></td>", HEIGHT);
 }
 
-/* Runs ---------------------------------------------------------------------------------------- */
+/* Runs as a line, with the change from the run before ---------------------------------------------------------------------------------------- */
 
 enum { SHOWN_RUNS = 24, WIDTH = 120, EDGE = 4 };
 
@@ -58,13 +58,14 @@ typedef struct {
     double median, low, high;
 } run;
 
-struct case_history {
+/* The runs of bench, one after the other, of one case. */
+typedef struct {
     size_t count;
     run runs[];
-};
+} case_history;
 
 /* In the order of the file, which only grows. */
-case_history *page_new_history(const store_folder *f, const char *name) {
+static case_history *new_history(const store_folder *f, const char *name) {
     const store_file *file = store_find(f, STORE_HISTORY, NULL);
     size_t rows = file ? csv_count_rows(file->csv) : 0;
     case_history *h = array_new(1, sizeof *h + rows * sizeof *h->runs);
@@ -91,9 +92,9 @@ static void print_line(FILE *out, const case_history *h) {
            scale = (HEIGHT - 2 * EDGE) / fmax(most - least, 0.02 * middle);
 #define Y(value) (HEIGHT / 2 - ((value)-middle) * scale)
     start_drawing(out, WIDTH);
-    html_printf(out, "%zu runs from %.10s (%s) to %.10s (%s)", count, runs[0].date,
-                format_time(runs[0].median, from, sizeof from), last->date,
-                format_time(last->median, to, sizeof to));
+    html(out, "%zu runs from %.10s (%s) to %.10s (%s)", count, runs[0].date,
+         format_time(runs[0].median, from, sizeof from), last->date,
+         format_time(last->median, to, sizeof to));
     fputs("</title><path class=\"line\" d=\"", out);
     for (size_t i = 0; i < count; i++)
         fprintf(out, "%c%.0f %.1f", i ? 'L' : 'M', (double)EDGE + (double)i * step,
@@ -121,7 +122,7 @@ static void print_change(FILE *out, const run *was, const run *is) {
             change, change, low, high);
 }
 
-void page_print_trend(FILE *out, case_history *h) {
+static void print_trend(FILE *out, case_history *h) {
     if (h->count > 1) {
         print_line(out, h);
         print_change(out, &h->runs[h->count - 2], &h->runs[h->count - 1]);
@@ -138,20 +139,14 @@ static void print_verdict(FILE *out, const comparison_row *r) {
     const char *kind = c->verdict == VERDICT_SAME || c->verdict == VERDICT_FASTER      ? "good"
                        : c->verdict == VERDICT_SLOWER || c->verdict == VERDICT_MISSING ? "bad"
                                                                                        : "unknown";
-    fputs("<tr>", out);
-    html_print_text_cell(out, r->key);
-    fputs("<td>", out);
-    html_print_badge(out, kind, verdict_get_name(c->verdict));
-    fputs("</td>", out);
-    html_print_number_cell(out, c->base_median, format_time(c->base_median, text, sizeof text));
-    html_print_number_cell(out, c->now_median, format_time(c->now_median, text, sizeof text));
-    html_format_number(c->interval.ratio, text, sizeof text);
-    html_print_number_cell(out, c->interval.ratio, text);
+    html(out, "<tr><td>%s</td><td><span class=\"badge %s\">%s</span></td>", r->key, kind,
+         verdict_get_name(c->verdict));
+    html_print_time(out, c->base_median);
+    html_print_time(out, c->now_median);
+    html_print_number(out, c->interval.ratio, "");
     snprintf(text, sizeof text, "%.3f to %.3f", c->interval.low, c->interval.high);
-    html_print_text_cell(out, isnan(c->interval.ratio) ? "-" : text);
-    fputs("<td class=\"wide\">", out);
-    html_print(out, r->note);
-    fputs("</td></tr>\n", out);
+    html(out, "<td>%s</td><td class=\"wide\">%s</td></tr>\n", isnan(c->interval.ratio) ? "-" : text,
+         r->note);
 }
 
 static void print_verdicts(FILE *out, const char *name, comparison_list *l) {
@@ -185,7 +180,7 @@ static bool is_baseline(const char *name) {
            !strstr(name, ".samples.csv");
 }
 
-void page_print_baselines(FILE *out, const store_folder *f, const store_file *bench) {
+static void print_baselines(FILE *out, const store_folder *f, const store_file *bench) {
     char folder[PATH_MAX + 16], path[2 * PATH_MAX];
     struct dirent **names = NULL;
     snprintf(folder, sizeof folder, "%s/baselines", f->path);
@@ -205,4 +200,107 @@ void page_print_baselines(FILE *out, const store_folder *f, const store_file *be
         free(names[i]);
     }
     free(names);
+}
+
+/* Times --------------------------------------------------------------------------------------- */
+
+/* Kernel and, smaller, what else says under which conditions the time was taken. */
+static void print_name(freshness *fresh, FILE *out, const result_row *r, bool is_mixed) {
+    char changes[120];
+    html(out, "<tr><td>%s<br><small>%s %s %s", r->kernel, r->shape, r->regime, r->cache);
+    for (const char *p = r->labels; *p; p += strcspn(p, "+")) {
+        p += *p == '+';
+        html(out, ", %.*s", (int)strcspn(p, "+"), p);
+    }
+    if (r->message[0])
+        html(out, ", not timed: %s", r->message);
+    fputs("</small>", out);
+    if (is_mixed && !r->message[0] && freshness_judge(fresh, r->made_of, changes, sizeof changes))
+        html(out, " <span class=\"badge bad\">%s</span>", changes[0] ? "stale" : "origin unknown");
+    fputs("</td>", out);
+}
+
+static void print_time(const page *p, FILE *out, const store_folder *f, const store_file *file,
+                       const result_row *r, const result_case *c) {
+    const file_origin *o = &file->origin; /* if all rows are stale, the line above says so */
+    double median = r->gpu.count > 0 ? r->gpu.median : NAN;
+    print_name(p->store->fresh, out, r, o->stale < o->rows && o->unknown < o->rows);
+    html_print_time(out, median);
+    html_print_number(out, r->pct_roof, " %");
+    print_samples(out, c ? c->samples : NULL, c ? c->count : 0);
+    print_trend(out, new_history(f, r->name));
+    html_print_number(out, 100 * (r->gpu.q3 - r->gpu.q1) / median, " %");
+    html_print_number(out, (double)r->gpu.count, "");
+    html_print_number(out, r->gb_s, "");
+    html_print_number(out, r->gflop_s, "");
+    fputs("</tr>\n", out);
+}
+
+/* Another kernel was faster at the same: such rows of long files are left to the file. */
+static bool is_beaten(const result_row *rows, size_t count, const result_row *r) {
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].gpu.count > 0 && rows[i].gpu.median < r->gpu.median &&
+            strcmp(rows[i].op, r->op) == 0 && strcmp(rows[i].format, r->format) == 0 &&
+            strcmp(rows[i].shape, r->shape) == 0 && strcmp(rows[i].regime, r->regime) == 0 &&
+            strcmp(rows[i].cache, r->cache) == 0)
+            return true;
+    return false;
+}
+
+static void start_times(FILE *out, const store_folder *f, const store_file *file) {
+    static const html_column columns[] = {
+        {"case", false,
+         "the kernel; its shape; single, chained or independent launches, with a warm or a cold "
+         "cache; labels"},
+        {"time", true, "median GPU time"},
+        {"of roof", true, "of the nearer one: bandwidth or arithmetic, measured in the same run"},
+        {"samples", false, "how many samples fell into each twentieth of their range"},
+        {"history", false, "medians over runs with 95 % intervals; a square: the source changed"},
+        {"last change", true, "of the last run against the one before, and its interval"},
+        {"spread", true, "distance between the quartiles, relative to the median"},
+        {"n", true, "samples"},
+        {"GB/s", true, "of the bytes that must be moved; 1 GB is 1e9 bytes"},
+        {"GFLOP/s", true, NULL}};
+    char caption[320];
+    snprintf(caption, sizeof caption, "%.120s on %.120s%s", file->name, f->device,
+             f->emulated ? " (emulated)" : "");
+    fputs("<div class=\"less\"><label class=\"all\"><input type=\"checkbox\"> all columns</label>",
+          out);
+    html_start_table(out, columns, sizeof columns / sizeof *columns, caption);
+}
+
+static void print_times(const page *p, FILE *out, const store_folder *f, const store_file *file) {
+    enum { LONG = 60 };
+    size_t count = csv_count_rows(file->csv), shown = 0;
+    result_row *rows = array_new(count + 1, sizeof *rows);
+    results_list samples = {.count = 0};
+    bool has_samples = results_read(file->path, &samples, NULL);
+    page_print_origin(out, file);
+    start_times(out, f, file);
+    for (size_t r = 0; r < count; r++)
+        result_read_row(file->csv, r, &rows[r], NULL); /* the store has read it before */
+    for (size_t r = 0; r < count; r++) {
+        if (count > LONG && is_beaten(rows, count, &rows[r]))
+            continue;
+        shown++;
+        print_time(p, out, f, file, &rows[r],
+                   has_samples ? results_list_find(&samples, rows[r].name) : NULL);
+    }
+    html_end_table(out);
+    fputs("</div><p>", out);
+    if (shown < count)
+        fputs("The fastest kernel of each op, format and shape. All: ", out);
+    page_print_table_files(p, out, f, file);
+    fputs("</p>\n", out);
+    print_baselines(out, f, file);
+    results_list_free(&samples);
+    free(rows);
+}
+
+void page_print_times(const page *p, FILE *out, const store_folder *f) {
+    for (const store_file *file = f->files; file < f->files + f->count; file++)
+        if (file->kind == STORE_BENCH)
+            print_times(p, out, f, file);
+    if (!store_find(f, STORE_BENCH, NULL))
+        page_print_note(out, "No kernels were timed one by one: `assay bench` does it.");
 }
