@@ -281,7 +281,7 @@ static bool use_launch(void *context, tape *t, err *e) {
     const launch_request *r = c->request;
     if (!profile_play(t, choose_one, c->profile, e))
         return false;
-    if (r->constant_count > 0)
+    if (r->launch.constant_count > 0)
         return !settings.code ||
                err_set(e, EXIT_USAGE, "--code does not take --constant: give the value as a macro");
     const msl_extras given = {r->folders, r->macros, r->folder_count, r->macro_count, 0, false};

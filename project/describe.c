@@ -1,127 +1,146 @@
-/* describe: see describe.h. Owns the names of a description and what its expressions are parsed
- * with. */
+/* describe: see describe.h. Owns the ops of descriptions and their cases: buffers with their contents,
+ * and the launch. */
 #include "describe.h"
 
 #include <assert.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "describe_parts.h"
 #include "harness/base/array.h"
+#include "harness/base/size.h"
+#include "harness/device/device.h"
 
-/* Names --------------------------------------------------------------------------------------- */
+static description *all;
 
-static symbol *add_symbol(description *d, const char *name, symbol_kind kind, elem type,
-                          size_t axes) {
-    symbol *s = &d->symbols[d->symbol_count++];
-    *s = (symbol){.name = name, .kind = kind, .type = type, .axes = axes};
-    return s;
+static description *find_owner(const kernel *k) {
+    description *d = all;
+    while (d && !(k >= d->kernels && k < d->kernels + DESCRIBE_KERNELS))
+        d = d->before;
+    assert(d);
+    return d;
 }
 
-static symbol_kind get_kind(elem type) {
-    return elem_is_float(type) ? SYMBOL_REAL : SYMBOL_WHOLE;
-}
-
-/* What an oracle can read: values, fields, and buffers as they are before the launch. */
-static void name_arguments(description *d) {
-    for (size_t i = 0; i < d->argument_count; i++) {
-        described_argument *a = &d->arguments[i];
-        if (a->kind == ARGUMENT_VALUE)
-            a->symbol = add_symbol(d, a->name, get_kind(a->type), a->type, 0);
-        else if (a->kind == ARGUMENT_IN || a->kind == ARGUMENT_BOTH)
-            a->symbol = add_symbol(d, a->name, SYMBOL_ARRAY, a->type, a->sizes.count);
-        for (size_t f = a->first_field; f < a->first_field + a->field_count; f++)
-            d->fields[f].symbol =
-                add_symbol(d, d->fields[f].name, get_kind(d->fields[f].type), d->fields[f].type, 0);
-    }
-}
-
-/* Parsing ------------------------------------------------------------------------------------- */
-
-static bool parse(description *d, described_expression *x, const described_rule *r, bool of_sizes,
-                  err *e) {
-    expression_scope scope = {.symbols = d->symbols,
-                              .symbol_count = of_sizes ? d->dim_count : d->symbol_count};
-    err why;
-    if (!x->text)
-        return true;
-    if (r && !of_sizes) {
-        scope.indices = r->indices;
-        scope.index_count = r->index_count;
-    }
-    x->parsed = expression_parse(x->text, &scope, &why);
-    return x->parsed || describe_refuse(d, x->line, e, "%s", why.text);
-}
-
-static bool parse_whole(description *d, described_expression *x, err *e) {
-    return parse(d, x, NULL, true, e) &&
-           (!x->text || expression_is_whole(x->parsed) ||
-            describe_refuse(d, x->line, e, "'%.60s' is not a whole number", x->text));
-}
-
-static bool parse_list(description *d, expressions *list, err *e) {
-    for (size_t i = 0; i < list->count; i++)
-        if (!parse_whole(d, &list->items[i], e))
-            return false;
-    return true;
-}
-
-static bool parse_scalar(description *d, described_expression *x, elem type, err *e) {
-    return elem_is_float(type) ? parse(d, x, NULL, true, e) : parse_whole(d, x, e);
-}
-
-static bool parse_argument(description *d, described_argument *a, err *e) {
-    snprintf(a->why, sizeof a->why, "%.40s:%d; a line 'rtol %.20s R' or 'atol %.20s A' changes it",
-             d->file,
-             a->rtol.text   ? a->rtol.line
-             : a->atol.text ? a->atol.line
-                            : a->line,
-             a->name, a->name);
-    return parse_list(d, &a->sizes, e) && parse_whole(d, &a->below, e) &&
-           parse_scalar(d, &a->value, a->type, e) && parse(d, &a->rtol, NULL, true, e) &&
-           parse(d, &a->atol, NULL, true, e);
-}
-
-static bool parse_rule(description *d, described_rule *r, err *e) {
-    if (r->block)
-        return describe_compile(d, r, e);
-    if (!parse(d, &r->value, r, false, e) || !parse_list(d, &r->sizes, e))
-        return false;
-    if (!r->output)
-        r->symbol = add_symbol(d, r->name, SYMBOL_ARRAY, ELEM_COUNT, r->index_count);
-    described_argument *a = r->output ? describe_find_argument(d, r->output->name) : NULL;
-    if (a && !a->rtol.text && !a->atol.text)
-        snprintf(a->why, sizeof a->why,
-                 "derived from %.40s:%d; a line 'rtol %.20s R' or 'atol %.20s A' changes it",
-                 d->file, r->line, a->name, a->name);
-    return true;
-}
-
-/* Parses the expressions of what was read. */
-static bool parse_expressions(description *d, err *e) {
+void describe_set_dims(description *d, const uint32_t *sizes) {
     for (size_t i = 0; i < d->dim_count; i++)
-        add_symbol(d, d->dims[i], SYMBOL_WHOLE, ELEM_U32, 0);
-    name_arguments(d);
+        d->symbols[i].value.whole = sizes[i];
+}
+
+bool describe_find_file(const description *d, const described_argument *a, char *path, size_t size,
+                        err *e) {
+    int folder = a->text[0] == '/' ? 0 : (int)(d->file - d->path);
+    size_t used = (size_t)snprintf(path, size, "%.*s", folder, d->path);
+    for (const char *p = a->text; *p && used + 24 < size; p++) {
+        if (*p != '{') {
+            path[used++] = *p;
+            continue;
+        }
+        size_t length = strcspn(p + 1, "}"), i = 0;
+        while (i < d->dim_count &&
+               (strlen(d->dims[i]) != length || strncmp(d->dims[i], p + 1, length) != 0))
+            i++;
+        if (i == d->dim_count || p[1 + length] != '}')
+            return describe_refuse(d, a->line, e, "'%.*s' in the name of a file is not one of dims",
+                                   length < 40 ? (int)length : 40, p + 1);
+        used += (size_t)snprintf(path + used, size - used, "%lld",
+                                 (long long)d->symbols[i].value.whole);
+        p += length + 1;
+    }
+    path[used < size ? used : 0] = 0;
+    return used + 24 < size ||
+           describe_refuse(d, a->line, e, "the path of the file of '%.40s' is too long", a->name);
+}
+
+/* A case -------------------------------------------------------------------------------------- */
+
+/* Floats from the distribution of the case, or whole numbers below one. */
+static void *draw(kernel_case *c, elem type, int64_t below, size_t count) {
+    unsigned char *data = malloc(size_multiply(count, elem_get_bytes(type)));
+    float *floats = below > 0 ? NULL : malloc(size_multiply(count, sizeof *floats));
+    assert(data && (floats || below > 0));
+    if (floats)
+        fill_f32(&c->random, c->inputs, floats, count);
+    for (size_t i = 0; i < count; i++)
+        elem_write(type, data, i,
+                   floats ? (double)floats[i] : (double)rng_below(&c->random, (uint32_t)below));
+    free(floats);
+    return data;
+}
+
+static void *make_contents(const description *d, kernel_case *c, const described_argument *a,
+                           size_t count, err *e) {
+    char path[PATH_MAX];
+    int64_t below = 0;
+    if (a->contents == CONTENTS_FILE && !describe_find_file(d, a, path, sizeof path, e))
+        return NULL;
+    if (a->contents != CONTENTS_DRAWN)
+        return contents_make(a->contents, a->type, a->contents == CONTENTS_FILE ? path : a->text,
+                             c->seed, a->name, &count, e);
+    if (a->below.text && !describe_compute_size(d, &a->below, 1, UINT32_MAX, &below, e))
+        return NULL;
+    return draw(c, a->type, below, count);
+}
+
+static bool make_buffer(const description *d, kernel_case *c, const described_argument *a,
+                        slice *out, err *e) {
+    size_t count;
+    if (!describe_count_elements(d, a, NULL, &count, e))
+        return false;
+    const size_t bytes = count * elem_get_bytes(a->type);
+    if (a->kind == ARGUMENT_OUT || a->contents == CONTENTS_UNWRITTEN)
+        return case_output(c, a->name, bytes, out, e);
+    void *data = make_contents(d, c, a, count, e);
+    bool ok = data && case_input_bytes(c, a->name, data, bytes, out, e);
+    free(data);
+    return ok;
+}
+
+static bool bind_argument(description *d, launch *l, const described_argument *a, slice at,
+                          err *e) {
+    if (a->kind > ARGUMENT_BOTH)
+        return describe_set_value(d, l, a, e);
+    launch_bind(l, a->index, at, (access_mode)a->kind, a->type);
+    l->may_overread |= a->may_overread ? 1u << a->index : 0;
+    l->bytes += (a->kind == ARGUMENT_BOTH ? 2 : 1) * at.bytes;
+    return true;
+}
+
+static bool build(kernel_case *c, err *e) {
+    const kernel *k = c->kernel;
+    description *d = find_owner(k);
+    slice at[DESCRIBE_ARGUMENTS] = {{.bytes = 0}};
+    number flops = number_whole(0);
+    describe_set_dims(d, c->shape.dim);
     for (size_t i = 0; i < d->argument_count; i++)
-        if (!parse_argument(d, &d->arguments[i], e))
+        if (d->arguments[i].kind <= ARGUMENT_BOTH &&
+            !make_buffer(d, c, &d->arguments[i], &at[i], e))
             return false;
-    for (size_t i = 0; i < d->field_count; i++)
-        if (!parse_scalar(d, &d->fields[i].value, d->fields[i].type, e))
+    launch *l = describe_add_launch(d, c->tape, k->file, k->name, e);
+    if (!l)
+        return false;
+    for (size_t i = 0; i < d->argument_count; i++)
+        if (!bind_argument(d, l, &d->arguments[i], at[i], e))
             return false;
-    for (size_t i = 0; i < d->constant_count; i++)
-        if (!parse_scalar(d, &d->constants[i].value, d->constants[i].type, e))
-            return false;
-    for (size_t i = 0; i < d->op.kernel_count; i++)
-        if (!parse_list(d, &d->grids[i].group, e) || !parse_list(d, &d->grids[i].grid, e) ||
-            !parse_list(d, &d->grids[i].threadgroup, e))
-            return false;
-    for (size_t i = 0; i < d->rule_count; i++)
-        if (!parse_rule(d, &d->rules[i], e))
-            return false;
-    return parse_whole(d, &d->needs, e) && parse(d, &d->terms, NULL, true, e) &&
-           parse(d, &d->roundings, NULL, true, e) && parse(d, &d->flops, NULL, true, e);
+    if (!describe_set_grid(d, &d->grids[k - d->kernels], l, e) ||
+        (d->flops.text && !describe_compute(d, &d->flops, &flops, e)))
+        return false;
+    l->kernel = k;
+    memcpy(l->dims, c->shape.dim, sizeof l->dims);
+    l->flops = (uint64_t)fmax(flops.real, 0);
+    l->oracle = describe_oracle;
+    l->context = d;
+    return true;
+}
+
+static bool accepts(const kernel *k, const shape *s, err *e) {
+    description *d = find_owner(k);
+    number value;
+    describe_set_dims(d, s->dim);
+    return describe_compute(d, &d->needs, &value, e) &&
+           (value.whole != 0 ||
+            err_set(e, EXIT_CANNOT, "%.80s needs %.120s", k->name, d->needs.text));
 }
 
 /* Loading ------------------------------------------------------------------------------------- */
@@ -132,25 +151,26 @@ static void fill_op(description *d) {
     for (size_t i = 0; i < d->op.kernel_count && d->op.kernel_count > 1; i++)
         d->kernels[i].variant = d->kernels[i].name;
     d->op.shapes.items = d->shapes;
-    d->op.build = describe_build;
-    d->op.accepts = d->needs.text ? describe_accepts : NULL;
+    d->op.build = build;
+    d->op.accepts = d->needs.text ? accepts : NULL;
 }
 
 /* What is refused is not freed: messages of a few descriptions at most. */
 const op *describe_load(const char *path, const char *text, err *e) {
     description *d = array_new(1, sizeof *d);
-    char *copy = strdup(text);
+    char *copy = strdup(text), sample[PATH_MAX];
     assert(copy);
-    char sample[PATH_MAX];
-    uint32_t sizes[SHAPE_DIMS] = {0};
-    if (!describe_read(d, DESCRIBES_OP, strdup(path), copy, e) || !parse_expressions(d, e))
+    if (!describe_read(d, DESCRIBES_OP, strdup(path), copy, e))
         return NULL;
-    describe_set_dims(d, sizes);
     for (size_t i = 0; i < d->argument_count; i++)
-        if (d->arguments[i].from &&
+        if (d->arguments[i].contents == CONTENTS_FILE &&
             !describe_find_file(d, &d->arguments[i], sample, sizeof sample, e))
             return NULL;
+    for (size_t i = 0; i < d->rule_count; i++)
+        if (d->rules[i].block && !describe_compile(d, &d->rules[i], e))
+            return NULL;
     fill_op(d);
-    describe_keep(d);
+    d->before = all;
+    all = d;
     return &d->op;
 }

@@ -11,10 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array_file.h"
-#include "describe_parts.h"
-#include "harness/base/array.h"
+#include "describe.h"
 #include "harness/base/size.h"
+#include "load.h"
 
 #define U 0x1p-24 /* one rounding of f32 */
 #define SPARE 2.0
@@ -30,26 +29,27 @@ typedef struct {
 
 /* Names --------------------------------------------------------------------------------------- */
 
-static bool compute_sizes(run *r, const expressions *sizes, symbol *s) {
-    number size;
+/* Fills in how many elements there are. */
+static bool set_sizes(run *r, const expressions *sizes, symbol *s) {
+    int64_t size;
     s->count = 1;
     for (size_t i = 0; i < sizes->count; i++) {
-        if (!describe_compute(r->d, &sizes->items[i], &size, &r->e))
+        if (!describe_compute_size(r->d, &sizes->items[i], 0, (int64_t)1 << 36, &size, &r->e))
             return false;
-        s->sizes[i] = size.whole;
-        if (size.whole < 0 || __builtin_mul_overflow(s->count, size.whole, &s->count))
-            return describe_refuse(r->d, sizes->items[i].line, &r->e,
-                                   "'%.60s' is %lld, which is not a size", sizes->items[i].text,
-                                   (long long)size.whole);
+        s->sizes[i] = size;
+        if (__builtin_mul_overflow(s->count, size, &s->count))
+            return describe_refuse(r->d, sizes->items[i].line, &r->e, "too many elements");
     }
     return true;
 }
 
 static void read_scalar(symbol *s, elem type, const void *bytes) {
-    s->real = elem_read(type, bytes, 0);
-    s->whole = type == ELEM_I64      ? *(const int64_t *)bytes
-               : elem_is_float(type) ? 0
-                                     : (int64_t)s->real;
+    if (elem_is_float(type))
+        s->value.value = elem_read(type, bytes, 0);
+    else if (type == ELEM_I64)
+        memcpy(&s->value.whole, bytes, sizeof s->value.whole);
+    else
+        s->value.whole = (int64_t)elem_read(type, bytes, 0);
 }
 
 static bool set_names(run *r) {
@@ -64,7 +64,7 @@ static bool set_names(run *r) {
         if (!a->symbol || a->symbol->kind != SYMBOL_ARRAY)
             continue;
         a->symbol->data = in;
-        if (!compute_sizes(r, &a->sizes, a->symbol))
+        if (!set_sizes(r, &a->sizes, a->symbol))
             return false;
     }
     return true;
@@ -72,19 +72,19 @@ static bool set_names(run *r) {
 
 /* Values -------------------------------------------------------------------------------------- */
 
-typedef void element_taker(run *r, const described_rule *rule, size_t i, bounded value);
+typedef void element_taker(run *r, const described_rule *rule, size_t i, const number *v);
 
 /* Every element, the last index running fastest. */
 static bool compute_all(run *r, const described_rule *rule, const symbol *sizes,
                         element_taker *take) {
     int64_t at[EXPRESSION_AXES] = {0};
-    expression_start(rule->value.parsed, r->how);
+    expression_start(rule->value, r->how);
     for (int64_t i = 0; i < sizes->count; i++) {
-        bounded value;
+        number value;
         err why;
-        if (!expression_compute(rule->value.parsed, at, &value, &why))
+        if (!expression_compute(rule->value, at, &value, &why))
             return describe_refuse(r->d, rule->line, &r->e, "%s", why.text);
-        take(r, rule, (size_t)i, value);
+        take(r, rule, (size_t)i, &value);
         for (size_t axis = rule->index_count; axis-- > 0;) {
             if (++at[axis] < sizes->sizes[axis])
                 break;
@@ -94,9 +94,10 @@ static bool compute_all(run *r, const described_rule *rule, const symbol *sizes,
     return true;
 }
 
-static void take_intermediate(run *r, const described_rule *rule, size_t i, bounded value) {
+static void take_intermediate(run *r, const described_rule *rule, size_t i, const number *v) {
     (void)r;
-    ((bounded *)(uintptr_t)rule->symbol->computed)[i] = value;
+    ((bounded *)(uintptr_t)rule->symbol->computed)[i] =
+        (bounded){.value = v->real, .error = v->error};
 }
 
 static double as_stored(elem type, double value) {
@@ -106,22 +107,22 @@ static double as_stored(elem type, double value) {
 }
 
 /* An integer output holds the value cut off; one close to a step may be on its other side. */
-static bounded cut_off(elem type, bounded v) {
-    double value = as_stored(type, v.value);
-    double least = as_stored(type, v.value - v.error), most = as_stored(type, v.value + v.error);
-    return (bounded){value, fmax(value - least, most - value)};
+static double cut_off(elem type, const number *v, double *error) {
+    double value = as_stored(type, v->real);
+    double least = as_stored(type, v->real - v->error), most = as_stored(type, v->real + v->error);
+    *error = fmax(value - least, most - value);
+    return value;
 }
 
-static void take_output(run *r, const described_rule *rule, size_t i, bounded value) {
+static void take_output(run *r, const described_rule *rule, size_t i, const number *v) {
     const described_argument *a = rule->output;
     expected *out = &r->io->out[a->index];
+    double value = v->real, error = v->error + SPARE * U * fabs(v->real);
     if (!elem_is_float(a->type))
-        value = cut_off(a->type, value);
-    else
-        value.error += SPARE * U * fabs(value.value);
-    out->value[i] = value.value;
+        value = cut_off(a->type, v, &error);
+    out->value[i] = value;
     if (out->scale) /* in roundings; anything finite is right where nothing is known */
-        out->scale[i] = isfinite(value.error) ? value.error / U : (double)FLT_MAX;
+        out->scale[i] = isfinite(error) ? error / U : (double)FLT_MAX;
 }
 
 static bool apply_rule(run *r, described_rule *rule) {
@@ -131,10 +132,9 @@ static bool apply_rule(run *r, described_rule *rule) {
         out->terms = 0;
         out->roundings = 1;
         out->exact = rule->output->exact;
-        return compute_sizes(r, &rule->output->sizes, &sizes) &&
-               compute_all(r, rule, &sizes, take_output);
+        return set_sizes(r, &rule->sizes, &sizes) && compute_all(r, rule, &sizes, take_output);
     }
-    if (!compute_sizes(r, &rule->sizes, rule->symbol))
+    if (!set_sizes(r, &rule->sizes, rule->symbol))
         return false;
     rule->symbol->computed =
         malloc(size_multiply((size_t)rule->symbol->count + 1, sizeof(bounded)));
@@ -153,7 +153,7 @@ static bool apply_rule(run *r, described_rule *rule) {
 static bool set_guess(run *r, const described_argument *a, expected *out) {
     symbol sizes = {.name = ""};
     double most = 1;
-    if (!compute_sizes(r, &a->sizes, &sizes))
+    if (!set_sizes(r, &a->sizes, &sizes))
         return false;
     for (size_t i = 0; i < r->d->argument_count; i++) {
         const described_argument *b = &r->d->arguments[i];
@@ -178,14 +178,15 @@ static bool expect_file(run *r, const described_argument *a) {
     char path[PATH_MAX];
     expected *out = &r->io->out[a->index];
     return describe_find_file(r->d, a, path, sizeof path, &r->e) &&
-           array_file_read(path, a->type, out->value, out->count, &r->e) && set_guess(r, a, out);
+           contents_read_doubles(path, a->type, out->value, out->count, &r->e) &&
+           set_guess(r, a, out);
 }
 
 /* Tolerances ---------------------------------------------------------------------------------- */
 
 /* rtol and atol in place of what was derived. */
 static bool set_tolerance(run *r, const described_argument *a, expected *out) {
-    number relative = number_real(0), absolute = number_real(0);
+    number relative = {.real = 0}, absolute = {.real = 0};
     if ((a->rtol.text && !describe_compute(r->d, &a->rtol, &relative, &r->e)) ||
         (a->atol.text && !describe_compute(r->d, &a->atol, &absolute, &r->e)))
         return false;
@@ -226,7 +227,7 @@ static bool fill_outputs(run *r, const launch *l) {
     description *d = r->d;
     bool ok = set_names(r);
     for (size_t i = 0; ok && i < d->argument_count; i++)
-        if (d->arguments[i].kind == ARGUMENT_OUT && d->arguments[i].from)
+        if (d->arguments[i].kind == ARGUMENT_OUT && d->arguments[i].text)
             ok = expect_file(r, &d->arguments[i]);
     for (size_t i = 0; ok && i < d->rule_count; i++)
         if (d->rules[i].block)
@@ -249,4 +250,73 @@ void describe_oracle(const launch *l, oracle_io *io) {
             free((void *)(uintptr_t)d->rules[i].symbol->computed);
             d->rules[i].symbol->computed = NULL;
         }
+}
+
+/* Lines of C ---------------------------------------------------------------------------------- */
+
+/* `oracle {` to `}` as a function. Sizes, values and inputs go by their names, inputs as arrays of
+ * double; outputs are the arrays to be filled in, and NAME_scale those of magnitudes. Names of our own
+ * begin with assay_. */
+static const char reader[] =
+    "#include <assay.h>\n\n"
+    "static double *assay_read(const oracle_io *assay_io, int index, elem type) {\n"
+    "    size_t count = assay_io->bytes[index] / elem_get_bytes(type);\n"
+    "    double *values = malloc(size_multiply(count + 1, sizeof *values));\n"
+    "    for (size_t i = 0; i < count; i++)\n"
+    "        values[i] = elem_read(type, assay_io->in[index], i);\n"
+    "    return values;\n"
+    "}\n\n";
+
+static bool is_dim(const description *d, const char *name) {
+    for (size_t i = 0; i < d->dim_count; i++)
+        if (strcmp(d->dims[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void write_name(const description *d, const described_argument *a, FILE *out) {
+    const char *type = elem_is_float(a->type) ? "double" : "int64_t";
+    if (a->kind == ARGUMENT_VALUE && !is_dim(d, a->name))
+        fprintf(out, "    const %s %s = (%s)elem_read((elem)%d, assay_io->in[%d], 0); (void)%s;\n",
+                type, a->name, type, (int)a->type, a->index, a->name);
+    else if (a->kind == ARGUMENT_IN)
+        fprintf(out, "    double *const %s = assay_read(assay_io, %d, (elem)%d);\n", a->name,
+                a->index, (int)a->type);
+    else if (describe_is_output(a))
+        fprintf(out,
+                "    double *const %s = assay_io->out[%d].value, *const %s_scale = "
+                "assay_io->out[%d].scale; (void)%s; (void)%s_scale;\n",
+                a->name, a->index, a->name, a->index, a->name, a->name);
+}
+
+static void write_function(const description *d, const described_rule *r, FILE *out) {
+    fputs(reader, out);
+    fputs("static void assay_fill(const launch *assay_launch, oracle_io *assay_io) {\n"
+          "    (void)assay_launch;\n",
+          out);
+    for (size_t i = 0; i < d->dim_count; i++)
+        fprintf(out, "    const int64_t %s = assay_launch->dims[%zu]; (void)%s;\n", d->dims[i], i,
+                d->dims[i]);
+    for (size_t i = 0; i < d->argument_count; i++)
+        write_name(d, &d->arguments[i], out);
+    fprintf(out, "    {\n#line %d \"%s\"\n%s\n    }\n", r->line, d->file, r->block);
+    for (size_t i = 0; i < d->argument_count; i++)
+        if (d->arguments[i].kind == ARGUMENT_IN)
+            fprintf(out, "    free(%s);\n", d->arguments[i].name);
+    fputs("}\n\nextern const oracle_fn assay_oracle;\nconst oracle_fn assay_oracle = assay_fill;\n",
+          out);
+}
+
+bool describe_compile(const description *d, described_rule *r, err *e) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return err_set(e, EXIT_CANNOT, "no memory for the C of %.80s", d->file);
+    write_function(d, r, out);
+    fclose(out);
+    load_source s = {.path = d->path, .text = text, .key = "", .is_made = true};
+    bool ok = load_oracle(&s, &r->compiled, e);
+    free(text);
+    return ok;
 }

@@ -35,16 +35,17 @@ static char *trim(char *text) {
     return text;
 }
 
-static bool split(char *value, const char **words, size_t most, size_t *count, int number, err *e) {
+static bool split(char *value, const char **words, size_t most, size_t *count, int at_line,
+                  err *e) {
     for (char *word = strtok(value, " \t"); word; word = strtok(NULL, " \t")) {
         if (*count == most)
-            return err_set(e, EXIT_USAGE, PROJECT_FILE ":%d: more than %zu names", number, most);
+            return err_set(e, EXIT_USAGE, PROJECT_FILE ":%d: more than %zu names", at_line, most);
         words[(*count)++] = word;
     }
     return true;
 }
 
-static bool read_line(settings *s, char *line, int number, err *e) {
+static bool read_line(settings *s, char *line, int at_line, err *e) {
     line[strcspn(line, "#")] = 0;
     line = trim(line);
     char *equals = strchr(line, '=');
@@ -57,21 +58,21 @@ static bool read_line(settings *s, char *line, int number, err *e) {
         return err_set(e, EXIT_USAGE,
                        PROJECT_FILE ":%d: a line is `kernels = FOLDER` or `ops = "
                                     "FILES`, not '%.60s'",
-                       number, key);
+                       at_line, key);
     if (strcmp(key, "kernels") == 0) {
         if (!path_join(s->kernels, sizeof s->kernels, NULL, s->root, value) ||
             !os_is_folder(s->kernels))
             return err_set(e, EXIT_USAGE, PROJECT_FILE ":%d: there is no folder of kernels %.160s",
-                           number, value);
+                           at_line, value);
         return true;
     }
     if (strcmp(key, "ops") == 0)
-        return split(value, s->patterns, MAX_PATTERNS, &s->pattern_count, number, e);
+        return split(value, s->patterns, MAX_PATTERNS, &s->pattern_count, at_line, e);
     if (strcmp(key, "include") == 0)
-        return split(value, s->includes, PROJECT_INCLUDES, &s->include_count, number, e);
+        return split(value, s->includes, PROJECT_INCLUDES, &s->include_count, at_line, e);
     return err_set(e, EXIT_USAGE,
                    PROJECT_FILE ":%d: there is no setting '%.60s' (valid: kernels, ops, include)",
-                   number, key);
+                   at_line, key);
 }
 
 static bool read_settings(settings *s, err *e) {
@@ -80,12 +81,12 @@ static bool read_settings(settings *s, err *e) {
     snprintf(s->kernels, sizeof s->kernels, "%s", s->root);
     if (!(s->text = os_read_plain(path, 1 << 20, NULL, e)))
         return false;
-    int number = 1;
-    for (char *line = s->text, *next; line; line = next, number++) {
+    int at_line = 1;
+    for (char *line = s->text, *next; line; line = next, at_line++) {
         next = strchr(line, '\n');
         if (next)
             *next++ = 0;
-        if (!read_line(s, line, number, e))
+        if (!read_line(s, line, at_line, e))
             return false;
     }
     if (s->pattern_count == 0) {
@@ -109,20 +110,20 @@ typedef struct {
     library_project sources;
 } loaded_project;
 
-static bool take_files(loaded_project *to, const op *o, const char *description, err *e) {
+static bool take_files(loaded_project *to, const op *o, const char *file, err *e) {
     for (size_t i = 0; i < o->kernel_count; i++) {
         const kernel *k = &o->kernels[i];
         if (!k->name || !k->file || k->group == 0)
             return err_set(e, EXIT_USAGE,
-                           "%.80s: a kernel of the op %.60s has no name, no file or no group",
-                           description, o->name);
+                           "%.80s: a kernel of the op %.60s has no name, no file or no group", file,
+                           o->name);
         const op *other = NULL;
         for (size_t j = 0; j < to->count; j++)
             if (op_find_kernel(to->ops[j], k->name))
                 other = to->ops[j];
         if (other)
             return err_set(e, EXIT_USAGE, "%.80s: the kernel %.60s belongs to the op %.60s already",
-                           description, k->name, other->name);
+                           file, k->name, other->name);
         if (to->file_count == sizeof to->files / sizeof *to->files)
             return err_set(e, EXIT_USAGE, "a project has at most %d kernels", 4 * MAX_OPS);
         to->files[to->file_count++] = k->file;
@@ -130,23 +131,21 @@ static bool take_files(loaded_project *to, const op *o, const char *description,
     return true;
 }
 
-static bool take_op(loaded_project *to, const op *o, const char *path, const char *description,
-                    err *e) {
+static bool take_op(loaded_project *to, const op *o, const char *path, const char *file, err *e) {
     if (!o->name || !o->dims || !o->kernels || o->kernel_count == 0 || !o->build)
         return err_set(e, EXIT_USAGE,
-                       "%.80s: the op %.60s needs a name, dims, kernels and a build function",
-                       description, o->name ? o->name : "without a name");
+                       "%.80s: the op %.60s needs a name, dims, kernels and a build function", file,
+                       o->name ? o->name : "without a name");
     for (size_t i = 0; i < o->kernel_count; i++)
         if (op_get_shapes(o, &o->kernels[i])->count == 0)
-            return err_set(e, EXIT_USAGE, "%.80s: the op %.60s has no shapes to check", description,
+            return err_set(e, EXIT_USAGE, "%.80s: the op %.60s has no shapes to check", file,
                            o->name);
     for (size_t i = 0; i < to->count; i++)
         if (strcmp(to->ops[i]->name, o->name) == 0)
-            return err_set(e, EXIT_USAGE, "%.80s: there is an op %.60s already", description,
-                           o->name);
+            return err_set(e, EXIT_USAGE, "%.80s: there is an op %.60s already", file, o->name);
     if (to->count == MAX_OPS)
         return err_set(e, EXIT_USAGE, "a project has at most %d ops", MAX_OPS);
-    if (!take_files(to, o, description, e))
+    if (!take_files(to, o, file, e))
         return false;
     op *mine = &to->described[to->count];
     *mine = *o;

@@ -158,12 +158,6 @@ TEST mistakes_of_the_command_line_are_named(void) {
     PASS();
 }
 
-static bool find_name(void *context, const char *name, number *out) {
-    (void)context;
-    *out = strcmp(name, "n") == 0 ? number_whole(100) : number_real(0.5);
-    return strcmp(name, "n") == 0 || strcmp(name, "w.half") == 0;
-}
-
 TEST expressions_are_those_of_c(void) {
     static const struct {
         const char *text;
@@ -233,21 +227,24 @@ TEST expressions_are_those_of_c(void) {
         "max(j < 3: k)",
         "n[0]",
     };
+    const symbol names[] = {{.name = "n", .kind = SYMBOL_WHOLE, .value = {.whole = 100}},
+                            {.name = "w.half", .kind = SYMBOL_REAL, .value = {.value = 0.5}}};
+    const expression_scope scope = {.symbols = names, .symbol_count = 2};
     err e;
     number got;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        ASSERTm(good[i].text, expression_evaluate(good[i].text, find_name, NULL, &got, &e));
+        ASSERTm(good[i].text, expression_evaluate(good[i].text, &scope, &got, &e));
         ASSERT_EQ_FMTm(good[i].text, good[i].value, got.real, "%g");
         ASSERTm(good[i].text, got.is_real || (double)got.whole == got.real);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        ASSERT_FALSEm(bad[i], expression_evaluate(bad[i], find_name, NULL, &got, &e));
+        ASSERT_FALSEm(bad[i], expression_evaluate(bad[i], &scope, &got, &e));
         ASSERTm(bad[i], e.code == EXIT_USAGE && e.text[0]);
     }
     char deep[4096];
     memset(deep, '(', sizeof deep);
     deep[sizeof deep - 1] = 0;
-    ASSERT_FALSE(expression_evaluate(deep, find_name, NULL, &got, &e));
+    ASSERT_FALSE(expression_evaluate(deep, &scope, &got, &e));
     PASS();
 }
 

@@ -1,4 +1,4 @@
-/* description: how kernels are launched, as a text says it. One reader and one struct for two kinds
+/* description: how kernels are launched, as a text says it. One reader and one struct for three kinds
  * of text:
  *
  *   NAME.op      an op of a project (project/describe.h): sizes and shapes, buffers with their types,
@@ -7,21 +7,27 @@
  *   NAME.launch  a launch of a kernel of others on the problem of an op that there is (rival.h):
  *                buffers go by the names that the op's own kernel gives them, and have neither
  *                types nor sizes. docs/side-by-side.md has its grammar.
+ *   --arg 3=f32[1024]:ramp and the other options of `assay launch`: a line each (cli/launch_options.c).
  *
- * The lines that both have mean the same in both: op, kernel, in, out, inout, value, struct, field,
- * constant, needs. */
+ * The lines that they share mean the same in all of them. */
 #pragma once
 
+#include "contents.h"
 #include "expression.h"
 #include "kernel_case.h"
 
-typedef enum { DESCRIBES_OP = 1, DESCRIBES_LAUNCH = 2, DESCRIBES_EITHER = 3 } description_kind;
+typedef enum {
+    DESCRIBES_OP = 1,
+    DESCRIBES_LAUNCH = 2,
+    DESCRIBES_OPTIONS = 4,
+    DESCRIBES_FILE = DESCRIBES_OP | DESCRIBES_LAUNCH,
+    DESCRIBES_ANY = DESCRIBES_FILE | DESCRIBES_OPTIONS
+} description_kind;
 
 enum {
-    DESCRIBE_AXES = EXPRESSION_AXES,
     DESCRIBE_ARGUMENTS = LAUNCH_BUFFERS,
     DESCRIBE_FIELDS = 64, /* of all structs */
-    DESCRIBE_CONSTANTS = 16,
+    DESCRIBE_CONSTANTS = 64,
     DESCRIBE_RULES = 48,
     DESCRIBE_KERNELS = 64,
     DESCRIBE_SHAPES = 64,
@@ -29,16 +35,15 @@ enum {
     DESCRIBE_SYMBOLS = SHAPE_DIMS + DESCRIBE_ARGUMENTS + DESCRIBE_FIELDS + DESCRIBE_RULES
 };
 
-/* An expression and the line it is on; text is NULL if it is not given. */
+/* An expression over sizes and the line it is on; text is NULL if it is not given. */
 typedef struct {
     const char *text;
     int line;
-    expression *parsed; /* NULL in a launch: its names are known when it is recorded */
 } described_expression;
 
 /* Expressions, separated by commas. */
 typedef struct {
-    described_expression items[DESCRIBE_AXES];
+    described_expression items[EXPRESSION_AXES];
     size_t count;
 } expressions;
 
@@ -54,9 +59,10 @@ typedef struct {
     argument_kind kind;
     const char *name;
     elem type;
-    expressions sizes; /* of a buffer */
-    described_expression below;
-    const char *from;                /* a file, or NULL */
+    expressions sizes; /* of a buffer; none: as many elements as its contents have */
+    contents contents;
+    const char *text;                /* of the contents: values, or a file */
+    described_expression below;      /* random whole numbers from 0 to less than this */
     bool may_overread;               /* an input may be read past its end */
     described_expression value;      /* of a value */
     size_t first_field, field_count; /* of a struct */
@@ -86,23 +92,30 @@ typedef struct described_grid {
 } described_grid;
 
 /* `oracle NAME[i, j] = expression`; `let NAME[i < n] = expression`, where output is NULL; or lines
- * of C, where the expression's text is NULL. */
+ * of C, where value is NULL. */
 typedef struct {
     const described_argument *output;
-    const char *indices[DESCRIBE_AXES];
+    const char *name; /* of intermediate values */
+    const char *indices[EXPRESSION_AXES];
     size_t index_count;
-    expressions sizes; /* of intermediate values */
-    const char *name;  /* of intermediate values */
-    described_expression value;
-    symbol *symbol;
+    expressions sizes; /* of what it computes */
+    expression *value;
+    symbol *symbol; /* of intermediate values */
     const char *block;
     oracle_fn compiled;
     int line;
 } described_rule;
 
+typedef struct {
+    const char *items[DESCRIBE_EXTRAS];
+    size_t count;
+} described_extras;
+
 typedef struct description {
     description_kind kind;
     const char *path, *file; /* file: the last part */
+    int line;                /* that is read, and */
+    const char *word;        /* its first */
     op op;                   /* of a launch: only its name */
     const char *dims[SHAPE_DIMS];
     size_t dim_count;
@@ -117,15 +130,11 @@ typedef struct description {
     size_t field_count, constant_count;
     described_rule rules[DESCRIBE_RULES];
     size_t rule_count;
-    const char *includes[DESCRIBE_EXTRAS], *macros[DESCRIBE_EXTRAS]; /* of a launch */
-    size_t include_count, macro_count;
-    /* Sizes, then values, buffers and fields, then intermediates. */
+    described_extras includes, macros; /* of a launch */
+    /* Sizes, then values, buffers and fields, then intermediates. In a launch of others all are sizes: what names mean in
+     * the case that it is recorded for. */
     symbol symbols[DESCRIBE_SYMBOLS];
-    size_t symbol_count;
-    /* Of a launch, while it is recorded: what its names stand for, and the threads of a group. */
-    expression_names *find;
-    void *context;
-    int64_t group_size;
+    size_t size_count, symbol_count;
     struct description *before; /* list of all */
 } description;
 
@@ -134,17 +143,13 @@ bool describe_refuse(const description *d, int line, err *e, const char *format,
     __attribute__((format(printf, 4, 5)));
 described_argument *describe_find_argument(description *d, const char *name);
 bool describe_is_output(const described_argument *a);
+symbol *describe_add_symbol(description *d, const char *name, symbol_kind kind, elem type,
+                            size_t axes);
 
 /* Reads the text of a file; both must stay, and the text is changed. */
 bool describe_read(description *d, description_kind kind, const char *path, char *text, err *e);
-
-/* Readers of one line each; rest is what follows its first word. */
-typedef bool line_reader(description *d, char *rest, int line, err *e);
-line_reader describe_read_oracle, describe_read_let, describe_read_needs, describe_read_terms,
-    describe_read_roundings, describe_read_flops, describe_read_rtol, describe_read_atol,
-    describe_read_exact;
-/* Is there everything that a description needs? line: its last. */
-bool describe_check(const description *d, int line, err *e);
+/* Reads one line; it must stay. */
+bool describe_read_line(description *d, char *line, err *e);
 
 /* The launch: */
 
@@ -153,10 +158,17 @@ bool describe_compute(const description *d, const described_expression *x, numbe
 /* A whole number from least to most. */
 bool describe_compute_size(const description *d, const described_expression *x, int64_t least,
                            int64_t most, int64_t *out, err *e);
+/* How many elements a buffer has. sizes: of each axis, or NULL. */
+bool describe_count_elements(const description *d, const described_argument *a, int64_t *sizes,
+                             size_t *count, err *e);
+/* The function constants; d->constant_count of them. */
+bool describe_compute_constants(const description *d, constant_value *out, err *e);
 /* A launch of a kernel of the file, with the function constants that are described. */
 launch *describe_add_launch(const description *d, tape *t, const char *file, const char *name,
                             err *e);
-/* Its grid and threadgroup memory; d->group_size is then known. */
-bool describe_set_grid(description *d, const described_grid *g, launch *l, err *e);
+/* The threads of a threadgroup. */
+bool describe_compute_group(const description *d, const described_grid *g, size3 *out, err *e);
+/* Its grid and threadgroup memory. */
+bool describe_set_grid(const description *d, const described_grid *g, launch *l, err *e);
 /* An argument that is a value or a struct. */
 bool describe_set_value(description *d, launch *l, const described_argument *a, err *e);

@@ -1,94 +1,653 @@
-/* expression: see expression.h. Owns the evaluation of a tree and its bounds; functions are in
- * expression_functions.c.
- *
- * Errors end an evaluation by a flag that loops look at, so that the common path has no other
- * tests. */
+/* expression: see expression.h. A recursive descent, operators by precedence, makes a tree; whether a
+ * node is a whole number is known when it is parsed. Errors end an evaluation by a flag that
+ * loops look at, so that the common path has no other tests. */
 #include "expression.h"
 
+#include <ctype.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "expression_parts.h"
+#include "harness/base/array.h"
 
-#define U 0x1p-24 /* one rounding of f32 */
-#define DIVIDE 2  /* roundings of a division under safe math: a kernel may multiply with 1 / x */
-#define FAST_DIVISION 5
+enum { VARIABLES = 16, DEEPEST = 64, NAME_SIZE = 64, LONGEST = 8192 /* bounds the depth */ };
 
-static int64_t compute_whole(expression *x, node *n);
-static bounded compute_real(expression *x, node *n);
+typedef enum {
+    /* Either type */
+    NODE_CONSTANT,
+    NODE_SYMBOL,
+    NODE_ELEMENT,
+    NODE_ADD,
+    NODE_SUBTRACT,
+    NODE_MULTIPLY,
+    NODE_DIVIDE,
+    NODE_CHOICE,
+    NODE_MIN,
+    NODE_MAX,
+    NODE_LOOP_MIN,
+    NODE_LOOP_MAX,
+    /* Whole */
+    NODE_VARIABLE,
+    NODE_REMAINDER,
+    NODE_BIT_AND,
+    NODE_BIT_OR,
+    NODE_BIT_XOR,
+    NODE_SHIFT_LEFT,
+    NODE_SHIFT_RIGHT,
+    NODE_NOT,
+    NODE_AND,
+    NODE_OR,
+    NODE_LESS, /* of whole or of real numbers */
+    NODE_NOT_MORE,
+    NODE_EQUAL,
+    NODE_TRUNCATE, /* a real number towards 0 */
+    /* Real */
+    NODE_REAL, /* of a whole number */
+    NODE_NEGATE,
+    NODE_SUM,
+    NODE_FUNCTION
+} node_kind;
 
-static int64_t fail(expression *x, const char *why) {
+typedef struct node node;
+struct node {
+    node_kind kind;
+    bool is_whole;
+    bool is_loose; /* of a sum or difference: see bounded_add */
+    int variable;  /* of a loop, or its own */
+    node
+        *kids[EXPRESSION_AXES]; /* operands; indices; of a choice yes, no and which; of a loop count
+                                    and term */
+    size_t kid_count;
+    bounded constant;
+    const symbol *symbol;
+    const bounded_function *function;
+    /* Of a loop: the variables it depends on, a bit each, and what they were when it was
+     * computed. */
+    uint32_t depends;
+    uint64_t computed_at; /* 0: never */
+    int64_t seen[VARIABLES];
+    bounded known;
+    node *made_before; /* list of all, to be freed */
+};
+
+struct expression {
+    const char *text;
+    node *root, *made;
+    arithmetic how;
+    uint64_t started; /* how often: results of loops are older or not */
+    int64_t variables[VARIABLES];
+    bool has_failed;
+    err *e;
+};
+
+/* Nodes: NULL in, NULL out, so that a failure needs no tests on its way ------------------------- */
+
+typedef struct {
+    const char *text, *at;
+    const expression_scope *scope;
+    expression *made;
+    char variables[VARIABLES][NAME_SIZE]; /* indices, then loops from outer to inner */
+    int variable_count;
+    uint32_t used; /* variables, a bit each */
+    int depth;
+    err *e;
+} parser;
+
+static node *parse_choice(parser *p);
+
+static node *refuse(const parser *p, const char *why) {
+    if (p->e->code)
+        return NULL;
+    return err_null(p->e, EXIT_USAGE, "'%.80s' %s", p->text, why);
+}
+
+static node *make(parser *p, node_kind kind, bool is_whole) {
+    node *n = array_new(1, sizeof *n);
+    *n = (node){.kind = kind, .is_whole = is_whole, .made_before = p->made->made};
+    return p->made->made = n;
+}
+
+static node *make_with(parser *p, node_kind kind, bool is_whole, node *a, node *b) {
+    if (!a || !b)
+        return NULL;
+    node *n = make(p, kind, is_whole);
+    n->kids[0] = a;
+    n->kids[1] = b;
+    n->kid_count = a == b ? 1 : 2;
+    return n;
+}
+
+/* Of one operand. */
+static node *make_of(parser *p, node_kind kind, bool is_whole, node *a) {
+    return make_with(p, kind, is_whole, a, a);
+}
+
+static node *make_whole(parser *p, int64_t value) {
+    node *n = make(p, NODE_CONSTANT, true);
+    n->constant.whole = value;
+    return n;
+}
+
+/* A literal that f32 does not have is rounded in a kernel. */
+static node *make_real(parser *p, double value) {
+    node *n = make(p, NODE_CONSTANT, false);
+    n->constant = (bounded){.value = value, .error = bounded_get_rounding(value)};
+    return n;
+}
+
+static node *as_real(parser *p, node *n) {
+    if (!n || !n->is_whole)
+        return n;
+    return n->kind == NODE_CONSTANT ? make_real(p, (double)n->constant.whole)
+                                    : make_of(p, NODE_REAL, false, n);
+}
+
+/* A binary operation, in real numbers if one side is. */
+static node *combine(parser *p, node_kind kind, node *a, node *b) {
+    if (!a || !b)
+        return NULL;
+    bool is_whole = a->is_whole && b->is_whole;
+    bool is_sum = kind == NODE_ADD || kind == NODE_SUBTRACT;
+    node *n = is_whole ? make_with(p, kind, true, a, b)
+                       : make_with(p, kind, false, as_real(p, a), as_real(p, b));
+    for (size_t i = 0; i < 2 && (is_sum || kind == NODE_MULTIPLY) && !is_whole; i++)
+        if (n->kids[i]->kind == NODE_ADD || n->kids[i]->kind == NODE_SUBTRACT) {
+            n->kids[i]->is_loose = true;
+            n->is_loose = is_sum;
+        }
+    return n;
+}
+
+static node *compare(parser *p, node_kind kind, node *a, node *b) {
+    node *n = combine(p, kind, a, b);
+    if (n)
+        n->is_whole = true;
+    return n;
+}
+
+/* 1 where it is not 0. */
+static node *as_truth(parser *p, node *n) {
+    if (n && !n->is_whole)
+        return make_of(p, NODE_NOT, true, compare(p, NODE_EQUAL, n, make_real(p, 0)));
+    return n;
+}
+
+/* Names --------------------------------------------------------------------------------------- */
+
+static void skip_blanks(parser *p) {
+    p->at += strspn(p->at, " \t\r");
+}
+
+static bool take(parser *p, const char *sign) {
+    skip_blanks(p);
+    if (strncmp(p->at, sign, strlen(sign)) != 0)
+        return false;
+    p->at += strlen(sign);
+    return true;
+}
+
+/* Letters, digits, _ and dots; empty if there are none, or too many. */
+static bool take_name(parser *p, char *name) {
+    size_t n = 0;
+    while (isalnum((unsigned char)p->at[n]) || p->at[n] == '_' || p->at[n] == '.')
+        n++;
+    snprintf(name, NAME_SIZE, "%.*s", n < NAME_SIZE ? (int)n : 0, p->at);
+    if (n == 0)
+        refuse(p, *p->at ? "is not an expression" : "ends too early");
+    if (n >= NAME_SIZE)
+        refuse(p, "has a name that is too long");
+    p->at += n;
+    return *name;
+}
+
+static node *parse_number(parser *p) {
+    char *after, *real_after;
+    bool is_hex = p->at[0] == '0' && (p->at[1] == 'x' || p->at[1] == 'X');
+    long long whole = strtoll(p->at, &after, is_hex ? 16 : 10);
+    double real = strtod(p->at, &real_after);
+    bool is_real = real_after > after;
+    p->at = is_real ? real_after : after;
+    p->at += is_real && *p->at == 'f';
+    if (isalnum((unsigned char)*p->at) || *p->at == '_' || *p->at == '.')
+        return refuse(p, "has a malformed number");
+    if (is_real ? !isfinite(real) : whole == INT64_MAX)
+        return refuse(p, "is too large");
+    return is_real ? make_real(p, real) : make_whole(p, whole);
+}
+
+static node *parse_subscript(parser *p, const symbol *s) {
+    node *n = make(p, NODE_ELEMENT, s->type != ELEM_COUNT && !elem_is_float(s->type));
+    n->symbol = s;
+    do {
+        if (n->kid_count == EXPRESSION_AXES)
+            return err_null(p->e, EXIT_USAGE, "'%.40s' has too many indices", s->name);
+        node *index = parse_choice(p);
+        if (index && !index->is_whole)
+            return err_null(
+                p->e, EXIT_USAGE,
+                "an index of '%.40s' in '%.80s' is not a whole number: int(x) makes one", s->name,
+                p->text);
+        if (!index)
+            return NULL;
+        n->kids[n->kid_count++] = index;
+    } while (take(p, ","));
+    if (!take(p, "]"))
+        return refuse(p, "has a [ without its ]");
+    if (n->kid_count != 1 && n->kid_count != s->axes)
+        return err_null(p->e, EXIT_USAGE, "'%.40s' has %zu sizes and is given %zu indices", s->name,
+                        s->axes, n->kid_count);
+    return n;
+}
+
+static node *use_symbol(parser *p, const symbol *s) {
+    if (s->kind == SYMBOL_ARRAY && s->axes > 0)
+        return take(p, "[") ? parse_subscript(p, s)
+                            : err_null(p->e, EXIT_USAGE,
+                                       "'%.40s' in '%.80s' is an array: give an index, as in "
+                                       "%.40s[i]",
+                                       s->name, p->text, s->name);
+    node *n =
+        make(p, s->kind == SYMBOL_ARRAY ? NODE_ELEMENT : NODE_SYMBOL, s->kind == SYMBOL_WHOLE);
+    n->symbol = s;
+    return n;
+}
+
+/* The innermost variable, or else the symbol, or else the constant with this name. */
+static node *use_name(parser *p, const char *name) {
+    const expression_scope *s = p->scope;
+    for (int i = p->variable_count; i-- > 0;)
+        if (strcmp(p->variables[i], name) == 0) {
+            node *n = make(p, NODE_VARIABLE, true);
+            n->variable = i;
+            p->used |= 1u << i;
+            return n;
+        }
+    for (size_t i = 0; i < s->symbol_count; i++)
+        if (strcmp(s->symbols[i].name, name) == 0)
+            return use_symbol(p, &s->symbols[i]);
+    if (strcmp(name, "INFINITY") == 0)
+        return make_real(p, HUGE_VAL);
+    if (strcmp(name, "M_PI") == 0)
+        return make_real(p, 3.14159265358979323846);
+    return err_null(p->e, EXIT_USAGE,
+                    "'%.80s' needs '%s', which is not a value here: no line above describes it",
+                    p->text, name);
+}
+
+/* Calls --------------------------------------------------------------------------------------- */
+
+/* sum(j < n: term): a loop, and not a call with a comparison or a choice in it. */
+static bool is_loop(const parser *p) {
+    const char *at = p->at + strspn(p->at, " \t\r"), *less = at;
+    while (isalnum((unsigned char)*less) || *less == '_')
+        less++;
+    bool has_name = less > at && !isdigit((unsigned char)*at);
+    less += strspn(less, " \t\r");
+    if (!has_name || less[0] != '<' || strchr("=<", less[1]))
+        return false;
+    int depth = 0;
+    for (const char *q = less; *q && depth >= 0; q++) {
+        if (depth == 0 && strchr(":?,", *q))
+            return *q == ':';
+        depth += (*q == '(' || *q == '[') - (*q == ')' || *q == ']');
+    }
+    return false;
+}
+
+static node *parse_loop(parser *p, node_kind kind) {
+    char name[NAME_SIZE];
+    skip_blanks(p);
+    if (!take_name(p, name))
+        return NULL;
+    if (p->variable_count == VARIABLES)
+        return refuse(p, "has too many loops");
+    uint32_t outside = p->used;
+    p->used = 0;
+    node *count = take(p, "<") ? parse_choice(p) : NULL;
+    if (count && !count->is_whole)
+        return refuse(p, "has a loop whose count is not a whole number");
+    if (!count || !take(p, ":"))
+        return refuse(p, "has a loop that is not given as sum(j < COUNT: TERM)");
+    int variable = p->variable_count++;
+    snprintf(p->variables[variable], NAME_SIZE, "%s", name);
+    node *term = parse_choice(p);
+    p->variable_count--;
+    if (!term || !take(p, ")"))
+        return refuse(p, "has a ( without its )");
+    if (kind == NODE_SUM)
+        term = as_real(p, term);
+    node *n = make_with(p, kind, term->is_whole, count, term);
+    n->variable = variable;
+    n->depends = p->used & ~(1u << variable);
+    p->used = outside | n->depends;
+    return n;
+}
+
+/* One or two arguments; *b is the second, or the first again. */
+static node *parse_arguments(parser *p, const char *name, int count, node **b) {
+    node *a = parse_choice(p);
+    *b = count == 2 && a && take(p, ",") ? parse_choice(p) : count == 2 ? NULL : a;
+    if (*b && take(p, ")"))
+        return a;
+    if (p->e->code)
+        return NULL;
+    return err_null(p->e, EXIT_USAGE, "'%.80s': %s takes %d argument%s", p->text, name, count,
+                    count == 1 ? "" : "s");
+}
+
+static node *call_function(parser *p, const char *name, const bounded_function *f) {
+    const int count = bounded_count_arguments(f);
+    node *b, *a = parse_arguments(p, name, count, &b);
+    if (a && a->is_whole && strcmp(name, "abs") == 0)
+        return combine(p, NODE_MAX, a, combine(p, NODE_SUBTRACT, make_whole(p, 0), a));
+    a = as_real(p, a);
+    node *n = make_with(p, NODE_FUNCTION, false, a, count == 2 ? as_real(p, b) : a);
+    if (n)
+        n->function = f;
+    return n;
+}
+
+static node *divide_up(parser *p, node *a, node *b) {
+    if (!a || !b)
+        return NULL;
+    if (!a->is_whole || !b->is_whole)
+        return refuse(p, "calls divide_up, which is for whole numbers");
+    node *more = combine(p, NODE_SUBTRACT, b, make_whole(p, 1));
+    return combine(p, NODE_DIVIDE, combine(p, NODE_ADD, a, more), b);
+}
+
+static node *call(parser *p, const char *given) {
+    const bool is_min = strcmp(given, "min") == 0, is_max = strcmp(given, "max") == 0;
+    const bool is_sum = strcmp(given, "sum") == 0;
+    const char *name = strcmp(given, "fabs") == 0 ? "abs" : given;
+    node *a, *b;
+    if ((is_min || is_max || is_sum) && is_loop(p))
+        return parse_loop(p, is_min ? NODE_LOOP_MIN : is_max ? NODE_LOOP_MAX : NODE_SUM);
+    if (is_sum)
+        return refuse(p, "has a sum that is not given as sum(j < COUNT: TERM)");
+    if (is_min || is_max || strcmp(name, "fmin") == 0 || strcmp(name, "fmax") == 0) {
+        a = parse_arguments(p, name, 2, &b);
+        return combine(p, strstr(name, "min") ? NODE_MIN : NODE_MAX, a, a ? b : NULL);
+    }
+    if (strcmp(name, "divide_up") == 0) {
+        a = parse_arguments(p, name, 2, &b);
+        return divide_up(p, a, b);
+    }
+    if (strcmp(name, "int") == 0) {
+        a = parse_arguments(p, name, 1, &b);
+        return !a || a->is_whole ? a : make_of(p, NODE_TRUNCATE, true, a);
+    }
+    const bounded_function *f = bounded_find_function(name);
+    if (f)
+        return call_function(p, name, f);
+    return err_null(p->e, EXIT_USAGE,
+                    "there is no function '%.40s' (valid: sum min max divide_up int%s)", name,
+                    bounded_list_functions());
+}
+
+/* Operators ----------------------------------------------------------------------------------- */
+
+static node *parse_operand(parser *p) {
+    char name[NAME_SIZE];
+    if (p->depth >= DEEPEST)
+        return refuse(p, "is nested too deeply");
+    if (take(p, "-")) {
+        node *n = parse_operand(p);
+        return n && n->is_whole ? combine(p, NODE_SUBTRACT, make_whole(p, 0), n)
+                                : make_of(p, NODE_NEGATE, false, n);
+    }
+    if (take(p, "!"))
+        return make_of(p, NODE_NOT, true, as_truth(p, parse_operand(p)));
+    if (take(p, "~")) {
+        node *n = parse_operand(p);
+        return !n || n->is_whole ? make_with(p, NODE_BIT_XOR, true, n, make_whole(p, -1))
+                                 : refuse(p, "takes the bits of a number with a fraction");
+    }
+    if (take(p, "(")) {
+        node *n = parse_choice(p);
+        return !n || take(p, ")") ? n : refuse(p, "has a ( without its )");
+    }
+    if (isdigit((unsigned char)*p->at) || *p->at == '.')
+        return parse_number(p);
+    if (!take_name(p, name))
+        return NULL;
+    return take(p, "(") ? call(p, name) : use_name(p, name);
+}
+
+/* Longer signs first. */
+static const struct operator_row {
+    const char *sign;
+    int precedence;
+    node_kind kind;
+    bool is_swapped, is_inverted; /* a > b is b < a; a != b is not a == b */
+} operators[] = {
+    {"||", 1, NODE_OR, false, false},         {"&&", 2, NODE_AND, false, false},
+    {"==", 6, NODE_EQUAL, false, false},      {"!=", 6, NODE_EQUAL, false, true},
+    {"<=", 7, NODE_NOT_MORE, false, false},   {">=", 7, NODE_NOT_MORE, true, false},
+    {"<<", 8, NODE_SHIFT_LEFT, false, false}, {">>", 8, NODE_SHIFT_RIGHT, false, false},
+    {"|", 3, NODE_BIT_OR, false, false},      {"^", 4, NODE_BIT_XOR, false, false},
+    {"&", 5, NODE_BIT_AND, false, false},     {"<", 7, NODE_LESS, false, false},
+    {">", 7, NODE_LESS, true, false},         {"+", 9, NODE_ADD, false, false},
+    {"-", 9, NODE_SUBTRACT, false, false},    {"*", 10, NODE_MULTIPLY, false, false},
+    {"/", 10, NODE_DIVIDE, false, false},     {"%", 10, NODE_REMAINDER, false, false},
+};
+
+static const struct operator_row *find_operator(parser *p) {
+    skip_blanks(p);
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (strncmp(p->at, operators[i].sign, strlen(operators[i].sign)) == 0)
+            return &operators[i];
+    return NULL;
+}
+
+static node *apply_operator(parser *p, const struct operator_row *o, node *a, node *b) {
+    node *n;
+    switch (o->kind) {
+    case NODE_OR:
+    case NODE_AND:
+        return make_with(p, o->kind, true, as_truth(p, a), as_truth(p, b));
+    case NODE_EQUAL:
+    case NODE_LESS:
+    case NODE_NOT_MORE:
+        n = compare(p, o->kind, o->is_swapped ? b : a, o->is_swapped ? a : b);
+        return o->is_inverted ? make_of(p, NODE_NOT, true, n) : n;
+    case NODE_ADD:
+    case NODE_SUBTRACT:
+    case NODE_MULTIPLY:
+    case NODE_DIVIDE:
+        return combine(p, o->kind, a, b);
+    default:
+        if (b && (!a->is_whole || !b->is_whole))
+            return refuse(p, o->kind == NODE_REMAINDER
+                                 ? "takes the remainder of a number with a fraction"
+                                 : "takes the bits of a number with a fraction");
+        return make_with(p, o->kind, true, a, b);
+    }
+}
+
+static node *parse_binary(parser *p, int least) {
+    if (p->depth >= DEEPEST)
+        return refuse(p, "is nested too deeply");
+    p->depth++;
+    node *a = parse_operand(p);
+    const struct operator_row *o;
+    while (a && (o = find_operator(p)) && o->precedence >= least) {
+        p->at += strlen(o->sign);
+        a = apply_operator(p, o, a, parse_binary(p, o->precedence + 1));
+    }
+    p->depth--;
+    return a;
+}
+
+static node *parse_choice(parser *p) {
+    node *which = parse_binary(p, 1);
+    if (!which || !take(p, "?"))
+        return which;
+    p->depth++;
+    node *yes = parse_choice(p);
+    if (yes && !take(p, ":"))
+        yes = refuse(p, "has a ? without its :");
+    node *n = yes ? combine(p, NODE_CHOICE, yes, parse_choice(p)) : NULL;
+    if (n)
+        n->kids[n->kid_count++] = as_truth(p, which);
+    p->depth--;
+    return n;
+}
+
+expression *expression_parse(const char *text, const expression_scope *scope, err *e) {
+    expression *x = array_new(1, sizeof *x);
+    x->text = text;
+    parser p = {.text = text, .at = text, .scope = scope, .made = x, .e = e};
+    for (size_t i = 0; i < scope->index_count; i++)
+        snprintf(p.variables[p.variable_count++], NAME_SIZE, "%s", scope->indices[i]);
+    *e = (err){.code = EXIT_OK};
+    x->root = strlen(text) < LONGEST ? parse_choice(&p) : refuse(&p, "is too long");
+    skip_blanks(&p);
+    if (x->root && *p.at == 0)
+        return x;
+    refuse(&p, "is not an expression");
+    expression_free(x);
+    return NULL;
+}
+
+void expression_free(expression *x) {
+    for (node *n = x ? x->made : NULL, *before; n; n = before) {
+        before = n->made_before;
+        free(n);
+    }
+    free(x);
+}
+
+bool expression_is_whole(const expression *x) {
+    return x->root->is_whole;
+}
+
+/* Evaluation: elements ------------------------------------------------------------------------- */
+
+static bounded compute(expression *x, node *n);
+
+static bounded fail(expression *x, const char *why) {
     if (!x->has_failed)
         err_set(x->e, EXIT_USAGE, "'%.80s' %s", x->text, why);
     x->has_failed = true;
-    return 0;
+    return (bounded){.whole = 0};
 }
 
-/* Elements ------------------------------------------------------------------------------------ */
-
-static size_t fail_index(expression *x, const node *n, size_t axis, int64_t index, int64_t size) {
+static bounded fail_index(expression *x, const node *n, size_t axis, int64_t index, int64_t size) {
+    char why[120];
+    snprintf(why, sizeof why, "index %lld of %.40s is not between 0 and %lld (axis %zu of %zu)",
+             (long long)index, n->symbol->name, (long long)size - 1, axis + 1, n->kid_count);
     if (!x->has_failed)
-        err_set(x->e, EXIT_USAGE,
-                "'%.80s': index %lld of %.40s is not between 0 and %lld (axis %zu of %zu)", x->text,
-                (long long)index, n->symbol->name, (long long)size - 1, axis + 1, n->index_count);
+        err_set(x->e, EXIT_USAGE, "'%.80s': %s", x->text, why);
     x->has_failed = true;
-    return 0;
+    return (bounded){.whole = 0};
 }
 
-static size_t find_element(expression *x, const node *n) {
+static int64_t read_whole(const symbol *s, size_t i) {
+    if (s->type == ELEM_I64 || s->type == ELEM_U64)
+        return ((const int64_t *)s->data)[i];
+    return (int64_t)elem_read(s->type, s->data, i);
+}
+
+static bounded read_element(expression *x, const node *n) {
     const symbol *s = n->symbol;
     int64_t at = 0;
-    for (size_t i = 0; i < n->index_count; i++) {
-        node *given = n->indices[i];
+    for (size_t i = 0; i < n->kid_count; i++) {
+        node *given = n->kids[i];
         int64_t index =
-            given->kind == NODE_VARIABLE ? x->variables[given->variable] : compute_whole(x, given);
-        int64_t size = n->index_count == 1 ? s->count : s->sizes[i];
+            given->kind == NODE_VARIABLE ? x->variables[given->variable] : compute(x, given).whole;
+        int64_t size = n->kid_count == 1 ? s->count : s->sizes[i];
         if (index < 0 || index >= size)
             return fail_index(x, n, i, index, size);
         at = at * size + index;
     }
-    return (size_t)at;
-}
-
-static int64_t read_whole(const symbol *s, size_t i) {
-    if (s->type == ELEM_I64)
-        return ((const int64_t *)s->data)[i];
-    if (s->type == ELEM_U64)
-        return (int64_t)((const uint64_t *)s->data)[i];
-    return (int64_t)elem_read(s->type, s->data, i);
-}
-
-static bounded read_real(const expression *x, const symbol *s, size_t i) {
+    if (x->has_failed)
+        return (bounded){.whole = 0};
     if (s->computed)
-        return s->computed[i];
-    double value =
-        s->type == ELEM_F32 ? (double)((const float *)s->data)[i] : elem_read(s->type, s->data, i);
+        return s->computed[at];
+    if (n->is_whole)
+        return (bounded){.whole = read_whole(s, (size_t)at)};
+    double value = elem_read(s->type, s->data, (size_t)at);
     bool is_lost = x->how.flushes && fabs(value) < (double)FLT_MIN;
-    return (bounded){value, is_lost ? fabs(value) : 0};
+    return (bounded){.value = value, .error = is_lost ? fabs(value) : 0};
 }
 
-/* Whole numbers ------------------------------------------------------------------------------- */
+/* Loops --------------------------------------------------------------------------------------- */
 
-static int64_t divide_whole(expression *x, node_kind kind, int64_t a, int64_t b) {
+/* Is what the loop was last computed for still so? Otherwise it is from now on. */
+static bool is_known(expression *x, node *n) {
+    bool is_same = n->computed_at == x->started;
+    for (int i = 0; i < VARIABLES && n->depends >> i; i++)
+        if (n->depends >> i & 1 && n->seen[i] != x->variables[i]) {
+            is_same = false;
+            n->seen[i] = x->variables[i];
+        }
+    n->computed_at = x->started;
+    return is_same;
+}
+
+static bounded choose_whole(bounded a, bounded b, bool larger) {
+    return (bounded){.whole = larger == (b.whole > a.whole) ? b.whole : a.whole,
+                     .error = fmax(a.error, b.error)};
+}
+
+static bounded loop(expression *x, node *n) {
+    if (is_known(x, n))
+        return n->known;
+    const int64_t count = compute(x, n->kids[0]).whole;
+    const bool is_max = n->kind == NODE_LOOP_MAX;
+    bounded_sum sum = {.count = 0};
+    bounded best = {.value = is_max ? -HUGE_VAL : HUGE_VAL};
+    if (n->is_whole)
+        best.whole = is_max ? INT64_MIN : INT64_MAX;
+    for (int64_t i = 0; i < count && !x->has_failed; i++) {
+        x->variables[n->variable] = i;
+        bounded term = compute(x, n->kids[1]);
+        if (n->kind == NODE_SUM)
+            bounded_sum_add(&sum, term);
+        else
+            best =
+                n->is_whole ? choose_whole(best, term, is_max) : bounded_choose(best, term, is_max);
+    }
+    return n->known = n->kind == NODE_SUM ? bounded_sum_end(&sum, x->how) : best;
+}
+
+/* Operations ---------------------------------------------------------------------------------- */
+
+static bounded divide_whole(expression *x, node_kind kind, int64_t a, int64_t b) {
     if (b == 0)
         return fail(x, "divides by 0");
     if (a == INT64_MIN && b == -1)
         return fail(x, "is too large");
-    return kind == NODE_DIVIDE ? a / b : a % b;
+    return (bounded){.whole = kind == NODE_DIVIDE ? a / b : a % b};
 }
 
-static int64_t shift(expression *x, node_kind kind, int64_t a, int64_t b) {
+static bounded shift(expression *x, node_kind kind, int64_t a, int64_t b) {
     if (b < 0 || b > 62)
         return fail(x, "shifts by less than 0 or more than 62 bits");
-    return kind == NODE_SHIFT_LEFT ? (int64_t)((uint64_t)a << b) : a >> b;
+    return (bounded){.whole = kind == NODE_SHIFT_LEFT ? (int64_t)((uint64_t)a << b) : a >> b};
 }
 
-static int64_t compute_binary(expression *x, node *n) {
-    int64_t a = compute_whole(x, n->a), b = compute_whole(x, n->b), out = 0;
+static bounded truncate(expression *x, bounded a) {
+    if (!(fabs(a.value) < 0x1p63))
+        return fail(x, "makes a whole number of one that is too large or not a number");
+    bool is_close = trunc(a.value - a.error) != trunc(a.value + a.error);
+    return (bounded){.whole = (int64_t)a.value, .error = is_close ? 1 : 0};
+}
+
+static bounded compare_real(node_kind kind, bounded a, bounded b) {
+    return (bounded){.whole = kind == NODE_LESS    ? a.value < b.value
+                              : kind == NODE_EQUAL ? a.value == b.value
+                                                   : a.value <= b.value,
+                     .error = bounded_is_close(a, b) ? 1 : 0};
+}
+
+static bounded operate_on_whole(expression *x, node_kind kind, int64_t a, int64_t b) {
+    int64_t out = 0;
     bool overflows = false;
-    switch (n->kind) {
+    switch (kind) {
     case NODE_ADD:
         overflows = __builtin_add_overflow(a, b, &out);
         break;
@@ -100,270 +659,107 @@ static int64_t compute_binary(expression *x, node *n) {
         break;
     case NODE_DIVIDE:
     case NODE_REMAINDER:
-        return divide_whole(x, n->kind, a, b);
-    case NODE_BIT_AND:
-        return a & b;
-    case NODE_BIT_OR:
-        return a | b;
-    case NODE_BIT_XOR:
-        return a ^ b;
+        return divide_whole(x, kind, a, b);
+    case NODE_SHIFT_LEFT:
+    case NODE_SHIFT_RIGHT:
+        return shift(x, kind, a, b);
     case NODE_MIN:
-        return a < b ? a : b;
     case NODE_MAX:
-        return a > b ? a : b;
+        out = (kind == NODE_MIN) == (a < b) ? a : b;
+        break;
+    case NODE_LESS:
+    case NODE_NOT_MORE:
+        out = kind == NODE_LESS ? a < b : a <= b;
+        break;
+    case NODE_EQUAL:
+        out = a == b;
+        break;
+    case NODE_NOT:
+        out = !a;
+        break;
     default:
-        return shift(x, n->kind, a, b);
+        out = kind == NODE_BIT_AND ? a & b : kind == NODE_BIT_OR ? a | b : a ^ b;
     }
-    return overflows ? fail(x, "is too large") : out;
+    return overflows ? fail(x, "is too large") : (bounded){.whole = out};
 }
 
-/* Values that are closer than their errors may compare either way. */
-static bool is_close(bounded a, bounded b) {
-    double room = a.error + b.error;
-    return room > 0 && fabs(a.value - b.value) <= room;
-}
-
-static int64_t compare(expression *x, node *n) {
-    if (n->a->is_whole) {
-        int64_t a = compute_whole(x, n->a), b = compute_whole(x, n->b);
-        return n->kind == NODE_LESS ? a < b : n->kind == NODE_EQUAL ? a == b : a <= b;
+static bounded operate_on_real(const expression *x, const node *n, bounded a, bounded b) {
+    switch (n->kind) {
+    case NODE_SUBTRACT:
+        b.value = -b.value;
+        return bounded_add(x->how, a, b, n->is_loose);
+    case NODE_ADD:
+        return bounded_add(x->how, a, b, n->is_loose);
+    case NODE_MULTIPLY:
+        return bounded_multiply(x->how, a, b);
+    case NODE_DIVIDE:
+        return bounded_divide(x->how, a, b);
+    case NODE_NEGATE:
+        return (bounded){.value = -a.value, .error = a.error};
+    case NODE_MIN:
+    case NODE_MAX:
+        return bounded_choose(a, b, n->kind == NODE_MAX);
+    default:
+        return bounded_apply(n->function, x->how, a, b);
     }
-    bounded a = compute_real(x, n->a), b = compute_real(x, n->b);
-    x->is_doubtful = x->is_doubtful || is_close(a, b);
-    return n->kind == NODE_LESS    ? a.value < b.value
-           : n->kind == NODE_EQUAL ? a.value == b.value
-                                   : a.value <= b.value;
 }
 
-static int64_t truncate(expression *x, node *n) {
-    bounded a = compute_real(x, n->a);
-    if (!(fabs(a.value) < 0x1p63))
-        return fail(x, "makes a whole number of one that is too large or not a number");
-    x->is_doubtful = x->is_doubtful || trunc(a.value - a.error) != trunc(a.value + a.error);
-    return (int64_t)a.value;
-}
-
-/* Loops --------------------------------------------------------------------------------------- */
-
-/* Is what the loop was last computed for still so? Otherwise it is from now on. */
-static bool is_known(expression *x, node *n) {
-    bool is_same = n->computed_at == x->started;
-    for (int i = 0; i < EXPRESSION_VARIABLES && n->depends >> i; i++)
-        if (n->depends >> i & 1 && n->seen[i] != x->variables[i]) {
-            is_same = false;
-            n->seen[i] = x->variables[i];
-        }
-    n->computed_at = x->started;
-    return is_same;
-}
-
-static int64_t loop_whole(expression *x, node *n) {
-    if (is_known(x, n))
-        return n->known_whole;
-    int64_t count = compute_whole(x, n->a), best = n->kind == NODE_LOOP_MAX ? INT64_MIN : INT64_MAX;
-    for (int64_t i = 0; i < count && !x->has_failed; i++) {
-        x->variables[n->variable] = i;
-        int64_t term = compute_whole(x, n->b);
-        best = (n->kind == NODE_LOOP_MAX) == (term > best) ? term : best;
-    }
-    return n->known_whole = best;
-}
-
-static bounded take_best(bounded a, bounded b, bool is_max) {
-    bounded best = (is_max ? b.value > a.value : b.value < a.value) || isnan(a.value) ? b : a;
-    if (is_close(a, b))
-        best.error = fmax(a.error, b.error);
-    return best;
-}
-
-static bounded loop_best(expression *x, node *n, int64_t count) {
-    bool is_max = n->kind == NODE_LOOP_MAX;
-    bounded best = {is_max ? -HUGE_VAL : HUGE_VAL, 0};
-    for (int64_t i = 0; i < count && !x->has_failed; i++) {
-        x->variables[n->variable] = i;
-        best = take_best(best, compute_real(x, n->b), is_max);
-    }
-    return best;
-}
-
-/* The roundings of a sum that a kernel makes in an order of its own. Each is relative to a partial
- * sum, their signs are random, and in the worst order partial sums come to the sum of magnitudes:
- * 2 sqrt(n) of it. Where many terms cancel that is far too much. Two orders tell how large partial
- * sums really are: one after the other, and 32 lanes as a simdgroup adds them; 8 is six standard
- * deviations for an order whose partial sums are three times as large. */
-enum { LANES = 32, SHORT = 64 };
-#define SPREAD 8.0
-
-typedef struct {
-    double lanes[LANES], in_turn, in_lanes, magnitude; /* in_turn, in_lanes: sums of squares */
-} partial_sums;
-
-static double bound_roundings(const partial_sums *p, double squares, int64_t count) {
-    double worst = 2 * sqrt((double)count) * p->magnitude;
-    return count <= SHORT ? worst : fmin(worst, SPREAD * sqrt(squares));
-}
-
-static bounded loop_sum(expression *x, node *n, int64_t count) {
-    partial_sums p = {.magnitude = 0};
-    double sum = 0, error = 0, across = 0;
-    for (int64_t i = 0; i < count && !x->has_failed; i++) {
-        x->variables[n->variable] = i;
-        bounded term = compute_real(x, n->b);
-        double *lane = &p.lanes[i % LANES];
-        sum += term.value;
-        *lane += term.value;
-        p.in_turn += sum * sum;
-        p.in_lanes += *lane * *lane;
-        p.magnitude += fabs(term.value);
-        error += term.error;
-    }
-    if (!isfinite(sum))
-        return (bounded){sum, 0};
-    for (int i = 0; i < LANES; i++) {
-        across += p.lanes[i];
-        p.in_lanes += across * across;
-    }
-    double terms = (double)count;
-    if (count > 1)
-        error += U * bound_roundings(&p, fmax(p.in_turn, p.in_lanes), count);
-    if (p.magnitude > 0 && p.magnitude * U < terms * (double)FLT_MIN)
-        error += terms * (double)FLT_MIN * (x->how.flushes ? 1 : U);
-    return (bounded){sum, error};
-}
-
-static bounded loop_real(expression *x, node *n) {
-    if (is_known(x, n))
-        return n->known;
-    int64_t count = compute_whole(x, n->a);
-    return n->known = n->kind == NODE_SUM ? loop_sum(x, n, count) : loop_best(x, n, count);
-}
-
-/* Real numbers -------------------------------------------------------------------------------- */
-
-/* A result with the error that its operands gave it and its own roundings. */
-static bounded make(const expression *x, double value, double carried, double roundings) {
-    double size = fabs(value);
-    if (!isfinite(value))
-        return (bounded){value, 0};
-    double error = carried + roundings * U * size;
-    if (size < 2 * (double)FLT_MIN && size > 0)
-        error += x->how.flushes ? (double)FLT_MIN : U * (double)FLT_MIN;
-    return (bounded){value, error};
-}
-
-static bounded add(const expression *x, const node *n, bounded a, bounded b) {
-    double value = n->kind == NODE_ADD ? a.value + b.value : a.value - b.value;
-    double carried = a.error + b.error;
-    if (carried == 0 && !n->is_loose)
-        return make(x, value, 0, 1);
-    return make(x, value, carried + U * (fabs(a.value) + fabs(b.value)), 0);
-}
-
-static bounded divide(const expression *x, bounded a, bounded b) {
-    double value = a.value / b.value, carried = 0, size = fabs(b.value);
-    if (a.error > 0 || b.error > 0)
-        carried = (a.error + fabs(value) * b.error) / fmax(size - b.error, size / 2);
-    return make(x, value, carried, x->how.fast ? FAST_DIVISION : DIVIDE);
-}
-
+/* Where a real condition may go either way, both sides are right. */
 static bounded choose(expression *x, node *n) {
-    bool was_doubtful = x->is_doubtful;
-    x->is_doubtful = false;
-    bool is_yes = compute_whole(x, n->c) != 0, is_doubtful = x->is_doubtful;
-    x->is_doubtful = was_doubtful;
-    bounded chosen = compute_real(x, is_yes ? n->a : n->b);
-    if (is_doubtful) {
-        bounded other = compute_real(x, is_yes ? n->b : n->a);
-        chosen.error = fmax(chosen.error, fabs(chosen.value - other.value) + other.error);
+    bounded which = compute(x, n->kids[2]), other;
+    bounded chosen = compute(x, n->kids[which.whole != 0 ? 0 : 1]);
+    if (which.error == 0)
+        return chosen;
+    if (n->is_whole) {
+        chosen.error = 1;
+        return chosen;
     }
+    other = compute(x, n->kids[which.whole != 0 ? 1 : 0]);
+    chosen.error = fmax(chosen.error, fabs(chosen.value - other.value) + other.error);
     return chosen;
 }
 
-static bounded from_whole(expression *x, node *n) {
-    bool was_doubtful = x->is_doubtful;
-    x->is_doubtful = false;
-    double value = (double)compute_whole(x, n->a);
-    double error = x->is_doubtful ? 1 : 0;
-    x->is_doubtful = was_doubtful;
-    return (bounded){value, error + (fabs(value) > 0x1p24 ? U * fabs(value) : 0)};
-}
-
-static bounded compute_real(expression *x, node *n) {
-    bounded a, b = {0, 0};
+static bounded compute(expression *x, node *n) {
+    bounded a, b, out;
     switch (n->kind) {
     case NODE_CONSTANT:
-        return (bounded){n->real, n->error};
+        return n->constant;
     case NODE_SYMBOL:
-        return (bounded){n->symbol->real, 0};
-    case NODE_ELEMENT: {
-        size_t at = find_element(x, n);
-        return x->has_failed ? (bounded){0, 0} : read_real(x, n->symbol, at);
-    }
-    case NODE_REAL:
-        return from_whole(x, n);
+        return n->symbol->value;
+    case NODE_VARIABLE:
+        return (bounded){.whole = x->variables[n->variable]};
+    case NODE_ELEMENT:
+        return read_element(x, n);
     case NODE_CHOICE:
         return choose(x, n);
     case NODE_LOOP_MIN:
     case NODE_LOOP_MAX:
     case NODE_SUM:
-        return loop_real(x, n);
+        return loop(x, n);
     default:
         break;
     }
-    a = compute_real(x, n->a);
-    if (n->b)
-        b = compute_real(x, n->b);
-    switch (n->kind) {
-    case NODE_ADD:
-    case NODE_SUBTRACT:
-        return add(x, n, a, b);
-    case NODE_MULTIPLY:
-        return make(x, a.value * b.value,
-                    fabs(a.value) * b.error + (fabs(b.value) + b.error) * a.error, 1);
-    case NODE_DIVIDE:
-        return divide(x, a, b);
-    case NODE_NEGATE:
-        return (bounded){-a.value, a.error};
-    case NODE_MIN:
-    case NODE_MAX:
-        return take_best(a, b, n->kind == NODE_MAX);
-    default:
-        return n->function(x->how, a, b);
+    a = compute(x, n->kids[0]);
+    if ((n->kind == NODE_AND && !a.whole) || (n->kind == NODE_OR && a.whole))
+        return (bounded){.whole = n->kind == NODE_OR, .error = a.error};
+    b = n->kid_count > 1 ? compute(x, n->kids[1]) : a;
+    if (n->kind == NODE_TRUNCATE)
+        return truncate(x, a);
+    if (n->kind == NODE_REAL) {
+        double value = (double)a.whole;
+        bool is_rounded = fabs(value) > 0x1p24;
+        return (bounded){.value = value, .error = a.error + is_rounded * 0x1p-24 * fabs(value)};
     }
-}
-
-static int64_t compute_whole(expression *x, node *n) {
-    switch (n->kind) {
-    case NODE_CONSTANT:
-        return n->whole;
-    case NODE_SYMBOL:
-        return n->symbol->whole;
-    case NODE_VARIABLE:
-        return x->variables[n->variable];
-    case NODE_ELEMENT: {
-        size_t at = find_element(x, n);
-        return x->has_failed ? 0 : read_whole(n->symbol, at);
-    }
-    case NODE_NOT:
-        return !compute_whole(x, n->a);
-    case NODE_AND:
-        return compute_whole(x, n->a) && compute_whole(x, n->b);
-    case NODE_OR:
-        return compute_whole(x, n->a) || compute_whole(x, n->b);
-    case NODE_CHOICE:
-        return compute_whole(x, n->c) ? compute_whole(x, n->a) : compute_whole(x, n->b);
-    case NODE_LESS:
-    case NODE_NOT_MORE:
-    case NODE_EQUAL:
-        return compare(x, n);
-    case NODE_WHOLE:
-        return truncate(x, n);
-    case NODE_LOOP_MIN:
-    case NODE_LOOP_MAX:
-        return loop_whole(x, n);
-    default:
-        return compute_binary(x, n);
-    }
+    if (!n->is_whole)
+        return operate_on_real(x, n, a, b);
+    if (!n->kids[0]->is_whole)
+        return compare_real(n->kind, a, b);
+    if (n->kind == NODE_AND || n->kind == NODE_OR)
+        out = (bounded){.whole = b.whole != 0};
+    else
+        out = operate_on_whole(x, n->kind, a.whole, b.whole);
+    out.error = fmax(a.error, b.error);
+    return out;
 }
 
 void expression_start(expression *x, arithmetic how) {
@@ -371,20 +767,40 @@ void expression_start(expression *x, arithmetic how) {
     x->started++;
 }
 
-bool expression_compute(expression *x, const int64_t *indices, bounded *out, err *e) {
+bool expression_compute(expression *x, const int64_t *indices, number *out, err *e) {
     x->e = e;
-    x->has_failed = x->is_doubtful = false;
+    x->has_failed = false;
     for (int i = 0; indices && i < EXPRESSION_AXES; i++)
         x->variables[i] = indices[i];
-    if (x->root->is_whole) {
-        x->whole = compute_whole(x, x->root);
-        *out = (bounded){(double)x->whole, x->is_doubtful ? 1 : 0};
-    } else {
-        *out = compute_real(x, x->root);
-    }
+    bounded value = compute(x, x->root);
+    *out = x->root->is_whole ? number_whole(value.whole)
+                             : (number){.is_real = true, .real = value.value};
+    out->error = value.error;
     return !x->has_failed;
 }
 
-int64_t expression_get_whole(const expression *x) {
-    return x->whole;
+bool expression_evaluate(const char *text, const expression_scope *scope, number *out, err *e) {
+    expression *x = expression_parse(text, scope, e);
+    if (!x)
+        return false;
+    expression_start(x, (arithmetic){false, false});
+    bool ok = expression_compute(x, NULL, out, e);
+    expression_free(x);
+    return ok;
+}
+
+number number_whole(int64_t value) {
+    return (number){.whole = value, .real = (double)value};
+}
+
+bool number_store(const number *n, elem type, void *out) {
+    if (elem_is_float(type)) {
+        elem_write(type, out, 0, n->real);
+        return true;
+    }
+    bool is_signed = type == ELEM_I8 || type == ELEM_I16 || type == ELEM_I32 || type == ELEM_I64;
+    int bits = (int)elem_get_bytes(type) * 8 - is_signed;
+    int64_t most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
+    memcpy(out, &n->whole, elem_get_bytes(type)); /* little-endian, as every device here is */
+    return !n->is_real && n->whole <= most && n->whole >= (is_signed ? -most - 1 : 0);
 }

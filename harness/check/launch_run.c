@@ -37,6 +37,7 @@ typedef struct {
     device *device;
     library *library;
     msl_unit *unit;
+    constant_value constants[DESCRIBE_CONSTANTS];
     pipeline *pipeline;
     tape *tape;
     array arrays[LAUNCH_BUFFERS]; /* by buffer index */
@@ -59,7 +60,7 @@ static const msl_param *find_buffer(const msl_signature *s, int index) {
     return NULL;
 }
 
-static bool check_type(const msl_signature *s, const argument *a, err *e) {
+static bool check_type(const msl_signature *s, const described_argument *a, err *e) {
     const msl_param *p = find_buffer(s, a->index);
     elem wanted;
     if (!p || !elem_find_msl(p->type, &wanted) || is_like(a->type, wanted))
@@ -89,9 +90,11 @@ static bool compile(setup *s, err *e) {
         return false;
     const msl_extras given = {r->folders, r->macros, r->folder_count, r->macro_count, 0, false};
     const msl_extras extras = device_complete_extras(s->device, &given);
+    const size_t count = r->launch.constant_count;
     s->unit = msl_load_with(r->file, &extras, e);
     if (!s->unit || !msl_find_kernel(s->unit, r->kernel, e) ||
-        !constant_check(s->unit, r->constants, r->constant_count, e))
+        !describe_compute_constants(&r->launch, s->constants, e) ||
+        !constant_check(s->unit, s->constants, count, e))
         return false;
     if (r->validate && !device_get_facts(s->device)->validates)
         return err_set(e, EXIT_CANNOT, "the device '%s' has no validation here; use --device soft",
@@ -99,29 +102,38 @@ static bool compile(setup *s, err *e) {
     s->library = library_new(s->device, NULL, e);
     if (!s->library)
         return false;
-    s->pipeline = device_new_pipeline(s->device, s->unit, r->kernel, r->constants,
-                                      r->constant_count, device_get_facts(s->device)->math, e);
+    s->pipeline = device_new_pipeline(s->device, s->unit, r->kernel, s->constants, count,
+                                      device_get_facts(s->device)->math, e);
     return s->pipeline != NULL;
 }
 
-static bool fits_inline(const launch *l, const argument *a, const msl_param *p) {
-    return !a->is_array && (!p || p->is_const) && l->inline_used + 32 <= LAUNCH_INLINE_BYTES;
+static bool fits_inline(const launch *l, const described_argument *a, const msl_param *p) {
+    return a->kind == ARGUMENT_VALUE && (!p || p->is_const) &&
+           l->inline_used + 32 <= LAUNCH_INLINE_BYTES;
 }
 
 /* A result of gigabytes, of which a launch with --only writes little. The software device has memory
  * for what is touched. */
-static bool is_vast(const setup *s, const argument *a, const msl_param *p) {
-    return a->fill == CONTENT_UNWRITTEN && p && !p->is_const && s->request->repeat == 1 &&
+static bool is_vast(const setup *s, const array *a, const msl_param *p) {
+    return a->unwritten && p && !p->is_const && s->request->repeat == 1 &&
            device_get_facts(s->device)->kind == DEVICE_SOFT &&
            a->count >= DEVICE_VAST_BYTES / elem_get_bytes(a->type);
 }
 
 /* The data is kept twice: to start every repetition from, and in the buffer. */
-static bool check_memory(const setup *s, const argument *a, err *e) {
+static bool make_data(const setup *s, const described_argument *a, array *at, err *e) {
     uint64_t memory = device_get_facts(s->device)->memory_bytes;
-    return a->count <= memory / 4 / elem_get_bytes(a->type) ||
-           err_set(e, EXIT_CANNOT, "argument %d, %s[%zu], is too large for a device with %.1f GB",
-                   a->index, elem_get_name(a->type), a->count, (double)memory * 1e-9);
+    bool is_value = a->kind == ARGUMENT_VALUE;
+    char name[32];
+    snprintf(name, sizeof name, "argument %d", a->index);
+    if (at->count > memory / 4 / elem_get_bytes(a->type))
+        return err_set(e, EXIT_CANNOT, "%s, %s[%zu], is too large for a device with %.1f GB", name,
+                       elem_get_name(a->type), at->count, (double)memory * 1e-9);
+    err why;
+    at->data =
+        contents_make(is_value ? CONTENTS_VALUES : a->contents, a->type,
+                      is_value ? a->value.text : a->text, s->request->seed, name, &at->count, &why);
+    return at->data || err_set(e, why.code, "%s: %.200s", name, why.text);
 }
 
 static bool fill_array(array *a, err *e) {
@@ -131,33 +143,37 @@ static bool fill_array(array *a, err *e) {
 }
 
 /* A part of another argument's buffer. */
-static bool bind_alias(setup *s, launch *l, const argument *a, err *e) {
-    const msl_param *p = find_buffer(&s->pipeline->signature, a->index);
-    array *of = &s->arrays[a->of];
+static bool bind_part(setup *s, launch *l, size_t i, err *e) {
+    const int index = s->request->parts[i].index, source = s->request->parts[i].of;
+    const size_t offset = s->request->parts[i].offset, bytes = s->request->parts[i].bytes;
+    const msl_param *p = find_buffer(&s->pipeline->signature, index);
+    array *of = &s->arrays[source];
     if (!of->buffer)
-        return err_set(e, EXIT_USAGE, "--arg %d=@%d: argument %d is not an array", a->index, a->of,
-                       a->of);
-    size_t left = a->offset < of->bytes ? of->bytes - a->offset : 0;
-    if (left == 0 || a->bytes > left)
-        return err_set(e, EXIT_USAGE, "--arg %d=@%d: argument %d has %zu bytes", a->index, a->of,
-                       a->of, of->bytes);
+        return err_set(e, EXIT_USAGE, "--arg %d=@%d: argument %d is not an array", index, source,
+                       source);
+    size_t left = offset < of->bytes ? of->bytes - offset : 0;
+    if (left == 0 || bytes > left)
+        return err_set(e, EXIT_USAGE, "--arg %d=@%d: argument %d has %zu bytes", index, source,
+                       source, of->bytes);
     bool is_written = p && !p->is_const;
     of->written = of->written || is_written;
-    launch_bind(l, a->index, slice_part(of->buffer, a->offset, a->bytes ? a->bytes : left),
+    launch_bind(l, index, slice_part(of->buffer, offset, bytes ? bytes : left),
                 is_written ? ACCESS_BOTH : ACCESS_READ, of->type);
     return true;
 }
 
-static bool bind_argument(setup *s, launch *l, const argument *a, err *e) {
+static bool bind_argument(setup *s, launch *l, const described_argument *a, err *e) {
     const msl_param *p = find_buffer(&s->pipeline->signature, a->index);
     array *at = &s->arrays[a->index];
-    at->is_vast = is_vast(s, a, p);
-    at->count = a->count;
-    if (!check_type(&s->pipeline->signature, a, e) ||
-        (!at->is_vast && (!check_memory(s, a, e) ||
-                          !(at->data = argument_make_data(a, s->request->seed, &at->count, e)))))
-        return false;
     at->type = a->type;
+    at->unwritten = a->kind != ARGUMENT_VALUE && a->contents == CONTENTS_UNWRITTEN;
+    if (!describe_count_elements(&s->request->launch, a, NULL, &at->count, e))
+        return false;
+    if (a->kind != ARGUMENT_VALUE && a->sizes.count == 0)
+        at->count = 0;
+    at->is_vast = is_vast(s, at, p);
+    if (!check_type(&s->pipeline->signature, a, e) || (!at->is_vast && !make_data(s, a, at, e)))
+        return false;
     at->bytes = at->count * elem_get_bytes(a->type);
     if (fits_inline(l, a, p)) {
         launch_set_bytes(l, a->index, at->data, at->bytes);
@@ -169,7 +185,6 @@ static bool bind_argument(setup *s, launch *l, const argument *a, err *e) {
     at->buffer =
         device_new_buffer(s->device, at->bytes, at->is_vast ? STORAGE_PRIVATE : STORAGE_SHARED,
                           p && p->name[0] ? p->name : label, e);
-    at->unwritten = a->fill == CONTENT_UNWRITTEN;
     if (!at->buffer || !fill_array(at, e))
         return false;
     launch_bind(l, a->index, slice_whole(at->buffer), at->written ? ACCESS_BOTH : ACCESS_READ,
@@ -203,19 +218,15 @@ static bool describe_launch(setup *s, err *e) {
     const launch_request *r = s->request;
     s->tape = tape_new(s->library);
     launch *l = tape_add_pipeline(s->tape, s->pipeline);
-    for (size_t i = 0; i < r->arg_count; i++)
-        if (!r->args[i].is_alias && !bind_argument(s, l, &r->args[i], e))
+    for (size_t i = 0; i < r->launch.argument_count; i++)
+        if (!bind_argument(s, l, &r->launch.arguments[i], e))
             return false;
-    for (size_t i = 0; i < r->arg_count; i++)
-        if (r->args[i].is_alias && !bind_alias(s, l, &r->args[i], e))
+    for (size_t i = 0; i < r->part_count; i++)
+        if (!bind_part(s, l, i, e))
             return false;
     l->may_overread = r->may_overread;
     memcpy(l->threadgroup_bytes, r->threadgroup_bytes, sizeof l->threadgroup_bytes);
-    if (r->grid_is_threads)
-        launch_set_threads(l, r->grid, r->group);
-    else
-        launch_set_groups(l, r->grid, r->group);
-    if (!set_only(s, l, e))
+    if (!describe_set_grid(&r->launch, &r->launch.grids[0], l, e) || !set_only(s, l, e))
         return false;
     for (int i = 0; i < LAUNCH_BUFFERS; i++)
         if ((r->print[i].wanted && !check_index(s, "print", i, e)) ||
@@ -386,8 +397,8 @@ exit_code launch_run(const launch_request *r, FILE *out, err *e) {
                 f->validates ? ", checked" : "", f->compiler);
         char warning[200];
         warn_agx_compile(r->agx);
-        warn_agx_launch(s.unit, r->kernel, r->constants, r->constant_count, r->group, warning,
-                        sizeof warning);
+        warn_agx_launch(s.unit, r->kernel, s.constants, r->launch.constant_count,
+                        s.tape->launches[0].group, warning, sizeof warning);
         if (warning[0])
             fprintf(out, "# warning: %s\n", warning);
         bool played = play(&s, out, e);

@@ -4,23 +4,20 @@
 
 #include <stdio.h>
 
-#include "argument.h"
-#include "harness/device/tape.h"
-
-enum { REQUEST_CONSTANTS = 64 };
+#include "description.h"
 
 typedef struct {
     const char *file, *kernel, *device, *capture;
     const char *const *folders, *const *macros; /* -I and -D */
     size_t folder_count, macro_count;
     uint32_t may_overread; /* a bit per index */
-    argument args[LAUNCH_BUFFERS];
-    size_t arg_count;
-    constant_value constants[REQUEST_CONSTANTS];
-    size_t constant_count;
+    description launch;    /* arguments, constants and one grid */
+    struct {
+        int index, of;        /* the buffer of another argument: from offset on, */
+        size_t offset, bytes; /* bytes of it; 0: the rest */
+    } parts[LAUNCH_BUFFERS];
+    size_t part_count;
     uint32_t threadgroup_bytes[LAUNCH_THREADGROUPS];
-    size3 grid, group;
-    bool grid_is_threads;
     bool has_only;
     uint32_t only[3]; /* the threadgroup that is run alone */
     struct {

@@ -45,11 +45,11 @@ static bool read_given(rival *r, const char *given, err *e) {
 /* Folders of includes are seen from that of the kernel. */
 static bool find_folders(rival *r, err *e) {
     description *d = r->launch;
-    for (size_t i = 0; i < d->include_count; i++) {
+    for (size_t i = 0; i < d->includes.count; i++) {
         char *path = array_new(1, PATH_MAX);
-        if (!path_join(path, PATH_MAX, e, r->folder, d->includes[i]))
+        if (!path_join(path, PATH_MAX, e, r->folder, d->includes.items[i]))
             return false;
-        d->includes[i] = path;
+        d->includes.items[i] = path;
     }
     return true;
 }
@@ -77,7 +77,8 @@ msl_extras rival_get_extras(const rival *r) {
     const description *d = r->launch;
     if (!d)
         return (msl_extras){.folders = r->folders, .folder_count = r->folder_count};
-    return (msl_extras){d->includes, d->macros, d->include_count, d->macro_count, 0, false};
+    return (msl_extras){
+        d->includes.items, d->macros.items, d->includes.count, d->macros.count, 0, false};
 }
 
 static bool check_kernel(const rival *r, err *e) {
@@ -185,45 +186,56 @@ static bool is_scalar(const binding *b) {
     return b->kind == BIND_BUFFER && b->access == ACCESS_READ && b->at.bytes <= SCALAR_BYTES;
 }
 
-/* A scalar of our launch, wherever it is kept. */
-static bool read_scalar(const scope *s, const msl_param *p, number *out) {
+/* A scalar of our launch, wherever it is kept, as what its name means. */
+static void add_scalar(const scope *s, const msl_param *p) {
     const binding *b = &s->ours->args[p->index];
     uint8_t bytes[SCALAR_BYTES] = {0};
     elem type;
     if (!elem_find_msl(p->type, &type) || elem_get_bytes(type) > sizeof bytes)
-        return false;
+        return;
     if (b->kind == BIND_BYTES && b->inline_bytes <= sizeof bytes)
         memcpy(bytes, s->ours->inline_bytes + b->inline_at, b->inline_bytes);
     else if (!is_scalar(b) ||
              !buffer_download(b->at.buffer, b->at.offset, bytes, b->at.bytes, NULL))
-        return false;
+        return;
     double value = elem_read(type, bytes, 0);
-    *out = elem_is_float(type) ? number_real(value) : number_whole((int64_t)value);
-    return true;
+    bool is_real = elem_is_float(type);
+    symbol *x = describe_add_symbol(s->rival->launch, p->name, is_real ? SYMBOL_REAL : SYMBOL_WHOLE,
+                                    type, 0);
+    x->value = is_real ? (bounded){.value = value} : (bounded){.whole = (int64_t)value};
 }
 
-/* The sizes of a shape by the names in op.dims; one that is not given is 1. */
-static bool find_dim(const scope *s, const char *name, number *out) {
-    int at = op_find_dim(s->problem->op, name);
-    uint32_t size = at < 0 ? 0 : s->problem->shape.dim[at];
-    *out = number_whole(size ? size : 1);
-    return at >= 0;
+static void add_whole(description *d, const char *name, int64_t value) {
+    describe_add_symbol(d, name, SYMBOL_WHOLE, ELEM_I64, 0)->value.whole = value;
 }
 
-static bool find_name(void *context, const char *name, number *out) {
-    const scope *s = context;
-    size_t length = strcspn(name, ".");
-    const msl_param *p = find_param(s->ours, name, length);
-    int64_t group_size = s->rival->launch->group_size;
-    if (strcmp(name, "group_size") == 0 && group_size > 0) {
-        *out = number_whole(group_size);
-        return true;
+/* Scalars of our launch, then the sizes of the shape by the names in op.dims; one that is not given is
+ * 1. */
+static void add_names(const scope *s, rival_problem *p) {
+    description *d = s->rival->launch;
+    const msl_signature *ours = &s->ours->pipeline->signature;
+    const char *dims = s->problem->op->dims;
+    d->symbol_count = 0;
+    for (size_t i = 0; i < ours->count; i++) {
+        const msl_param *own = &ours->params[i];
+        if (own->kind != MSL_BUFFER)
+            continue;
+        char *name = p->sizes[own->index];
+        add_scalar(s, own);
+        snprintf(name, sizeof p->sizes[0], "%.50s.bytes", own->name);
+        if (s->ours->args[own->index].kind == BIND_BUFFER)
+            add_whole(d, name, (int64_t)s->ours->args[own->index].at.bytes);
     }
-    if (strcmp(name + length, ".bytes") == 0 && p && s->ours->args[p->index].kind == BIND_BUFFER) {
-        *out = number_whole((int64_t)s->ours->args[p->index].at.bytes);
-        return true;
+    for (int i = 0; i < SHAPE_DIMS && *dims; i++) {
+        const size_t length = strcspn(dims, " ");
+        uint32_t size = s->problem->shape.dim[i];
+        snprintf(p->dims[i], sizeof p->dims[i], "%.*s", (int)length, dims);
+        add_whole(d, p->dims[i], size ? size : 1);
+        dims += length;
+        dims += strspn(dims, " ");
+        dims += *dims == 'x' && dims[1] == ' ' ? 2 : 0;
     }
-    return !name[length] && ((p && read_scalar(s, p, out)) || find_dim(s, name, out));
+    d->size_count = d->symbol_count;
 }
 
 /* The launch ---------------------------------------------------------------------------------- */
@@ -312,9 +324,12 @@ static bool check_needs(const rival *r, err *e) {
 static bool record(const scope *s, tape *t, rival_problem *p, err *e) {
     const rival *r = s->rival;
     description *d = r->launch;
-    launch sized = {.kernel = NULL}; /* constants may depend on the size of its threadgroups */
-    if (!check_needs(r, e) || !describe_set_grid(d, r->how, &sized, e))
+    size3 group;
+    add_names(s, p);
+    if (!check_needs(r, e) || !describe_compute_group(d, r->how, &group, e))
         return false;
+    add_whole(d, "group_size", (int64_t)group.x * group.y * group.z);
+    d->size_count = d->symbol_count;
     launch *l = describe_add_launch(d, t, r->file, r->kernel, e);
     if (!l && e->code == EXIT_WRONG) /* does not compile: a mistake of the command line here */
         e->code = EXIT_USAGE;
@@ -366,8 +381,5 @@ bool rival_record(const rival *r, const kernel_case *c, tape *t, rival_problem *
     for (int i = 0; i < LAUNCH_BUFFERS; i++)
         p->theirs[i] = -1;
     scope s = {.rival = r, .problem = c, .ours = &p->ours};
-    r->launch->find = find_name;
-    r->launch->context = &s;
-    r->launch->group_size = 0; /* not known yet */
     return record(&s, t, p, e);
 }

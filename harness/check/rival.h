@@ -49,6 +49,7 @@ typedef struct {
     int theirs[LAUNCH_BUFFERS]; /* by our index; -1: nowhere */
     uint8_t scalars[LAUNCH_BUFFERS]
                    [8]; /* of buffers that hold only one and that it does not take */
+    char sizes[LAUNCH_BUFFERS][64], dims[SHAPE_DIMS][32]; /* names: w.bytes, out_dim */
 } rival_problem;
 
 /* Records the rival's launch, on a tape of its own library, for the problem of an open case and over
