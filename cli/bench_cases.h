@@ -7,6 +7,7 @@
 
 #include "cases.h"
 #include "harness/measure/bench.h"
+#include "options.h"
 
 /* Lists with commas, or NULL: the last (largest) shape of each kernel, the batch of the shape,
  * every kernel, normal inputs, chained, warm. "all" is every shape of the registry, every regime,
@@ -29,3 +30,11 @@ void bench_set_workers(bench_settings *s, const device_facts *f, size_t cases);
 bool bench_set_rival(bench_settings *s, const char *given, const char *how, err *e);
 
 void bench_cases_free(bench_list *l);
+
+/* The kernels of others that `bench --against` times beside ours: sets rivals and launches of the settings,
+ * which stay until the program ends. */
+bool bench_against_open(const option_list *against, const option_list *launches, bench_settings *s,
+                        err *e);
+/* Marks the cases that a rival computes too (same op, weight format, and = or +=) and drops the
+ * others. None left is an error. */
+bool bench_against_choose(const bench_settings *s, bench_list *cases, err *e);

@@ -107,6 +107,24 @@ bool bench_files_find_baseline(const char *rows, const char *text, char *path, s
                    text);
 }
 
+bool bench_files_read_baseline(const char *path, const char *called, const device_facts *f,
+                               results_list *out, err *e) {
+    if (!results_read(path, out, e))
+        return false;
+    const char *was = results_meta_find(&out->meta, "device");
+    return strcmp(was, f->name) == 0 ||
+           err_set(e, EXIT_USAGE, "the baseline %.80s is from another device: '%.60s', not '%.60s'",
+                   called, was, f->name);
+}
+
+results *bench_files_open(const char *path, const results_meta *m, err *e) {
+    char moved[PATH_MAX];
+    results *file = results_merge(path, m, moved, sizeof moved, e);
+    if (file && moved[0])
+        fprintf(stderr, "%s was measured under other conditions: it is %s now\n", path, moved);
+    return file;
+}
+
 /* Resuming ---------------------------------------------------------------------------------- */
 
 static bool is_true(const result_row *r, const results_meta *m, const device_facts *f,

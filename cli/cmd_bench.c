@@ -5,12 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_against.h"
 #include "bench_cases.h"
 #include "bench_files.h"
 #include "bench_print.h"
-#include "bench_summary.h"
-#include "comparison_print.h"
 #include "harness/base/os.h"
 #include "harness/check/suite.h"
 #include "kernels/roof_kernels.h"
@@ -87,7 +84,7 @@ typedef struct {
     results_meta meta;
     char path[PATH_MAX], base_path[PATH_MAX], save_path[PATH_MAX];
     results *file, *saved;
-    bench_table table;
+    sink table;
     result_row *rows;
     size_t count, failed, skipped;
     results_list base; /* of a CSV */
@@ -110,17 +107,9 @@ static void add_sweep(run *r, const roof_facts *f) {
         results_meta_add(&r->meta, "cache sweep, GB/s", text);
 }
 
-static results *open_file(const char *path, const results_meta *m, err *e) {
-    char moved[PATH_MAX];
-    results *file = results_merge(path, m, moved, sizeof moved, e);
-    if (file && moved[0])
-        fprintf(stderr, "%s was measured under other conditions: it is %s now\n", path, moved);
-    return file;
-}
-
 static bool open_files(run *r, err *e) {
-    return (r->file = open_file(r->path, &r->meta, e)) &&
-           (!settings.save || (r->saved = open_file(r->save_path, &r->meta, e)));
+    return (r->file = bench_files_open(r->path, &r->meta, e)) &&
+           (!settings.save || (r->saved = bench_files_open(r->save_path, &r->meta, e)));
 }
 
 static bool start(void *context, const roof_facts *f, err *e) {
@@ -133,7 +122,7 @@ static bool start(void *context, const roof_facts *f, err *e) {
         return false;
     if (!is_quiet()) {
         bench_print_head(stdout, &r->meta);
-        bench_table_start(&r->table, stdout, r->cases, &settings.bench);
+        bench_print_start(&r->table, stdout, r->cases, &settings.bench);
     }
     return true;
 }
@@ -193,7 +182,7 @@ static bool add_row(run *r, const bench_case *c, const result_row *made, bool sk
     r->skipped += skipped;
     r->failed += count == 0 && !skipped;
     if (!is_quiet())
-        bench_table_add(&r->table, &row);
+        bench_print_row(&r->table, &row);
     return output_flush(e) && results_add(r->file, &row, samples, count, e) &&
            results_add_history(r->path, &r->meta, &row, samples, e) &&
            (!r->saved || count == 0 || results_add(r->saved, &row, samples, count, e));
@@ -212,7 +201,6 @@ static bool deliver(void *context, const bench_case *c, const bench_outcome *o, 
 
 /* The base ---------------------------------------------------------------------------------- */
 
-/* The device of a CSV must be this one: a time of another is no baseline. */
 static bool open_baseline(run *r, const device_facts *f, err *e) {
     bool is_folder;
     if (settings.save &&
@@ -232,12 +220,7 @@ static bool open_baseline(run *r, const device_facts *f, err *e) {
                        "the baseline '%.60s' is compared with and would be replaced: save under "
                        "another name",
                        settings.save);
-    if (!results_read(r->base_path, &r->base, e))
-        return false;
-    const char *was = results_meta_find(&r->base.meta, "device");
-    return strcmp(was, f->name) == 0 ||
-           err_set(e, EXIT_USAGE, "the baseline %.80s is from another device: '%.60s', not '%.60s'",
-                   settings.baseline, was, f->name);
+    return bench_files_read_baseline(r->base_path, settings.baseline, f, &r->base, e);
 }
 
 /* With a CSV and no other selection, the cases of the CSV are timed. */

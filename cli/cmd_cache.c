@@ -1,8 +1,6 @@
 /* cmd_cache: `assay cache`. The compiled code that is kept: where, how much, and away with it. */
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "harness/base/json.h"
 #include "harness/device/cache_room.h"
@@ -23,11 +21,13 @@ static void print_facts(const cache_facts *f) {
 }
 
 static void print_json(const cache_facts *f) {
-    fputs("{\"path\": ", stdout);
-    json_print_text(stdout, f->path, strlen(f->path));
-    printf(", \"bytes\": %" PRIu64 ", \"files\": %zu, \"limit\": %" PRIu64
-           ", \"compile_s\": %.3f}\n",
-           f->bytes, f->files, f->limit, f->seconds);
+    json j = json_start_line(stdout);
+    json_add_text(&j, "path", f->path);
+    json_add_count(&j, "bytes", f->bytes);
+    json_add_count(&j, "files", f->files);
+    json_add_count(&j, "limit", f->limit);
+    json_add_real(&j, "compile_s", f->seconds);
+    json_close(&j);
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {

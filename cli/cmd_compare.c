@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "comparison_print.h"
+#include "bench_print.h"
 #include "verb.h"
 
 static struct {

@@ -9,7 +9,6 @@
 #include "experiment_files.h"
 #include "experiments/experiment.h"
 #include "harness/base/array.h"
-#include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/worker.h"
@@ -98,28 +97,25 @@ typedef struct {
     const device_facts *facts;
     char folder[PATH_MAX];
     exit_code code;
-    size_t done, shown; /* shown: done or failed */
+    size_t done;
+    json object; /* of --json */
 } delivery;
 
-/* One experiment in the array that run_chosen begins and ends. */
-static void print_json(delivery *s, const char *name, const answer *a, const char *conclusion,
-                       const char *error) {
-    fputs(s->shown++ ? ",\n    {" : "\n    {", stdout);
-    json_print_field(stdout, "experiment", name);
-    fputs(", ", stdout);
-    if (error) {
-        json_print_field(stdout, "error", error);
-    } else {
-        fputs("\"seconds\": ", stdout);
-        json_print_number(stdout, a->seconds, false);
-        fputs(", \"conclusions\": [", stdout);
-        for (size_t i = 0; i < a->conclusions; i++, conclusion += strlen(conclusion) + 1) {
-            fputs(i ? ", " : "", stdout);
-            json_print_text(stdout, conclusion, strlen(conclusion));
-        }
-        putchar(']');
+/* One experiment in the list that run_chosen opens. */
+static void add_json(json *j, const char *name, const answer *a, const char *conclusion,
+                     const char *error) {
+    json_open(j, NULL, '{');
+    json_add_text(j, "experiment", name);
+    if (error)
+        json_add_text(j, "error", error);
+    else {
+        json_add_real(j, "seconds", a->seconds);
+        json_open(j, "conclusions", '[');
+        for (size_t i = 0; i < a->conclusions; i++, conclusion += strlen(conclusion) + 1)
+            json_add_text(j, NULL, conclusion);
+        json_close(j);
     }
-    putchar('}');
+    json_close(j);
 }
 
 static void print_conclusions(const char *name, const answer *a, const char *conclusion) {
@@ -139,7 +135,7 @@ static bool fail(delivery *s, const char *name, const char *why, const char *det
                  err *e) {
     const results_meta m = results_meta_new(ASSAY_VERSION, s->facts, settings.seed);
     if (settings.json)
-        print_json(s, name, NULL, NULL, why);
+        add_json(&s->object, name, NULL, NULL, why);
     tell_failure(s, name, why, detail, code);
     return experiment_write_failure(name, &m, s->folder, why, e);
 }
@@ -167,7 +163,7 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
         return fail(s, name, a.error.text, a.error.detail, a.error.code, e);
     s->done++;
     if (settings.json)
-        print_json(s, name, &a, conclusions, NULL);
+        add_json(&s->object, name, &a, conclusions, NULL);
     else
         print_conclusions(name, &a, conclusions);
     if (!output_flush(e))
@@ -226,39 +222,40 @@ static bool run_all(delivery *s, size_t count, const device_facts *f, err *e) {
 
 /* A run that ends early has what it did until then. */
 static bool run_chosen(delivery *s, size_t count, const device_facts *f, err *e) {
+    json *j = &s->object;
     if (settings.json) {
-        output_start_json(stdout, "experiment", f, settings.seed);
-        fputs(",\n  ", stdout);
-        json_print_field(stdout, "level", lab_get_level_name(get_level()));
-        fputs(",\n  ", stdout);
-        json_print_field(stdout, "folder", s->folder);
-        fputs(",\n  \"experiments\": [", stdout);
+        *j = output_open_json(stdout, "experiment", f, settings.seed);
+        json_add_text(j, "level", lab_get_level_name(get_level()));
+        json_add_text(j, "folder", s->folder);
+        json_open(j, "experiments", '[');
     }
     bool ok = count == 0 || run_all(s, count, f, e);
-    if (settings.json)
-        printf("%s],\n  \"done\": %zu\n}\n", s->shown ? "\n  " : "", s->done);
+    if (settings.json) {
+        json_close(j);
+        json_add_count(j, "done", s->done);
+        json_close(j);
+    }
     return ok;
 }
 
-static void list_as_json(void) {
-    output_start_json(stdout, "experiment", NULL, settings.seed);
-    fputs(",\n  \"experiments\": [", stdout);
-    for (size_t i = 0; i < experiment_count; i++) {
-        fputs(i ? ",\n    {" : "\n    {", stdout);
-        json_print_field(stdout, "experiment", experiments[i]->name);
-        json_add_field(stdout, "question", experiments[i]->question);
-        putchar('}');
-    }
-    puts("\n  ]\n}");
-}
-
 static exit_code list_experiments(void) {
+    json j = {.out = NULL};
     if (settings.json) {
-        list_as_json();
-        return EXIT_OK;
+        j = output_open_json(stdout, "experiment", NULL, settings.seed);
+        json_open(&j, "experiments", '[');
     }
     for (size_t i = 0; i < experiment_count; i++)
-        printf("%-18s %s\n", experiments[i]->name, experiments[i]->question);
+        if (settings.json) {
+            json_open(&j, NULL, '{');
+            json_add_text(&j, "experiment", experiments[i]->name);
+            json_add_text(&j, "question", experiments[i]->question);
+            json_close(&j);
+        } else
+            printf("%-18s %s\n", experiments[i]->name, experiments[i]->question);
+    if (settings.json) {
+        json_close(&j);
+        json_close(&j);
+    }
     return EXIT_OK;
 }
 

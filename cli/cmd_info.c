@@ -28,24 +28,22 @@ static const option options[] = {
     FLAG_OPTION("json", &settings.json, "print one JSON object instead of the lines"),
 };
 
-/* A key with several values is an array: each value but the first continues it. */
-static void print_json(const char *key, const char *value) {
-    static bool has_key;
-    if (*key)
-        printf("%s  \"%s\": [", has_key ? "],\n" : "{\n", key);
-    else
-        fputs(", ", stdout);
-    has_key = true;
-    json_print_text(stdout, value, strlen(value));
-}
+static json object; /* of --json: a list per key */
 
 /* An empty key continues the line before it. */
 static void print_line(const char *key, const char *value) {
     static const char *last = "";
+    if (settings.json) {
+        if (*key && *last)
+            json_close(&object);
+        if (*key)
+            json_open(&object, key, '[');
+        json_add_text(&object, NULL, value);
+    }
     last = *key ? key : last;
     if (settings.json)
-        print_json(key, value);
-    else if (!settings.field)
+        return;
+    if (!settings.field)
         printf("%-10s %s\n", key, value);
     else if (strcmp(settings.field, last) == 0) {
         printf("%s\n", value);
@@ -166,6 +164,8 @@ static void print_device(device *d) {
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     (void)names;
     assert(count == 0);
+    if (settings.json)
+        object = json_start(stdout, '{');
     print_line("assay", ASSAY_VERSION);
     print_machine();
     print_kinds();
@@ -176,8 +176,10 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (d)
         print_device(d);
     device_close(d);
-    if (settings.json)
-        puts("]\n}");
+    if (settings.json) {
+        json_close(&object);
+        json_close(&object);
+    }
     if (!d)
         return e->code;
     if (settings.field && !settings.is_found)

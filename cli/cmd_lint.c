@@ -148,18 +148,24 @@ static void print_report(const char *path, const lint_report *r, totals *all) {
 }
 
 static void print_json(const place_list *places, size_t files, size_t errors) {
-    printf("{\n  \"assay\": \"%s\",\n  \"files\": %zu,\n  \"errors\": %zu,\n  \"messages\": [",
-           ASSAY_VERSION, files, errors);
+    json j = json_start(stdout, '{');
+    json_add_text(&j, "assay", ASSAY_VERSION);
+    json_add_count(&j, "files", files);
+    json_add_count(&j, "errors", errors);
+    json_open(&j, "messages", '[');
     for (size_t i = 0; i < places->count; i++) {
         const place *p = &places->items[i];
-        printf("%s\n    {\"file\": ", i ? "," : "");
-        json_print_text(stdout, p->path, strlen(p->path));
-        printf(", \"line\": %d, \"column\": %d, \"level\": \"%s\", \"rule\": \"%s\", \"message\": ",
-               p->line, p->column, p->is_error ? "error" : "warning", p->rule);
-        json_print_text(stdout, p->text, strlen(p->text));
-        putchar('}');
+        json_open(&j, NULL, '{');
+        json_add_text(&j, "file", p->path);
+        json_add_integer(&j, "line", p->line);
+        json_add_integer(&j, "column", p->column);
+        json_add_text(&j, "level", p->is_error ? "error" : "warning");
+        json_add_text(&j, "rule", p->rule);
+        json_add_text(&j, "message", p->text);
+        json_close(&j);
     }
-    printf("%s]\n}\n", places->count ? "\n  " : "");
+    json_close(&j);
+    json_close(&j);
 }
 
 static bool lint_files(const path_list *files, const msl_extras *extras, size_t *errors, err *e) {

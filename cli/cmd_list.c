@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "axes.h"
-#include "harness/base/json.h"
-#include "harness/base/table.h"
+#include "harness/base/record.h"
 #include "kernels/ops.h"
 #include "verb.h"
 
@@ -59,55 +58,81 @@ static const char *get_about(const char *text) {
     return text ? text : "";
 }
 
-enum { COLUMNS = 5 };
+typedef struct {
+    const char *op, *kernel, *computes, *about, *shape, *file, *format, *variant, *sum, *tokens;
+    bool accumulates;
+    char line[128], lower[32]; /* the name and the format as the table has them */
+} view;
 
-static void print_heading(const table *t, const op *o) {
-    char line[400];
-    snprintf(line, sizeof line, "%s%s%s  %s%s%s", t->colour ? "\033[32m" : "", o->name,
-             t->colour ? "\033[0m" : "", o->dims, *get_about(o->about) ? ": " : "",
-             get_about(o->about));
-    table_print_text(t->out, table_find_limit(t->out), 0, line);
+static const field fields[] = {
+    FIELD(view, line, FIELD_CHARS, NULL, "op, kernel"),
+    FIELD(view, lower, FIELD_CHARS, NULL, "format"),
+    FIELD(view, sum, FIELD_TEXT, NULL, "+=", .rank = 2),
+    FIELD(view, tokens, FIELD_TEXT, NULL, "tokens", .rank = 1),
+    FIELD(view, op, FIELD_TEXT, "op"),
+    FIELD(view, kernel, FIELD_TEXT, "kernel"),
+    FIELD(view, computes, FIELD_TEXT, "computes"),
+    FIELD(view, about, FIELD_TEXT, "about", "about"),
+    FIELD(view, shape, FIELD_TEXT, "shape"),
+    FIELD(view, file, FIELD_TEXT, "file"),
+    FIELD(view, format, FIELD_TEXT, "format"),
+    FIELD(view, variant, FIELD_TEXT, "variant"),
+    FIELD(view, accumulates, FIELD_FLAG, "accumulates"),
+};
+
+static void add_kernel(sink *to, const op *o, const kernel *k) {
+    view v = {.op = o->name,
+              .kernel = k->name,
+              .computes = o->about,
+              .about = k->about,
+              .shape = o->dims,
+              .file = k->file,
+              .format = k->format ? k->format->name : "",
+              .variant = k->variant,
+              .sum = k->accumulates ? "+=" : "",
+              .tokens = k->tokens ? "many" : "",
+              .accumulates = k->accumulates};
+    snprintf(v.line, sizeof v.line, "  %s", k->name);
+    axes_get_format(k, v.lower, sizeof v.lower);
+    sink_add(to, &v, PAINT_NONE);
 }
 
-/* One line per op, then one per kernel. Measures the columns, or prints if there are none to
- * measure. */
-static size_t list_kernels(const selection *s, table *t, table_column *columns) {
+/* One line per op, then one per kernel. */
+static size_t list_kernels(const selection *s, sink *to) {
     size_t count = 0;
     const op *last = NULL;
     for (size_t i = 0; i < registry_count; i++)
         for (size_t j = 0; j < registry[i]->kernel_count; j++) {
             const op *o = registry[i];
-            const kernel *k = &o->kernels[j];
-            if (!has_kernel(s, o, k))
+            bool has_colour = to->out && table_wants_colour(to->out);
+            char line[400];
+            if (!has_kernel(s, o, &o->kernels[j]))
                 continue;
-            char name[128], format[32];
-            axes_get_format(k, format, sizeof format);
-            snprintf(name, sizeof name, "  %s", k->name);
-            const char *cells[COLUMNS] = {name, format, k->accumulates ? "+=" : "",
-                                          k->tokens ? "many" : "", get_about(k->about)};
-            for (size_t c = 0; c < COLUMNS && columns; c++)
-                table_fit(&columns[c], cells[c]);
-            if (!columns && o != last)
-                print_heading(t, o);
-            if (!columns)
-                table_print_row(t, cells, 0, PAINT_NONE);
+            snprintf(line, sizeof line, "%s%s%s  %s%s%s", has_colour ? "\033[32m" : "", o->name,
+                     has_colour ? "\033[0m" : "", o->dims, *get_about(o->about) ? ": " : "",
+                     get_about(o->about));
+            if (o != last)
+                sink_note(to, 0, line);
+            add_kernel(to, o, &o->kernels[j]);
             last = o;
             count++;
         }
+    if (count > 0)
+        sink_end(to);
     return count;
 }
 
 static size_t print_table(const selection *s) {
-    table_column columns[COLUMNS] = {{.title = "op, kernel"},
-                                     {.title = "format"},
-                                     {.title = "+=", .rank = 2},
-                                     {.title = "tokens", .rank = 1},
-                                     {.title = "about"}};
-    table t = table_new(stdout, columns, COLUMNS);
-    if (list_kernels(s, &t, columns) == 0)
-        return 0;
-    table_print_header(&t);
-    return list_kernels(s, &t, NULL);
+    sink to = {.record = RECORD(fields), .out = stdout};
+    return list_kernels(s, &to);
+}
+
+static size_t print_json(const selection *s) {
+    json j = json_start(stdout, '[');
+    sink to = {.record = RECORD(fields), .json = &j};
+    size_t count = list_kernels(s, &to);
+    json_close(&j);
+    return count;
 }
 
 static void print_markdown_cell(const char *text) {
@@ -218,35 +243,6 @@ static size_t print_markdown(const selection *s) {
         if (l.count > 1)
             print_variants(&l);
     }
-    return count;
-}
-
-static void print_json_text(const char *key, const char *text) {
-    printf("%s\"%s\": ", strcmp(key, "op") == 0 ? "" : ", ", key);
-    json_print_text(stdout, text ? text : "", text ? strlen(text) : 0);
-}
-
-static size_t print_json(const selection *s) {
-    size_t count = 0;
-    putchar('[');
-    for (size_t i = 0; i < registry_count; i++)
-        for (size_t j = 0; j < registry[i]->kernel_count; j++) {
-            const op *o = registry[i];
-            const kernel *k = &o->kernels[j];
-            if (!has_kernel(s, o, k))
-                continue;
-            fputs(count++ ? ",\n  {" : "\n  {", stdout);
-            print_json_text("op", o->name);
-            print_json_text("kernel", k->name);
-            print_json_text("computes", o->about);
-            print_json_text("about", k->about);
-            print_json_text("shape", o->dims);
-            print_json_text("file", k->file);
-            print_json_text("format", k->format ? k->format->name : "");
-            print_json_text("variant", k->variant);
-            printf(", \"accumulates\": %s}", k->accumulates ? "true" : "false");
-        }
-    puts("\n]");
     return count;
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/table.h"
+#include "harness/base/record.h"
 #include "input.h"
 #include "runner/model/file.h"
 #include "runner/tokenizer/tokenizer.h"
@@ -127,18 +127,26 @@ static void escape(gguf_text piece, char *out, size_t size) {
     }
 }
 
+typedef struct {
+    uint32_t id;
+    char text[1026];
+} piece_view;
+
+static const field piece_fields[] = {
+    FIELD(piece_view, id, FIELD_COUNT, NULL, "id", .width = 6),
+    FIELD(piece_view, text, FIELD_CHARS, NULL, "piece"),
+};
+
 static void print_pieces(const tokenizer *t, const token_list *ids) {
-    table_column columns[] = {{.title = "id", .right = true, .width = 6}, {.title = "piece"}};
-    table out = table_new(stdout, columns, 2);
-    table_print_header(&out);
+    sink s = {.record = RECORD(piece_fields), .out = stdout, .streams = true};
     for (size_t i = 0; i < ids->count; i++) {
-        char id[16], piece[1024] = "", quoted[sizeof piece + 2];
-        escape(tokenizer_get_piece(t, ids->items[i], true), piece, sizeof piece);
-        snprintf(id, sizeof id, "%" PRIu32, ids->items[i]);
-        snprintf(quoted, sizeof quoted, "\"%s\"", piece);
-        const char *cells[] = {id, quoted};
-        table_print_row(&out, cells, 0, PAINT_NONE);
+        char piece[1024] = "";
+        piece_view v = {.id = ids->items[i]};
+        escape(tokenizer_get_piece(t, v.id, true), piece, sizeof piece);
+        snprintf(v.text, sizeof v.text, "\"%s\"", piece);
+        sink_add(&s, &v, PAINT_NONE);
     }
+    sink_end(&s);
 }
 
 static void print_bytes(const tokenizer *t, const token_list *ids) {

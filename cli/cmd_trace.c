@@ -4,15 +4,15 @@
  * No device says when a launch starts. The durations are measured, launch by launch; starts follow from
  * laying the launches end to end, with the same gap before each, so that they take as long as the token
  * does. Both files say so in `how`. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "experiments/lab.h"
 #include "harness/base/array.h"
-#include "harness/base/json.h"
 #include "harness/base/os.h"
+#include "harness/base/record.h"
 #include "harness/base/stats.h"
 #include "harness/measure/made_of.h"
 #include "kernels/kernels.h"
@@ -40,7 +40,10 @@ static const option options[] = {
 };
 
 typedef struct {
+    size_t launch;
+    const char *part, *kernel;
     char op[160]; /* as op_breakdown tells the ops of a token apart */
+    uint64_t bytes;
     double start_ns, duration_ns, gap_ns;
 } event;
 
@@ -129,6 +132,10 @@ static void lay_out(trace *t) {
         event *v = &t->events[i];
         const launch *l = &t->token->launches[i];
         lab_name_launch(l, v->op, sizeof v->op);
+        v->launch = i;
+        v->part = tape_get_part(t->token, i);
+        v->kernel = l->pipeline->kernel;
+        v->bytes = l->bytes;
         v->gap_ns = i ? gap : 0;
         v->start_ns = at += v->gap_ns;
         at += v->duration_ns;
@@ -157,34 +164,62 @@ static bool measure(trace *t, err *e) {
 
 /* Files --------------------------------------------------------------------------------------- */
 
-static void print_event(FILE *out, const trace *t, size_t i) {
-    const event *v = &t->events[i];
-    const launch *l = &t->token->launches[i];
-    fputs(",\n  {\"ph\": \"X\", \"pid\": 1, \"tid\": 1, ", out);
-    json_print_field(out, "name", l->pipeline->kernel);
-    json_add_field(out, "cat", tape_get_part(t->token, i));
-    fprintf(out, ", \"ts\": %.3f, \"dur\": %.3f, \"args\": {", v->start_ns / 1e3,
-            v->duration_ns / 1e3);
-    json_print_field(out, "op", v->op);
-    fprintf(out, ", \"launch\": %zu, \"bytes\": %llu, \"gap_us\": %.3f}}", i,
-            (unsigned long long)l->bytes, v->gap_ns / 1e3);
+static const field fields[] = {
+    FIELD(event, launch, FIELD_COUNT, "launch"),
+    FIELD(event, part, FIELD_TEXT, "part"),
+    FIELD(event, op, FIELD_CHARS, "op"),
+    FIELD(event, kernel, FIELD_TEXT, "kernel"),
+    FIELD(event, bytes, FIELD_COUNT, "bytes"),
+    FIELD(event, start_ns, FIELD_REAL, "start_ns"),
+    FIELD(event, duration_ns, FIELD_REAL, "duration_ns"),
+    FIELD(event, gap_ns, FIELD_REAL, "gap_ns"),
+};
+
+/* What Chrome's format asks for. */
+static void open_event(json *j, const char *kind, const char *name) {
+    json_open(j, NULL, '{');
+    json_add_text(j, "ph", kind);
+    json_add_count(j, "pid", 1);
+    json_add_count(j, "tid", 1);
+    json_add_text(j, "name", name);
+}
+
+static void add_event(json *j, const event *v) {
+    open_event(j, "X", v->kernel);
+    json_add_text(j, "cat", v->part);
+    fprintf(json_add_key(j, "ts"), "%.3f", v->start_ns / 1e3);
+    fprintf(json_add_key(j, "dur"), "%.3f", v->duration_ns / 1e3);
+    json_open(j, "args", '{');
+    json_add_text(j, "op", v->op);
+    json_add_count(j, "launch", v->launch);
+    json_add_count(j, "bytes", v->bytes);
+    fprintf(json_add_key(j, "gap_us"), "%.3f", v->gap_ns / 1e3);
+    json_close(j);
+    json_close(j);
 }
 
 static void print_json(FILE *out, const trace *t) {
     const device_facts *f = lab_get_facts(t->lab);
-    fputs("{\"displayTimeUnit\": \"ns\", \"otherData\": {", out);
-    json_print_field(out, "device", f->name);
-    json_add_field(out, "emulated", f->emulated ? "yes" : "no");
-    json_add_field(out, "model", lab_get_model_name(t->lab));
-    json_add_field(out, "how", t->how);
-    fprintf(out, ", \"token_us\": \"%.3f\", \"depth\": \"%zu\"},\n\"traceEvents\": [\n",
-            t->token_ns / 1e3, (size_t)settings.depth);
-    fputs("  {\"ph\": \"M\", \"pid\": 1, \"tid\": 1, \"name\": \"thread_name\", \"args\": {", out);
-    json_print_field(out, "name", f->name);
-    fputs("}}", out);
+    json j = json_start(out, '{');
+    json_add_text(&j, "displayTimeUnit", "ns");
+    json_open(&j, "otherData", '{');
+    json_add_text(&j, "device", f->name);
+    json_add_text(&j, "emulated", f->emulated ? "yes" : "no");
+    json_add_text(&j, "model", lab_get_model_name(t->lab));
+    json_add_text(&j, "how", t->how);
+    fprintf(json_add_key(&j, "token_us"), "\"%.3f\"", t->token_ns / 1e3);
+    fprintf(json_add_key(&j, "depth"), "\"%" PRIu64 "\"", settings.depth);
+    json_close(&j);
+    json_open(&j, "traceEvents", '[');
+    open_event(&j, "M", "thread_name");
+    json_open(&j, "args", '{');
+    json_add_text(&j, "name", f->name);
+    json_close(&j);
+    json_close(&j);
     for (size_t i = 0; i < t->token->count; i++)
-        print_event(out, t, i);
-    fputs("\n]}\n", out);
+        add_event(&j, &t->events[i]);
+    json_close(&j);
+    json_close(&j);
 }
 
 static bool write_json(const trace *t, err *e) {
@@ -203,8 +238,7 @@ static bool write_json(const trace *t, err *e) {
 }
 
 static bool write_csv(const trace *t, err *e) {
-    static const char *const titles[] = {"launch", "part",     "op",          "kernel",
-                                         "bytes",  "start_ns", "duration_ns", "gap_ns"};
+    const record rows = RECORD(fields);
     char origin[MADE_OF] = "", number[32];
     csv *c = report_start_csv(lab_get_facts(t->lab), settings.seed);
     bool ok = registry_add_used(origin, lab_get_library(t->lab), e) &&
@@ -216,17 +250,10 @@ static bool write_csv(const trace *t, err *e) {
     csv_add_meta(c, "depth", number);
     snprintf(number, sizeof number, "%.0f", t->token_ns);
     csv_add_meta(c, "token_ns", number);
-    csv_add_row(c, titles, sizeof titles / sizeof *titles);
+    record_add_titles(&rows, c);
+    csv_end_row(c);
     for (size_t i = 0; i < t->token->count; i++) {
-        const event *v = &t->events[i];
-        csv_add_u64(c, i);
-        csv_add_text(c, tape_get_part(t->token, i));
-        csv_add_text(c, v->op);
-        csv_add_text(c, t->token->launches[i].pipeline->kernel);
-        csv_add_u64(c, t->token->launches[i].bytes);
-        csv_add_double(c, v->start_ns);
-        csv_add_double(c, v->duration_ns);
-        csv_add_double(c, v->gap_ns);
+        record_add_csv(&rows, &t->events[i], c);
         csv_end_row(c);
     }
     ok = ok && csv_write(c, settings.csv, e);

@@ -9,7 +9,6 @@
 
 #include "bench_cases.h"
 #include "harness/base/array.h"
-#include "harness/base/json.h"
 #include "harness/base/path.h"
 #include "kernels/ops.h"
 #include "open_model.h"
@@ -198,40 +197,41 @@ static bool time_alone(run *r, err *e) {
 
 /* The whole model --------------------------------------------------------------------------- */
 
-static void print_comparison(FILE *out, const tune_comparison *c, bool is_json) {
-    for (size_t i = 0; i < c->count; i++)
-        fprintf(out,
-                is_json ? "%s{\"test\": \"%s\", \"gain\": %.4f, \"low\": %.4f, \"high\": %.4f}"
-                        : "%s %s %.3f (%.3f to %.3f)",
-                i == 0    ? ""
-                : is_json ? ", "
-                          : ",",
-                c->items[i].test, c->items[i].gain, c->items[i].low, c->items[i].high);
+static void add_candidate(json *j, const candidate *c) {
+    char text[CHOICE_TEXT];
+    choice_get_text(c->choice, text, sizeof text);
+    json_open(j, NULL, '{');
+    json_add_text(j, "choice", text);
+    json_add_text(j, "kernel", c->way->name);
+    json_add_flag(j, "kept", c->is_kept);
+    json_open(j, "tests", '[');
+    for (size_t i = 0; i < c->found.count; i++) {
+        json_open(j, NULL, '{');
+        json_add_text(j, "test", c->found.items[i].test);
+        json_add_real(j, "gain", c->found.items[i].gain);
+        json_add_real(j, "low", c->found.items[i].low);
+        json_add_real(j, "high", c->found.items[i].high);
+        json_close(j);
+    }
+    json_close(j);
+    json_close(j);
 }
 
 static void print_json(const run *r) {
-    const char *separator = "\n    ";
-    output_start_json(stdout, "tune", device_get_facts(r->opened.device), settings.tune.seed);
-    fputs(",\n  ", stdout);
-    json_print_field(stdout, "model", r->title);
-    json_add_field(stdout, "table", r->path);
-    printf(",\n  \"tried\": %zu, \"kept\": %zu, \"wrong\": %zu, \"rows\": %zu,\n  \"ways\": [",
-           r->tried, r->kept, r->wrong, r->tuner.table->count);
-    for (size_t i = 0; i < r->count; i++) {
-        const candidate *c = &r->candidates[i];
-        char text[CHOICE_TEXT];
-        if (!c->is_tried)
-            continue;
-        choice_get_text(c->choice, text, sizeof text);
-        printf("%s{", separator);
-        json_print_field(stdout, "choice", text);
-        json_add_field(stdout, "kernel", c->way->name);
-        printf(", \"kept\": %s, \"tests\": [", c->is_kept ? "true" : "false");
-        print_comparison(stdout, &c->found, true);
-        fputs("]}", stdout);
-        separator = ",\n    ";
-    }
-    printf("%s]\n}\n", r->tried ? "\n  " : "");
+    json j =
+        output_open_json(stdout, "tune", device_get_facts(r->opened.device), settings.tune.seed);
+    json_add_text(&j, "model", r->title);
+    json_add_text(&j, "table", r->path);
+    json_add_count(&j, "tried", r->tried);
+    json_add_count(&j, "kept", r->kept);
+    json_add_count(&j, "wrong", r->wrong);
+    json_add_count(&j, "rows", r->tuner.table->count);
+    json_open(&j, "ways", '[');
+    for (size_t i = 0; i < r->count; i++)
+        if (r->candidates[i].is_tried)
+            add_candidate(&j, &r->candidates[i]);
+    json_close(&j);
+    json_close(&j);
 }
 
 static bool try_way(run *r, candidate *c, err *e) {
@@ -248,7 +248,9 @@ static bool try_way(run *r, candidate *c, err *e) {
         return false;
     choice_get_text(c->choice, text, sizeof text);
     fprintf(get_out(), "%s: %s:", text, c->way->name);
-    print_comparison(get_out(), &c->found, false);
+    for (size_t i = 0; i < c->found.count; i++)
+        fprintf(get_out(), "%s %s %.3f (%.3f to %.3f)", i ? "," : "", c->found.items[i].test,
+                c->found.items[i].gain, c->found.items[i].low, c->found.items[i].high);
     fputs(c->found.count == 0 ? " the tests do not use it\n"
           : c->is_kept        ? ": kept\n"
                               : ": not kept\n",

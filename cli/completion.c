@@ -2,13 +2,14 @@
  * argument; where that says nothing, the shell completes files. */
 #include "completion.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "axes.h"
 #include "experiments/experiment.h"
-#include "harness/device/msl/msl.h"
 #include "kernels/ops.h"
 #include "project/project.h"
+#include "runner/gguf/convert.h"
 
 /* Of the weights of Assay's kernels: "f32 f16 q4_0". */
 static const char *list_formats(void) {
@@ -29,43 +30,46 @@ static const char *list_formats(void) {
     return all;
 }
 
-static const char *list_languages(void) {
-    static char all[MSL_LANGUAGES * (MSL_LANGUAGE_TEXT + 1)];
-    size_t used = 0;
-    for (size_t i = 0; i < MSL_LANGUAGES; i++) {
-        char one[MSL_LANGUAGE_TEXT];
-        msl_spell_language(msl_languages[i], one);
-        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? " " : "", one);
+/* The words that the help of an option lists, "soft, metal, cuda or auto (default ...": each is a word and
+ * they are two or more; "" if it has no such list. */
+static const char *read_words(const option *o) {
+    static char all[256];
+    const char *begin = strchr(o->about, ':'), *p;
+    size_t used = 0, words = 0;
+    all[0] = 0;
+    for (p = begin ? begin + 2 : o->about; *p && *p != '('; p += strspn(p, ", ")) {
+        size_t length = strcspn(p, ", ");
+        bool is_or = length == 2 && strncmp(p, "or", 2) == 0, is_last = p[length] != ',';
+        if (!is_or)
+            used += (size_t)snprintf(all + used, sizeof all - used, "%s%.*s", words++ ? " " : "",
+                                     (int)length, p);
+        p += length;
+        if (is_last && !is_or && *p && strncmp(p, " or ", 4) != 0 && strncmp(p, " (", 2) != 0)
+            return "";
     }
-    return all;
+    return words > 1 ? all : "";
 }
 
 /* The words an option takes, or "" where it takes a file, "-" where it takes what cannot be
  * listed. */
 static const char *get_words(const option *o) {
-    static const char *const words[][2] = {
-        {"device", "soft metal cuda auto"},
-        {"input", "uniform normal zeros denormals large negative"},
-        {"regime", "single chained independent all"},
-        {"cache", "warm cold all"},
-        {"math", "safe relaxed fast"},
-        {"accumulate", "yes no"},
-        {"clock", "gpu encode wall"},
-        {"output", "md csv json jsonl sql"},
-        {"type", "q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k f16 f32"},
-    };
+    static char types[128];
     bool is_text = o->kind == OPTION_TEXT || o->kind == OPTION_MAYBE || o->kind == OPTION_LIST;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(option_get_name(o), words[i][0]) == 0 && is_text)
-            return words[i][1];
     if (strcmp(option_get_name(o), "format") == 0)
         return list_formats();
-    if (strcmp(option_get_name(o), "language") == 0)
-        return list_languages();
+    if (strcmp(option_get_name(o), "type") == 0) {
+        convert_list_types(types, sizeof types);
+        for (char *p = types; (p = strchr(p, ','));)
+            memmove(p, p + 1, strlen(p));
+        return types;
+    }
+    if (o->argument && strcmp(o->argument, "yes|no") == 0)
+        return "yes no";
     bool is_path = is_text && o->argument &&
                    (strstr(o->argument, "FILE") || strstr(o->argument, "DIR") ||
                     strchr(o->argument, '.') || strcmp(o->argument, "B") == 0);
-    return is_path ? "" : "-";
+    const char *words = is_text ? read_words(o) : "";
+    return *words ? words : is_path ? "" : "-";
 }
 
 /* ops and kernels of the project, or experiments. */

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench_against.h"
 #include "bench_cases.h"
 #include "harness/measure/comparison.h"
 

@@ -7,41 +7,43 @@
 
 #include "gate.h"
 #include "harness/base/array.h"
-#include "harness/base/csv.h"
-#include "harness/base/csv_read.h"
-#include "harness/base/json.h"
+#include "harness/base/path.h"
 #include "harness/base/progress.h"
-#include "harness/base/table.h"
+#include "harness/base/record.h"
 #include "lint_device.h"
 #include "output.h"
+#include "profile_source.h"
 #include "verb.h"
+
+typedef struct {
+    char *kernel;
+    const char *path;
+    int line;
+    agx_facts facts;
+    char *code; /* NULL: it was not asked for */
+} agx_row;
 
 typedef struct {
     agx_row *items;
     size_t count, room;
 } row_list;
 
-static const struct {
-    const char *title, *key;
-    size_t at;
-    bool is_gated; /* it must not grow */
-} numbers[] = {
-    {"instructions", "instructions", offsetof(agx_facts, instructions), true},
-    {"registers", "half_registers", offsetof(agx_facts, registers), true},
-    {"threads", "threads", offsetof(agx_facts, threads), false},
-    {"scratch", "scratch_bytes", offsetof(agx_facts, scratch), true},
-    {"spills", "spills", offsetof(agx_facts, spills), true},
-    {"fills", "fills", offsetof(agx_facts, fills), true},
-    {"loops", "loops", offsetof(agx_facts, loops), false},
-    {"code bytes", "code_bytes", offsetof(agx_facts, bytes), false},
+static const field fields[] = {
+    FIELD(agx_row, kernel, FIELD_TEXT, "kernel", "kernel"),
+    FIELD(agx_row, path, FIELD_TEXT, "file"),
+    FIELD(agx_row, facts.instructions, FIELD_COUNT, "instructions", "instructions"),
+    FIELD(agx_row, facts.registers, FIELD_COUNT, "half_registers", "registers"),
+    FIELD(agx_row, facts.threads, FIELD_COUNT, "threads", "threads"),
+    FIELD(agx_row, facts.scratch, FIELD_COUNT, "scratch_bytes", "scratch"),
+    FIELD(agx_row, facts.spills, FIELD_COUNT, "spills", "spills"),
+    FIELD(agx_row, facts.fills, FIELD_COUNT, "fills", "fills"),
+    FIELD(agx_row, facts.loops, FIELD_COUNT, "loops", "loops"),
+    FIELD(agx_row, facts.bytes, FIELD_COUNT, "code_bytes", "code bytes"),
+    FIELD(agx_row, facts.refusal, FIELD_CHARS, "refused"),
 };
-enum { NUMBERS = sizeof numbers / sizeof *numbers };
-
-static uint32_t get_number(const agx_facts *f, size_t i) {
-    uint32_t value;
-    memcpy(&value, (const char *)f + numbers[i].at, sizeof value);
-    return value;
-}
+static const record numbers = {fields + 2, 8};
+/* Of the numbers, those that must not grow. */
+static const size_t gated[] = {0, 1, 3, 4, 5};
 
 /* Compiling ---------------------------------------------------------------------------------- */
 
@@ -85,58 +87,28 @@ static bool add_file(row_list *rows, agx_compiler *c, const char *path, const ms
 /* Output ------------------------------------------------------------------------------------- */
 
 /* Rows that were refused come last, with the reason. */
-static void print_rows(FILE *out, const agx_row *rows, size_t count) {
-    table_column columns[1 + NUMBERS] = {{.title = "kernel"}};
-    char texts[NUMBERS][16];
-    const char *cells[1 + NUMBERS];
-    size_t compiled = 0;
-    for (size_t k = 0; k < NUMBERS; k++)
-        columns[1 + k] = (table_column){.title = numbers[k].title, .right = true};
-    for (size_t i = 0; i < count; i++) {
-        table_fit(&columns[0], rows[i].kernel);
-        compiled += !rows[i].facts.refusal[0];
-    }
-    for (size_t k = 0; k < NUMBERS; k++)
-        table_fit(&columns[1 + k], "");
-    table t = table_new(out, columns, 1 + NUMBERS);
-    if (compiled > 0)
-        table_print_header(&t);
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].facts.refusal[0])
-            continue;
-        cells[0] = rows[i].kernel;
-        for (size_t k = 0; k < NUMBERS; k++) {
-            snprintf(texts[k], sizeof texts[k], "%" PRIu32, get_number(&rows[i].facts, k));
-            cells[1 + k] = texts[k];
-        }
-        table_print_row(&t, cells, 0, PAINT_NONE);
-    }
+static void print_rows(const agx_row *rows, size_t count) {
+    sink s = {.record = RECORD(fields), .out = stdout};
+    for (size_t i = 0; i < count; i++)
+        if (!rows[i].facts.refusal[0])
+            sink_add(&s, &rows[i], PAINT_NONE);
+    if (s.held_count > 0)
+        sink_end(&s);
     for (size_t i = 0; i < count; i++)
         if (rows[i].facts.refusal[0])
-            fprintf(out, "%s: not compiled: %s\n", rows[i].kernel, rows[i].facts.refusal);
+            printf("%s: not compiled: %s\n", rows[i].kernel, rows[i].facts.refusal);
 }
 
 /* For the report (report/part_agx.c), which warns of each that uses scratch memory. */
 static bool write_csv(const agx_compiler *c, const row_list *rows, const char *path, err *e) {
-    csv *out = csv_new();
-    csv_add_meta(out, "agx compiler", agx_compiler_get_name(c));
-    csv_add_text(out, "kernel");
-    csv_add_text(out, "file");
-    for (size_t k = 0; k < NUMBERS; k++)
-        csv_add_text(out, numbers[k].key);
-    csv_add_text(out, "refused");
-    csv_end_row(out);
-    for (size_t i = 0; i < rows->count; i++) {
-        const agx_row *r = &rows->items[i];
-        csv_add_text(out, r->kernel);
-        csv_add_text(out, r->path);
-        for (size_t k = 0; k < NUMBERS; k++)
-            csv_add_u64(out, get_number(&r->facts, k));
-        csv_add_text(out, r->facts.refusal);
-        csv_end_row(out);
-    }
-    bool ok = csv_write(out, path, e);
-    csv_free(out);
+    sink s = {.record = RECORD(fields), .csv = csv_new()};
+    csv_add_meta(s.csv, "agx compiler", agx_compiler_get_name(c));
+    record_add_titles(&s.record, s.csv);
+    csv_end_row(s.csv);
+    for (size_t i = 0; i < rows->count; i++)
+        sink_add(&s, &rows->items[i], PAINT_NONE);
+    bool ok = csv_write(s.csv, path, e);
+    csv_free(s.csv);
     return ok;
 }
 
@@ -167,15 +139,12 @@ static size_t find_earlier(const csv_file *f, size_t column, const char *name) {
 }
 
 static bool compare_row(const csv_file *f, size_t row, const agx_row *now, gate *g, err *e) {
-    for (size_t k = 0; k < NUMBERS; k++) {
-        size_t column;
-        double was;
-        if (!numbers[k].is_gated)
-            continue;
-        if (!csv_find_column(f, numbers[k].key, &column, e) ||
-            !csv_get_double(f, row, column, &was, e))
-            return false;
-        gate_compare(g, now->kernel, numbers[k].title, was, get_number(&now->facts, k));
+    agx_row was;
+    if (!record_read(&numbers, f, row, &was, e))
+        return false;
+    for (size_t i = 0; i < sizeof gated / sizeof *gated; i++) {
+        const field *x = &numbers.fields[gated[i]];
+        gate_compare(g, now->kernel, x->title, field_get_number(x, &was), field_get_number(x, now));
     }
     return true;
 }
@@ -195,6 +164,145 @@ static exit_code compare_rows(const row_list *rows, const agx_case_settings *s, 
     }
     csv_file_free(f);
     return ok ? gate_end(&g, "kernels", e) : e->code;
+}
+
+/* Lines --------------------------------------------------------------------------------------- */
+
+typedef struct {
+    char file[512];
+    int line;
+    size_t first; /* instruction, which orders lines with as many */
+    size_t instructions, spills, fills;
+} line_count;
+
+typedef struct {
+    line_count *items;
+    size_t count, room;
+} line_list;
+
+static line_count *find_line(line_list *l, const code_line *c, size_t first) {
+    for (size_t i = 0; i < l->count; i++)
+        if (l->items[i].line == c->line && (int)strlen(l->items[i].file) == c->file_length &&
+            strncmp(l->items[i].file, c->file, (size_t)c->file_length) == 0)
+            return &l->items[i];
+    line_count *new = ARRAY_ADD(l->items, l->count, l->room);
+    *new = (line_count){.line = c->line, .first = first};
+    snprintf(new->file, sizeof new->file, "%.*s", c->file_length, c->file);
+    return new;
+}
+
+static bool has_word(const code_line *c, const char *word) {
+    const char *found = strstr(c->text, word);
+    return found && found < c->text + c->text_length;
+}
+
+static line_list count_lines(const code_list *code) {
+    line_list l = {.items = NULL};
+    for (size_t i = 0; i < code->count; i++) {
+        const code_line *c = &code->items[i];
+        if (c->file_length == 0)
+            continue;
+        line_count *at = find_line(&l, c, i);
+        at->instructions++;
+        at->spills += has_word(c, " stack_store ");
+        at->fills += has_word(c, " stack_load ");
+    }
+    return l;
+}
+
+static int compare_counts(const void *a, const void *b) {
+    const line_count *x = a, *y = b;
+    int order = (x->instructions < y->instructions) - (x->instructions > y->instructions);
+    return order ? order : (x->first > y->first) - (x->first < y->first);
+}
+
+typedef struct {
+    char line[240], source[256];
+    size_t instructions, spills, fills;
+    double percent;
+} line_view;
+
+static const field line_fields[] = {
+    FIELD(line_view, line, FIELD_CHARS, NULL, "line", .width = 24),
+    FIELD(line_view, instructions, FIELD_COUNT, NULL, "instructions", .width = 12),
+    FIELD(line_view, percent, FIELD_REAL, NULL, "%", .width = 5, .format = "%.1f"),
+    FIELD(line_view, spills, FIELD_COUNT, NULL, "spills", .width = 6, .rank = 1),
+    FIELD(line_view, fills, FIELD_COUNT, NULL, "fills", .width = 5, .rank = 1),
+    FIELD(line_view, source, FIELD_CHARS, NULL, "source", .width = 20),
+};
+
+static void print_line(sink *rows, const line_count *l, size_t all, const char *source) {
+    line_view v = {.instructions = l->instructions,
+                   .percent = 100 * (double)l->instructions / (double)all,
+                   .spills = l->spills,
+                   .fills = l->fills};
+    snprintf(v.line, sizeof v.line, "%.200s:%d", path_get_name(l->file), l->line);
+    snprintf(v.source, sizeof v.source, "%s", source);
+    sink_add(rows, &v, PAINT_NONE);
+}
+
+/* Every line of each file that has a count. */
+static void print_annotated(const line_list *l, code_list *code, bool with_code, sink *rows,
+                            source_list *sources) {
+    for (size_t i = 0; i < l->count; i++) {
+        const char *file = l->items[i].file;
+        bool is_first = true;
+        for (size_t k = 0; k < i && is_first; k++)
+            is_first = strcmp(l->items[k].file, file) != 0;
+        const char *text = is_first ? source_find(sources, file) : NULL;
+        int n = 1;
+        for (const char *at = text; at && *at; at += strcspn(at, "\n"), at += *at == '\n', n++) {
+            const line_count *found = NULL;
+            for (size_t k = 0; k < l->count; k++)
+                if (l->items[k].line == n && strcmp(l->items[k].file, file) == 0)
+                    found = &l->items[k];
+            char source[256];
+            snprintf(source, sizeof source, "%.*s", (int)strcspn(at, "\n"), at);
+            if (found)
+                print_line(rows, found, code->count, source);
+            else
+                printf("%-24d %s\n", n, source);
+            if (with_code && found)
+                code_print(code, file, n);
+        }
+    }
+}
+
+static void print_shares(const char *name, const code_list *code) {
+    size_t exact = 0, near = 0;
+    for (size_t i = 0; i < code->count; i++) {
+        exact += code->items[i].file_length > 0 && !code->items[i].is_near;
+        near += code->items[i].is_near;
+    }
+    if (exact + near == 0)
+        printf("\n%s, %s: Mesa does not say the lines of this kernel: see docs/agx.md\n", name,
+               AGX_LABEL);
+    else
+        printf("\n%s, %s: of %zu instructions %zu have their own line, %zu that of an instruction "
+               "that they serve, and %zu none\n",
+               name, AGX_LABEL, code->count, exact, near, code->count - exact - near);
+}
+
+/* code: the disassembly that agx_compile gives. */
+static void print_code_lines(const char *name, const char *text, const agx_line_settings *s) {
+    source_list sources = {.items = NULL};
+    code_list code = code_read_agx(text);
+    line_list l = count_lines(&code);
+    sink rows = {.record = RECORD(line_fields), .out = stdout, .streams = true};
+    print_shares(name, &code);
+    if (s->annotate)
+        print_annotated(&l, &code, s->code, &rows, &sources);
+    qsort(l.items, l.count, sizeof *l.items, compare_counts);
+    for (size_t i = 0; i < l.count && i < s->top && !s->annotate; i++) {
+        char source[256];
+        source_copy_line(&sources, l.items[i].file, l.items[i].line, source, sizeof source);
+        print_line(&rows, &l.items[i], code.count, source);
+        if (s->code)
+            code_print(&code, l.items[i].file, l.items[i].line);
+    }
+    free(l.items);
+    code_free(&code);
+    source_free(&sources);
 }
 
 /* Cases --------------------------------------------------------------------------------------- */
@@ -224,10 +332,10 @@ exit_code agx_print_cases(const case_list *cases, const agx_case_settings *s, er
     bool ok = c && add_cases(&rows, c, cases, s->lines, e);
     if (ok) {
         printf("# compiler: %s; not Apple's: see docs/agx.md\n", agx_compiler_get_name(c));
-        print_rows(stdout, rows.items, rows.count);
+        print_rows(rows.items, rows.count);
         for (size_t i = 0; i < rows.count; i++)
             if (rows.items[i].code)
-                agx_print_lines(rows.items[i].kernel, rows.items[i].code, s->lines);
+                print_code_lines(rows.items[i].kernel, rows.items[i].code, s->lines);
         ok = output_flush(e) && (!s->csv || write_csv(c, &rows, s->csv, e));
     }
     exit_code code = !ok ? e->code : s->baseline ? compare_rows(&rows, s, e) : EXIT_OK;
@@ -236,22 +344,16 @@ exit_code agx_print_cases(const case_list *cases, const agx_case_settings *s, er
     return code;
 }
 
-static void print_json_rows(const row_list *rows, size_t from) {
-    for (size_t i = from; i < rows->count; i++) {
-        const agx_row *r = &rows->items[i];
-        printf("%s\n    {\"file\": ", i ? "," : "");
-        json_print_text(stdout, r->path, strlen(r->path));
-        fputs(", \"kernel\": ", stdout);
-        json_print_text(stdout, r->kernel, strlen(r->kernel));
-        printf(", \"line\": %d", r->line);
-        for (size_t k = 0; k < NUMBERS && !r->facts.refusal[0]; k++)
-            printf(", \"%s\": %" PRIu32, numbers[k].key, get_number(&r->facts, k));
-        if (r->facts.refusal[0]) {
-            fputs(", \"refused\": ", stdout);
-            json_print_text(stdout, r->facts.refusal, strlen(r->facts.refusal));
-        }
-        putchar('}');
-    }
+static void add_json(json *j, const agx_row *r) {
+    json_open(j, NULL, '{');
+    json_add_text(j, "file", r->path);
+    json_add_text(j, "kernel", r->kernel);
+    json_add_integer(j, "line", r->line);
+    if (r->facts.refusal[0])
+        json_add_text(j, "refused", r->facts.refusal);
+    else
+        record_add_json(&numbers, r, j);
+    json_close(j);
 }
 
 /* Warnings as compilers print them, the table, and a line for the file. */
@@ -270,7 +372,7 @@ static void print_file(const lint_agx_settings *s, const char *path, const agx_r
                    r->facts.fills);
     }
     if (!s->brief)
-        print_rows(stdout, rows, count);
+        print_rows(rows, count);
     printf("%s: %zu kernel%s, %zu compiled, %zu of them with scratch memory\n", path, count,
            count == 1 ? "" : "s", count - refused, spilling);
 }
@@ -280,25 +382,30 @@ static bool run_files(const lint_agx_settings *s, agx_compiler *c, const msl_uni
     row_list rows = {.count = 0};
     progress p = progress_new(stderr, "files", count);
     bool ok = true;
-    if (s->json)
-        printf("{\n  \"assay\": \"%s\",\n  \"compiler\": \"%s\",\n  \"kernels\": [", ASSAY_VERSION,
-               agx_compiler_get_name(c));
-    else
+    json j = {.out = NULL};
+    if (s->json) {
+        j = json_start(stdout, '{');
+        json_add_text(&j, "assay", ASSAY_VERSION);
+        json_add_text(&j, "compiler", agx_compiler_get_name(c));
+        json_open(&j, "kernels", '[');
+    } else
         printf("# compiler: %s; not Apple's: see docs/agx.md\n", agx_compiler_get_name(c));
     for (size_t i = 0; i < count && ok; i++) {
         size_t before = rows.count;
         ok = add_file(&rows, c, paths[i], extras, s->compare, other, e);
         progress_hide(&p);
-        if (ok && s->json)
-            print_json_rows(&rows, before);
-        else if (ok)
+        for (size_t k = before; ok && s->json && k < rows.count; k++)
+            add_json(&j, &rows.items[k]);
+        if (ok && !s->json)
             print_file(s, paths[i], rows.items + before, rows.count - before);
         ok = ok && output_flush(e);
         progress_update(&p, i + 1);
     }
     progress_hide(&p);
-    if (ok && s->json)
-        puts("\n  ]\n}");
+    if (ok && s->json) {
+        json_close(&j);
+        json_close(&j);
+    }
     ok = ok && (!s->csv || write_csv(c, &rows, s->csv, e));
     free_rows(&rows);
     return ok;

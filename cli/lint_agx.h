@@ -1,11 +1,10 @@
 /* lint_agx: `assay lint --agx`. What Mesa's compiler for Apple GPUs makes of each kernel of a file
- * (harness/agx/agx.h), with a warning for each that uses scratch memory. Also the table that others
- * print such facts with. */
+ * (harness/agx/agx.h), with a warning for each that uses scratch memory. Also for the cases
+ * of `profile --agx`. */
 #pragma once
 
 #include <stdio.h>
 
-#include "agx_lines.h"
 #include "cases.h"
 #include "harness/agx/agx.h"
 
@@ -19,13 +18,12 @@ typedef struct {
 bool lint_agx_run(const lint_agx_settings *s, const char *const *paths, size_t count,
                   const msl_extras *extras, err *e);
 
+/* The instructions that Mesa's compiler makes of a kernel for an M1, by line of its source. */
 typedef struct {
-    char *kernel;
-    const char *path;
-    int line;
-    agx_facts facts;
-    char *code; /* NULL: it was not asked for */
-} agx_row;
+    bool annotate; /* all lines of the files, else those with the most instructions */
+    bool code;     /* the instructions after each line */
+    size_t top;    /* how many lines */
+} agx_line_settings;
 
 typedef struct {
     const char *csv;                /* a file for the rows, or NULL */

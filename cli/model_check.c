@@ -5,7 +5,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/progress.h"
-#include "harness/base/table.h"
+#include "harness/base/record.h"
 #include "harness/check/fill.h"
 #include "model_verbs.h"
 #include "open_model.h"
@@ -63,55 +63,53 @@ static uint32_t *make_prompt(const gguf *g, const model_shape *s, size_t count) 
 
 /* --- what is shown --- */
 
-enum { LAUNCH_COLUMNS = 8 };
-
 typedef struct {
-    table table;
+    sink launches;
     progress progress;
     size_t done;
 } view;
 
-static table_column launch_columns[LAUNCH_COLUMNS] = {
-    {.title = "part", .width = 10},
-    {.title = "kernel", .width = 40},
-    {.title = "output", .width = 14, .rank = 1},
-    {.title = "smallest", .right = true, .width = 12, .rank = 3},
-    {.title = "largest", .right = true, .width = 12, .rank = 2},
-    {.title = "mean", .right = true, .width = 12, .rank = 4},
-    {.title = "NaN", .right = true, .width = 6},
-    {.title = "error", .right = true, .width = 6}};
+static const field launch_fields[] = {
+    FIELD(launch_report, part, FIELD_TEXT, NULL, "part", .width = 10),
+    FIELD(launch_report, kernel, FIELD_TEXT, NULL, "kernel", .width = 40),
+    FIELD(launch_report, output, FIELD_TEXT, NULL, "output", .width = 14, .rank = 1),
+    FIELD(launch_report, min, FIELD_REAL, NULL, "smallest", .width = 12, .rank = 3,
+          .format = "%.5g"),
+    FIELD(launch_report, max, FIELD_REAL, NULL, "largest", .width = 12, .rank = 2,
+          .format = "%.5g"),
+    FIELD(launch_report, mean, FIELD_REAL, NULL, "mean", .width = 12, .rank = 4, .format = "%.5g"),
+    FIELD(launch_report, bad_numbers, FIELD_COUNT, NULL, "NaN", .width = 6),
+    FIELD(launch_report, margin, FIELD_REAL, NULL, "error", .width = 6, .format = "%.2f",
+          .is_painted = true),
+};
 
 static void show_launch(void *context, const launch_report *l) {
     view *v = context;
     v->done++;
-    if (!settings.launches) {
+    if (settings.launches)
+        sink_add(&v->launches, l, l->passed ? PAINT_GOOD : PAINT_BAD);
+    else
         progress_update(&v->progress, v->done);
-        return;
-    }
-    char min[24], max[24], mean[24], bad[24], margin[24];
-    snprintf(min, sizeof min, "%.5g", l->min);
-    snprintf(max, sizeof max, "%.5g", l->max);
-    snprintf(mean, sizeof mean, "%.5g", l->mean);
-    snprintf(bad, sizeof bad, "%zu", l->bad_numbers);
-    snprintf(margin, sizeof margin, "%.2f", l->margin);
-    const char *cells[LAUNCH_COLUMNS] = {l->part, l->kernel, l->output, min,
-                                         max,     mean,      bad,       margin};
-    table_print_row(&v->table, cells, LAUNCH_COLUMNS - 1, l->passed ? PAINT_GOOD : PAINT_BAD);
 }
 
+typedef struct {
+    const char *what, *verdict, *found;
+} check_view;
+
+static const field check_fields[] = {
+    FIELD(check_view, what, FIELD_TEXT, NULL, "check"),
+    FIELD(check_view, verdict, FIELD_TEXT, NULL, "verdict", .is_painted = true),
+    FIELD(check_view, found, FIELD_TEXT, NULL, "found"),
+};
+
 static void print_report(const model_report *r) {
-    enum { COLUMNS = 3 };
-    table_column columns[COLUMNS] = {{.title = "check"}, {.title = "verdict"}, {.title = "found"}};
-    table_fit(&columns[1], "wrong");
-    for (size_t i = 0; i < r->count; i++)
-        table_fit(&columns[0], r->rows[i].what);
-    table t = table_new(stdout, columns, COLUMNS);
-    table_print_header(&t);
+    sink s = {.record = RECORD(check_fields), .out = stdout};
     for (size_t i = 0; i < r->count; i++) {
         const check_row *row = &r->rows[i];
-        const char *cells[COLUMNS] = {row->what, row->passed ? "ok" : "wrong", row->found};
-        table_print_row(&t, cells, 1, row->passed ? PAINT_GOOD : PAINT_BAD);
+        const check_view v = {row->what, row->passed ? "ok" : "wrong", row->found};
+        sink_add(&s, &v, row->passed ? PAINT_GOOD : PAINT_BAD);
     }
+    sink_end(&s);
 }
 
 /* A prompt takes as many launches as a token if it fits one tile. */
@@ -122,7 +120,7 @@ static size_t count_launches(model *m) {
 }
 
 static bool check(open_model *s, const uint32_t *prompt, bool *passed, err *e) {
-    view v = {.table = table_new(stdout, launch_columns, LAUNCH_COLUMNS)};
+    view v = {.launches = {.record = RECORD(launch_fields), .out = stdout, .streams = true}};
     v.progress = progress_new(stderr, "launches", count_launches(s->model));
     model_check_options how = {.prompt = prompt,
                                .prompt_tokens = (size_t)settings.prompt,
@@ -132,8 +130,6 @@ static bool check(open_model *s, const uint32_t *prompt, bool *passed, err *e) {
                                .observe = show_launch,
                                .context = &v};
     model_report report;
-    if (settings.launches)
-        table_print_header(&v.table);
     bool ok = model_check(s->model, &how, &report, e);
     progress_hide(&v.progress);
     if (!ok)

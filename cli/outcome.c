@@ -1,15 +1,14 @@
 #include "outcome.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "harness/base/array.h"
 #include "harness/base/host.h"
-#include "harness/base/json.h"
 #include "harness/base/os.h"
+#include "harness/base/record.h"
 #include "output.h"
 #include "report/html.h"
 #include "verb.h"
@@ -56,69 +55,83 @@ void outcome_free(outcome_list *l) {
 
 /* JSON ---------------------------------------------------------------------------------------- */
 
-static void print_numbers(FILE *out, const comparison *n) {
-    const double values[] = {n->max_abs, n->max_rel, n->max_ulp, n->nmse, n->margin};
-    static const char *const keys[] = {"max_abs", "max_rel", "max_ulp", "nmse", "margin"};
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        fprintf(out, ", \"%s\": ", keys[i]);
-        json_print_number(out, values[i], false);
-    }
-    fprintf(out, ", \"elements\": %zu, \"bad\": %zu, \"worst\": %zu", n->count, n->bad, n->worst);
-}
+typedef struct {
+    const char *name, *op, *kernel, *file, *verdict;
+} outcome_view;
 
-static void print_outcome(FILE *out, const outcome *o) {
-    fputs("    {", out);
-    json_print_field(out, "case", o->name);
-    json_add_field(out, "op", o->op->name);
-    json_add_field(out, "kernel", o->kernel->name);
-    json_add_field(out, "file", o->kernel->file);
-    json_add_field(out, "verdict", get_name(o->kind));
+static const field outcome_fields[] = {
+    FIELD(outcome_view, name, FIELD_TEXT, "case"),
+    FIELD(outcome_view, op, FIELD_TEXT, "op"),
+    FIELD(outcome_view, kernel, FIELD_TEXT, "kernel"),
+    FIELD(outcome_view, file, FIELD_TEXT, "file"),
+    FIELD(outcome_view, verdict, FIELD_TEXT, "verdict"),
+};
+
+static const field number_fields[] = {
+    FIELD(comparison, max_abs, FIELD_REAL, "max_abs"),
+    FIELD(comparison, max_rel, FIELD_REAL, "max_rel"),
+    FIELD(comparison, max_ulp, FIELD_REAL, "max_ulp"),
+    FIELD(comparison, nmse, FIELD_REAL, "nmse"),
+    FIELD(comparison, margin, FIELD_REAL, "margin"),
+    FIELD(comparison, count, FIELD_COUNT, "elements"),
+    FIELD(comparison, bad, FIELD_COUNT, "bad"),
+    FIELD(comparison, worst, FIELD_COUNT, "worst"),
+};
+
+static void add_outcome(json *j, const outcome *o) {
+    const record all = RECORD(outcome_fields), numbers = RECORD(number_fields);
+    const outcome_view v = {o->name, o->op->name, o->kernel->name, o->kernel->file,
+                            get_name(o->kind)};
+    json_open(j, NULL, '{');
+    record_add_json(&all, &v, j);
     if (o->has_numbers)
-        print_numbers(out, &o->numbers);
-    if (o->message[0]) {
-        json_add_field(out, "message", o->message);
-    }
-    fputc('}', out);
+        record_add_json(&numbers, &o->numbers, j);
+    if (o->message[0])
+        json_add_text(j, "message", o->message);
+    json_close(j);
 }
 
-static void print_finding(FILE *out, const finding *f) {
-    fputs("    {", out);
-    json_print_field(out, "case", f->kernel);
-    json_add_field(out, "class", finding_get_name(f->what));
-    json_add_field(out, "file", f->file);
-    fprintf(out, ", \"line\": %d, \"count\": %" PRIu64 ", \"thread\": [%u, %u, %u], \"group\": ",
-            f->line, f->count, f->thread[0], f->thread[1], f->thread[2]);
-    fprintf(out, "[%u, %u, %u], \"buffer\": %d, ", f->group[0], f->group[1], f->group[2],
-            f->buffer);
+static void add_position(json *j, const char *key, const uint32_t *position) {
+    json_open(j, key, '[');
+    for (int i = 0; i < 3; i++)
+        json_add_count(j, NULL, position[i]);
+    json_close(j);
+}
+
+static void add_finding(json *j, const finding *f) {
+    json_open(j, NULL, '{');
+    json_add_text(j, "case", f->kernel);
+    json_add_text(j, "class", finding_get_name(f->what));
+    json_add_text(j, "file", f->file);
+    json_add_integer(j, "line", f->line);
+    json_add_count(j, "count", f->count);
+    add_position(j, "thread", f->thread);
+    add_position(j, "group", f->group);
+    json_add_integer(j, "buffer", f->buffer);
     if (f->macro[0]) {
-        json_print_field(out, "macro", f->macro);
-        json_add_field(out, "expanded_at", f->expanded);
-        fputs(", ", out);
+        json_add_text(j, "macro", f->macro);
+        json_add_text(j, "expanded_at", f->expanded);
     }
-    json_print_field(out, "message", f->text);
-    fputc('}', out);
+    json_add_text(j, "message", f->text);
+    json_close(j);
 }
 
 void outcome_print_json(FILE *out, const char *name, const device_facts *f, uint64_t seed,
                         const outcome_list *l, const finding_list *found) {
-    output_start_json(out, name, f, seed);
-    fputs(",\n  \"cases\": [", out);
-    for (size_t i = 0; i < l->count; i++) {
-        fputs(i ? ",\n" : "\n", out);
-        print_outcome(out, &l->items[i]);
-    }
-    fputs(l->count ? "\n  ]" : "]", out);
-    if (found) {
-        fputs(",\n  \"findings\": [", out);
-        for (size_t i = 0; i < found->count; i++) {
-            fputs(i ? ",\n" : "\n", out);
-            print_finding(out, &found->items[i]);
-        }
-        fputs(found->count ? "\n  ]" : "]", out);
-    }
+    json j = output_open_json(out, name, f, seed);
+    json_open(&j, "cases", '[');
+    for (size_t i = 0; i < l->count; i++)
+        add_outcome(&j, &l->items[i]);
+    json_close(&j);
+    if (found)
+        json_open(&j, "findings", '[');
+    for (size_t i = 0; found && i < found->count; i++)
+        add_finding(&j, &found->items[i]);
+    if (found)
+        json_close(&j);
     for (outcome_kind k = OUTCOME_PASS; k <= OUTCOME_SKIP; k++)
-        fprintf(out, ",\n  \"%s\": %zu", get_name(k), count_kind(l, k));
-    fputs("\n}\n", out);
+        json_add_count(&j, get_name(k), count_kind(l, k));
+    json_close(&j);
 }
 
 /* JUnit --------------------------------------------------------------------------------------- */

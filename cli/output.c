@@ -1,10 +1,8 @@
 #include "output.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
-#include "harness/base/json.h"
 #include "verb.h"
 
 bool output_flush(err *e) {
@@ -19,16 +17,18 @@ bool output_flush(err *e) {
                    is_flushed ? "" : strerror(errno));
 }
 
-void output_start_json(FILE *out, const char *name, const device_facts *f, uint64_t seed) {
-    fputs("{\n  ", out);
-    json_print_field(out, "assay", ASSAY_VERSION);
-    fputs(",\n  ", out);
-    json_print_field(out, "verb", name);
+json output_open_json(FILE *out, const char *name, const device_facts *f, uint64_t seed) {
+    json j = json_start(out, '{');
+    json_add_text(&j, "assay", ASSAY_VERSION);
+    json_add_text(&j, "verb", name);
     if (f) {
-        fputs(",\n  ", out);
-        json_print_field(out, "device", f->name);
-        fputs(",\n  ", out);
-        json_print_field(out, "api", f->api);
+        json_add_text(&j, "device", f->name);
+        json_add_text(&j, "api", f->api);
     }
-    fprintf(out, ",\n  \"seed\": %" PRIu64, seed);
+    json_add_count(&j, "seed", seed);
+    return j;
+}
+
+void output_start_json(FILE *out, const char *name, const device_facts *f, uint64_t seed) {
+    output_open_json(out, name, f, seed);
 }

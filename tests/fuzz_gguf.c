@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/model_facts.h"
+#include "cli/model_verbs.h"
 #include "craft.h"
 #include "harness/base/os.h"
 #include "runner/gguf/convert.h"
@@ -79,10 +79,8 @@ static void touch_facts(const gguf *g) {
     err e;
     if (!nowhere)
         nowhere = fopen("/dev/null", "w");
-    model_facts *f = model_facts_new(g, &e);
-    if (f && nowhere)
-        model_print_json(nowhere, g, f, true, true);
-    model_facts_free(f);
+    if (nowhere)
+        model_info_print_json(nowhere, g, true, true, &e);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {

@@ -1,7 +1,8 @@
 #include "json.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,4 +68,86 @@ void json_print_number(FILE *out, double value, bool is_single) {
             break;
     }
     fputs(text, out);
+}
+
+/* Values that follow each other --------------------------------------------------------------- */
+
+/* What is in the outermost, and in what stands in that: fields, and in a list what has brackets itself. */
+static bool has_line(const json *j) {
+    bool is_inner = j->depth == 2 && j->ends[0] == '}' && (j->ends[1] == '}' || j->is_bracket);
+    return !j->is_line && (j->depth == 1 || is_inner);
+}
+
+static FILE *add_key(json *j, const char *key, bool is_bracket) {
+    j->is_bracket = is_bracket;
+    if (j->has_items)
+        fputs(has_line(j) ? "," : ", ", j->out);
+    if (has_line(j))
+        fprintf(j->out, "\n%*s", 2 * j->depth, "");
+    j->has_items = true;
+    if (key) {
+        json_print_text(j->out, key, strlen(key));
+        fputs(": ", j->out);
+    }
+    return j->out;
+}
+
+FILE *json_add_key(json *j, const char *key) {
+    return add_key(j, key, false);
+}
+
+void json_open(json *j, const char *key, char bracket) {
+    fputc(bracket, j->depth ? add_key(j, key, true) : j->out);
+    assert(j->depth < JSON_DEPTH);
+    j->ends[j->depth++] = bracket == '{' ? '}' : ']';
+    j->has_items = false;
+}
+
+json json_start(FILE *out, char bracket) {
+    json j = {.out = out};
+    json_open(&j, NULL, bracket);
+    return j;
+}
+
+json json_start_line(FILE *out) {
+    json j = {.out = out, .is_line = true};
+    json_open(&j, NULL, '{');
+    return j;
+}
+
+void json_close(json *j) {
+    assert(j->depth > 0);
+    if (j->has_items && has_line(j))
+        fprintf(j->out, "\n%*s", 2 * (j->depth - 1), "");
+    fputc(j->ends[--j->depth], j->out);
+    j->has_items = j->is_bracket = true;
+    if (j->depth == 0)
+        fputc('\n', j->out);
+}
+
+void json_add_bytes(json *j, const char *key, const char *data, size_t bytes) {
+    if (data)
+        json_print_text(json_add_key(j, key), data, bytes);
+    else
+        fputs("null", json_add_key(j, key));
+}
+
+void json_add_text(json *j, const char *key, const char *text) {
+    json_add_bytes(j, key, text, text ? strlen(text) : 0);
+}
+
+void json_add_count(json *j, const char *key, uint64_t value) {
+    fprintf(json_add_key(j, key), "%" PRIu64, value);
+}
+
+void json_add_integer(json *j, const char *key, int64_t value) {
+    fprintf(json_add_key(j, key), "%" PRId64, value);
+}
+
+void json_add_real(json *j, const char *key, double value) {
+    json_print_number(json_add_key(j, key), value, false);
+}
+
+void json_add_flag(json *j, const char *key, bool value) {
+    fputs(value ? "true" : "false", json_add_key(j, key));
 }

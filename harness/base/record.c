@@ -1,0 +1,307 @@
+/* record: see record.h. */
+#include "record.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "format.h"
+
+/* Values ------------------------------------------------------------------------------------- */
+
+static const void *find(const field *f, const void *row) {
+    return (const char *)row + f->at;
+}
+
+static const char *get_text(const field *f, const void *row) {
+    const char *text;
+    if (f->kind == FIELD_CHARS)
+        return find(f, row);
+    memcpy(&text, find(f, row), sizeof text);
+    return text ? text : "";
+}
+
+static int64_t get_integer(const field *f, const void *row) {
+    const void *at = find(f, row);
+    uint32_t small;
+    int negative;
+    uint64_t large;
+    if (f->kind == FIELD_FLAG)
+        return *(const bool *)at;
+    if (f->size == sizeof large)
+        return (int64_t) * (const uint64_t *)memcpy(&large, at, sizeof large);
+    assert(f->size == sizeof small);
+    return f->kind == FIELD_COUNT ? (int64_t) * (uint32_t *)memcpy(&small, at, sizeof small)
+                                  : *(int *)memcpy(&negative, at, sizeof negative);
+}
+
+static double get_real(const field *f, const void *row) {
+    double value;
+    return *(double *)memcpy(&value, find(f, row), sizeof value);
+}
+
+double field_get_number(const field *f, const void *row) {
+    return f->kind >= FIELD_REAL ? get_real(f, row) : (double)get_integer(f, row);
+}
+
+const char *field_print(const field *f, const void *row, char *text, size_t size) {
+    double value = f->kind >= FIELD_REAL ? get_real(f, row) : NAN;
+    if (f->kind <= FIELD_TEXT)
+        snprintf(text, size, "%s", get_text(f, row));
+    else if (f->kind < FIELD_REAL)
+        snprintf(text, size, "%" PRId64, get_integer(f, row));
+    else if (f->kind == FIELD_TIME)
+        format_time(value, text, size);
+    else if (f->format && !isnan(value))
+        snprintf(text, size, f->format, value);
+    else
+        format_number(value, 3, text, size - 1);
+    if (f->kind == FIELD_PERCENT && !isnan(value))
+        strcat(text, "%");
+    return text;
+}
+
+/* Files -------------------------------------------------------------------------------------- */
+
+void record_add_json(const record *r, const void *row, json *j) {
+    for (const field *f = r->fields; f < r->fields + r->count; f++)
+        if (!f->name)
+            continue;
+        else if (f->kind <= FIELD_TEXT)
+            json_add_text(j, f->name, get_text(f, row));
+        else if (f->kind == FIELD_FLAG)
+            json_add_flag(j, f->name, get_integer(f, row));
+        else if (f->kind == FIELD_COUNT)
+            json_add_count(j, f->name, (uint64_t)get_integer(f, row));
+        else if (f->kind == FIELD_INTEGER)
+            json_add_integer(j, f->name, get_integer(f, row));
+        else
+            json_add_real(j, f->name, get_real(f, row));
+}
+
+void record_list_json(const record *r, const void *rows, size_t count, size_t size, const char *key,
+                      json *j) {
+    json_open(j, key, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(j, NULL, '{');
+        record_add_json(r, (const char *)rows + i * size, j);
+        json_close(j);
+    }
+    json_close(j);
+}
+
+void record_add_titles(const record *r, csv *c) {
+    for (size_t i = 0; i < r->count; i++)
+        if (r->fields[i].name)
+            csv_add_text(c, r->fields[i].name);
+}
+
+void record_add_csv(const record *r, const void *row, csv *c) {
+    char text[32];
+    for (const field *f = r->fields; f < r->fields + r->count; f++)
+        if (f->name && f->kind >= FIELD_REAL)
+            csv_add_double(c, get_real(f, row));
+        else if (f->name)
+            csv_add_text(c, f->kind <= FIELD_TEXT ? get_text(f, row)
+                                                  : field_print(f, row, text, sizeof text));
+}
+
+bool record_read(const record *r, const csv_file *f, size_t row, void *out, err *e) {
+    for (size_t i = 0; i < r->count; i++) {
+        const field *x = &r->fields[i];
+        char *at = (char *)out + x->at;
+        size_t column;
+        double value = 0;
+        if (!x->name)
+            continue;
+        if (!csv_find_column(f, x->name, &column, e))
+            return false;
+        const char *text = csv_get_text(f, row, column);
+        if (x->kind == FIELD_CHARS)
+            snprintf(at, x->size, "%s", text);
+        else if (x->kind == FIELD_TEXT)
+            memcpy(at, &text, sizeof text);
+        else if (x->kind == FIELD_FLAG)
+            *(bool *)at = strcmp(text, "1") == 0;
+        else if (!csv_get_double(f, row, column, &value, e))
+            return false;
+        else if (x->kind >= FIELD_REAL)
+            memcpy(at, &value, sizeof value);
+        else if (x->size == sizeof(uint64_t))
+            memcpy(at, &(uint64_t){(uint64_t)value}, sizeof(uint64_t));
+        else
+            memcpy(at, &(uint32_t){(uint32_t)(int64_t)value}, sizeof(uint32_t));
+    }
+    return true;
+}
+
+/* The screen --------------------------------------------------------------------------------- */
+
+/* A row of cells, or a text between rows. */
+struct sink_line {
+    char *cells[SINK_COLUMNS];
+    paint paint;
+    bool is_note;
+    int indent;
+};
+
+static void open_table(sink *s) {
+    size_t count = 0;
+    if (s->is_open || !s->out)
+        return;
+    for (const field *f = s->record.fields; f < s->record.fields + s->record.count; f++)
+        if (f->title) {
+            assert(count < SINK_COLUMNS);
+            s->columns[count++] = (table_column){.title = f->title,
+                                                 .right = f->kind > FIELD_FLAG,
+                                                 .width = f->width,
+                                                 .rank = f->rank,
+                                                 .lifts = f->lifts};
+        }
+    s->table = table_new(s->out, s->columns, count);
+    s->table.heads = s->heads;
+    s->is_open = true;
+}
+
+/* The cells of a row, each to be freed. */
+static void make_cells(const sink *s, const void *row, char *cells[SINK_COLUMNS]) {
+    char text[SINK_CELL];
+    size_t count = 0;
+    for (const field *f = s->record.fields; f < s->record.fields + s->record.count; f++)
+        if (f->title) {
+            cells[count] = strdup(field_print(f, row, text, sizeof text));
+            assert(cells[count]);
+            count++;
+        }
+}
+
+static void free_cells(const sink *s, char *cells[SINK_COLUMNS]) {
+    for (size_t i = 0; i < s->table.count; i++)
+        free(cells[i]);
+}
+
+static size_t find_painted(const sink *s) {
+    size_t column = 0;
+    for (const field *f = s->record.fields; f < s->record.fields + s->record.count; f++)
+        if (f->is_painted)
+            return column;
+        else
+            column += f->title != NULL;
+    return SINK_COLUMNS;
+}
+
+static void fit(sink *s, char *cells[SINK_COLUMNS]) {
+    for (size_t i = 0; i < s->table.count; i++)
+        table_fit(&s->columns[i], cells[i]);
+}
+
+void sink_fit(sink *s, const void *row) {
+    char *cells[SINK_COLUMNS];
+    open_table(s);
+    if (!s->out)
+        return;
+    make_cells(s, row, cells);
+    fit(s, cells);
+    free_cells(s, cells);
+}
+
+static void print_markdown_header(sink *s) {
+    for (size_t i = 0; i < s->table.count; i++)
+        fprintf(s->out, "| %s ", s->columns[i].title);
+    fputs("|\n", s->out);
+    for (size_t i = 0; i < s->table.count; i++)
+        fputs(s->columns[i].right ? "|---:" : "|---", s->out);
+    fputs("|\n", s->out);
+}
+
+/* What is bad is bold. */
+static void print_markdown_row(sink *s, char *const *cells, size_t painted, paint p) {
+    for (size_t i = 0; i < s->table.count; i++) {
+        const char *bold = i == painted && p == PAINT_BAD ? "**" : "";
+        fprintf(s->out, "| %s", bold);
+        for (const char *c = cells[i]; *c; c++)
+            fprintf(s->out, *c == '|' ? "\\%c" : "%c", *c);
+        fprintf(s->out, "%s ", bold);
+    }
+    fputs("|\n", s->out);
+}
+
+static void print_header(sink *s) {
+    if (s->has_header)
+        return;
+    s->has_header = true;
+    if (s->is_markdown)
+        print_markdown_header(s);
+    else
+        table_print_header(&s->table);
+}
+
+static void print_row(sink *s, char *const *cells, paint p) {
+    const char *row[SINK_COLUMNS];
+    size_t painted = find_painted(s);
+    memcpy(row, cells, sizeof row);
+    print_header(s);
+    if (s->is_markdown)
+        print_markdown_row(s, cells, painted, p);
+    else
+        table_print_row(&s->table, row, painted, p);
+}
+
+void sink_add(sink *s, const void *row, paint p) {
+    if (s->json) {
+        json_open(s->json, NULL, '{');
+        record_add_json(&s->record, row, s->json);
+        json_close(s->json);
+    }
+    if (s->csv) {
+        record_add_csv(&s->record, row, s->csv);
+        csv_end_row(s->csv);
+    }
+    if (!s->out)
+        return;
+    struct sink_line line = {.paint = p};
+    open_table(s);
+    make_cells(s, row, line.cells);
+    if (s->streams || s->is_markdown) {
+        print_row(s, line.cells, p);
+        free_cells(s, line.cells);
+        return;
+    }
+    fit(s, line.cells);
+    *ARRAY_ADD(s->held, s->held_count, s->held_room) = line;
+}
+
+void sink_note(sink *s, int indent, const char *text) {
+    if (!s->out || s->is_markdown)
+        return;
+    open_table(s);
+    if (s->streams) {
+        table_print_text(s->out, s->table.limit, indent, text);
+        return;
+    }
+    struct sink_line line = {.cells = {strdup(text)}, .is_note = true, .indent = indent};
+    assert(line.cells[0]);
+    *ARRAY_ADD(s->held, s->held_count, s->held_room) = line;
+}
+
+void sink_end(sink *s) {
+    if (!s->out)
+        return;
+    open_table(s);
+    print_header(s);
+    for (size_t i = 0; i < s->held_count; i++) {
+        struct sink_line *line = &s->held[i];
+        if (line->is_note)
+            table_print_text(s->out, s->table.limit, line->indent, line->cells[0]);
+        else
+            print_row(s, line->cells, line->paint);
+        for (size_t k = 0; k < SINK_COLUMNS; k++)
+            free(line->cells[k]);
+    }
+    free(s->held);
+    s->held = NULL;
+    s->held_count = s->held_room = 0;
+}
