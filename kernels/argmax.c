@@ -22,7 +22,7 @@ static const kernel kernels[] = {
               "argmax.metal", .group = 256, .rows = VALUES_A_GROUP),
     OP_KERNEL("argmax_final", "final", "the best of (value, index) pairs in any order",
               "argmax.metal", .group = 256),
-    OP_KERNEL("argmax_reduce_alone", "alone", "the same as reduce, one thread per 1024",
+    OP_KERNEL("argmax_reduce_per_thread", "per_thread", "the same as reduce, one thread per 1024",
               "argmax.metal", .group = 1, .rows = VALUES_A_GROUP),
 };
 static const kernel *const final = &kernels[1];

@@ -99,7 +99,7 @@ kernel void argmax_reduce(device const float *logits [[buffer(0)]],
 // One thread for 1024 logits: first the largest rank, then the lowest index that has it, because a
 // compiler makes vectors of two plain reductions. Loads are not coalesced: this is for the software
 // device, where lanes that meet cost more than the comparisons.
-kernel void argmax_reduce_alone(device const float *logits [[buffer(0)]],
+kernel void argmax_reduce_per_thread(device const float *logits [[buffer(0)]],
                                 constant uint &n [[buffer(1)]],
                                 device float *pvals [[buffer(2)]],
                                 device uint *pidx [[buffer(3)]],

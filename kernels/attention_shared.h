@@ -182,7 +182,7 @@ inline void shared_attention(device const float *q, attention_head_of<T> h, shar
     const bool is_old = k.fresh >= min(k.count, step);
     if (LOADS_AHEAD && is_old)
         share.load_first(lane);
-    EARLY_ROWS(1 << 1 | 1 << 2);
+    PREFETCHED_ROWS(1 << 1 | 1 << 2);
     if (LOADS_AHEAD && !is_old)
         share.load_first(lane);
     for (uint i = thread_index; i < Q * L; i += 512)

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "attention.h"
-#include "early.h"
+#include "prefetch.h"
 
 // Floats from one simdgroup's share to the next, for heads of at most as many dimensions: compilers know where
 // each of them is.
@@ -181,7 +181,7 @@ inline void spread_head(device const float *q, attention_head_of<T> h, spread_ke
             if (old > 0)
                 share.load(j, k.first + min(own + together * j, old - 1));
         }
-        EARLY_ROWS(1 << 1 | 1 << 2);
+        PREFETCHED_ROWS(1 << 1 | 1 << 2);
         share.is_key[J - 1] = old + own < k.count;
         share.load(J - 1, k.first + min(old + own, k.count - 1));
         share.add(q);

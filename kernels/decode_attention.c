@@ -84,8 +84,9 @@ static const kernel kernels[] = {
     OP_KERNEL("decode_attention_spread_f16", "spread", "the same to a cache of halves",
               "decode_attention.metal", .format = &format_f16, .group = 512, .multiple_of = 32,
               .most = ATTENTION_MAX_HEAD_DIM),
-    OP_KERNEL("decode_attention_alone", "alone", "one thread per head", "decode_attention.metal",
-              .group = 1, .multiple_of = 16, .most = ATTENTION_MAX_HEAD_DIM),
+    OP_KERNEL("decode_attention_per_thread", "per_thread", "one thread per head",
+              "decode_attention.metal", .group = 1, .multiple_of = 16,
+              .most = ATTENTION_MAX_HEAD_DIM),
 };
 
 OP(decode_attention, "attention of one query to the cache", "kv_len x heads x kv_heads x head_dim",

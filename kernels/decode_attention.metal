@@ -9,7 +9,7 @@ using namespace metal;
 #include "attention.h"
 #include "attention_shared.h"
 #include "attention_spread.h"
-#include "early.h"
+#include "prefetch.h"
 #include "eight.h"
 
 // A threadgroup is one simdgroup and computes one head, 32 keys at a time. Reads 8 bytes for each
@@ -81,7 +81,7 @@ METAL_FUNC void add_values(device const float *values, uint stride, uint count,
 // own. head_dim is a multiple of 16: decode_attention_record refuses anything else. Nothing is
 // coalesced and a GPU is nearly empty: this is for the software device, where lanes that meet for
 // every 32 keys cost more than the arithmetic.
-kernel void decode_attention_alone(device const float *q [[buffer(0)]],
+kernel void decode_attention_per_thread(device const float *q [[buffer(0)]],
                                    device const float *k_cache [[buffer(1)]],
                                    device const float *v_cache [[buffer(2)]],
                                    device float *out [[buffer(3)]],
@@ -256,7 +256,7 @@ attention_ranges(device const float *q [[buffer(0)]],
                                       thread_index, lane, sg);
         return;
     }
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     if (thread_index < head_dim)
         out[thread_index] = 0.0f;
     if (thread_index == 0)
@@ -299,7 +299,7 @@ attention_ranges_shared(device const float *q [[buffer(0)]],
     const uint at = group.y * n_heads + head;
     const shared_results results = {out + size_t(at) * head_dim, log_sums + at, count};
     if (first >= kv_len) {
-        EARLY_LOADS(0); // only the scalars
+        PREFETCHED(0); // only the scalars
         for (uint i = thread_index; i < count * head_dim; i += 512)
             results.out[i] = 0.0f;
         if (thread_index < count)
@@ -360,7 +360,7 @@ kernel void attention_merge(device const float *parts [[buffer(0)]],
                             constant uint &ranges [[buffer(5)]],
                             uint head [[threadgroup_position_in_grid]],
                             uint thread_index [[thread_index_in_threadgroup]]) {
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     if (LOADS_AHEAD && ranges > 32)
         merge_ranges<48>(parts, log_sums, out, n_heads, head_dim, ranges, head, thread_index);
     else if (LOADS_AHEAD && ranges > 16)

@@ -107,8 +107,8 @@ ELEMENTWISE(residual_add, "out = a + b", add_shapes, KERNEL("residual_add", fals
 ELEMENTWISE(residual_add_inplace, "a += b", add_shapes, KERNEL("residual_add_inplace", true));
 ELEMENTWISE(ffn_silu, "out = silu(gate) * up", silu_shapes,
             OP_KERNEL("ffn_silu", "plain", "one thread per float", "ffn_silu.metal", .group = 256),
-            OP_KERNEL("ffn_silu_alone", "alone", "one thread per 64 floats", "ffn_silu.metal",
-                      .group = 1, .rows = 64));
+            OP_KERNEL("ffn_silu_per_thread", "per_thread", "one thread per 64 floats",
+                      "ffn_silu.metal", .group = 1, .rows = 64));
 
 /* bias_add ---------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "early.h"
+#include "prefetch.h"
 
 // For a very negative g, e^-g overflows to infinity and the quotient is -0, which is right to
 // within the smallest normal float.
@@ -19,13 +19,13 @@ kernel void ffn_silu(device const float *gate [[buffer(0)]],
                      uint i [[thread_position_in_grid]]) {
     if (i >= n)
         return;
-    EARLY_LOADS(0); // only n
+    PREFETCHED(0); // only n
     out[i] = silu(gate[i]) * up[i];
 }
 
 // One thread per 64 elements: a loop that compilers make vectors of, where a GPU wants neighbouring
 // threads to load neighbouring elements. This is for the software device.
-kernel void ffn_silu_alone(device const float *gate [[buffer(0)]],
+kernel void ffn_silu_per_thread(device const float *gate [[buffer(0)]],
                            device const float *up [[buffer(1)]],
                            device float *out [[buffer(2)]],
                            constant uint &n [[buffer(3)]],

@@ -9,17 +9,17 @@
     OP_KERNEL(name, variant, about, "layer_norm.metal", .group = group_, .rows = rows_)
 static const kernel layer_kernels[] = {
     KERNEL("layer_norm", "threadgroup", "one threadgroup per row", 256, 1),
-    KERNEL("layer_norm_alone", "alone", "one thread per row", 1, 1),
-    OP_KERNEL("layer_norm_ahead", "ahead", "one threadgroup per row, weights loaded ahead",
+    KERNEL("layer_norm_per_thread", "per_thread", "one thread per row", 1, 1),
+    OP_KERNEL("layer_norm_prefetch", "prefetch", "one threadgroup per row, weights loaded ahead",
               "layer_norm.metal", .group = 512, .rows = 1, .most = 4096),
 };
 static const kernel group_kernels[] = {
     KERNEL("group_norm", "simdgroup", "one simdgroup per group", 256, 8),
-    KERNEL("group_norm_alone", "alone", "one thread per group", 32, 32),
+    KERNEL("group_norm_per_thread", "per_thread", "one thread per group", 32, 32),
 };
 static const kernel l2_kernels[] = {
     KERNEL("l2_norm", "simdgroup", "one simdgroup per row", 256, 8),
-    KERNEL("l2_norm_alone", "alone", "one thread per row", 32, 32),
+    KERNEL("l2_norm_per_thread", "per_thread", "one thread per row", 32, 32),
 };
 
 /* The difference, the square, two divisions, a sum, rsqrt to 2 ULP, two products, a sum. */

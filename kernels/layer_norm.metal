@@ -3,7 +3,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "early.h"
+#include "prefetch.h"
 #include "held_row.h"
 #include "teams.h"
 
@@ -39,7 +39,7 @@ kernel void layer_norm(device const float *x [[buffer(0)]],
                        uint sg [[simdgroup_index_in_threadgroup]],
                        uint sg_count [[simdgroups_per_threadgroup]]) {
     threadgroup float partial[64];
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     const whole_threadgroup team = {partial, thread_index, threads, lane, sg, sg_count};
     const size_t at = size_t(row) * dim;
     normalise(team, x + at, w, b, y + at, dim, eps);
@@ -48,7 +48,7 @@ kernel void layer_norm(device const float *x [[buffer(0)]],
 // One threadgroup of 512 per row, which is in registers, as are w and b: they are loaded before the launch
 // before has ended. x is read once.
 [[max_total_threads_per_threadgroup(ROW_THREADS)]]
-kernel void layer_norm_ahead(device const float *x [[buffer(0)]],
+kernel void layer_norm_prefetch(device const float *x [[buffer(0)]],
                              device const float *w [[buffer(1)]],
                              device const float *b [[buffer(2)]],
                              device float *y [[buffer(3)]],
@@ -62,7 +62,7 @@ kernel void layer_norm_ahead(device const float *x [[buffer(0)]],
     const size_t first = size_t(row) * dim;
     float weights[ROW_HELD], biases[ROW_HELD], values[ROW_HELD];
     hold_weights(w, b, dim, thread_index, weights, biases);
-    EARLY_LOADS(1 << 1 | 1 << 2);
+    PREFETCHED(1 << 1 | 1 << 2);
     hold_row(x + first, dim, thread_index, values);
     const row_norm<float> norm = find_norm(values, dim, eps, partial, thread_index, lane, sg);
     for (uint i = 0; i < ROW_HELD; i++)
@@ -72,14 +72,14 @@ kernel void layer_norm_ahead(device const float *x [[buffer(0)]],
 }
 
 // One thread per row, for the software device.
-kernel void layer_norm_alone(device const float *x [[buffer(0)]],
+kernel void layer_norm_per_thread(device const float *x [[buffer(0)]],
                              device const float *w [[buffer(1)]],
                              device const float *b [[buffer(2)]],
                              device float *y [[buffer(3)]],
                              constant uint &dim [[buffer(4)]],
                              constant float &eps [[buffer(5)]],
                              uint row [[threadgroup_position_in_grid]]) {
-    const lone_thread team = {};
+    const single_thread team = {};
     const size_t at = size_t(row) * dim;
     normalise(team, x + at, w, b, y + at, dim, eps);
 }
@@ -106,7 +106,7 @@ kernel void group_norm(device const float *w [[buffer(0)]],
 }
 
 // One thread per group, for the software device.
-kernel void group_norm_alone(device const float *w [[buffer(0)]],
+kernel void group_norm_per_thread(device const float *w [[buffer(0)]],
                              device const float *b [[buffer(1)]],
                              device float *x [[buffer(2)]],
                              constant uint &dim [[buffer(3)]],
@@ -116,7 +116,7 @@ kernel void group_norm_alone(device const float *w [[buffer(0)]],
                              uint index [[thread_position_in_grid]]) {
     if (index >= all)
         return;
-    const lone_thread team = {};
+    const single_thread team = {};
     const uint weights = index % groups * dim;
     device float *values = x + size_t(index) * dim;
     normalise(team, values, w + weights, b + weights, values, dim, eps);
@@ -148,13 +148,13 @@ kernel void l2_norm(device float *x [[buffer(0)]],
 }
 
 // One thread per row, for the software device.
-kernel void l2_norm_alone(device float *x [[buffer(0)]],
+kernel void l2_norm_per_thread(device float *x [[buffer(0)]],
                           constant uint &rows [[buffer(1)]],
                           constant uint &dim [[buffer(2)]],
                           constant float &eps [[buffer(3)]],
                           uint row [[thread_position_in_grid]]) {
     if (row >= rows)
         return;
-    const lone_thread team = {};
+    const single_thread team = {};
     shorten(team, x + size_t(row) * dim, dim, eps);
 }

@@ -91,9 +91,9 @@ static const shape_list token_list = SHAPE_LIST(of_tokens, 13, 6, 3);
 static const kernel kernels[] = {
     OP_KERNEL("layer_norm_shift", "threadgroup", "one threadgroup", "layer_norm_shift.metal",
               .group = 256),
-    OP_KERNEL("layer_norm_shift_alone", "alone", "one thread", "layer_norm_shift.metal",
+    OP_KERNEL("layer_norm_shift_per_thread", "per_thread", "one thread", "layer_norm_shift.metal",
               .group = 1),
-    OP_KERNEL("layer_norm_shift_ahead", "ahead",
+    OP_KERNEL("layer_norm_shift_prefetch", "prefetch",
               "a threadgroup per 512 values, weights loaded ahead", "layer_norm_shift.metal",
               .group = 512, .rows = 512, .most = 4096),
     OP_KERNEL("layer_norm_shift_tokens", "tokens", "one threadgroup per token",

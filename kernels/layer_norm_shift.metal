@@ -2,7 +2,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "early.h"
+#include "prefetch.h"
 #include "held_row.h"
 #include "teams.h"
 
@@ -49,13 +49,13 @@ kernel void layer_norm_shift(device const float *x [[buffer(0)]],
                              uint sg [[simdgroup_index_in_threadgroup]],
                              uint sg_count [[simdgroups_per_threadgroup]]) {
     threadgroup float partial[64];
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     const whole_threadgroup team = {partial, thread_index, threads, lane, sg, sg_count};
     normalise_and_shift(team, x, w, b, mu, state, out, dim, mixes, eps);
 }
 
 // One thread, for the software device.
-kernel void layer_norm_shift_alone(device const float *x [[buffer(0)]],
+kernel void layer_norm_shift_per_thread(device const float *x [[buffer(0)]],
                                    device const float *w [[buffer(1)]],
                                    device const float *b [[buffer(2)]],
                                    device const float *mu [[buffer(3)]],
@@ -64,7 +64,7 @@ kernel void layer_norm_shift_alone(device const float *x [[buffer(0)]],
                                    constant uint &dim [[buffer(6)]],
                                    constant uint &mixes [[buffer(7)]],
                                    constant float &eps [[buffer(8)]]) {
-    const lone_thread team = {};
+    const single_thread team = {};
     normalise_and_shift(team, x, w, b, mu, state, out, dim, mixes, eps);
 }
 
@@ -74,7 +74,7 @@ enum : uint { HELD_MIXES = 6 };
 // written then is one value per thread and mix, and not all of it by one core. Weights are loaded before the
 // launch before has ended, of more than HELD_MIXES mixes the others later.
 [[max_total_threads_per_threadgroup(ROW_THREADS)]]
-kernel void layer_norm_shift_ahead(device const float *x [[buffer(0)]],
+kernel void layer_norm_shift_prefetch(device const float *x [[buffer(0)]],
                                    device const float *w [[buffer(1)]],
                                    device const float *b [[buffer(2)]],
                                    device const float *mu [[buffer(3)]],
@@ -94,7 +94,7 @@ kernel void layer_norm_shift_ahead(device const float *x [[buffer(0)]],
     for (uint m = 0; m < HELD_MIXES; m++)
         if (m < mixes)
             shares[m] = mu[m * dim + at];
-    EARLY_LOADS(1 << 1 | 1 << 2 | 1 << 3);
+    PREFETCHED(1 << 1 | 1 << 2 | 1 << 3);
     const float before = state[at], value = x[at];
     hold_row(x, dim, thread_index, values);
     const row_norm<float> norm = find_norm(values, dim, eps, partial, thread_index, lane, sg);
@@ -132,7 +132,7 @@ kernel void layer_norm_shift_tokens(device const float *x [[buffer(0)]],
     device const float *other = x + size_t(is_first ? tokens - 1 : token - 1) * dim;
     float weights[ROW_HELD], biases[ROW_HELD];
     hold_weights(w, b, dim, thread_index, weights, biases);
-    EARLY_LOADS(1 << 1 | 1 << 2);
+    PREFETCHED(1 << 1 | 1 << 2);
     float2 values[ROW_HELD]; // of its own row and of the other
     for (uint i = 0; i < ROW_HELD; i++)
         if (ROW_THREADS * i < dim) {

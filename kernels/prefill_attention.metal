@@ -9,7 +9,7 @@ using namespace metal;
 
 #include "attention.h"
 #include "attention_spread.h"
-#include "early.h"
+#include "prefetch.h"
 
 // A threadgroup is one simdgroup and computes one head of one token, as decode_attention does.
 // Reads the cache again for every token. The first variant: what n_tokens launches of
@@ -191,7 +191,7 @@ kernel void prefill_attention_spread(device const float *q [[buffer(0)]],
     // Never so, but what follows then waits until the head is found.
     if (h.head >= n_kv_heads)
         return;
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     const size_t at = (size_t(group.y) * n_heads + group.x) * head_dim;
     const spread_keys keys = {0, start + group.y + 1, start};
     spread_attention<false>(q + at, h, keys, memory, out + at, nullptr, thread_index, lane, sg);

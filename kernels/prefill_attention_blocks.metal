@@ -4,7 +4,7 @@
 using namespace metal;
 
 #include "attention.h"
-#include "early.h"
+#include "prefetch.h"
 #include "opaque.h"
 
 // A threadgroup of 128 computes one head of 16 tokens, 64 keys at a time, with the online softmax of

@@ -5,7 +5,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "early.h"
+#include "prefetch.h"
 #include "threadgroup_sum.h"
 
 // One thread per output, which sums the whole row by itself; threadgroups have no role of their
@@ -46,7 +46,7 @@ kernel void rmsnorm_simdgroup(device const float *x [[buffer(0)]],
 
 // One thread does the whole row, four elements at a time and then the rest. For the software device,
 // where a sum over lanes costs as much as the whole row.
-kernel void rmsnorm_alone(device const float *x [[buffer(0)]],
+kernel void rmsnorm_per_thread(device const float *x [[buffer(0)]],
                           device const float *w [[buffer(1)]],
                           device float *y [[buffer(2)]],
                           constant uint &dim [[buffer(3)]],
@@ -86,7 +86,7 @@ inline void rmsnorm_row(device const V *x, device const V *w, device V *y, uint 
     for (uint i = 0; i < held; i++)
         if (threads * i < count)
             weights[i] = w[min(thread_index + threads * i, count - 1)];
-    EARLY_LOADS(1 << 1);
+    PREFETCHED(1 << 1);
     for (uint i = 0; i < held; i++)
         if (threads * i < count)
             values[i] = x[min(thread_index + threads * i, count - 1)];

@@ -2,7 +2,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "early.h"
+#include "prefetch.h"
 
 // A thread rotates one pair of one head by pos * theta^(-2p / head_dim); threadgroups have no role
 // of their own. Moves 8 bytes in and 8 out per pair. It uses the precise forms of sin, cos and pow:
@@ -19,7 +19,7 @@ kernel void rope_apply(device float *qk [[buffer(0)]],
         return;
     const uint p = i % pairs;
     const float frequency = precise::pow(theta, -2.0f * float(p) / float(head_dim));
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     const float a = qk[2 * i]; // under way while the angle is computed
     const float b = qk[2 * i + 1];
     const float angle = float(pos) * frequency;

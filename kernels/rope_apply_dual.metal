@@ -2,7 +2,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "early.h"
+#include "prefetch.h"
 
 // A thread rotates one pair of one head, as in rope_apply: the first nq * head_dim / 2 threads
 // those of q, the next nk * head_dim / 2 those of k, the rest of the last threadgroup none. Moves 8
@@ -22,7 +22,7 @@ kernel void rope_apply_dual(device float *q [[buffer(0)]],
         return;
     const uint p = i % pairs;
     const float frequency = precise::pow(theta, -2.0f * float(p) / float(head_dim));
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     device float *pair = i < q_pairs ? q + 2 * i : k + 2 * (i - q_pairs);
     const float a = pair[0]; // under way while the angle is computed
     const float b = pair[1];

@@ -3,7 +3,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "early.h"
+#include "prefetch.h"
 
 // A thread rotates one pair of one head of one token, as in rope_apply_tokens, and reads its
 // frequency instead of computing it. Moves 8 bytes in and 8 out per pair; the table stays in cache.
@@ -26,7 +26,7 @@ kernel void rope_apply_table(device float *q [[buffer(0)]],
         return;
     const uint j = i % (q_pairs + k_pairs); // of this token
     const float frequency = freqs[j % pairs];
-    EARLY_LOADS(1 << 6);
+    PREFETCHED(1 << 6);
     device float *pair =
         j < q_pairs ? q + 2 * (token * q_pairs + j) : k + 2 * (token * k_pairs + j - q_pairs);
     const float a = pair[0]; // under way while the angle is computed

@@ -3,7 +3,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "early.h"
+#include "prefetch.h"
 
 // A thread rotates one pair of one head of one token, as in rope_apply: those of q and then those
 // of k, token after token; the rest of the last threadgroup none. Moves 8 bytes in and 8 out per
@@ -26,7 +26,7 @@ kernel void rope_apply_tokens(device float *q [[buffer(0)]],
     const uint j = i % (q_pairs + k_pairs); // of this token
     const uint p = j % pairs;
     const float frequency = precise::pow(theta, -2.0f * float(p) / float(head_dim));
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     device float *pair =
         j < q_pairs ? q + 2 * (token * q_pairs + j) : k + 2 * (token * k_pairs + j - q_pairs);
     const float a = pair[0]; // under way while the angle is computed

@@ -16,7 +16,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "early.h"
+#include "prefetch.h"
 
 enum : uint { GROUP = 256, TEAMS = GROUP / 32 };
 
@@ -28,7 +28,7 @@ split_halves(device const float4 *x [[buffer(0)]], device uint4 *halves [[buffer
              uint thread_index [[thread_index_in_threadgroup]],
              uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     threadgroup float most_of[TEAMS];
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     const uint quads = columns / 4;
     x += size_t(token) * quads;
     device half *means = (device half *)(halves + size_t(columns / 32) * tokens * 8 + token * 2);

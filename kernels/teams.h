@@ -9,7 +9,7 @@
 
 #include "threadgroup_sum.h"
 
-struct lone_thread {
+struct single_thread {
     uint first() const { return 0; }
     uint step() const { return 1; }
     float sum(float value, uint) const { return value; }

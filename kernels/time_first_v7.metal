@@ -40,7 +40,7 @@ kernel void time_first_v7(device const float *r_k [[buffer(0)]],
 }
 
 // One thread per head of a token, for the software device.
-kernel void time_first_v7_alone(device const float *r_k [[buffer(0)]],
+kernel void time_first_v7_per_thread(device const float *r_k [[buffer(0)]],
                                 device const float *r [[buffer(1)]],
                                 device const float *packed [[buffer(2)]],
                                 device float *x [[buffer(3)]],
@@ -50,7 +50,7 @@ kernel void time_first_v7_alone(device const float *r_k [[buffer(0)]],
                                 uint index [[thread_position_in_grid]]) {
     if (index >= tokens * heads)
         return;
-    const lone_thread team = {};
+    const single_thread team = {};
     const size_t at = size_t(index) * head_size;
     const size_t plane = size_t(tokens) * heads * head_size;
     add_bonus(team, r_k + index % heads * head_size, r + at, packed + at, packed + plane + at,

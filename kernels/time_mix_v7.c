@@ -101,15 +101,16 @@ static const shape_list ahead_list = SHAPE_LIST(ahead_shapes, 5, 2, 64);
     OP_KERNEL(name, variant, about, file, .group = group_, .rows = rows_, RWKV7_HEADS)
 static const kernel mix_kernels[] = {
     KERNEL("time_mix_v7", "time_mix_v7.metal", "quad", "one quad per row of the state", 64, 16),
-    KERNEL("time_mix_v7_alone", "time_mix_v7.metal", "alone", "one thread per row of the state", 32,
-           0),
-    OP_KERNEL("time_mix_v7_ahead", "ahead", "two rows of heads of 64 by 8 lanes, loads ahead",
+    KERNEL("time_mix_v7_per_thread", "time_mix_v7.metal", "per_thread",
+           "one thread per row of the state", 32, 0),
+    OP_KERNEL("time_mix_v7_prefetch", "prefetch", "two rows of heads of 64 by 8 lanes, loads ahead",
               "time_mix_v7.metal", .group = 64, .rows = 16, .multiple_of = 64, .most = 64,
               .shapes = &ahead_list),
 };
 static const kernel first_kernels[] = {
     KERNEL("time_first_v7", "time_first_v7.metal", "simdgroup", "one simdgroup per head", 256, 8),
-    KERNEL("time_first_v7_alone", "time_first_v7.metal", "alone", "one thread per head", 32, 32),
+    KERNEL("time_first_v7_per_thread", "time_first_v7.metal", "per_thread", "one thread per head",
+           32, 32),
 };
 
 #define DIMS "tokens x heads x head_size"

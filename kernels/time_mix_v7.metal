@@ -10,7 +10,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "early.h"
+#include "prefetch.h"
 #include "swap.h"
 
 struct sizes {
@@ -60,7 +60,7 @@ METAL_FUNC void scan_row(device const float *r, device const float *w, device co
 
 // A threadgroup of 32 computes 32 rows. Every thread reads the vectors of its head by itself, from
 // cache. For the software device, which runs it as a plain loop.
-kernel void time_mix_v7_alone(device const float *r [[buffer(0)]],
+kernel void time_mix_v7_per_thread(device const float *r [[buffer(0)]],
                               device const float *w [[buffer(1)]],
                               device const float *packed [[buffer(2)]],
                               device float *state [[buffer(3)]],
@@ -164,7 +164,7 @@ kernel void time_mix_v7(device const float *r [[buffer(0)]],
     const sizes n = {tokens, heads, head_size};
     const uint row = group.x * 16 + index.x / 4;
     threadgroup float *vectors = (threadgroup float *)staged;
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     if (head_size == 64)
         scan_quad<64>(r, w, packed, state, y, n, group.y, row, vectors, index.x, threads.x);
     else
@@ -240,7 +240,7 @@ struct ahead_rows {
 };
 
 // A threadgroup of 64 computes 16 rows of a head.
-kernel void time_mix_v7_ahead(device const float4 *r [[buffer(0)]],
+kernel void time_mix_v7_prefetch(device const float4 *r [[buffer(0)]],
                               device const float4 *w [[buffer(1)]],
                               device const float4 *packed [[buffer(2)]],
                               device float4 *state [[buffer(3)]],
@@ -257,7 +257,7 @@ kernel void time_mix_v7_ahead(device const float4 *r [[buffer(0)]],
     const uint row = group.x * 16 + index.x / 8 * 2;
     device float4 *kept = state + (size_t(group.y) * 64 + row) * WIDES + part;
     y += group.y * 64 + row;
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     ahead_vectors next;
     next.load(r, w, packed, n, group.y, 0, index.x);
     ahead_rows own;

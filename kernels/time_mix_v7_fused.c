@@ -12,11 +12,11 @@
               RWKV7_HEADS)
 static const kernel prepare_kernels[] = {
     KERNEL("time_mix_v7_prepare", "simdgroup", "one simdgroup per head", 256, 8),
-    KERNEL("time_mix_v7_prepare_alone", "alone", "one thread per head", 32, 32),
+    KERNEL("time_mix_v7_prepare_per_thread", "per_thread", "one thread per head", 32, 32),
 };
 static const kernel finish_kernels[] = {
     KERNEL("time_mix_v7_finish", "simdgroup", "one simdgroup per head", 256, 8),
-    KERNEL("time_mix_v7_finish_alone", "alone", "one thread per head", 32, 32),
+    KERNEL("time_mix_v7_finish_per_thread", "per_thread", "one thread per head", 32, 32),
 };
 /* Four threads per row of the state: the group is that of a head of 64. */
 static const kernel token_kernels[] = {

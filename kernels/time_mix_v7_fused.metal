@@ -10,7 +10,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "early.h"
+#include "prefetch.h"
 #include "teams.h"
 
 constant float SHORTEST = 1e-12f; // a key that is shorter is not normalised
@@ -75,16 +75,16 @@ kernel void time_mix_v7_prepare(PREPARE_ARGUMENTS, uint group [[threadgroup_posi
     const uint index = group * 8 + sg;
     if (index >= tokens * heads)
         return;
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     const one_simdgroup team = {lane};
     PREPARE(team, index);
 }
 
 // One thread per head of a token, for the software device.
-kernel void time_mix_v7_prepare_alone(PREPARE_ARGUMENTS, uint index [[thread_position_in_grid]]) {
+kernel void time_mix_v7_prepare_per_thread(PREPARE_ARGUMENTS, uint index [[thread_position_in_grid]]) {
     if (index >= tokens * heads)
         return;
-    const lone_thread team = {};
+    const single_thread team = {};
     PREPARE(team, index);
 }
 
@@ -109,16 +109,16 @@ kernel void time_mix_v7_finish(FINISH_ARGUMENTS, uint group [[threadgroup_positi
     const uint index = group * 8 + sg;
     if (index >= tokens * heads)
         return;
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     const one_simdgroup team = {lane};
     FINISH(team, index);
 }
 
 // One thread per head of a token, for the software device.
-kernel void time_mix_v7_finish_alone(FINISH_ARGUMENTS, uint index [[thread_position_in_grid]]) {
+kernel void time_mix_v7_finish_per_thread(FINISH_ARGUMENTS, uint index [[thread_position_in_grid]]) {
     if (index >= tokens * heads)
         return;
-    const lone_thread team = {};
+    const single_thread team = {};
     FINISH(team, index);
 }
 
@@ -258,7 +258,7 @@ kernel void time_mix_v7_token(
     threadgroup float partial[128];
     threadgroup float4 vectors[5 * 64]; // r, w, k, kk, kk * a
     threadgroup float values[256];
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     const token_vectors x = {k, v, a,   k_k,    k_a,    v_gate, v_first, r,       w,
                              g, r_k, norm_w, norm_b, state,  y,       size, mixes_v, eps};
     const token_thread me = {head, index, lane, sg, sg_count};

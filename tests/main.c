@@ -68,7 +68,7 @@
     X(cuda_copies_suite)                                                                           \
     X(cuda_ptx_suite)                                                                              \
     X(cuda_halves_suite)                                                                           \
-    X(alone_suite)                                                                                 \
+    X(per_thread_suite)                                                                            \
     X(agx_suite)                                                                                   \
     X(shipped_suite)                                                                               \
     X(stats_suite)                                                                                 \

@@ -159,8 +159,8 @@ TEST axes_that_nothing_has_are_answered_with_the_nearest(void) {
         {"\"$A\" check matvec --format ,", "--format takes a comma-separated list"},
         {"\"$A\" check rmsnorm --format q4_0", "'rmsnorm' has no kernel with the given format"},
         {"\"$A\" list rmsnorm --accumulate yes", "'rmsnorm' has no kernel with the given format"},
-        {"\"$A\" bench matvec_q4_0_lean --batch 3", "'matvec_q4_0_lean' has no kernel with"},
-        {"\"$A\" profile matvec_q4_0_lean --batch 3", "'matvec_q4_0_lean' has no kernel with"},
+        {"\"$A\" bench matvec_q4_0_vec16 --batch 3", "'matvec_q4_0_vec16' has no kernel with"},
+        {"\"$A\" profile matvec_q4_0_vec16 --batch 3", "'matvec_q4_0_vec16' has no kernel with"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ASSERT_RUN(wrong[i].line, 2);
@@ -183,12 +183,12 @@ TEST cases_are_chosen_by_axes(void) {
     ASSERT_RUN("\"$A\" check --device $D matvec --format q4_0,q8_0 --accumulate yes --shape 7x96 "
                "--batch 1,8 --input zeros -v | tr -s ' '",
                0);
-    ASSERT_SAYS("matvec_q4_0_accumulate_lean_rows 7x96 ");
-    ASSERT_SAYS("multi_token_matvec_q8_0_accumulate_alone 7x96x8 ");
+    ASSERT_SAYS("matvec_q4_0_accumulate_vec16_rows 7x96 ");
+    ASSERT_SAYS("multi_token_matvec_q8_0_accumulate_per_thread 7x96x8 ");
     ASSERT_SAYS(counts);
     ASSERT_RUN("\"$A\" list --format Q6_K --variant reuse | tr -s ' '", 0);
     ASSERT_SAYS("multi_token_matvec_q6_k_accumulate_reuse q6_k += many");
-    ASSERT(!strstr(command_get_output(), "alone") && !strstr(command_get_output(), "q4_k"));
+    ASSERT(!strstr(command_get_output(), "per_thread") && !strstr(command_get_output(), "q4_k"));
     PASS();
 }
 

@@ -208,7 +208,7 @@ TEST the_host_learns_from_the_ptx_how_much_shared_memory_a_kernel_adds(void) {
     enum { SQUARES = 64, SUMS_OF_X = 16 * 32, BARRIERS = 128 };
     NEEDS_COMPILER();
     msl_signature s;
-    char *ptx = compile("kernels/cuda/matvec_near.metal", "matvec_q4_k_near", &s);
+    char *ptx = compile("kernels/cuda/matvec_bulk.metal", "matvec_q4_k_bulk", &s);
     ASSERTm(e.text, ptx);
     ASSERT_EQ_FMT(STAGES + DIGITS + SUMS + SQUARES + SUMS_OF_X + BARRIERS + 0u, ptx_count_bulk(ptx),
                   "%u");
@@ -216,14 +216,14 @@ TEST the_host_learns_from_the_ptx_how_much_shared_memory_a_kernel_adds(void) {
     ASSERT_EQ_FMT(1u, ptx_count_cluster(ptx), "%u");
     ASSERT_FALSE(strstr(ptx, ".reqnctapercluster"));
     free(ptx);
-    ptx = compile("kernels/cuda/few_near.metal", "multi_token_matvec_q4_0_tiled_near", &s);
+    ptx = compile("kernels/cuda/skinny_bulk.metal", "multi_token_matvec_q4_0_tiled_bulk", &s);
     ASSERTm(e.text, ptx);
     ASSERT_EQ_FMT(2u, ptx_count_cluster(ptx), "%u");
     const char *entry = strstr(ptx, ".entry"),
                *cluster = strstr(ptx, ".reqnctapercluster 2, 1, 1\n{");
     ASSERT(cluster && entry && entry < cluster && !strstr(ptx, "_depot"));
     free(ptx);
-    ptx = compile("kernels/product/matvec_q4_k.metal", "matvec_q4_k_lean", &s);
+    ptx = compile("kernels/product/matvec_q4_k.metal", "matvec_q4_k_vec16", &s);
     ASSERTm(e.text, ptx);
     ASSERT_EQ_FMT(0u, ptx_count_bulk(ptx), "%u");
     ASSERT(strstr(ptx, ".version 7.8"));
@@ -258,34 +258,34 @@ TEST under_racecheck_atomic_loads_and_stores_are_updates(void) {
 /* kernels/cuda: other devices do not offer them, so `make test` does not run them elsewhere. */
 TEST kernels_for_nvidia_gpus_agree_with_their_oracles(void) {
     NEEDS_DEVICE();
-    ASSERT_RUN("\"$A\" check --device $D 'matvec_*_near/1x*/normal' 'matvec_*_near/7x*/large' "
-               "'matvec_*_near/33x*/normal' 'multi_token*_near/7x*/large' "
-               "'multi_token*_near/33x1024x9/normal' 'multi_token*_near/32x4096x7/normal' "
-               "'matvec_*_near_long/33x*/normal' 'multi_token*_near_long/31x*/normal' "
-               "'matvec_*_near_cluster/17x*/normal'",
+    ASSERT_RUN("\"$A\" check --device $D 'matvec_*_bulk/1x*/normal' 'matvec_*_bulk/7x*/large' "
+               "'matvec_*_bulk/33x*/normal' 'multi_token*_bulk/7x*/large' "
+               "'multi_token*_bulk/33x1024x9/normal' 'multi_token*_bulk/32x4096x7/normal' "
+               "'matvec_*_bulk_chunks/33x*/normal' 'multi_token*_bulk_cluster/31x*/normal' "
+               "'matvec_*_bulk_cluster/17x*/normal'",
                0);
     ASSERT_SAYS("117 passed, 0 failed");
-    ASSERT_RUN("\"$A\" check --device $D 'rmsnorm_*_near/7x*/large' 'gate_up*_near/7x*/large' "
-               "'qkv*_near/3x*/large' 'rmsnorm_*_q4_0_near/97x*/normal' "
-               "'gate_up*_q4_0_near/49x*/normal' 'qkv*_q4_0_near/[02]x*/normal' "
-               "'gate_up*_tiled_near/49x*/normal' 'qkv*_q4_0_tiled_near/2x*/normal'",
+    ASSERT_RUN("\"$A\" check --device $D 'rmsnorm_*_bulk/7x*/large' 'gate_up*_bulk/7x*/large' "
+               "'qkv*_bulk/3x*/large' 'rmsnorm_*_q4_0_bulk/97x*/normal' "
+               "'gate_up*_q4_0_bulk/49x*/normal' 'qkv*_q4_0_bulk/[02]x*/normal' "
+               "'gate_up*_tiled_bulk/49x*/normal' 'qkv*_q4_0_tiled_bulk/2x*/normal'",
                0);
     ASSERT_SAYS("51 passed, 0 failed");
     PASS();
 }
 
 TEST kernels_for_nvidia_gpus_are_offered_to_no_other_device(void) {
-    ASSERT_RUN("\"$A\" check --device soft matvec_q4_0_near", 3);
+    ASSERT_RUN("\"$A\" check --device soft matvec_q4_0_bulk", 3);
     ASSERT_SAYS(
-        "matvec_q4_0_near needs bulk copies (TMA), mbarriers and clusters, which this device");
-    ASSERT_RUN("\"$A\" bench --device soft matvec_q4_0_near", 3);
+        "matvec_q4_0_bulk needs bulk copies (TMA), mbarriers and clusters, which this device");
+    ASSERT_RUN("\"$A\" bench --device soft matvec_q4_0_bulk", 3);
     ASSERT_SAYS(
-        "matvec_q4_0_near needs bulk copies (TMA), mbarriers and clusters, which this device");
-    ASSERT_RUN("\"$A\" list matvec_q4_0_near", 0);
+        "matvec_q4_0_bulk needs bulk copies (TMA), mbarriers and clusters, which this device");
+    ASSERT_RUN("\"$A\" list matvec_q4_0_bulk", 0);
     ASSERT_RUN("rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/cuda $H/kernels/buffer_copy.metal $T/k; "
                "\"$A\" lint $T/k",
                0);
-    ASSERT(!strstr(command_get_output(), "near"));
+    ASSERT(!strstr(command_get_output(), "bulk"));
     PASS();
 }
 
@@ -296,7 +296,7 @@ TEST what_is_not_finite_in_x_is_not_lost_in_a_product_of_bytes(const char *last,
     snprintf(command, sizeof command,
              "mkdir -p $T; for i in $(seq 255); do printf '\\000\\000\\200\\077'; done > $T/x; "
              "printf '%s' >> $T/x; "
-             "\"$A\" launch \"$H/kernels/cuda/matvec_near.metal\" matvec_q4_0_near --arg "
+             "\"$A\" launch \"$H/kernels/cuda/matvec_bulk.metal\" matvec_q4_0_bulk --arg "
              "0=u8[432]:value:60 --arg 1=f32[256]:file:$T/x --arg 2=f32[3] --arg 3=u32:3 --arg "
              "4=u32:256 --grid 1 --group 512",
              last);

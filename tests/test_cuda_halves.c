@@ -54,7 +54,7 @@ static bool multiply(void) {
     library *kernels = d ? library_new(d, NULL, &e) : NULL;
     if (!kernels)
         return false;
-    const kernel *k = op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_tiled_near");
+    const kernel *k = op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_tiled_bulk");
     tape *t = tape_new(kernels);
     slice to = support_buffer(NULL, sizeof y);
     bool ok = matvec_record(t, k, support_buffer(blocks, sizeof blocks),
@@ -145,7 +145,7 @@ TEST half_a_cluster_is_refused(void) {
     library *kernels = library_new(support_get_device(), NULL, &e);
     ASSERTm(e.text, kernels);
     tape *t = tape_new(kernels);
-    const kernel *k = op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_tiled_near");
+    const kernel *k = op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_tiled_bulk");
     ASSERTm(e.text,
             matvec_record(t, k, support_buffer(blocks, sizeof blocks), support_buffer(x, sizeof x),
                           support_buffer(NULL, sizeof y), ROWS, COLUMNS, TOKENS, &e));

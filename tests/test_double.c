@@ -43,7 +43,7 @@ TEST workers_time_on_the_gpu_that_was_named(void) {
 
 TEST cases_for_matrices_are_skipped_on_a_gpu_without_them(void) {
     ASSERT_RUN("METAL_DOUBLE=paravirtual \"$A\" check --device $D --skipped buffer_copy/33/normal "
-               "multi_token_matvec_q4_0_tiled_few/7x96x3/normal",
+               "multi_token_matvec_q4_0_tiled_skinny/7x96x3/normal",
                0);
     ASSERT_SAYS("1 passed, 0 failed, 1 skipped");
     ASSERT_SAYS("multiplies simdgroup matrices, and this GPU has no units for it");
@@ -53,7 +53,7 @@ TEST cases_for_matrices_are_skipped_on_a_gpu_without_them(void) {
 /* Metal may refuse a process that faulted, so the next case gets another one. */
 TEST a_fault_retires_the_process_of_its_case_alone(void) {
     ASSERT_RUN("METAL_DOUBLE=fault:rmsnorm \"$A\" check --device $D rmsnorm/1x77/normal "
-               "rmsnorm_simdgroup/1x77/normal rmsnorm_alone/1x77/normal --jobs 1",
+               "rmsnorm_simdgroup/1x77/normal rmsnorm_per_thread/1x77/normal --jobs 1",
                1);
     ASSERT_SAYS("2 passed, 1 failed");
     ASSERT_SAYS("accessed invalid memory: Caused GPU Address Fault Error; its process is retired");
@@ -66,9 +66,10 @@ TEST a_fault_retires_the_process_of_its_case_alone(void) {
 }
 
 TEST an_experiment_that_faults_does_not_take_the_next_with_it(void) {
-    ASSERT_RUN("METAL_DOUBLE=fault:multi_token_matvec_q4_0_alone \"$A\" experiment split_dispatch "
-               "bandwidth --smoke --device $D --out \"$T.d\"; s=$?; rm -rf \"$T.d\"; exit $s",
-               1);
+    ASSERT_RUN(
+        "METAL_DOUBLE=fault:multi_token_matvec_q4_0_per_thread \"$A\" experiment split_dispatch "
+        "bandwidth --smoke --device $D --out \"$T.d\"; s=$?; rm -rf \"$T.d\"; exit $s",
+        1);
     ASSERT_SAYS("split_dispatch: ");
     ASSERT_SAYS("its process is retired");
     ASSERT_SAYS("1 of 2 experiments done");

@@ -46,8 +46,8 @@ TEST every_experiment_works_at_the_level_of_run_all(void) {
 /* A kernel that goes wrong at the second shape of one experiment, and that the other does not use. */
 #define BREAK_BY(text)                                                                             \
     "rm -rf $T/kernels && cp -r $H/kernels $T/kernels && cd $T/kernels/product && "                \
-    "sed 's/if (first >= out_dim)/" text "/' alone.h > broken && "                                 \
-    "! cmp -s broken alone.h && mv broken alone.h && cd - > /dev/null && "
+    "sed 's/if (first >= out_dim)/" text "/' per_thread.h > broken && "                            \
+    "! cmp -s broken per_thread.h && mv broken per_thread.h && cd - > /dev/null && "
 #define BROKEN BREAK_BY("if (first >= out_dim || out_dim > 1000)")
 #define ENDLESS BREAK_BY("while (out_dim > 1000) {} &")
 #define RUN_BOTH                                                                                   \

@@ -382,7 +382,7 @@ TEST verbs_take_a_math_mode_and_say_which(void) {
 
 /* The largest x meets a weight of 0 in a part whose scale is large: 16 times their sum had lost the rest. */
 TEST small_products_keep_their_digits_beside_a_large_x(void) {
-    ASSERT_RUN("\"$A\" check 'matvec_q4_k_lean/15x256/normal' --device soft --math fast --seed 33",
+    ASSERT_RUN("\"$A\" check 'matvec_q4_k_vec16/15x256/normal' --device soft --math fast --seed 33",
                0);
     PASS();
 }
@@ -397,7 +397,7 @@ SUITE(numerics_suite) {
     RUN_TEST(of_denormals_a_flushing_device_takes_the_first);
     RUN_TEST(a_smaller_element_is_not_the_largest_on_any_device);
     static const char *const flushed[] = {"residual", "bias", "triad", "argmax",
-                                          "matvec_q6_k_lean"};
+                                          "matvec_q6_k_vec16"};
     for (size_t i = 0; i < sizeof flushed / sizeof *flushed; i++)
         RUN_TESTp(kernels_agree_with_their_oracles_where_denormals_are_flushed, flushed[i]);
     RUN_TEST(fast_math_alone_takes_it_that_nothing_is_nan);

@@ -272,7 +272,8 @@ TEST loads_before_a_wait_for_the_launch_before_are_not_those_of_the_loop(void) {
 }
 
 TEST a_kernel_is_counted_as_on_a_gpu_whatever_the_cpu_has(void) {
-    ASSERT_RUN("\"$A\" profile multi_token_matvec_q4_0_alone/255x96x3/normal --each 100 --json", 0);
+    ASSERT_RUN(
+        "\"$A\" profile multi_token_matvec_q4_0_per_thread/255x96x3/normal --each 100 --json", 0);
     ASSERT_COUNT(10176, 0, "load_requests"); /* what an H200 counts: no products of bytes */
     ASSERT_COUNT(96, 0, "store_requests");
     PASS();
@@ -306,13 +307,13 @@ TEST a_constant_in_a_buffer_is_loaded_once_by_every_simdgroup(void) {
 TEST matrices_are_counted_in_the_places_of_an_nvidia_gpu(void) {
     const shape small = {{63, 36, 64}}, few = {{40, 576, 7}}, stream = {{33, 1088, 9}};
     ASSERT(passes_counted("multi_token_matvec_f16_matrix", &small));
-    ASSERT(passes_counted("multi_token_matvec_q4_0_tiled_few", &few));
+    ASSERT(passes_counted("multi_token_matvec_q4_0_tiled_skinny", &few));
     ASSERT(passes_counted("multi_token_matvec_q4_0_tiled_stream", &stream));
     ASSERT_RUN("\"$A\" profile multi_token_matvec_f16_matrix/63x36x64/normal --each 100 --json", 0);
     ASSERT_COUNT(0, 0, "conflicts_load"); /* rows are 40 elements apart, pairs in different banks */
     ASSERT_COUNT(96, 0, "conflicts_store"); /* two threads decode a row */
-    ASSERT_RUN("\"$A\" profile multi_token_matvec_q4_0_tiled_few/40x576x7/normal --each 100 --json",
-               0);
+    ASSERT_RUN(
+        "\"$A\" profile multi_token_matvec_q4_0_tiled_skinny/40x576x7/normal --each 100 --json", 0);
     ASSERT_COUNT(0, 0, "conflicts_load");
     ASSERT_COUNT(0, 0, "conflicts_store");
     PASS();

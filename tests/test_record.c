@@ -36,8 +36,8 @@ TEST rows_that_are_not_whole_blocks_are_refused_and_not_cut(void) {
                  {"matvec_q5_0", 48, "blocks of 32"},
                  {"matvec_q5_1", 16, "blocks of 32"},
                  {"matvec_q5_k", 288, "blocks of 256"},
-                 {"matvec_q8_0_lean", 48, "blocks of 32"},
-                 {"matvec_q4_k_lean", 576, "blocks of 256"},
+                 {"matvec_q8_0_vec16", 48, "blocks of 32"},
+                 {"matvec_q4_k_vec16", 576, "blocks of 256"},
                  {"multi_token_matvec_q6_k_accumulate_reuse", 128, "blocks of 256"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ASSERT_REFUSED(matvec_record(nowhere, op_find_kernel(&matvec_op, wrong[i].kernel), w, x, y,
@@ -64,7 +64,7 @@ TEST weights_of_another_type_are_refused(void) {
 }
 
 TEST many_tokens_need_a_kernel_for_them(void) {
-    const kernel *k = op_find_kernel(&matvec_op, "matvec_q8_0_lean");
+    const kernel *k = op_find_kernel(&matvec_op, "matvec_q8_0_vec16");
     slice w = take(0, 34 * 64), x = take(0, 4096), y = take(0, 4096);
     ASSERT_REFUSED(matvec_record(nowhere, k, w, x, y, 32, 64, 2, &e), k->name,
                    "'batch' to be 1, not 2");
@@ -75,7 +75,7 @@ TEST many_tokens_need_a_kernel_for_them(void) {
 }
 
 TEST rows_that_are_too_long_to_be_near_are_refused(void) {
-    const kernel *k = op_find_kernel(&matvec_op, "matvec_q4_0_near");
+    const kernel *k = op_find_kernel(&matvec_op, "matvec_q4_0_bulk");
     slice w = take(0, 4352 / 32 * 18), x = take(0, 4 * 4352), y = take(0, 4);
     ASSERT_REFUSED(matvec_record(nowhere, k, w, x, y, 1, 4352, 1, &e), k->name, "at most 4096");
     const shape wide = {{1, 4352}};

@@ -136,7 +136,7 @@ TEST every_kernel_takes_a_listed_shape(void) {
 
 /* The shape with which an experiment once launched a kernel that does not take it. */
 TEST a_shape_between_the_tiles_of_a_kernel_is_refused_by_everyone(void) {
-    const kernel *k = op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_tiled_near");
+    const kernel *k = op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_tiled_bulk");
     const shape s = {{576, 576, 1}};
     static buffer memory = {.label = "memory", .bytes = 1 << 20};
     slice w = slice_part(&memory, 0, 576 * 18 * 18), x = slice_part(&memory, 0, 4 * 576);
@@ -144,7 +144,7 @@ TEST a_shape_between_the_tiles_of_a_kernel_is_refused_by_everyone(void) {
     ASSERT_FALSE(op_takes(&matvec_op, k, &s, &e));
     ASSERT_STR_EQ("needs 'in' to be a multiple of 256, not 576", e.text);
     ASSERT_FALSE(matvec_record(NULL, k, w, x, x, 576, 576, 1, &e));
-    ASSERT_STR_EQ("multi_token_matvec_q4_0_tiled_near needs 'in' to be a multiple of 256, not 576",
+    ASSERT_STR_EQ("multi_token_matvec_q4_0_tiled_bulk needs 'in' to be a multiple of 256, not 576",
                   e.text);
     PASS();
 }

@@ -1,4 +1,4 @@
-/* Loads before the launch before has ended (kernels/early.h): they see what earlier launches wrote. */
+/* Loads before the launch before has ended (kernels/prefetch.h): they see what earlier launches wrote. */
 #include <greatest.h>
 
 #include "support.h"

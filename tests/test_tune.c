@@ -143,7 +143,7 @@ TEST weights_that_are_less_aligned_get_a_kernel_that_takes_them(void) {
     const kernel *k = variants_pick_matvec(&v, &format_q4_0, false, 64, 4096, 4096, 1, &e);
     ASSERT_STR_EQ("matvec_q4_0_stream", k->name);
     k = variants_pick_matvec(&v, &format_q4_0, false, 72, 4096, 4096, 1, &e);
-    ASSERT_STR_EQ("matvec_q4_0_lean", k->name);
+    ASSERT_STR_EQ("matvec_q4_0_vec16", k->name);
     k = variants_pick_matvec(&v, &format_f16, false, 72, 4096, 4096, 1, &e);
     ASSERT_STR_EQ("matvec_f16", k->name);
     PASS();
@@ -165,7 +165,7 @@ static const char *find(const tuned *t, const char *text) {
 
 TEST a_row_holds_for_about_as_many_tokens_and_keys(void) {
     static const char *const near[][2] = {
-        {"matvec q4_0 96x64x1", "multi_token_matvec_q4_0_alone"},
+        {"matvec q4_0 96x64x1", "multi_token_matvec_q4_0_per_thread"},
         {"matvec q4_0 96x64x2", ""},
         {"matvec q4_0 96x64x7", "multi_token_matvec_q4_0_reuse"},
         {"matvec q4_0 96x64x8", "multi_token_matvec_q4_0_reuse"},
@@ -186,7 +186,7 @@ TEST a_row_holds_for_about_as_many_tokens_and_keys(void) {
     tuned *t = tuned_new();
     put(t, "matvec q4_0 96x64x10", "multi_token_matvec_q4_0_tiled");
     put(t, "matvec q4_0 96x64x8", "multi_token_matvec_q4_0_reuse");
-    put(t, "matvec q4_0 96x64x1", "multi_token_matvec_q4_0_alone");
+    put(t, "matvec q4_0 96x64x1", "multi_token_matvec_q4_0_per_thread");
     put(t, "decode_attention 1024x4x2x64", "attention_ranges:8");
     put(t, "decode_attention 64x4x2x64", "decode_attention");
     put(t, "decode_attention 0x4x2x64", "attention_ranges:4");
@@ -302,7 +302,7 @@ static gguf *make_model(const char *shape_name) {
 /* None of these is what a rule takes on the device. */
 TEST a_model_takes_what_its_table_says_and_is_still_right(void) {
     const char *const kernels[] = {
-        "matvec_q4_0_accumulate_lean_rows", "gate_up_silu_q4_0_tiled_few", "rmsnorm",
+        "matvec_q4_0_accumulate_vec16_rows", "gate_up_silu_q4_0_tiled_skinny", "rmsnorm",
         support_is_emulated() ? "decode_attention_threadgroup" : "decode_attention"};
     enum { KERNELS = sizeof kernels / sizeof *kernels, LAYERS = 2, PROMPT = 9 };
     gguf *g = make_model("tiny");
@@ -384,7 +384,7 @@ TEST what_makes_the_model_slower_is_not_kept(void) {
     tune_comparison found;
     bool is_kept;
     tuned_row r = {.choice = parse(slow)};
-    r.way = choice_find_way(&r.choice, "gate_up_silu_q4_0_tiled_few", &e);
+    r.way = choice_find_way(&r.choice, "gate_up_silu_q4_0_tiled_skinny", &e);
     ASSERT_OK(tuner_try(&t, &r, &found, &is_kept, &e));
     ASSERT(!is_kept && found.is_slower && found.count == 1);
     ASSERT_STR_EQ("tg2", found.items[0].test); /* the prompt does not use it */

@@ -25,12 +25,13 @@ TEST a_wrong_kernel_is_never_chosen(void) {
 /* The rule's kernel waits a hundred times as long as another one works. On a busy machine even that may
  * not be told for sure at first. */
 TEST a_kernel_that_makes_the_model_faster_is_kept_until_it_changes(void) {
-    ASSERT_RUN(COPY_KERNELS
-               "sed '/^kernel void rmsnorm_alone/,/^}/s/{$/{ for (volatile uint z = 0; z < 30000; "
-               "z++) ;/' $H/kernels/rmsnorm.metal > $T/k/rmsnorm.metal; "
-               "for i in 1 2 3; do " TUNE TOKENS "--kernels $T/k rmsnorm > $T/said 2>&1 || exit; "
-               "grep -q ': kept' $T/said && break; done; cat $T/said",
-               0);
+    ASSERT_RUN(
+        COPY_KERNELS
+        "sed '/^kernel void rmsnorm_per_thread/,/^}/s/{$/{ for (volatile uint z = 0; z < 30000; "
+        "z++) ;/' $H/kernels/rmsnorm.metal > $T/k/rmsnorm.metal; "
+        "for i in 1 2 3; do " TUNE TOKENS "--kernels $T/k rmsnorm > $T/said 2>&1 || exit; "
+        "grep -q ': kept' $T/said && break; done; cat $T/said",
+        0);
     ASSERT_SAYS("rmsnorm 1x192: rmsnorm");
     ASSERT_SAYS(": kept");
     /* Its choice is decided: nothing is left to try. */
@@ -41,7 +42,7 @@ TEST a_kernel_that_makes_the_model_faster_is_kept_until_it_changes(void) {
     ASSERT_EQ('{', command_get_output()[0]);
     ASSERT_SAYS("\"verb\": \"tune\"");
     ASSERT_SAYS("\"tried\": 0, \"kept\": 0, \"wrong\": 0, \"rows\": 1,\n  \"ways\": []");
-    ASSERT_RUN("grep -c '^rmsnorm,,no,1x192,rmsnorm[a-z_]*,rmsnorm_alone,' $T/tuned.csv", 0);
+    ASSERT_RUN("grep -c '^rmsnorm,,no,1x192,rmsnorm[a-z_]*,rmsnorm_per_thread,' $T/tuned.csv", 0);
     ASSERT_RUN("grep -c ',tg2,\"assay-tiny, Q4_0\",' $T/tuned.csv", 0);
     ASSERT_RUN("ASSAY_TUNED=$T/tuned.csv ASSAY_KERNELS=$T/k $A info --device soft --field tuned",
                0);
@@ -76,7 +77,7 @@ TEST a_bad_table_stops_a_model_unless_it_is_switched_off(void) {
     ASSERT_SAYS("no choice of the model is called 'nothing'");
     ASSERT_RUN(TUNE "-p 0 -n 0", 2);
     ASSERT_RUN(TUNE TOKENS "rmsnorm --list", 0);
-    ASSERT_SAYS("rmsnorm_alone*");
+    ASSERT_SAYS("rmsnorm_per_thread*");
     PASS();
 }
 

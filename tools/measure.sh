@@ -238,7 +238,7 @@ run_part() { # name
     of=${1#*-}
     big=576x576,1536x576,576x1536,2048x2048,4096x4096,14336x4096,4096x14336
     [ -z "$smoke" ] || big=576x576
-    one=lean,lean_rows,stream,near,near_long,near_cluster many=tiled_few,tiled_split,tiled,tiled_stream,tiled_near,tiled_near_long # what rules choose among on a GPU
+    one=vec16,vec16_rows,stream,bulk,bulk_chunks,bulk_cluster many=tiled_skinny,tiled_split_k,tiled,tiled_stream,tiled_bulk,tiled_bulk_cluster # what rules choose among on a GPU
     case $1 in
         models) make_models ;;
         check-*) check "$of" ;;

@@ -250,7 +250,7 @@ function print_agx(    refused, count, others, compiled, alone, spilling) {
             continue
         }
         compiled++
-        if (get("scratch_bytes") > 0 && get("kernel") ~ /_alone$/)
+        if (get("scratch_bytes") > 0 && get("kernel") ~ /_per_thread$/)
             alone++
         else if (get("scratch_bytes") > 0)
             others = others (spilling++ ? ", " : "") "`" get("kernel") "` (" get("scratch_bytes") ")"
@@ -258,7 +258,7 @@ function print_agx(    refused, count, others, compiled, alone, spilling) {
     printf "\n*%s.*", head["agx compiler"]
     printf count ? " Not compiled (simdgroup matrices): %s.\n" : "\n", refused
     if (spilling)
-        printf "\nOf %d other kernels %d `alone` variants use scratch memory, and %d more (bytes per thread): %s.\n", compiled, \
+        printf "\nOf %d other kernels %d `per_thread` variants use scratch memory, and %d more (bytes per thread): %s.\n", compiled, \
             alone, spilling, others
 }
 

@@ -135,9 +135,9 @@ static void check_text(const char *text, const char *file, remark_list *out) {
 /* Files of the program: its devices, and the headers of its kernels that offer what only some devices
  * have. */
 static bool is_own(const char *file) {
-    static const char *const own[] = {"/kernels/bytes.h",       "/kernels/early.h",
-                                      "/kernels/eight.h",       "/kernels/product/elements.h",
-                                      "/kernels/product/few.h", "/kernels/swap.h"};
+    static const char *const own[] = {"/kernels/bytes.h",          "/kernels/prefetch.h",
+                                      "/kernels/eight.h",          "/kernels/product/elements.h",
+                                      "/kernels/product/skinny.h", "/kernels/swap.h"};
     char home[PATH_MAX], base[PATH_MAX], real[PATH_MAX];
     err ignored;
     if (!os_find_home(home, sizeof home, &ignored) || !realpath(home, base) ||

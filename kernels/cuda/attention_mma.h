@@ -6,7 +6,7 @@
 // (lane / 4 is the query), and one addition makes a float's precision of them.
 //
 // Halves of a cache are exact, and m16n8k16 multiplies them; so queries are multiplied by a power of two, as in
-// few_near.h, and weights by 2^14, so that what is left of them fits in halves, too. Floats of a cache have
+// skinny_bulk.h, and weights by 2^14, so that what is left of them fits in halves, too. Floats of a cache have
 // exponents that halves do not have: m16n8k8 takes the upper 11 bits of floats (tf32), so they are split
 // as well, into 11 bits and what is left, of which it takes the upper 11.
 //
@@ -20,7 +20,7 @@
 #pragma once
 
 #include "../attention.h"
-#include "../early.h"
+#include "../prefetch.h"
 
 enum : uint { MMA_WARPS = 8, MMA_QUERIES = 8, MMA_THREADS = 32 * MMA_WARPS };
 
@@ -339,7 +339,7 @@ template <typename T, uint D> METAL_FUNC void mma_attend(attention_head_of<T> h,
         share.load_keys(first, lane);
         share.load_values(first, lane);
     }
-    EARLY_ROWS(1 << 1 | 1 << 2);
+    PREFETCHED_ROWS(1 << 1 | 1 << 2);
     if (!is_old) {
         share.load_keys(first, lane);
         share.load_values(first, lane);

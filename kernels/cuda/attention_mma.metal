@@ -38,7 +38,7 @@ attention_ranges_mma(device const float *q [[buffer(0)]], device const T *k_cach
     const mma_results r = {q + head * head_dim, out + size_t(at) * head_dim, log_sums + at,
                            min(sharing - set, uint(MMA_QUERIES))};
     if (first >= kv_len) {
-        EARLY_LOADS(0); // only the scalars
+        PREFETCHED(0); // only the scalars
         for (uint i = thread_index; i < r.queries * head_dim; i += MMA_THREADS)
             r.out[i] = 0.0f;
         if (thread_index < r.queries)

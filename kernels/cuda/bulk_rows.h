@@ -7,10 +7,10 @@
 
 // The rows of a thread block among all: as many as every other has, and for the first ones one more, so
 // that SMs do not wait for each other.
-struct near_share {
+struct block_share {
     uint first, count;
 
-    METAL_FUNC near_share(uint all, uint group, uint groups) {
+    METAL_FUNC block_share(uint all, uint group, uint groups) {
         const uint rows = all / groups;
         const uint more = all % groups;
         first = group * rows + min(group, more);
@@ -21,8 +21,8 @@ struct near_share {
 // Values that the launch before may still be writing, on their way to the L2 cache: nothing reads
 // them yet. A block takes every `groups`th 32 of them, at most 1024 in all; `count` is a multiple of
 // 32.
-inline void near_expect_values(device const float *x, uint count, uint group, uint groups,
-                               uint thread_index) {
+inline void prefetch_values(device const float *x, uint count, uint group, uint groups,
+                            uint thread_index) {
     const uint first = 32 * (group + groups * (thread_index - 32));
     if (thread_index >= 32 && thread_index < 64 && first < count)
         cuda::prefetch_bulk(x + first, 128);

@@ -12,7 +12,7 @@
 using namespace metal;
 
 #include "../activations.h"
-#include "../early.h"
+#include "../prefetch.h"
 #include "../opaque.h"
 #include "../product/row.h"
 #include "bulk_rows.h"
@@ -305,7 +305,7 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
     static_assert(received <= work_of::quads, "sums need no more room");
     const uint rank = group.x % S;
     const split_tile tile(shape, group.x / S, ROWS);
-    const near_share share(shape.columns / (64 * work_of::EACH), rank, S);
+    const block_share share(shape.columns / (64 * work_of::EACH), rank, S);
     const uint first = group.y * TOKENS;
     work_of work;
     work.all_x = (threadgroup uint4 *)cuda::get_shared_memory<1024 + 16 * work_of::quads>();
@@ -325,7 +325,7 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
     if (S > 1 && thread_index == 0)
         cuda::expect_cluster_bytes<S>(16 * received);
     work.start_rows();
-    EARLY_LOADS(7);
+    PREFETCHED(7);
     work.start_x();
     group_sums<TOKENS, D> sums;
     sums.clear();
@@ -379,15 +379,15 @@ SPLIT_KERNEL(split_64,         128,    64, 1, 1, 512)
 SPLIT_KERNEL(split_128,        128,   128, 1, 2, 256)
 SPLIT_KERNEL(split_64_4,       128,    64, 4, 1, 512)
 SPLIT_KERNEL(split_64_8,       128,    64, 8, 1, 512)
-SPLIT_KERNEL(split_64_alone,   128,    64, 1, 2, 256)
-SPLIT_KERNEL(split_64_4_alone, 128,    64, 4, 2, 256)
-SPLIT_KERNEL(split_64_8_alone, 128,    64, 8, 2, 256)
+SPLIT_KERNEL(split_64_one_per_sm,   128,    64, 1, 2, 256)
+SPLIT_KERNEL(split_64_4_one_per_sm, 128,    64, 4, 2, 256)
+SPLIT_KERNEL(split_64_8_one_per_sm, 128,    64, 8, 2, 256)
 
 SPLIT_GROUPS("groups", split_64)
 SPLIT_GROUPS("wide_groups", split_128)
 SPLIT_GROUPS("quarters", split_64_4)
 SPLIT_GROUPS("eighths", split_64_8)
-SPLIT_FORMAT("groups", split_64_alone, f16)
+SPLIT_FORMAT("groups", split_64_one_per_sm, f16)
 SPLIT_FORMAT("wide_groups", split_128, f16)
-SPLIT_FORMAT("quarters", split_64_4_alone, f16)
-SPLIT_FORMAT("eighths", split_64_8_alone, f16)
+SPLIT_FORMAT("quarters", split_64_4_one_per_sm, f16)
+SPLIT_FORMAT("eighths", split_64_8_one_per_sm, f16)

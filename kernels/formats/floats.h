@@ -58,7 +58,7 @@ typedef plain_weights<half, float4, half4> f16;
 typedef bfloat_weights<float, ushort> bf16_single;
 typedef bfloat_weights<float4, ushort4> bf16;
 
-// For product/alone.h.
+// For product/per_thread.h.
 template <typename T> struct float_eights {
     struct block {
         T v[8];

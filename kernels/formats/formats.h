@@ -2,7 +2,7 @@
  *
  * X(format, kind, shapes) for each: the format's name as used in the names of kernels, how the
  * products read it, and which of the shapes of product/shapes.h they are checked with:
- *   parts    16 weights per lane too (product/lean.h); its kernels are in product/matvec_<format>.metal
+ *   parts    16 weights per lane too (product/vec16.h); its kernels are in product/matvec_<format>.metal
  *   blocks   only as below; its kernels are in product/matvec_blocks.metal
  *   floats   one weight at a time too, as <format>_single; product/matvec_floats.metal
  * The kernels that every format has follow from this list. To add a format:
@@ -18,11 +18,11 @@
  *   F::load    decodes a unit of a row
  *   F::at      decodes one weight of a table
  *
- * And of <format>_eights, by which threads that work alone read it (product/alone.h): a block has
+ * And of <format>_eights, by which threads that work alone read it (product/per_thread.h): a block has
  * parts of S::eights eights, S::scales runs of which have a scale each.
  *   S::place       where in a block an eight begins
  *   S::get         the numbers of a part
- *   S::get_bytes   if S::has_bytes: the same of two rows as bytes, S::zero larger (product/alone_bytes.h)
+ *   S::get_bytes   if S::has_bytes: the same of two rows as bytes, S::zero larger (product/per_thread_bytes.h)
  *   S::get_scale   d and m: number n stands for d n, or d n + m if S::has_minimum */
 
 #pragma once

@@ -127,7 +127,7 @@ inline float q4_0_half_product(thread const q4_0_half_bits &w, thread const q4_0
     return float(w.d) * ((dots.x + dots.y) + (dots.z + dots.w) - 3.0f * x.eights);
 }
 
-// For product/lean.h.
+// For product/vec16.h.
 struct q4_0_parts {
     typedef block_q4_0 block;
     typedef q4_0_half_bits bits;
@@ -144,8 +144,8 @@ struct q4_0_parts {
     }
 };
 
-// 8 weights of a block: those of a word of nibbles (product/few.h).
-struct q4_0_few {
+// 8 weights of a block: those of a word of nibbles (product/skinny.h).
+struct q4_0_skinny {
     typedef block_q4_0 block;
     struct part {
         ushort low, high;
@@ -176,7 +176,7 @@ struct q4_0_few {
 // For product/tile.h: two threads per row, half a block each.
 struct q4_0_tiles {
     typedef block_q4_0 block;
-    typedef q4_0_few few;
+    typedef q4_0_skinny skinny;
     enum : uint { values = 32, lanes = 2 };
     typedef q4_0_half_bits part;
     static METAL_FUNC part fetch(device const block_q4_0 *row, uint step, uint, uint lane) {
@@ -193,7 +193,7 @@ struct q4_0_tiles {
     }
 };
 
-// For product/alone.h.
+// For product/per_thread.h.
 struct q4_0_eights {
     typedef block_q4_0 block;
     enum : uint { values = 32, eights = 4, scales = 1, has_minimum = 0 };

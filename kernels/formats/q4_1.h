@@ -36,7 +36,7 @@ struct q4_1 {
     }
 };
 
-// For product/alone.h.
+// For product/per_thread.h.
 struct q4_1_eights {
     typedef block_q4_1 block;
     enum : uint { values = 32, eights = 4, scales = 1, has_minimum = 1 };

@@ -57,7 +57,7 @@ struct q4_k {
     }
 };
 
-// For product/lean.h: a lane takes eight bytes, whose low nibbles are weights of one part of 32 and
+// For product/vec16.h: a lane takes eight bytes, whose low nibbles are weights of one part of 32 and
 // whose high nibbles are weights of the next (nibbles.h). 16 is subtracted from 16 + n, exactly. (The
 // shorter way, sum((16 + n) * x) - 16 * sum(x), cancels too many digits: where one weight is much larger
 // than the others of its part, they are n = 0 of a large scale, and a large x is lost in 16 * x.)
@@ -142,7 +142,7 @@ struct q4_k_tiles {
     }
 };
 
-// For product/alone.h: 32 bytes, which are two parts of 32 weights.
+// For product/per_thread.h: 32 bytes, which are two parts of 32 weights.
 struct q4_k_eights {
     typedef block_q4_k block;
     enum : uint { values = 256, eights = 8, scales = 2, has_minimum = 1 };

@@ -43,7 +43,7 @@ struct q5_0 {
     }
 };
 
-// For product/alone.h, of a format by blocks of 32 that needs nothing better: as weights.
+// For product/per_thread.h, of a format by blocks of 32 that needs nothing better: as weights.
 template <typename F> struct weight_eights {
     typedef typename F::block block;
     enum : uint { values = 32, eights = 4, scales = 1, has_minimum = 0 };

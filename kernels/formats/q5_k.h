@@ -45,7 +45,7 @@ struct q5_k {
     }
 };
 
-// For product/alone.h: as of Q4_K, with a fifth bit.
+// For product/per_thread.h: as of Q4_K, with a fifth bit.
 struct q5_k_eights {
     typedef block_q5_k block;
     enum : uint { values = 256, eights = 8, scales = 2, has_minimum = 1 };

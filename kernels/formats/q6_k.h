@@ -55,7 +55,7 @@ struct q6_k {
     }
 };
 
-// For product/lean.h: a lane takes bytes l to l + 3 of half a block, which are four weights of each
+// For product/vec16.h: a lane takes bytes l to l + 3 of half a block, which are four weights of each
 // of its quarters, so that every byte is loaded once and neighbours load neighbours. n becomes a
 // float without a conversion: as the last bits below the exponent of 2^23 it is 2^23 + n, from
 // which 2^23 + 32 is subtracted exactly. (The shorter way, sum((64 + n) * x) - 96 * sum(x), cancels
@@ -144,7 +144,7 @@ struct q6_k_tiles {
     }
 };
 
-// For product/alone.h: 16 bytes of upper bits of half a block, which are 16 weights of each of its
+// For product/per_thread.h: 16 bytes of upper bits of half a block, which are 16 weights of each of its
 // quarters.
 struct q6_k_eights {
     typedef block_q6_k block;

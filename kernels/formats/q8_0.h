@@ -33,7 +33,7 @@ struct q8_0 {
     }
 };
 
-// For product/lean.h, by halves of blocks: 16 weights from 8 loads, the widest that their alignment
+// For product/vec16.h, by halves of blocks: 16 weights from 8 loads, the widest that their alignment
 // allows.
 struct q8_0_parts {
     typedef block_q8_0 block;
@@ -87,7 +87,7 @@ struct q8_0_tiles {
     }
 };
 
-// For product/alone.h.
+// For product/per_thread.h.
 struct q8_0_eights {
     typedef block_q8_0 block;
     enum : uint { values = 32, eights = 4, scales = 1, has_minimum = 0 };

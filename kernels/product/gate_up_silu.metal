@@ -4,9 +4,9 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "../early.h"
+#include "../prefetch.h"
 #include "../formats/q4_0.h"
-#include "few.h"
+#include "skinny.h"
 #include "normed_rows.h"
 #include "tile.h"
 
@@ -36,7 +36,7 @@ kernel void gate_up_silu_q4_0(device const float *x [[buffer(0)]],
     both.lane = lane;
     both.sixteen = get_sixteen(in_dim);
     both.take(0);
-    EARLY_LOADS(1 << 1 | 1 << 2 | 1 << 3);
+    PREFETCHED(1 << 1 | 1 << 2 | 1 << 3);
     both.finish(x);
     const float3 all = simd_sum(float3(both.sums[0], both.sums[1], both.squares));
     if (lane != 0)
@@ -75,7 +75,7 @@ kernel void gate_up_silu_tiled(device const float *x [[buffer(0)]],
         tile.row[i] = (k % 2 ? w_up : w_gate) + size_t(row) * (in_dim / 32);
     }
     tile.start(in_dim);
-    EARLY_LOADS(1 << 2 | 1 << 3);
+    PREFETCHED(1 << 2 | 1 << 3);
     tile.multiply(x + size_t(first) * in_dim, norm_w, in_dim, tokens - first);
     tile.normalise(in_dim, eps);
     thread typename Tile::Sums &sums = tile.sums;
@@ -98,5 +98,5 @@ kernel void gate_up_silu_tiled(device const float *x [[buffer(0)]],
         decltype(gate_up_silu_tiled<size##_tile<q4_0_tiles, true>>)                  \
             gate_up_silu_tiled<size##_tile<q4_0_tiles, true>>;
 TILED("", large)
-TILED("_split", split)
-TILED("_few", few)
+TILED("_split_k", split)
+TILED("_skinny", skinny)

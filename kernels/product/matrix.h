@@ -227,7 +227,7 @@ kernel void matvec_matrix(device const typename Tile::format::block *w [[buffer(
         tile.row[i] = w + size_t(row) * (in_dim / Tile::format::values);
     }
     tile.fetch_weights(min(tile.mate, (in_dim - 1) / 32), in_dim);
-    EARLY_LOADS(1);
+    PREFETCHED(1);
     tile.multiply_all(x + size_t(first) * in_dim, in_dim, batch - first);
     tile.show();
     const uint r = thread_index % side;
@@ -245,4 +245,4 @@ kernel void matvec_matrix(device const typename Tile::format::block *w [[buffer(
     MATVEC_KERNEL("multi_token_matvec_" #name "_accumulate" end, matvec_matrix, tile, true)
 #define MATVEC_MATRIX(name, format) MATVEC_MATRIX_KERNELS(name, matrix_of_64<format>, "_matrix")
 #define MATVEC_MATRIX_SPLIT(name, format)                                                          \
-    MATVEC_MATRIX_KERNELS(name, matrix_of_32<format>, "_matrix_split")
+    MATVEC_MATRIX_KERNELS(name, matrix_of_32<format>, "_matrix_split_k")

@@ -6,7 +6,7 @@
 using namespace metal;
 
 #include "../formats/formats.h"
-#include "alone.h"
+#include "per_thread.h"
 #include "matrix.h"
 #include "row.h"
 #include "tiled.h"
@@ -16,7 +16,7 @@ using namespace metal;
 #define KERNELS_blocks(f)                                                                          \
     MATVEC_ONE_TOKEN(f, f)                                                                         \
     MATVEC_MANY_TOKENS(f, f)                                                                       \
-    MATVEC_ALONE(f)                                                                                \
+    MATVEC_PER_THREAD(f)                                                                                \
     MATVEC_TILED(f, tile_units<f>)
 #define KERNELS(f, kind, ...) KERNELS_##kind(f)
 FORMATS(KERNELS)

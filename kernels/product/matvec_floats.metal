@@ -9,7 +9,7 @@
 using namespace metal;
 
 #include "../formats/floats.h"
-#include "alone.h"
+#include "per_thread.h"
 #include "matrix.h"
 #include "row.h"
 #include "tiled.h"
@@ -18,7 +18,7 @@ using namespace metal;
     MATVEC_ONE_TOKEN(f, f##_single)                                                                \
     MATVEC_TOKEN_BY_TOKEN(f, f##_single)                                                           \
     MATVEC_MANY_TOKENS(f, f##_single)                                                              \
-    MATVEC_ALONE(f)                                                                                \
+    MATVEC_PER_THREAD(f)                                                                                \
     MATVEC_TILED(f, tile_floats<f>)
 FLOATS(f32)
 FLOATS(f16)

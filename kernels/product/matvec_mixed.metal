@@ -7,8 +7,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "few.h"
-#include "lean.h"
+#include "skinny.h"
+#include "vec16.h"
 #include "mixed.h"
 #include "row.h"
 
@@ -19,11 +19,11 @@ METAL_FUNC float mixed_dot(device const uchar *w, device const float *x, uint ro
     return dot_row<F>((device const typename F::block *)w, input, row, in_dim, lane);
 }
 
-// The same by the parts of lean.h, for the formats that have them.
+// The same by the parts of vec16.h, for the formats that have them.
 template <typename H>
-METAL_FUNC float lean_dot(device const uchar *w, device const float *x, uint row, uint in_dim,
+METAL_FUNC float vec16_dot(device const uchar *w, device const float *x, uint row, uint in_dim,
                           uint lane) {
-    lean_rows<H, 1, 1> all;
+    vec16_rows<H, 1, 1> all;
     all.blocks = in_dim / H::values;
     all.lane = lane;
     all.some = in_dim;
@@ -43,15 +43,15 @@ METAL_FUNC void make_row(device const uchar *w, device const float *x, device co
     case number_##f:                                                                               \
         sum = sum_of(w, x, row, p.in_dim, lane);                                                   \
         break;
-#define LEAN_parts(f) CASE(f, lean_dot<f##_parts>)
-#define LEAN_blocks(f)
-#define LEAN_floats(f)
+#define VEC16_parts(f) CASE(f, vec16_dot<f##_parts>)
+#define VEC16_blocks(f)
+#define VEC16_floats(f)
 #define OTHER_parts(f)
 #define OTHER_blocks(f) CASE(f, mixed_dot<f>)
 #define OTHER_floats(f) CASE(f, mixed_dot<f>)
-#define LEAN_CASE(f, kind, ...) LEAN_##kind(f)
+#define VEC16_CASE(f, kind, ...) VEC16_##kind(f)
 #define OTHER_CASE(f, kind, ...) OTHER_##kind(f)
-        FORMATS(LEAN_CASE)
+        FORMATS(VEC16_CASE)
         FORMATS(OTHER_CASE)
     }
     if (lane != 0)
@@ -66,7 +66,7 @@ METAL_FUNC void make_row(device const uchar *w, device const float *x, device co
 kernel void matvec_mixed(PRODUCTS, uint group [[threadgroup_position_in_grid]],
                          uint sg [[simdgroup_index_in_threadgroup]],
                          uint lane [[thread_index_in_simdgroup]]) {
-    EARLY_LOADS(0); // only the scalars
+    PREFETCHED(0); // only the scalars
     FIND_PRODUCT(group)
     const uint row = group * 8 + sg;
     if (row < p.rows)
@@ -75,7 +75,7 @@ kernel void matvec_mixed(PRODUCTS, uint group [[threadgroup_position_in_grid]],
 
 // Many tokens, weights in floats: the adapters of a recurrent layer in a prompt.
 //
-// The tile of a simdgroup is A times 16 rows and B times 8 tokens, multiplied as matrices (few.h). N turns
+// The tile of a simdgroup is A times 16 rows and B times 8 tokens, multiplied as matrices (skinny.h). N turns
 // of 32 columns are loaded together. Only loads know the format: a launch runs each instruction a few times,
 // so that fetching them is what it waits for.
 template <uint A, uint B, uint N> struct mixed_tile {
@@ -106,10 +106,10 @@ template <uint A, uint B, uint N> struct mixed_tile {
                 float x[8];
                 float turn[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
                 float more[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
-                few_take_values(v[b], x);
-                few_matrices::add(upper, x, turn, lane, own);
+                skinny_take_values(v[b], x);
+                skinny_matrices::add(upper, x, turn, lane, own);
                 if (format == number_f32)
-                    few_matrices::add(rest, x, more, lane, own);
+                    skinny_matrices::add(rest, x, more, lane, own);
                 for (uint i = 0; i < 4; i++)
                     sums[a][b][i / 2][i % 2] +=
                         fma(more[i / 2][i % 2], 0x1p-12f, turn[i / 2][i % 2]);
@@ -144,7 +144,7 @@ template <uint A, uint B, uint N> struct mixed_tile {
                 sums[a / B][a % B][i / 2][i % 2] = 0.0f;
         float4 all[N][A][2][2];
         load_weights(all, first, stride);
-        EARLY_LOADS(0x1111111);
+        PREFETCHED(0x1111111);
 #pragma unroll 1
         for (uint step = first; step < steps; step += N * stride) {
             float4 v[N][B][2];
@@ -168,17 +168,17 @@ METAL_FUNC void mixed_multiply(device const uchar *w, device const float *x, pro
                                uint first_row, uint first, uint tokens, threadgroup float *shared,
                                uint sg, uint lane) {
     mixed_tile<A, B, N> tile;
-    const uint row = few_matrices::get_row(lane), top = first_row + sg / S * (16 * A);
+    const uint row = skinny_matrices::get_row(lane), top = first_row + sg / S * (16 * A);
     tile.w = w;
     tile.format = p.format;
     tile.steps = p.in_dim / 32;
-    tile.pair = few_matrices::get_pair(lane);
+    tile.pair = skinny_matrices::get_pair(lane);
     tile.lane = lane;
     for (uint a = 0; a < 2 * A; a++)
         tile.rows[a / 2][a % 2] = min(top + 8 * a + row, p.rows - 1) * (p.in_dim / 4);
     for (uint b = 0; b < B; b++)
         tile.tokens[b] = x + size_t(min(first + 8 * b + row, tokens - 1)) * p.in_dim;
-    tile.add_all(sg % S, S, shared + sg * few_matrices::memory);
+    tile.add_all(sg % S, S, shared + sg * skinny_matrices::memory);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint a = 0; a < A; a++)
         for (uint b = 0; b < B; b++)
@@ -225,7 +225,7 @@ matvec_mixed_tokens(PRODUCTS, constant uint &tokens [[buffer(29)]],
     template [[host_name("matvec_mixed_" name)]] kernel decltype(matvec_mixed_tokens<__VA_ARGS__>) \
         matvec_mixed_tokens<__VA_ARGS__>;
 //                          A  B  N  S
-MIXED_TOKENS("few",         1, 1, 2, 1)
-MIXED_TOKENS("few_long",    1, 1, 2, 8)
-MIXED_TOKENS("many",        2, 2, 1, 1)
-MIXED_TOKENS("many_long",   2, 2, 1, 8)
+MIXED_TOKENS("skinny",         1, 1, 2, 1)
+MIXED_TOKENS("skinny_split_k",    1, 1, 2, 8)
+MIXED_TOKENS("wide",        2, 2, 1, 1)
+MIXED_TOKENS("wide_split_k",   2, 2, 1, 8)

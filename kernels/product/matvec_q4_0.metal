@@ -9,8 +9,8 @@
 using namespace metal;
 
 #include "../formats/q4_0.h"
-#include "alone.h"
-#include "lean.h"
+#include "per_thread.h"
+#include "vec16.h"
 #include "matrix.h"
 #include "row.h"
 #include "tiled.h"
@@ -238,16 +238,16 @@ kernel void matvec_q4_0_accumulate(device const block_q4_0 *w [[buffer(0)]],
 
 MATVEC_LEAN(q4_0)
 
-// For many tokens: see row.h and alone.h.
+// For many tokens: see row.h and per_thread.h.
 MATVEC_TOKEN_BY_TOKEN(q4_0, q4_0)
 MATVEC_MANY_TOKENS(q4_0, q4_0)
-MATVEC_ALONE(q4_0)
+MATVEC_PER_THREAD(q4_0)
 
 // y = activation(W x + bias): R rows per simdgroup, 4 simdgroups per threadgroup of 128, and 8 tokens
 // (token_rows.h); the second axis of the grid counts tiles of 8 tokens. Few rows per simdgroup fill a
 // GPU when there are few tokens; more rows use each value of x more often.
 template <uint R>
-kernel void activated_lean(device const block_q4_0 *w [[buffer(0)]],
+kernel void activated_vec16(device const block_q4_0 *w [[buffer(0)]],
                            device const float *x [[buffer(1)]],
                            device float *y [[buffer(2)]],
                            constant uint &out_dim [[buffer(3)]],
@@ -267,7 +267,7 @@ kernel void activated_lean(device const block_q4_0 *w [[buffer(0)]],
         rows[r] = w + size_t(min(first + r, out_dim - 1)) * (in_dim / 32);
     token_sums<R> sums;
     sums.take(rows, in_dim, lane / 2, lane);
-    EARLY_LOADS(1);
+    PREFETCHED(1);
     sums.add(rows, x, in_dim, group.y * TOKENS, batch, lane);
     const float sum = sums.finish(lane);
     const token_place<R> place(lane);
@@ -278,12 +278,12 @@ kernel void activated_lean(device const block_q4_0 *w [[buffer(0)]],
         output.take(y + size_t(token) * out_dim + row, row, sum);
 }
 
-MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean", activated_lean, 2)
-MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean_rows", activated_lean, 4)
+MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_vec16", activated_vec16, 2)
+MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_vec16_rows", activated_vec16, 4)
 
 // Large batches: see tiled.h.
 
 MATVEC_TILED(q4_0, q4_0_tiles)
 MATVEC_MATRIX(q4_0, tile_numbers<q4_0_numbers>)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, split)
-MATVEC_TILED_SIZE(q4_0, q4_0_tiles, few)
+MATVEC_TILED_SIZE(q4_0, q4_0_tiles, skinny)

@@ -6,14 +6,14 @@
 using namespace metal;
 
 #include "../formats/q4_k.h"
-#include "alone.h"
-#include "lean.h"
+#include "per_thread.h"
+#include "vec16.h"
 #include "matrix.h"
 #include "row.h"
 #include "tiled.h"
 
 MATVEC_MANY_TOKENS(q4_k, q4_k)
-MATVEC_ALONE(q4_k)
+MATVEC_PER_THREAD(q4_k)
 MATVEC_LEAN(q4_k)
 MATVEC_TILED(q4_k, q4_k_tiles)
 MATVEC_TILED_SIZE(q4_k, q4_k_tiles, split)

@@ -6,14 +6,14 @@
 using namespace metal;
 
 #include "../formats/q6_k.h"
-#include "alone.h"
-#include "lean.h"
+#include "per_thread.h"
+#include "vec16.h"
 #include "matrix.h"
 #include "row.h"
 #include "tiled.h"
 
 MATVEC_MANY_TOKENS(q6_k, q6_k)
-MATVEC_ALONE(q6_k)
+MATVEC_PER_THREAD(q6_k)
 MATVEC_LEAN(q6_k)
 MATVEC_TILED(q6_k, q6_k_tiles)
 MATVEC_TILED_SIZE(q6_k, q6_k_tiles, split)

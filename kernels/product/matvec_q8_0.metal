@@ -6,14 +6,14 @@
 using namespace metal;
 
 #include "../formats/q8_0.h"
-#include "alone.h"
-#include "lean.h"
+#include "per_thread.h"
+#include "vec16.h"
 #include "matrix.h"
 #include "row.h"
 #include "tiled.h"
 
 MATVEC_MANY_TOKENS(q8_0, q8_0)
-MATVEC_ALONE(q8_0)
+MATVEC_PER_THREAD(q8_0)
 MATVEC_LEAN(q8_0)
 MATVEC_TILED(q8_0, q8_0_tiles)
 MATVEC_TILED_SIZE(q8_0, q8_0_tiles, split)

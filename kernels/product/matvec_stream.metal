@@ -22,7 +22,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "../early.h"
+#include "../prefetch.h"
 #include "row.h"
 #include "../opaque.h"
 #include "runs.h"
@@ -159,7 +159,7 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
     const bool is_one = H::columns >= in_dim; // chunk
     next.load(from, is_one ? tile + step + mine : tile + mine, out_dim, in_dim, is_one ? 0 : 1,
               lane);
-    EARLY_LOADS(1);
+    PREFETCHED(1);
     float before = 0.0f;
     uint runs[chunk_of::run_words];
     float sums[H::rows] = {};

@@ -8,7 +8,7 @@
 // sums those that it loads. As lanes load all of x between them, simd_sum(squares) is what a norm
 // needs, and the norm is a factor of the sums. Past the end of a row the last half block is loaded
 // again and left out. A kernel calls take for its first turn, which loads only weights, then
-// EARLY_LOADS, then finish.
+// PREFETCHED, then finish.
 template <uint R, uint N> struct q4_0_normed_rows {
     device const block_q4_0 *rows[R];
     device const float *norm_w;

@@ -4,9 +4,9 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "../early.h"
+#include "../prefetch.h"
 #include "../formats/q4_0.h"
-#include "few.h"
+#include "skinny.h"
 #include "normed_rows.h"
 #include "tile.h"
 
@@ -53,7 +53,7 @@ kernel void qkv_rope_append(device const float *x [[buffer(0)]],
     const float angle = float(pos) * freqs[row % head_dim / 2];
     const float c = precise::cos(angle);
     const float s = precise::sin(angle);
-    EARLY_LOADS(1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 8);
+    PREFETCHED(1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 8);
     both.finish(x);
     const float3 all = simd_sum(float3(both.sums[0], both.sums[1], both.squares));
     if (lane != 0)
@@ -115,7 +115,7 @@ kernel void qkv_rope_append_tiled(device const float *x [[buffer(0)]],
         tile.row[i] = w + size_t(row - before) * (in_dim / 32);
     }
     tile.start(in_dim);
-    EARLY_LOADS(1 << 2 | 1 << 3 | 1 << 4);
+    PREFETCHED(1 << 2 | 1 << 3 | 1 << 4);
     tile.multiply(x + size_t(first) * in_dim, norm_w, in_dim, tokens - first);
     tile.normalise(in_dim, eps);
     threadgroup const float *sums = tile.sums.show();
@@ -145,5 +145,5 @@ kernel void qkv_rope_append_tiled(device const float *x [[buffer(0)]],
         decltype(qkv_rope_append_tiled<size##_tile<q4_0_tiles, true>>)               \
             qkv_rope_append_tiled<size##_tile<q4_0_tiles, true>>;
 TILED("", large)
-TILED("_split", split)
-TILED("_few", few)
+TILED("_split_k", split)
+TILED("_skinny", skinny)

@@ -6,7 +6,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "../early.h"
+#include "../prefetch.h"
 #include "../formats/floats.h"
 #include "../formats/q4_0.h"
 #include "row.h"
@@ -120,7 +120,7 @@ kernel void rmsnorm_matvec_q4_0_onepass(device const float *x [[buffer(0)]],
     for (uint r = 0; r < 4; r++)
         all.rows[r] = w + size_t(min(first + r, out_dim - 1)) * all.blocks;
     all.take(0);
-    EARLY_LOADS(1 << 1 | 1 << 2);
+    PREFETCHED(1 << 1 | 1 << 2);
     all.finish(x);
     const float inverse = rsqrt(simd_sum(all.squares) / float(in_dim) + eps);
     for (uint r = 0; r < 4; r++) {

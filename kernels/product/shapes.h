@@ -54,92 +54,92 @@ static const shape of_eights[] = {
 };
 /* For kernels that take 256 to 4096 columns, of 16 or 32 rows. 16417x2048 fills all of both stages of
  * shared memory, since a thread block has 64 rows and more. */
-static const shape of_near_rows[] = {
+static const shape of_bulk_rows[] = {
     {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{15, 2304}},   {{16, 3840}},    {{31, 4096}},
     {{32, 2048}}, {{33, 1024}}, {{65, 2560}}, {{8225, 2304}}, {{16417, 2048}}, {{4096, 4096}},
 };
-static const shape of_near_normed[] = {
+static const shape of_bulk_normed[] = {
     {{1, 256}}, {{16, 2048}}, {{33, 1024}}, {{97, 2304}}, {{513, 4096}}, {{32000, 4096}},
 };
-static const shape of_wider_near_normed[] = {{{1, 2048}}, {{33, 4096}}, {{513, 2048}}};
-static const shape of_near_gates[] = {
+static const shape of_wider_bulk_normed[] = {{{1, 2048}}, {{33, 4096}}, {{513, 2048}}};
+static const shape of_bulk_gates[] = {
     {{1, 256}}, {{8, 2048}}, {{17, 1024}}, {{49, 2304}}, {{257, 4096}}, {{14336, 4096}},
 };
-static const shape of_wider_near_gates[] = {
+static const shape of_wider_bulk_gates[] = {
     {{1, 2048}}, {{6, 4096}}, {{49, 2048}}, {{257, 4096}}, {{14336, 4096}},
 };
 /* Boundaries between q, k and v at every place in a tile of 16. */
-static const shape of_near_heads[] = {
+static const shape of_bulk_heads[] = {
     {{0, 1, 1, 2, 256}},       {{1, 3, 1, 2, 512}},    {{7, 5, 1, 6, 2048}},
     {{2, 5, 2, 34, 2304}},     {{10, 4, 2, 64, 1024}}, {{2047, 9, 3, 64, 4096}},
     {{100, 32, 8, 128, 4096}},
 };
-static const shape of_wider_near_heads[] = {
+static const shape of_wider_bulk_heads[] = {
     {{0, 1, 1, 2, 2048}},  {{1, 3, 1, 2, 4096}},     {{7, 5, 1, 6, 2048}},
     {{2, 5, 2, 34, 2048}}, {{2047, 9, 3, 64, 4096}}, {{100, 32, 8, 128, 4096}},
 };
-static const shape_list near_normed = SHAPE_LIST(of_near_normed, 7, 512),
-                        wider_near_normed = SHAPE_LIST(of_wider_near_normed, 7, 2048),
-                        near_gates = SHAPE_LIST(of_near_gates, 7, 512),
-                        wider_near_gates = SHAPE_LIST(of_wider_near_gates, 7, 2048),
-                        near_heads = SHAPE_LIST(of_near_heads, 3, 3, 1, 6, 512),
-                        wider_near_heads = SHAPE_LIST(of_wider_near_heads, 3, 3, 1, 6, 2048);
-static const shape of_near_tokens[] = {
+static const shape_list bulk_normed = SHAPE_LIST(of_bulk_normed, 7, 512),
+                        wider_bulk_normed = SHAPE_LIST(of_wider_bulk_normed, 7, 2048),
+                        bulk_gates = SHAPE_LIST(of_bulk_gates, 7, 512),
+                        wider_bulk_gates = SHAPE_LIST(of_wider_bulk_gates, 7, 2048),
+                        bulk_heads = SHAPE_LIST(of_bulk_heads, 3, 3, 1, 6, 512),
+                        wider_bulk_heads = SHAPE_LIST(of_wider_bulk_heads, 3, 3, 1, 6, 2048);
+static const shape of_bulk_tokens[] = {
     {{1, 256, 1}},   {{7, 512, 3}},    {{31, 1792, 8}},  {{32, 4096, 7}},
     {{33, 1024, 9}}, {{65, 2304, 17}}, {{192, 768, 16}}, {{4096, 4096, 8}},
 };
-static const shape of_near_long_tokens[] = {
+static const shape of_bulk_long_tokens[] = {
     {{1, 256, 1}},    {{17, 2048, 9}},   {{31, 5632, 8}},  {{47, 8192, 3}},
     {{33, 10240, 7}}, {{97, 14336, 16}}, {{225, 7424, 2}}, {{4096, 14336, 8}},
 };
-static const shape of_wider_near_tokens[] = {
+static const shape of_wider_bulk_tokens[] = {
     {{1, 2048, 1}}, {{31, 2048, 8}}, {{32, 4096, 7}}, {{65, 4096, 17}}, {{4096, 4096, 8}},
 };
-static const shape of_wider_near_long_tokens[] = {
+static const shape of_wider_bulk_long_tokens[] = {
     {{1, 2048, 1}}, {{17, 6144, 9}}, {{31, 8192, 8}}, {{97, 14336, 3}}, {{4096, 14336, 8}},
 };
-static const shape of_few_near_gates[] = {
+static const shape of_few_bulk_gates[] = {
     {{1, 256, 1}},   {{8, 2048, 8}},    {{17, 1024, 9}},
     {{49, 2304, 5}}, {{257, 4096, 17}}, {{14336, 4096, 8}},
 };
-static const shape of_few_near_heads[] = {
+static const shape of_few_bulk_heads[] = {
     {{0, 1, 1, 2, 256, 1}},       {{1, 3, 1, 2, 512, 9}},     {{7, 5, 1, 6, 2048, 3}},
     {{2, 5, 2, 34, 2304, 8}},     {{10, 4, 2, 64, 1024, 17}}, {{2040, 9, 3, 64, 4096, 7}},
     {{100, 32, 8, 128, 4096, 8}},
 };
-static const shape of_wider_few_near_gates[] = {
+static const shape of_wider_few_bulk_gates[] = {
     {{1, 2048, 1}}, {{8, 2048, 8}}, {{17, 4096, 9}}, {{257, 4096, 5}}, {{14336, 4096, 8}},
 };
-static const shape of_wider_few_near_heads[] = {
+static const shape of_wider_few_bulk_heads[] = {
     {{0, 1, 1, 2, 2048, 1}},
     {{7, 5, 1, 6, 2048, 3}},
     {{2040, 9, 3, 64, 4096, 9}},
     {{100, 32, 8, 128, 4096, 8}},
 };
-static const shape_list near_tokens = SHAPE_LIST(of_near_tokens, 7, 512, 3),
-                        near_long_tokens = SHAPE_LIST(of_near_long_tokens, 7, 3840, 3),
-                        wider_near_tokens = SHAPE_LIST(of_wider_near_tokens, 7, 2048, 3),
-                        wider_near_long_tokens = SHAPE_LIST(of_wider_near_long_tokens, 7, 4096, 3),
-                        few_near_gates = SHAPE_LIST(of_few_near_gates, 7, 512, 3),
-                        few_near_heads = SHAPE_LIST(of_few_near_heads, 3, 3, 1, 6, 512, 3),
-                        wider_few_near_gates = SHAPE_LIST(of_wider_few_near_gates, 7, 2048, 3),
-                        wider_few_near_heads =
-                            SHAPE_LIST(of_wider_few_near_heads, 3, 3, 1, 6, 2048, 3);
-static const shape of_wider_near_rows[] = {
+static const shape_list bulk_tokens = SHAPE_LIST(of_bulk_tokens, 7, 512, 3),
+                        bulk_long_tokens = SHAPE_LIST(of_bulk_long_tokens, 7, 3840, 3),
+                        wider_bulk_tokens = SHAPE_LIST(of_wider_bulk_tokens, 7, 2048, 3),
+                        wider_bulk_long_tokens = SHAPE_LIST(of_wider_bulk_long_tokens, 7, 4096, 3),
+                        few_bulk_gates = SHAPE_LIST(of_few_bulk_gates, 7, 512, 3),
+                        few_bulk_heads = SHAPE_LIST(of_few_bulk_heads, 3, 3, 1, 6, 512, 3),
+                        wider_few_bulk_gates = SHAPE_LIST(of_wider_few_bulk_gates, 7, 2048, 3),
+                        wider_few_bulk_heads =
+                            SHAPE_LIST(of_wider_few_bulk_heads, 3, 3, 1, 6, 2048, 3);
+static const shape of_wider_bulk_rows[] = {
     {{1, 2048}}, {{15, 4096}}, {{16, 2048}}, {{17, 4096}}, {{4129, 2048}}, {{4096, 4096}},
 };
 /* For kernels that take 14 * 256 columns at a time. */
-static const shape of_near_long_rows[] = {
+static const shape of_bulk_long_rows[] = {
     {{1, 256}},    {{7, 3584}},  {{15, 3840}},  {{16, 8192}},    {{17, 14336}},
     {{33, 11008}}, {{97, 4096}}, {{225, 7424}}, {{4096, 14336}},
 };
-static const shape of_wider_near_long_rows[] = {
+static const shape of_wider_bulk_long_rows[] = {
     {{1, 2048}}, {{9, 4096}}, {{11, 6144}}, {{17, 14336}}, {{97, 10240}}, {{4096, 14336}},
 };
-static const shape_list near_long_rows = SHAPE_LIST(of_near_long_rows, 7, 3840),
-                        wider_near_long_rows = SHAPE_LIST(of_wider_near_long_rows, 7, 6144);
-static const shape_list near_rows = SHAPE_LIST(of_near_rows, 7, 512),
-                        wider_near_rows = SHAPE_LIST(of_wider_near_rows, 7, 2048),
+static const shape_list bulk_long_rows = SHAPE_LIST(of_bulk_long_rows, 7, 3840),
+                        wider_bulk_long_rows = SHAPE_LIST(of_wider_bulk_long_rows, 7, 6144);
+static const shape_list bulk_rows = SHAPE_LIST(of_bulk_rows, 7, 512),
+                        wider_bulk_rows = SHAPE_LIST(of_wider_bulk_rows, 7, 2048),
                         eights = SHAPE_LIST(of_eights, 7, 256),
                         wide_rows = SHAPE_LIST(of_wide_rows, 7, 512),
                         wider_rows = SHAPE_LIST(of_wider_rows, 7, 2048);
@@ -257,18 +257,18 @@ static const shape_list mixed_token_list = SHAPE_LIST(mixed_tokens, 5, 64, 7, 8,
 /* After floats, in formats 8 to 10, comes the format of the kernel, whose rows are whole chunks of 256 columns,
  * in Q6_K of 2048. Rows in floats: as long as 1, 2 and 16 warps take at once, and longer; more than there are
  * threads. */
-static const shape of_mixed_near[] = {
+static const shape of_mixed_bulk[] = {
     {{1, 256, 4, 8}},  {{2, 512, 7, 10}},   {{7, 768, 2, 10}}, {{33, 2048, 5, 9}},
     {{5, 4096, 4, 8}}, {{1, 4, 3, 8}},      {{15, 96, 3, 9}},  {{17, 260, 3, 10}},
     {{3, 516, 2, 8}},  {{64, 4100, 1, 10}}, {{9, 9000, 3, 8}}, {{70000, 4, 1, 9}},
     {{768, 64, 3, 8}}, {{300, 768, 7, 8}},
 };
-static const shape of_wider_mixed_near[] = {
+static const shape of_wider_mixed_bulk[] = {
     {{1, 2048, 4, 8}}, {{7, 4096, 7, 10}},  {{33, 2048, 2, 10}},
     {{15, 96, 3, 9}},  {{260, 2048, 4, 9}},
 };
-static const shape_list mixed_near = SHAPE_LIST(of_mixed_near, 7, 512, 7, 9),
-                        wider_mixed_near = SHAPE_LIST(of_wider_mixed_near, 7, 2048, 7, 9);
+static const shape_list mixed_bulk = SHAPE_LIST(of_mixed_bulk, 7, 512, 7, 9),
+                        wider_mixed_bulk = SHAPE_LIST(of_wider_mixed_bulk, 7, 2048, 7, 9);
 
 /* Boundaries between matrices at every place in a threadgroup; the model's QKV, and gate with
  * up. */

@@ -13,7 +13,7 @@
 // Both halves of the memory are rows of 8 float4 in 9: any 8 neighbours are in different banks.
 #pragma once
 
-#include "../early.h"
+#include "../prefetch.h"
 #include "tile_sums.h"
 
 // How tiles read a format. Threads of a team take 32 columns of a row, `lanes` threads per row:

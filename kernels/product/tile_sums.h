@@ -1,5 +1,5 @@
 // tile_sums: the sums of a tile of rows and tokens, and how a threadgroup brings them together: what
-// tile.h and few.h share.
+// tile.h and skinny.h share.
 //
 // S teams of a threadgroup compute the same tile, each from a part of the columns, and add up in the
 // end. Rows are numbered by slots: the thread at row place p of P has slots p, p + P, ... Which row of

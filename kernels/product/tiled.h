@@ -2,9 +2,9 @@
 // (tile.h). The second axis of the grid counts tiles of tokens.
 #pragma once
 
-#include "../early.h"
-#include "few.h"
+#include "../prefetch.h"
 #include "row.h"
+#include "skinny.h"
 #include "tile.h"
 
 template <typename F, typename Tile, bool accumulate>
@@ -23,7 +23,7 @@ kernel void matvec_tiled(device const typename F::block *w [[buffer(0)]],
         tile.row[i] = w + size_t(row) * (in_dim / F::values);
     }
     tile.start(in_dim);
-    EARLY_LOADS(1);
+    PREFETCHED(1);
     // What is added to is loaded with x, where a thread has few of it.
     thread typename Tile::Sums &sums = tile.sums;
     const uint slots = Tile::Sums::slots;

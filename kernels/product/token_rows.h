@@ -10,7 +10,7 @@
 
 constant uint TOKENS = 8;
 
-// The sums of R rows and 8 tokens. A kernel calls take, which loads only weights, then EARLY_LOADS, then
+// The sums of R rows and 8 tokens. A kernel calls take, which loads only weights, then PREFETCHED, then
 // add and finish.
 template <uint R> struct token_sums {
     float dots[R * TOKENS];

@@ -91,11 +91,11 @@ static sizes get_sizes(kind k, const shape *s) {
  * than the launches apart. (H200, tokens per second apart and fused: 1B 755 and 1142, 3 layers of 7B 2126 and 2231.)
  *
  * LONGER: a quarter of a row still keeps half of the warps of a thread block busy, so that four share it. (H200, 4 layers
- * of 7B with 14336 columns, tokens per second by near_long and near_cluster: Q4_0 4137 and 4289, Q4_K 4088 and 4255, Q5_K
+ * of 7B with 14336 columns, tokens per second by bulk_chunks and bulk_cluster: Q4_0 4137 and 4289, Q4_K 4088 and 4255, Q5_K
  * 3627 and 3699, Q6_K 2738 and 3161, Q8_0 2734 and 2949; 8 layers of RWKV-7 1.5B with 8192: 2750 and 2851; 1B with
  * 5632 in Q4_0: 1996 and 1869.)
  *
- * SMALL_MINIMA: at most 2048 rows of 2048 columns in Q4_K or Q5_K. (H200, 1B with o of 2048x2048, tokens per second by near and near_long:
+ * SMALL_MINIMA: at most 2048 rows of 2048 columns in Q4_K or Q5_K. (H200, 1B with o of 2048x2048, tokens per second by bulk and bulk_chunks:
  * Q4_K 1834 and 1903, Q5_K 1782 and 1836; but Q4_0 1989 and 1954.)
  *
  * SHARED_CACHE: several heads share each head of the cache, and it is so long that reading it once for
@@ -133,15 +133,15 @@ typedef enum {
     FEWEST_TILES, /* WIDE, and tiles of 128 rows and 64 tokens for a quarter of the cores */
     FEWER_TILES,  /* for half of them */
     WIDE_TILES,   /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
-    NEAR_TOKENS,  /* matvec has a kernel for a few tokens by bulk copies */
-    NARROW,       /* at least three chunks of 256 columns, as RWKV-7 0.1B has */
+    BULK_TOKENS,  /* matvec has a kernel for a few tokens by bulk copies */
+    THREE_BLOCKS, /* at least three chunks of 256 columns, as RWKV-7 0.1B has */
     SHARED_CACHE,
     TENSOR_CACHE,
     THIN_CACHE,
     DEEP_TILE
 } condition;
 
-static bool has_near_kernel(const weight_format *f, uint32_t columns) {
+static bool has_bulk_kernel(const weight_format *f, uint32_t columns) {
     for (const kernel *k = matvec_op.kernels; k < matvec_op.kernels + matvec_op.kernel_count; k++)
         if (k->format == f && k->tokens && (k->needs & FEATURE_BULK_COPIES) && columns <= k->most &&
             columns % k->multiple_of == 0)
@@ -170,7 +170,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
         SMALL_TILES = 1024,
         MANY_FLOATS = 512,
         COLUMNS = 2048,
-        NEAR_COLUMNS = 4096,
+        BULK_COLUMNS = 4096,
         CLUSTER_COLUMNS = 8192,
         BLOCK = 256,
         LARGE_TILE = 128,
@@ -204,7 +204,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [LARGE_TILES] = has_tiles && is_many && !is_few_small,
                         [MATRIX_TILES] = has_tiles && pays && 2 * large >= 3 * d->cores,
                         [WIDE] = is_wide,
-                        [LONG] = s->columns > NEAR_COLUMNS,
+                        [LONG] = s->columns > BULK_COLUMNS,
                         [LONGER] = s->columns >= CLUSTER_COLUMNS,
                         [SMALL_MINIMA] =
                             has_minima && s->columns == COLUMNS && numbers <= SMALL_MATRIX,
@@ -213,8 +213,8 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [FEWEST_TILES] = is_wide && 4 * tiles <= d->cores,
                         [FEWER_TILES] = is_wide && 2 * tiles <= d->cores,
                         [WIDE_TILES] = is_wide && s->tokens > 64 && fills,
-                        [NEAR_TOKENS] = has_near_kernel(c->format, s->columns),
-                        [NARROW] = s->columns >= 3 * BLOCK,
+                        [BULK_TOKENS] = has_bulk_kernel(c->format, s->columns),
+                        [THREE_BLOCKS] = s->columns >= 3 * BLOCK,
                         [SHARED_CACHE] = is_shared,
                         [TENSOR_CACHE] = shares && numbers >= TENSOR_NUMBERS,
                         [THIN_CACHE] = is_thin,
@@ -253,46 +253,46 @@ typedef struct {
 #define MEDIUM {512, ANY}
 static const rule rules[] = {
     /* kind   devices   tokens   rows         when              variant */
-    {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
+    {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "per_thread"},
     {PRODUCT, SOFT,     ALL,     ALL,         ALWAYS,           "plain"},
-    {PRODUCT, CUDA,     ONE,     MEDIUM,      SMALL_MINIMA,     "near_long"},
-    {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "near"},
-    {PRODUCT, CUDA,     ONE,     MEDIUM,      LONGER,           "near_cluster"},
-    {PRODUCT, CUDA,     ONE,     MEDIUM,      LONG,             "near_long"},
+    {PRODUCT, CUDA,     ONE,     MEDIUM,      SMALL_MINIMA,     "bulk_chunks"},
+    {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "bulk"},
+    {PRODUCT, CUDA,     ONE,     MEDIUM,      LONGER,           "bulk_cluster"},
+    {PRODUCT, CUDA,     ONE,     MEDIUM,      LONG,             "bulk_chunks"},
     {PRODUCT, CUDA,     ONE,     MEDIUM,      WIDE,             "stream"},
     /* each weight is read once for 8 tokens, and by bulk copies */
-    {PRODUCT, CUDA,     SEVERAL, MEDIUM,      WIDE,             "tiled_near"},
-    {PRODUCT, CUDA,     SEVERAL, MEDIUM,      LONG,             "tiled_near_long"},
+    {PRODUCT, CUDA,     SEVERAL, MEDIUM,      WIDE,             "tiled_bulk"},
+    {PRODUCT, CUDA,     SEVERAL, MEDIUM,      LONG,             "tiled_bulk_cluster"},
     {PRODUCT, CUDA,     SEVERAL, MEDIUM,      WIDE,             "tiled_stream"},
-    {PRODUCT, GPU,      FEW,     LARGE,       ALWAYS,           "tiled_near"},
+    {PRODUCT, GPU,      FEW,     LARGE,       ALWAYS,           "tiled_bulk"},
     /* copies its weights to threadgroup memory first, in wide loads */
     {PRODUCT, GPU,      FEW,     LARGE,       MATRICES,         "tiled_stream"},
-    {PRODUCT, GPU,      FEW,     ALL,         MATRICES,         "tiled_few"},
-    {PRODUCT, GPU,      MANY,    ALL,         FEW_SMALL_TILES,  "tiled_few"},
+    {PRODUCT, GPU,      FEW,     ALL,         MATRICES,         "tiled_skinny"},
+    {PRODUCT, GPU,      MANY,    ALL,         FEW_SMALL_TILES,  "tiled_skinny"},
     /* simdgroup matrices, for which GPUs have instructions */
     {PRODUCT, METAL,    MANY,    ALL,         LARGE_TILES,      "matrix"},
     {PRODUCT, CUDA,     MANY,    ALL,         MATRIX_TILES,     "matrix"},
-    {PRODUCT, GPU,      MANY,    ALL,         MATRICES,         "matrix_split"},
-    {PRODUCT, CUDA,     {8, 16}, ALL,         MATRICES,         "matrix_split"},
+    {PRODUCT, GPU,      MANY,    ALL,         MATRICES,         "matrix_split_k"},
+    {PRODUCT, CUDA,     {8, 16}, ALL,         MATRICES,         "matrix_split_k"},
     {PRODUCT, GPU,      MANY,    ALL,         MANY_TILES,       "tiled"},
-    {PRODUCT, GPU,      MANY,    ALL,         FEW_TILES,        "tiled_split"},
-    {PRODUCT, GPU,      ONE,     {0, 8192},   ALWAYS,           "lean"},
-    {PRODUCT, GPU,      ONE,     {8193, ANY}, ALWAYS,           "lean_rows"},
-    {PRODUCT, GPU,      FEW,     ALL,         ALWAYS,           "lean"},
+    {PRODUCT, GPU,      MANY,    ALL,         FEW_TILES,        "tiled_split_k"},
+    {PRODUCT, GPU,      ONE,     {0, 8192},   ALWAYS,           "vec16"},
+    {PRODUCT, GPU,      ONE,     {8193, ANY}, ALWAYS,           "vec16_rows"},
+    {PRODUCT, GPU,      FEW,     ALL,         ALWAYS,           "vec16"},
     /* four rows and 8 tokens are more than the registers of an M1 hold (docs/agx.md) */
-    {PRODUCT, METAL,    MANY,    ALL,         ALWAYS,           "lean"},
-    {PRODUCT, GPU,      MANY,    ALL,         ALWAYS,           "lean_rows"},
+    {PRODUCT, METAL,    MANY,    ALL,         ALWAYS,           "vec16"},
+    {PRODUCT, GPU,      MANY,    ALL,         ALWAYS,           "vec16_rows"},
     {PRODUCT, GPU,      SEVERAL, ALL,         ALWAYS,           "reuse"},
     {PRODUCT, GPU,      ALL,     ALL,         ALWAYS,           "plain"},
-    {FUSED,   CUDA,     ONE,     MEDIUM,      WIDE,             "near"},
-    {FUSED,   CUDA,     ONE,     MEDIUM,      FEW_FLOATS,       "tiled_near"},
-    {FUSED,   CUDA,     EIGHT,   MEDIUM,      WIDE,             "tiled_near"},
+    {FUSED,   CUDA,     ONE,     MEDIUM,      WIDE,             "bulk"},
+    {FUSED,   CUDA,     ONE,     MEDIUM,      FEW_FLOATS,       "tiled_bulk"},
+    {FUSED,   CUDA,     EIGHT,   MEDIUM,      WIDE,             "tiled_bulk"},
     {FUSED,   CUDA,     ALL,     ALL,         WIDE_BLOCKS,      "apart"},
     {FUSED,   GPU,      ONE,     ALL,         ALWAYS,           "plain"},
-    {FUSED,   GPU,      FEW,     ALL,         MATRICES,         "tiled_few"},
+    {FUSED,   GPU,      FEW,     ALL,         MATRICES,         "tiled_skinny"},
     {FUSED,   GPU,      MANY,    ALL,         MANY_TILES,       "tiled"},
-    {FUSED,   GPU,      MANY,    ALL,         FEW_TILES,        "tiled_split"},
-    {NORMED,  CUDA,     ONE,     MEDIUM,      WIDE,             "near"},
+    {FUSED,   GPU,      MANY,    ALL,         FEW_TILES,        "tiled_split_k"},
+    {NORMED,  CUDA,     ONE,     MEDIUM,      WIDE,             "bulk"},
     {NORMED,  CUDA,     ONE,     ALL,         WIDE_BLOCKS,      "apart"},
     {NORMED,  GPU,      ONE,     ALL,         ALWAYS,           "onepass"},
     /* fewer launches are worth more than the better kernel for each product */
@@ -300,17 +300,17 @@ static const rule rules[] = {
     {BATCHED, GPU,      ONE,     ALL,         ALWAYS,           "plain"},
     /* x is split into halves once for all products with it; columns are split where tiles are too few
      * to occupy the cores */
-    {SPLIT,   CUDA,     EIGHT,   ALL,         NEAR_TOKENS,      "apart"},
+    {SPLIT,   CUDA,     EIGHT,   ALL,         BULK_TOKENS,      "apart"},
     {SPLIT,   CUDA,     SEVERAL, MEDIUM,      FEWEST_TILES,     "eighths"},
     {SPLIT,   CUDA,     SEVERAL, MEDIUM,      FEWER_TILES,      "quarters"},
     {SPLIT,   CUDA,     SEVERAL, MEDIUM,      WIDE_TILES,       "wide_groups"},
     {SPLIT,   CUDA,     SEVERAL, MEDIUM,      WIDE,             "groups"},
-    {SPLIT,   CUDA,     {65, ANY}, MEDIUM,    NARROW,           "groups"},
+    {SPLIT,   CUDA,     {65, ANY}, MEDIUM,    THREE_BLOCKS,           "groups"},
     /* a whole threadgroup for a row pays where its simdgroups run side by side */
-    {NORM,    SOFT,     ONE,     ALL,         ALWAYS,           "alone"},
+    {NORM,    SOFT,     ONE,     ALL,         ALWAYS,           "per_thread"},
     {NORM,    SOFT,     SEVERAL, ALL,         ALWAYS,           "rows_simdgroup"},
     {NORM,    GPU,      ALL,     ALL,         ALWAYS,           "rows"},
-    {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
+    {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "per_thread"},
     {DECODE,  SOFT,     ALL,     ALL,         ALWAYS,           "plain"},
     /* tensor cores, so that a row takes no longer for many heads than for one */
     {DECODE,  CUDA,     ALL,     {513, ANY},  THIN_CACHE,       "shared"},
@@ -327,8 +327,8 @@ static const rule rules[] = {
     {PREFILL, GPU,      MANY,    ALL,         ALWAYS,           "blocks"},
     {PREFILL, GPU|SOFT, ALL,     ALL,         ALWAYS,           "queryblock"},
     {PREFILL, GPU|SOFT, ALL,     ALL,         ALWAYS,           "blocks"}, /* F16: the others read floats */
-    {SINGLE,  SOFT,     ALL,     ALL,         ALWAYS,           "alone"},
-    {SINGLE,  CUDA,     ALL,     ALL,         ALWAYS,           "ahead"},
+    {SINGLE,  SOFT,     ALL,     ALL,         ALWAYS,           "per_thread"},
+    {SINGLE,  CUDA,     ALL,     ALL,         ALWAYS,           "prefetch"},
     {SINGLE,  GPU,      ALL,     ALL,         ALWAYS,           NULL},
 };
 /* clang-format on */

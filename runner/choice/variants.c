@@ -33,7 +33,7 @@ const kernel *variants_pick(const variants_basis *v, const op *o, const weight_f
 const kernel *variants_pick_matvec(const variants_basis *v, const weight_format *f,
                                    bool accumulates, size_t offset, uint32_t out_dim,
                                    uint32_t in_dim, uint32_t tokens, err *e) {
-    static const char *const narrow[] = {"lean", "reuse", "plain"};
+    static const char *const narrow[] = {"vec16", "reuse", "plain"};
     choice c = {&matvec_op, f, accumulates, {{out_dim, in_dim, tokens}}};
     const kernel *k = pick(v, &c, e);
     for (size_t i = 0; k && offset % product_get_alignment(k) != 0 && i < COUNT_OF(narrow); i++) {
@@ -83,8 +83,8 @@ const kernel *variants_pick_fixed(const variants_basis *v, const op *o) {
         const op *op;
         const char *soft, *gpu;
     } fixed[] = {
-        {&argmax_op, "alone", "reduce"},
-        {&ffn_silu_op, "alone", "plain"},
+        {&argmax_op, "per_thread", "reduce"},
+        {&ffn_silu_op, "per_thread", "plain"},
         {&rope_apply_table_op, "heads", "plain"},
         {&rmsnorm_matvec_op, "plain", "plain"}, /* as published: every row computes the norm */
         {&lerp_op, "reversed", "reversed"},
@@ -102,7 +102,7 @@ const kernel *variants_pick_fixed(const variants_basis *v, const op *o) {
 const kernel *variants_pick_adapters(const variants_basis *v, const weight_format *f, uint32_t rows,
                                      uint32_t columns, uint32_t tokens) {
     enum { FEW_TOKENS = 64, RANK = 512, STEP = 32 };
-    static const char *const names[2][2] = {{"few", "few_long"}, {"many", "many_long"}};
+    static const char *const names[2][2] = {{"skinny", "skinny_split_k"}, {"wide", "wide_split_k"}};
     const char *variant = names[tokens > FEW_TOKENS][columns > RANK];
     if (!is_cuda(v) || !device_offers(v->facts, FEATURE_MATRICES, NULL) || f->values != 1 ||
         tokens < 2 || (rows > RANK && columns > RANK) || columns % STEP != 0)
@@ -127,7 +127,7 @@ static bool takes_products(const kernel *k, const product *p) {
 const kernel *variants_pick_mixed(const variants_basis *v, const product *p) {
     const op *o = &matvec_mixed_op;
     for (const kernel *k = o->kernels; k < o->kernels + o->kernel_count; k++)
-        if (strcmp(k->variant, "near") == 0 && device_offers(v->facts, k->needs, NULL) &&
+        if (strcmp(k->variant, "bulk") == 0 && device_offers(v->facts, k->needs, NULL) &&
             takes_products(k, p))
             return k;
     return &o->kernels[0];

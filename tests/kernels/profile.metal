@@ -77,14 +77,14 @@ kernel void wide_banks(device float *y [[buffer(0)]], uint i [[thread_position_i
 }
 
 // The next turn's w is loaded while one is multiplied, for nothing in the last turn.
-#include "../../kernels/early.h"
+#include "../../kernels/prefetch.h"
 kernel void ahead(device const float *w [[buffer(0)]],
                   device const float *x [[buffer(1)]],
                   device float *y [[buffer(2)]],
                   constant uint &n [[buffer(3)]],
                   uint lane [[thread_index_in_simdgroup]]) {
     float next = w[lane], sum = 0.0f;
-    EARLY_LOADS(1);
+    PREFETCHED(1);
     for (uint i = lane; i < n; i += 32) {
         const float now = next;
         next = w[min(i + 32, n - 1)];

@@ -2,7 +2,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "../../kernels/early.h"
+#include "../../kernels/prefetch.h"
 
 // x[i] = x[i] * factor + step, where step is read from device memory.
 kernel void advance(device float *x [[buffer(0)]], constant float &factor [[buffer(1)]],
@@ -22,7 +22,7 @@ kernel void count_up(device float *step [[buffer(0)]]) {
 kernel void copy_early(device const float *from [[buffer(0)]], device float *to [[buffer(1)]],
                        constant float &scale [[buffer(2)]], uint i [[thread_position_in_grid]]) {
     const float value = from[i];
-    EARLY_LOADS(1 << 0);
+    PREFETCHED(1 << 0);
     to[i] = scale * value;
 }
 
@@ -32,7 +32,7 @@ kernel void copy_rows_early(device const float *from [[buffer(0)]], device float
     float value = 0.0f;
     if (i + 1 < n)
         value = from[i];
-    EARLY_ROWS(1 << 0);
+    PREFETCHED_ROWS(1 << 0);
     to[i] = i + 1 < n ? value : from[i];
 }
 

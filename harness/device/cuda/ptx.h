@@ -39,7 +39,7 @@ uint32_t ptx_count_bulk(const char *ptx);
 /* Threadgroups of a cluster, of which a launch has a multiple; 1: there are none. */
 uint32_t ptx_count_cluster(const char *ptx);
 
-/* Does the kernel wait for the launch before it on its own (kernels/early.h)? *buffers: those it
+/* Does the kernel wait for the launch before it on its own (kernels/prefetch.h)? *buffers: those it
  * loads before that, a bit each; *caches: those of which it loads only older rows. */
 bool ptx_find_early_loads(const char *ptx, uint32_t *buffers, uint32_t *caches);
 

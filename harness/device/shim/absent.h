@@ -3,12 +3,12 @@
 #pragma once
 #pragma clang system_header
 
-#ifndef ASSAY_EARLY_LOADS // kernels/early.h: only where launches begin early
+#ifndef ASSAY_EARLY_LOADS // kernels/prefetch.h: only where launches begin early
 #define ASSAY_EARLY_LOADS(buffers) ((void)0)
 #define ASSAY_EARLY_ROWS(buffers) ((void)0)
 #endif
 
-#ifndef ASSAY_HAS_16X8X32 // kernels/product/few.h
+#ifndef ASSAY_HAS_16X8X32 // kernels/product/skinny.h
 #define ASSAY_HAS_16X8X32 false
 #define ASSAY_MULTIPLY_16X8X32(w, x, sums) ((void)0)
 #endif

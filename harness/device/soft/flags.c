@@ -60,7 +60,7 @@ static const char *const checked_flags[] = {
 
 /* As cuda/ptx.c does it, so that what is counted is near what a GPU would do. Loops that copy or fill
  * stay loops: GPUs have no memcpy to call, and how much it would move is not known before it runs.
- * Where a GPU waits for the launch before (kernels/early.h), no load moves past it. Vectors are not combined as
+ * Where a GPU waits for the launch before (kernels/prefetch.h), no load moves past it. Vectors are not combined as
  * this CPU would like it: GPUs have none, and counts are to be the same on every CPU. */
 #define NOTHING_MOVES "__asm__ volatile(\"\" ::: \"memory\")"
 static const char *const counted_flags[] = {

@@ -80,7 +80,7 @@ METAL_FUNC typename turned_fragment<D>::type multiply_fragments(const HA &a, con
     return meet<H, meeting_for_product>(factors<HA, HB, HC>{a, b, c}, multiply_add<H, HA, HB, HC>);
 }
 
-// What ptx/product.h has for kernels/product/few.h: eight products of 8 x 8.
+// What ptx/product.h has for kernels/product/skinny.h: eight products of 8 x 8.
 #define ASSAY_HAS_16X8X32 true
 #define ASSAY_MULTIPLY_16X8X32(w, x, sums) assay::multiply_16x8x32(w, x, sums)
 

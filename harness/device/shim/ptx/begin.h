@@ -76,7 +76,7 @@ extern "C" float __nv_modff(float, float *);
 // clang has no lowering for the fence of C++ here.
 #define ASSAY_FENCE __nvvm_membar_gl()
 
-// What start.h does before a kernel, within one (kernels/early.h), after loads of the buffers whose bits
+// What start.h does before a kernel, within one (kernels/prefetch.h), after loads of the buffers whose bits
 // are set: the host reads the comment in the PTX, and lets the kernel begin without waiting
 // (CUDA_EARLY) if no launch before it in the graph writes one of them. A launch may not end before the
 // one before it, so at least one thread must come here.

@@ -96,7 +96,7 @@ template <uint left> METAL_FUNC void wait_for_all_but() {
     __asm__ volatile("cp.async.wait_group %0;" ::"n"(left) : "memory");
 }
 
-// Programmatic dependent launch: EARLY_LOADS of kernels/early.h for a kernel whose early loads are
+// Programmatic dependent launch: PREFETCHED of kernels/prefetch.h for a kernel whose early loads are
 // bulk copies. They take no room that the next launch needs, so that launch_dependents, which has it
 // set up, comes before the wait for the launch before.
 METAL_FUNC void launch_dependents() {

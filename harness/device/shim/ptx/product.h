@@ -222,7 +222,7 @@ METAL_FUNC metal::vec<D, 2> multiply_fragments(metal::vec<A, 2> a, metal::vec<B,
 
 #endif
 
-// Not every GPU has what kernels/product/few.h asks for.
+// Not every GPU has what kernels/product/skinny.h asks for.
 #if __CUDA_ARCH__ >= 800
 #define ASSAY_HAS_16X8X32 true
 #define ASSAY_MULTIPLY_16X8X32(w, x, sums) assay::multiply_16x8x32(w, x, sums)

@@ -1,4 +1,4 @@
-// mixed_near: matvec_mixed with the matrices of one format by near.h, and those in floats by plain loads.
+// mixed_bulk: matvec_mixed with the matrices of one format by bulk.h, and those in floats by plain loads.
 //
 // A layer of RWKV-7 has large matrices in blocks and adapters in floats, with few rows or few columns.
 // Each matrix has thread blocks of its own, in proportion to its bytes (product/layout.c), so that all
@@ -7,15 +7,15 @@
 using namespace metal;
 
 #include "../product/mixed.h"
-#include "near.h"
+#include "bulk.h"
 
-enum : uint { MIXED_EARLY = 0x1111111 }; // all weights
+enum : uint { MIXED_PREFETCHED = 0x1111111 }; // all weights
 
 // Rows of one matrix: a share of them per thread block.
-template <typename N> struct near_mixed {
+template <typename N> struct bulk_mixed {
     typedef N format;
     enum : bool { is_normed = false, is_stacked = true, needs_registers = true };
-    enum : uint { early = MIXED_EARLY };
+    enum : uint { prefetched = MIXED_PREFETCHED };
     device const float *x, *norm_w, *bias;
     device const uint4 *from;
     device float *to;
@@ -49,7 +49,7 @@ template <typename F> struct mixed_floats {
         rows = count;
         quads = in_dim / 4;
         sharers = 1;
-        while (sharers < NEAR_WARPS && 32 * MIXED_TURNS * sharers < quads)
+        while (sharers < BULK_WARPS && 32 * MIXED_TURNS * sharers < quads)
             sharers *= 2;
         first = sg % sharers * 32 + lane;
     }
@@ -81,10 +81,10 @@ METAL_FUNC void mixed_multiply(thread const Op &op, device const uchar *w, uint 
     bool is_loaded = true;
     floats.load(own, floats.first);
     cuda::launch_dependents();
-    cuda::wait_for_launch<Op::early>();
+    cuda::wait_for_launch<Op::prefetched>();
     for (uint top = 0; top < op.rows; top += MIXED_SUMS) {
         const uint count = min(op.rows - top, uint(MIXED_SUMS));
-        for (uint row = own; row < count; row += NEAR_WARPS / sharers * MIXED_ROWS) {
+        for (uint row = own; row < count; row += BULK_WARPS / sharers * MIXED_ROWS) {
             float sums[MIXED_ROWS] = {};
             for (uint quad = floats.first; quad < floats.quads;
                  quad += 32 * sharers * MIXED_TURNS) {
@@ -96,7 +96,7 @@ METAL_FUNC void mixed_multiply(thread const Op &op, device const uchar *w, uint 
             for (uint r = 0; r < MIXED_ROWS; r++) {
                 const float sum = simd_sum(sums[r]);
                 if (lane == 0 && row + r < count)
-                    shared[(row + r) * NEAR_WARPS + sg % sharers] = sum;
+                    shared[(row + r) * BULK_WARPS + sg % sharers] = sum;
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -104,7 +104,7 @@ METAL_FUNC void mixed_multiply(thread const Op &op, device const uchar *w, uint 
             const float2 before = op.prepare(top + thread_index);
             float sum = 0.0f;
             for (uint i = 0; i < sharers; i++)
-                sum += shared[thread_index * NEAR_WARPS + i];
+                sum += shared[thread_index * BULK_WARPS + i];
             op.finish(top + thread_index, sum, 0.0f, before);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -113,14 +113,14 @@ METAL_FUNC void mixed_multiply(thread const Op &op, device const uchar *w, uint 
 
 // Two thread blocks, of this launch and of the next, are to find room on an SM: hence 1024.
 template <typename N, uint Number> [[kernel, max_total_threads_per_threadgroup(1024)]] void
-matvec_mixed_near(PRODUCTS, uint group [[threadgroup_position_in_grid]],
+matvec_mixed_bulk(PRODUCTS, uint group [[threadgroup_position_in_grid]],
                   uint thread_index [[thread_index_in_threadgroup]],
                   uint sg [[simdgroup_index_in_threadgroup]],
                   uint lane [[thread_index_in_simdgroup]]) {
     FIND_PRODUCT(group)
-    const near_share share(p.rows, group, p.groups);
+    const block_share share(p.rows, group, p.groups);
     const uint row_quads = p.in_dim / 256 * N::block_bytes / 16;
-    const near_mixed<N> op = {x,
+    const bulk_mixed<N> op = {x,
                               x,
                               bias + share.first,
                               (device const uint4 *)w + size_t(share.first) * row_quads,
@@ -132,10 +132,10 @@ matvec_mixed_near(PRODUCTS, uint group [[threadgroup_position_in_grid]],
                               p.has_bias != 0,
                               p.accumulates != 0};
     if (p.format == Number) {
-        near_run<false, 1>(op, p.in_dim, group, p.groups, thread_index, sg, lane);
+        bulk_run<false, 1>(op, p.in_dim, group, p.groups, thread_index, sg, lane);
         return;
     }
-    const near_memory<N, false, 1> memory;
+    const bulk_memory<N, false, 1> memory;
     threadgroup float *shared = (threadgroup float *)memory.stages;
     const size_t at = size_t(share.first) * p.in_dim;
     if (p.format == number_f32)
@@ -146,14 +146,14 @@ matvec_mixed_near(PRODUCTS, uint group [[threadgroup_position_in_grid]],
         mixed_multiply<bf16>(op, w + 2 * at, p.in_dim, shared, thread_index, sg, lane);
 }
 
-#define MIXED_NEAR(format)                                                                         \
+#define MIXED_BULK(format)                                                                         \
     template                                                                                       \
         [[host_name("matvec_mixed_" #format                                                        \
-                    "_near")]] kernel decltype(matvec_mixed_near<format##_near, number_##format>)  \
-            matvec_mixed_near<format##_near, number_##format>;
+                    "_bulk")]] kernel decltype(matvec_mixed_bulk<format##_bulk, number_##format>)  \
+            matvec_mixed_bulk<format##_bulk, number_##format>;
 
-MIXED_NEAR(q4_0)
-MIXED_NEAR(q8_0)
-MIXED_NEAR(q4_k)
-MIXED_NEAR(q5_k)
-MIXED_NEAR(q6_k)
+MIXED_BULK(q4_0)
+MIXED_BULK(q8_0)
+MIXED_BULK(q4_k)
+MIXED_BULK(q5_k)
+MIXED_BULK(q6_k)

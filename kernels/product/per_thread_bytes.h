@@ -1,4 +1,4 @@
-// alone_bytes: the product of a matrix with one vector in integers, for product/alone.h.
+// per_thread_bytes: the product of a matrix with one vector in integers, for product/per_thread.h.
 //
 // A CPU may multiply two rows of eight bytes with two columns of them in the time of four floats
 // (bytes.h), and weights need not become floats first. So x becomes integers, relative to the largest x
@@ -115,7 +115,7 @@ struct byte_sums {
 };
 
 // The rows of a threadgroup by its first thread, and of a tall matrix those of the next threadgroups
-// too: x is split once for all of them, MOST columns at a time. T is product/alone.h's strip.
+// too: x is split once for all of them, MOST columns at a time. T is product/per_thread.h's strip.
 template <typename S, typename T> struct byte_tile {
     enum : uint { MOST = 2048, ROWS = 128, STRIP = 4, runs = MOST / byte_run<S>::columns };
     enum : uint {

@@ -1,5 +1,5 @@
-// few_stream: y = W x and y += W x for a few tokens and a large Q4_0 matrix, multiplied as matrices
-// (few.h), the weights by way of threadgroup memory.
+// skinny_stream: y = W x and y += W x for a few tokens and a large Q4_0 matrix, multiplied as matrices
+// (skinny.h), the weights by way of threadgroup memory.
 //
 // Of a large matrix, loads of two bytes from many rows cost more than the multiplication. So a
 // simdgroup copies 64 columns of its rows at a time, 9 words of each, all under way at once, while
@@ -7,8 +7,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "../early.h"
-#include "few_words.h"
+#include "../prefetch.h"
+#include "skinny_words.h"
 #include "row.h"
 
 // Two blocks of 32 rows on their way from device to threadgroup memory.
@@ -37,33 +37,33 @@ struct q4_0_columns {
     }
 };
 
-// What a lane multiplies with its values of a turn: as few.h does it, in floats.
-struct few_floats {
-    enum : uint { memory = few_matrices::memory };
+// What a lane multiplies with its values of a turn: as skinny.h does it, in floats.
+struct skinny_floats {
+    enum : uint { memory = skinny_matrices::memory };
     threadgroup float *own;
     uint some;
     float values[8];
 
-    METAL_FUNC few_floats(uint argument, threadgroup float *scratch) {
+    METAL_FUNC skinny_floats(uint argument, threadgroup float *scratch) {
         some = argument;
         own = scratch;
     }
     // The values of a turn: of columns 4 * pair to 3 after it, and of 16 after those.
-    METAL_FUNC void take(thread const float4 (&v)[2]) { few_take_values(v, values); }
+    METAL_FUNC void take(thread const float4 (&v)[2]) { skinny_take_values(v, values); }
     // Adds the products. words: the nibbles of a lane's weights, of its two rows.
     METAL_FUNC void add(thread const uint (&words)[2], thread float (&sums)[2][2],
                         uint lane) const {
         float weights[2][8];
         for (uint r = 0; r < 2; r++)
-            q4_0_few::decode_word(words[r], some, weights[r]);
-        few_matrices::add(weights, values, sums, lane, own);
+            q4_0_skinny::decode_word(words[r], some, weights[r]);
+        skinny_matrices::add(weights, values, sums, lane, own);
     }
 };
 
 // A threadgroup of 16 simdgroups computes 32 rows of 8 tokens, each from every sixteenth 64
 // columns.
 template <bool accumulate> [[max_total_threads_per_threadgroup(512)]] kernel void
-matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *x [[buffer(1)]],
+matvec_skinny_stream(device const block_q4_0 *w [[buffer(0)]], device const float *x [[buffer(1)]],
                   device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
                   constant uint &in_dim [[buffer(4)]], constant uint &batch [[buffer(5)]],
                   uint2 group [[threadgroup_position_in_grid]],
@@ -72,7 +72,7 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
     enum : uint { S = 16, room = 32 * q4_0_columns::wide }; // simdgroups, and words of each
     typedef tile_sums<4, 2, 8, 4, S> Sums;
     threadgroup uint memory[S * room];
-    threadgroup float scratch[S * few_floats::memory + 1];
+    threadgroup float scratch[S * skinny_floats::memory + 1];
     static_assert(Sums::memory <= S * room, "");
     threadgroup uint *own = memory + sg * room;
     device const uint *from = (device const uint *)w;
@@ -85,12 +85,12 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
     first_columns.take(from, min(sg, last));
     next.take(from, min(sg + S, last));
     first_columns.put(own, lane);
-    EARLY_LOADS(1);
+    PREFETCHED(1);
     Sums sums;
-    const uint token = few_find_place(sums, (threadgroup float *)memory, sg, lane);
+    const uint token = skinny_find_place(sums, (threadgroup float *)memory, sg, lane);
     device const float *mine = x + size_t(min(first + token, batch - 1)) * in_dim + 4 * sums.column;
-    few_floats p(in_dim, scratch + sg * uint(few_floats::memory));
-    few_values now, later;
+    skinny_floats p(in_dim, scratch + sg * uint(skinny_floats::memory));
+    skinny_values now, later;
     now.load(mine, min(sg, last));
     for (uint chunk = sg; chunk <= last; chunk += S) {
         // Loads before the barrier: after it, compilers would put them next to what needs them.
@@ -101,7 +101,7 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
             rows[i] = own + sums.get_slot(i) * q4_0_columns::wide;
         for (uint b = 0; b < 2; b++) {
             p.take(now.v[b]);
-            few_add(p, rows, b, sums.column, lane, sums.at);
+            skinny_add(p, rows, b, sums.column, lane, sums.at);
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
         next.put(own, lane);
@@ -121,8 +121,8 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
 }
 
 template
-    [[host_name("multi_token_matvec_q4_0_tiled_stream")]] kernel decltype(matvec_few_stream<false>)
-        matvec_few_stream<false>;
+    [[host_name("multi_token_matvec_q4_0_tiled_stream")]] kernel decltype(matvec_skinny_stream<false>)
+        matvec_skinny_stream<false>;
 template [[host_name(
-    "multi_token_matvec_q4_0_accumulate_tiled_stream")]] kernel decltype(matvec_few_stream<true>)
-    matvec_few_stream<true>;
+    "multi_token_matvec_q4_0_accumulate_tiled_stream")]] kernel decltype(matvec_skinny_stream<true>)
+    matvec_skinny_stream<true>;

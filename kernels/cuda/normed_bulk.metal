@@ -1,16 +1,16 @@
-// normed_near: norms with the products that follow them, for one token, by near.h: the heads of models
+// normed_bulk: norms with the products that follow them, for one token, by bulk.h: the heads of models
 // (rmsnorm_matvec), gate and up (gate_up_silu), and queries, keys and values (qkv_rope_append). norm_w is
 // multiplied with x as it becomes digits, and 1 / rms(x) with the sums, so a norm takes no time of its
 // own.
 #include <metal_stdlib>
 using namespace metal;
 
-#include "near.h"
-#include "near_ops.h"
+#include "bulk.h"
+#include "bulk_ops.h"
 
 // Two thread blocks, of this launch and of the next, are to find room on an SM: hence 1024.
 template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void
-rmsnorm_matvec_near(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
+rmsnorm_matvec_bulk(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
                     device const typename N::block *w [[buffer(2)]], device float *y [[buffer(3)]],
                     constant uint &out_dim [[buffer(4)]], constant uint &in_dim [[buffer(5)]],
                     constant float &eps [[buffer(6)]], uint group [[threadgroup_position_in_grid]],
@@ -18,15 +18,15 @@ rmsnorm_matvec_near(device const float *x [[buffer(0)]], device const float *nor
                     uint thread_index [[thread_index_in_threadgroup]],
                     uint sg [[simdgroup_index_in_threadgroup]],
                     uint lane [[thread_index_in_simdgroup]]) {
-    const near_share share(out_dim, group, groups);
-    near_plain<N, true, false, 1 << 1 | 1 << 2> op(w, x, y, share.first, share.count, in_dim);
+    const block_share share(out_dim, group, groups);
+    bulk_plain<N, true, false, 1 << 1 | 1 << 2> op(w, x, y, share.first, share.count, in_dim);
     op.norm_w = norm_w;
     op.eps = eps;
-    near_run<false, 1>(op, in_dim, group, groups, thread_index, sg, lane);
+    bulk_run<false, 1>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
 template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void
-gate_up_silu_near(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
+gate_up_silu_bulk(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
                   device const typename N::block *w_gate [[buffer(2)]],
                   device const typename N::block *w_up [[buffer(3)]],
                   device float *out [[buffer(4)]], constant uint &out_dim [[buffer(5)]],
@@ -36,9 +36,9 @@ gate_up_silu_near(device const float *x [[buffer(0)]], device const float *norm_
                   uint thread_index [[thread_index_in_threadgroup]],
                   uint sg [[simdgroup_index_in_threadgroup]],
                   uint lane [[thread_index_in_simdgroup]]) {
-    const near_share share(out_dim, group, groups);
+    const block_share share(out_dim, group, groups);
     const uint row_quads = in_dim / 256 * N::block_bytes / 16;
-    const near_gated<N> op = {x,
+    const bulk_gated<N> op = {x,
                               norm_w,
                               (device const uint4 *)w_gate,
                               (device const uint4 *)w_up,
@@ -47,11 +47,11 @@ gate_up_silu_near(device const float *x [[buffer(0)]], device const float *norm_
                               share.first,
                               2 * share.count,
                               row_quads};
-    near_run<false, 1>(op, in_dim, group, groups, thread_index, sg, lane);
+    bulk_run<false, 1>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
 template <typename N, typename T> [[kernel, max_total_threads_per_threadgroup(1024)]] void
-qkv_rope_append_near(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
+qkv_rope_append_bulk(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
                      device const typename N::block *wq [[buffer(2)]],
                      device const typename N::block *wk [[buffer(3)]],
                      device const typename N::block *wv [[buffer(4)]], device float *q [[buffer(5)]],
@@ -64,8 +64,8 @@ qkv_rope_append_near(device const float *x [[buffer(0)]], device const float *no
                      uint thread_index [[thread_index_in_threadgroup]],
                      uint sg [[simdgroup_index_in_threadgroup]],
                      uint lane [[thread_index_in_simdgroup]]) {
-    const near_share share((q_dim + 2 * kv_dim) / 2, group, groups); // pairs
-    const near_appended<N, T> op = {x,
+    const block_share share((q_dim + 2 * kv_dim) / 2, group, groups); // pairs
+    const bulk_appended<N, T> op = {x,
                                     norm_w,
                                     (device const uint4 *)wq,
                                     (device const uint4 *)wk,
@@ -82,19 +82,19 @@ qkv_rope_append_near(device const float *x [[buffer(0)]], device const float *no
                                     head_dim,
                                     2 * share.count,
                                     in_dim / 256 * N::block_bytes / 16};
-    near_run<false, 1>(op, in_dim, group, groups, thread_index, sg, lane);
+    bulk_run<false, 1>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
-#define NEAR_KERNEL(name, function, ...)                                                           \
+#define BULK_KERNEL(name, function, ...)                                                           \
     template [[host_name(name)]] kernel decltype(function<__VA_ARGS__>) function<__VA_ARGS__>;
-#define NORMED_NEAR(format)                                                                        \
-    NEAR_KERNEL("rmsnorm_matvec_" #format "_near", rmsnorm_matvec_near, format##_near)             \
-    NEAR_KERNEL("gate_up_silu_" #format "_near", gate_up_silu_near, format##_near)                 \
-    NEAR_KERNEL("qkv_rope_append_" #format "_near", qkv_rope_append_near, format##_near, float)    \
-    NEAR_KERNEL("qkv_rope_append_f16_" #format "_near", qkv_rope_append_near, format##_near, half)
+#define NORMED_BULK(format)                                                                        \
+    BULK_KERNEL("rmsnorm_matvec_" #format "_bulk", rmsnorm_matvec_bulk, format##_bulk)             \
+    BULK_KERNEL("gate_up_silu_" #format "_bulk", gate_up_silu_bulk, format##_bulk)                 \
+    BULK_KERNEL("qkv_rope_append_" #format "_bulk", qkv_rope_append_bulk, format##_bulk, float)    \
+    BULK_KERNEL("qkv_rope_append_f16_" #format "_bulk", qkv_rope_append_bulk, format##_bulk, half)
 
-NORMED_NEAR(q4_0)
-NORMED_NEAR(q8_0)
-NORMED_NEAR(q4_k)
-NORMED_NEAR(q5_k)
-NORMED_NEAR(q6_k)
+NORMED_BULK(q4_0)
+NORMED_BULK(q8_0)
+NORMED_BULK(q4_k)
+NORMED_BULK(q5_k)
+NORMED_BULK(q6_k)

@@ -1,17 +1,17 @@
-// few_near: products of a few tokens by few_near.h: y = W x, y += W x and y = activation(W x + bias), and with the
+// skinny_bulk: products of a few tokens by skinny_bulk.h: y = W x, y += W x and y = activation(W x + bias), and with the
 // norm before them gate and up (gate_up_silu), and queries, keys and values (qkv_rope_append).
 #include <metal_stdlib>
 using namespace metal;
 
 #include "../activations.h"
-#include "few_near.h"
-#include "near_ops.h"
+#include "skinny_bulk.h"
+#include "bulk_ops.h"
 
 // Rows that follow each other: a share of their pairs per cluster.
-template <typename N, bool accumulate> struct few_plain {
+template <typename N, bool accumulate> struct skinny_plain {
     typedef N format;
     enum : bool { is_normed = false };
-    enum : uint { early = 1 };
+    enum : uint { prefetched = 1 };
     device const float *x, *norm_w;
     device const uint4 *from;
     device float *to;
@@ -34,7 +34,7 @@ template <typename N, bool accumulate> struct few_plain {
 };
 
 // bias: from the cluster's first row on, or NULL.
-template <typename N> struct few_activated : few_plain<N, false> {
+template <typename N> struct skinny_activated : skinny_plain<N, false> {
     device const float *bias;
     uint activation;
 
@@ -43,21 +43,21 @@ template <typename N> struct few_activated : few_plain<N, false> {
                     : 0.0f;
     }
     METAL_FUNC void finish(uint pair, uint token, float sum, float other, float2 before) const {
-        few_plain<N, false>::finish(pair, token, activate(activation, before.x + sum),
+        skinny_plain<N, false>::finish(pair, token, activate(activation, before.x + sum),
                                     activate(activation, before.y + other), 0.0f);
     }
 };
 
-template <typename N> struct few_gated : near_gated<N> {
+template <typename N> struct skinny_gated : bulk_gated<N> {
     uint in_dim, out_dim;
 
     METAL_FUNC float2 prepare(uint, uint) const { return 0.0f; }
     METAL_FUNC void finish(uint pair, uint token, float sum, float other, float2) const {
-        this->to[size_t(token) * out_dim + this->first + pair] = near_gated<N>::pass(sum, other);
+        this->to[size_t(token) * out_dim + this->first + pair] = bulk_gated<N>::pass(sum, other);
     }
 };
 
-template <typename N, typename T> struct few_appended : near_appended<N, T> {
+template <typename N, typename T> struct skinny_appended : bulk_appended<N, T> {
     uint in_dim, from; // the first token
 
     METAL_FUNC float2 prepare(uint pair, uint token) const {
@@ -71,11 +71,11 @@ template <typename N, typename T> struct few_appended : near_appended<N, T> {
 
 // The pairs of a cluster, and tokens from `first` on.
 template <typename N, bool accumulate>
-METAL_FUNC few_plain<N, accumulate> few_take_share(device const void *w, device const float *x,
+METAL_FUNC skinny_plain<N, accumulate> skinny_take_share(device const void *w, device const float *x,
                                                    device float *y, uint out_dim, uint in_dim,
-                                                   near_share pairs, uint first) {
+                                                   block_share pairs, uint first) {
     const uint row_quads = in_dim / 256 * N::block_bytes / 16;
-    const few_plain<N, accumulate> op = {
+    const skinny_plain<N, accumulate> op = {
         x + size_t(first) * in_dim,
         x,
         (device const uint4 *)w + size_t(2 * pairs.first) * row_quads,
@@ -90,7 +90,7 @@ METAL_FUNC few_plain<N, accumulate> few_take_share(device const void *w, device 
 // P: of the thread blocks of a cluster, two of which are to find room on an SM: hence 512.
 template <typename N, bool accumulate, uint P>
 [[kernel, max_total_threads_per_threadgroup(512)]] void
-matvec_few_near(device const typename N::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
+matvec_skinny_bulk(device const typename N::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
                 device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
                 constant uint &in_dim [[buffer(4)]], constant uint &batch [[buffer(5)]],
                 uint2 group [[threadgroup_position_in_grid]],
@@ -98,15 +98,15 @@ matvec_few_near(device const typename N::block *w [[buffer(0)]], device const fl
                 uint thread_index [[thread_index_in_threadgroup]],
                 uint sg [[simdgroup_index_in_threadgroup]],
                 uint lane [[thread_index_in_simdgroup]]) {
-    const near_share share((out_dim + 1) / 2, group.x / P, groups.x / P); // pairs
-    const uint first = group.y * FEW_TOKENS;
-    const few_plain<N, accumulate> op =
-        few_take_share<N, accumulate>(w, x, y, out_dim, in_dim, share, first);
-    few_run<P>(op, min(batch - first, uint(FEW_TOKENS)), group.x % P, thread_index, sg, lane);
+    const block_share share((out_dim + 1) / 2, group.x / P, groups.x / P); // pairs
+    const uint first = group.y * SKINNY_TOKENS;
+    const skinny_plain<N, accumulate> op =
+        skinny_take_share<N, accumulate>(w, x, y, out_dim, in_dim, share, first);
+    skinny_run<P>(op, min(batch - first, uint(SKINNY_TOKENS)), group.x % P, thread_index, sg, lane);
 }
 
 template <typename N, uint P> [[kernel, max_total_threads_per_threadgroup(512)]] void
-activate_few_near(device const typename N::block *w [[buffer(0)]],
+activate_skinny_bulk(device const typename N::block *w [[buffer(0)]],
                   device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
                   constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
                   device const float *bias [[buffer(5)]], constant uint &has_bias [[buffer(6)]],
@@ -116,16 +116,16 @@ activate_few_near(device const typename N::block *w [[buffer(0)]],
                   uint thread_index [[thread_index_in_threadgroup]],
                   uint sg [[simdgroup_index_in_threadgroup]],
                   uint lane [[thread_index_in_simdgroup]]) {
-    const near_share share((out_dim + 1) / 2, group.x / P, groups.x / P); // pairs
-    const uint first = group.y * FEW_TOKENS;
-    const few_activated<N> op = {
-        few_take_share<N, false>(w, x, y, out_dim, in_dim, share, first),
+    const block_share share((out_dim + 1) / 2, group.x / P, groups.x / P); // pairs
+    const uint first = group.y * SKINNY_TOKENS;
+    const skinny_activated<N> op = {
+        skinny_take_share<N, false>(w, x, y, out_dim, in_dim, share, first),
         has_bias ? bias + 2 * share.first : nullptr, activation};
-    few_run<P>(op, min(batch - first, uint(FEW_TOKENS)), group.x % P, thread_index, sg, lane);
+    skinny_run<P>(op, min(batch - first, uint(SKINNY_TOKENS)), group.x % P, thread_index, sg, lane);
 }
 
 template <typename N> [[kernel, max_total_threads_per_threadgroup(512)]] void
-gate_up_silu_few_near(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
+gate_up_silu_skinny_bulk(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
                       device const typename N::block *w_gate [[buffer(2)]],
                       device const typename N::block *w_up [[buffer(3)]],
                       device float *out [[buffer(4)]], constant uint &out_dim [[buffer(5)]],
@@ -137,10 +137,10 @@ gate_up_silu_few_near(device const float *x [[buffer(0)]], device const float *n
                       uint sg [[simdgroup_index_in_threadgroup]],
                       uint lane [[thread_index_in_simdgroup]]) {
     enum : uint { P = 2 };
-    const near_share share(out_dim, group.x / P, groups.x / P);
-    const uint first = group.y * FEW_TOKENS;
+    const block_share share(out_dim, group.x / P, groups.x / P);
+    const uint first = group.y * SKINNY_TOKENS;
     const uint row_quads = in_dim / 256 * N::block_bytes / 16;
-    const few_gated<N> op = {{x + size_t(first) * in_dim,
+    const skinny_gated<N> op = {{x + size_t(first) * in_dim,
                               norm_w,
                               (device const uint4 *)w_gate,
                               (device const uint4 *)w_up,
@@ -151,11 +151,11 @@ gate_up_silu_few_near(device const float *x [[buffer(0)]], device const float *n
                               row_quads},
                              in_dim,
                              out_dim};
-    few_run<P>(op, min(batch - first, uint(FEW_TOKENS)), group.x % P, thread_index, sg, lane);
+    skinny_run<P>(op, min(batch - first, uint(SKINNY_TOKENS)), group.x % P, thread_index, sg, lane);
 }
 
 template <typename N, typename T> [[kernel, max_total_threads_per_threadgroup(512)]] void
-qkv_rope_append_few_near(
+qkv_rope_append_skinny_bulk(
     device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
     device const typename N::block *wq [[buffer(2)]],
     device const typename N::block *wk [[buffer(3)]],
@@ -169,9 +169,9 @@ qkv_rope_append_few_near(
     uint thread_index [[thread_index_in_threadgroup]], uint sg [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     enum : uint { P = 2 };
-    const near_share share((q_dim + 2 * kv_dim) / 2, group.x / P, groups.x / P); // pairs
-    const uint first = group.y * FEW_TOKENS;
-    const few_appended<N, T> op = {{x + size_t(first) * in_dim,
+    const block_share share((q_dim + 2 * kv_dim) / 2, group.x / P, groups.x / P); // pairs
+    const uint first = group.y * SKINNY_TOKENS;
+    const skinny_appended<N, T> op = {{x + size_t(first) * in_dim,
                                  norm_w,
                                  (device const uint4 *)wq,
                                  (device const uint4 *)wk,
@@ -190,38 +190,38 @@ qkv_rope_append_few_near(
                                  in_dim / 256 * N::block_bytes / 16},
                                 in_dim,
                                 first};
-    few_run<P>(op, min(batch - first, uint(FEW_TOKENS)), group.x % P, thread_index, sg, lane);
+    skinny_run<P>(op, min(batch - first, uint(SKINNY_TOKENS)), group.x % P, thread_index, sg, lane);
 }
 
-typedef few_format<halves_q4_0, 2, 2> few_q4_0;
-typedef few_format<halves_q8_0, 1, 2> few_q8_0;
-typedef few_format<halves_q4_k, 2, 2> few_q4_k;
-typedef few_format<halves_q5_k, 1, 3> few_q5_k;
-typedef few_format<halves_q6_k, 1, 3> few_q6_k;
-typedef few_format<halves_f16, 1, 3, 512> few_f16; // an SM has room for one thread block
+typedef skinny_format<halves_q4_0, 2, 2> skinny_q4_0;
+typedef skinny_format<halves_q8_0, 1, 2> skinny_q8_0;
+typedef skinny_format<halves_q4_k, 2, 2> skinny_q4_k;
+typedef skinny_format<halves_q5_k, 1, 3> skinny_q5_k;
+typedef skinny_format<halves_q6_k, 1, 3> skinny_q6_k;
+typedef skinny_format<halves_f16, 1, 3, 512> skinny_f16; // an SM has room for one thread block
 
-#define FEW_KERNEL(name, ...)                                                                      \
+#define SKINNY_KERNEL(name, ...)                                                                      \
     template [[host_name(name)]] kernel decltype(__VA_ARGS__) __VA_ARGS__;
-#define FEW_NEAR(format)                                                                           \
-    FEW_KERNEL("multi_token_matvec_" #format "_tiled_near",                                        \
-               matvec_few_near<few_##format, false, 2>)                                         \
-    FEW_KERNEL("multi_token_matvec_" #format "_accumulate_tiled_near",                             \
-               matvec_few_near<few_##format, true, 2>)                                          \
-    FEW_KERNEL("multi_token_matvec_" #format "_tiled_near_long",                                   \
-               matvec_few_near<few_##format, false, 8>)                                         \
-    FEW_KERNEL("multi_token_matvec_" #format "_accumulate_tiled_near_long",                        \
-               matvec_few_near<few_##format, true, 8>)                                          \
-    FEW_KERNEL("multi_token_matvec_" #format "_activate_tiled_near",                               \
-               activate_few_near<few_##format, 2>)                                              \
-    FEW_KERNEL("gate_up_silu_" #format "_tiled_near", gate_up_silu_few_near<few_##format>)      \
-    FEW_KERNEL("qkv_rope_append_" #format "_tiled_near",                                           \
-               qkv_rope_append_few_near<few_##format, float>)                                   \
-    FEW_KERNEL("qkv_rope_append_f16_" #format "_tiled_near",                                       \
-               qkv_rope_append_few_near<few_##format, half>)
+#define SKINNY_BULK(format)                                                                           \
+    SKINNY_KERNEL("multi_token_matvec_" #format "_tiled_bulk",                                        \
+               matvec_skinny_bulk<skinny_##format, false, 2>)                                         \
+    SKINNY_KERNEL("multi_token_matvec_" #format "_accumulate_tiled_bulk",                             \
+               matvec_skinny_bulk<skinny_##format, true, 2>)                                          \
+    SKINNY_KERNEL("multi_token_matvec_" #format "_tiled_bulk_cluster",                                   \
+               matvec_skinny_bulk<skinny_##format, false, 8>)                                         \
+    SKINNY_KERNEL("multi_token_matvec_" #format "_accumulate_tiled_bulk_cluster",                        \
+               matvec_skinny_bulk<skinny_##format, true, 8>)                                          \
+    SKINNY_KERNEL("multi_token_matvec_" #format "_activate_tiled_bulk",                               \
+               activate_skinny_bulk<skinny_##format, 2>)                                              \
+    SKINNY_KERNEL("gate_up_silu_" #format "_tiled_bulk", gate_up_silu_skinny_bulk<skinny_##format>)      \
+    SKINNY_KERNEL("qkv_rope_append_" #format "_tiled_bulk",                                           \
+               qkv_rope_append_skinny_bulk<skinny_##format, float>)                                   \
+    SKINNY_KERNEL("qkv_rope_append_f16_" #format "_tiled_bulk",                                       \
+               qkv_rope_append_skinny_bulk<skinny_##format, half>)
 
-FEW_NEAR(q4_0)
-FEW_NEAR(q8_0)
-FEW_NEAR(q4_k)
-FEW_NEAR(q5_k)
-FEW_NEAR(q6_k)
-FEW_NEAR(f16)
+SKINNY_BULK(q4_0)
+SKINNY_BULK(q8_0)
+SKINNY_BULK(q4_k)
+SKINNY_BULK(q5_k)
+SKINNY_BULK(q6_k)
+SKINNY_BULK(f16)

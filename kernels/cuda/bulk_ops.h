@@ -1,21 +1,21 @@
-// near_ops: what near.h multiplies, and what becomes of the sums; few_near.metal has the same for several
+// bulk_ops: what bulk.h multiplies, and what becomes of the sums; skinny_bulk.metal has the same for several
 // tokens.
 #pragma once
 
 #include "bulk_rows.h"
 
 // Rows that follow each other: a share of them per thread block.
-template <typename N, bool normed, bool accumulate, uint Early> struct near_plain {
+template <typename N, bool normed, bool accumulate, uint Prefetched> struct bulk_plain {
     typedef N format;
     enum : bool { is_normed = normed, is_stacked = true, needs_registers = false };
-    enum : uint { early = Early };
+    enum : uint { prefetched = Prefetched };
     device const float *x, *norm_w;
     device const uint4 *from;
     device float *to;
     float eps;
     uint first, rows, row_quads;
 
-    METAL_FUNC near_plain(device const void *w, device const float *values, device float *y,
+    METAL_FUNC bulk_plain(device const void *w, device const float *values, device float *y,
                           uint start, uint count, uint in_dim) {
         row_quads = in_dim / 256 * N::block_bytes / 16;
         x = norm_w = values;
@@ -37,10 +37,10 @@ template <typename N, bool normed, bool accumulate, uint Early> struct near_plai
 };
 
 // A pair is the same row of gate and of up: what multiplies them has both.
-template <typename N> struct near_gated {
+template <typename N> struct bulk_gated {
     typedef N format;
     enum : bool { is_normed = true, is_stacked = false, needs_registers = false };
-    enum : uint { early = 1 << 1 | 1 << 2 | 1 << 3 };
+    enum : uint { prefetched = 1 << 1 | 1 << 2 | 1 << 3 };
     device const float *x, *norm_w;
     device const uint4 *gate, *up;
     device float *to;
@@ -63,10 +63,10 @@ template <typename N> struct near_gated {
 
 // A pair is turned together. Rows of q, k and v are stacked; q_dim and kv_dim are multiples of head_dim,
 // which is even, so that a pair never spans two matrices.
-template <typename N, typename T> struct near_appended {
+template <typename N, typename T> struct bulk_appended {
     typedef N format;
     enum : bool { is_normed = true, is_stacked = true, needs_registers = false };
-    enum : uint { early = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 8 };
+    enum : uint { prefetched = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 8 };
     device const float *x, *norm_w;
     device const uint4 *wq, *wk, *wv;
     device float *q;

@@ -1,4 +1,4 @@
-// near: products of one token with rows that bulk copies (TMA) bring to shared memory (bulk_rows.h),
+// bulk: products of one token with rows that bulk copies (TMA) bring to shared memory (bulk_rows.h),
 // multiplied by tensor cores as bytes (mma_bytes.h). For GPUs that read weights faster than they
 // decode them.
 //
@@ -13,12 +13,12 @@
 // the thread blocks of a cluster, each of which takes its part of x once, and which send each other their
 // sums through distributed shared memory.
 //
-// Op is what is multiplied, and what becomes of the sums (near_ops.h):
-//   Op::format       of near_formats.h
+// Op is what is multiplied, and what becomes of the sums (bulk_ops.h):
+//   Op::format       of bulk_formats.h
 //   Op::is_normed    x is multiplied by op.norm_w, sums by 1 / rms(x), for which there is op.eps
 //   Op::is_stacked   the rows of a pair follow each other in memory
-//   Op::early        the buffers that are read before the launch before has ended
-//   Op::needs_registers  as that of near_formats.h
+//   Op::prefetched        the buffers that are read before the launch before has ended
+//   Op::needs_registers  as that of bulk_formats.h
 //   op.x, op.rows    of this block; op.row_quads: uint4s of a row
 //   op.get_row(i)    where row i begins
 //   op.prepare(i)    what finish will need for row i, loaded before its tile is multiplied
@@ -26,25 +26,25 @@
 #pragma once
 
 #include "../opaque.h"
+#include "bulk_formats.h"
 #include "bulk_rows.h"
 #include "mma_bytes.h"
-#include "near_formats.h"
 
-enum : uint { NEAR_WARPS = 16, NEAR_TURNS = 4, NEAR_STAGES = 2, NEAR_ROWS = 16 };
-enum : uint { NEAR_MOST_ROWS = 512 }; // of a cluster: product.c shares them so
+enum : uint { BULK_WARPS = 16, BULK_TURNS = 4, BULK_STAGES = 2, BULK_ROWS = 16 };
+enum : uint { BULK_MOST_ROWS = 512 }; // of a cluster: product.c shares them so
 
 // Columns, of which each of the P thread blocks of a cluster has a share: `chunks` times `each` blocks of 256,
 // the last chunk has what is left. A chunk of a row is whole uint4s. A share of a cluster is too, unless the
 // format's blocks are not: then it is whole words, and the uint4s at its ends are copied with what they have
 // of other shares. Q6_K has whole uint4s only every 8 blocks, and of 14336 columns, which are 56 blocks, three
 // thread blocks would have 16 and one 8 instead of 14 each.
-template <typename N, bool IsLong, uint P> struct near_columns {
-    enum : uint { most = IsLong ? N::long_blocks : P > 1 ? N::cluster_blocks : NEAR_WARPS };
+template <typename N, bool IsLong, uint P> struct bulk_columns {
+    enum : uint { most = IsLong ? N::long_blocks : P > 1 ? N::cluster_blocks : BULK_WARPS };
     enum : bool { is_whole = P == 1 || N::block_bytes % 16 == 0 };
     enum : uint { unit = N::block_bytes % 16 == 0 ? 1 : is_whole ? 8 : 2 };
     uint first, blocks, chunks, each; // first: of this thread block
 
-    METAL_FUNC near_columns(uint in_dim, uint rank) {
+    METAL_FUNC bulk_columns(uint in_dim, uint rank) {
         const uint all = in_dim / 256;
         chunks = IsLong ? (all + most - 1) / most : 1;
         each = IsLong || P > 1 ? (all + P * chunks * unit - 1) / (P * chunks * unit) * unit : all;
@@ -79,20 +79,20 @@ template <typename N, bool IsLong, uint P> struct near_columns {
 // that on its way; the sums of each warp, for three tiles, so that those of a tile may be read while the
 // next two are multiplied; the squares of each warp's x; of a cluster, what its blocks send. In a cluster there
 // are no more warps with sums and digits than blocks of a share.
-template <typename N, bool IsLong, uint P> struct near_memory {
-    typedef byte_products<NEAR_TURNS, N::scale::spread, N::has_offsets> products;
+template <typename N, bool IsLong, uint P> struct bulk_memory {
+    typedef byte_products<BULK_TURNS, N::scale::spread, N::has_offsets> products;
     enum : uint {
         pairs = IsLong  ? N::long_pairs
                 : P > 1 ? N::cluster_pairs
                         : N::pairs,
-        most = near_columns<N, IsLong, P>::most,
-        warps = P > 1 ? most : NEAR_WARPS,
-        one_group = near_columns<N, IsLong, P>::get_stride(most),
-        two_groups = 2 * near_columns<N, IsLong, P>::get_stride(most / 2),
+        most = bulk_columns<N, IsLong, P>::most,
+        warps = P > 1 ? most : BULK_WARPS,
+        one_group = bulk_columns<N, IsLong, P>::get_stride(most),
+        two_groups = 2 * bulk_columns<N, IsLong, P>::get_stride(most / 2),
         stage = pairs * (one_group > two_groups ? one_group : two_groups), // uint4s
         coming = IsLong ? most * 64 : 0,
-        tile_sums = warps * NEAR_ROWS,
-        parts_of = P > 1 ? NEAR_MOST_ROWS : 0,
+        tile_sums = warps * BULK_ROWS,
+        parts_of = P > 1 ? BULK_MOST_ROWS : 0,
         tiles = 3
     };
     threadgroup uint4 *stages;
@@ -102,19 +102,19 @@ template <typename N, bool IsLong, uint P> struct near_memory {
     threadgroup float *sums, *squares, *parts;
     threadgroup uint *sums_of_x;
 
-    METAL_FUNC near_memory() {
+    METAL_FUNC bulk_memory() {
         enum : uint {
-            floats = tiles * tile_sums + NEAR_WARPS + parts_of +
+            floats = tiles * tile_sums + BULK_WARPS + parts_of +
                      (N::has_offsets ? warps * products::blocks : 0)
         };
         stages = (threadgroup uint4 *)cuda::get_shared_memory<
-            16 * (NEAR_STAGES * stage + coming) + 8 * warps *(products::memory + 1) + 4 * floats>();
-        values = (threadgroup float4 *)(stages + NEAR_STAGES * stage);
+            16 * (BULK_STAGES * stage + coming) + 8 * warps *(products::memory + 1) + 4 * floats>();
+        values = (threadgroup float4 *)(stages + BULK_STAGES * stage);
         digits = (threadgroup uint2 *)(values + coming);
         units = (threadgroup float2 *)(digits + warps * products::memory);
         sums = (threadgroup float *)(units + warps);
         squares = sums + tiles * tile_sums;
-        parts = squares + NEAR_WARPS;
+        parts = squares + BULK_WARPS;
         sums_of_x = (threadgroup uint *)(parts + parts_of);
     }
     METAL_FUNC products get_products(uint sg) const {
@@ -136,38 +136,38 @@ template <typename N, bool IsLong, uint P> struct near_memory {
     }
 };
 
-template <bool HasOffsets> struct near_offsets {};
+template <bool HasOffsets> struct bulk_offsets {};
 
-template <typename Op, bool IsLong, uint P> struct near_work {
+template <typename Op, bool IsLong, uint P> struct bulk_work {
     typedef typename Op::format N;
-    typedef near_columns<N, IsLong, P> columns_of;
+    typedef bulk_columns<N, IsLong, P> columns_of;
     enum : bool { is_normed = Op::is_normed, is_long = IsLong };
     enum : bool { needs_registers = N::needs_registers || IsLong || Op::needs_registers };
-    enum : uint { pairs = near_memory<N, IsLong, P>::pairs, sharers = P };
+    enum : uint { pairs = bulk_memory<N, IsLong, P>::pairs, sharers = P };
 
     Op op;
     columns_of columns;
-    near_memory<N, IsLong, P> memory;
+    bulk_memory<N, IsLong, P> memory;
     uint rank;   // of this thread block in its cluster
     uint groups; // of warps, 1 or 2, each with 8 pairs of a tile
     uint stride; // uint4s of a pair
     uint signs;  // 0x80808080, of which the compiler does not know
 
-    METAL_FUNC near_work(Op work, uint in_dim, uint block_rank, uint lane)
+    METAL_FUNC bulk_work(Op work, uint in_dim, uint block_rank, uint lane)
         : op(work), columns(in_dim, block_rank) {
         rank = block_rank;
         signs = opaque(0x80808080u, in_dim + lane);
-        const bool has_all = memory.warps == NEAR_WARPS; // two groups are halves of 16 warps
-        groups = !IsLong && has_all && 2 * columns.each <= NEAR_WARPS ? 2 : 1;
+        const bool has_all = memory.warps == BULK_WARPS; // two groups are halves of 16 warps
+        groups = !IsLong && has_all && 2 * columns.each <= BULK_WARPS ? 2 : 1;
         stride = columns.get_stride(columns.each);
     }
     // The rows of a block that has no more than 16 are one tile, in the room of both stages.
     METAL_FUNC uint get_pairs() const {
-        typedef near_memory<N, IsLong, P> room;
-        enum : bool { may_be_one = !IsLong && P == 1 && pairs < NEAR_ROWS / 2 };
-        static_assert(!may_be_one || NEAR_ROWS / 2 * room::one_group <= NEAR_STAGES * room::stage,
+        typedef bulk_memory<N, IsLong, P> room;
+        enum : bool { may_be_one = !IsLong && P == 1 && pairs < BULK_ROWS / 2 };
+        static_assert(!may_be_one || BULK_ROWS / 2 * room::one_group <= BULK_STAGES * room::stage,
                       "there is room for them");
-        return may_be_one && groups == 1 && op.rows <= NEAR_ROWS ? NEAR_ROWS / 2 : pairs;
+        return may_be_one && groups == 1 && op.rows <= BULK_ROWS ? BULK_ROWS / 2 : pairs;
     }
     METAL_FUNC uint get_tile_rows() const { return 2 * get_pairs() * groups; }
     METAL_FUNC threadgroup uint4 *find_pair(uint stage, uint pair) const {
@@ -208,7 +208,7 @@ template <typename Op, bool IsLong, uint P> struct near_work {
                                 16 * quads * min(2u, count - 2 * sg), stage);
             return;
         }
-        for (uint i = sg; quads > 0 && i < count; i += NEAR_WARPS)
+        for (uint i = sg; quads > 0 && i < count; i += BULK_WARPS)
             cuda::copy_bulk(find_pair(stage, i / 2) + i % 2 * whole,
                             op.get_row(first + i) + columns.get_start() + s.chunk * whole,
                             16 * quads, stage);
@@ -231,7 +231,7 @@ template <typename Op, bool IsLong, uint P> struct near_work {
         float4 weights[2], v[2];
         for (uint i = 0; i < 2 && Op::is_normed && is_own; i++)
             weights[i] = norm[apart * i];
-        cuda::wait_for_launch<Op::early>();
+        cuda::wait_for_launch<Op::prefetched>();
         for (uint i = 0; i < 2 && is_own; i++)
             v[i] = find_block(op.x, columns.first + team)[find_values(lane) + apart * i];
         if (Op::is_normed && is_own) {
@@ -269,7 +269,7 @@ template <typename Op, bool IsLong, uint P> struct near_work {
     // What minima add to the sums of a pair, in the unit of these.
     template <typename Products, typename Lanes>
     METAL_FUNC void find_offsets(thread const Products &p, thread const Lanes (&own)[2], uint lane,
-                                 thread float (&to)[2], near_offsets<true>) const {
+                                 thread float (&to)[2], bulk_offsets<true>) const {
         const uint offsets[2] = {own[0].get_offsets(), own[1].get_offsets()};
         byte_sums sums = {};
         p.add_offsets(offsets, lane, sums);
@@ -278,23 +278,23 @@ template <typename Op, bool IsLong, uint P> struct near_work {
     }
     template <typename Products, typename Lanes>
     METAL_FUNC void find_offsets(thread const Products &, thread const Lanes (&)[2], uint,
-                                 thread float (&)[2], near_offsets<false>) const {}
+                                 thread float (&)[2], bulk_offsets<false>) const {}
 
     // Adds the products of a warp's block of a tile: a lane's share of those of its pair.
     template <bool is_odd> METAL_FUNC void multiply(uint stage, uint sg, uint team, uint lane,
                                                     thread float (&totals)[2]) const {
         const uint pair =
-            sg / (NEAR_WARPS / 2) * (groups - 1) * pairs + min(lane / 4, get_pairs() - 1);
-        typename near_lanes<N, is_odd>::type own[2];
+            sg / (BULK_WARPS / 2) * (groups - 1) * pairs + min(lane / 4, get_pairs() - 1);
+        typename bulk_lanes<N, is_odd>::type own[2];
         for (uint i = 0; i < 2; i++)
-            own[i].load((near_row)(find_pair(stage, pair) + i * columns.get_room(columns.each)) +
+            own[i].load((bulk_row)(find_pair(stage, pair) + i * columns.get_room(columns.each)) +
                             columns.get_skipped(),
                         team, lane % 4);
         const auto p = memory.get_products(sg);
         typename N::scale::sums sums = {};
         float offsets[2] = {};
-        find_offsets(p, own, lane, offsets, near_offsets<N::has_offsets>());
-        for (uint turn = 0; turn < NEAR_TURNS; turn++) {
+        find_offsets(p, own, lane, offsets, bulk_offsets<N::has_offsets>());
+        for (uint turn = 0; turn < BULK_TURNS; turn++) {
             byte_pair w[2];
             if (turn > 0 && turn % N::turns_at_once == 0)
                 cuda::sync_warp(); // for loads of later turns there are no registers
@@ -350,14 +350,14 @@ template <typename Op, bool IsLong, uint P> struct near_work {
     // 1 / rms(x)
     METAL_FUNC float get_inverse() const {
         float squares = 0.0f;
-        for (uint i = 0; i < NEAR_WARPS; i++)
+        for (uint i = 0; i < BULK_WARPS; i++)
             squares += i < columns.blocks ? memory.squares[i] : 0.0f;
         return rsqrt(squares / float(256 * columns.blocks) + op.eps);
     }
 };
 
 // A thread of the first warps that writes a sum of a tile, one of all even tiles or of all odd ones.
-template <typename Work> struct near_writer {
+template <typename Work> struct bulk_writer {
     enum : uint { pairs = Work::pairs };
     uint group, teams; // of warps whose sums it adds, and how many those are
     uint place;        // among the rows of that group
@@ -365,15 +365,15 @@ template <typename Work> struct near_writer {
     float inverse;     // 1 / rms(x), which it finds once
     float2 kept;       // what finish will need
 
-    METAL_FUNC near_writer(uint groups) {
-        teams = NEAR_WARPS / groups;
+    METAL_FUNC bulk_writer(uint groups) {
+        teams = BULK_WARPS / groups;
         inverse = 0.0f;
         kept = 0.0f;
     }
     METAL_FUNC void find_place(uint thread_index, uint groups) {
-        group = thread_index / NEAR_ROWS % groups;
-        place = thread_index % NEAR_ROWS;
-        parity = thread_index / NEAR_ROWS / groups;
+        group = thread_index / BULK_ROWS % groups;
+        place = thread_index % BULK_ROWS;
+        parity = thread_index / BULK_ROWS / groups;
     }
     METAL_FUNC uint get_row(thread const Work &work, uint tile) const {
         return place < 2 * work.get_pairs()
@@ -387,10 +387,10 @@ template <typename Work> struct near_writer {
     }
     // All lanes of a warp call this; those that are not to write find a sum in vain.
     METAL_FUNC void write(thread const Work &work, uint tile, bool is_to) {
-        threadgroup const float *from = work.get_sums(tile) + group * teams * NEAR_ROWS + place;
+        threadgroup const float *from = work.get_sums(tile) + group * teams * BULK_ROWS + place;
         float sum = 0.0f;
-        for (uint i = 0; i < NEAR_WARPS; i++)
-            sum += i < work.columns.each ? from[NEAR_ROWS * i] : 0.0f;
+        for (uint i = 0; i < BULK_WARPS; i++)
+            sum += i < work.columns.each ? from[BULK_ROWS * i] : 0.0f;
         sum *= Work::N::get_unit();
         if (Work::is_normed && inverse == 0.0f)
             inverse = work.get_inverse();
@@ -407,24 +407,24 @@ template <typename Work> struct near_writer {
 
 // A tile after another: a stage is filled again when all warps have multiplied what is in it.
 template <typename Work> METAL_FUNC void
-near_multiply(thread const Work &work, near_writer<Work> writer, uint thread_index) {
+bulk_multiply(thread const Work &work, bulk_writer<Work> writer, uint thread_index) {
     float totals[2] = {};
     typename Work::step now = {0, 0};
     for (uint i = 0;; i++) {
-        const uint stage = i % NEAR_STAGES;
+        const uint stage = i % BULK_STAGES;
         // Where registers are few, addresses are computed again for every tile: kept, they would be spilled.
         const uint place = Work::needs_registers ? opaque(thread_index, i) : thread_index;
         const uint lane = place % 32, sg = place / 32, team = sg % writer.teams;
         writer.find_place(place, work.groups);
         const bool is_end = work.ends_tile(now);
-        const auto later = work.get_next(now, NEAR_STAGES);
+        const auto later = work.get_next(now, BULK_STAGES);
         const auto next = work.get_next(now, 1);
         const bool is_last = !work.is_there(next);
         if (now.chunk == 0)
             writer.prepare(work, now.tile);
         if (Work::is_long)
             work.take_chunk(now, next, team, sg, lane);
-        cuda::wait_for_copies(stage, i / NEAR_STAGES % 2);
+        cuda::wait_for_copies(stage, i / BULK_STAGES % 2);
         if (Work::columns_of::unit > 1 && team % 2 == 1) {
             if (team < work.columns.count(now.chunk))
                 work.template multiply<true>(stage, sg, team, lane, totals);
@@ -432,7 +432,7 @@ near_multiply(thread const Work &work, near_writer<Work> writer, uint thread_ind
             work.template multiply<false>(stage, sg, team, lane, totals);
         }
         if (is_end && team < work.columns.each)
-            work.store(work.get_sums(now.tile) + sg * NEAR_ROWS, lane, totals);
+            work.store(work.get_sums(now.tile) + sg * BULK_ROWS, lane, totals);
         if (is_last || work.is_there(later)) {
             threadgroup_barrier(mem_flags::mem_threadgroup);
             work.copy(later, stage, sg, lane);
@@ -454,11 +454,11 @@ near_multiply(thread const Work &work, near_writer<Work> writer, uint thread_ind
 
 // P: thread blocks of a cluster, which share the columns of its rows.
 template <bool IsLong, uint P, typename Op>
-METAL_FUNC void near_run(thread const Op &op, uint in_dim, uint group, uint groups,
+METAL_FUNC void bulk_run(thread const Op &op, uint in_dim, uint group, uint groups,
                          uint thread_index, uint sg, uint lane) {
-    typedef near_work<Op, IsLong, P> work_of;
+    typedef bulk_work<Op, IsLong, P> work_of;
     const work_of work(op, in_dim, group % P, lane);
-    for (uint i = 0; thread_index == 0 && i < NEAR_STAGES; i++)
+    for (uint i = 0; thread_index == 0 && i < BULK_STAGES; i++)
         cuda::init_mbarrier(i);
     if (P > 1) {
         if (thread_index == 0)
@@ -466,21 +466,21 @@ METAL_FUNC void near_run(thread const Op &op, uint in_dim, uint group, uint grou
         cuda::arrive_at_cluster();
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint i = 0; i < NEAR_STAGES; i++)
+    for (uint i = 0; i < BULK_STAGES; i++)
         work.copy(work.get_next({0, 0}, i), i, sg, lane);
-    near_expect_values(op.x, in_dim, group, groups, thread_index);
+    prefetch_values(op.x, in_dim, group, groups, thread_index);
     cuda::sync_warp();
     cuda::launch_dependents();
-    const near_writer<work_of> writer(work.groups);
+    const bulk_writer<work_of> writer(work.groups);
     if (IsLong) {
-        cuda::wait_for_launch<Op::early>();
+        cuda::wait_for_launch<Op::prefetched>();
         work.expect_x({0, 0}, sg, sg, lane);
     } else {
         work.take_x(sg % writer.teams, sg, lane);
     }
     if (P > 1)
         cuda::wait_for_cluster(); // all blocks have begun: sums may be sent
-    near_multiply(work, writer, thread_index);
+    bulk_multiply(work, writer, thread_index);
     if (P > 1)
         work.finish_own(thread_index);
 }

@@ -1,4 +1,4 @@
-// few: tiles of 16 rows and 8 tokens, each multiplied by whole simdgroups as matrices, straight from
+// skinny: tiles of 16 rows and 8 tokens, each multiplied by whole simdgroups as matrices, straight from
 // device memory: for prompts of a few tokens.
 //
 // A turn is 32 columns. A lane is at a place (row, pair) of an 8 x 8 matrix, whose columns 2 * pair and
@@ -11,7 +11,7 @@
 // its 8 weights without their scale; F::scale.
 #pragma once
 
-#include "../early.h"
+#include "../prefetch.h"
 #include "tile_sums.h"
 
 // The product of a turn, and where its elements are. A device may have instructions that take all 16
@@ -23,7 +23,7 @@
 #define HAS_16X8X32 false
 #define MULTIPLY_16X8X32(w, x, sums) ((void)0)
 #endif
-template <bool HasInstruction> struct few_matrices_of {
+template <bool HasInstruction> struct skinny_matrices_of {
     enum : uint { pair_bits = 1 | 2, memory = 0 };
     static METAL_FUNC uint get_row(uint lane) { return lane / 4; }
     static METAL_FUNC uint get_pair(uint lane) { return lane % 4; }
@@ -36,7 +36,7 @@ template <bool HasInstruction> struct few_matrices_of {
 
 // Two matrices of 8 x 8, whose elements are where Apple's GPUs have them. The values are stored by
 // token and loaded by column.
-template <> struct few_matrices_of<false> {
+template <> struct skinny_matrices_of<false> {
     enum : uint { pair_bits = 1 | 8, memory = 64 };
     static METAL_FUNC uint get_row(uint lane) { return lane / 16 * 4 + lane / 2 % 4; }
     static METAL_FUNC uint get_pair(uint lane) { return lane / 8 % 2 * 2 + lane % 2; }
@@ -73,23 +73,23 @@ template <> struct few_matrices_of<false> {
     }
 };
 
-typedef few_matrices_of<HAS_16X8X32> few_matrices;
+typedef skinny_matrices_of<HAS_16X8X32> skinny_matrices;
 
 // Gives a lane its place in the sums of a team. Returns which token's values it takes: so that the two
 // of its sums are `column` and 4 after it.
 template <typename Sums>
-inline uint few_find_place(thread Sums &sums, threadgroup float *shared, uint mate, uint lane) {
+inline uint skinny_find_place(thread Sums &sums, threadgroup float *shared, uint mate, uint lane) {
     sums.shared = shared;
     sums.mate = mate;
     sums.me = lane;
-    sums.place = few_matrices::get_row(lane);
-    sums.column = few_matrices::get_pair(lane);
+    sums.place = skinny_matrices::get_row(lane);
+    sums.column = skinny_matrices::get_pair(lane);
     sums.clear();
     return sums.place / 2 + sums.place % 2 * 4;
 }
 
 // Two float4 as the 8 values of a lane.
-inline void few_take_values(thread const float4 (&v)[2], thread float (&x)[8]) {
+inline void skinny_take_values(thread const float4 (&v)[2], thread float (&x)[8]) {
     for (uint i = 0; i < 2; i++) {
         x[4 * i] = v[i].x;
         x[4 * i + 1] = v[i].y;
@@ -100,13 +100,13 @@ inline void few_take_values(thread const float4 (&v)[2], thread float (&x)[8]) {
 
 // S teams of a simdgroup. N turns of a team are loaded at once, the weights of the next N while they
 // are multiplied.
-template <typename F, uint S, uint N, bool HasNorm> struct tile_few {
+template <typename F, uint S, uint N, bool HasNorm> struct tile_skinny {
     typedef tile_sums<2, 2, 8, 4, S> Sums;
     enum : uint {
         rows = Sums::rows,
         tokens = Sums::tokens,
         decoded = 2, // rows whose weights a thread decodes
-        own = few_matrices::memory,
+        own = skinny_matrices::memory,
         memory = (Sums::memory > S * own ? Sums::memory : S * own) / 4, // float4 of a threadgroup
     };
 
@@ -117,9 +117,9 @@ template <typename F, uint S, uint N, bool HasNorm> struct tile_few {
     device const typename F::block *row[2];
     typename F::part weights[N][2];
 
-    METAL_FUNC tile_few(threadgroup float4 *m, uint thread_index) {
+    METAL_FUNC tile_skinny(threadgroup float4 *m, uint thread_index) {
         lane = thread_index % 32;
-        token = few_find_place(sums, (threadgroup float *)m, thread_index / 32, lane);
+        token = skinny_find_place(sums, (threadgroup float *)m, thread_index / 32, lane);
         pair = sums.column;
         squares = 0.0f;
     }
@@ -182,9 +182,9 @@ template <typename F, uint S, uint N, bool HasNorm> struct tile_few {
             values[i] *= norm[i];
         }
         float x[8];
-        few_take_values(values, x);
+        skinny_take_values(values, x);
         float products[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
-        few_matrices::add(w, x, products, lane, sums.shared + sums.mate * own);
+        skinny_matrices::add(w, x, products, lane, sums.shared + sums.mate * own);
         for (uint i = 0; i < 2; i++)
             for (uint j = 0; j < 2; j++)
                 sums.at[i][j] = fma(scales[i], products[i][j], sums.at[i][j]);
@@ -192,7 +192,7 @@ template <typename F, uint S, uint N, bool HasNorm> struct tile_few {
 
     METAL_FUNC void normalise(uint in_dim, float eps) {
         for (uint bit = 1; bit < 32; bit *= 2)
-            if (few_matrices::pair_bits & bit)
+            if (skinny_matrices::pair_bits & bit)
                 squares += simd_shuffle_xor(squares, bit);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (pair == 0)
@@ -203,5 +203,5 @@ template <typename F, uint S, uint N, bool HasNorm> struct tile_few {
 
 // 8 teams of a simdgroup; 9 with a norm, whose loads leave room for two turns at once: the 576 columns
 // of a small model are 18 turns.
-template <typename F, bool HasNorm> using few_tile =
-    tile_few<typename F::few, HasNorm ? 9 : 8, HasNorm ? 2 : 3, HasNorm>;
+template <typename F, bool HasNorm> using skinny_tile =
+    tile_skinny<typename F::skinny, HasNorm ? 9 : 8, HasNorm ? 2 : 3, HasNorm>;

@@ -1,4 +1,4 @@
-// matvec_lean: y = W x and y += W x for one token, by simdgroups whose lanes take 16 weights of a
+// matvec_vec16: y = W x and y += W x for one token, by simdgroups whose lanes take 16 weights of a
 // block at a time: two neighbours share a block of 32, sixteen a block of 256.
 //
 // H is a format by such parts: H::block, of H::values weights for H::lanes lanes; H::input, the
@@ -6,12 +6,12 @@
 // and H::take, which loads it; H::multiply, the product of both, and a number for opaque.h.
 #pragma once
 
-#include "../early.h"
+#include "../prefetch.h"
 #include "row.h"
 
 // R rows of `blocks` blocks, N parts of each per lane and turn, all of whose loads are under way at
 // once. Past the end of a row the last part is loaded again and left out.
-template <typename H, uint R, uint N> struct lean_rows {
+template <typename H, uint R, uint N> struct vec16_rows {
     device const typename H::block *rows[R];
     uint blocks, lane;
     uint some; // for opaque.h
@@ -43,7 +43,7 @@ template <typename H, uint R, uint N> struct lean_rows {
     // sums[r] += this lane's part of the product of row r, of which the first turn is taken. The next
     // turn is loaded while one is multiplied.
     METAL_FUNC void add_all(device const float *x, thread float *sums) {
-        lean_rows next;
+        vec16_rows next;
         next.blocks = blocks;
         next.lane = lane;
         for (uint r = 0; r < R; r++)
@@ -64,21 +64,21 @@ template <typename H, uint R, uint N> struct lean_rows {
 // rows of a small model; several share the x that they load. Rows past the end are replaced by the
 // last one.
 template <typename H, uint R, uint N, bool accumulate> kernel void
-matvec_lean(device const typename H::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
-            device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
-            constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
-            uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+matvec_vec16(device const typename H::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
+             device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
+             constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
+             uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     const uint first = (group * 4 + sg) * R;
     if (first >= out_dim)
         return;
-    lean_rows<H, R, N> all;
+    vec16_rows<H, R, N> all;
     all.blocks = in_dim / H::values;
     all.lane = lane;
     all.some = in_dim;
     for (uint r = 0; r < R; r++)
         all.rows[r] = w + size_t(min(first + r, out_dim - 1)) * all.blocks;
     all.take(0);
-    EARLY_LOADS(1);
+    PREFETCHED(1);
     const uint row = first + lane;
     const bool is_mine = lane < R && row < out_dim;
     const float before = accumulate && is_mine ? y[row] : 0.0f; // under way with x
@@ -94,10 +94,10 @@ matvec_lean(device const typename H::block *w [[buffer(0)]], device const float 
 }
 
 #define MATVEC_LEAN_KERNEL(name, format, R, N, accumulate)                                         \
-    template [[host_name(name)]] kernel decltype(matvec_lean<format##_parts, R, N, accumulate>)    \
-        matvec_lean<format##_parts, R, N, accumulate>;
+    template [[host_name(name)]] kernel decltype(matvec_vec16<format##_parts, R, N, accumulate>)   \
+        matvec_vec16<format##_parts, R, N, accumulate>;
 #define MATVEC_LEAN(format)                                                                        \
-    MATVEC_LEAN_KERNEL("matvec_" #format "_lean", format, 1, 3, false)                             \
-    MATVEC_LEAN_KERNEL("matvec_" #format "_lean_rows", format, 4, 1, false)                        \
-    MATVEC_LEAN_KERNEL("matvec_" #format "_accumulate_lean", format, 1, 3, true)                   \
-    MATVEC_LEAN_KERNEL("matvec_" #format "_accumulate_lean_rows", format, 4, 1, true)
+    MATVEC_LEAN_KERNEL("matvec_" #format "_vec16", format, 1, 3, false)                            \
+    MATVEC_LEAN_KERNEL("matvec_" #format "_vec16_rows", format, 4, 1, false)                       \
+    MATVEC_LEAN_KERNEL("matvec_" #format "_accumulate_vec16", format, 1, 3, true)                  \
+    MATVEC_LEAN_KERNEL("matvec_" #format "_accumulate_vec16_rows", format, 4, 1, true)

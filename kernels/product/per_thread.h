@@ -1,4 +1,4 @@
-// matvec_alone: matrix times vectors by threads that work alone, for weights of any format.
+// matvec_per_thread: matrix times vectors by threads that work alone, for weights of any format.
 //
 // S is a format by eights (formats/formats.h). Loads are not coalesced, and most lanes of a simdgroup
 // are missing: this is for the software device, which runs one thread after another, has no lanes to
@@ -6,7 +6,7 @@
 #pragma once
 
 #include "../eight.h"
-#include "alone_bytes.h"
+#include "per_thread_bytes.h"
 #include "row.h"
 
 // A thread computes STRIP rows of up to 8 tokens, or TILE_ROWS of more. O takes the products (row.h).
@@ -24,7 +24,7 @@ template <> struct one_token<true> {
     }
 };
 
-template <typename S, typename O> struct lone_strip {
+template <typename S, typename O> struct thread_strip {
     device const typename S::block *w;
     device const float *x;
     device float *y;
@@ -253,7 +253,7 @@ template <typename S, typename O> struct lone_strip {
 
     // One token of a tile, in integers if it can be.
     METAL_FUNC void make_bytes(uint token) const {
-        typedef byte_tile<S, lone_strip> tile;
+        typedef byte_tile<S, thread_strip> tile;
         const uint most = tile::count_rows(out_dim), rows = min(most, out_dim - first);
         if (first % most != 0 || tile::make(*this, rows, token))
             return;
@@ -283,44 +283,44 @@ template <typename S, typename O> struct lone_strip {
 // A threadgroup of 8 computes 32 rows of up to 32 tokens; the second axis of the grid counts tiles of
 // 32 tokens.
 template <typename S, typename O>
-METAL_FUNC void make_lone_strip(device const typename S::block *w, device const float *x,
-                                device float *y, O output, uint out_dim, uint in_dim, uint batch,
-                                uint2 group, uint lane) {
+METAL_FUNC void make_thread_strip(device const typename S::block *w, device const float *x,
+                                  device float *y, O output, uint out_dim, uint in_dim, uint batch,
+                                  uint2 group, uint lane) {
     const uint first = group.x * TILE_ROWS + STRIP * lane;
     if (first >= out_dim)
         return;
     const uint token = group.y * TILE_TOKENS;
-    const lone_strip<S, O> strip = {
+    const thread_strip<S, O> strip = {
         w, x + size_t(token) * in_dim, y + size_t(token) * out_dim, output, first, out_dim, in_dim};
     strip.make(batch - token);
 }
 
 // y = W x and y += W x
-template <typename S, bool accumulate>
-kernel void alone(device const typename S::block *w [[buffer(0)]],
-                  device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
-                  constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
-                  constant uint &batch [[buffer(5)]], uint2 group [[threadgroup_position_in_grid]],
-                  uint lane [[thread_index_in_simdgroup]]) {
+template <typename S, bool accumulate> kernel void
+per_thread(device const typename S::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
+           device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
+           constant uint &in_dim [[buffer(4)]], constant uint &batch [[buffer(5)]],
+           uint2 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
     const plain_output<accumulate> output = {};
-    make_lone_strip<S>(w, x, y, output, out_dim, in_dim, batch, group, lane);
+    make_thread_strip<S>(w, x, y, output, out_dim, in_dim, batch, group, lane);
 }
 
 // y = activation(W x + bias)
 template <typename S> kernel void
-activated_alone(device const typename S::block *w [[buffer(0)]],
-                device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
-                constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
-                device const float *bias [[buffer(5)]], constant uint &has_bias [[buffer(6)]],
-                constant uint &activation [[buffer(7)]], constant uint &batch [[buffer(8)]],
-                uint2 group [[threadgroup_position_in_grid]],
-                uint lane [[thread_index_in_simdgroup]]) {
+activated_per_thread(device const typename S::block *w [[buffer(0)]],
+                     device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
+                     constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
+                     device const float *bias [[buffer(5)]], constant uint &has_bias [[buffer(6)]],
+                     constant uint &activation [[buffer(7)]], constant uint &batch [[buffer(8)]],
+                     uint2 group [[threadgroup_position_in_grid]],
+                     uint lane [[thread_index_in_simdgroup]]) {
     const activated_output output = {bias, has_bias, activation};
-    make_lone_strip<S>(w, x, y, output, out_dim, in_dim, batch, group, lane);
+    make_thread_strip<S>(w, x, y, output, out_dim, in_dim, batch, group, lane);
 }
 
-#define MATVEC_ALONE(format)                                                                       \
-    MATVEC_KERNEL("multi_token_matvec_" #format "_alone", alone, format##_eights, false)           \
-    MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate_alone", alone, format##_eights, true) \
-    MATVEC_ACTIVATED("multi_token_matvec_" #format "_activate_alone", activated_alone,             \
+#define MATVEC_PER_THREAD(format)                                                                  \
+    MATVEC_KERNEL("multi_token_matvec_" #format "_per_thread", per_thread, format##_eights, false) \
+    MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate_per_thread", per_thread,              \
+                  format##_eights, true)                                                           \
+    MATVEC_ACTIVATED("multi_token_matvec_" #format "_activate_per_thread", activated_per_thread,   \
                      format##_eights)

@@ -1,4 +1,4 @@
-// few_near: products of up to 8 tokens with rows that bulk copies (TMA) bring to shared memory
+// skinny_bulk: products of up to 8 tokens with rows that bulk copies (TMA) bring to shared memory
 // (bulk_rows.h), multiplied by tensor cores as halves with sums in floats (mma.m16n8k16).
 //
 // Every SM needs x of all its columns and tokens, which is more bytes than its weights. So the P thread
@@ -11,9 +11,9 @@
 // half has the next tile.
 //
 // Op is what is multiplied, and what becomes of the sums:
-//   Op::format       a few_format
+//   Op::format       a skinny_format
 //   Op::is_normed    x is multiplied by op.norm_w, sums by 1 / rms(x), for which there is op.eps
-//   Op::early        the buffers that are read before the launch before has ended
+//   Op::prefetched        the buffers that are read before the launch before has ended
 //   op.x, op.in_dim, op.eps, op.rows    of this cluster
 //   op.get_row(i)    where row i begins
 //   op.prepare(pair, token)                     what finish will need, loaded early
@@ -24,11 +24,12 @@
 #include "bulk_rows.h"
 #include "halves_formats.h"
 
-enum : uint { FEW_WARPS = 8, FEW_TOKENS = 8, FEW_BLOCKS = 8, FEW_TILES = 32 };
+enum : uint { SKINNY_WARPS = 8, SKINNY_TOKENS = 8, SKINNY_BLOCKS = 8, SKINNY_TILES = 32 };
 
 // A format of halves_formats.h by chunks of 256 columns, which are Bytes; a row is whole uint4s. Stages: for as many there
 // is shared memory, and each has Tiles.
-template <typename F, uint Tiles, uint Stages, uint Bytes = F::block_bytes> struct few_format : F {
+template <typename F, uint Tiles, uint Stages, uint Bytes = F::block_bytes> struct skinny_format
+    : F {
     enum : uint { tiles = Tiles, stages = Stages, block_bytes = Bytes };
 };
 
@@ -36,8 +37,8 @@ template <typename F, uint Tiles, uint Stages, uint Bytes = F::block_bytes> stru
 // halves_formats.h has weights. A value goes in two halves, of which the second has what the first one lost: 22
 // bits. Therefore values are multiplied by a power of two, with which the largest of a token's is about
 // 2^14; one of less than 2^-28 of that has fewer bits.
-struct few_x {
-    uint upper[FEW_BLOCKS][2][2], lower[FEW_BLOCKS][2][2];
+struct skinny_x {
+    uint upper[SKINNY_BLOCKS][2][2], lower[SKINNY_BLOCKS][2][2];
     float units[2]; // what the sums of a lane's two tokens are to be multiplied by
     // The sums over columns / 64 of blocks 2 * (lane % 4) and 1 after it: upper and lower halves.
     uint totals[2];
@@ -55,7 +56,7 @@ struct few_x {
     }
 
     // A lane has its share of the sums of all blocks; four lanes exchange them.
-    METAL_FUNC void take_totals(thread const float (&shares)[FEW_BLOCKS], uint lane) {
+    METAL_FUNC void take_totals(thread const float (&shares)[SKINNY_BLOCKS], uint lane) {
         float four[4], two[2];
         for (uint i = 0; i < 4; i++)
             four[i] = exchange(shares[i], shares[4 + i], 2, lane);
@@ -67,13 +68,13 @@ struct few_x {
     // from and norm_w: of the first of this lane's columns. Returns the sum of squares of the token, of this warp.
     template <bool is_normed, bool has_minima>
     METAL_FUNC float take(device const float4 *from, threadgroup const float4 *norm_w, uint lane) {
-        float4 v[FEW_BLOCKS][2];
-        for (uint b = 0; b < FEW_BLOCKS; b++)
+        float4 v[SKINNY_BLOCKS][2];
+        for (uint b = 0; b < SKINNY_BLOCKS; b++)
             for (uint i = 0; i < 2; i++)
                 v[b][i] = from[8 * b + 4 * i];
         float4 squares = 0.0f;
         float largest = 0.0f;
-        for (uint b = 0; b < FEW_BLOCKS; b++)
+        for (uint b = 0; b < SKINNY_BLOCKS; b++)
             for (uint i = 0; i < 2; i++) {
                 if (is_normed) {
                     squares += v[b][i] * v[b][i];
@@ -92,15 +93,15 @@ struct few_x {
         const float unit = as_type<float>((exponent - 14u) << 23u);
         for (uint j = 0; j < 2; j++)
             units[j] = simd_shuffle(unit, ushort(8 * (lane % 4) + 4 * j));
-        float shares[FEW_BLOCKS] = {};
-        for (uint b = 0; b < FEW_BLOCKS; b++)
+        float shares[SKINNY_BLOCKS] = {};
+        for (uint b = 0; b < SKINNY_BLOCKS; b++)
             for (uint i = 0; i < 2; i++) {
                 v[b][i] *= up;
                 shares[b] += (v[b][i].x + v[b][i].y) + (v[b][i].z + v[b][i].w);
             }
         if (has_minima)
             take_totals(shares, lane);
-        for (uint b = 0; b < FEW_BLOCKS; b++)
+        for (uint b = 0; b < SKINNY_BLOCKS; b++)
             for (uint i = 0; i < 2; i++) {
                 split(v[b][i].x, v[b][i].z, upper[b][i][0], lower[b][i][0]);
                 split(v[b][i].y, v[b][i].w, upper[b][i][1], lower[b][i][1]);
@@ -115,7 +116,7 @@ struct few_x {
         const typename F::row w[2] = {F::find((halves_row)row, number),
                                       F::find((halves_row)(row + row_quads), number)};
         float sums[2][2] = {}, least[2][2] = {};
-        for (uint b = 0; b < FEW_BLOCKS; b++) {
+        for (uint b = 0; b < SKINNY_BLOCKS; b++) {
             uint all[2][2][2]; // of the first and last 16 columns: of both rows
             float products[2][2] = {};
             for (uint r = 0; r < 2; r++) {
@@ -155,52 +156,52 @@ struct few_x {
 // Shared memory: the stages, each with room for a tile or two; the sums of all warps, of two tiles, so that those
 // of one may be read while the next is multiplied, and before that norm_w of each warp's columns; of the tiles
 // that are this block's the sums of all blocks; the squares of each warp's x, and those of all blocks.
-template <typename F, uint P> struct few_memory {
+template <typename F, uint P> struct skinny_memory {
     enum : uint {
         uneven = F::block_bytes % 16 != 0, // what is copied begins and ends within a uint4
-        stage = 16 * F::tiles * (FEW_WARPS * F::block_bytes / 16 + 4 * uneven + 1),
-        sum_quads = FEW_WARPS * 64 * F::tiles,
-        part_quads = FEW_TILES * 32,
-        floats = (FEW_WARPS + P) * FEW_TOKENS
+        stage = 16 * F::tiles * (SKINNY_WARPS * F::block_bytes / 16 + 4 * uneven + 1),
+        sum_quads = SKINNY_WARPS * 64 * F::tiles,
+        part_quads = SKINNY_TILES * 32,
+        floats = (SKINNY_WARPS + P) * SKINNY_TOKENS
     };
     threadgroup uint4 *stages;
     threadgroup float4 *sums, *parts;
     threadgroup float *warp_squares, *squares;
 
-    METAL_FUNC few_memory() {
+    METAL_FUNC skinny_memory() {
         stages = (threadgroup uint4 *)cuda::get_shared_memory<
             16 * (F::stages * stage + sum_quads + part_quads) + 4 * floats>();
         sums = (threadgroup float4 *)(stages + F::stages * stage);
         parts = sums + sum_quads;
         warp_squares = (threadgroup float *)(parts + part_quads);
-        squares = warp_squares + FEW_WARPS * FEW_TOKENS;
+        squares = warp_squares + SKINNY_WARPS * SKINNY_TOKENS;
     }
 };
 
-template <typename Op, uint P> struct few_work {
+template <typename Op, uint P> struct skinny_work {
     typedef typename Op::format F;
     enum : bool { is_normed = Op::is_normed };
     Op op;
-    few_memory<F, P> memory;
-    near_share columns; // of this block, 256 each
-    uint rank;          // of it in the cluster
-    uint most;          // of the columns of any block of it
-    uint groups;        // of warps, 1 or 2, each with F::tiles
-    uint tiles, own;    // of the cluster and of this block
-    uint at_once;       // tiles of a turn
+    skinny_memory<F, P> memory;
+    block_share columns; // of this block, 256 each
+    uint rank;           // of it in the cluster
+    uint most;           // of the columns of any block of it
+    uint groups;         // of warps, 1 or 2, each with F::tiles
+    uint tiles, own;     // of the cluster and of this block
+    uint at_once;        // tiles of a turn
     uint turns;
 
-    METAL_FUNC few_work(Op work, uint block_rank)
+    METAL_FUNC skinny_work(Op work, uint block_rank)
         : op(work), columns(work.in_dim / 256, block_rank, P) {
         rank = block_rank;
         most = (op.in_dim / 256 + P - 1) / P;
-        groups = 2 * most <= FEW_WARPS ? 2 : 1;
+        groups = 2 * most <= SKINNY_WARPS ? 2 : 1;
         tiles = (op.rows + 15) / 16;
         own = (tiles + P - 1 - rank) / P;
         at_once = groups * F::tiles;
         turns = (tiles + at_once - 1) / at_once;
     }
-    METAL_FUNC uint get_teams() const { return FEW_WARPS / groups; }
+    METAL_FUNC uint get_teams() const { return SKINNY_WARPS / groups; }
     // The first uint4 of a row that a chunk is in, and the one after those that all before a chunk are in.
     static METAL_FUNC uint find_quad(uint chunk) { return chunk * F::block_bytes / 16; }
     static METAL_FUNC uint find_end(uint chunk) { return (chunk * F::block_bytes + 15) / 16; }
@@ -217,7 +218,8 @@ template <typename Op, uint P> struct few_work {
     METAL_FUNC void expect() const {
         for (uint i = 0; i < F::stages; i++)
             cuda::init_mbarrier(i);
-        cuda::expect_cluster_bytes<P>((P - 1) * (512 * own + (Op::is_normed ? 4 * FEW_TOKENS : 0)));
+        cuda::expect_cluster_bytes<P>((P - 1) *
+                                      (512 * own + (Op::is_normed ? 4 * SKINNY_TOKENS : 0)));
     }
 
     // The rows of a turn on their way: copies by one lane of each warp, because a warp makes its copies one
@@ -231,7 +233,7 @@ template <typename Op, uint P> struct few_work {
         const uint count = min(op.rows - first, 16 * at_once);
         if (sg == 0)
             cuda::expect_bytes(16 * quads * count, stage);
-        for (uint i = sg; quads > 0 && i < count; i += FEW_WARPS)
+        for (uint i = sg; quads > 0 && i < count; i += SKINNY_WARPS)
             cuda::copy_bulk(find_pair(stage, i / 2) + i % 2 * get_row_quads(),
                             op.get_row(first + i) + begin, 16 * quads, stage);
     }
@@ -243,7 +245,7 @@ template <typename Op, uint P> struct few_work {
             cuda::copy_async(find_sums(0, sg, 0) + 32 * i + lane, from + 32 * i + lane);
     }
     // x of a warp's columns.
-    METAL_FUNC void take(thread few_x &x, uint tokens, uint team, uint sg, uint lane) const {
+    METAL_FUNC void take(thread skinny_x &x, uint tokens, uint team, uint sg, uint lane) const {
         device const float4 *from =
             (device const float4 *)(op.x + size_t(min(lane / 4, tokens - 1)) * op.in_dim) +
             64 * (columns.first + team) + lane % 4;
@@ -256,19 +258,19 @@ template <typename Op, uint P> struct few_work {
             squares = x.template take<Op::is_normed, F::has_minima>(
                 from, find_sums(0, sg, 0) + lane % 4, lane);
         if (Op::is_normed && lane % 4 == 0)
-            memory.warp_squares[FEW_TOKENS * sg + lane / 4] = squares;
+            memory.warp_squares[SKINNY_TOKENS * sg + lane / 4] = squares;
         cuda::sync_warp(); // what it read is replaced later
     }
     // The squares of this block's columns, for all blocks.
     METAL_FUNC void send_squares(uint lane) const {
         float sum = 0.0f;
         for (uint i = 0; i < columns.count; i++)
-            sum += memory.warp_squares[FEW_TOKENS * i + lane % FEW_TOKENS];
-        threadgroup float *to = memory.squares + FEW_TOKENS * rank + lane % FEW_TOKENS;
-        if (lane < FEW_TOKENS)
+            sum += memory.warp_squares[SKINNY_TOKENS * i + lane % SKINNY_TOKENS];
+        threadgroup float *to = memory.squares + SKINNY_TOKENS * rank + lane % SKINNY_TOKENS;
+        if (lane < SKINNY_TOKENS)
             *to = sum;
         for (uint i = 0; i < P; i++)
-            if (lane < FEW_TOKENS && i != rank)
+            if (lane < SKINNY_TOKENS && i != rank)
                 cuda::store_to_rank(to, sum, i);
     }
 
@@ -292,12 +294,12 @@ template <typename Op, uint P> struct few_work {
     METAL_FUNC float get_inverse(uint token) const {
         float sum = 0.0f;
         for (uint i = 0; i < P; i++)
-            sum += memory.squares[FEW_TOKENS * i + token];
+            sum += memory.squares[SKINNY_TOKENS * i + token];
         return rsqrt(sum / float(op.in_dim) + op.eps);
     }
 
     METAL_FUNC void finish(uint tokens, uint sg, uint lane) const {
-        for (uint i = sg; i < own; i += FEW_WARPS) {
+        for (uint i = sg; i < own; i += SKINNY_WARPS) {
             const uint pair = 8 * (P * i + rank) + lane / 4;
             const uint token = 2 * (lane % 4);
             const bool is_there[2] = {2 * pair < op.rows && token < tokens,
@@ -321,8 +323,8 @@ template <typename Op, uint P> struct few_work {
 
 // A turn after another: a stage is filled again when all warps have multiplied what is in it. The sums of a
 // turn are added up by one warp while the others go on.
-template <typename Work>
-METAL_FUNC void few_multiply(thread const Work &work, thread const few_x &x, uint thread_index) {
+template <typename Work> METAL_FUNC void
+skinny_multiply(thread const Work &work, thread const skinny_x &x, uint thread_index) {
     typedef typename Work::F F;
     const uint thousand = opaque(0x64006400u, work.op.in_dim + thread_index);
     uint stage = 0, parity = 0;
@@ -347,19 +349,19 @@ METAL_FUNC void few_multiply(thread const Work &work, thread const few_x &x, uin
         threadgroup_barrier(mem_flags::mem_threadgroup);
         work.copy(turn + F::stages, stage, sg, lane);
         cuda::sync_warp();
-        const uint which = (sg - turn * work.at_once) % FEW_WARPS; // one after another sends
+        const uint which = (sg - turn * work.at_once) % SKINNY_WARPS; // one after another sends
         if (which < work.at_once)
             work.send(turn, which, lane);
-        if (Work::is_normed && turn == 0 && sg == FEW_WARPS - 1)
+        if (Work::is_normed && turn == 0 && sg == SKINNY_WARPS - 1)
             work.send_squares(lane);
         parity ^= stage == F::stages - 1 ? 1 : 0;
         stage = stage == F::stages - 1 ? 0 : stage + 1;
     }
 }
 
-template <uint P, typename Op> METAL_FUNC void few_run(thread const Op &op, uint tokens, uint rank,
-                                                       uint thread_index, uint sg, uint lane) {
-    typedef few_work<Op, P> work_of;
+template <uint P, typename Op> METAL_FUNC void
+skinny_run(thread const Op &op, uint tokens, uint rank, uint thread_index, uint sg, uint lane) {
+    typedef skinny_work<Op, P> work_of;
     const work_of work(op, rank);
     const uint team = sg % work.get_teams();
     if (thread_index == 0)
@@ -372,11 +374,11 @@ template <uint P, typename Op> METAL_FUNC void few_run(thread const Op &op, uint
         work.expect_norm(team, sg, lane);
     cuda::sync_warp();
     cuda::launch_dependents();
-    cuda::wait_for_launch<Op::early>();
-    few_x x;
+    cuda::wait_for_launch<Op::prefetched>();
+    skinny_x x;
     work.take(x, tokens, team, sg, lane);
     cuda::wait_for_cluster(); // all blocks have begun: sums may be sent
-    few_multiply(work, x, thread_index);
+    skinny_multiply(work, x, thread_index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     work.finish(tokens, sg, lane);
 }

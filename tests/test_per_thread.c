@@ -1,4 +1,4 @@
-/* Products of one token by threads that work alone (kernels/product/alone.h), which some CPUs make in
+/* Products of one token by threads that work alone (kernels/product/per_thread.h), which some CPUs make in
  * integers: x whose largest value meets a weight of 0, so that what the others lose shows. */
 #include <float.h>
 #include <greatest.h>
@@ -10,7 +10,7 @@
 #include "kernels/kernels.h"
 #include "support.h"
 
-SUITE_EXTERN(alone_suite);
+SUITE_EXTERN(per_thread_suite);
 
 enum { ROWS = 32, BLOCK = 32, MOST_BLOCKS = 4 };
 
@@ -45,7 +45,7 @@ static bool multiply(const block_q4_0 *w, const float *x, size_t columns, float 
     tape *t = tape_new(kernels);
     slice to = support_buffer(NULL, ROWS * sizeof *y);
     bool ok =
-        matvec_record(t, op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_alone"),
+        matvec_record(t, op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_per_thread"),
                       support_buffer(w, ROWS * columns / BLOCK * sizeof *w),
                       support_buffer(x, columns * sizeof *x), to, ROWS, (uint32_t)columns, 1, &e) &&
         tape_play(t, PLAY_WHOLE, NULL, NULL, &e);
@@ -83,7 +83,7 @@ TEST x_beside_a_larger_one_keeps_its_bits(input in) {
     PASS();
 }
 
-SUITE(alone_suite) {
+SUITE(per_thread_suite) {
     RUN_TESTp(x_beside_a_larger_one_keeps_its_bits, ((input){1, 0, 0x1p-8}));
     RUN_TESTp(x_beside_a_larger_one_keeps_its_bits, ((input){1, 0, 0x1p-9}));
     RUN_TESTp(x_beside_a_larger_one_keeps_its_bits, ((input){1, 0, 0x1p-13}));

@@ -1,4 +1,4 @@
-// near_formats: weights as near.h multiplies them, by blocks of 256 columns, of which a turn takes 64.
+// bulk_formats: weights as bulk.h multiplies them, by blocks of 256 columns, of which a turn takes 64.
 //   N::block_bytes  of 256 columns; a row is whole uint4s
 //   N::pairs        pairs of rows of a tile: at most 8, or as many as there is shared memory for
 //   N::long_pairs, N::long_blocks   the same of rows in chunks of columns, and the most blocks of a chunk
@@ -22,25 +22,25 @@
 #include "../formats/q5_k.h"
 #include "../formats/q6_k.h"
 #include "../formats/q8_0.h"
-#include "../product/few_words.h"
+#include "../product/skinny_words.h"
 #include "mma_bytes.h"
 
-typedef threadgroup const uint *near_row;
+typedef threadgroup const uint *bulk_row;
 
 // A half, two words and a signed byte of a row, counted from one of its words on.
-inline float get_half(near_row at, int i) {
+inline float get_half(bulk_row at, int i) {
     return float(((threadgroup const half *)at)[i]);
 }
-inline uint2 get_words(near_row at, int i) {
+inline uint2 get_words(bulk_row at, int i) {
     return *(threadgroup const uint2 *)(at + i);
 }
-inline int get_char(near_row at, int i) {
+inline int get_char(bulk_row at, int i) {
     return ((threadgroup const char *)at)[i];
 }
 
 // Q4_0: a lane's 8 weights of a block are 4 of its bytes,
 // of which the higher nibble becomes 16 times the weight.
-struct q4_0_near {
+struct q4_0_bulk {
     typedef block_q4_0 block;
     typedef byte_scale scale;
     enum : uint { block_bytes = 144, pairs = 8, has_offsets = false, has_neighbours = false };
@@ -50,10 +50,10 @@ struct q4_0_near {
 
     static METAL_FUNC float get_unit() { return 0.0625f; }
     struct lane_block {
-        near_row at;
-        METAL_FUNC void load(near_row row, uint i, uint part) { at = row + 36 * i + part; }
+        bulk_row at;
+        METAL_FUNC void load(bulk_row row, uint i, uint part) { at = row + 36 * i + part; }
         METAL_FUNC scale take(uint turn, uint part, uint signs, thread byte_pair &w) const {
-            const near_row pair = at + 9 * turn;
+            const bulk_row pair = at + 9 * turn;
             const uint words[2] = {q4_0_get_word(pair, 0), q4_0_get_word(pair, 1)};
             for (uint b = 0; b < 2; b++) {
                 w.at[b][0] = get_lower_bytes(words[b], signs);
@@ -66,7 +66,7 @@ struct q4_0_near {
 };
 
 // Q8_0: weights are bytes. Of the two blocks of a turn, the first is half a word off.
-struct q8_0_near {
+struct q8_0_bulk {
     typedef block_q8_0 block;
     typedef byte_scale scale;
     enum : uint { block_bytes = 272, pairs = 5, has_offsets = false, has_neighbours = false };
@@ -76,10 +76,10 @@ struct q8_0_near {
 
     static METAL_FUNC float get_unit() { return 1.0f; }
     struct lane_block {
-        near_row at;
-        METAL_FUNC void load(near_row row, uint i, uint part) { at = row + 68 * i + part; }
+        bulk_row at;
+        METAL_FUNC void load(bulk_row row, uint i, uint part) { at = row + 68 * i + part; }
         METAL_FUNC scale take(uint turn, uint part, uint, thread byte_pair &w) const {
-            const near_row pair = at + 17 * turn;
+            const bulk_row pair = at + 17 * turn;
             for (uint side = 0; side < 2; side++) {
                 w.at[0][side] = pair[4 * side] >> 16u | pair[4 * side + 1] << 16u;
                 w.at[1][side] = pair[9 + 4 * side];
@@ -92,12 +92,12 @@ struct q8_0_near {
 
 // What Q4_K and Q5_K have at the beginning of a block: scales and minima of 8 parts of 32, 6 bits each
 // (q4_k::get_scale_and_min). A turn is parts 2i and 2i + 1, of which a lane has a scale of one.
-struct k_near_head {
+struct k_bulk_head {
     uint d;         // and dmin
     uint scales[2]; // of turns 0 and 1, 2 and 3: 16 bits each
     uint minima;    // of parts 0 to 3, or 4 to 7 in odd lanes: bytes
 
-    METAL_FUNC void load(near_row block, uint part) {
+    METAL_FUNC void load(bulk_row block, uint part) {
         const uint4 head = *(threadgroup const uint4 *)block;
         const uint own[2] = {head.y >> (part / 2 * 8), head.w >> (part / 2 * 8)};
         d = head.x;
@@ -118,7 +118,7 @@ struct k_near_head {
 };
 
 // Q4_K: upper nibbles are 16 times the weight.
-struct q4_k_near {
+struct q4_k_bulk {
     typedef block_q4_k block;
     typedef unsigned_scale scale;
     enum : uint { block_bytes = 144, pairs = 8, has_offsets = true, has_neighbours = true };
@@ -128,9 +128,9 @@ struct q4_k_near {
 
     static METAL_FUNC float get_unit() { return 1.0f; }
     struct lane_block {
-        near_row at;
-        k_near_head head;
-        METAL_FUNC void load(near_row row, uint i, uint part) {
+        bulk_row at;
+        k_bulk_head head;
+        METAL_FUNC void load(bulk_row row, uint i, uint part) {
             head.load(row + 36 * i, part);
             at = row + 36 * i + 4 + 2 * part;
         }
@@ -153,7 +153,7 @@ struct q4_k_near {
 
 // Q5_K: as Q4_K, and a fifth bit of part p is bit p of the 32 bytes before the nibbles. Bytes of the second
 // block are twice the weight, so that the fifth bits of both are where the same shift has them.
-struct q5_k_near {
+struct q5_k_bulk {
     typedef block_q5_k block;
     typedef unsigned_scale scale;
     enum : uint { block_bytes = 176, pairs = 8, has_offsets = true, has_neighbours = true };
@@ -163,10 +163,10 @@ struct q5_k_near {
 
     static METAL_FUNC float get_unit() { return 1.0f; }
     struct lane_block {
-        near_row at;
+        bulk_row at;
         uint2 fifth;
-        k_near_head head;
-        METAL_FUNC void load(near_row row, uint i, uint part) {
+        k_bulk_head head;
+        METAL_FUNC void load(bulk_row row, uint i, uint part) {
             head.load(row + 44 * i, part);
             at = row + 44 * i + 12 + 2 * part;
             fifth = get_words(at, -8);
@@ -196,9 +196,9 @@ struct q5_k_near {
 // 64 columns are two blocks of 32, b = 0 and 1. Bytes 64 * (turn / 2) + 32 * b have their lower 4 bits, in
 // the nibble that is turn % 2; the upper 2 are in bytes 128 + 32 * (turn / 2), four times two bits each.
 template <bool is_odd> struct q6_k_lane_block {
-    near_row at;
+    bulk_row at;
 
-    METAL_FUNC void load(near_row row, uint i, uint part) { at = row + 210 * i / 4 + part; }
+    METAL_FUNC void load(bulk_row row, uint i, uint part) { at = row + 210 * i / 4 + part; }
     METAL_FUNC uint get_word(uint i) const {
         return is_odd ? uint((ulong(at[4 * i + 1]) << 32u | at[4 * i]) >> 16u) : at[4 * i];
     }
@@ -220,7 +220,7 @@ template <bool is_odd> struct q6_k_lane_block {
         return get_half(at, 104 - int(2 * part) + is_odd) * total;
     }
 };
-struct q6_k_near {
+struct q6_k_bulk {
     typedef block_q6_k block;
     typedef byte_halves scale;
     enum : uint { block_bytes = 210, pairs = 7, has_offsets = false, has_neighbours = false };
@@ -232,7 +232,7 @@ struct q6_k_near {
 };
 
 // The lane_block of a format, of even or odd blocks.
-template <typename N, bool is_odd> struct near_lanes { typedef typename N::lane_block type; };
-template <bool is_odd> struct near_lanes<q6_k_near, is_odd> {
+template <typename N, bool is_odd> struct bulk_lanes { typedef typename N::lane_block type; };
+template <bool is_odd> struct bulk_lanes<q6_k_bulk, is_odd> {
     typedef q6_k_lane_block<is_odd> type;
 };

@@ -1,0 +1,39 @@
+// matvec_bulk: y = W x and y += W x for one token, by bulk.h.
+#include <metal_stdlib>
+using namespace metal;
+
+#include "bulk.h"
+#include "bulk_ops.h"
+
+// Two thread blocks, of this launch and of the next, are to find room on an SM: hence 1024.
+// P of them are a cluster, if more than one.
+template <typename N, bool accumulate, bool IsLong, uint P>
+[[kernel, max_total_threads_per_threadgroup(1024)]] void
+matvec_bulk(device const typename N::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
+            device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
+            constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
+            uint groups [[threadgroups_per_grid]],
+            uint thread_index [[thread_index_in_threadgroup]],
+            uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+    enum : uint { each = P > 1 ? 2 : 1 }; // clusters share pairs of rows
+    const block_share share((out_dim + each - 1) / each, group / P, groups / P);
+    const bulk_plain<N, false, accumulate, 1> op(
+        w, x, y, each * share.first, min(each * share.count, out_dim - each * share.first), in_dim);
+    bulk_run<IsLong, P>(op, in_dim, group, groups, thread_index, sg, lane);
+}
+
+#define BULK_KERNEL(name, ...)                                                                     \
+    template [[host_name(name)]] kernel decltype(matvec_bulk<__VA_ARGS__>) matvec_bulk<__VA_ARGS__>;
+#define BULK_KERNELS(format, end, ...)                                                             \
+    BULK_KERNEL("matvec_" #format end, format##_bulk, false, __VA_ARGS__)                          \
+    BULK_KERNEL("matvec_" #format "_accumulate" end, format##_bulk, true, __VA_ARGS__)
+#define MATVEC_BULK(format)                                                                        \
+    BULK_KERNELS(format, "_bulk", false, 1)                                                        \
+    BULK_KERNELS(format, "_bulk_chunks", true, 1)                                                    \
+    BULK_KERNELS(format, "_bulk_cluster", false, 4)
+
+MATVEC_BULK(q4_0)
+MATVEC_BULK(q8_0)
+MATVEC_BULK(q4_k)
+MATVEC_BULK(q5_k)
+MATVEC_BULK(q6_k)
