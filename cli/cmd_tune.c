@@ -15,7 +15,6 @@
 #include "output.h"
 #include "runner/choice/rules.h"
 #include "runner/choice/tune.h"
-#include "runner/choice/variants.h"
 #include "runner/model/check.h"
 #include "verb.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lab.h"
-#include "runner/choice/variants.h"
+#include "runner/choice/tuned.h"
 
 struct lab {
     lab_options options;

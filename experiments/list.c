@@ -11,7 +11,7 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "kernels/ops.h"
-#include "runner/choice/variants.h"
+#include "runner/choice/tuned.h"
 
 const experiment *experiments[MOST_EXPERIMENTS];
 size_t experiment_count;

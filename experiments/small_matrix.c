@@ -10,7 +10,7 @@
 
 #include "experiment.h"
 #include "kernels/kernels.h"
-#include "runner/choice/variants.h"
+#include "runner/choice/rules.h"
 
 enum { IN = 576, MOST = 5 };
 static const uint32_t rows[MOST] = {192, 1536, 576, 3072, 49152};

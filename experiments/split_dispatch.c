@@ -9,7 +9,7 @@
 
 #include "experiment.h"
 #include "kernels/kernels.h"
-#include "runner/choice/variants.h"
+#include "runner/choice/rules.h"
 
 enum { DIM = 576, MOST = 7 };
 static const uint32_t splits[MOST] = {1, 2, 4, 8, 16, 32, 72};

@@ -11,7 +11,6 @@
 #include "kernels/kernels.h"
 #include "runner/choice/rules.h"
 #include "runner/choice/tune.h"
-#include "runner/choice/variants.h"
 #include "runner/gguf/synth.h"
 #include "runner/model/check.h"
 #include "support.h"

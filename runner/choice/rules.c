@@ -1,10 +1,221 @@
-/* rules: see rules.h. They are the rows of one table. */
+/* rules: see rules.h. The rules are the rows of one table; before it stand the ways that there are, and
+ * what rules ask, after it what models ask for. */
 #include "rules.h"
 
+#include <assert.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "kernels/attention_case.h"
+#include "kernels/formats/formats.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
+#include "tuned.h"
+
+/* Choices ------------------------------------------------------------------------------------ */
+
+/* Ways that are not kernels. They have no file. */
+static const kernel apart = {.name = "apart", .variant = "apart"};
+
+/* rows, format, needs and the sizes that it takes are those of the kernel; end: of its name */
+#define RANGES(n, end, format_)                                                                    \
+    {                                                                                              \
+        .name = "attention_ranges" end ":" #n, .variant = "ranges", .format = format_,             \
+        .groups = n, .rows = 1, .multiple_of = 32, .most = ATTENTION_MAX_HEAD_DIM                  \
+    }
+#define SHARED(n, end, format_)                                                                    \
+    {                                                                                              \
+        .name = "attention_ranges_shared" end ":" #n, .variant = "shared", .format = format_,      \
+        .groups = n, .rows = 8, .multiple_of = 64, .most = 128                                     \
+    }
+#define MMA(n, end, format_)                                                                       \
+    {                                                                                              \
+        .name = "attention_ranges_mma" end ":" #n, .variant = "mma", .format = format_,            \
+        .groups = n, .rows = 8, .multiple_of = 64, .most = 128, .needs = FEATURE_BULK_COPIES       \
+    }
+#define WAYS(...)                                                                                  \
+    RANGES(2, __VA_ARGS__), RANGES(4, __VA_ARGS__), RANGES(8, __VA_ARGS__),                        \
+        RANGES(14, __VA_ARGS__), RANGES(16, __VA_ARGS__), RANGES(24, __VA_ARGS__),                 \
+        RANGES(32, __VA_ARGS__), SHARED(4, __VA_ARGS__), SHARED(8, __VA_ARGS__),                   \
+        SHARED(16, __VA_ARGS__), SHARED(32, __VA_ARGS__), SHARED(44, __VA_ARGS__),                 \
+        MMA(4, __VA_ARGS__), MMA(8, __VA_ARGS__), MMA(16, __VA_ARGS__), MMA(32, __VA_ARGS__),      \
+        MMA(44, __VA_ARGS__)
+static const kernel range_ways[] = {WAYS("", NULL), WAYS("_f16", &format_f16)};
+
+/* "apart" for a choice; NULL: its op is not fused. */
+static const kernel *find_apart(const choice *c) {
+    static const op *const fused[] = {&qkv_rope_append_op, &qkv_rope_append_f16_op,
+                                      &gate_up_silu_op,    &rmsnorm_matvec_op,
+                                      &matvec_batched_op,  &matvec_split_op};
+    for (size_t i = 0; i < COUNT_OF(fused); i++)
+        if (fused[i] == c->op)
+            return &apart;
+    return NULL;
+}
+
+bool choice_is_apart(const kernel *way) {
+    return !way->file;
+}
+
+const char *choice_get_file(const choice *c, const kernel *way) {
+    return way->file                      ? way->file
+           : choice_count_ranges(way) > 1 ? choice_find_ranges_kernel(way)->file
+                                          : c->op->kernels[0].file;
+}
+
+uint32_t choice_count_ranges(const kernel *way) {
+    return way->file || way->groups == 0 ? 1 : way->groups;
+}
+
+const kernel *choice_find_ranges(const weight_format *cache, const char *variant, uint32_t count) {
+    const kernel *way = NULL;
+    for (size_t i = 0; i < COUNT_OF(range_ways) && !(way && way->groups >= count); i++)
+        if (range_ways[i].format == cache && strcmp(range_ways[i].variant, variant) == 0)
+            way = &range_ways[i];
+    assert(way);
+    return way;
+}
+
+const kernel *choice_find_ranges_kernel(const kernel *way) {
+    const op *o = &attention_ranges_op;
+    size_t i = 0;
+    while (i < o->kernel_count &&
+           (o->kernels[i].rows != way->rows || o->kernels[i].format != way->format ||
+            o->kernels[i].needs != way->needs))
+        i++;
+    assert(i < o->kernel_count);
+    return &o->kernels[i];
+}
+
+/* Ways -------------------------------------------------------------------------------------- */
+
+bool choice_takes(const choice *c, const kernel *way, err *e) {
+    if (way == &apart)
+        return true;
+    if (way->format != c->format || way->accumulates != c->accumulates)
+        return err_set(e, EXIT_CANNOT, "is for another format or accumulation");
+    return op_takes(c->op, way, &c->shape, e);
+}
+
+/* The i-th of all ways of the op, whether they take the shape or not; NULL: no more. */
+static const kernel *get_way(const choice *c, size_t i) {
+    if (i < c->op->kernel_count)
+        return &c->op->kernels[i];
+    i -= c->op->kernel_count;
+    if (c->op == &decode_attention_op)
+        return i < COUNT_OF(range_ways) ? &range_ways[i] : NULL;
+    return i == 0 ? find_apart(c) : NULL;
+}
+
+size_t choice_list_ways(const choice *c, const kernel *ways[CHOICE_WAYS]) {
+    size_t count = 0;
+    const kernel *way;
+    for (size_t i = 0; (way = get_way(c, i)); i++)
+        if (choice_takes(c, way, NULL)) {
+            assert(count < CHOICE_WAYS);
+            ways[count++] = way;
+        }
+    return count;
+}
+
+const kernel *choice_find_way(const choice *c, const char *name, err *e) {
+    char text[CHOICE_TEXT];
+    err why = {.code = EXIT_OK};
+    size_t i = 0;
+    const kernel *way;
+    while ((way = get_way(c, i)) && strcmp(way->name, name) != 0)
+        i++;
+    if (!way)
+        return err_null(e, EXIT_USAGE, "%s has no kernel '%.60s'", c->op->name, name);
+    choice_get_text(c, text, sizeof text);
+    if (!choice_takes(c, way, &why))
+        return err_null(e, EXIT_USAGE, "'%s' cannot do '%.70s': it %.80s", way->name, text,
+                        why.text);
+    return way;
+}
+
+/* Distance ---------------------------------------------------------------------------------- */
+
+/* How far apart two sizes are, as a ratio of at least 1. */
+static double find_ratio(uint32_t a, uint32_t b) {
+    double more = a > b ? a : b, less = a > b ? b : a;
+    return (more + 1) / (less + 1); /* a size may be 0 */
+}
+
+double choice_find_distance(const choice *row, const choice *asked) {
+    static const struct {
+        const char *name;
+        bool is_tokens, is_keys;
+    } near[] = {{"batch", true, false},  {"tokens", true, false}, {"rows", true, false},
+                {"kv_len", false, true}, {"start", false, false}, {"pos", false, false}};
+    choice moved = *asked;
+    double distance = 1;
+    for (size_t i = 0; i < COUNT_OF(near); i++) {
+        int at = op_find_dim(row->op, near[i].name);
+        if (at < 0)
+            continue;
+        uint32_t a = row->shape.dim[at], b = asked->shape.dim[at];
+        if (near[i].is_tokens && (a == 1) != (b == 1))
+            return INFINITY;
+        distance *= near[i].is_keys && a == 0 ? CHOICE_NEAR : find_ratio(a, b);
+        moved.shape.dim[at] = a;
+    }
+    return choice_compare(&moved, row) == 0 ? distance : INFINITY;
+}
+
+/* Texts ------------------------------------------------------------------------------------- */
+
+void choice_get_format(const weight_format *f, char *text, size_t size) {
+    snprintf(text, size, "%s", f ? f->name : "");
+    for (; *text; text++)
+        *text = (char)tolower((unsigned char)*text);
+}
+
+const weight_format *choice_find_format(const char *name) {
+#define FORMAT(f, ...) &format_##f,
+    static const weight_format *const all[] = {FORMATS(FORMAT)};
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        char text[16];
+        choice_get_format(all[i], text, sizeof text);
+        if (strcmp(text, name) == 0)
+            return all[i];
+    }
+    return NULL;
+}
+
+void choice_get_text(const choice *c, char *text, size_t size) {
+    char sizes[64], format[16];
+    shape_get_text(&c->shape, sizes, sizeof sizes);
+    choice_get_format(c->format, format, sizeof format);
+    snprintf(text, size, "%s%s%s%s %s", c->op->name, *format ? " " : "", format,
+             c->accumulates ? " +=" : "", sizes);
+}
+
+/* Order ------------------------------------------------------------------------------------- */
+
+static size_t find_in_registry(const op *o) {
+    size_t i = 0;
+    while (i < registry_count && registry[i] != o)
+        i++;
+    return i;
+}
+
+int choice_compare(const choice *a, const choice *b) {
+    char formats[2][16];
+    size_t places[2] = {find_in_registry(a->op), find_in_registry(b->op)};
+    choice_get_format(a->format, formats[0], sizeof formats[0]);
+    choice_get_format(b->format, formats[1], sizeof formats[1]);
+    int order = (places[0] > places[1]) - (places[0] < places[1]);
+    order = order ? order : strcmp(formats[0], formats[1]);
+    order = order ? order : a->accumulates - b->accumulates;
+    for (size_t i = 0; order == 0 && i < SHAPE_DIMS; i++)
+        order = (a->shape.dim[i] > b->shape.dim[i]) - (a->shape.dim[i] < b->shape.dim[i]);
+    return order;
+}
+
+/* What rules go by --------------------------------------------------------------------------- */
 
 /* What rules go by: rows and columns of the weights, or of attention the keys and all queries. */
 typedef struct {
@@ -68,54 +279,7 @@ static sizes get_sizes(kind k, const shape *s) {
 
 /* Conditions -------------------------------------------------------------------------------- */
 
-/* Where each limit comes from is measured; docs/speed.md has the times of whole models.
- *
- * MATRICES: several tokens are multiplied in tiles, if the GPU has units for that: large tiles as
- * soon as they occupy most cores of a large GPU (MANY_TILES), the tiles of a few tokens as long as
- * there are not too many of them (FEW_SMALL_TILES).
- *
- * MATRIX_TILES: a product of 8 x 8 is one instruction (is_one_product), and most cores have two large tiles. With
- * fewer, tiles of 32 x 32 with split columns are faster. (H200, 3 layers of 1B in Q5_0, tokens per second without, by
- * large and by small tiles: 8 tokens 4377, -, 9526; 64: 11012, 30507, 52660; 128: 12618, 49068, 76720; 512: 61888,
- * 124927, 90355.) F32 takes two instructions. (By tiled and by matrix, 64 tokens 19226 and 15272, 128: 35330 and 29471,
- * 512: 83109 and 84892.)
- *
- * WIDE: rows go by way of threadgroup memory. Each threadgroup has 16 or 32 of them and loads all
- * of x, so that there must be enough columns for all lanes. Only an H200 was measured, and other GPUs
- * need the memory for other things.
- *
- * WIDE_BLOCKS: fusing saves launches, but the fused kernels that do not copy ahead read such rows far
- * below the roof.
- *
- * FEW_FLOATS: fused products of several tokens, here of one. Of matrices in F16 of at most 64 MB they take less time
- * than the launches apart. (H200, tokens per second apart and fused: 1B 755 and 1142, 3 layers of 7B 2126 and 2231.)
- *
- * LONGER: a quarter of a row still keeps half of the warps of a thread block busy, so that four share it. (H200, 4 layers
- * of 7B with 14336 columns, tokens per second by bulk_chunks and bulk_cluster: Q4_0 4137 and 4289, Q4_K 4088 and 4255, Q5_K
- * 3627 and 3699, Q6_K 2738 and 3161, Q8_0 2734 and 2949; 8 layers of RWKV-7 1.5B with 8192: 2750 and 2851; 1B with
- * 5632 in Q4_0: 1996 and 1869.)
- *
- * SMALL_MINIMA: at most 2048 rows of 2048 columns in Q4_K or Q5_K. (H200, 1B with o of 2048x2048, tokens per second by bulk and bulk_chunks:
- * Q4_K 1834 and 1903, Q5_K 1782 and 1836; but Q4_0 1989 and 1954.)
- *
- * SHARED_CACHE: several heads share each head of the cache, and it is so long that reading it once for
- * each of them takes longer than what it costs to have them in one threadgroup: from 20 MB on that all
- * heads together would read. (H200, F32, tokens per second by ranges and shared: 1B with 32 heads of 4 at
- * 1900 keys 1539 and 1491, at 4096 1350 and 1412, at 32768 536 and 877; 8 layers of 7B with 32 heads of 8
- * at 1024 keys 2053 and 2067, at 4096 1714 and 1873, at 32768 681 and 1043.)
- *
- * TENSOR_CACHE: tensor cores take such a cache from 4 M numbers on, that is 16 MB in F32 and 8 in F16. (H200, us
- * of shared and mma: 1B at 4096 keys 6.1 and 4.5, at 32768 22.8 and 18.3, in F16 19.0 and 9.4.) But four heads
- * of 128 floats are as fast without: THIN_CACHE. (7B at 4096 keys 10.1 and 10.2, at 32768 62.4 and 63.6; in
- * F16 63.5 and 32.1.)
- *
- * DEEP_TILE: a prompt's few tokens, many keys before them. prefill_attention_mma has a thread block per head and 64
- * tokens, blocks has four: as long as these have a core each, a quarter of the cores would have to be four times as fast,
- * which tensor cores are not with floats. (H200, 2 layers of 7B with 32 heads of 128, F32, tokens per second by blocks and
- * mma: 64 tokens at depth 8192 24068 and 17253, 512 there 48283 and 77959, 512 at the start 217889 and 226650; 6 layers of
- * 1B with 32 heads of 64: 64 tokens at the start 94201 and 99073, 512 at depth 8192 33264 and 71030, in F16 130470 by mma.)
- * The same holds for long prompts with few heads, whose thread blocks leave cores idle. (135M with 9 heads of 64, 512
- * tokens at the start, the whole model: 86639 by blocks, 82807 by mma.) */
+/* docs/speed.md says where each limit comes from, with the times of whole models. */
 typedef enum {
     ALWAYS,
     MATRICES,
@@ -129,7 +293,7 @@ typedef enum {
     LONGER,
     SMALL_MINIMA,
     WIDE_BLOCKS,  /* WIDE, and no rest */
-    FEW_FLOATS,   /* WIDE, and no more than 64 MB in half precision */
+    SMALL_FLOATS, /* WIDE, and no more than 64 MB in half precision */
     FEWEST_TILES, /* WIDE, and tiles of 128 rows and 64 tokens for a quarter of the cores */
     FEWER_TILES,  /* for half of them */
     WIDE_TILES,   /* WIDE, and tiles of 128 rows and 128 tokens for most cores */
@@ -209,7 +373,7 @@ static bool holds(condition when, const device_facts *d, const choice *c, const 
                         [SMALL_MINIMA] =
                             has_minima && s->columns == COLUMNS && numbers <= SMALL_MATRIX,
                         [WIDE_BLOCKS] = is_wide && s->columns % BLOCK == 0,
-                        [FEW_FLOATS] = is_wide && numbers <= FLOATS,
+                        [SMALL_FLOATS] = is_wide && numbers <= FLOATS,
                         [FEWEST_TILES] = is_wide && 4 * tiles <= d->cores,
                         [FEWER_TILES] = is_wide && 2 * tiles <= d->cores,
                         [WIDE_TILES] = is_wide && s->tokens > 64 && fills,
@@ -285,7 +449,7 @@ static const rule rules[] = {
     {PRODUCT, GPU,      SEVERAL, ALL,         ALWAYS,           "reuse"},
     {PRODUCT, GPU,      ALL,     ALL,         ALWAYS,           "plain"},
     {FUSED,   CUDA,     ONE,     MEDIUM,      WIDE,             "bulk"},
-    {FUSED,   CUDA,     ONE,     MEDIUM,      FEW_FLOATS,       "tiled_bulk"},
+    {FUSED,   CUDA,     ONE,     MEDIUM,      SMALL_FLOATS,     "tiled_bulk"},
     {FUSED,   CUDA,     EIGHT,   MEDIUM,      WIDE,             "tiled_bulk"},
     {FUSED,   CUDA,     ALL,     ALL,         WIDE_BLOCKS,      "apart"},
     {FUSED,   GPU,      ONE,     ALL,         ALWAYS,           "plain"},
@@ -305,7 +469,7 @@ static const rule rules[] = {
     {SPLIT,   CUDA,     SEVERAL, MEDIUM,      FEWER_TILES,      "quarters"},
     {SPLIT,   CUDA,     SEVERAL, MEDIUM,      WIDE_TILES,       "wide_groups"},
     {SPLIT,   CUDA,     SEVERAL, MEDIUM,      WIDE,             "groups"},
-    {SPLIT,   CUDA,     {65, ANY}, MEDIUM,    THREE_BLOCKS,           "groups"},
+    {SPLIT,   CUDA,     {65, ANY}, MEDIUM,    THREE_BLOCKS,     "groups"},
     /* a whole threadgroup for a row pays where its simdgroups run side by side */
     {NORM,    SOFT,     ONE,     ALL,         ALWAYS,           "per_thread"},
     {NORM,    SOFT,     SEVERAL, ALL,         ALWAYS,           "rows_simdgroup"},
@@ -356,11 +520,14 @@ static const kernel *find_ranges(const device_facts *d, const choice *c, const c
                : NULL;
 }
 
-const kernel *rules_find_variant(const device_facts *d, const choice *c, const char *variant,
-                                 bool is_batch, bool must_take) {
+/* The kernel of this variant (NULL: any) that the device offers, or NULL. Of products there are some for one
+ * token and some for a batch. */
+static const kernel *find_variant(const device_facts *d, const choice *c, const char *variant,
+                                  bool is_batch, bool must_take) {
+    bool is_product = choices[find_place(c->op)].kind == PRODUCT;
     for (size_t i = 0; i < c->op->kernel_count; i++) {
         const kernel *k = &c->op->kernels[i];
-        if ((!c->format || !c->op->many || (k->tokens != 0) == is_batch) &&
+        if ((!is_product || (k->tokens != 0) == is_batch) &&
             (!variant || strcmp(k->variant, variant) == 0) && device_offers(d, k->needs, NULL) &&
             (!must_take || choice_takes(c, k, NULL)))
             return k;
@@ -385,14 +552,14 @@ static const kernel *apply(const rule *r, const device_facts *d, const choice *c
     if (r->kind == DECODE && is_ranges(r->variant))
         return find_ranges(d, c, r->variant);
     if (r->variant && strcmp(r->variant, "apart") == 0)
-        return choice_find_apart(c);
-    bool is_batch = s.tokens > 1 || (d->emulated && r->tokens[1] > 1) || r->when == FEW_FLOATS;
-    return rules_find_variant(d, c, r->variant, is_batch, must_take);
+        return find_apart(c);
+    bool is_batch = s.tokens > 1 || (d->emulated && r->tokens[1] > 1);
+    return find_variant(d, c, r->variant, is_batch, must_take);
 }
 
 const kernel *rules_find(const device_facts *d, const choice *c, err *e) {
     size_t at = find_place(c->op);
-    const kernel *k = NULL, *last = choice_find_apart(c);
+    const kernel *k = NULL, *last = find_apart(c);
     if (at == COUNT_OF(choices))
         return err_null(e, EXIT_USAGE, "models have no choice of %s", c->op->name);
     for (size_t i = 0; !k && i < COUNT_OF(rules); i++)
@@ -407,4 +574,151 @@ const kernel *rules_find(const device_facts *d, const choice *c, err *e) {
         if (rules[i].kind == choices[at].kind && (k = apply(&rules[i], d, c, false)))
             last = k;
     return last;
+}
+
+/* What models ask for ------------------------------------------------------------------------- */
+
+static bool is_cuda(const variants_basis *v) {
+    return v->facts->kind == DEVICE_CUDA && !v->facts->emulated;
+}
+
+const kernel *variants_find(const variants_basis *v, const choice *c, err *e) {
+    const kernel *k = v->table ? tuned_find(v->table, c) : NULL;
+    return k ? k : rules_find(v->facts, c, e);
+}
+
+static const kernel *pick(const variants_basis *v, const choice *c, err *e) {
+    if (v->watch)
+        v->watch->observe(v->watch->context, c);
+    return variants_find(v, c, e);
+}
+
+const kernel *variants_pick(const variants_basis *v, const op *o, const weight_format *f, shape s,
+                            err *e) {
+    const choice c = {o, f, false, s};
+    const kernel *k = pick(v, &c, e);
+    return k && choice_is_apart(k) ? NULL : k;
+}
+
+const kernel *variants_pick_matvec(const variants_basis *v, const weight_format *f,
+                                   bool accumulates, size_t offset, uint32_t out_dim,
+                                   uint32_t in_dim, uint32_t tokens, err *e) {
+    static const char *const narrow[] = {"vec16", "reuse", "plain"};
+    choice c = {&matvec_op, f, accumulates, {{out_dim, in_dim, tokens}}};
+    const kernel *k = pick(v, &c, e);
+    for (size_t i = 0; k && offset % product_get_alignment(k) != 0 && i < COUNT_OF(narrow); i++) {
+        const kernel *other = find_variant(v->facts, &c, narrow[i], k->tokens != 0, true);
+        k = other ? other : k;
+    }
+    return k;
+}
+
+const kernel *variants_pick_split(const variants_basis *v, const weight_format *f, bool accumulates,
+                                  shape s) {
+    const choice c = {&matvec_split_op, f, accumulates, s};
+    const kernel *k = pick(v, &c, NULL);
+    return k && choice_is_apart(k) ? NULL : k;
+}
+
+/* Any activation, and a bias: they cost the same. */
+const kernel *variants_pick_activated(const variants_basis *v, const weight_format *f,
+                                      uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e) {
+    shape s = {{out_dim, in_dim, tokens, ACTIVATION_SIGMOID, 1}};
+    return variants_pick(v, &matvec_activate_op, f, s, e);
+}
+
+/* Eight bands from one power of 2 to the next, none smaller than 64 keys. */
+uint32_t variants_round_keys(uint32_t keys) {
+    uint64_t step = 64;
+    while (16 * step < keys)
+        step *= 2;
+    uint64_t end = (keys + step - 1) / step * step;
+    return end < UINT32_MAX ? (uint32_t)end : UINT32_MAX;
+}
+
+const kernel *variants_pick_decode_attention(const variants_basis *v, const weight_format *cache,
+                                             shape s, size_t most_ranges) {
+    s.dim[0] = variants_round_keys(s.dim[0]);
+    choice c = {&decode_attention_op, cache, false, s};
+    const kernel *k = pick(v, &c, NULL);
+    if (choice_count_ranges(k) == 1 || choice_count_ranges(k) <= most_ranges)
+        return k;
+    c.shape.dim[0] = 1; /* one launch, as for the first key */
+    return rules_find(v->facts, &c, NULL);
+}
+
+/* What a thread of the software device does alone costs least there. */
+const kernel *variants_pick_fixed(const variants_basis *v, const op *o) {
+    static const struct {
+        const op *op;
+        const char *soft, *gpu;
+    } fixed[] = {
+        {&argmax_op, "per_thread", "reduce"},
+        {&ffn_silu_op, "per_thread", "plain"},
+        {&rope_apply_table_op, "heads", "plain"},
+        {&rmsnorm_matvec_op, "plain", "plain"}, /* as published: every row computes the norm */
+        {&lerp_op, "reversed", "reversed"},
+    };
+    size_t i = 0, k = 0;
+    while (i + 1 < COUNT_OF(fixed) && fixed[i].op != o)
+        i++;
+    const char *variant = v->facts->emulated ? fixed[i].soft : fixed[i].gpu;
+    while (k < o->kernel_count && strcmp(o->kernels[k].variant, variant) != 0)
+        k++;
+    assert(fixed[i].op == o && k < o->kernel_count);
+    return &o->kernels[k];
+}
+
+const kernel *variants_pick_adapters(const variants_basis *v, const weight_format *f, uint32_t rows,
+                                     uint32_t columns, uint32_t tokens) {
+    enum { FEW_TOKENS = 64, RANK = 512, STEP = 32 };
+    static const char *const names[2][2] = {{"skinny", "skinny_split_k"}, {"wide", "wide_split_k"}};
+    const char *variant = names[tokens > FEW_TOKENS][columns > RANK];
+    if (!is_cuda(v) || !device_offers(v->facts, FEATURE_MATRICES, NULL) || f->values != 1 ||
+        tokens < 2 || (rows > RANK && columns > RANK) || columns % STEP != 0)
+        return NULL;
+    size_t i = 0;
+    while (strcmp(matvec_mixed_op.kernels[i].variant, variant) != 0)
+        i++;
+    return &matvec_mixed_op.kernels[i];
+}
+
+/* Does a kernel read all of them? */
+static bool takes_products(const kernel *k, const product *p) {
+    for (uint32_t i = 0; i < p->count; i++) {
+        const product_matrix *m = &p->items[i];
+        if (m->format->values != 1 && (m->format != k->format || m->columns > k->most ||
+                                       m->columns % k->multiple_of || m->w.offset % 16))
+            return false;
+    }
+    return true;
+}
+
+const kernel *variants_pick_mixed(const variants_basis *v, const product *p) {
+    const op *o = &matvec_mixed_op;
+    for (const kernel *k = o->kernels; k < o->kernels + o->kernel_count; k++)
+        if (strcmp(k->variant, "bulk") == 0 && device_offers(v->facts, k->needs, NULL) &&
+            takes_products(k, p))
+            return k;
+    return &o->kernels[0];
+}
+
+const kernel *variants_pick_embedding(const weight_format *f, err *e) {
+    for (size_t i = 0; i < embedding_lookup_op.kernel_count; i++)
+        if (embedding_lookup_op.kernels[i].format == f)
+            return &embedding_lookup_op.kernels[i];
+    return err_null(e, EXIT_CANNOT, "no kernel looks up embeddings in %s", f->name);
+}
+
+/* A layer of one token is short: on a GPU an extra launch costs as much as what it computes. On the
+ * software device a launch costs little, and a threadgroup that waits at barriers much. */
+bool variants_fuses_token(const variants_basis *v, model_fusion f, uint32_t tokens) {
+    return tokens == 1 && (f == FUSION_MOST || (f != FUSION_NONE && !v->facts->emulated));
+}
+
+/* Of many tokens each row is normalised twice then, which only pays where a launch costs as much: on other
+ * GPUs it was not measured. */
+bool variants_fuses_shift(const variants_basis *v, uint32_t dim, uint32_t tokens) {
+    enum { MOST_DIM = 4096 };
+    return tokens == 1 || (is_cuda(v) && dim <= MOST_DIM);
 }

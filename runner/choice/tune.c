@@ -8,7 +8,6 @@
 #include "harness/measure/timing.h"
 #include "harness/measure/verdict.h"
 #include "runner/tokenizer/tokenizer.h"
-#include "variants.h"
 
 /* Choices ----------------------------------------------------------------------------------- */
 

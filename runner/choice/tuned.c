@@ -13,7 +13,6 @@
 #include "harness/base/path.h"
 #include "harness/measure/results.h"
 #include "kernels/ops.h"
-#include "rules.h"
 
 /* The table in memory ----------------------------------------------------------------------- */
 

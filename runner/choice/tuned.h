@@ -10,10 +10,10 @@
 
 #include <limits.h>
 
-#include "choice.h"
 #include "harness/device/tape.h"
 #include "harness/measure/made_of.h"
 #include "harness/measure/result_row.h"
+#include "rules.h"
 
 typedef struct {
     choice choice;

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "parts.h"
-#include "runner/choice/variants.h"
+#include "runner/choice/rules.h"
 
 static const llama *get_own(const model *m) {
     return m->own;

@@ -7,7 +7,7 @@
 #include "family.h"
 #include "harness/base/array.h"
 #include "harness/base/size.h"
-#include "runner/choice/variants.h"
+#include "runner/choice/rules.h"
 
 /* --- memory --- */
 

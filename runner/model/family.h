@@ -10,7 +10,7 @@
 
 #include "kernels/kernels.h"
 #include "model.h"
-#include "runner/choice/variants.h"
+#include "runner/choice/rules.h"
 #include "shake.h"
 
 /* A key of the metadata that is known, without the family's name and dot. */

@@ -3,7 +3,7 @@
  * mix. Many tokens are a tile of a prompt: everything but the recurrence goes through them side by
  * side. What a layer reads and writes is the same. */
 #include "parts.h"
-#include "runner/choice/variants.h"
+#include "runner/choice/rules.h"
 
 static const rwkv7 *get_own(const model *m) {
     return m->own;

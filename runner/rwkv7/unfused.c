@@ -2,7 +2,7 @@
  * 40 launches where record.c needs 8 on a GPU. It exists to measure what fusing saves,
  * and checks the ops by themselves on real activations. */
 #include "parts.h"
-#include "runner/choice/variants.h"
+#include "runner/choice/rules.h"
 
 slice rwkv7_take_mix(const model *m, uint32_t mix, uint32_t tokens) {
     slice all = ((const rwkv7 *)m->own)->scratch.mixed;
