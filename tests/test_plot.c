@@ -231,7 +231,7 @@ TEST every_text_of_two_devices_is_inside_their_chart(void) {
         SKIPm("gnuplot is not installed");
     ASSERT_RUN("rm -rf $T/other $T/both && mkdir -p $T/other && H2=$H/results/nvidia-h200 && "
                "for x in against batch_scaling bandwidth fusion matvec_ladder op_breakdown decode; "
-               "do sed 's/matvec_q4_0_alone/matvec_q4_0_tiled_stream_accumulate/g; "
+               "do sed 's/matvec_q4_0_per_thread/matvec_q4_0_tiled_stream_accumulate/g; "
                "s/NVIDIA H200/software Metal device (64 threads)/; s/^# api: .*/# api: soft/' "
                "$H2/$x.csv > $T/other/$x.csv && "
                "$A plot $H2/$x.csv $T/other/$x.csv --out $T/both || exit 1; done",
