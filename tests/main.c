@@ -80,7 +80,6 @@
     X(oracles_suite)                                                                               \
     X(time_mix_suite)                                                                              \
     X(msl_suite)                                                                                   \
-    X(msl_rewrite_suite)                                                                           \
     X(msl_launch_suite)                                                                            \
     X(msl_source_suite)                                                                            \
     X(readme_suite)                                                                                \

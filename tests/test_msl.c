@@ -1,14 +1,30 @@
 /* The MSL front end: what it finds in a text and what it turns it into; test_msl_launch.c has the
- * launches that it refuses. The text is here, not in files, unless files are tested. No device and
- * no compiler, except where a text needs a preprocessor. */
+ * launches that it refuses, test_msl_source.c what becomes of includes and macros. No device and no
+ * compiler. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "msl_text.h"
+#include "harness/device/msl/msl.h"
 
 SUITE(msl_suite);
+
+static err why;        /* of the last function that failed */
+static msl_unit *unit; /* of the last text that was read */
+
+static bool read(const char *text) {
+    msl_free(unit);
+    why = (err){.code = EXIT_OK};
+    unit = msl_from_text("test.metal", text, &why);
+    return unit != NULL;
+}
+
+static const msl_signature *find(const char *kernel) {
+    return msl_find_kernel(unit, kernel, &why);
+}
+
+/* Signatures ---------------------------------------------------------------------------------- */
 
 static const char attributes[] =
     "#include <metal_stdlib>\n"
@@ -20,46 +36,26 @@ static const char attributes[] =
     "    uint e [[dispatch_threads_per_threadgroup]], uint f [[threadgroups_per_grid]],\n"
     "    uint g [[threads_per_grid]], uint h [[thread_index_in_threadgroup]],\n"
     "    uint i [[simdgroup_index_in_threadgroup]], uint j [[thread_index_in_simdgroup]],\n"
-    "    uint k [[thread_execution_width]], uint l [[simdgroups_per_threadgroup]],\n"
+    "    uint k [[threads_per_simdgroup]], uint l [[simdgroups_per_threadgroup]],\n"
     "    uint m [[dispatch_simdgroups_per_threadgroup]], uint o [[thread_index_in_quadgroup]],\n"
     "    uint p [[quadgroup_index_in_threadgroup]], uint q [[quadgroups_per_threadgroup]],\n"
-    "    uint3 r [[grid_origin]], uint3 s [[grid_size]], uint t [[threads_per_simdgroup]],\n"
+    "    uint3 r [[grid_origin]], uint3 s [[grid_size]], uint t [[thread_execution_width]],\n"
     "    uint u [[dispatch_threads_per_grid]]) {}\n";
 
 TEST kernel_attributes_of_all_kinds_are_found(void) {
-    static const msl_kind kinds[] = {
-        MSL_BUFFER,
-        MSL_BUFFER,
-        MSL_BUFFER,
-        MSL_THREADGROUP,
-        MSL_THREADGROUP,
-        MSL_THREAD_POSITION_IN_GRID,
-        MSL_THREAD_POSITION_IN_THREADGROUP,
-        MSL_THREADGROUP_POSITION_IN_GRID,
-        MSL_THREADS_PER_THREADGROUP,
-        MSL_DISPATCH_THREADS_PER_THREADGROUP,
-        MSL_THREADGROUPS_PER_GRID,
-        MSL_THREADS_PER_GRID,
-        MSL_THREAD_INDEX_IN_THREADGROUP,
-        MSL_SIMDGROUP_INDEX_IN_THREADGROUP,
-        MSL_THREAD_INDEX_IN_SIMDGROUP,
-        MSL_THREADS_PER_SIMDGROUP,
-        MSL_SIMDGROUPS_PER_THREADGROUP,
-        MSL_DISPATCH_SIMDGROUPS_PER_THREADGROUP,
-        MSL_THREAD_INDEX_IN_QUADGROUP,
-        MSL_QUADGROUP_INDEX_IN_THREADGROUP,
-        MSL_QUADGROUPS_PER_THREADGROUP,
-        MSL_GRID_ORIGIN,
-        MSL_GRID_SIZE,
-        MSL_THREADS_PER_SIMDGROUP,
-        MSL_THREADS_PER_GRID,
-    };
-    ASSERT(text_read(attributes));
-    const msl_signature *s = text_find("all");
+    ASSERT(read(attributes));
+    const msl_signature *s = find("all");
     ASSERT(s);
-    ASSERT_EQ_FMT(sizeof kinds / sizeof *kinds, s->count, "%zu");
-    for (size_t i = 0; i < s->count; i++)
-        ASSERT_EQ_FMT((int)kinds[i], (int)s->params[i].kind, "%d");
+    ASSERT_EQ_FMT((size_t)25, s->count, "%zu");
+    for (size_t i = 0; i < s->count; i++) { /* in the order of their list, then two old names */
+        int want = i < 3    ? MSL_BUFFER
+                   : i < 5  ? MSL_THREADGROUP
+                   : i < 23 ? MSL_THREAD_POSITION_IN_GRID + (int)i - 5
+                   : i < 24 ? MSL_THREADS_PER_SIMDGROUP
+                            : MSL_THREADS_PER_GRID;
+        ASSERT_EQ_FMT(want, (int)s->params[i].kind, "%d");
+    }
+    ASSERT_EQ(MSL_GRID_SIZE, s->params[22].kind);
     ASSERT_EQ(3, s->params[5].dimensions);
     ASSERT_EQ(2, s->params[6].dimensions);
     ASSERT_EQ(1, s->params[7].dimensions);
@@ -68,39 +64,35 @@ TEST kernel_attributes_of_all_kinds_are_found(void) {
     PASS();
 }
 
-TEST parameters_say_type_space_and_size(void) {
-    ASSERT(text_read(attributes));
-    const msl_param *p = text_find("all")->params;
-    ASSERT_STR_EQ("const float4 *", p[0].type);
-    ASSERT_STR_EQ("src", p[0].name);
-    ASSERT(p[0].is_const && !p[0].is_reference && p[0].space == MSL_SPACE_DEVICE);
-    ASSERT_EQ(16, p[0].value_bytes);
-    ASSERT(!p[1].is_const && p[1].value_bytes == 2);
-    ASSERT_STR_EQ("uint &", p[2].type);
-    ASSERT(p[2].is_const && p[2].is_reference && p[2].space == MSL_SPACE_CONSTANT);
-    ASSERT_EQ(MSL_SPACE_THREADGROUP, p[3].space);
-    PASS();
-}
-
-TEST parameters_without_an_index_take_the_free_ones_in_order(void) {
-    ASSERT(text_read(attributes));
-    const msl_param *p = text_find("all")->params;
-    ASSERT_EQ(3, p[0].index);
-    ASSERT_EQ(0, p[1].index);
-    ASSERT_EQ(1, p[2].index);
-    ASSERT_EQ(1, p[3].index);
-    ASSERT_EQ(0, p[4].index);
-    ASSERT_EQ(-1, p[5].index);
+/* And those without an index take the free ones, in order. */
+TEST parameters_say_type_space_size_and_index(void) {
+    static const msl_param want[] = {
+        {MSL_BUFFER, "src", "const float4 *", MSL_SPACE_DEVICE, .is_const = true, .index = 3,
+         .value_bytes = 16},
+        {MSL_BUFFER, "dst", "half *", MSL_SPACE_DEVICE, .index = 0, .value_bytes = 2},
+        {MSL_BUFFER, "n", "uint &", MSL_SPACE_CONSTANT, .is_reference = true, .is_const = true,
+         .index = 1, .value_bytes = 4},
+        {MSL_THREADGROUP, "shared", "float *", MSL_SPACE_THREADGROUP, .index = 1, .value_bytes = 4},
+        {MSL_THREADGROUP, "more", "char *", MSL_SPACE_THREADGROUP, .index = 0, .value_bytes = 1},
+        {MSL_THREAD_POSITION_IN_GRID, "a", "uint3", MSL_SPACE_NONE, .index = -1}};
+    ASSERT(read(attributes));
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const msl_param *p = &find("all")->params[i];
+        ASSERT_STR_EQ(want[i].name, p->name);
+        ASSERT_STR_EQ(want[i].type, p->type);
+        ASSERT(p->space == want[i].space && p->is_reference == want[i].is_reference);
+        ASSERT(p->is_const == want[i].is_const && p->value_bytes == want[i].value_bytes);
+        ASSERT_EQ(want[i].index, p->index);
+    }
     PASS();
 }
 
 TEST indices_may_be_named_by_enumerators_and_constants(void) {
-    ASSERT(
-        text_read("enum args { first, second = first + 4, third };\n"
-                  "constant constexpr int fourth = 2 * third;\n"
-                  "kernel void k(device int *a [[buffer(third)]], device int *b\n"
-                  "  [[buffer(fourth + (1 << 2))]], device packed_float3 *c [[buffer(0x7)]]) {}"));
-    const msl_param *p = text_find("k")->params;
+    ASSERT(read("enum args { first, second = first + 4, third };\n"
+                "constant constexpr int fourth = 2 * third;\n"
+                "kernel void k(device int *a [[buffer(third)]], device int *b\n"
+                "  [[buffer(fourth + (1 << 2))]], device packed_float3 *c [[buffer(0x7)]]) {}"));
+    const msl_param *p = find("k")->params;
     ASSERT_EQ(5, p[0].index);
     ASSERT_EQ(14, p[1].index);
     ASSERT_EQ(7, p[2].index);
@@ -109,159 +101,277 @@ TEST indices_may_be_named_by_enumerators_and_constants(void) {
 }
 
 TEST kernels_are_found_however_they_are_marked(void) {
-    ASSERT(
-        text_read("[[kernel]] void a(device int *x) {}\n"
-                  "[[kernel, max_total_threads_per_threadgroup(32 * 4)]] void b(device int *x) {}\n"
-                  "[[host_name(\"other\")]] kernel void c(device int *x) {}\n"
-                  "namespace deep { namespace er { kernel void d(device int *x) {} } }\n"
-                  "void e(device int *x) {}\n"
-                  "kernel void f(device int *x);\n"));
-    ASSERT_EQ_FMT((size_t)4, msl_count_kernels(text_unit), "%zu");
-    ASSERT(text_find("a") && text_find("deep::er::d"));
-    ASSERT_EQ(128, text_find("b")->max_total_threads);
-    ASSERT_STR_EQ("c", text_find("other")->function);
+    ASSERT(read("[[kernel]] void a(device int *x) {}\n"
+                "[[kernel, max_total_threads_per_threadgroup(32 * 4)]] void b(device int *x) {}\n"
+                "[[host_name(\"other\")]] kernel void c(device int *x) {}\n"
+                "namespace deep { namespace er { kernel void d(device int *x) {} } }\n"
+                "void e(device int *x) {}\n"
+                "kernel void f(device int *x);\n"));
+    ASSERT_EQ_FMT((size_t)4, msl_count_kernels(unit), "%zu");
+    ASSERT(find("a") && find("deep::er::d"));
+    ASSERT_EQ(128, find("b")->max_total_threads);
+    ASSERT_STR_EQ("c", find("other")->function);
     PASS();
 }
+
+#define TEMPLATES                                                                                  \
+    "template <typename T, int N = 2, bool B = (N > 1)>\n"                                         \
+    "[[kernel, max_total_threads_per_threadgroup(N * 32)]] void t(device T *x [[buffer(1)]]) {}\n" \
+    "template [[host_name(\"t_half\")]] [[kernel]] void t<half>(device half *x [[buffer(1)]]);\n"  \
+    "template [[host_name(\"t_\" \"float\")]] kernel decltype(t<float, 8>) t<float, 8>;\n"         \
+    "typedef decltype(t<int>) t_t;\n"                                                              \
+    "template [[host_name(\"t_int\")]] kernel t_t t<int, sizeof(int) < 8 ? 3 : 4>;\n"
 
 TEST templates_are_known_by_the_host_names_of_their_instantiations(void) {
-    ASSERT(text_read(
-        "template <typename T, int N = 2, bool B = (N > 1)>\n"
-        "[[kernel, max_total_threads_per_threadgroup(N * 32)]] void t(device T *x [[buffer(1)]]) "
-        "{}\n"
-        "template [[host_name(\"t_half\")]] [[kernel]] void t<half>(device half *x "
-        "[[buffer(1)]]);\n"
-        "template [[host_name(\"t_\" \"float\")]] kernel decltype(t<float, 8>) t<float, 8>;\n"
-        "typedef decltype(t<int>) t_t;\n"
-        "template [[host_name(\"t_int\")]] kernel t_t t<int, sizeof(int) < 8 ? 3 : 4>;\n"));
-    ASSERT_EQ_FMT((size_t)3, msl_count_kernels(text_unit), "%zu");
-    ASSERT_STR_EQ("t<half>", text_find("t_half")->function);
-    ASSERT_EQ(64, text_find("t_half")->max_total_threads);
-    ASSERT_EQ(2, text_find("t_half")->params[0].value_bytes);
-    ASSERT_STR_EQ("t<float, 8>", text_find("t_float")->function);
-    ASSERT_EQ(256, text_find("t_float")->max_total_threads);
-    ASSERT(text_find("t_int"));
-    ASSERT(text_rewrite("t_float", NULL, 0));
-    ASSERT(text_has("assay_function = &t<float, 8>;") && text_has("ASSAY_EXPORT_FOR(256)"));
-    ASSERT(!text_has("host_name") && !text_has("t<half>"));
+    ASSERT(read(TEMPLATES));
+    ASSERT_EQ_FMT((size_t)3, msl_count_kernels(unit), "%zu");
+    ASSERT_STR_EQ("t<half>", find("t_half")->function);
+    ASSERT_EQ(64, find("t_half")->max_total_threads);
+    ASSERT_EQ(2, find("t_half")->params[0].value_bytes);
+    ASSERT_STR_EQ("t<float, 8>", find("t_float")->function);
+    ASSERT_EQ(256, find("t_float")->max_total_threads);
+    ASSERT(find("t_int"));
     PASS();
 }
 
-TEST deduced_instantiations_are_chosen_by_their_parameters(void) {
-    ASSERT(text_read(
-        "template <typename T> kernel void t(device T *x, constant T &y) {}\n"
-        "template [[host_name(\"t_f\")]] kernel void t(device float *x, constant float &y);"));
-    ASSERT(text_rewrite("t_f", NULL, 0));
-    ASSERT(text_has("assay_function = static_cast<void (*)(float *, const float &)>(&t);"));
+/* An unknown kernel, and what is not supported: an error of its kernel alone. */
+static const struct {
+    const char *kernel, *says[3];
+} refusals[] = {{"image", {"image", "texture"}},
+                {"bare", {"bare", "parameter i"}},
+                {"far", {"far", "0 to 30"}},
+                {"three", {"three", "image, bare, far, good", "test.metal"}}};
+
+TEST a_kernel_that_cannot_be_had_is_refused_with_the_reason(void) {
+    ASSERT(read("kernel void image(texture2d<float> t [[texture(0)]]) {}\n"
+                "kernel void bare(device int *x, uint i) {}\n"
+                "kernel void far(device int *x [[buffer(31)]]) {}\n"
+                "vertex float4 corner(uint id [[vertex_id]]) { return 0; }\n"
+                "kernel void good(device int *x) {}\n"));
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        ASSERT_FALSE(find(refusals[i].kernel));
+        ASSERT_EQ(EXIT_USAGE, why.code);
+        for (int k = 0; k < 3 && refusals[i].says[k]; k++)
+            ASSERTm(why.text, strstr(why.text, refusals[i].says[k]));
+    }
+    ASSERT(find("good"));
     PASS();
 }
-
-TEST an_unknown_kernel_is_answered_with_those_there_are(void) {
-    ASSERT(text_read("kernel void one(device int *x) {} kernel void two(device int *x) {}"));
-    ASSERT_FALSE(text_find("three"));
-    ASSERT(text_says("three") && text_says("one, two") && text_says("test.metal"));
-    ASSERT_EQ(EXIT_USAGE, text_why.code);
-    PASS();
-}
-
-TEST what_is_not_supported_is_an_error_of_its_kernel_alone(void) {
-    ASSERT(text_read("kernel void image(texture2d<float> t [[texture(0)]]) {}\n"
-                     "kernel void bare(device int *x, uint i) {}\n"
-                     "kernel void far(device int *x [[buffer(31)]]) {}\n"
-                     "vertex float4 corner(uint id [[vertex_id]]) { return 0; }\n"
-                     "kernel void good(device int *x) {}\n"));
-    ASSERT_FALSE(text_find("image"));
-    ASSERT(text_says("image") && text_says("texture"));
-    ASSERT_FALSE(text_find("bare"));
-    ASSERT(text_says("bare") && text_says("parameter i"));
-    ASSERT_FALSE(text_find("far"));
-    ASSERT(text_says("far") && text_says("0 to 30"));
-    ASSERT(text_rewrite("good", NULL, 0));
-    ASSERT(!text_has("texture2d") && !text_has("corner"));
-    PASS();
-}
-
-static const char gated[] =
-    "constant bool masked [[function_constant(7)]];\n"
-    "constant bool plain = !masked;\n"
-    "static constant uint width [[function_constant(3 + 1)]];\n"
-    "constant float bias [[function_constant(9)]];\n"
-    "constant float shift = is_function_constant_defined(bias) ? bias : 1.5;\n"
-    "uint helper() { return width; }\n"
-    "kernel void k(device int *x [[buffer(0)]],\n"
-    "  device int *mask [[buffer(1), function_constant(masked)]],\n"
-    "  device int *other [[buffer(1), function_constant(plain)]]) {\n"
-    "  x[0] = helper() + shift;\n"
-    "}\n"
-    "kernel void free(device int *x) {}\n";
 
 TEST a_kernel_that_reaches_simdgroup_functions_is_known(void) {
-    ASSERT(
-        text_read("float sum(float x) { return simd_sum(x); } /* simdgroup_barrier */\n"
-                  "float twice(float x) { return sum(x) + sum(x); }\n"
-                  "template <typename T> void add(device T *x) { x[0] = twice(x[0]); }\n"
-                  "kernel void deep(device float *x) { add(x); }\n"
-                  "kernel void plain(device float *x) { x[0] += 1; /* simd_sum(x[0]) */ }\n"
-                  "kernel void lane(device uint *x, uint i [[thread_index_in_simdgroup]]) "
-                  "{ x[i] = i; }\n"
-                  "kernel void tile(device float *x) { simdgroup_float8x8 m; }\n"
-                  "float get(simdgroup_float8x8 m) { return m.thread_elements()[0]; }\n"
-                  "kernel void part(device float *x) { x[0] = get(simdgroup_float8x8(x[0])); }\n"));
-    ASSERT(msl_uses_simdgroups(text_unit, "deep"));
-    ASSERT_FALSE(msl_uses_simdgroups(text_unit, "plain"));
-    ASSERT(msl_uses_simdgroups(text_unit, "lane"));
-    ASSERT(msl_uses_simdgroups(text_unit, "tile"));
-    ASSERT_FALSE(msl_uses_matrices(text_unit, "lane"));
-    ASSERT(msl_uses_matrices(text_unit, "tile"));
-    ASSERT_FALSE(msl_uses_elements(text_unit, "tile"));
-    ASSERT(msl_uses_elements(text_unit, "part"));
+    static const struct {
+        const char *kernel;
+        bool simdgroups, matrices, elements;
+    } want[] = {{"deep", true, false, false},
+                {"plain", false, false, false},
+                {"lane", true, false, false},
+                {"tile", true, true, false},
+                {"part", true, true, true}};
+    ASSERT(read("float sum(float x) { return simd_sum(x); } /* simdgroup_barrier */\n"
+                "float twice(float x) { return sum(x) + sum(x); }\n"
+                "template <typename T> void add(device T *x) { x[0] = twice(x[0]); }\n"
+                "kernel void deep(device float *x) { add(x); }\n"
+                "kernel void plain(device float *x) { x[0] += 1; /* simd_sum(x[0]) */ }\n"
+                "kernel void lane(device uint *x, uint i [[thread_index_in_simdgroup]]) "
+                "{ x[i] = i; }\n"
+                "kernel void tile(device float *x) { simdgroup_float8x8 m; }\n"
+                "float get(simdgroup_float8x8 m) { return m.thread_elements()[0]; }\n"
+                "kernel void part(device float *x) { x[0] = get(simdgroup_float8x8(x[0])); }\n"));
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        ASSERT_EQ(want[i].simdgroups, msl_uses_simdgroups(unit, want[i].kernel));
+        ASSERT_EQ(want[i].matrices, msl_uses_matrices(unit, want[i].kernel));
+        ASSERT_EQ(want[i].elements, msl_uses_elements(unit, want[i].kernel));
+    }
     PASS();
 }
 
-TEST function_constants_are_found_with_type_and_index(void) {
-    ASSERT(text_read(gated));
-    ASSERT_EQ_FMT((size_t)3, msl_count_constants(text_unit), "%zu");
-    const msl_constant *c = msl_get_constant(text_unit, 1);
-    ASSERT_STR_EQ("width", c->name);
-    ASSERT_STR_EQ("uint", c->type);
-    ASSERT_EQ(4, c->index);
-    ASSERT_EQ(3, c->line);
-    PASS();
-}
+/* Function constants -------------------------------------------------------------------------- */
 
-TEST a_gated_parameter_is_there_or_not_by_its_constant(void) {
+#define GATED                                                                                      \
+    "constant bool masked [[function_constant(7)]];\n"                                             \
+    "constant bool plain = !masked;\n"                                                             \
+    "static constant uint width [[function_constant(3 + 1)]];\n"                                   \
+    "constant float bias [[function_constant(9)]];\n"                                              \
+    "constant float shift = is_function_constant_defined(bias) ? bias : 1.5;\n"                    \
+    "uint helper() { return width; }\n"                                                            \
+    "kernel void k(device int *x [[buffer(0)]],\n"                                                 \
+    "  device int *mask [[buffer(1), function_constant(masked)]],\n"                               \
+    "  device int *other [[buffer(1), function_constant(plain)]]) {\n"                             \
+    "  x[0] = helper() + shift;\n"                                                                 \
+    "}\n"                                                                                          \
+    "kernel void free(device int *x) {}\n"
+
+TEST function_constants_are_found_and_gate_parameters(void) {
     const msl_constant_text on[] = {{7, "true"}, {4, "64u"}}, off[] = {{7, "false"}, {4, "64u"}};
     msl_signature s;
-    ASSERT(text_read(gated));
-    ASSERT(msl_specialise(text_unit, "k", on, 2, &s, &text_why));
+    ASSERT(read(GATED));
+    ASSERT_EQ_FMT((size_t)3, msl_count_constants(unit), "%zu");
+    const msl_constant *c = msl_get_constant(unit, 1);
+    ASSERT_STR_EQ("width", c->name);
+    ASSERT_STR_EQ("uint", c->type);
+    ASSERT(c->index == 4 && c->line == 3);
+    ASSERT(msl_specialise(unit, "k", on, 2, &s, &why));
     ASSERT_EQ_FMT((size_t)2, s.count, "%zu");
     ASSERT_STR_EQ("mask", s.params[1].name);
-    ASSERT(msl_specialise(text_unit, "k", off, 2, &s, &text_why));
+    ASSERT(msl_specialise(unit, "k", off, 2, &s, &why));
     ASSERT_EQ_FMT((size_t)2, s.count, "%zu");
     ASSERT_STR_EQ("other", s.params[1].name);
-    ASSERT_FALSE(msl_specialise(text_unit, "k", NULL, 0, &s, &text_why));
-    ASSERT(text_says("masked") && text_says("index 7"));
-    ASSERT(text_rewrite("k", off, 2));
-    ASSERT(text_has("assay::param<assay::kind_off, 1>"));
+    ASSERT_FALSE(msl_specialise(unit, "k", NULL, 0, &s, &why));
+    ASSERT(strstr(why.text, "masked") && strstr(why.text, "index 7"));
     PASS();
 }
 
-TEST function_constants_become_constexpr_values(void) {
-    const msl_constant_text given[] = {{7, "true"}, {4, "64u"}};
-    ASSERT(text_read(gated));
-    ASSERT(text_rewrite("k", given, 2));
-    ASSERT(text_has("static constexpr bool masked = true;"));
-    ASSERT(text_has("uint width = 64u;") && !text_has("function_constant("));
-    ASSERT(text_has("shift = false ? bias : 1.5f;"));
+/* C++ ----------------------------------------------------------------------------------------- */
+
+/* The C++ of a kernel has each of `has`, some of them only once, none of `lacks`, and at a line of the
+ * text what stands there. Where it cannot be made, the error `says` why. */
+typedef struct {
+    const char *text, *kernel;
+    const char *has[8], *once[3], *lacks[6], *says[3];
+    struct {
+        int line;
+        const char *part;
+    } at[3];
+    msl_constant_text given[3];
+    size_t given_count;
+} rewriting;
+
+#define REACHES                                                                                    \
+    "[[kernel]]void b(device int *x) {}\nkernel void a(device int *x) { b(x); }\n"                 \
+    "kernel void c(device int *x) { b(x); }\n"                                                     \
+    "template <typename T> kernel void d(device T *x) { x[0] = T(7); }\n"                          \
+    "template [[host_name(\"d_int\")]] kernel void d<int>(device int *x);\n"
+
+static const rewriting rewritings[] = {
+    {"kernel void k(device float *x) {\n  threadgroup float a[8], b[2][4];\n"
+     "  threadgroup atomic_uint c;\n  threadgroup __attribute__((aligned(16))) half d[8];\n}\n",
+     "k",
+     .has = {"&a = assay::threadgroup_variable<assay_type_0, 0>(\"a\");",
+             "&b = assay::threadgroup_variable<assay_type_1, 1>(\"b\");",
+             "typedef atomic_uint assay_type_2; assay_type_2 &c =", "aligned",
+             "auto &d = assay::threadgroup_variable<assay_type_3, 3>(\"d\").value;"}},
+    {"kernel void k(device float *x) { threadgroup float a; }\n"
+     "kernel void other(device float *x) { threadgroup vec<float, 2> e; }\n",
+     "other", .has = {"&e = assay::threadgroup_variable<assay_type_0, 0>(\"e\");"}},
+    /* Pointers to threadgroup memory are not storage. */
+    {"kernel void k(threadgroup float *x) {\n  threadgroup float *p = x, *q[2];\n"
+     "  threadgroup float (&r)[4] = *(threadgroup float (*)[4])x;\n"
+     "  threadgroup float (*s)[4];\n  threadgroup auto &t = x[0];\n}\n",
+     "k", .lacks = {"threadgroup_variable", "threadgroup float"}},
+    {"void f() { threadgroup float x[4]; }\nkernel void k(device int *y) { f(); }", "k",
+     .says = {"test.metal:1", " x "}},
+    /* Address spaces and attributes. */
+    {"constant float table[2] = {0.5, 1};\n"
+     "struct s { float v; float get() const device { return v; }\n"
+     "  float get() const constant { return v; } s(float a) thread : v(a) {}\n"
+     "  s(float b) constant : v(b) {} };\n"
+     "float f(device const float *p) { return p[0]; }\n"
+     "float f(constant float *q) { return q[0]; }\n"
+     "kernel void k(device float *x [[buffer(0)]], constant const s &y) {\n"
+     "  int a[2], b[2]; x[a[b[0]]] = table[0]; f(x); [[maybe_unused]] auto l = [](int i) "
+     "{ return i; };\n}\n",
+     "k",
+     .has = {"const float table[2] = {0.5f, 1};", "x[a[b[0]]] = table[0];",
+             "= [](int i) { return i; };"},
+     .once = {"float get()", "float f(", "s(float"},
+     .lacks = {"device", "constant ", "[[", "const const", "maybe_unused"}},
+    /* What was defined twice stays twice. */
+    {"int f(int a) { return a; }\nint f(int a) { return a; }\n"
+     "kernel void k(device int *x) { x[0] = f(1); }",
+     "k", .has = {"int f(int a) { return a; }\nint f(int a) { return a; }"}},
+    /* What a kernel does not reach is left out. */
+    {"struct far { int v; };\n"
+     "struct pair { int a, b; };\n"
+     "inline pair operator+(pair x, pair y) { return {x.a + y.a, x.b + y.b}; }\n"
+     "inline int deep(int v) { return v + 1; }\n"
+     "inline int near(int v) { return deep(v); }\n"
+     "inline int apart(far v) { return v.v; }\n"
+     "template <typename T> struct traits { static constexpr int n = 1; };\n"
+     "template <> struct traits<int> { static constexpr int n = 2; };\n"
+     "template <> struct _numeric_limits_impl<pair> {};\n" /* numeric_limits<pair> asks for it */
+     "struct { int z; } constant table = {3};\n"
+     "static_assert(sizeof(pair) == 8, \"two\");\n"
+     "kernel void k(device int *x) { x[0] = near(traits<int>::n); }\n",
+     "k",
+     .has = {"int near(", "int deep(", "struct traits<int>", "operator+", "struct pair",
+             "static_assert", "table", "_numeric_limits_impl<pair>"},
+     .lacks = {"apart(", "struct far"}, .at = {{12, "near(traits"}}},
+    /* So are kernels, unless this one names them. */
+    {REACHES, "a", .has = {"static void b(", "void a(", "b(x)"},
+     .lacks = {"static void a(", "void c(", "template", "T(7)"}},
+    {REACHES, "d_int", .has = {"T(7)"}, .lacks = {"void a("}, .at = {{4, "T(7)"}}},
+    {REACHES, "b",
+     .has = {"using assay_params = assay::params<\n    assay::param<assay::kind_buffer, 0>>;",
+             "ASSAY_EXPORT"},
+     .lacks = {"void a(", "static void b("}},
+    /* Instantiations: by name, and by their parameters. */
+    {TEMPLATES, "t_float", .has = {"assay_function = &t<float, 8>;", "ASSAY_EXPORT_FOR(256)"},
+     .lacks = {"host_name", "t<half>"}},
+    {"template <typename T> kernel void t(device T *x, constant T &y) {}\n"
+     "template [[host_name(\"t_f\")]] kernel void t(device float *x, constant float &y);",
+     "t_f", .has = {"assay_function = static_cast<void (*)(float *, const float &)>(&t);"}},
+    {"kernel void image(texture2d<float> t [[texture(0)]]) {}\n"
+     "vertex float4 corner(uint id [[vertex_id]]) { return 0; }\nkernel void good(device int *x) "
+     "{}",
+     "good", .lacks = {"texture2d", "corner"}},
+    /* Every token keeps its line. */
+    {"// one\n#include <metal_stdlib>\n/* three\nfour */ constant\nfloat five = 5.;\n"
+     "#pragma unroll\nkernel\nvoid k(\n  device float *x\n  [[buffer(0)]]) {\n  threadgroup float\n"
+     "    a[2];\n  x[0] = thirteen;\n#pragma unused(a)\n}\n",
+     "k", .has = {"#line 1 \"test.metal\"\n"}, .lacks = {"#pragma", "#include"},
+     .at = {{5, "five"}, {8, "void k("}, {13, "thirteen"}}},
+    /* Literals are float. */
+    {"kernel void k(device float *x) {\n"
+     "  x[0] = 0.5 + 1. + .25 + 1e-3 + 2.0f + 3.0h + 0x1p-3 + 7 + 0xE + 1'000.5;\n}",
+     "k", .has = {"0.5f + 1.f + .25f + 1e-3f + 2.0f + 3.0h + 0x1p-3f + 7 + 0xE + 1'000.5f;"}},
+    /* Function constants become constexpr values; one that is used must be given. */
+    {GATED, "k",
+     .has = {"static constexpr bool masked = true;", "uint width = 64u;",
+             "shift = false ? bias : 1.5f;"},
+     .lacks = {"function_constant("}, .given = {{7, "true"}, {4, "64u"}}, .given_count = 2},
+    {GATED, "k", .has = {"assay::param<assay::kind_off, 1>"}, .given = {{7, "false"}, {4, "64u"}},
+     .given_count = 2},
+    {GATED, "k", .says = {"kernel k", "width", "index 4"}, .given = {{7, "true"}},
+     .given_count = 1},
+    {GATED, "free", .has = {"ASSAY_EXPORT"}},
+};
+
+static int find_line(const char *text, const char *part) {
+    const char *at = strstr(text, part);
+    int line = 1;
+    for (const char *p = text; at && p < at; p++)
+        line += *p == '\n';
+    return at ? line : -1;
+}
+
+TEST a_kernel_becomes_cpp(const rewriting *r) {
+    ASSERTm(r->text, read(r->text));
+    char *cpp = msl_rewrite(unit, r->kernel, r->given, r->given_count, &why);
+    for (int i = 0; i < 3 && r->says[i]; i++)
+        ASSERTm(why.text, !cpp && strstr(why.text, r->says[i]));
+    if (r->says[0])
+        PASS();
+    ASSERTm(why.text, cpp);
+    for (int i = 0; i < 8 && r->has[i]; i++)
+        ASSERTm(r->has[i], strstr(cpp, r->has[i]));
+    for (int i = 0; i < 3 && r->once[i]; i++) {
+        const char *first = strstr(cpp, r->once[i]);
+        ASSERTm(r->once[i], first && !strstr(first + 1, r->once[i]));
+    }
+    for (int i = 0; i < 6 && r->lacks[i]; i++)
+        ASSERT_FALSEm(r->lacks[i], strstr(cpp, r->lacks[i]));
+    for (int i = 0; i < 3 && r->at[i].line; i++) /* after #line 1 */
+        ASSERT_EQ_FMTm(r->at[i].part, r->at[i].line,
+                       find_line(strchr(cpp, '\n') + 1, r->at[i].part), "%d");
+    free(cpp);
     PASS();
 }
 
-TEST a_constant_that_is_used_and_not_given_is_an_error(void) {
-    const msl_constant_text given[] = {{7, "true"}};
-    ASSERT(text_read(gated));
-    ASSERT_FALSE(text_rewrite("k", given, 1));
-    ASSERT(text_says("kernel k") && text_says("width") && text_says("index 4"));
-    ASSERT(text_rewrite("free", NULL, 0));
-    PASS();
+/* Broken text --------------------------------------------------------------------------------- */
+
+static void try_text(const char *text) {
+    if (read(text))
+        free(msl_rewrite(unit, "k", NULL, 0, &why));
 }
 
 TEST broken_text_is_an_error_and_never_a_crash(void) {
@@ -269,51 +379,46 @@ TEST broken_text_is_an_error_and_never_a_crash(void) {
                                          "kernel void k(]) {}",
                                          "constant int x [[function_constant(y)]];", NULL};
     for (size_t i = 0; broken[i]; i++) {
-        ASSERT_FALSE(text_read(broken[i]));
-        ASSERT(text_says("test.metal:1"));
+        ASSERT_FALSE(read(broken[i]));
+        ASSERT(strstr(why.text, "test.metal:1"));
     }
     static const char *const odd[] = {"",
                                       "kernel",
                                       "kernel void",
                                       "[[",
                                       "template [[host_name(\"x\")]] f;",
-                                      "\xff\xfe@$`\\",
                                       "\"open",
                                       "/* open",
                                       "kernel void k();",
                                       "template <",
+                                      "\xff\xfe@$`\\",
                                       "threadgroup",
                                       "operator",
                                       "enum {",
                                       "namespace",
                                       NULL};
     for (size_t i = 0; odd[i]; i++)
-        if (text_read(odd[i]))
-            text_rewrite("k", NULL, 0);
-    for (size_t n = 0; n < sizeof gated; n++) { /* every prefix of a real text */
-        char part[sizeof gated];
-        snprintf(part, n + 1, "%s", gated);
-        if (text_read(part))
-            text_rewrite("k", NULL, 0);
+        try_text(odd[i]);
+    for (size_t n = 0; n < sizeof GATED; n++) { /* every prefix of a real text */
+        char part[sizeof GATED];
+        snprintf(part, n + 1, "%s", GATED);
+        try_text(part);
     }
     PASS();
 }
 
 SUITE(msl_suite) {
     RUN_TEST(kernel_attributes_of_all_kinds_are_found);
-    RUN_TEST(parameters_say_type_space_and_size);
-    RUN_TEST(parameters_without_an_index_take_the_free_ones_in_order);
+    RUN_TEST(parameters_say_type_space_size_and_index);
     RUN_TEST(indices_may_be_named_by_enumerators_and_constants);
     RUN_TEST(kernels_are_found_however_they_are_marked);
     RUN_TEST(templates_are_known_by_the_host_names_of_their_instantiations);
-    RUN_TEST(deduced_instantiations_are_chosen_by_their_parameters);
-    RUN_TEST(an_unknown_kernel_is_answered_with_those_there_are);
-    RUN_TEST(what_is_not_supported_is_an_error_of_its_kernel_alone);
-    RUN_TEST(function_constants_are_found_with_type_and_index);
-    RUN_TEST(a_gated_parameter_is_there_or_not_by_its_constant);
-    RUN_TEST(function_constants_become_constexpr_values);
-    RUN_TEST(a_constant_that_is_used_and_not_given_is_an_error);
+    RUN_TEST(a_kernel_that_cannot_be_had_is_refused_with_the_reason);
+    RUN_TEST(function_constants_are_found_and_gate_parameters);
     RUN_TEST(a_kernel_that_reaches_simdgroup_functions_is_known);
+    for (size_t i = 0; i < sizeof rewritings / sizeof *rewritings; i++)
+        RUN_TESTp(a_kernel_becomes_cpp, &rewritings[i]);
     RUN_TEST(broken_text_is_an_error_and_never_a_crash);
-    text_clear();
+    msl_free(unit);
+    unit = NULL;
 }

@@ -8,12 +8,20 @@
 #include "harness/base/os.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/msl/msl.h"
-#include "msl_text.h"
 
 SUITE(msl_source_suite);
 
 static err why;
 static msl_unit *unit; /* of the last test */
+
+/* The line of `text` in which `part` begins, from 1. */
+static int find_line(const char *text, const char *part) {
+    const char *at = strstr(text, part);
+    int line = 1;
+    for (const char *p = text; at && p < at; p++)
+        line += *p == '\n';
+    return at ? line : -1;
+}
 
 TEST macros_are_expanded_by_a_preprocessor_that_keeps_lines(void) {
     char tool[4096];
@@ -87,8 +95,8 @@ TEST the_text_for_a_compiler_of_msl_has_its_includes_macros_and_lines(void) {
     char *here = msl_rewrite(unit, "k", NULL, 0, &why),
          *there = msl_rewrite(again, "k", NULL, 0, &why);
     ASSERT(here && there);
-    ASSERT_EQ(text_find_line(strstr(here, "void k"), "p[0] ="),
-              text_find_line(strstr(there, "void k"), "p[0] ="));
+    ASSERT_EQ(find_line(strstr(here, "void k"), "p[0] ="),
+              find_line(strstr(there, "void k"), "p[0] ="));
     free(here);
     free(there);
     msl_free(again);

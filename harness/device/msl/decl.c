@@ -5,7 +5,6 @@
 #include "internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct {
     const tokens *t;
@@ -13,16 +12,11 @@ typedef struct {
     bool enumeration, initialisers;
 } reader;
 
-static bool is_word(const tokens *t, at i) {
-    return i < t->count && t->list[i].kind == TOKEN_WORD;
-}
-
 /* Words in front of a '(' that is not a list of parameters. */
 static bool takes_argument(const tokens *t, at i) {
-    static const char *const words[] = {"decltype",      "alignas",  "__attribute__", "noexcept",
-                                        "static_assert", "explicit", "_Pragma",       "sizeof",
-                                        "coherent",      NULL};
-    return token_is_one_of(t, i, words);
+    return token_is_one_of(t, i,
+                           "decltype alignas __attribute__ noexcept static_assert explicit "
+                           "_Pragma sizeof coherent");
 }
 
 /* After `operator`: past its symbol or type, at the '(' of its parameters. */
@@ -32,23 +26,24 @@ static at skip_operator(const tokens *t, at i, at end) {
         return i + 2;
     if (token_is(t, i, "["))
         return t->list[i].pair + 1;
-    while (i < end && !token_is(t, i, "(") && !token_is(t, i, ";"))
+    while (i < end && !token_is_one_of(t, i, "( ;"))
         i++;
     return i;
 }
 
 static at skip_to_semicolon(const tokens *t, at i, at end) {
-    for (; i < end && !token_is(t, i, ";"); i++)
-        if (t->list[i].pair != NOT_FOUND && t->list[i].pair > i)
-            i = t->list[i].pair;
+    i = tokens_find(t, i, end, ";");
     return i < end ? i + 1 : end;
+}
+
+static void end_head(decl *d, at i) {
+    d->head_end = d->head_end == NOT_FOUND ? i : d->head_end;
 }
 
 static at end_body(reader *r, at i, at end) {
     decl *d = r->d;
     at close = r->t->list[i].pair;
-    if (d->head_end == NOT_FOUND)
-        d->head_end = i;
+    end_head(d, i);
     if (r->enumeration || (d->kind == DECL_OTHER))
         return skip_to_semicolon(r->t, close + 1, end);
     d->body = i;
@@ -69,7 +64,7 @@ static void note_word(reader *r, at i) {
     else if (token_is(t, i, "enum"))
         r->enumeration = true;
     else if (!r->enumeration && d->kind == DECL_OTHER &&
-             (token_is(t, i, "struct") || token_is(t, i, "class") || token_is(t, i, "union")))
+             token_is_one_of(t, i, "struct class union"))
         d->kind = DECL_CLASS;
 }
 
@@ -80,8 +75,7 @@ static at pass_parentheses(reader *r, at i) {
     at close = t->list[i].pair;
     at before = token_before(i);
     if (d->kind != DECL_FUNCTION && !r->initialisers && !takes_argument(t, before)) {
-        bool pointer = token_is(t, i + 1, "*") || token_is(t, i + 1, "&");
-        if (!pointer || !token_is(t, close + 1, "[")) {
+        if (!token_is_one_of(t, i + 1, "* &") || !token_is(t, close + 1, "[")) {
             d->kind = DECL_FUNCTION;
             d->open = i;
         }
@@ -109,25 +103,18 @@ static at read_head(reader *r, at i, at end) {
         } else if (token_is(t, i, "<")) {
             at close = tokens_close_angle(t, i);
             next = close < end ? close + 1 : next;
-        } else if (token_is(t, i, ";")) {
-            if (d->head_end == NOT_FOUND)
-                d->head_end = i;
-            return i + 1;
-        } else if (token_is(t, i, "=")) {
-            if (d->head_end == NOT_FOUND)
-                d->head_end = i;
+        } else if (token_is_one_of(t, i, "; =")) {
+            end_head(d, i);
             return skip_to_semicolon(t, i, end);
         } else if (token_is(t, i, "{")) {
-            bool member = r->initialisers && (is_word(t, i - 1) || token_is(t, i - 1, ">"));
+            bool member = r->initialisers && (token_is_word(t, i - 1) || token_is(t, i - 1, ">"));
             if (!member)
                 return end_body(r, i, end);
             next = t->list[i].pair + 1;
-        } else if (token_is(t, i, ":") && d->kind == DECL_FUNCTION) {
-            r->initialisers = true;
-            d->head_end = d->head_end == NOT_FOUND ? i : d->head_end;
-        } else if (token_is(t, i, ":") && d->kind == DECL_CLASS) {
-            d->head_end = d->head_end == NOT_FOUND ? i : d->head_end;
-        } else if (is_word(t, i)) {
+        } else if (token_is(t, i, ":") && (d->kind == DECL_FUNCTION || d->kind == DECL_CLASS)) {
+            r->initialisers = r->initialisers || d->kind == DECL_FUNCTION;
+            end_head(d, i);
+        } else if (token_is_word(t, i)) {
             note_word(r, i);
             if (d->open == NOT_FOUND && d->head_end == NOT_FOUND && !takes_argument(t, i))
                 d->name = i;
@@ -138,9 +125,8 @@ static at read_head(reader *r, at i, at end) {
 }
 
 bool decl_next(const tokens *t, at *i, at end, decl *out) {
-    static const char *const labels[] = {"public", "private", "protected", NULL};
     for (;; (*i)++) {
-        if (token_is_one_of(t, *i, labels) && token_is(t, *i + 1, ":"))
+        if (token_is_one_of(t, *i, "public private protected") && token_is(t, *i + 1, ":"))
             (*i)++;
         else if (!token_is(t, *i, ";"))
             break;
@@ -150,12 +136,9 @@ bool decl_next(const tokens *t, at *i, at end, decl *out) {
     *out = (decl){DECL_OTHER, *i, end, NOT_FOUND, NOT_FOUND, NOT_FOUND, NOT_FOUND};
     reader r = {t, out, false, false};
     *i = out->end = read_head(&r, *i, end);
-    if (out->head_end == NOT_FOUND)
-        out->head_end = out->end;
+    end_head(out, out->end);
     /* `struct tag name;` and `struct tag f()` declare no class here. */
-    if (out->kind == DECL_CLASS && out->body == NOT_FOUND)
-        out->kind = DECL_OTHER;
-    if (out->kind == DECL_NAMESPACE && out->body == NOT_FOUND)
+    if ((out->kind == DECL_CLASS || out->kind == DECL_NAMESPACE) && out->body == NOT_FOUND)
         out->kind = DECL_OTHER;
     return true;
 }
@@ -169,24 +152,49 @@ static bool visit_scope(const tokens *t, at i, at end, const char *prefix, decl_
             ok = visit(context, &d, prefix);
             continue;
         }
-        text inner = {0};
-        text_add(&inner, prefix, strlen(prefix));
-        if (d.name != NOT_FOUND && !token_is(t, d.name, "namespace") &&
-            !token_is(t, d.name, "extern")) {
-            at first = d.name;
-            while (token_is(t, first - 1, "::"))
-                first -= 2;
-            char *name = tokens_join(t, first, d.name + 1);
-            text_print(&inner, "%s::", name);
-            free(name);
-        }
-        char *path = text_take(&inner);
+        bool has_name = d.name != NOT_FOUND && !token_is_one_of(t, d.name, "namespace extern");
+        at first = has_name ? d.name : 0, last = has_name ? d.name + 1 : 0;
+        while (has_name && token_is(t, first - 1, "::"))
+            first -= 2;
+        char *name = tokens_join(t, first, last);
+        char *path = text_format("%s%s%s", prefix, name, has_name ? "::" : "");
         ok = visit_scope(t, d.body + 1, t->list[d.body].pair, path, visit, context);
         free(path);
+        free(name);
     }
     return ok;
 }
 
 bool decl_visit(const tokens *t, decl_visitor *visit, void *context) {
     return visit_scope(t, 0, t->count, "", visit, context);
+}
+
+at decl_find_param_name(const tokens *t, at begin, at end) {
+    static const char qualifiers[] = "const volatile restrict device thread constant threadgroup";
+    static const char types[] = "struct unsigned signed bool char short int long float half uint "
+                                "ushort uchar ulong void typename auto";
+    at name = NOT_FOUND;
+    uint32_t words = 0; /* that can be a type's name or the parameter's */
+    bool typed = false;
+    for (at i = begin; i < end && !token_is(t, i, "="); i++) {
+        if (token_is(t, i, "(") && token_is_one_of(t, i + 1, "* &")) {
+            at inside = t->list[i].pair - 1;
+            return t->list[inside].kind == TOKEN_WORD ? inside : NOT_FOUND;
+        } else if (token_is_one_of(t, i, "( [")) {
+            i = t->list[i].pair;
+        } else if (token_is(t, i, "<")) {
+            at close = tokens_close_angle(t, i);
+            i = close < end ? close : i;
+            name = NOT_FOUND;
+        } else if (t->list[i].kind != TOKEN_WORD) {
+            name = NOT_FOUND;
+        } else if (token_is_one_of(t, i, types) || token_is_one_of(t, i, qualifiers)) {
+            typed = typed || !token_is_one_of(t, i, qualifiers);
+            name = NOT_FOUND;
+        } else {
+            words += !token_is(t, i - 1, "::");
+            name = token_is(t, i - 1, "::") && i > begin ? NOT_FOUND : i;
+        }
+    }
+    return words + typed > 1 ? name : NOT_FOUND;
 }

@@ -1,10 +1,11 @@
 /* msl/internal: what the files of the MSL front end share; no other room includes it.
  *
- * source.c and preprocess.c make one text of a file and its includes, with the lines of macros as expansion.c keeps them, lex.c cuts it into tokens, decl.c finds where
- * declarations begin and end, attribute.c, param.c, types.c and parse.c read kernels out of them,
- * constant.c and evaluate.c know values (function constants, enumerators), and rewrite.c with
- * edits.c, space.c, storage.c, spin.c, step.c and dedupe.c turns tokens into C++. strict.c turns them into C++ for OpenCL,
- * and rules.c with language.c, refused.c and guard.c looks for mistakes; foreign.c refuses what is no MSL at all. unit.c and signature.c are the front door.
+ * source.c makes one text of a file and its includes, with the lines of macros as expansion.c keeps
+ * them, lex.c cuts it into tokens, decl.c finds where declarations begin and end, kernel.c reads
+ * kernels out of them, value.c knows sizes of types and values of constants, reach.c what a kernel's
+ * text reaches. rewrite.c with storage.c and marks.c turns tokens into C++, strict.c into C++ for
+ * OpenCL. rules.c and language.c look for mistakes, foreign.c refuses what is no MSL at all. unit.c is
+ * the front door.
  *
  * Blanks, comments and preprocessor lines are not tokens. They lie between tokens, and output
  * copies them unchanged, so line numbers need no bookkeeping. */
@@ -27,10 +28,12 @@ typedef struct {
     uint32_t file;
 } token;
 
-/* Preprocessor lines left in the text. */
+/* Preprocessor lines left in the text: `# word operand`. */
 typedef struct {
     uint32_t begin, bytes;
+    uint32_t word, word_bytes, operand; /* where they begin; there may be none */
     int line;
+    uint32_t file; /* of the line after it */
 } directive;
 
 typedef struct {
@@ -108,22 +111,12 @@ struct msl_unit {
     size_t dropped_count, dropped_room;
 };
 
-/* preprocess.c */
-enum { LONGEST_TEXT = 16 << 20 };
+/* source.c. *whole is the text for a compiler of MSL; NULL: the same text. */
+char *source_load(const char *path, const msl_extras *extras, char **whole, err *e);
+char *source_from_text(const char *name, const char *given, const msl_extras *extras, char **whole,
+                       err *e);
 
-typedef struct {
-    const msl_extras *extras;
-    const text *outside; /* files that were included from other folders, with a line end each */
-    bool is_missing;     /* there are includes that are not beside the file */
-} source_facts;
-
-/* The text of a file with macros expanded; spliced: with its includes put in, where they were found. */
-char *preprocess(const char *source, const char *spliced, const char *name, const source_facts *f,
-                 err *e);
-void print_line_mark(text *out, int line, const char *path);
-void copy_folder(const char *path, char *folder, size_t size); /* "." if it has none */
-
-/* A line in the body of a macro. */
+/* expansion.c. A line in the body of a macro. */
 typedef struct {
     char *file; /* as line marks write it */
     char macro[64];
@@ -135,55 +128,61 @@ typedef struct {
     size_t count, room;
 } macro_lines;
 
-/* expansion.c. A text for the preprocessor with the lines of macros' bodies marked, or NULL if there
- * are none that matter; and what the preprocessor made of it, with #line marks for them (NULL: the marks
- * were not where they were put, and the text must do without them). The caller frees both. */
+/* A text for the preprocessor with the lines of macros' bodies marked, or NULL if there are none that
+ * matter; and what the preprocessor made of it, with #line marks for them (NULL: the marks were not
+ * where they were put, and the text must do without them). The caller frees both. */
 char *expansion_mark(const char *name, const char *source, macro_lines *lines);
 char *expansion_resolve(const char *preprocessed, const macro_lines *lines);
 void expansion_free(macro_lines *lines);
 
-/* text.c */
+/* lex.c: strings that grow. Running out of memory ends the program. */
 void text_add(text *t, const char *data, size_t bytes);
 void text_print(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *text_take(text *t); /* the caller frees it; "" when nothing was added */
 char *text_copy(const char *data, size_t bytes);
+char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t text_hash(const char *data, size_t bytes, uint64_t seed);
 
-/* lex.c. Positions past the end are valid: there is TOKEN_END. */
+/* lex.c: tokens. Positions past the end are valid: there is TOKEN_END. Lists of words have a blank
+ * between two; the star of one that has it at its end stands for any end. */
 void tokens_cut(tokens *t, const char *name, const char *source); /* without pairs */
+void tokens_cut_macro(tokens *t, const char *body);               /* '#' begins no directive */
 bool tokens_pair(tokens *t, err *e);
 void tokens_free(tokens *t);
 bool token_is(const tokens *t, at i, const char *what);
-bool token_is_one_of(const tokens *t, at i, const char *const *words); /* ends with NULL */
+bool token_is_one_of(const tokens *t, at i, const char *words);
+bool token_is_word(const tokens *t, at i); /* a name or a keyword */
+bool token_is_same(const tokens *t, at a, at b);
 const char *token_text(const tokens *t, at i);
 at token_before(at i); /* NOT_FOUND in front of the first */
 const char *token_file(const tokens *t, at i);
 uint64_t token_hash(const tokens *t, at i, uint64_t seed);
 char *token_copy(const tokens *t, at i);
+/* For %.*s; and for %s:%d, where it is. */
+#define TOKEN_SPELL(t, i) (int)(t)->list[i].bytes, token_text(t, i)
+#define TOKEN_PLACE(t, i) token_file(t, i), (t)->list[i].line
 /* The bytes of a floating literal before its suffix; 0 for any other token. */
 uint32_t token_measure_float(const tokens *t, at i);
 /* The text of a range with single blanks where C++ is usually written with them. */
 char *tokens_join(const tokens *t, at begin, at end);
+void tokens_spell(const tokens *t, at begin, at end, char *out, size_t size); /* cut to fit */
 bool tokens_want_blank(const tokens *t, at a, at b); /* between a and b, when b follows */
+/* The bracket that closes the one at i; i where none opens. */
+at tokens_close(const tokens *t, at i);
 /* '<' at i: the token that closes it, or NOT_FOUND. */
 at tokens_close_angle(const tokens *t, at i);
+/* The first of some words from i on, outside of brackets that open there; end if there is none. */
+at tokens_find(const tokens *t, at i, at end, const char *words);
+bool tokens_have(const tokens *t, at begin, at end, const char *words); /* also in brackets */
 /* The end of the list item that begins at i: a comma outside brackets, or end. */
 at tokens_end_item(const tokens *t, at i, at end);
 /* The characters inside one or more adjacent string literals. */
 char *tokens_unquote(const tokens *t, at begin, at end);
+bool word_is_one_of(const char *word, size_t bytes, const char *words);
+bool directive_is(const tokens *t, const directive *d, const char *words);
+bool directive_has(const tokens *t, const directive *d, const char *what); /* anywhere in it */
 
-/* source.c. *whole is the text for a compiler of MSL; NULL: the same text. */
-char *source_load(const char *path, const msl_extras *extras, char **whole, err *e);
-char *source_from_text(const char *name, const char *given, const msl_extras *extras, char **whole,
-                       err *e);
-
-/* decl.c. Reads the declaration at i and returns where the next one begins; false at the end. */
-bool decl_next(const tokens *t, at *i, at end, decl *out);
-/* Calls visit for each declaration of a file, namespaces opened; prefix is "" or "a::b::". */
-typedef bool decl_visitor(void *context, const decl *d, const char *prefix);
-bool decl_visit(const tokens *t, decl_visitor *visit, void *context);
-
-/* attribute.c: one attribute inside [[ ]]; also the state of the search for the next. */
+/* lex.c: one attribute inside [[ ]]; also the state of the search for the next. */
 typedef struct {
     at name;
     at open;         /* '(' or NOT_FOUND */
@@ -195,23 +194,27 @@ at attribute_skip(const tokens *t, at i); /* past the [[ ]] at i, or i */
 /* Attributes of a range, outside brackets other than their own. */
 attribute attribute_start(at begin);
 bool attribute_next(const tokens *t, at end, attribute *a);
-char *attribute_string(const tokens *t, const attribute *a);
 
-/* param.c */
-size_t param_read_all(const msl_unit *u, at open, const char *kernel_name, msl_param **out,
-                      char **problem);
-const char *param_spell_kind(msl_kind kind); /* as the attribute of MSL */
+/* decl.c. Reads the declaration at i and returns where the next one begins; false at the end. */
+bool decl_next(const tokens *t, at *i, at end, decl *out);
+/* Calls visit for each declaration of a file, namespaces opened; prefix is "" or "a::b::". */
+typedef bool decl_visitor(void *context, const decl *d, const char *prefix);
+bool decl_visit(const tokens *t, decl_visitor *visit, void *context);
 /* Where a parameter's name is; NOT_FOUND for one without. */
-at param_find_name(const tokens *t, at begin, at end);
+at decl_find_param_name(const tokens *t, at begin, at end);
 
-/* types.c: 0 when it is not a type of the language. */
+/* kernel.c */
+void kernel_read_all(msl_unit *u);
+const char *param_spell_kind(msl_kind kind); /* as the attribute of MSL */
+
+/* value.c: types; 0 when it is not a type of the language. */
 uint32_t type_size(const char *type, uint32_t *alignment);
 /* What a parameter's type points or refers to: "const float4 *" gives "float4". */
 void type_get_pointee(const char *type, char *out, size_t size);
 uint32_t type_count_dimensions(const char *type);
 
-/* evaluate.c. What is known beyond the names of the file: template arguments, function constants
- * that are given. */
+/* value.c: what is known beyond the names of the file: template arguments, function constants that
+ * are given. */
 typedef struct {
     at name;
     range value;
@@ -225,33 +228,21 @@ typedef struct {
     const function_constant *missing; /* one that was needed and is not given */
     int depth;
 } scope;
-const function_constant *constant_find(const msl_unit *u, at name);
-const msl_constant_text *constant_get_text(const function_constant *c,
-                                           const msl_constant_text *given, size_t count);
 /* The integer value of a constant expression; false when it is unknown. */
 bool constant_evaluate(scope *s, at begin, at end, int64_t *value);
 bool constant_evaluate_name(scope *s, const char *name, int64_t *value);
-
-/* constant.c */
+const function_constant *constant_find(const msl_unit *u, at name);
+const msl_constant_text *constant_get_text(const function_constant *c,
+                                           const msl_constant_text *given, size_t count);
 bool constant_read_all(msl_unit *u, err *e);
-/* The first function constant that the entry's text reaches and that is not given. */
-const function_constant *constant_find_unset(const msl_unit *u, const entry *which,
-                                             const msl_constant_text *given, size_t count);
 
-/* reach.c. Every word that the entry's text reaches, until visit says false. */
-typedef bool reach_visitor(void *context, at word);
-void reach_visit(const msl_unit *u, const entry *which, reach_visitor *visit, void *context);
-
-/* parse.c */
-void parse_kernels(msl_unit *u);
-
-/* signature.c */
+/* unit.c */
 const entry *entry_find(const msl_unit *u, const char *host_name, err *e);
 /* Is the parameter there with these constants? */
 bool entry_is_param_on(const msl_unit *u, const entry *w, const msl_param *p,
                        const msl_constant_text *given, size_t count, bool *on, err *e);
 
-/* edits.c. What becomes of each token: NULL keeps it, "" drops it, other text replaces it. */
+/* rewrite.c. What becomes of each token: NULL keeps it, "" drops it, other text replaces it. */
 typedef struct {
     const msl_unit *unit;
     const char **edit;
@@ -264,42 +255,30 @@ void edits_drop(edits *d, at begin, at end);
 void edits_replace(edits *d, at i, char *owned); /* takes the string */
 void edits_print(const edits *d, text *out);
 
-/* reach.c. Drops the functions and classes that the entry does not reach: without them it compiles
+/* reach.c. Every word that the entry's text reaches, until visit says false. */
+typedef bool reach_visitor(void *context, at word);
+void reach_visit(const msl_unit *u, const entry *which, reach_visitor *visit, void *context);
+/* Drops the functions and classes that the entry does not reach: without them it compiles
  * in half of the time, and it stays in the cache when only they change. A mistake in one is reported
  * by lint, and with the kernels that reach it. */
 void reach_drop_others(edits *d, const entry *which);
 
-/* space.c: address spaces and attributes. */
-bool space_rewrite(edits *d, err *e);
-
-/* The size of the threadgroup variables that the statement with `threadgroup` at i declares; 0 when
- * it declares none or its size is unknown. *end is after the statement. */
+/* storage.c. The size of the threadgroup variables that the statement with `threadgroup` at i
+ * declares; 0 when it declares none or its size is unknown. *end is after the statement. */
 uint64_t storage_measure(const msl_unit *u, at i, at *end);
-
-/* storage.c: `threadgroup` at i, in a kernel: if it declares storage, does it all and says so. */
+/* `threadgroup` at i, in a kernel: if it declares storage, does it all and says so. */
 bool storage_rewrite(edits *d, at i, const kernel *k, uint32_t *slot, bool *done, err *e);
-
 /* The '=' or '{' of a first value in the threadgroup variables declared there; NOT_FOUND: none. */
 at storage_find_value(const msl_unit *u, at i);
 
-/* language.c: C++ that is not MSL. */
+/* marks.c, for checked mode: loops that wait for a lock; ends of statements. */
+void marks_add_spins(edits *d);
+void marks_add_steps(edits *d);
+
+/* language.c: C++ that is not MSL; then what Apple's compiler refuses, in its words. */
 void language_check(const msl_unit *u, remark_list *out);
+int token_column(const tokens *t, at i);
 
 /* foreign.c: false, and a sentence with file and line, if the text has what reaches past MSL: assembly,
  * attributes and pragmas for linkers and sanitizers, addresses of the stack, arrays without measure. */
 bool foreign_refuse(const msl_unit *u, err *e);
-
-/* guard.c: the first store of a kernel that lacks a bounds check before it. */
-at guard_find_missing(const msl_unit *u, const kernel *k);
-
-/* dedupe.c */
-void dedupe_rewrite(edits *d);
-
-/* spin.c: loops that wait for a lock. */
-void spin_rewrite(edits *d);
-
-/* step.c: ends of statements. */
-void step_rewrite(edits *d);
-
-/* mutate_text.c: the name of a declaration; "" for one without, such as an operator. */
-void mutate_name_decl(const tokens *t, const decl *d, char *name, size_t size);

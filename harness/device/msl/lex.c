@@ -1,17 +1,83 @@
-/* lex: cuts MSL text into tokens and pairs brackets. Cutting succeeds for any bytes: what is not
- * C++ becomes a one-byte mark, which the compiler will reject. */
+/* lex: strings that grow, and MSL text as tokens with paired brackets. Cutting succeeds for any bytes:
+ * what is not C++ becomes a one-byte mark, which the compiler will reject. */
 #include "internal.h"
 
 #include <assert.h>
 #include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { DEEPEST_NESTING = 400, LONGEST_ANGLE = 4096 };
 
+/* Strings ------------------------------------------------------------------------------------- */
+
+void text_add(text *t, const char *data, size_t bytes) {
+    if (t->room - t->used <= bytes) {
+        t->room = (t->used + bytes + 1) * 2;
+        t->data = realloc(t->data, t->room);
+        assert(t->data && "out of memory");
+    }
+    memcpy(t->data + t->used, data, bytes);
+    t->used += bytes;
+    t->data[t->used] = 0;
+}
+
+static void print_list(text *t, const char *format, va_list arguments) {
+    va_list again;
+    va_copy(again, arguments);
+    int n = vsnprintf(NULL, 0, format, arguments);
+    assert(n >= 0);
+    char *line = array_new(1, (size_t)n + 1);
+    vsnprintf(line, (size_t)n + 1, format, again);
+    va_end(again);
+    text_add(t, line, (size_t)n);
+    free(line);
+}
+
+void text_print(text *t, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_list(t, format, arguments);
+    va_end(arguments);
+}
+
+char *text_format(const char *format, ...) {
+    text t = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    print_list(&t, format, arguments);
+    va_end(arguments);
+    return text_take(&t);
+}
+
+char *text_take(text *t) {
+    if (!t->data)
+        text_add(t, "", 0);
+    char *data = t->data;
+    *t = (text){0};
+    return data;
+}
+
+char *text_copy(const char *data, size_t bytes) {
+    text t = {0};
+    text_add(&t, data, bytes);
+    return text_take(&t);
+}
+
+uint64_t text_hash(const char *data, size_t bytes, uint64_t seed) {
+    uint64_t h = (seed ^ 0xcbf29ce484222325u) * 0x100000001b3u;
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ (unsigned char)data[i]) * 0x100000001b3u;
+    return h ^ h >> 29;
+}
+
+/* Cutting ------------------------------------------------------------------------------------- */
+
 typedef struct {
     const char *p; /* what is left */
-    bool line_start;
+    bool line_start, is_macro;
     int line;
     uint32_t file;
     size_t room, file_room;
@@ -76,9 +142,18 @@ static void cut_directive(tokens *t, cutter *c) {
     }
     if (p > begin && p[-1] == '\r')
         p--;
-    *ARRAY_ADD(t->directives, t->directive_count, t->directive_room) =
-        (directive){(uint32_t)(begin - t->source), (uint32_t)(p - begin), line};
     obey_line_marker(t, c, begin, p);
+    const char *word = begin + 1 + strspn(begin + 1, " \t"), *operand = word;
+    while (operand < p && (isalpha((unsigned char)*operand) || *operand == '_'))
+        operand++;
+    directive d = {.begin = (uint32_t)(begin - t->source),
+                   .bytes = (uint32_t)(p - begin),
+                   .word = (uint32_t)(word - t->source),
+                   .word_bytes = (uint32_t)(operand - word),
+                   .operand = (uint32_t)(operand + strspn(operand, " \t") - t->source),
+                   .line = line,
+                   .file = c->file};
+    *ARRAY_ADD(t->directives, t->directive_count, t->directive_room) = d;
     c->p = p;
 }
 
@@ -104,7 +179,7 @@ static void skip_trivia(tokens *t, cutter *c) {
             const char *end = close ? close + 2 : c->p + strlen(c->p);
             for (; c->p < end; c->p++)
                 c->line += *c->p == '\n';
-        } else if (*c->p == '#' && c->line_start) {
+        } else if (*c->p == '#' && c->line_start && !c->is_macro) {
             cut_directive(t, c);
         } else {
             return;
@@ -164,9 +239,9 @@ static size_t measure_mark(const char *p) {
     return 1;
 }
 
-void tokens_cut(tokens *t, const char *name, const char *source) {
+static void cut(tokens *t, const char *name, const char *source, bool is_macro) {
     *t = (tokens){.source = source};
-    cutter c = {.p = source, .line_start = true, .line = 1};
+    cutter c = {.p = source, .line_start = true, .is_macro = is_macro, .line = 1};
     add_file(t, &c, name, strlen(name));
     assert(strlen(source) < UINT32_MAX / 2);
     for (;;) {
@@ -198,9 +273,17 @@ void tokens_cut(tokens *t, const char *name, const char *source) {
     }
 }
 
+void tokens_cut(tokens *t, const char *name, const char *source) {
+    cut(t, name, source, false);
+}
+
+void tokens_cut_macro(tokens *t, const char *body) {
+    cut(t, "", body, true);
+}
+
 static bool complain(const tokens *t, at i, const char *what, err *e) {
-    return err_set(e, EXIT_USAGE, "%.120s:%d: this '%c' %s", token_file(t, i), t->list[i].line,
-                   *token_text(t, i), what);
+    return err_set(e, EXIT_USAGE, "%.120s:%d: this '%c' %s", TOKEN_PLACE(t, i), *token_text(t, i),
+                   what);
 }
 
 bool tokens_pair(tokens *t, err *e) {
@@ -236,6 +319,8 @@ void tokens_free(tokens *t) {
     *t = (tokens){0};
 }
 
+/* Questions ----------------------------------------------------------------------------------- */
+
 bool token_is(const tokens *t, at i, const char *what) {
     if (i >= t->count)
         return false;
@@ -243,11 +328,31 @@ bool token_is(const tokens *t, at i, const char *what) {
     return strncmp(t->source + k->begin, what, k->bytes) == 0 && !what[k->bytes];
 }
 
-bool token_is_one_of(const tokens *t, at i, const char *const *words) {
-    for (; *words; words++)
-        if (token_is(t, i, *words))
+bool word_is_one_of(const char *word, size_t bytes, const char *words) {
+    for (const char *w = words; w; w = strchr(w, ' ')) {
+        w += *w == ' ';
+        if (*w != *word)
+            continue;
+        if (strncmp(w, word, bytes) == 0 && (w[bytes] == ' ' || !w[bytes]))
             return true;
+        size_t stem = strcspn(w, "* ");
+        if (stem > 0 && w[stem] == '*' && stem <= bytes && strncmp(w, word, stem) == 0)
+            return true;
+    }
     return false;
+}
+
+bool token_is_one_of(const tokens *t, at i, const char *words) {
+    return i < t->count && word_is_one_of(token_text(t, i), t->list[i].bytes, words);
+}
+
+bool token_is_word(const tokens *t, at i) {
+    return i < t->count && t->list[i].kind == TOKEN_WORD;
+}
+
+bool token_is_same(const tokens *t, at a, at b) {
+    return t->list[a].bytes == t->list[b].bytes &&
+           memcmp(token_text(t, a), token_text(t, b), t->list[a].bytes) == 0;
 }
 
 const char *token_text(const tokens *t, at i) {
@@ -271,11 +376,9 @@ char *token_copy(const tokens *t, at i) {
 }
 
 bool tokens_want_blank(const tokens *t, at a, at b) {
-    static const char *const tight_before[] = {"<", ">", "::", ",", ")", "]", "[", ".", NULL};
-    static const char *const tight_after[] = {"<", "::", "(", "[", ".", "!", "~", NULL};
     if (t->list[a].kind != TOKEN_MARK && t->list[b].kind != TOKEN_MARK)
         return true;
-    if (token_is_one_of(t, b, tight_before) || token_is_one_of(t, a, tight_after))
+    if (token_is_one_of(t, b, "< > :: , ) ] [ .") || token_is_one_of(t, a, "< :: ( [ . ! ~"))
         return false;
     if (token_is(t, b, "("))
         return t->list[a].kind == TOKEN_MARK || token_is(t, b + 1, "*") || token_is(t, b + 1, "&");
@@ -290,6 +393,18 @@ char *tokens_join(const tokens *t, at begin, at end) {
         text_add(&out, token_text(t, i), t->list[i].bytes);
     }
     return text_take(&out);
+}
+
+void tokens_spell(const tokens *t, at begin, at end, char *out, size_t size) {
+    char *joined = tokens_join(t, begin, end);
+    snprintf(out, size, "%s", joined);
+    free(joined);
+}
+
+/* Brackets and lists -------------------------------------------------------------------------- */
+
+at tokens_close(const tokens *t, at i) {
+    return t->list[i].pair != NOT_FOUND && t->list[i].pair > i ? t->list[i].pair : i;
 }
 
 /* `<` between blanks inside a template's arguments is a comparison: `sizeof(T) < 8`. */
@@ -320,6 +435,18 @@ at tokens_close_angle(const tokens *t, at i) {
     return NOT_FOUND;
 }
 
+at tokens_find(const tokens *t, at i, at end, const char *words) {
+    while (i < end && !token_is_one_of(t, i, words))
+        i = tokens_close(t, i) + 1;
+    return i < end ? i : end;
+}
+
+bool tokens_have(const tokens *t, at begin, at end, const char *words) {
+    while (begin < end && !token_is_one_of(t, begin, words))
+        begin++;
+    return begin < end;
+}
+
 at tokens_end_item(const tokens *t, at i, at end) {
     for (; i < end; i++) {
         char c = *token_text(t, i);
@@ -342,4 +469,69 @@ char *tokens_unquote(const tokens *t, at begin, at end) {
         if (t->list[i].kind == TOKEN_STRING && t->list[i].bytes >= 2)
             text_add(&out, token_text(t, i) + 1, t->list[i].bytes - 2);
     return text_take(&out);
+}
+
+/* Preprocessor lines -------------------------------------------------------------------------- */
+
+bool directive_is(const tokens *t, const directive *d, const char *words) {
+    return d->word_bytes > 0 && word_is_one_of(t->source + d->word, d->word_bytes, words);
+}
+
+bool directive_has(const tokens *t, const directive *d, const char *what) {
+    const char *begin = t->source + d->begin, *found = strstr(begin, what);
+    return found && found + strlen(what) <= begin + d->bytes;
+}
+
+/* Attributes, [[a, b(c)]]: two '[' in a row are always one in C++, so a[b[i]] and lambdas cannot be
+ * mistaken for it. ---------------------------------------------------------------------------- */
+
+bool attribute_begins(const tokens *t, at i) {
+    return token_is(t, i, "[") && token_is(t, i + 1, "[") &&
+           t->list[i].pair == t->list[i + 1].pair + 1;
+}
+
+at attribute_skip(const tokens *t, at i) {
+    return attribute_begins(t, i) ? t->list[i].pair + 1 : i;
+}
+
+attribute attribute_start(at begin) {
+    return (attribute){NOT_FOUND, NOT_FOUND, NOT_FOUND, NOT_FOUND, begin};
+}
+
+/* Moves a->next into the next [[ ]]; false when there is none. */
+static bool enter(const tokens *t, at end, attribute *a) {
+    for (at i = a->next; i < end; i++) {
+        if (attribute_begins(t, i)) {
+            a->begin = i;
+            a->close = t->list[i].pair;
+            a->next = i + 2;
+            return true;
+        }
+        i = tokens_close(t, i);
+    }
+    return false;
+}
+
+bool attribute_next(const tokens *t, at end, attribute *a) {
+    for (;;) {
+        if (a->close == NOT_FOUND && !enter(t, end, a))
+            return false;
+        at stop = a->close - 1;
+        if (a->next >= stop) {
+            a->next = a->close + 1;
+            a->close = NOT_FOUND;
+            continue;
+        }
+        at item_end = tokens_end_item(t, a->next, stop);
+        a->name = a->open = NOT_FOUND;
+        for (at i = a->next; i < item_end && a->open == NOT_FOUND; i++) {
+            if (t->list[i].kind == TOKEN_WORD)
+                a->name = i;
+            else if (token_is(t, i, "("))
+                a->open = i;
+        }
+        a->next = item_end + 1;
+        if (a->name != NOT_FOUND)
+            return true;
+    }
 }

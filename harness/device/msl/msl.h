@@ -1,11 +1,11 @@
 /* msl: reads a .metal file far enough to launch its kernels and to hand it to a C++ compiler.
  *
  * It finds kernels, their parameters and attributes, host names, function constants and threadgroup
- * storage by looking at tokens; it never parses expressions. msl_rewrite turns the text into plain
- * C++ for the software device (and, later, for NVRTC): what MSL adds to C++ (address spaces,
- * attributes, kernel, literals that are float, casts between half and bfloat) is replaced,
- * everything else passes through byte for byte and every line keeps its number. The MSL
- * library itself (vectors, simd_sum...) is in the shim. */
+ * storage by looking at tokens; of expressions it evaluates integer constants only. msl_rewrite turns
+ * the text into plain C++ for clang, which compiles it for the CPU, NVIDIA's and Apple's GPUs: what MSL
+ * adds to C++ (address spaces, attributes, kernel, literals that are float, casts between half and
+ * bfloat) is replaced, everything else passes through byte for byte and every line keeps its number.
+ * The MSL library itself (vectors, simd_sum...) is in the shim. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,32 +14,16 @@
 
 #include "harness/base/err.h"
 #include "harness/base/remark.h"
+#include "limits.h"
 
 typedef struct msl_unit msl_unit; /* a parsed file */
 
 enum { MSL_PARAMS = 64 };
 
 typedef enum {
-    MSL_BUFFER,      /* device or constant pointer or reference: bound by index */
-    MSL_THREADGROUP, /* threadgroup pointer with a length given by the launch */
-    MSL_THREAD_POSITION_IN_GRID,
-    MSL_THREAD_POSITION_IN_THREADGROUP,
-    MSL_THREADGROUP_POSITION_IN_GRID,
-    MSL_THREADS_PER_THREADGROUP,
-    MSL_DISPATCH_THREADS_PER_THREADGROUP,
-    MSL_THREADGROUPS_PER_GRID,
-    MSL_THREADS_PER_GRID,
-    MSL_THREAD_INDEX_IN_THREADGROUP,
-    MSL_SIMDGROUP_INDEX_IN_THREADGROUP,
-    MSL_THREAD_INDEX_IN_SIMDGROUP,
-    MSL_THREADS_PER_SIMDGROUP,
-    MSL_SIMDGROUPS_PER_THREADGROUP,
-    MSL_DISPATCH_SIMDGROUPS_PER_THREADGROUP,
-    MSL_THREAD_INDEX_IN_QUADGROUP,
-    MSL_QUADGROUP_INDEX_IN_THREADGROUP,
-    MSL_QUADGROUPS_PER_THREADGROUP,
-    MSL_GRID_ORIGIN,
-    MSL_GRID_SIZE,
+#define MSL_KIND(NAME, attribute) MSL_##NAME,
+    MSL_KINDS(MSL_KIND)
+#undef MSL_KIND
 } msl_kind;
 
 typedef enum {

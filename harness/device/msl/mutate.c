@@ -1,5 +1,5 @@
-/* mutate: see mutate.h. Owns the walk over a file and what each operator edits; mutate_text.c
- * applies edits and tells which kernels they can reach. */
+/* mutate: see mutate.h. First what each operator edits and the walk over a file, then the text of a
+ * mutant, how it is shown, and which kernels it is part of. */
 #include "mutate.h"
 
 #include <assert.h>
@@ -25,30 +25,24 @@ static bool is_kind(const finder *f, at i, token_kind kind) {
     return i >= f->begin && i < f->end && f->t->list[i].kind == kind;
 }
 
-static bool is_keyword(const finder *f, at i) {
-    static const char *const words[] = {"return", "case", "else", "throw", NULL};
-    return token_is_one_of(f->t, i, words);
+/* A word that is an operand. */
+static bool is_name(const finder *f, at i) {
+    return is_kind(f, i, TOKEN_WORD) && !token_is_one_of(f->t, i, "return case else throw");
+}
+
+/* A word or a number alone between operators. */
+static bool is_simple(const finder *f, at i) {
+    return is_name(f, i) || is_kind(f, i, TOKEN_NUMBER);
 }
 
 static bool ends_operand(const finder *f, at i) {
-    return (is_kind(f, i, TOKEN_WORD) && !is_keyword(f, i)) || is_kind(f, i, TOKEN_NUMBER) ||
-           (i >= f->begin && i < f->end && (token_is(f->t, i, ")") || token_is(f->t, i, "]")));
+    return is_simple(f, i) || (is_kind(f, i, TOKEN_MARK) && token_is_one_of(f->t, i, ") ]"));
 }
 
 static bool has_blanks(const finder *f, at i) {
     const token *k = &f->t->list[i];
     return k->begin > 0 && isspace((unsigned char)f->t->source[k->begin - 1]) &&
            isspace((unsigned char)f->t->source[k->begin + k->bytes]);
-}
-
-/* A word or a number alone between operators. */
-static bool is_simple(const finder *f, at i) {
-    return (is_kind(f, i, TOKEN_WORD) && !is_keyword(f, i)) || is_kind(f, i, TOKEN_NUMBER);
-}
-
-static bool is_same_text(const finder *f, at a, at b) {
-    const token *x = &f->t->list[a], *y = &f->t->list[b];
-    return x->bytes == y->bytes && memcmp(token_text(f->t, a), token_text(f->t, b), x->bytes) == 0;
 }
 
 /* The value and the suffix of an integer literal; false for anything else. */
@@ -87,36 +81,63 @@ static void add(finder *f, mutate_kind kind, at first, at last, const char *with
     *ARRAY_ADD(f->out->items, f->out->count, f->out->room) = m;
 }
 
-static void add_exchanged(finder *f, at first, at a, at b, at last) {
-    text out = {0};
-    for (at i = first; i <= last; i++) {
-        at from = i == a ? b : i == b ? a : i;
-        if (i > first)
-            text_add(&out, " ", 1);
-        text_add(&out, token_text(f->t, from), f->t->list[from].bytes);
-    }
-    char *with = text_take(&out);
-    add(f, MUTATE_INDEX, first, last, with);
+static void add_owned(finder *f, mutate_kind kind, at first, at last, char *with) {
+    add(f, kind, first, last, with);
     free(with);
 }
 
 /* Operators --------------------------------------------------------------------------------- */
 
-static void find_bound(finder *f, at i) {
-    static const char *const from[] = {"<", "<=", ">", ">="}, *const to[] = {"<=", "<", ">=", ">"};
-    for (int k = 0; k < 4; k++)
-        if (token_is(f->t, i, from[k]) && has_blanks(f, i))
-            add(f, MUTATE_BOUND, i, i, to[k]);
+/* One token for another, where it is what `where` asks for. */
+typedef enum { ANYWHERE, BETWEEN_BLANKS, CALLED, COMPONENT } exchange_place;
+
+static const struct {
+    mutate_kind kind;
+    exchange_place where;
+    const char *from, *to;
+} exchanges[] = {
+    {MUTATE_BOUND, BETWEEN_BLANKS, "<", "<="},
+    {MUTATE_BOUND, BETWEEN_BLANKS, "<=", "<"},
+    {MUTATE_BOUND, BETWEEN_BLANKS, ">", ">="},
+    {MUTATE_BOUND, BETWEEN_BLANKS, ">=", ">"},
+    {MUTATE_INDEX, COMPONENT, "x", "y"},
+    {MUTATE_INDEX, COMPONENT, "y", "x"},
+    {MUTATE_INDEX, COMPONENT, "z", "x"},
+    {MUTATE_INDEX, COMPONENT, "w", "z"},
+    {MUTATE_PLUS, ANYWHERE, "+=", "-="},
+    {MUTATE_MINUS, ANYWHERE, "-=", "+="},
+    {MUTATE_LANE, CALLED, "simd_sum", "simd_max"},
+    {MUTATE_LANE, CALLED, "simd_product", "simd_sum"},
+    {MUTATE_LANE, CALLED, "simd_max", "simd_min"},
+    {MUTATE_LANE, CALLED, "simd_min", "simd_max"},
+    {MUTATE_LANE, CALLED, "simd_and", "simd_or"},
+    {MUTATE_LANE, CALLED, "simd_or", "simd_and"},
+    {MUTATE_LANE, CALLED, "simd_any", "simd_all"},
+    {MUTATE_LANE, CALLED, "simd_all", "simd_any"},
+    {MUTATE_LANE, CALLED, "simd_shuffle_down", "simd_shuffle_up"},
+    {MUTATE_LANE, CALLED, "simd_shuffle_up", "simd_shuffle_down"},
+    {MUTATE_LANE, CALLED, "simd_shuffle_xor", "simd_shuffle_down"},
+    {MUTATE_LANE, CALLED, "simd_shuffle", "simd_shuffle_xor"},
+    {MUTATE_LANE, CALLED, "simd_broadcast", "simd_shuffle_xor"},
+    {MUTATE_LANE, CALLED, "simd_prefix_exclusive_sum", "simd_prefix_inclusive_sum"},
+    {MUTATE_LANE, CALLED, "simd_prefix_inclusive_sum", "simd_prefix_exclusive_sum"},
+    {MUTATE_LANE, CALLED, "quad_sum", "quad_max"},
+};
+
+static void find_exchange(finder *f, at i) {
+    for (size_t k = 0; k < sizeof exchanges / sizeof *exchanges; k++)
+        if (token_is(f->t, i, exchanges[k].from) &&
+            (exchanges[k].where != BETWEEN_BLANKS || has_blanks(f, i)) &&
+            (exchanges[k].where != CALLED || token_is(f->t, i + 1, "(")) &&
+            (exchanges[k].where != COMPONENT || (i > f->begin && token_is(f->t, i - 1, "."))))
+            add(f, exchanges[k].kind, i, i, exchanges[k].to);
 }
 
 /* The last token of the statement at i. */
 static at end_statement(const finder *f, at i) {
     if (token_is(f->t, i, "{"))
         return f->t->list[i].pair;
-    for (; i < f->end && !token_is(f->t, i, ";"); i++)
-        if (f->t->list[i].pair != NOT_FOUND && f->t->list[i].pair > i)
-            i = f->t->list[i].pair;
-    return i;
+    return tokens_find(f->t, i, f->end, ";");
 }
 
 static void find_guard(finder *f, at i) {
@@ -127,8 +148,8 @@ static void find_guard(finder *f, at i) {
     if (last >= f->end || token_is(t, last + 1, "else"))
         return;
     at inner = token_is(t, body, "{") ? body + 1 : body;
-    bool leaves = (token_is(t, inner, "return") || token_is(t, inner, "continue")) &&
-                  token_is(t, inner + 1, ";") && inner + 1 + (inner > body) == last;
+    bool leaves = token_is_one_of(t, inner, "return continue") && token_is(t, inner + 1, ";") &&
+                  inner + 1 + (inner > body) == last;
     if (leaves)
         add(f, MUTATE_GUARD, i, last, ";");
     else
@@ -136,26 +157,27 @@ static void find_guard(finder *f, at i) {
 }
 
 static void find_barrier(finder *f, at i) {
-    static const char *const words[] = {"threadgroup_barrier", "simdgroup_barrier", NULL};
-    if (token_is_one_of(f->t, i, words) && token_is(f->t, i + 1, "(") &&
-        token_is(f->t, f->t->list[i + 1].pair + 1, ";"))
+    if (token_is_one_of(f->t, i, "threadgroup_barrier simdgroup_barrier") &&
+        token_is(f->t, i + 1, "(") && token_is(f->t, f->t->list[i + 1].pair + 1, ";"))
         add(f, MUTATE_BARRIER, i, f->t->list[i + 1].pair, "");
 }
 
 /* a * b + c: row and column are swapped. A number is the stride; if there is none, the
  * second factor is. */
 static void find_exchanged_places(finder *f, at i) {
-    static const char *const binds_before[] = {"*", "/", "%", ".", "->", "::", NULL};
-    static const char *const binds_after[] = {"*", "/", "%", ".", "->", "::", "(", "[", NULL};
     const tokens *t = f->t;
     if (!is_simple(f, i) || !token_is(t, i + 1, "*") || !has_blanks(f, i + 1) ||
         !is_simple(f, i + 2) || !token_is(t, i + 3, "+") || !is_simple(f, i + 4) ||
-        (i > f->begin && token_is_one_of(t, i - 1, binds_before)) ||
-        token_is_one_of(t, i + 5, binds_after))
+        (i > f->begin && token_is_one_of(t, i - 1, "* / % . -> ::")) ||
+        token_is_one_of(t, i + 5, "* / % . -> :: ( ["))
         return;
     at row = t->list[i].kind == TOKEN_NUMBER ? i + 2 : i;
-    if (!is_same_text(f, row, i + 4))
-        add_exchanged(f, i, row, i + 4, i + 4);
+    if (!token_is_same(t, row, i + 4))
+        add_owned(f, MUTATE_INDEX, i, i + 4,
+                  row == i ? text_format("%.*s * %.*s + %.*s", TOKEN_SPELL(t, i + 4),
+                                         TOKEN_SPELL(t, i + 2), TOKEN_SPELL(t, i))
+                           : text_format("%.*s * %.*s + %.*s", TOKEN_SPELL(t, i),
+                                         TOKEN_SPELL(t, i + 4), TOKEN_SPELL(t, i + 2)));
 }
 
 static void find_exchanged_subscripts(finder *f, at i) {
@@ -164,21 +186,10 @@ static void find_exchanged_subscripts(finder *f, at i) {
         return;
     at second = t->list[i].pair + 1, last = t->list[second].pair;
     char *a = tokens_join(t, i, second), *b = tokens_join(t, second, last + 1);
-    text both = {0};
-    text_print(&both, "%s%s", b, a);
-    char *with = text_take(&both);
     if (strcmp(a, b) != 0)
-        add(f, MUTATE_INDEX, i, last, with);
-    free(with);
+        add_owned(f, MUTATE_INDEX, i, last, text_format("%s%s", b, a));
     free(a);
     free(b);
-}
-
-static void find_component(finder *f, at i) {
-    static const char *const from[] = {"x", "y", "z", "w"}, *const to[] = {"y", "x", "x", "z"};
-    for (int k = 0; k < 4 && i > f->begin && token_is(f->t, i - 1, "."); k++)
-        if (token_is(f->t, i, from[k]))
-            add(f, MUTATE_INDEX, i, i, to[k]);
 }
 
 static void find_nibble(finder *f, at i) {
@@ -194,16 +205,8 @@ static void find_nibble(finder *f, at i) {
 
 /* The token after the product that begins at i. */
 static at end_term(const finder *f, at i) {
-    static const char *const ends[] = {"+", "-",  ")",  "]",  "}",  ";",  ",", "<",
-                                       ">", "<=", ">=", "==", "!=", "&&", "|", "?",
-                                       ":", "||", "&",  "^",  "<<", ">>", NULL};
-    for (at first = i; i < f->end; i++) {
-        if (i > first && token_is_one_of(f->t, i, ends))
-            return i;
-        if (f->t->list[i].pair != NOT_FOUND && f->t->list[i].pair > i)
-            i = f->t->list[i].pair;
-    }
-    return f->end;
+    return tokens_find(f->t, tokens_close(f->t, i) + 1, f->end,
+                       "+ - ) ] } ; , < > <= >= == != && | ? : || & ^ << >>");
 }
 
 static void find_sum(finder *f, at i) {
@@ -211,13 +214,10 @@ static void find_sum(finder *f, at i) {
         add(f, MUTATE_PLUS, i, i, "-");
         add(f, MUTATE_TERM, i, end_term(f, i + 1) - 1, "");
     } else if (token_is(f->t, i, "+=")) {
-        add(f, MUTATE_PLUS, i, i, "-=");
         if (i > f->header_end) /* a loop that sets its counter never ends */
             add(f, MUTATE_TERM, i, i, "=");
     } else if (token_is(f->t, i, "-")) {
         add(f, MUTATE_MINUS, i, i, ends_operand(f, i - 1) ? "+" : "");
-    } else if (token_is(f->t, i, "-=")) {
-        add(f, MUTATE_MINUS, i, i, "+=");
     } else if (token_is(f->t, i, "*") && has_blanks(f, i) && ends_operand(f, i - 1)) {
         add(f, MUTATE_TIMES, i, i, "+");
     }
@@ -229,7 +229,7 @@ static bool is_array_size(const finder *f, at i) {
     while (open > f->begin + 2 && !strchr("[];{}", *token_text(f->t, open)))
         open--;
     return token_is(f->t, open, "[") && open >= f->begin + 2 && is_kind(f, open - 1, TOKEN_WORD) &&
-           is_kind(f, open - 2, TOKEN_WORD) && !is_keyword(f, open - 2);
+           is_name(f, open - 2);
 }
 
 static void find_constant(finder *f, at i) {
@@ -249,28 +249,7 @@ static void find_constant(finder *f, at i) {
 }
 
 static void find_lane(finder *f, at i) {
-    static const char *const functions[][2] = {
-        {"simd_sum", "simd_max"},
-        {"simd_product", "simd_sum"},
-        {"simd_max", "simd_min"},
-        {"simd_min", "simd_max"},
-        {"simd_and", "simd_or"},
-        {"simd_or", "simd_and"},
-        {"simd_any", "simd_all"},
-        {"simd_all", "simd_any"},
-        {"simd_shuffle_down", "simd_shuffle_up"},
-        {"simd_shuffle_up", "simd_shuffle_down"},
-        {"simd_shuffle_xor", "simd_shuffle_down"},
-        {"simd_shuffle", "simd_shuffle_xor"},
-        {"simd_broadcast", "simd_shuffle_xor"},
-        {"simd_prefix_exclusive_sum", "simd_prefix_inclusive_sum"},
-        {"simd_prefix_inclusive_sum", "simd_prefix_exclusive_sum"},
-        {"quad_sum", "quad_max"},
-    };
     char suffix[8], with[16];
-    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
-        if (token_is(f->t, i, functions[k][0]) && token_is(f->t, i + 1, "("))
-            add(f, MUTATE_LANE, i, i, functions[k][1]);
     if (token_is(f->t, i, "==") && is_integer(f, i + 1, 0, suffix, sizeof suffix)) {
         snprintf(with, sizeof with, "1%s", suffix);
         add(f, MUTATE_LANE, i + 1, i + 1, with);
@@ -279,7 +258,6 @@ static void find_lane(finder *f, at i) {
 
 /* Made of literals and names of constants only: `0.0f`, `float4(0.0f)`, `{-INFINITY, NOTHING}`. */
 static bool is_plain_value(const finder *f, at begin, at end) {
-    static const char *const marks[] = {"-", "(", ")", "{", "}", ",", NULL};
     bool has_value = false;
     for (at i = begin; i < end; i++) {
         bool is_word = is_kind(f, i, TOKEN_WORD);
@@ -287,7 +265,7 @@ static bool is_plain_value(const finder *f, at begin, at end) {
             for (uint32_t k = 0; k < f->t->list[i].bytes; k++)
                 if (islower((unsigned char)token_text(f->t, i)[k]))
                     return false;
-        if (!is_word && !is_kind(f, i, TOKEN_NUMBER) && !token_is_one_of(f->t, i, marks))
+        if (!is_word && !is_kind(f, i, TOKEN_NUMBER) && !token_is_one_of(f->t, i, "- ( ) { } ,"))
             return false;
         has_value = has_value || is_word || is_kind(f, i, TOKEN_NUMBER);
     }
@@ -296,7 +274,7 @@ static bool is_plain_value(const finder *f, at begin, at end) {
 
 /* `float sum = 0.0f;` */
 static void find_unset(finder *f, at i) {
-    static const char *const fixed[] = {"const", "constexpr", "constant", "auto", NULL};
+    static const char fixed[] = "const constexpr constant auto";
     const tokens *t = f->t;
     if (!f->is_body || i <= f->header_end || !token_is(t, i, "=") || i < f->begin + 2)
         return;
@@ -307,63 +285,44 @@ static void find_unset(finder *f, at i) {
     for (; start > f->begin && !strchr(";{})", *token_text(t, start - 1)); start--)
         if (token_is_one_of(t, start, fixed))
             return;
-    at end = i + 1;
-    for (; end < f->end && !token_is(t, end, ";") && !token_is(t, end, ","); end++)
-        if (t->list[end].pair != NOT_FOUND && t->list[end].pair > end)
-            end = t->list[end].pair;
+    at end = tokens_find(t, i + 1, f->end, "; ,");
     if (!token_is_one_of(t, start, fixed) && is_plain_value(f, i + 1, end))
         add(f, MUTATE_UNSET, i, end - 1, "");
 }
 
-/* The word w at i becomes w, `before`, w, `after`. */
-static void add_word(finder *f, at i, const char *before, const char *after) {
-    char *w = token_copy(f->t, i);
-    text out = {0};
-    text_print(&out, "%s%s%s%s", w, before, w, after);
-    char *with = text_take(&out);
-    add(f, MUTATE_EDGE, i, i, with);
-    free(with);
-    free(w);
-}
-
 /* Names of variables: constants are in capitals. */
 static bool is_variable(const finder *f, at i) {
-    return is_kind(f, i, TOKEN_WORD) && islower((unsigned char)*token_text(f->t, i)) &&
-           !is_keyword(f, i);
+    return is_name(f, i) && islower((unsigned char)*token_text(f->t, i));
 }
 
 /* `i < n` leaves out the last, or the last partial simdgroup. */
 static void find_short_range(finder *f, at i) {
-    static const char *const ends[] = {")", ";", "&&", "||", "?", NULL};
     bool is_less = token_is(f->t, i, "<");
     if ((!is_less && !token_is(f->t, i, ">=")) || !has_blanks(f, i) || !ends_operand(f, i - 1))
         return;
     add(f, MUTATE_EDGE, i, i, is_less ? "+ 1 <" : "+ 1 >=");
-    if (!is_variable(f, i + 1) || !token_is_one_of(f->t, i + 2, ends))
-        return;
-    char *n = token_copy(f->t, i + 1);
-    text out = {0};
-    text_print(&out, "(%s & ~31u)", n);
-    char *with = text_take(&out);
-    add(f, MUTATE_EDGE, i + 1, i + 1, with);
-    free(with);
-    free(n);
+    if (is_variable(f, i + 1) && token_is_one_of(f->t, i + 2, ") ; && || ?"))
+        add_owned(f, MUTATE_EDGE, i + 1, i + 1,
+                  text_format("(%.*s & ~31u)", TOKEN_SPELL(f->t, i + 1)));
 }
 
 /* `x[i]` and `size_t(row)`, wrong at one place. */
 static void find_one_place(finder *f, at i) {
-    static const char *const casts[] = {"size_t", "float", NULL};
     const tokens *t = f->t;
     if (!is_variable(f, i + 1) || i + 2 >= f->end)
         return;
+    const char *forms[2] = {NULL, NULL};
     if (token_is(t, i, "[") && token_is(t, i + 2, "]") && ends_operand(f, i - 1) &&
-        !(i >= f->begin + 2 && is_kind(f, i - 2, TOKEN_WORD) && !is_keyword(f, i - 2))) {
-        add_word(f, i + 1, " - (", " == 4)");
-        add_word(f, i + 1, " + (", " == 0)");
+        !(i >= f->begin + 2 && is_name(f, i - 2))) {
+        forms[0] = "%.*s - (%.*s == 4)";
+        forms[1] = "%.*s + (%.*s == 0)";
     } else if (token_is(t, i, "(") && token_is(t, i + 2, ")") && i > f->begin &&
-               token_is_one_of(t, i - 1, casts)) {
-        add_word(f, i + 1, " - (", " == 64)");
+               token_is_one_of(t, i - 1, "size_t float")) {
+        forms[0] = "%.*s - (%.*s == 64)";
     }
+    for (int k = 0; k < 2 && forms[k]; k++)
+        add_owned(f, MUTATE_EDGE, i + 1, i + 1,
+                  text_format(forms[k], TOKEN_SPELL(t, i + 1), TOKEN_SPELL(t, i + 1)));
 }
 
 /* The walk ---------------------------------------------------------------------------------- */
@@ -390,12 +349,11 @@ static void find_in(finder *f) {
         }
         if (token_is(f->t, i, "for") && token_is(f->t, i + 1, "("))
             f->header_end = f->t->list[i + 1].pair;
-        find_bound(f, i);
+        find_exchange(f, i);
         find_guard(f, i);
         find_barrier(f, i);
         find_exchanged_places(f, i);
         find_exchanged_subscripts(f, i);
-        find_component(f, i);
         find_nibble(f, i);
         find_sum(f, i);
         find_constant(f, i);
@@ -407,28 +365,36 @@ static void find_in(finder *f) {
     }
 }
 
+/* The name of a declaration; "" for one without, such as an operator. */
+static void name_decl(const tokens *t, const decl *d, char *name, size_t size) {
+    name[0] = 0;
+    if (d->name == NOT_FOUND || token_is(t, d->name, "operator") || t->list[d->name].bytes >= size)
+        return;
+    memcpy(name, token_text(t, d->name), t->list[d->name].bytes);
+    name[t->list[d->name].bytes] = 0;
+}
+
+static void find_between(finder *f, const decl *named, at begin, at end, bool is_body) {
+    f->begin = begin;
+    f->end = end;
+    f->is_body = is_body;
+    name_decl(f->t, named, f->where, sizeof f->where);
+    find_in(f);
+}
+
 static bool find_in_decl(void *context, const decl *d, const char *prefix) {
     (void)prefix;
     finder *f = context;
-    f->is_body = d->kind == DECL_FUNCTION;
+    decl member;
     f->header_end = 0;
-    if (d->kind == DECL_CLASS) {
-        decl member;
+    if (d->kind == DECL_FUNCTION && d->body != NOT_FOUND)
+        find_between(f, d, d->body + 1, f->t->list[d->body].pair, true);
+    else if (d->kind != DECL_CLASS && d->kind != DECL_FUNCTION)
+        find_between(f, d, d->head_end, d->end, false);
+    else if (d->kind == DECL_CLASS)
         for (at i = d->body + 1; decl_next(f->t, &i, f->t->list[d->body].pair, &member);)
-            if (member.kind == DECL_FUNCTION && member.body != NOT_FOUND) {
-                f->begin = member.body + 1;
-                f->end = f->t->list[member.body].pair;
-                f->is_body = true;
-                mutate_name_decl(f->t, d, f->where, sizeof f->where);
-                find_in(f);
-            }
-        return true;
-    }
-    f->begin = f->is_body && d->body != NOT_FOUND ? d->body + 1 : d->head_end;
-    f->end = f->is_body && d->body != NOT_FOUND ? f->t->list[d->body].pair : d->end;
-    mutate_name_decl(f->t, d, f->where, sizeof f->where);
-    if (f->begin < f->end && (!f->is_body || d->body != NOT_FOUND))
-        find_in(f);
+            if (member.kind == DECL_FUNCTION && member.body != NOT_FOUND)
+                find_between(f, d, member.body + 1, f->t->list[member.body].pair, true);
     return true;
 }
 
@@ -439,5 +405,189 @@ bool mutate_find(const char *name, const char *source, mutation_list *out, err *
     finder f = {.t = &t, .out = out};
     bool ok = tokens_pair(&t, e) && decl_visit(&t, find_in_decl, &f);
     tokens_free(&t);
+    return ok;
+}
+
+/* Text ---------------------------------------------------------------------------------------- */
+
+const char *mutate_get_name(mutate_kind kind) {
+    static const char *const names[MUTATE_KINDS] = {
+        [MUTATE_BOUND] = "off-by-one bound",
+        [MUTATE_GUARD] = "dropped guard",
+        [MUTATE_BARRIER] = "dropped barrier",
+        [MUTATE_INDEX] = "swapped index",
+        [MUTATE_NIBBLE] = "wrong nibble",
+        [MUTATE_PLUS] = "+ to -",
+        [MUTATE_MINUS] = "- to +",
+        [MUTATE_TIMES] = "* to +",
+        [MUTATE_TERM] = "dropped term",
+        [MUTATE_CONSTANT] = "constant +-1",
+        [MUTATE_LANE] = "wrong lane",
+        [MUTATE_UNSET] = "uninitialised",
+        [MUTATE_EDGE] = "one edge",
+    };
+    return names[kind];
+}
+
+void mutate_free(mutation_list *l) {
+    for (size_t i = 0; i < l->count; i++)
+        free(l->items[i].with);
+    free(l->items);
+    *l = (mutation_list){NULL, 0, 0};
+}
+
+char *mutate_apply(const char *source, const mutation *m) {
+    text out = {0};
+    text_add(&out, source, m->begin);
+    text_add(&out, m->with, strlen(m->with));
+    /* Line ends of the removed text are kept, so that what follows keeps its line. */
+    for (uint32_t i = 0; i < m->bytes; i++)
+        if (source[m->begin + i] == '\n')
+            text_add(&out, "\n", 1);
+    const char *rest = source + m->begin + m->bytes;
+    text_add(&out, rest, strlen(rest));
+    return text_take(&out);
+}
+
+static char *fold_blanks(const char *begin, const char *end) {
+    text out = {0};
+    for (const char *p = begin; p < end; p++) {
+        bool is_blank = isspace((unsigned char)*p) != 0;
+        if (!is_blank)
+            text_add(&out, p, 1);
+        else if (out.used > 0 && p + 1 < end && !isspace((unsigned char)p[1]))
+            text_add(&out, " ", 1);
+    }
+    return text_take(&out);
+}
+
+static char *fold_lines(const char *source, size_t begin, size_t end) {
+    while (begin > 0 && source[begin - 1] != '\n')
+        begin--;
+    while (source[end] && source[end] != '\n')
+        end++;
+    return fold_blanks(source + begin, source + end);
+}
+
+void mutate_describe(const char *source, const mutation *m, char **before, char **after) {
+    char *changed = mutate_apply(source, m);
+    size_t rest = strlen(source) - m->begin - m->bytes;
+    *before = fold_lines(source, m->begin, m->begin + m->bytes);
+    *after = fold_lines(changed, m->begin, strlen(changed) - rest);
+    free(changed);
+}
+
+/* Parts ------------------------------------------------------------------------------------- */
+
+bool mutate_has_part(const mutate_parts *p, const char *name) {
+    for (size_t i = 0; i < p->count; i++)
+        if (strcmp(p->names[i], name) == 0)
+            return true;
+    return !*name;
+}
+
+void mutate_free_parts(mutate_parts *p) {
+    for (size_t i = 0; i < p->count; i++)
+        free(p->names[i]);
+    free(p->names);
+    *p = (mutate_parts){NULL, 0, 0};
+}
+
+/* False if it is there already. */
+static bool add_part(mutate_parts *p, const char *data, size_t bytes) {
+    char *name = text_copy(data, bytes);
+    bool is_new = !mutate_has_part(p, name);
+    if (is_new)
+        *ARRAY_ADD(p->names, p->count, p->room) = name;
+    else
+        free(name);
+    return is_new;
+}
+
+typedef struct {
+    const tokens *t;
+    const char *wanted;
+    mutate_parts *parts;
+    bool has_grown;
+} collector;
+
+/* The kernel's name, as a word, or as strings that stand side by side and give it. */
+static bool is_kernel_name(const tokens *t, at i, const char *name) {
+    if (token_is(t, i, name))
+        return true;
+    size_t left = strlen(name);
+    for (; i < t->count && t->list[i].kind == TOKEN_STRING && t->list[i].bytes >= 2; i++) {
+        size_t n = t->list[i].bytes - 2;
+        if (n > left || memcmp(token_text(t, i) + 1, name, n) != 0)
+            return false;
+        name += n;
+        left -= n;
+        if (left == 0 && !(i + 1 < t->count && t->list[i + 1].kind == TOKEN_STRING))
+            return true;
+    }
+    return false;
+}
+
+/* The kernel is it, or is named in it: by a host name, or by a macro that makes it. */
+static bool mentions_kernel(const collector *c, const decl *d) {
+    for (at i = d->begin; i < d->end; i++)
+        if (is_kernel_name(c->t, i, c->wanted))
+            return true;
+    return false;
+}
+
+static bool collect(void *context, const decl *d, const char *prefix) {
+    (void)prefix;
+    collector *c = context;
+    char name[64];
+    name_decl(c->t, d, name, sizeof name);
+    if (!mutate_has_part(c->parts, name) && !mentions_kernel(c, d))
+        return true;
+    for (at i = d->begin; i < d->end; i++)
+        if (c->t->list[i].kind == TOKEN_WORD &&
+            add_part(c->parts, token_text(c->t, i), c->t->list[i].bytes))
+            c->has_grown = true;
+    return true;
+}
+
+/* What macros mention: any text may use them. */
+static void collect_macros(const tokens *t, mutate_parts *p) {
+    for (size_t i = 0; i < t->directive_count; i++) {
+        const directive *d = &t->directives[i];
+        if (!directive_is(t, d, "define"))
+            continue;
+        char *operand = text_copy(t->source + d->operand, d->begin + d->bytes - d->operand);
+        tokens define;
+        tokens_cut_macro(&define, operand);
+        for (at k = 0; k < define.count; k++)
+            if (token_is_word(&define, k))
+                add_part(p, token_text(&define, k), define.list[k].bytes);
+        tokens_free(&define);
+        free(operand);
+    }
+}
+
+bool mutate_find_parts(const char *const *sources, size_t count, const char *name,
+                       mutate_parts *out, err *e) {
+    *out = (mutate_parts){NULL, 0, 0};
+    tokens *t = array_new(count + 1, sizeof *t);
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        tokens_cut(&t[i], "kernel", sources[i]);
+        ok = tokens_pair(&t[i], e);
+        collect_macros(&t[i], out);
+    }
+    add_part(out, name, strlen(name));
+    collector c = {.wanted = name, .parts = out, .has_grown = true};
+    while (ok && c.has_grown) {
+        c.has_grown = false;
+        for (size_t i = 0; i < count; i++) {
+            c.t = &t[i];
+            decl_visit(&t[i], collect, &c);
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        tokens_free(&t[i]);
+    free(t);
     return ok;
 }

@@ -22,6 +22,8 @@ typedef struct {
     size_t decl_count, decl_room;
     named *names;
     size_t name_count, name_room;
+    bool *seen;     /* declarations that were reached */
+    uint32_t *todo; /* those whose texts are still to be followed */
 } index_of_names;
 
 static void add_name(index_of_names *x, at name) {
@@ -33,14 +35,9 @@ static void add_name(index_of_names *x, at name) {
 
 /* Does an attribute make something else call or keep it? Such code is refused later, not hidden. */
 static bool has_caller(const tokens *t, const decl *d) {
-    static const char *const words[] = {
-        "constructor",    "destructor",  "section",  "used",       "retain", "__constructor__",
-        "__destructor__", "__section__", "__used__", "__retain__", NULL};
-    at end = d->body == NOT_FOUND ? d->end : d->body;
-    for (at i = d->begin; i < end; i++)
-        if (t->list[i].kind == TOKEN_WORD && token_is_one_of(t, i, words))
-            return true;
-    return false;
+    return tokens_have(t, d->begin, d->body == NOT_FOUND ? d->end : d->body,
+                       "constructor destructor section used retain __constructor__ "
+                       "__destructor__ __section__ __used__ __retain__");
 }
 
 /* The name in `typedef decltype(kernel<half>) kernel_t;`: the type of a kernel, which instantiations
@@ -58,18 +55,15 @@ static at name_of_function_type(const tokens *t, const decl *d) {
  * language itself calls. */
 static bool is_used_unnamed(const msl_unit *u, const decl *d) {
     const tokens *t = &u->tokens;
-    /* numeric_limits of a type is Metal's, and asks for the last one. */
-    static const char *const words[] = {"operator", "begin",  "end",
-                                        "get",      "final",  "class",
-                                        "union",    "struct", "_numeric_limits_impl",
-                                        NULL};
     for (size_t i = 0; i < u->dropped_count; i++)
         if (d->begin >= u->dropped[i].begin && d->begin < u->dropped[i].end)
             return false;
     if (name_of_function_type(t, d) != NOT_FOUND)
         return false;
-    return d->kind == DECL_OTHER || d->name == NOT_FOUND || token_is_one_of(t, d->name, words) ||
-           has_caller(t, d);
+    /* numeric_limits of a type is Metal's, and asks for the last one. */
+    return d->kind == DECL_OTHER || d->name == NOT_FOUND || has_caller(t, d) ||
+           token_is_one_of(t, d->name,
+                           "operator begin end get final class union struct _numeric_limits_impl");
 }
 
 static bool visit_names(void *context, const decl *d, const char *prefix) {
@@ -96,8 +90,7 @@ static int compare_names(const void *a, const void *b) {
 }
 
 /* Adds the declarations of a word to those to look at. */
-static void reach(const index_of_names *x, uint64_t hash, bool *seen, uint32_t *todo,
-                  size_t *count) {
+static void reach(const index_of_names *x, uint64_t hash, size_t *count) {
     size_t low = 0, high = x->name_count;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -107,103 +100,86 @@ static void reach(const index_of_names *x, uint64_t hash, bool *seen, uint32_t *
             high = middle;
     }
     for (; low < x->name_count && x->names[low].hash == hash; low++)
-        if (!seen[x->names[low].decl]) {
-            seen[x->names[low].decl] = true;
-            todo[(*count)++] = x->names[low].decl;
+        if (!x->seen[x->names[low].decl]) {
+            x->seen[x->names[low].decl] = true;
+            x->todo[(*count)++] = x->names[low].decl;
         }
 }
 
 /* False when visit said that it has seen enough. */
-static bool follow(const index_of_names *x, range from, bool *seen, uint32_t *todo,
-                   reach_visitor *visit, void *context) {
+static bool follow(const index_of_names *x, range from, reach_visitor *visit, void *context) {
     const tokens *t = &x->unit->tokens;
     size_t left = 0;
     for (;;) {
         for (at i = from.begin; i < from.end; i++) {
             if (t->list[i].kind != TOKEN_WORD)
                 continue;
-            if (!visit(context, i))
+            if (visit && !visit(context, i))
                 return false;
-            reach(x, token_hash(t, i, 0), seen, todo, &left);
+            reach(x, token_hash(t, i, 0), &left);
         }
         if (!left)
             return true;
-        from = x->decls[todo[--left]].where;
+        from = x->decls[x->todo[--left]].where;
     }
 }
 
-static index_of_names index_names(const msl_unit *u) {
+/* Follows what the entry is: its kernel's text and its instantiation. The caller frees the index. */
+static index_of_names follow_entry(const msl_unit *u, const entry *which, reach_visitor *visit,
+                                   void *context) {
     index_of_names x = {.unit = u};
+    const decl *own = &u->kernels[which->kernel].where;
     decl_visit(&u->tokens, visit_names, &x);
     if (x.name_count > 0)
         qsort(x.names, x.name_count, sizeof *x.names, compare_names);
+    x.seen = array_new(x.decl_count + 1, sizeof *x.seen);
+    x.todo = array_new(x.decl_count + 1, sizeof *x.todo);
+    if (follow(&x, (range){own->begin, own->end}, visit, context))
+        follow(&x, which->where, visit, context);
     return x;
 }
 
-void reach_visit(const msl_unit *u, const entry *which, reach_visitor *visit, void *context) {
-    index_of_names x = index_names(u);
-    bool *seen = array_new(x.decl_count + 1, sizeof *seen);
-    uint32_t *todo = array_new(x.decl_count + 1, sizeof *todo);
-    const decl *own = &u->kernels[which->kernel].where;
-    if (follow(&x, (range){own->begin, own->end}, seen, todo, visit, context))
-        follow(&x, which->where, seen, todo, visit, context);
-    free(seen);
-    free(todo);
-    free(x.names);
-    free(x.decls);
+static void free_index(index_of_names *x) {
+    free(x->seen);
+    free(x->todo);
+    free(x->names);
+    free(x->decls);
 }
 
-static bool go_on(void *context, at word) {
-    (void)context;
-    (void)word;
-    return true;
+void reach_visit(const msl_unit *u, const entry *which, reach_visitor *visit, void *context) {
+    index_of_names x = follow_entry(u, which, visit, context);
+    free_index(&x);
 }
 
 void reach_drop_others(edits *d, const entry *which) {
-    const msl_unit *u = d->unit;
-    index_of_names x = index_names(u);
-    bool *seen = array_new(x.decl_count + 1, sizeof *seen);
-    uint32_t *todo = array_new(x.decl_count + 1, sizeof *todo);
-    const decl *own = &u->kernels[which->kernel].where;
-    follow(&x, (range){own->begin, own->end}, seen, todo, go_on, NULL);
-    follow(&x, which->where, seen, todo, go_on, NULL);
+    index_of_names x = follow_entry(d->unit, which, NULL, NULL);
     for (size_t i = 0; i < x.decl_count; i++)
         if (x.decls[i].is_always) {
-            seen[i] = true;
-            follow(&x, x.decls[i].where, seen, todo, go_on, NULL);
+            x.seen[i] = true;
+            follow(&x, x.decls[i].where, NULL, NULL);
         }
     for (size_t i = 0; i < x.decl_count; i++)
-        if (!seen[i] && x.decls[i].where.begin != own->begin)
+        if (!x.seen[i] && x.decls[i].where.begin != d->unit->kernels[which->kernel].where.begin)
             edits_drop(d, x.decls[i].where.begin, x.decls[i].where.end);
-    free(seen);
-    free(todo);
-    free(x.names);
-    free(x.decls);
+    free_index(&x);
 }
 
-/* Words ----------------------------------------------------------------------------------------- */
+/* Questions about a kernel -------------------------------------------------------------------- */
 
 typedef struct {
-    const tokens *tokens;
-    const char *const *words;
+    const msl_unit *unit;
+    const char *words;
     bool is_found;
 } word_search;
 
 static bool visit_word(void *context, at word) {
     word_search *s = context;
-    const token *t = &s->tokens->list[word];
-    const char *spelled = token_text(s->tokens, word);
-    for (const char *const *w = s->words; *w && !s->is_found; w++) {
-        size_t length = strcspn(*w, "*");
-        s->is_found = ((*w)[length] ? t->bytes > length : t->bytes == length) &&
-                      strncmp(spelled, *w, length) == 0;
-    }
+    s->is_found = token_is_one_of(&s->unit->tokens, word, s->words);
     return !s->is_found;
 }
 
-/* A word that ends in * is the beginning of longer ones. */
-static bool reaches_word(const msl_unit *u, const char *host_name, const char *const *words) {
-    word_search s = {.tokens = &u->tokens, .words = words};
+static bool reaches_word(const msl_unit *u, const char *host_name, const char *words) {
+    word_search s = {.unit = u, .words = words};
     const entry *w = entry_find(u, host_name, NULL);
     if (w)
         reach_visit(u, w, visit_word, &s);
@@ -211,29 +187,55 @@ static bool reaches_word(const msl_unit *u, const char *host_name, const char *c
 }
 
 bool msl_uses_simdgroups(const msl_unit *u, const char *host_name) {
-    static const char *const words[] = {"simd_*",
-                                        "simdgroup_*",
-                                        "thread_index_in_simdgroup",
-                                        "simdgroups_per_threadgroup",
-                                        "dispatch_simdgroups_per_threadgroup",
-                                        "threads_per_simdgroup",
-                                        "thread_execution_width",
-                                        NULL};
-    return reaches_word(u, host_name, words);
+    return reaches_word(u, host_name,
+                        "simd_* simdgroup_* thread_index_in_simdgroup simdgroups_per_threadgroup "
+                        "dispatch_simdgroups_per_threadgroup threads_per_simdgroup "
+                        "thread_execution_width");
 }
 
 bool msl_uses_matrices(const msl_unit *u, const char *host_name) {
-    static const char *const words[] = {"simdgroup_matrix",
-                                        "simdgroup_float8x8",
-                                        "simdgroup_half8x8",
-                                        "simdgroup_bfloat8x8",
-                                        "simdgroup_multiply",
-                                        "simdgroup_multiply_accumulate",
-                                        NULL};
-    return reaches_word(u, host_name, words);
+    return reaches_word(u, host_name,
+                        "simdgroup_matrix simdgroup_float8x8 simdgroup_half8x8 "
+                        "simdgroup_bfloat8x8 simdgroup_multiply simdgroup_multiply_accumulate");
 }
 
 bool msl_uses_elements(const msl_unit *u, const char *host_name) {
-    static const char *const words[] = {"thread_elements", NULL};
-    return reaches_word(u, host_name, words);
+    return reaches_word(u, host_name, "thread_elements");
+}
+
+/* Function constants: one that is used and not given has an undefined value on a GPU, which is hard to
+ * debug, so it is an error here. ------------------------------------------------------------- */
+
+typedef struct {
+    const msl_unit *unit;
+    const msl_constant_text *given;
+    size_t count;
+    const function_constant *unset;
+} constant_search;
+
+static bool visit_constant(void *context, at word) {
+    constant_search *s = context;
+    const function_constant *c = constant_find(s->unit, word);
+    if (c && !c->optional && word + 1 != c->attribute && !constant_get_text(c, s->given, s->count))
+        s->unset = c;
+    return s->unset == NULL;
+}
+
+bool msl_check_constants(const msl_unit *u, const char *host_name,
+                         const msl_constant_text *constants, size_t count, err *e) {
+    const entry *w = entry_find(u, host_name, e);
+    constant_search s = {.unit = u, .given = constants, .count = count};
+    bool has_unset = false;
+    for (size_t i = 0; i < u->constant_count; i++)
+        has_unset = has_unset || (!u->constants[i].optional &&
+                                  !constant_get_text(&u->constants[i], constants, count));
+    if (w && has_unset)
+        reach_visit(u, w, visit_constant, &s);
+    if (!s.unset)
+        return w != NULL;
+    const msl_constant *c = &s.unset->constant;
+    return err_set(
+        e, EXIT_USAGE,
+        "kernel %.80s uses the function constant %.60s (%.30s, index %d), which is not given",
+        host_name, c->name, c->type, c->index);
 }

@@ -8,26 +8,296 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Edits --------------------------------------------------------------------------------------- */
+
+edits edits_new(const msl_unit *u) {
+    edits d = {.unit = u};
+    d.edit = array_new((size_t)u->tokens.count + 1, sizeof *d.edit);
+    return d;
+}
+
+void edits_free(edits *d) {
+    for (size_t i = 0; i < d->owned_count; i++)
+        free(d->owned[i]);
+    free(d->owned);
+    free(d->edit);
+}
+
+void edits_drop(edits *d, at begin, at end) {
+    for (at i = begin; i < end; i++)
+        d->edit[i] = "";
+}
+
+void edits_replace(edits *d, at i, char *owned) {
+    *ARRAY_ADD(d->owned, d->owned_count, d->owned_room) = owned;
+    d->edit[i] = owned;
+}
+
+/* C++ does not want it. */
+static bool is_dropped_directive(const tokens *t, const directive *d) {
+    static const char *const pragmas[] = {"unroll", "METAL", "once", "unused", NULL};
+    bool is_dropped = directive_is(t, d, "include import");
+    for (size_t i = 0; pragmas[i] && directive_is(t, d, "pragma") && !is_dropped; i++)
+        is_dropped = directive_has(t, d, pragmas[i]);
+    return is_dropped;
+}
+
+/* Copies what lies between two tokens, without the directives that C++ does not want. */
+static void add_trivia(text *out, const tokens *t, uint32_t from, uint32_t to, size_t *next) {
+    while (*next < t->directive_count && t->directives[*next].begin < to) {
+        const directive *d = &t->directives[(*next)++];
+        text_add(out, t->source + from, d->begin - from);
+        from = d->begin + d->bytes;
+        bool is_dropped = is_dropped_directive(t, d);
+        for (uint32_t i = d->begin; i < from; i++)
+            if (!is_dropped || t->source[i] == '\n')
+                text_add(out, t->source + i, 1);
+    }
+    text_add(out, t->source + from, to - from);
+}
+
+static bool is_word_char(char c) {
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Blanks inside a dropped range are dropped too; comments and line ends stay. */
+static bool is_dropped_blank(const edits *d, at i, uint32_t from) {
+    const token *k = &d->unit->tokens.list[i];
+    if (i == 0 || i >= d->unit->tokens.count || !d->edit[i] || *d->edit[i] || !d->edit[i - 1])
+        return false;
+    return strspn(d->unit->tokens.source + from, " \t") >= k->begin - from;
+}
+
+void edits_print(const edits *d, text *out) {
+    const tokens *t = &d->unit->tokens;
+    uint32_t from = 0;
+    size_t directive_next = 0;
+    for (at i = 0; i <= t->count; i++) {
+        const token *k = &t->list[i];
+        const char *edit = i < t->count ? d->edit[i] : "";
+        if (!is_dropped_blank(d, i, from))
+            add_trivia(out, t, from, k->begin, &directive_next);
+        from = k->begin + k->bytes;
+        const char *p = edit ? edit : t->source + k->begin;
+        size_t bytes = edit ? strlen(edit) : k->bytes;
+        bool touches =
+            bytes && out->used && is_word_char(out->data[out->used - 1]) && is_word_char(*p);
+        if (touches)
+            text_add(out, " ", 1);
+        text_add(out, p, bytes);
+    }
+}
+
+/* Address spaces and attributes: a CPU has one address space, so `device` and `thread` mean nothing and
+ * `constant` means const. `threadgroup` means nothing in front of a pointer and storage in front of a
+ * variable (storage.c). ---------------------------------------------------------------------- */
+
+static const char spaces[] = "device thread constant threadgroup ray_data object_data";
+
+/* The '(' of a method's parameters if the space word at i qualifies the method: `f() const device`.
+ */
+static at find_method(const tokens *t, at i) {
+    at before = token_before(i);
+    while (token_is_one_of(t, before, "const volatile") || token_is_one_of(t, before, spaces))
+        before = token_before(before);
+    bool is_method =
+        token_is(t, before, ")") && token_is_one_of(t, i + 1, "{ : ; -> noexcept = const");
+    return is_method ? t->list[before].pair : NOT_FOUND;
+}
+
+/* Where a template head that ends with the '>' at i begins to be a template; NOT_FOUND if it is the
+ * end of a type. */
+static bool closes_template_head(const tokens *t, at i) {
+    int depth = 0;
+    for (at k = i; k != NOT_FOUND && i - k < 256; k = token_before(k)) {
+        depth += token_is(t, k, ">") ? 1 : token_is(t, k, ">>") ? 2 : token_is(t, k, "<") ? -1 : 0;
+        if (depth == 0)
+            return token_is(t, token_before(k), "template");
+    }
+    return false;
+}
+
+/* Constructors have no type in front of their names, and cannot be const. */
+static bool is_constructor(const tokens *t, at open) {
+    at before = token_before(token_before(open));
+    if (token_is(t, token_before(open), "operator"))
+        return false;
+    return before == NOT_FOUND ||
+           token_is_one_of(t, before, "; { } : explicit constexpr inline METAL_FUNC ] ~") ||
+           (token_is(t, before, ">") && closes_template_head(t, before));
+}
+
+/* Is there a const among the specifiers around i? */
+static bool has_const_beside(const edits *d, at i) {
+    static const char specifiers[] = "static constexpr inline extern const volatile constant";
+    const tokens *t = &d->unit->tokens;
+    for (at k = token_before(i); token_is_one_of(t, k, specifiers); k = token_before(k))
+        if (token_is(t, k, "const") || (d->edit[k] && strcmp(d->edit[k], "const") == 0))
+            return true;
+    for (at k = i + 1; token_is_one_of(t, k, specifiers); k++)
+        if (token_is(t, k, "const"))
+            return true;
+    return false;
+}
+
+static void rewrite_constant(edits *d, at i) {
+    const tokens *t = &d->unit->tokens;
+    at open = find_method(t, i);
+    bool drop = open != NOT_FOUND ? token_is(t, i + 1, ":") || is_constructor(t, open) : false;
+    d->edit[i] = drop || has_const_beside(d, i) ? "" : "const";
+}
+
+static void drop_attributes(edits *d) {
+    const tokens *t = &d->unit->tokens;
+    for (at i = 0; i < t->count; i++)
+        if (attribute_begins(t, i)) {
+            edits_drop(d, i, t->list[i].pair + 1);
+            i = t->list[i].pair;
+        }
+}
+
+/* Words that take an argument and mean nothing here: coherent(system), _Pragma("unroll"). */
+static bool drop_call(edits *d, at i) {
+    const tokens *t = &d->unit->tokens;
+    bool coherent = token_is(t, i, "coherent");
+    if (!coherent && !token_is(t, i, "_Pragma"))
+        return false;
+    bool call = token_is(t, i + 1, "(");
+    if (coherent && !call && !token_is_one_of(t, i + 1, spaces))
+        return false;
+    edits_drop(d, i, call ? t->list[i + 1].pair + 1 : i + 1);
+    return true;
+}
+
+static bool rewrite_spaces(edits *d, err *e) {
+    const msl_unit *u = d->unit;
+    const tokens *t = &u->tokens;
+    size_t next = 0;
+    uint32_t slot = 0;
+    drop_attributes(d);
+    for (at i = 0; i < t->count; i++) {
+        if (next < u->kernel_count && i == u->kernels[next].where.body)
+            slot = 0;
+        if (next < u->kernel_count && i >= u->kernels[next].where.end)
+            next++;
+        if (d->edit[i] || drop_call(d, i) || !token_is_one_of(t, i, spaces))
+            continue;
+        bool inside = next < u->kernel_count && i > u->kernels[next].where.body;
+        bool done = false;
+        if (token_is(t, i, "constant")) {
+            rewrite_constant(d, i);
+        } else if (token_is(t, i, "threadgroup") && find_method(t, i) == NOT_FOUND &&
+                   !storage_rewrite(d, i, inside ? &u->kernels[next] : NULL, &slot, &done, e)) {
+            return false;
+        } else if (!done) {
+            d->edit[i] = "";
+        }
+    }
+    return true;
+}
+
+/* Overloads that only differed by address space: without them `f(device T *p)` and
+ * `f(threadgroup T *p)` are one function, defined twice. The first is kept. Identical text that was
+ * written twice is left for the compiler to refuse. ------------------------------------------ */
+
+/* The head of a declaration as hashes: as written, and as it is now. */
+typedef struct {
+    uint64_t written, now;
+    uint32_t order;
+    decl where;
+} key;
+
+typedef struct {
+    key *list;
+    size_t count, room;
+} keys;
+
+static void hash_token(const edits *d, at i, key *k) {
+    k->written = token_hash(&d->unit->tokens, i, k->written);
+    if (!d->edit[i])
+        k->now = token_hash(&d->unit->tokens, i, k->now);
+    else if (*d->edit[i])
+        k->now = text_hash(d->edit[i], strlen(d->edit[i]), k->now);
+}
+
+/* Names and defaults of parameters do not make a different function. */
+static void hash_params(const edits *d, at open, key *k) {
+    const tokens *t = &d->unit->tokens;
+    at close = t->list[open].pair;
+    for (at i = open; i < close;) {
+        hash_token(d, i, k);
+        at end = tokens_end_item(t, i + 1, close);
+        at name = decl_find_param_name(t, i + 1, end);
+        for (i++; i < end && !token_is(t, i, "="); i++)
+            if (i != name)
+                hash_token(d, i, k);
+        i = end;
+    }
+}
+
+static bool make_key(const edits *d, const decl *w, bool in_class, key *k) {
+    const tokens *t = &d->unit->tokens;
+    bool template = token_is(t, w->begin, "template");
+    bool wanted = w->kind == DECL_FUNCTION ? w->body != NOT_FOUND || in_class : template;
+    if (!wanted || (d->edit[w->begin] && !d->edit[w->begin][0] && d->edit[w->end - 1]))
+        return false;
+    *k = (key){.where = *w};
+    for (at i = w->begin; i < w->head_end; i++) {
+        if (i == w->open) {
+            hash_params(d, i, k);
+            i = t->list[i].pair;
+        }
+        hash_token(d, i, k);
+    }
+    return true;
+}
+
+static int compare_keys(const void *a, const void *b) {
+    const key *x = a, *y = b;
+    if (x->now != y->now)
+        return x->now < y->now ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static void dedupe_scope(edits *d, at i, at end, bool in_class) {
+    const tokens *t = &d->unit->tokens;
+    keys all = {0};
+    decl w;
+    while (decl_next(t, &i, end, &w)) {
+        if (w.kind == DECL_NAMESPACE || (w.kind == DECL_CLASS && w.body != NOT_FOUND))
+            dedupe_scope(d, w.body + 1, t->list[w.body].pair, w.kind == DECL_CLASS);
+        key k;
+        if (w.kind == DECL_NAMESPACE || !make_key(d, &w, in_class, &k))
+            continue;
+        k.order = (uint32_t)all.count;
+        *ARRAY_ADD(all.list, all.count, all.room) = k;
+    }
+    if (all.count)
+        qsort(all.list, all.count, sizeof *all.list, compare_keys);
+    for (size_t n = 1, first = 0; n < all.count; n++) {
+        if (all.list[n].now != all.list[first].now)
+            first = n;
+        else if (all.list[n].written != all.list[first].written)
+            edits_drop(d, all.list[n].where.begin, all.list[n].where.end);
+    }
+    free(all.list);
+}
+
+/* Constants, literals, casts, kernels --------------------------------------------------------- */
+
 /* `constant uint n [[function_constant(0)]];` to `static constexpr uint n = 64u;` */
 static void rewrite_function_constants(edits *d, const msl_constant_text *given, size_t count) {
-    static const char *const words[] = {"constant", "static", "const",  "constexpr",
-                                        "inline",   "extern", "device", NULL};
     const tokens *t = &d->unit->tokens;
     for (size_t n = 0; n < d->unit->constant_count; n++) {
         const function_constant *c = &d->unit->constants[n];
         const msl_constant_text *value = constant_get_text(c, given, count);
         const char *qualifier = "static constexpr";
         for (at i = c->where.begin; i < c->attribute; i++)
-            if (token_is_one_of(t, i, words)) {
+            if (token_is_one_of(t, i, "constant static const constexpr inline extern device")) {
                 d->edit[i] = qualifier;
                 qualifier = "";
             }
-        text equals = {0};
-        if (value)
-            text_print(&equals, "= %s", value->text);
-        else
-            text_print(&equals, "= {}");
-        edits_replace(d, c->attribute, text_take(&equals));
+        edits_replace(d, c->attribute, text_format("= %s", value ? value->text : "{}"));
     }
     for (at i = 0; i + 1 < t->count; i++) {
         if (!token_is(t, i, "is_function_constant_defined") || !token_is(t, i + 1, "("))
@@ -56,23 +326,17 @@ static void rewrite_literals(edits *d) {
             suffix = "f";
         else if (rest == 1 && p[digits] == 'H')
             suffix = "h";
-        else if (rest == 2 && d->unit->language >= 310 &&
-                 (strncmp(p + digits, "bf", 2) == 0 || strncmp(p + digits, "BF", 2) == 0))
+        else if (d->unit->language >= 310 && word_is_one_of(p + digits, rest, "bf BF"))
             suffix = "_assay_bf";
-        if (!suffix)
-            continue;
-        text literal = {0};
-        text_print(&literal, "%.*s%s", (int)digits, p, suffix);
-        edits_replace(d, i, text_take(&literal));
+        if (suffix)
+            edits_replace(d, i, text_format("%.*s%s", (int)digits, p, suffix));
     }
 }
 
 /* C++ compilers cast between half and bfloat through float only (shim/cast.h). */
 static void rewrite_casts(edits *d) {
     const tokens *t = &d->unit->tokens;
-    bool bfloat = false;
-    for (at i = 0; i < t->count && !bfloat; i++)
-        bfloat = token_is(t, i, "bfloat");
+    bool bfloat = tokens_have(t, 0, t->count, "bfloat");
     for (at i = 0; i < t->count && bfloat; i++)
         if (token_is(t, i, "static_cast") && !d->edit[i])
             d->edit[i] = "assay::cast";
@@ -80,25 +344,22 @@ static void rewrite_casts(edits *d) {
 
 /* Does the ')' at close end a cast? What follows is then something to cast. */
 static bool ends_cast(const tokens *t, at close) {
-    static const char *const words[] = {"return", "else", "case", "do", NULL};
-    static const char *const after[] = {"const", "noexcept", "override", "final", "volatile", NULL};
     const at before = token_before(t->list[close].pair), next = close + 1;
-    if (before != NOT_FOUND && t->list[before].kind == TOKEN_WORD &&
-        !token_is_one_of(t, before, words))
+    if (token_is_word(t, before) && !token_is_one_of(t, before, "return else case do"))
         return false;
-    return token_is(t, next, "(") || token_is(t, next, "&") ||
-           (t->list[next].kind == TOKEN_WORD && !token_is_one_of(t, next, after));
+    return token_is_one_of(t, next, "( &") ||
+           (token_is_word(t, next) &&
+            !token_is_one_of(t, next, "const noexcept override final volatile"));
 }
 
 /* The type of a cast to a pointer into shared memory, without its address space; else NULL. Private
  * memory is left alone: how it is aligned is the compiler's choice. The caller frees it. */
 static char *spell_pointer(const tokens *t, at begin, at end) {
-    static const char *const spaces[] = {"device", "constant", "threadgroup", NULL};
     bool has_space = false, is_type = end > begin + 2 && end - begin < 32;
     int depth = 0;
     text type = {0};
     for (at k = begin; k < end && is_type; k++) {
-        bool is_space = token_is_one_of(t, k, spaces);
+        bool is_space = token_is_one_of(t, k, "device constant threadgroup");
         has_space = has_space || is_space;
         depth += token_is(t, k, "<") ? 1 : token_is(t, k, ">") ? -1 : token_is(t, k, ">>") ? -2 : 0;
         is_type = !token_is(t, k, "(") && !(token_is(t, k, ",") && depth == 0);
@@ -111,12 +372,6 @@ static char *spell_pointer(const tokens *t, at begin, at end) {
         return spelled;
     free(spelled);
     return NULL;
-}
-
-static void add_cast(edits *d, at close, const char *type) {
-    text cast = {0};
-    text_print(&cast, ")ASSAY_CAST(%s)", type);
-    edits_replace(d, close, text_take(&cast));
 }
 
 /* `(device T *)x` to `(T *)ASSAY_CAST(T *)x`, and reinterpret_cast likewise: checked mode wants to
@@ -133,7 +388,7 @@ static void rewrite_pointer_casts(edits *d) {
             continue;
         char *type = spell_pointer(t, i + 1 + is_named, close);
         if (type)
-            add_cast(d, close, type);
+            edits_replace(d, close, text_format(")ASSAY_CAST(%s)", type));
         if (type && is_named) {
             d->edit[i] = d->edit[i + 1] = "(";
             d->edit[t->list[close + 1].pair] = "))";
@@ -154,11 +409,9 @@ static void rewrite_kernels(edits *d, const entry *wanted) {
             edits_drop(d, k->where.begin, k->where.end);
             continue;
         }
-        bool plain = !is_wanted && k->template_open == NOT_FOUND;
+        bool plain = !is_wanted && k->template_open == NOT_FOUND &&
+                     !tokens_have(t, k->where.begin, k->where.open, "static inline");
         const char *mark = plain ? "static" : "";
-        for (at i = k->where.begin; i < k->where.open; i++)
-            if (token_is(t, i, "static") || token_is(t, i, "inline"))
-                mark = "";
         attribute a = attribute_start(k->where.begin);
         while (attribute_next(t, k->where.open, &a))
             if (token_is(t, a.name, "kernel"))
@@ -208,7 +461,7 @@ static bool print_glue(const msl_unit *u, const entry *w, const msl_constant_tex
 
 /* Asks for each instantiation where the file does, so that a mistake which only one of them has is
  * reported with its line. */
-static bool print_instantiations(const msl_unit *u, text *out) {
+static void print_instantiations(const msl_unit *u, text *out) {
     const tokens *t = &u->tokens;
     for (size_t i = 0; i < u->entry_count; i++) {
         const entry *w = u->entries[i];
@@ -218,7 +471,6 @@ static bool print_instantiations(const msl_unit *u, text *out) {
                    t->list[w->where.begin].line, token_file(t, w->where.begin), i, w->address);
     }
     text_print(out, "\n");
-    return true;
 }
 
 static bool rewrite(edits *d, const entry *w, const msl_constant_text *given, size_t count,
@@ -228,22 +480,25 @@ static bool rewrite(edits *d, const entry *w, const msl_constant_text *given, si
         return false;
     for (size_t i = 0; i < u->dropped_count; i++)
         edits_drop(d, u->dropped[i].begin, u->dropped[i].end);
-    if (!space_rewrite(d, e))
+    if (!rewrite_spaces(d, e))
         return false;
     rewrite_kernels(d, w);
     rewrite_function_constants(d, given, count);
-    dedupe_rewrite(d);
+    dedupe_scope(d, 0, u->tokens.count, false);
     rewrite_literals(d);
     rewrite_casts(d);
     rewrite_pointer_casts(d);
-    spin_rewrite(d);
+    marks_add_spins(d);
     rewrite_returns(d);
     if (traced)
-        step_rewrite(d);
+        marks_add_steps(d);
     if (w)
         reach_drop_others(d, w);
     edits_print(d, out);
-    return w ? print_glue(u, w, given, count, out, e) : print_instantiations(u, out);
+    if (w)
+        return print_glue(u, w, given, count, out, e);
+    print_instantiations(u, out);
+    return true;
 }
 
 /* w is NULL for the whole file. */
@@ -265,18 +520,6 @@ bool msl_text_has_tensors(const char *written) {
 
 bool msl_text_uses_elements(const char *written) {
     return strstr(written, elements_mark) != NULL;
-}
-
-bool msl_check_constants(const msl_unit *u, const char *host_name,
-                         const msl_constant_text *constants, size_t count, err *e) {
-    const entry *w = entry_find(u, host_name, e);
-    const function_constant *unset = w ? constant_find_unset(u, w, constants, count) : NULL;
-    if (!unset)
-        return w != NULL;
-    return err_set(
-        e, EXIT_USAGE,
-        "kernel %.80s uses the function constant %.60s (%.30s, index %d), which is not given",
-        host_name, unset->constant.name, unset->constant.type, unset->constant.index);
 }
 
 static char *rewrite_entry(const msl_unit *u, const char *host_name,

@@ -18,14 +18,10 @@ typedef struct {
 } statement;
 
 static bool is_alignment(const tokens *t, at i) {
-    return (token_is(t, i, "alignas") || token_is(t, i, "__attribute__")) &&
-           token_is(t, i + 1, "(");
+    return token_is_one_of(t, i, "alignas __attribute__") && token_is(t, i + 1, "(");
 }
 
-static bool is_specifier(const tokens *t, at i) {
-    static const char *const words[] = {"const", "static", "volatile", "constexpr", NULL};
-    return token_is_one_of(t, i, words);
-}
+static const char specifiers[] = "const static volatile constexpr";
 
 /* Walks back over what may precede `threadgroup`; true if a statement begins there. */
 static bool find_begin(const tokens *t, statement *s) {
@@ -34,7 +30,7 @@ static bool find_begin(const tokens *t, statement *s) {
         at before = token_before(i);
         if (before == NOT_FOUND)
             break;
-        if (is_specifier(t, before)) {
+        if (token_is_one_of(t, before, specifiers)) {
             i = before;
         } else if (token_is(t, before, "]") && attribute_begins(t, t->list[before].pair)) {
             i = t->list[before].pair;
@@ -42,8 +38,7 @@ static bool find_begin(const tokens *t, statement *s) {
             i = t->list[before].pair - 1;
         } else {
             s->begin = i;
-            return token_is(t, before, ";") || token_is(t, before, "{") ||
-                   token_is(t, before, "}") || token_is(t, before, ":");
+            return token_is_one_of(t, before, "; { } :");
         }
     }
     s->begin = i;
@@ -55,7 +50,7 @@ static bool find_name(const tokens *t, statement *s) {
     s->name = NOT_FOUND;
     for (at i = s->keyword + 1; i < t->count && s->name == NOT_FOUND; i++) {
         if (attribute_begins(t, i)) {
-            i = attribute_skip(t, i) - 1;
+            i = t->list[i].pair;
         } else if (is_alignment(t, i)) {
             i = t->list[i + 1].pair;
         } else if (token_is(t, i, "<")) {
@@ -63,42 +58,47 @@ static bool find_name(const tokens *t, statement *s) {
             if (close == NOT_FOUND)
                 return false;
             i = close;
-        } else if (t->list[i].kind == TOKEN_WORD) {
-            at next = attribute_skip(t, i + 1);
-            static const char *const after[] = {"[", ",", "=", ";", "{", NULL};
-            if (token_is_one_of(t, next, after) || token_is(t, next, "__attribute__"))
+        } else if (token_is_word(t, i)) {
+            if (token_is_one_of(t, attribute_skip(t, i + 1), "[ , = ; { __attribute__"))
                 s->name = i;
         } else if (!token_is(t, i, "::")) {
             return false;
         }
     }
-    at i = s->name;
-    while (i < t->count && !token_is(t, i, ";"))
-        i = t->list[i].pair != NOT_FOUND && t->list[i].pair > i ? t->list[i].pair + 1 : i + 1;
-    s->end = i;
-    return i < t->count;
+    s->end = s->name == NOT_FOUND ? t->count : tokens_find(t, s->name, t->count, ";");
+    return s->end < t->count;
+}
+
+static bool read_statement(const tokens *t, at i, statement *s) {
+    *s = (statement){.keyword = i};
+    return find_begin(t, s) && find_name(t, s);
 }
 
 static void add_token(const tokens *t, text *out, at i) {
-    if (out->used)
-        text_add(out, " ", 1);
-    text_add(out, token_text(t, i), t->list[i].bytes);
+    text_print(out, "%s%.*s", out->used ? " " : "", TOKEN_SPELL(t, i));
+}
+
+/* Past the attribute or alignment at i, to its last token; an alignment is kept. */
+static bool skip_alignment(const tokens *t, at *i, text *alignment) {
+    if (attribute_begins(t, *i)) {
+        *i = t->list[*i].pair;
+        return true;
+    }
+    if (!is_alignment(t, *i))
+        return false;
+    for (at close = t->list[*i + 1].pair; *i < close; ++*i)
+        add_token(t, alignment, *i);
+    add_token(t, alignment, *i);
+    return true;
 }
 
 /* Splits the tokens before the first name into type and alignment. */
 static void read_type(const tokens *t, statement *s) {
     text type = {0}, alignment = {0};
-    for (at i = s->begin; i < s->name; i++) {
-        if (attribute_begins(t, i)) {
-            i = attribute_skip(t, i) - 1;
-        } else if (is_alignment(t, i)) {
-            for (at close = t->list[i + 1].pair; i < close; i++)
-                add_token(t, &alignment, i);
-            add_token(t, &alignment, i);
-        } else if (i != s->keyword && (!is_specifier(t, i) || token_is(t, i, "volatile"))) {
+    for (at i = s->begin; i < s->name; i++)
+        if (!skip_alignment(t, &i, &alignment) && i != s->keyword &&
+            (!token_is_one_of(t, i, specifiers) || token_is(t, i, "volatile")))
             add_token(t, &type, i);
-        }
-    }
     s->type = text_take(&type);
     s->alignment = text_take(&alignment);
 }
@@ -108,17 +108,9 @@ static void declare(const tokens *t, const statement *s, at name, at end, uint32
                     text *out) {
     text bounds = {0}, alignment = {0};
     text_add(&alignment, s->alignment, strlen(s->alignment));
-    for (at i = name + 1; i < end && !token_is(t, i, "=") && !token_is(t, i, "{"); i++) {
-        if (attribute_begins(t, i)) {
-            i = attribute_skip(t, i) - 1;
-        } else if (is_alignment(t, i)) {
-            for (at close = t->list[i + 1].pair; i < close; i++)
-                add_token(t, &alignment, i);
-            add_token(t, &alignment, i);
-        } else {
+    for (at i = name + 1; i < end && !token_is_one_of(t, i, "= {"); i++)
+        if (!skip_alignment(t, &i, &alignment))
             add_token(t, &bounds, i);
-        }
-    }
     char *shape = text_take(&bounds), *align = text_take(&alignment), *word = token_copy(t, name);
     if (*align)
         text_print(out,
@@ -137,16 +129,15 @@ static void declare(const tokens *t, const statement *s, at name, at end, uint32
 
 bool storage_rewrite(edits *d, at i, const kernel *k, uint32_t *slot, bool *done, err *e) {
     const tokens *t = &d->unit->tokens;
-    statement s = {.keyword = i};
-    *done = find_begin(t, &s) && find_name(t, &s);
+    statement s;
+    *done = read_statement(t, i, &s);
     if (!*done)
         return true;
     if (!k)
         return err_set(e, EXIT_USAGE,
                        "%.120s:%d: the threadgroup variable %.*s is declared outside a kernel, "
                        "and MSL has them in kernels only",
-                       token_file(t, i), t->list[i].line, (int)t->list[s.name].bytes,
-                       token_text(t, s.name));
+                       TOKEN_PLACE(t, i), TOKEN_SPELL(t, s.name));
     read_type(t, &s);
     text out = {0};
     for (at name = s.name; name < s.end && *slot < MSL_STATIC_SLOTS;) {
@@ -161,7 +152,7 @@ bool storage_rewrite(edits *d, at i, const kernel *k, uint32_t *slot, bool *done
     if (*slot >= MSL_STATIC_SLOTS)
         return err_set(e, EXIT_USAGE,
                        "%.120s:%d: kernel %.80s has more than %d threadgroup variables",
-                       token_file(t, i), t->list[i].line, k->name, MSL_STATIC_SLOTS - 1);
+                       TOKEN_PLACE(t, i), k->name, MSL_STATIC_SLOTS - 1);
     return true;
 }
 
@@ -169,27 +160,26 @@ bool storage_rewrite(edits *d, at i, const kernel *k, uint32_t *slot, bool *done
 static uint64_t count_elements(const msl_unit *u, at i, at end) {
     const tokens *t = &u->tokens;
     uint64_t count = 1;
-    for (i++; i < end && !token_is(t, i, "=") && !token_is(t, i, "{"); i++) {
-        if (attribute_begins(t, i)) {
-            i = attribute_skip(t, i) - 1;
-        } else if (token_is(t, i, "[")) {
-            scope s = {.unit = u};
-            int64_t bound;
-            if (!constant_evaluate(&s, i + 1, t->list[i].pair, &bound) || bound < 0 ||
-                (bound > 0 && count > UINT32_MAX / (uint64_t)bound))
-                return 0;
-            count *= (uint64_t)bound;
-            i = t->list[i].pair;
-        }
+    for (i++; i < end && !token_is_one_of(t, i, "= {"); i++) {
+        scope s = {.unit = u};
+        int64_t bound = 1;
+        if (!token_is(t, i, "["))
+            continue;
+        if (!attribute_begins(t, i) &&
+            (!constant_evaluate(&s, i + 1, t->list[i].pair, &bound) || bound < 0 ||
+             (bound > 0 && count > UINT32_MAX / (uint64_t)bound)))
+            return 0;
+        count *= (uint64_t)bound;
+        i = t->list[i].pair;
     }
     return count;
 }
 
 uint64_t storage_measure(const msl_unit *u, at i, at *end) {
     const tokens *t = &u->tokens;
-    statement s = {.keyword = i};
+    statement s;
     *end = i + 1;
-    if (!find_begin(t, &s) || !find_name(t, &s))
+    if (!read_statement(t, i, &s))
         return 0;
     read_type(t, &s);
     uint32_t alignment;
@@ -204,14 +194,7 @@ uint64_t storage_measure(const msl_unit *u, at i, at *end) {
 
 at storage_find_value(const msl_unit *u, at i) {
     const tokens *t = &u->tokens;
-    statement s = {.keyword = i};
-    if (!find_begin(t, &s) || !find_name(t, &s))
-        return NOT_FOUND;
-    for (at k = s.name; k < s.end; k++) {
-        if (token_is(t, k, "=") || token_is(t, k, "{"))
-            return k;
-        if (t->list[k].pair != NOT_FOUND && t->list[k].pair > k)
-            k = t->list[k].pair;
-    }
-    return NOT_FOUND;
+    statement s;
+    at value = read_statement(t, i, &s) ? tokens_find(t, s.name, s.end, "= {") : NOT_FOUND;
+    return value != NOT_FOUND && value < s.end ? value : NOT_FOUND;
 }

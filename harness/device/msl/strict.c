@@ -11,23 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_word(const tokens *t, at i) {
-    return i < t->count && t->list[i].kind == TOKEN_WORD;
-}
-
 /* float4, metal::uchar2 without its namespace; not packed_float3, which is a class. */
 static bool is_vector(const tokens *t, at i) {
-    static const char *const stems[] = {"bool", "char", "uchar", "short", "ushort", "int",
-                                        "uint", "long", "ulong", "half",  "float"};
-    if (!is_word(t, i))
+    if (!token_is_word(t, i))
         return false;
-    const token *k = &t->list[i];
+    const uint32_t stem = t->list[i].bytes - 1;
     const char *p = token_text(t, i);
-    char last = p[k->bytes - 1];
-    for (size_t n = 0; n < sizeof stems / sizeof *stems; n++)
-        if (strlen(stems[n]) + 1 == k->bytes && strncmp(stems[n], p, k->bytes - 1) == 0)
-            return last >= '2' && last <= '4';
-    return false;
+    return p[stem] >= '2' && p[stem] <= '4' &&
+           word_is_one_of(p, stem, "bool char uchar short ushort int uint long ulong half float");
 }
 
 static void rewrite_spaces(edits *d) {
@@ -35,7 +26,6 @@ static void rewrite_spaces(edits *d) {
         const char *msl, *opencl;
     } words[] = {{"device", "__global"},
                  {"threadgroup", "__local"},
-
                  {"thread", "__private"},
                  {"global", "global_"},
                  {"local", "local_"},
@@ -48,19 +38,16 @@ static void rewrite_spaces(edits *d) {
     const tokens *t = &d->unit->tokens;
     for (at i = 0; i < t->count; i++) {
         if (attribute_begins(t, i)) {
-            at end = attribute_skip(t, i);
-            edits_drop(d, i, end);
-            i = end - 1;
+            edits_drop(d, i, t->list[i].pair + 1);
+            i = t->list[i].pair;
             continue;
         }
-        bool is_dropped_call =
-            (token_is(t, i, "_Pragma") || token_is(t, i, "coherent")) && token_is(t, i + 1, "(");
-        if (is_dropped_call) {
+        if (token_is_one_of(t, i, "_Pragma coherent") && token_is(t, i + 1, "(")) {
             edits_drop(d, i, t->list[i + 1].pair + 1);
             i = t->list[i + 1].pair;
             continue;
         }
-        for (size_t n = 0; n < sizeof words / sizeof *words && is_word(t, i) && !d->edit[i]; n++)
+        for (size_t n = 0; n < sizeof words / sizeof *words && !d->edit[i]; n++)
             if (token_is(t, i, words[n].msl))
                 d->edit[i] = words[n].opencl;
         /* constant means const, but a constructor cannot be const. */
@@ -87,7 +74,7 @@ static void rewrite_kernels(edits *d) {
         for (at i = k->where.begin; i < k->where.open; i++)
             if (token_is(t, i, "kernel") && !d->edit[i])
                 d->edit[i] = mark;
-            else if (token_is(t, i, "static") || token_is(t, i, "inline"))
+            else if (token_is_one_of(t, i, "static inline"))
                 d->edit[i] = "";
     }
 }
@@ -96,9 +83,7 @@ static void rewrite_kernels(edits *d) {
 static void rewrite_function_constants(edits *d) {
     for (size_t n = 0; n < d->unit->constant_count; n++) {
         const function_constant *c = &d->unit->constants[n];
-        text value = {0};
-        text_print(&value, "= assay_given<%s>()", c->constant.type);
-        edits_replace(d, c->attribute, text_take(&value));
+        edits_replace(d, c->attribute, text_format("= assay_given<%s>()", c->constant.type));
     }
     const tokens *t = &d->unit->tokens;
     for (at i = 0; i + 1 < t->count; i++)
@@ -109,25 +94,22 @@ static void rewrite_function_constants(edits *d) {
 /* `float4 (&x)[2]` and `float4 (*p)(int)` declare, float4(*p) constructs. */
 static bool is_declarator(const tokens *t, at open) {
     at close = t->list[open].pair;
-    return (token_is(t, open + 1, "*") || token_is(t, open + 1, "&")) &&
-           (token_is(t, close + 1, "[") || token_is(t, close + 1, "("));
+    return token_is_one_of(t, open + 1, "* &") && token_is_one_of(t, close + 1, "[ (");
 }
 
 /* `( float4 )` at i, before the operand of the cast. */
 static bool is_cast(const tokens *t, at i) {
-    static const char *const words[] = {"return", "case", "else", "do", NULL};
-    static const char *const marks[] = {"(", "-", "+", "~", "!", "*", "&", NULL};
     at type = token_is(t, i + 1, "const") ? i + 2 : i + 1, before = token_before(i);
     if (token_is(t, type + 1, "::"))
         type += 2;
     if (!token_is(t, i, "(") || t->list[i].pair != type + 1 || !is_vector(t, type))
         return false;
-    bool follows = is_word(t, before) ? token_is_one_of(t, before, words)
-                                      : !token_is(t, before, "]") && !token_is(t, before, ">");
+    bool follows = token_is_word(t, before) ? token_is_one_of(t, before, "return case else do")
+                                            : !token_is_one_of(t, before, "] >");
     at next = type + 2;
     return follows &&
-           (is_word(t, next) || (next < t->count && t->list[next].kind == TOKEN_NUMBER) ||
-            token_is_one_of(t, next, marks));
+           (token_is_word(t, next) || (next < t->count && t->list[next].kind == TOKEN_NUMBER) ||
+            token_is_one_of(t, next, "( - + ~ ! * &"));
 }
 
 static void rewrite_vectors(edits *d) {
@@ -142,9 +124,7 @@ static void rewrite_vectors(edits *d) {
             i = close;
         } else if (is_vector(t, i) && token_is(t, i + 1, "(") && !is_declarator(t, i + 1) &&
                    !token_is(t, token_before(i), "operator")) {
-            text make = {0};
-            text_print(&make, "assay_make<%.*s>", (int)t->list[i].bytes, token_text(t, i));
-            edits_replace(d, i, text_take(&make));
+            edits_replace(d, i, text_format("assay_make<%.*s>", TOKEN_SPELL(t, i)));
             if (token_is(t, token_before(i), "::") && i >= 2)
                 edits_drop(d, i - 2, i);
         } else if (token_is(t, i, "static_cast") && token_is(t, i + 1, "<") &&
@@ -159,11 +139,8 @@ static void rewrite_bfloats(edits *d) {
     const tokens *t = &d->unit->tokens;
     for (at i = 0; i < t->count; i++) {
         uint32_t digits = d->edit[i] ? 0 : token_measure_float(t, i);
-        if (digits == 0 || t->list[i].bytes != digits + 2)
-            continue;
-        text literal = {0};
-        text_print(&literal, "bfloat(%.*sf)", (int)digits, token_text(t, i));
-        edits_replace(d, i, text_take(&literal));
+        if (digits > 0 && t->list[i].bytes == digits + 2)
+            edits_replace(d, i, text_format("bfloat(%.*sf)", (int)digits, token_text(t, i)));
     }
 }
 
@@ -172,7 +149,7 @@ static void rewrite_bfloats(edits *d) {
 static void rewrite_tensors(edits *d) {
     const tokens *t = &d->unit->tokens;
     for (at i = 1; i + 1 < t->count; i++)
-        if (token_is(t, i, "tensor") && token_is(t, i + 1, "(") && !is_word(t, i - 1))
+        if (token_is(t, i, "tensor") && token_is(t, i + 1, "(") && !token_is_word(t, i - 1))
             d->edit[i] = "assay_tensor";
 }
 

@@ -13,26 +13,9 @@ namespace assay {
 
 enum kind {
     kind_off, // a parameter that its function constant switched off
-    kind_buffer,
-    kind_threadgroup,
-    kind_thread_position_in_grid,
-    kind_thread_position_in_threadgroup,
-    kind_threadgroup_position_in_grid,
-    kind_threads_per_threadgroup,
-    kind_dispatch_threads_per_threadgroup,
-    kind_threadgroups_per_grid,
-    kind_threads_per_grid,
-    kind_thread_index_in_threadgroup,
-    kind_simdgroup_index_in_threadgroup,
-    kind_thread_index_in_simdgroup,
-    kind_threads_per_simdgroup,
-    kind_simdgroups_per_threadgroup,
-    kind_dispatch_simdgroups_per_threadgroup,
-    kind_thread_index_in_quadgroup,
-    kind_quadgroup_index_in_threadgroup,
-    kind_quadgroups_per_threadgroup,
-    kind_grid_origin,
-    kind_grid_size,
+#define ASSAY_KIND(NAME, attribute) kind_##attribute,
+    MSL_KINDS(ASSAY_KIND)
+#undef ASSAY_KIND
 };
 
 template <int Kind, int Index> struct param {};
