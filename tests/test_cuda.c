@@ -7,7 +7,6 @@
 
 #include "command.h"
 #include "harness/device/cuda/ptx.h"
-#include "harness/device/cuda/ptx_products.h"
 #include "support.h"
 
 SUITE_EXTERN(cuda_suite);

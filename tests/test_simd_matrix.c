@@ -161,7 +161,7 @@ static bool is_near_sum(elem type, const float *a, const float *b, int row, int 
     return fabs(got - want) <= 16 * elem_get_roundoff(ELEM_F32) * scale;
 }
 
-/* A device may multiply several of them at a time (harness/device/cuda/ptx_products.c). */
+/* A device may multiply several of them at a time (harness/device/cuda/ptx.c). */
 TEST matrices_that_are_multiplied_together_have_their_own_sums(int which) {
     const elem type = tiles[which].type;
     float a[TILE_ROWS * DEPTH], b[DEPTH * TILE_COLUMNS];

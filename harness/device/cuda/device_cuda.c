@@ -1,4 +1,13 @@
-/* device_cuda: finds an NVIDIA GPU through its driver and says what it is. */
+/* device_cuda: finds an NVIDIA GPU through its driver and says what it is; its memory, and kernels of
+ * MSL files as its functions.
+ *
+ * Shared and private buffers are the same here: plain device memory without a CPU address. A no-copy
+ * buffer is a copy after all, made when the GPU first needs it. Managed memory is not used: pages
+ * that migrate between CPU and GPU would spoil every time.
+ *
+ * Copies to the device and fills are queued with the plays. A copy from the device waits for
+ * those copies, not for plays that were submitted since: what it reads was written by plays that the
+ * caller has waited for. */
 #include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
@@ -6,6 +15,7 @@
 #include <string.h>
 
 #include "cuda.h"
+#include "harness/base/array.h"
 #include "sanitizer.h"
 
 /* Finding one ----------------------------------------------------------------------------------- */
@@ -102,18 +112,12 @@ static void close_device(device *d) {
 static bool open_context(cuda_device *c, err *e) {
     const cuda_driver *driver = c->driver;
     CUresult result = driver->context_retain(&c->context, c->device);
-    if (result == CUDA_SUCCESS)
-        result = driver->context_set(c->context);
-    if (result == CUDA_SUCCESS)
-        result = driver->stream_new(&c->stream, CU_STREAM_NON_BLOCKING);
-    if (result == CUDA_SUCCESS)
-        result = driver->stream_new(&c->copies, CU_STREAM_NON_BLOCKING);
-    if (result == CUDA_SUCCESS)
-        result = driver->event_new(&c->uploaded, CU_EVENT_DISABLE_TIMING);
-    if (result == CUDA_SUCCESS)
-        result = driver->event_record(c->uploaded, c->stream);
-    if (result == CUDA_SUCCESS)
-        result = driver->pinned_new(&c->landing, CUDA_LANDING_BYTES, 0);
+    result = CUDA_THEN(result, driver->context_set(c->context));
+    result = CUDA_THEN(result, driver->stream_new(&c->stream, CU_STREAM_NON_BLOCKING));
+    result = CUDA_THEN(result, driver->stream_new(&c->copies, CU_STREAM_NON_BLOCKING));
+    result = CUDA_THEN(result, driver->event_new(&c->uploaded, CU_EVENT_DISABLE_TIMING));
+    result = CUDA_THEN(result, driver->event_record(c->uploaded, c->stream));
+    result = CUDA_THEN(result, driver->pinned_new(&c->landing, CUDA_LANDING_BYTES, 0));
     return cuda_ok(driver, result, e, "take work");
 }
 
@@ -129,8 +133,7 @@ static bool open_device(device *d, err *e) {
     const cuda_driver *driver = cuda_find_driver(e);
     if (!driver)
         return false;
-    cuda_device *c = calloc(1, sizeof *c);
-    assert(c);
+    cuda_device *c = array_new(1, sizeof *c);
     c->driver = driver;
     d->impl = c;
     bool ok = pick(c, d->wanted, d->facts.name, sizeof d->facts.name, e);
@@ -155,16 +158,232 @@ static finding_list *get_findings(const device *d) {
     return &c->findings;
 }
 
+/* Memory ---------------------------------------------------------------------------------------- */
+
+typedef struct {
+    CUdeviceptr at;
+    const void *source; /* no-copy: memory of the caller, copied when it is first used */
+    size_t source_bytes;
+} cuda_buffer;
+
+static cuda_buffer *get(const buffer *b) {
+    return b->impl;
+}
+
+static bool allocate(const cuda_device *c, const buffer *b, size_t bytes, CUdeviceptr *at, err *e) {
+    CUresult result = c->driver->memory_new(at, bytes);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return err_set(e, EXIT_CANNOT, "no memory on the GPU for the buffer '%s' of %zu bytes",
+                       b->label, b->bytes);
+    return cuda_ok(c->driver, result, e, "give memory for the buffer '%s'", b->label);
+}
+
+static bool note_upload(const cuda_device *c, CUresult result, const buffer *b, err *e) {
+    result = CUDA_THEN(result, c->driver->event_record(c->uploaded, c->stream));
+    return cuda_ok(c->driver, result, e, "take a copy to the buffer '%s'", b->label);
+}
+
+static bool new_buffer(buffer *b, size_t allocation_bytes, const void *no_copy, err *e) {
+    cuda_device *c = cuda_enter(b->device);
+    cuda_buffer *made = array_new(1, sizeof *made);
+    b->impl = made;
+    if (no_copy) {
+        made->source = no_copy;
+        made->source_bytes = allocation_bytes;
+        b->is_copy = true;
+        b->contents = (void *)(uintptr_t)no_copy;
+        return true;
+    }
+    bool ok = allocate(c, b, allocation_bytes, &made->at, e);
+    /* What nothing wrote reads as NaN; where a tool looks for such reads it must stay unwritten. */
+    if (ok && !b->device->facts.validates)
+        ok = note_upload(
+            c, c->driver->fill(made->at, POISON_PATTERN, allocation_bytes / 2, c->stream), b, e);
+    if (!ok) {
+        if (made->at)
+            c->driver->memory_free(made->at);
+        free(made);
+    }
+    return ok;
+}
+
+static void free_buffer(buffer *b) {
+    cuda_device *c = cuda_enter(b->device);
+    if (get(b)->at)
+        c->driver->memory_free(get(b)->at);
+    free(b->impl);
+}
+
+bool cuda_find_address(cuda_device *c, const buffer *b, CUdeviceptr *at, err *e) {
+    cuda_buffer *own = get(b);
+    if (own->source && !own->at) {
+        CUdeviceptr made;
+        if (!allocate(c, b, own->source_bytes, &made, e))
+            return false;
+        if (!note_upload(c, c->driver->copy_in(made, own->source, own->source_bytes, c->stream), b,
+                         e)) {
+            c->driver->memory_free(made);
+            return false;
+        }
+        own->at = made;
+    }
+    *at = own->at;
+    return true;
+}
+
+/* Memory that is not pinned is read, or staged by the driver, before these calls return. */
+static bool copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, bool to_device,
+                 err *e) {
+    cuda_device *c = cuda_enter(b->device);
+    const cuda_buffer *own = get(b);
+    if (bytes == 0)
+        return true;
+    if (own->source) { /* never written: it is bound to be read */
+        memcpy(host, (const char *)own->source + allocation_offset, bytes);
+        return true;
+    }
+    if (to_device)
+        return note_upload(
+            c, c->driver->copy_in(own->at + allocation_offset, host, bytes, c->stream), b, e);
+    void *to = bytes <= CUDA_LANDING_BYTES ? c->landing : host;
+    CUresult result = c->driver->stream_wait_for(c->copies, c->uploaded, 0);
+    result =
+        CUDA_THEN(result, c->driver->copy_out(to, own->at + allocation_offset, bytes, c->copies));
+    result = CUDA_THEN(result, c->driver->stream_wait(c->copies));
+    if (result == CUDA_SUCCESS && to != host)
+        memcpy(host, to, bytes);
+    return cuda_ok(c->driver, result, e, "give a copy of the buffer '%s'", b->label);
+}
+
+static bool fill(buffer *b, size_t allocation_offset, size_t bytes, uint16_t pattern, err *e) {
+    cuda_device *c = cuda_enter(b->device);
+    assert(allocation_offset % 2 == 0 && bytes % 2 == 0);
+    /* Poison says that nothing was written. A tool that looks for reads of such memory would take
+     * it for written. */
+    const char *tool = sanitizer_get_tool();
+    if (pattern == POISON_PATTERN && tool && strcmp(tool, "initcheck") == 0)
+        return true;
+    return note_upload(
+        c, c->driver->fill(get(b)->at + allocation_offset, pattern, bytes / 2, c->stream), b, e);
+}
+
+/* Kernels: clang makes PTX (ptx.c), the driver makes code of it ------------------------------------ */
+
+enum { ALL_REGISTERS = 65536, REGISTER_STEP = 8 }; /* what the threads of a threadgroup share */
+
+/* limit: registers for a thread; 0: as many as the driver likes. dynamic: bytes of shared memory that
+ * launches may ask for, if there are bulk copies. */
+static bool load(cuda_device *c, cuda_pipeline *p, int which, const char *ptx, uintptr_t limit,
+                 uint32_t dynamic, const char *kernel, err *e) {
+    char log[2048] = "";
+    int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                     CU_JIT_GENERATE_LINE_INFO, CU_JIT_MAX_REGISTERS};
+    void *values[] = {log, (void *)sizeof log, (void *)(uintptr_t)1, (void *)limit};
+    const cuda_driver *driver = c->driver;
+    CUresult result = driver->module_load(&p->module[which], ptx, limit ? 4 : 3, options, values);
+    if (result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
+        return err_set(
+            e, EXIT_CANNOT,
+            "NVIDIA's driver is too old for the code of kernel '%.80s'; it must know PTX "
+            "%s, as those since CUDA %s do",
+            kernel, p->bulk_bytes ? "8.1" : "7.8", p->bulk_bytes ? "12.1" : "11.8");
+    int most = 0;
+    char entry[160];
+    ptx_name_entry(kernel, entry, sizeof entry);
+    result =
+        CUDA_THEN(result, driver->module_function(&p->function[which], p->module[which], entry));
+    result =
+        CUDA_THEN(result, driver->function_attribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                                                     p->function[which]));
+    if (p->bulk_bytes)
+        result =
+            CUDA_THEN(result, driver->function_set_attribute(
+                                  p->function[which],
+                                  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)dynamic));
+    p->most_threads[which] = (uint32_t)most;
+    if (result != CUDA_SUCCESS && log[0]) {
+        err_set(e, EXIT_CANNOT, "NVIDIA's driver rejects kernel '%.80s': %.*s", kernel,
+                (int)strcspn(log, "\n"), log);
+        return err_set_detail(e, log);
+    }
+    return cuda_ok(driver, result, e, "load kernel '%.80s'", kernel);
+}
+
+static void unload(cuda_device *c, cuda_pipeline *p) {
+    for (int i = 0; i < 2; i++)
+        if (p->module[i])
+            c->driver->module_unload(p->module[i]);
+    free(p);
+}
+
+static bool load_all(cuda_device *c, const pipeline *p, const char *ptx, cuda_pipeline *made,
+                     err *e) {
+    /* Refused when it is launched, as Metal refuses it; the driver might not load it at all. */
+    if (p->threadgroup_bytes > p->device->facts.max_threadgroup_bytes)
+        return true;
+    uint32_t need = p->threadgroup_bytes + made->bulk_bytes;
+    if (made->bulk_bytes && need > c->most_shared)
+        return err_set(e, EXIT_CANNOT,
+                       "kernel '%.80s' needs %u bytes of shared memory; this GPU has %u for a "
+                       "threadgroup",
+                       p->kernel, need, c->most_shared);
+    uint32_t most = made->bulk_bytes + MSL_THREADGROUP_BYTES,
+             dynamic = (most < c->most_shared ? most : c->most_shared) - p->threadgroup_bytes;
+    if (!load(c, made, 0, ptx, 0, dynamic, p->kernel, e))
+        return false;
+    uint32_t share = ALL_REGISTERS / p->max_group_threads;
+    return made->most_threads[0] >= p->max_group_threads ||
+           load(c, made, 1, ptx, share - share % REGISTER_STEP, dynamic, p->kernel, e);
+}
+
+static bool new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
+                         size_t count, err *e) {
+    cuda_device *c = cuda_enter(p->device);
+    msl_constant_text *texts = array_new(count + 1, sizeof *texts);
+    for (size_t i = 0; i < count; i++)
+        constant_spell(&constants[i], &texts[i]);
+    char *text = msl_specialise(unit, p->kernel, texts, count, &p->signature, e)
+                     ? msl_rewrite(unit, p->kernel, texts, count, e)
+                     : NULL;
+    free(texts);
+    char *ptx = text ? ptx_compile(c->compiler, text, p->kernel, p->math, NULL, 0, e) : NULL;
+    free(text);
+    if (!ptx)
+        return false;
+    ptx_complete_signature(ptx, msl_find_kernel(unit, p->kernel, NULL), &p->signature);
+    p->threadgroup_bytes = ptx_count_shared(ptx);
+    if (p->signature.max_total_threads && p->signature.max_total_threads < p->max_group_threads)
+        p->max_group_threads = p->signature.max_total_threads;
+    cuda_pipeline *made = array_new(1, sizeof *made);
+    made->bulk_bytes = ptx_count_bulk(ptx);
+    made->cluster = ptx_count_cluster(ptx);
+    made->has_early_loads = ptx_find_early_loads(ptx, &made->early, &made->early_rows);
+    for (size_t i = 0; i < p->signature.count; i++)
+        if (p->signature.params[i].kind == MSL_BUFFER && cuda_is_value(&p->signature.params[i]))
+            made->early |= 1u << p->signature.params[i].index;
+    bool ok = load_all(c, p, ptx, made, e);
+    free(ptx);
+    if (ok)
+        p->impl = made;
+    else
+        unload(c, made);
+    return ok;
+}
+
+static void free_pipeline(pipeline *p) {
+    unload(cuda_enter(p->device), p->impl);
+}
+
 const device_ops cuda_device_ops = {
     .name = "cuda",
     .open = open_device,
     .close = close_device,
-    .new_buffer = cuda_new_buffer,
-    .free_buffer = cuda_free_buffer,
-    .copy = cuda_copy,
-    .fill = cuda_fill,
-    .new_pipeline = cuda_new_pipeline,
-    .free_pipeline = cuda_free_pipeline,
+    .new_buffer = new_buffer,
+    .free_buffer = free_buffer,
+    .copy = copy,
+    .fill = fill,
+    .new_pipeline = new_pipeline,
+    .free_pipeline = free_pipeline,
     .submit = cuda_submit,
     .wait = cuda_wait,
     .get_findings = get_findings,

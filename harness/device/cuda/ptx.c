@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
 #include "harness/device/precompiled.h"
 #include "harness/device/shift_mask.h"
-#include "ptx_products.h"
 #include "sanitizer.h"
 
 enum {
@@ -130,8 +130,7 @@ static bool open_compiler(ptx_compiler *c, int capability, err *e) {
 }
 
 ptx_compiler *ptx_compiler_new(int capability, err *e) {
-    ptx_compiler *c = calloc(1, sizeof *c);
-    assert(c);
+    ptx_compiler *c = array_new(1, sizeof *c);
     if (open_compiler(c, capability, e))
         return c;
     free(c);
@@ -150,6 +149,175 @@ const char *ptx_compiler_get_target(const ptx_compiler *c) {
     return strchr(c->target, '=') + 1;
 }
 
+/* Products of simdgroup matrices: a tensor core multiplies 16 rows by 8 columns, and a simdgroup matrix
+ * has 8 rows. A kernel that has several of them multiplies each with the same second matrix, and its
+ * compiler writes these products one after the other, in place: the registers of the sums are also
+ * those of what is added. So the first of two can move down to the other if nothing between them
+ * mentions its sums, and nothing but a product its other registers. Two with the same second matrix
+ * become one, and two of those one after the other, with the same sums, one of twice as many columns. */
+
+enum { REGISTER = 16 };
+
+typedef struct {
+    int rows, columns; /* 8 or 16 of the first matrix */
+    char type[8];
+    char sums[4][REGISTER], a[4][REGISTER], b[2][REGISTER];
+} product;
+
+typedef struct {
+    const char *text;
+    product *product; /* NULL: another instruction */
+    bool is_gone, is_changed;
+} ptx_line;
+
+static product *parse_product(const char *text) {
+    product p = {.rows = 8, .columns = 8};
+    if (!strstr(text, PTX_UPPER_ROWS) ||
+        sscanf(text,
+               " mma.sync.aligned.m16n8k8.row.col.f32.%7[bf16].%*[bf16].f32 {%15[^,], %15[^,], "
+               "%*[^}]}, {%15[^,], %*[^}]}, {%15[^}]}",
+               p.type, p.sums[0], p.sums[1], p.a[0], p.b[0]) != 5)
+        return NULL;
+    product *made = array_new(1, sizeof *made);
+    *made = p;
+    return made;
+}
+
+static bool mentions(const char *text, const char *reg) {
+    size_t length = strlen(reg);
+    for (const char *p = strstr(text, reg); length && p; p = strstr(p + 1, reg))
+        if (!strspn(p + length, "0123456789"))
+            return true;
+    return false;
+}
+
+static bool mentions_any(const char *text, char regs[][REGISTER], int count) {
+    for (int i = 0; i < count; i++)
+        if (mentions(text, regs[i]))
+            return true;
+    return false;
+}
+
+/* Does this line end a basic block? */
+static bool ends_block(const char *text) {
+    return strncmp(text, "$L__BB", 6) == 0 || strstr(text, "bra") || strstr(text, "ret;") ||
+           strstr(text, "call") || *text == '}';
+}
+
+/* Does this line block p from moving past it? */
+static bool blocks_move(ptx_line *l, product *p) {
+    if (!l->product)
+        return mentions_any(l->text, p->sums, 4) || mentions_any(l->text, p->a, 4) ||
+               mentions_any(l->text, p->b, 2);
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++)
+            if (*p->sums[i] && strcmp(p->sums[i], l->product->sums[j]) == 0)
+                return true;
+    return false;
+}
+
+/* Two matrices below each other. */
+static bool join_rows(const product *p, product *q) {
+    if (p->rows != 8 || q->rows != 8 || strcmp(p->type, q->type) != 0 ||
+        strcmp(p->b[0], q->b[0]) != 0 || strcmp(p->sums[0], q->sums[0]) == 0)
+        return false;
+    memcpy(q->sums[2], q->sums[0], sizeof q->sums[0] * 2);
+    memcpy(q->sums[0], p->sums[0], sizeof q->sums[0] * 2);
+    memcpy(q->a[1], q->a[0], sizeof q->a[0]);
+    memcpy(q->a[0], p->a[0], sizeof q->a[0]);
+    q->rows = 16;
+    return true;
+}
+
+/* Two products that are added to the same sums. */
+static bool join_columns(const product *p, product *q) {
+    if (p->rows != 16 || q->rows != 16 || p->columns != 8 || q->columns != 8 ||
+        strcmp(p->type, q->type) != 0 || memcmp(p->sums, q->sums, sizeof p->sums) != 0)
+        return false;
+    memcpy(q->a[2], q->a[0], sizeof q->a[0] * 2);
+    memcpy(q->a[0], p->a[0], sizeof q->a[0] * 2);
+    memcpy(q->b[1], q->b[0], sizeof q->b[0]);
+    memcpy(q->b[0], p->b[0], sizeof q->b[0]);
+    q->columns = 16;
+    return true;
+}
+
+static void join_all(ptx_line *lines, size_t count, bool (*join)(const product *, product *)) {
+    for (size_t i = 0; i < count; i++) {
+        ptx_line *l = &lines[i];
+        for (size_t j = i + 1; l->product && !l->is_gone && j < count; j++) {
+            ptx_line *other = &lines[j];
+            if (other->is_gone)
+                continue;
+            if (other->product && join(l->product, other->product)) {
+                l->is_gone = other->is_changed = true;
+            } else if (ends_block(other->text) || blocks_move(other, l->product)) {
+                break;
+            }
+        }
+    }
+}
+
+static void print_product(FILE *f, const product *p) {
+    fprintf(f, "\tmma.sync.aligned.m16n8k%d.row.col.f32.%s.%s.f32 ", p->columns, p->type, p->type);
+    for (int i = 0; i < 2; i++) {
+        fprintf(f, "{%s, %s, %s, %s}%s", p->sums[0], p->sums[1], p->sums[2], p->sums[3],
+                i ? ";\n" : ", ");
+        if (i == 0 && p->columns == 8)
+            fprintf(f, "{%s, %s}, {%s}, ", p->a[0], p->a[1], p->b[0]);
+        else if (i == 0)
+            fprintf(f, "{%s, %s, %s, %s}, {%s, %s}, ", p->a[0], p->a[1], p->a[2], p->a[3], p->b[0],
+                    p->b[1]);
+    }
+}
+
+char *ptx_merge_text(const char *ptx) {
+    size_t count = 0, size = 0;
+    char *copy = strdup(ptx), *made = NULL;
+    assert(copy);
+    for (const char *p = ptx; *p; p++)
+        count += *p == '\n';
+    ptx_line *lines = array_new(count + 1, sizeof *lines);
+    char *at = copy;
+    for (size_t i = 0; i <= count; i++) {
+        char *end = at + strcspn(at, "\n");
+        bool is_last = !*end;
+        *end = '\0';
+        lines[i].text = at;
+        lines[i].product = parse_product(at);
+        at = is_last ? end : end + 1;
+    }
+    join_all(lines, count + 1, join_rows);
+    join_all(lines, count + 1, join_columns);
+    FILE *f = open_memstream(&made, &size);
+    assert(f);
+    for (size_t i = 0; i <= count; i++) {
+        if (lines[i].is_changed && !lines[i].is_gone)
+            print_product(f, lines[i].product);
+        else if (!lines[i].is_gone)
+            fprintf(f, "%s%s", lines[i].text, i < count ? "\n" : "");
+        free(lines[i].product);
+    }
+    fclose(f);
+    free(lines);
+    free(copy);
+    return made;
+}
+
+/* Rewrites the file of the PTX, if it has such products. */
+static bool merge_products(const char *path, err *e) {
+    char *ptx = os_read_file(path, NULL, e);
+    if (!ptx || !strstr(ptx, PTX_UPPER_ROWS)) {
+        free(ptx);
+        return ptx != NULL;
+    }
+    char *merged = ptx_merge_text(ptx);
+    bool ok = os_write_file(path, merged, strlen(merged), e);
+    free(merged);
+    free(ptx);
+    return ok;
+}
+
 /* Compiling ----------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -157,8 +325,7 @@ typedef struct {
     const char *name;
     math_mode math;
     bool watches_races; /* racecheck knows atomic updates, not relaxed loads and stores */
-    bool
-        has_tensors; /* the file includes Metal 4's headers of tensors, which the shim lacks here */
+    bool has_tensors;   /* Metal 4's, which the shim lacks here */
     bool uses_elements; /* of simdgroup matrices, whose places are Apple's then */
     bool has_shifts;    /* by counts that need a mask */
 } order;
@@ -277,17 +444,10 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
     char module[PATH_MAX];
     if (!path_print(module, sizeof module, e, "%s.ll", object))
         return false;
-    const char *const more[] = {"-include",
-                                c->headers[2],
-                                elements,
-                                entry,
-                                source,
-                                "-o",
-                                o->has_shifts ? module : object,
-                                o->has_shifts ? "-emit-llvm" : NULL,
-                                "-Xclang",
-                                "-disable-llvm-passes",
-                                NULL};
+    const char *const more[] = {
+        "-include", c->headers[2], elements, entry, source, "-o", o->has_shifts ? module : object,
+        /* only of a module */
+        o->has_shifts ? "-emit-llvm" : NULL, "-Xclang", "-disable-llvm-passes", NULL};
     enum { MORE = sizeof more / sizeof *more };
     int status = 1, n = add_options(c, o->math, argv);
     if (o->watches_races)
@@ -316,7 +476,7 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
     }
     free(output);
     return status == 0 && (!o->has_shifts || compile_module(o, module, object, e)) &&
-           ptx_merge_products(object, e) && complete_ptx(object, e);
+           merge_products(object, e) && complete_ptx(object, e);
 }
 
 void ptx_name_entry(const char *kernel, char *name, size_t size) {
@@ -331,13 +491,9 @@ char *ptx_compile(ptx_compiler *c, const char *text, const char *name, math_mode
     char own[PATH_MAX];
     const char *tool = sanitizer_get_tool();
     bool watches_races = tool && strcmp(tool, "racecheck") == 0 && strstr(text, "atomic");
-    order o = {c,
-               name,
-               math,
-               watches_races,
-               msl_text_has_tensors(text),
-               msl_text_uses_elements(text),
-               shift_mask_is_needed(text)};
+    order o = {c, name, math, watches_races, .has_tensors = msl_text_has_tensors(text)};
+    o.uses_elements = msl_text_uses_elements(text);
+    o.has_shifts = shift_mask_is_needed(text);
     uint32_t key = (uint32_t)math | (watches_races ? WATCHES_RACES : 0);
     if (!path) {
         path = own;

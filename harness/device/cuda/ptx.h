@@ -22,6 +22,11 @@ const char *ptx_compiler_get_target(const ptx_compiler *c); /* sm_90 */
 char *ptx_compile(ptx_compiler *c, const char *text, const char *name, math_mode math, char *path,
                   size_t size, err *e);
 
+/* The text of PTX with products of simdgroup matrices merged. The caller frees it. */
+char *ptx_merge_text(const char *ptx);
+/* What shim/ptx/product.h writes after an instruction (mma) that has a matrix in its first 8 rows only. */
+#define PTX_UPPER_ROWS "// assay upper rows"
+
 /* The kernel's name in the PTX: with a prefix, as PTX has words of its own, and as an identifier. */
 void ptx_name_entry(const char *kernel, char *name, size_t size);
 #define PTX_ENTRY_PREFIX "msl_"

@@ -104,7 +104,7 @@ METAL_FUNC void multiply_tensors(const uint (&a)[2][2], const uint (&b)[2], floa
 }
 
 // d (8, 8) += a (8, 8) b (8, 8) of halves or bfloats, of which a lane has two neighbours per register. The lower
-// 8 rows of the instruction are empty; cuda/ptx_products.c, which knows the comment, merges two of them.
+// 8 rows of the instruction are empty; cuda/ptx.c, which knows the comment, merges two of them.
 template <class T> METAL_FUNC void multiply_upper(uint a, uint b, float (&d)[2]) {
     float x = 0.0f, y = 0.0f;
     if constexpr (metal::is_same_v<T, half>)
