@@ -53,6 +53,12 @@ kernel void infinite_half_to_integer(FOUR, device ushort *data [[buffer(3)]], ID
 
 // ----------------------------------------------------------------------------------- out of range
 
+kernel void divisions_one_after_the_other(FOUR, device uint *zero [[buffer(4)]], IDS) {
+    uint a = i / zero[i % 4]; // bug: division by zero
+    a += i % zero[i % 4];     // bug: division by zero
+    out[i] = in[i % n] + float(a + ushort2(i, 7).y / ushort2(1, zero[i % 4]).y); // bug: division by zero
+}
+
 kernel void bits_inserted_past_the_end(FOUR, device uint *data [[buffer(3)]], IDS) {
     data[i] = insert_bits(0u, 255u, 26 + i % 2, 6); // bug: shift out of range
     out[i] = in[i % n];

@@ -128,10 +128,7 @@ void checker_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const char *t
         tell(r->row.text, sizeof r->row.text, what, value, text);
     if (what == SOFT_NO_RETURN)
         soft_end_lane(w); /* there is nothing to go on with */
-#if defined(__x86_64__)
-    if (what == SOFT_DIVIDE || (what == SOFT_OVERFLOW && value))
-        soft_end_lane(w); /* the instruction would trap */
-#endif
+    c->has_told_division = what == SOFT_DIVIDE || (what == SOFT_OVERFLOW && value);
 }
 
 /* Signals -------------------------------------------------------------------------------------- */
@@ -182,6 +179,8 @@ rescue_action checker_rescue(void *context, int signal_number, const void *pc, u
     soft_checker *c = context;
     if (signal_number == SIGUSR2)
         return stop_loop(c, pc);
+    if (signal_number == SIGFPE && c->has_told_division)
+        return RESCUE_STEP_OVER;
     const void *at = find_place(c, pc, fp);
     bool is_trap = signal_number == SIGTRAP || signal_number == SIGILL;
     if (is_trap && c->index_pending) { /* the compiler's two checks of one index */
@@ -203,5 +202,5 @@ rescue_action checker_rescue(void *context, int signal_number, const void *pc, u
                  : is_trap  ? "access through a pointer that has left its array or table"
                  : is_stack ? "private memory overrun: a recursion, or more of it than a thread has"
                             : "access to an address where nothing is");
-    return RESCUE_END_LANE;
+    return signal_number == SIGFPE ? RESCUE_STEP_OVER : RESCUE_END_LANE;
 }

@@ -175,6 +175,7 @@ struct soft_checker {
     uint32_t threadgroup_written[SOFT_THREADGROUP_ROOM]; /* the group that wrote the byte */
     uint32_t room_high[SOFT_FIBERS]; /* up to which the room of each fiber was ever used */
     bool index_pending;              /* an index outside of an array, not told yet */
+    bool has_told_division;          /* the compiler's check of one that traps on x86-64 */
     int64_t index_value;
     const char *index_type;
     const void *index_pc;

@@ -11,8 +11,9 @@ typedef struct soft_rescue soft_rescue;
 
 /* Called on the kernel's thread, on a signal stack, with the address of the instruction and the
  * frame pointer. What it returns happens next: the running lane ends, the whole launch is given up,
- * or, after the timer, the kernel goes on until it comes again in a moment. */
-typedef enum { RESCUE_END_LANE, RESCUE_GIVE_UP, RESCUE_GO_ON } rescue_action;
+ * the lane goes on after a division that trapped, whose quotient is 0, or, after the timer, the kernel
+ * goes on until it comes again in a moment. */
+typedef enum { RESCUE_END_LANE, RESCUE_GIVE_UP, RESCUE_STEP_OVER, RESCUE_GO_ON } rescue_action;
 typedef rescue_action (*rescue_fn)(void *context, int signal, const void *pc, uintptr_t fp,
                                    void *address);
 
