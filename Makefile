@@ -256,11 +256,12 @@ help: ## this list
 $(PROGRAM): $(OBJECTS)
 	$(LINK)
 
-# A suite that never runs looks green, so x_suite of test_x.c must be in the list of main.c.
+# A suite that never runs looks green, so x_suite of test_x.c or transcripts/x.txt must be in the list of main.c.
 $(BUILD)/tests: $(TEST_OBJECTS) $(LIBRARY)
-	@for x in $(patsubst tests/test_%.c,%,$(filter tests/test_%,$(TESTS))); do \
+	@for x in $(patsubst tests/test_%.c,%,$(filter tests/test_%,$(TESTS))) \
+	    $(patsubst tests/transcripts/%.txt,%,$(wildcard tests/transcripts/*.txt)); do \
 	    grep -q "X($${x}_suite)" tests/main.c || \
-	    { echo "tests/test_$$x.c: $${x}_suite is not in the list of tests/main.c" >&2; exit 1; }; done
+	    { echo "tests/test_$$x.c or tests/transcripts/$$x.txt: $${x}_suite is not in the list of tests/main.c" >&2; exit 1; }; done
 	$(LINK)
 
 $(BUILD)/double_tests: $(DOUBLE_TESTS) $(LIBRARY)

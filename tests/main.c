@@ -1,4 +1,4 @@
-/* The tests: only a list of suites. Each suite is a file test_*.c beside this one.
+/* The tests: only a list of suites. Each suite is a file test_*.c beside this one, or a transcript.
  *
  * Usage: tests [SUITE...]   only suites whose names contain one of these
  *        tests -s SUITE     and greatest's other options: in this process, for a debugger

@@ -1,0 +1,117 @@
+/* transcript: see transcript.h. */
+#include "transcript.h"
+
+#include <greatest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "harness/base/os.h"
+#include "support.h"
+
+enum { LONGEST = 1 << 16 };
+
+static const char *prelude;
+static bool is_for_device;
+
+static char *take_line(char **at) {
+    char *line = *at, *end = strchr(line, '\n');
+    if (!*line)
+        return NULL;
+    *at = end ? end + 1 : line + strlen(line);
+    if (end)
+        *end = 0;
+    return line;
+}
+
+/* "\n" becomes the end of a line. */
+static const char *unescape(char *text) {
+    for (char *p; (p = strstr(text, "\\n"));) {
+        *p = '\n';
+        memmove(p + 1, p + 2, strlen(p + 2) + 1);
+    }
+    return text;
+}
+
+TEST section(char *text) {
+    static char command[LONGEST], message[LONGEST];
+    char *line = take_line(&text);
+    if (!is_for_device)
+        SKIPm("not for this device");
+    while (line) {
+        if (line[0] == ':' || line[0] == '!') {
+            bool is_wanted = line[0] == ':', is_said = command_says(unescape(line + 2));
+            snprintf(message, sizeof message, "%s, %s: %s", line + 2,
+                     is_wanted ? "which is missing" : "which should not be there",
+                     command_get_output());
+            ASSERTm(message, is_said == is_wanted);
+            line = take_line(&text);
+        } else if (line[0] == '$') {
+            size_t used = (size_t)snprintf(command, sizeof command, "%s\n%s", prelude, line + 2);
+            while ((line = take_line(&text)) && strncmp(line, "  ", 2) == 0 && used < LONGEST)
+                used += (size_t)snprintf(command + used, LONGEST - used, "\n%s", line + 2);
+            int status = line && line[0] == '?' ? atoi(line + 1) : 0;
+            if (line && line[0] == '?')
+                line = take_line(&text);
+            ASSERTm("a command is too long", used < LONGEST);
+            ASSERT_RUN(command, status);
+        } else {
+            ASSERTm(line, !*line || line[0] == '#');
+            line = take_line(&text);
+        }
+    }
+    PASS();
+}
+
+/* Cuts off the tags; is the device one that they take? */
+static bool takes_device(char *head) {
+    char *tags = strchr(head, '@');
+    bool is_soft = strcmp(support_get_device_name(), "soft") == 0;
+    if (!tags)
+        return true;
+    tags[-1] = 0;
+    return !(strstr(tags, "@soft") && !is_soft) &&
+           !(strstr(tags, "@emulated") && !support_is_emulated()) &&
+           !(strstr(tags, "@gpu") && support_is_emulated()) &&
+           !(strstr(tags, "@not-mac") && support_is_mac());
+}
+
+void transcript_run(const char *suite) {
+    char path[128];
+    err e;
+    snprintf(path, sizeof path, "tests/transcripts/%s.txt", suite);
+    char *text = os_read_file(support_get_path(path), NULL, &e);
+    char *next = text ? strstr(text, "\n== ") : NULL;
+    if (!next) {
+        fprintf(stderr, "no tests in %s\n", path);
+        return;
+    }
+    prelude = text;
+    while (next) {
+        char *head = next + 4;
+        *next = 0;
+        next = strstr(head, "\n== ");
+        if (next)
+            *next = 0;
+        char *at = head;
+        take_line(&at);
+        is_for_device = takes_device(head);
+        printf("%s: ", head);
+        RUN_TESTp(section, at);
+        if (next)
+            next[0] = '\n';
+    }
+    free(text);
+}
+
+/* Suites that have nothing but a transcript ------------------------------------------------------ */
+
+#define TRANSCRIPT(name)                                                                           \
+    SUITE(name##_suite);                                                                           \
+    SUITE(name##_suite) {                                                                          \
+        transcript_run(#name);                                                                     \
+    }
+TRANSCRIPT(describe)
+TRANSCRIPT(launch)
+TRANSCRIPT(project)
