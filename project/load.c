@@ -9,15 +9,11 @@
 #include "abi.h"
 #include "harness/base/host.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
 
 enum { COMPILE_SECONDS = 120 };
-
-static const char *get_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 /* ASSAY_CC, or the machine's own. */
 static bool find_compiler(char *path, size_t size, err *e) {
@@ -56,9 +52,9 @@ static bool compile(void *context, const char *source, const char *object, err *
     char root[PATH_MAX], include[PATH_MAX], beside[PATH_MAX];
     snprintf(root, sizeof root, "-I%s", c->home);
     snprintf(include, sizeof include, "-I%s/include", c->home);
-    const char *path = c->source->path, *slash = strrchr(path, '/');
-    snprintf(beside, sizeof beside, "-iquote%.*s", slash ? (int)(slash - path) : 1,
-             slash ? path : ".");
+    const char *path = c->source->path;
+    const size_t folder = (size_t)(path_get_name(path) - path);
+    snprintf(beside, sizeof beside, "-iquote%.*s.", (int)folder, path);
     const char *const argv[] = {
         c->compiler,
         "-std=gnu11",
@@ -89,7 +85,7 @@ static bool compile(void *context, const char *source, const char *object, err *
     bool ok = status == 0;
     if (!ok) {
         find_error(output ? output : "", line, sizeof line);
-        err_set(e, EXIT_USAGE, "the description %.80s does not compile%s%s", get_name(path),
+        err_set(e, EXIT_USAGE, "the description %.80s does not compile%s%s", path_get_name(path),
                 line[0] ? ": " : "", line);
         err_set_detail(e, output ? output : "");
     }
@@ -117,7 +113,7 @@ static bool find_object(const load_source *s, char *object, size_t size, err *e)
 static bool check_abi(const load_source *s, void *object, err *e) {
     static const assay_abi_facts own = ASSAY_ABI_FACTS;
     const assay_abi_facts *abi = dlsym(object, "assay_abi");
-    const char *name = get_name(s->path);
+    const char *name = path_get_name(s->path);
     if (!abi)
         return err_set(e, EXIT_USAGE,
                        "the description %.80s does not include assay.h: begin it with #include "
@@ -138,7 +134,7 @@ static bool check_abi(const load_source *s, void *object, err *e) {
 /* ASSAY_OPS, or else NAME_op of NAME.c. */
 static bool find_ops(const load_source *s, void *object, const op *const **ops, err *e) {
     char symbol[128];
-    const char *name = get_name(s->path), *dot = strrchr(name, '.');
+    const char *name = path_get_name(s->path), *dot = strrchr(name, '.');
     if ((*ops = dlsym(object, "assay_ops")))
         return true;
     snprintf(symbol, sizeof symbol, "%.*s_op", dot ? (int)(dot - name) : (int)strlen(name), name);
@@ -166,7 +162,7 @@ static void *open_object(const load_source *s, err *e) {
         err_set(e, EXIT_USAGE,
                 "the description %.80s cannot be loaded: it uses a function that "
                 "neither it nor assay has",
-                get_name(s->path));
+                path_get_name(s->path));
         err_set_detail(e, why ? why : "");
         return NULL;
     }
@@ -184,5 +180,5 @@ bool load_oracle(const load_source *s, oracle_fn *out, err *e) {
     if (found)
         *out = *found;
     return found || (object && err_set(e, EXIT_USAGE, "the description %.80s has no oracle",
-                                       get_name(s->path)));
+                                       path_get_name(s->path)));
 }

@@ -8,6 +8,7 @@
 
 #include "describe.h"
 #include "harness/base/array.h"
+#include "harness/base/line.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/root.h"
@@ -28,13 +29,6 @@ typedef struct {
     size_t pattern_count, include_count;
 } settings;
 
-static char *trim(char *text) {
-    text += strspn(text, " \t\r");
-    for (size_t n = strlen(text); n > 0 && strchr(" \t\r", text[n - 1]); n--)
-        text[n - 1] = 0;
-    return text;
-}
-
 static bool split(char *value, const char **words, size_t most, size_t *count, int at_line,
                   err *e) {
     for (char *word = strtok(value, " \t"); word; word = strtok(NULL, " \t")) {
@@ -47,14 +41,15 @@ static bool split(char *value, const char **words, size_t most, size_t *count, i
 
 static bool read_line(settings *s, char *line, int at_line, err *e) {
     line[strcspn(line, "#")] = 0;
-    line = trim(line);
-    char *equals = strchr(line, '=');
-    if (!*line)
+    line_trim_end(line);
+    char *key = line_skip_blanks(line), *equals = strchr(line, '=');
+    char *value = line_skip_blanks(equals ? equals + 1 : "");
+    if (!*key)
         return true;
     if (equals)
         *equals = 0;
-    char *key = trim(line), *value = equals ? trim(equals + 1) : NULL;
-    if (!value || !*value)
+    line_trim_end(key);
+    if (!*value)
         return err_set(e, EXIT_USAGE,
                        PROJECT_FILE ":%d: a line is `kernels = FOLDER` or `ops = "
                                     "FILES`, not '%.60s'",
@@ -155,10 +150,9 @@ static bool take_op(loaded_project *to, const op *o, const char *path, const cha
 }
 
 static bool load_description(loaded_project *to, const char *path, err *e) {
-    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-    const char *name = slash ? slash + 1 : path;
-    bool is_text = dot && strcmp(dot, ".op") == 0;
-    if (!is_text && !(dot && strcmp(dot, ".c") == 0))
+    const char *name = path_get_name(path);
+    bool is_text = path_ends_with(path, ".op");
+    if (!is_text && !path_ends_with(path, ".c"))
         return err_set(e, EXIT_USAGE, "%.160s is no description of an op: it ends in .op or .c",
                        path);
     char *text = os_read_plain(path, 1 << 20, NULL, e), hash[SOURCE_HASH_SIZE] = "";
@@ -195,12 +189,11 @@ static bool build_broken(kernel_case *c, err *e) {
 }
 
 static bool note_broken(loaded_project *to, const char *path, const err *why, err *e) {
-    const char *slash = strrchr(path, '/');
     if (to->refused_count == MAX_OPS)
         return err_set(e, EXIT_USAGE, "a project has at most %d ops", MAX_OPS);
     broken *b = array_new(1, sizeof *b);
     snprintf(b->path, sizeof b->path, "%s", path);
-    snprintf(b->name, sizeof b->name, "%.120s", slash ? slash + 1 : path);
+    snprintf(b->name, sizeof b->name, "%.120s", path_get_name(path));
     b->why = *why;
     b->kernel =
         (kernel){.name = b->name, .about = "its description is wrong", .file = b->name, .group = 1};

@@ -13,6 +13,7 @@
 #include "description.h"
 #include "harness/base/array.h"
 #include "harness/base/line.h"
+#include "harness/base/path.h"
 
 bool describe_refuse(const description *d, int line, err *e, const char *format, ...) {
     char text[220];
@@ -766,12 +767,11 @@ static bool check(const description *d, int last_line, err *e) {
 }
 
 bool describe_read(description *d, description_kind kind, const char *path, char *text, err *e) {
-    const char *slash = strrchr(path, '/');
     cut_line *lines = NULL;
     size_t count = 0;
     d->kind = kind;
     d->path = path;
-    d->file = slash ? slash + 1 : path;
+    d->file = path_get_name(path);
     bool ok = cut_lines(d, text, &lines, &count, e);
     int last_line = d->line;
     ok = ok && read_lines(d, lines, count, e) && check(d, last_line, e);
