@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "harness/base/json.h"
-#include "harness/device/cache_room.h"
+#include "harness/device/code_cache.h"
 #include "verb.h"
 
 static struct { bool clear, json; } settings;

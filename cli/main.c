@@ -8,7 +8,7 @@
 #include "harness/base/err.h"
 #include "harness/base/os.h"
 #include "harness/base/scratch.h"
-#include "harness/device/cache_room.h"
+#include "harness/device/code_cache.h"
 #include "manual.h"
 #include "output.h"
 #include "verb.h"

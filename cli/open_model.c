@@ -8,7 +8,7 @@
 
 #include "harness/base/path.h"
 #include "harness/check/findings.h"
-#include "harness/device/cache_room.h"
+#include "harness/device/code_cache.h"
 #include "harness/device/validation.h"
 #include "runner/model/file.h"
 

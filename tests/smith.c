@@ -40,8 +40,7 @@ static way ways[] = {
     {.name = "fast", .math = MATH_FAST},
     {.name = "flushed", .is_soft = true, .flushes = true},
 #define CLANG(version) {.name = version, .is_soft = true, .clang = version}
-    CLANG("clang-14"), CLANG("clang-15"), CLANG("clang-16"),
-    CLANG("clang-17"), CLANG("clang-18"), CLANG("clang-19"),
+    CLANG("clang-16"), CLANG("clang-17"), CLANG("clang-18"), CLANG("clang-19"),
 };
 /* clang-format on */
 enum { WAYS = sizeof ways / sizeof *ways };

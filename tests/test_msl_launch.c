@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "harness/device/launch.h"
-#include "harness/device/launch_fit.h"
 #include "harness/device/msl/msl.h"
 
 SUITE(msl_launch_suite);

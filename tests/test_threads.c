@@ -12,7 +12,7 @@ typedef struct {
     uint32_t index, simd, lane, simds;
 } place;
 
-static uint32_t at_least(uint32_t a, uint32_t b) {
+static uint32_t smaller(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
@@ -23,7 +23,7 @@ static const char *find_wrong_place(const place *p, const uint32_t threads[3],
     uint32_t size[3], index, total;
     for (int k = 0; k < 3; k++) {
         const uint32_t g = at[k] / group[k];
-        size[k] = at_least(group[k], threads[k] - g * group[k]);
+        size[k] = smaller(group[k], threads[k] - g * group[k]);
         if (p->grid[k] != at[k] || p->group[k] != g || p->local[k] != at[k] % group[k])
             return "a position is wrong";
         if (p->size[k] != size[k] || p->nominal[k] != group[k])
@@ -132,49 +132,32 @@ static bool run_groups(const char *kernel, uint32_t groups, uint32_t size, uint3
     return support_play();
 }
 
-TEST a_barrier_makes_threadgroup_memory_visible(uint32_t size) {
-    const uint32_t groups = 5, n = groups * size;
-    float *x = make_ramp(n);
-    slice in = support_buffer(x, n * 4), out = support_buffer(NULL, n * 4);
-    if (!run_groups("reverse_group", groups, size, 0, in, out))
-        FAILm(support_get_error()->text);
-    const float *got = support_read(out);
-    for (uint32_t i = 0; i < n; i++)
-        ASSERT_EQ(x[i / size * size + size - 1 - i % size], got[i]);
-    free(x);
-    support_end();
-    PASS();
+static float sum_range(const float *x, uint32_t first, uint32_t end) {
+    float sum = 0;
+    for (uint32_t i = first; i < end; i++)
+        sum += x[i];
+    return sum;
 }
 
-TEST barriers_in_a_loop_keep_all_simdgroups_in_step(uint32_t size) {
-    const uint32_t groups = 9, n = groups * size;
-    float *x = make_ramp(n);
-    slice in = support_buffer(x, n * 4), out = support_buffer(NULL, groups * 4);
-    if (!run_groups("tree_sum", groups, size, size * 4, in, out))
-        FAILm(support_get_error()->text);
-    const float *got = support_read(out);
-    for (uint32_t g = 0; g < groups; g++) {
-        float want = 0;
-        for (uint32_t i = 0; i < size; i++)
-            want += x[g * size + i];
-        ASSERT_EQ_FMT((double)want, (double)got[g], "%g");
-    }
-    free(x);
-    support_end();
-    PASS();
-}
+/* One barrier; barriers in a loop, which all simdgroups keep step in; barriers and simdgroup functions. */
+enum { REVERSE, TREE, TWO_LEVELS };
+static const struct {
+    const char *kernel;
+    uint32_t groups;
+} exchanges[] = {{"reverse_group", 5}, {"tree_sum", 9}, {"two_level_sum", 4}};
 
-TEST barriers_and_simdgroup_calls_mix(uint32_t size) {
-    const uint32_t groups = 4, n = groups * size;
+TEST barriers_make_threadgroup_memory_visible(int which, uint32_t size) {
+    const uint32_t groups = exchanges[which].groups, n = groups * size;
+    const uint32_t results = which == TREE ? groups : n;
     float *x = make_ramp(n);
-    slice in = support_buffer(x, n * 4), out = support_buffer(NULL, n * 4);
-    if (!run_groups("two_level_sum", groups, size, 0, in, out))
+    slice in = support_buffer(x, n * 4), out = support_buffer(NULL, results * 4);
+    if (!run_groups(exchanges[which].kernel, groups, size, which == TREE ? size * 4 : 0, in, out))
         FAILm(support_get_error()->text);
     const float *got = support_read(out);
-    for (uint32_t i = 0; i < n; i++) {
-        float want = 0;
-        for (uint32_t j = i / size * size; j < (i / size + 1) * size; j++)
-            want += x[j];
+    for (uint32_t i = 0; i < results; i++) {
+        const uint32_t first = which == TREE ? i * size : i / size * size;
+        const float want =
+            which == REVERSE ? x[first + size - 1 - i % size] : sum_range(x, first, first + size);
         ASSERT_EQ_FMT((double)want, (double)got[i], "%g");
     }
     free(x);
@@ -196,9 +179,7 @@ TEST threads_that_returned_are_not_waited_for(void) {
     ASSERT(support_play());
     const float *got = support_read(out);
     for (uint32_t i = 0; i < n; i++) {
-        float want = 0;
-        for (uint32_t j = i / 32 * 32; j < n && j < i / 32 * 32 + 32; j++)
-            want += x[j];
+        const float want = sum_range(x, i / 32 * 32, smaller(n, i / 32 * 32 + 32));
         ASSERT_EQ_FMT((double)want, (double)got[i], "%g");
     }
     free(x);
@@ -298,12 +279,12 @@ SUITE(threads_suite) {
     RUN_TEST(grids_can_be_tall);
     static const uint32_t sizes[] = {1, 2, 31, 32, 33, 96, 256, 1000, 1024};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        RUN_TESTp(a_barrier_makes_threadgroup_memory_visible, sizes[i]);
-        RUN_TESTp(barriers_and_simdgroup_calls_mix, sizes[i]);
+        RUN_TESTp(barriers_make_threadgroup_memory_visible, REVERSE, sizes[i]);
+        RUN_TESTp(barriers_make_threadgroup_memory_visible, TWO_LEVELS, sizes[i]);
     }
     static const uint32_t powers[] = {1, 2, 16, 32, 64, 512, 1024};
     for (size_t i = 0; i < sizeof powers / sizeof *powers; i++)
-        RUN_TESTp(barriers_in_a_loop_keep_all_simdgroups_in_step, powers[i]);
+        RUN_TESTp(barriers_make_threadgroup_memory_visible, TREE, powers[i]);
     RUN_TEST(threads_that_returned_are_not_waited_for);
     RUN_TEST(threadgroup_memory_does_not_survive_its_threadgroup);
     RUN_TEST(atomics_in_threadgroup_and_device_memory_lose_nothing);

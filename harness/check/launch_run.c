@@ -13,7 +13,6 @@
 #include "harness/base/os.h"
 #include "harness/base/stats.h"
 #include "harness/device/cuda/sanitizer.h"
-#include "harness/device/launch_fit.h"
 #include "harness/device/tape.h"
 #include "harness/device/validation.h"
 #include "values.h"

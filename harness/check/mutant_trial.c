@@ -19,7 +19,7 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/worker.h"
-#include "harness/device/soft/same_code.h"
+#include "harness/device/soft/inspect.h"
 #include "mutants.h"
 
 /* The largest product of a shape's sizes for which a case is run. */

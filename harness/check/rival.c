@@ -11,7 +11,6 @@
 #include "harness/base/line.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "harness/device/launch_fit.h"
 
 enum { SCALAR_BYTES = 8 };
 

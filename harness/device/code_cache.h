@@ -3,8 +3,12 @@
  * Text, shim, flags and compiler are in the name, so a changed kernel is another file and a stale
  * one is never used. A file is written under another name and renamed, and one process at a time
  * makes it: others that need it wait. A checksum is kept beside it, with the seconds
- * that compiling took, so a damaged file is compiled again and never used. cache_room.h bounds it.
- */
+ * that compiling took, so a damaged file is compiled again and never used.
+ *
+ * The cache has a limit, ASSAY_CACHE_LIMIT or 1 GB. When a file was added and the limit is passed,
+ * those that were not used for the longest time leave, until a tenth of the limit is free; files of
+ * the last ten minutes stay, because another process may be about to load them. Being used sets a
+ * file's time. */
 #pragma once
 
 #include <limits.h>
@@ -37,3 +41,38 @@ typedef bool (*code_cache_make)(void *context, const char *source, const char *o
  * depends on. ending: ".so". make NULL: one that does not exist is an error, EXIT_INCONCLUSIVE. */
 bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const char *ending,
                      code_cache_make make, void *context, char *path, size_t size, err *e);
+
+/* Headers that every kernel is compiled with, read once by the compiler and kept in the cache, because
+ * reading them again is more than half of a compile. They only save time: where they cannot be made,
+ * kernels are compiled without them; and what does not compile with them is compiled again without, so
+ * that no error and no message is theirs. */
+typedef struct {
+    bool was_tried;
+    char path[PATH_MAX]; /* "" if it cannot be made */
+} precompiled;
+
+/* The file for -include-pch, made if it does not exist; NULL if it cannot be made. options: the
+ * compiler and its options (-c or -S too), with the headers as -include, ending with NULL. how: tells
+ * the options from others of the same cache. */
+const char *precompiled_find(precompiled *p, const code_cache *cache, uint32_t how,
+                             const char *const *options);
+
+/* All of the cache ---------------------------------------------------------------------------- */
+
+typedef struct {
+    char path[1024];
+    size_t files; /* compiled ones */
+    uint64_t bytes, limit;
+    double seconds; /* that compiling them took */
+} cache_facts;
+
+bool cache_room_find(cache_facts *out, err *e);
+/* Removes everything; *removed is how much that was. */
+bool cache_room_clear(cache_facts *removed, err *e);
+
+/* What is compiled between the two, by this process and its workers, and the seconds in which at
+ * least one compiler was running. The log is a file that the environment variable ASSAY_COMPILE_LOG
+ * names; it is not started twice. */
+void cache_room_start_log(void);
+bool cache_room_has_compiled(void); /* anything, since the start */
+void cache_room_end_log(size_t *count, double *seconds);

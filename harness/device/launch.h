@@ -17,6 +17,7 @@
 #include "elem.h"
 #include "harness/base/err.h"
 #include "msl/limits.h"
+#include "msl/msl.h"
 
 typedef struct buffer buffer;     /* device.h */
 typedef struct pipeline pipeline; /* device.h */
@@ -137,6 +138,13 @@ void launch_set_threads_rounded(launch *l, uint32_t count, uint32_t group);
 
 /* Threadgroups of the grid along each axis, whichever way it was given. */
 size3 launch_get_groups(const launch *l);
+
+/* Does the launch fit the signature? Each mistake is an error that names the kernel and the index:
+ * unbound buffer, buffer bound but not in the signature, scalar of another size, threadgroup memory
+ * missing or not asked for, a group larger than max_group_threads or not a size the kernel allows,
+ * a zero grid or group. */
+bool launch_check_fit(const launch *l, const msl_signature *s, uint32_t max_group_threads,
+                      uint32_t max_threadgroup_bytes, err *e);
 
 /* Scalars as an oracle sees them. */
 uint32_t oracle_u32(const oracle_io *io, int index);

@@ -2,10 +2,11 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "soft/ir.h"
 
 /* A literal that the expression after the operator consists of, up to what binds looser; or -1. */
 static long read_count(const char *p) {
@@ -30,60 +31,55 @@ bool shift_mask_is_needed(const char *msl) {
     return false;
 }
 
-/* Where an operand ends: at a comma that is not inside of brackets, or with the line. */
-static size_t measure_operand(const char *p, const char *end) {
+/* An operand at the start of the text: it ends at a comma that is not inside of brackets, or with the
+ * line. */
+static span get_operand(span text) {
     int depth = 0;
-    const char *q = p;
-    for (; q < end && (depth > 0 || *q != ','); q++)
-        depth += (*q == '(') - (*q == ')');
-    return (size_t)(q - p);
+    size_t n = 0;
+    for (; n < text.bytes && (depth > 0 || text.at[n] != ','); n++)
+        depth += (text.at[n] == '(') - (text.at[n] == ')');
+    return (span){text.at, n};
 }
 
 /* "%r = shl i32 %a, %b, !dbg !7", or false. number: of masked counts so far. */
-static bool print_shift(FILE *out, const char *line, const char *end, int *number) {
+static bool print_shift(FILE *out, span line, int *number) {
     static const char *const names[] = {"shl ", "lshr ", "ashr "};
-    const char *p = line + strspn(line, " "), *name = NULL;
-    p = *p == '%' ? p + strcspn(p, " \n") : end;
-    for (size_t i = 0; i < 3 && strncmp(p, " = ", 3) == 0; i++)
-        if (strncmp(p + 3, names[i], strlen(names[i])) == 0)
-            name = names[i];
-    if (!name)
+    span name, value, rest = {NULL, 0};
+    if (!ir_split_definition(line, &name, &value))
         return false;
-    p += 3 + strlen(name);
-    while (strncmp(p, "nuw ", 4) == 0 || strncmp(p, "nsw ", 4) == 0 || strncmp(p, "exact ", 6) == 0)
-        p = strchr(p, ' ') + 1;
-    char *after;
-    const long width = *p == 'i' ? strtol(p + 1, &after, 10) : 0;
+    for (size_t i = 0; i < 3 && !rest.bytes; i++)
+        rest = ir_skip(value, names[i]);
+    while (ir_begins(rest, "nuw ") || ir_begins(rest, "nsw ") || ir_begins(rest, "exact "))
+        rest = ir_find_after(rest, " ");
+    char *after = NULL;
+    const long width = ir_begins(rest, "i") ? strtol(rest.at + 1, &after, 10) : 0;
     if (width < 8 || width > 64) /* vectors are masked already (shim/vec_ops.h) */
         return false;
-    const size_t value = measure_operand(after, end);
-    const char *count = after + value + 2;
-    const size_t length = measure_operand(count, end);
-    if (*count != '%') {
-        const long masked = strtol(count, NULL, 10) & (width - 1);
-        fprintf(out, "%.*s%ld%.*s\n", (int)(count - line), line, masked,
-                (int)(end - count - (ptrdiff_t)length), count + length);
-        return true;
+    const span operand = get_operand(ir_cut(line, after));
+    const span count = get_operand(ir_cut(line, operand.at + operand.bytes + 2));
+    const span before = {line.at, (size_t)(count.at - line.at)};
+    const span end = ir_cut(line, count.at + count.bytes);
+    if (ir_begins(count, "%")) {
+        fprintf(out, "  %%assay.count%d = and i%ld %.*s, %ld\n", *number, width, SPELL(count),
+                width - 1);
+        fprintf(out, "%.*s%%assay.count%d%.*s\n", SPELL(before), (*number)++, SPELL(end));
+    } else {
+        fprintf(out, "%.*s%ld%.*s\n", SPELL(before), strtol(count.at, NULL, 10) & (width - 1),
+                SPELL(end));
     }
-    fprintf(out, "  %%assay.count%d = and i%ld %.*s, %ld\n", *number, width, (int)length, count,
-            width - 1);
-    fprintf(out, "%.*s%%assay.count%d%.*s\n", (int)(count - line), line, (*number)++,
-            (int)(end - count - (ptrdiff_t)length), count + length);
     return true;
 }
 
 /* Of a constant by a constant nothing is left to mask: the front end has made poison of it. Zero, so
  * that what is stored is the same everywhere. Vectors that are put together begin as poison. */
-static void print_without_poison(FILE *out, const char *line, const char *end) {
+static void print_without_poison(FILE *out, span line) {
     static const char poison[] = " poison";
-    const size_t length = strlen(poison);
-    for (const char *p = line; p < end; p++)
-        if (*p == ' ' && strncmp(p, poison, length) == 0 &&
-            (isalnum((unsigned char)p[-1]) || p[-1] == ',')) {
-            fprintf(out, "%.*s zeroinitializer", (int)(p - line), line);
-            line = p + length;
+    for (const char *p = line.at; (p = ir_find(ir_cut(line, p), poison)); p += strlen(poison))
+        if (isalnum((unsigned char)p[-1]) || p[-1] == ',') {
+            fprintf(out, "%.*s zeroinitializer", (int)(p - line.at), line.at);
+            line = ir_cut(line, p + strlen(poison));
         }
-    fprintf(out, "%.*s\n", (int)(end - line), line);
+    fprintf(out, "%.*s\n", SPELL(line));
 }
 
 char *shift_mask_module(const char *module) {
@@ -92,14 +88,12 @@ char *shift_mask_module(const char *module) {
     int number = 0;
     FILE *out = open_memstream(&text, &size);
     assert(out);
-    for (const char *line = module; *line;) {
-        const char *end = line + strcspn(line, "\n");
-        const bool is_code = strncmp(line, "  ", 2) == 0;
-        if (!is_code)
-            fprintf(out, "%.*s\n", (int)(end - line), line);
-        else if (!print_shift(out, line, end, &number))
-            print_without_poison(out, line, end);
-        line = *end ? end + 1 : end;
+    while (*module) {
+        const span line = ir_take_line(&module);
+        if (!ir_begins(line, "  "))
+            fprintf(out, "%.*s\n", SPELL(line));
+        else if (!print_shift(out, line, &number))
+            print_without_poison(out, line);
     }
     fclose(out);
     return text;

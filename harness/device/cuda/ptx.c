@@ -15,7 +15,6 @@
 #include "harness/base/path.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
-#include "harness/device/precompiled.h"
 #include "harness/device/shift_mask.h"
 #include "sanitizer.h"
 

@@ -6,7 +6,7 @@
 #include "arena.h"
 
 #include <fcntl.h>
-#include <stdint.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +16,7 @@
 #include "abi.h"
 #include "harness/base/array.h"
 #include "harness/base/os.h"
+#include "harness/device/device.h"
 
 #if !defined(MAP_NORESERVE)
 #define MAP_NORESERVE 0
@@ -207,4 +208,42 @@ bool soft_arena_is_replaced(const soft_arena *a, const void *at) {
 bool soft_arena_restore(const soft_arena *a, void *at, size_t bytes, int file) {
     return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
                 (char *)at - a->at) == at;
+}
+
+/* Poison --------------------------------------------------------------------------------------- */
+
+#define FILE_BYTES ((size_t)2 << 20) /* few mappings for little memory */
+
+static int pattern_file = -1;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+void poison_fill(void *at, size_t bytes, uint16_t pattern) {
+    for (size_t i = 0; i + 1 < bytes; i += 2)
+        memcpy((char *)at + i, &pattern, sizeof pattern);
+}
+
+static void make_file(void) {
+    int file = soft_arena_open_file(FILE_BYTES);
+    void *at =
+        file < 0 ? MAP_FAILED : mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (at == MAP_FAILED)
+        return;
+    poison_fill(at, FILE_BYTES, POISON_PATTERN);
+    munmap(at, FILE_BYTES);
+    pattern_file = file;
+}
+
+int poison_get_file(void) {
+    pthread_once(&once, make_file);
+    return pattern_file;
+}
+
+bool poison_map(char *at, size_t bytes, int file) {
+    const int flags = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
+    for (size_t done = 0; done < bytes; done += FILE_BYTES) {
+        size_t part = bytes - done < FILE_BYTES ? bytes - done : FILE_BYTES;
+        if (mmap(at + done, part, PROT_READ | PROT_WRITE, flags, file, 0) == MAP_FAILED)
+            return false;
+    }
+    return true;
 }

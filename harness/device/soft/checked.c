@@ -29,9 +29,7 @@ static void on_meet(soft_worker *w, soft_u32 party, soft_u32 width, const void *
     soft_u32 wanted = is_barrier ? g->present : ~0u;
     if (!(wanted & ~(party | g->ended)))
         return;
-    report *r = checker_add_report(c, is_barrier ? FINDING_BARRIER : FINDING_DIVERGED, pc, -1);
-    if (r)
-        snprintf(r->row.text, sizeof r->row.text,
+    checker_tell(c, is_barrier ? FINDING_BARRIER : FINDING_DIVERGED, pc, NULL,
                  "simdgroup %s reached by %d of %d lanes: the others returned, are elsewhere or do "
                  "not exist",
                  is_barrier ? "barrier" : "matrix function", __builtin_popcount(party),
@@ -40,19 +38,11 @@ static void on_meet(soft_worker *w, soft_u32 party, soft_u32 width, const void *
 
 /* One barrier in the text may be many: its function may be called from several places. */
 static uint64_t hash_calls(const soft_checker *c, uintptr_t fp) {
-    uintptr_t stacks = (uintptr_t)c->worker + SOFT_STACKS_AT;
     uint64_t hash = 0;
-    for (int depth = 0; depth < 16; depth++) {
-        uintptr_t frame[2];
-        if (fp - stacks >= SOFT_REGION_BYTES - SOFT_STACKS_AT - sizeof frame || fp % 8 != 0)
-            break;
-        memcpy(frame, (const void *)fp, sizeof frame);
-        if (frame[0] <= fp)
-            break; /* the first frame of a fiber: it was not called */
-        if (frame[1] - c->image_begin < c->image_end - c->image_begin)
-            hash = (hash ^ frame[1]) * UINT64_C(0x9E3779B97F4A7C15);
-        fp = frame[0];
-    }
+    uintptr_t at;
+    for (int i = 0; i < CHECKER_FRAMES && checker_next_frame(c, &fp, &at); i++)
+        if (checker_is_kernel(c, at))
+            hash = (hash ^ at) * UINT64_C(0x9E3779B97F4A7C15);
     return hash;
 }
 
@@ -102,9 +92,7 @@ static void on_turn(soft_worker *w, const void *pc) {
     if (!c->order.takes_turns)
         return;
     if (c->group_atomics > c->atomics_limit) {
-        report *r = checker_add_report(c, FINDING_ENDLESS, pc, -1);
-        if (r)
-            snprintf(r->row.text, sizeof r->row.text,
+        checker_tell(c, FINDING_ENDLESS, pc, NULL,
                      "still running after %llu atomic accesses of the threadgroup: an endless loop",
                      (unsigned long long)c->atomics_limit);
         w->given_up = 1;
@@ -314,13 +302,11 @@ static void check_tensor_runs(soft_checker *c) {
         least = w->tensor_runs[i] < least ? w->tensor_runs[i] : least;
         most = w->tensor_runs[i] > most ? w->tensor_runs[i] : most;
     }
-    report *r =
-        least < most ? checker_add_report(c, FINDING_BARRIER, w->tensor_site + 1, -1) : NULL;
-    if (r)
-        snprintf(r->row.text, sizeof r->row.text,
-                 "simdgroup %u does not reach a tensor operation of all simdgroups of the "
-                 "threadgroup",
-                 missing);
+    if (least < most)
+        checker_tell(c, FINDING_BARRIER, w->tensor_site + 1, NULL,
+                     "simdgroup %u does not reach a tensor operation of all simdgroups of the "
+                     "threadgroup",
+                     missing);
     memset(w->tensor_runs, 0, sizeof w->tensor_runs);
 }
 
@@ -352,22 +338,22 @@ void soft_checker_end_phase(soft_checks *hooks) {
     uint32_t gone = 0;
     const void *left = elsewhere ? NULL : find_return(c, &gone);
     const void *barrier = c->parked_at[first];
-    report *r = checker_add_report(c, FINDING_BARRIER, left ? left : barrier, -1);
+    const uint32_t all = w->group_total - ended;
+    report *r =
+        elsewhere ? checker_tell(c, FINDING_BARRIER, barrier, NULL,
+                                 "threads of one threadgroup wait at different barriers")
+        : left    ? checker_tell(c, FINDING_BARRIER, left, NULL,
+                                 "return before a barrier, which %u of %u threads of the threadgroup "
+                                    "reach",
+                                 parked, all)
+                  : checker_tell(c, FINDING_BARRIER, barrier, NULL,
+                                 "barrier reached by %u of %u threads of the threadgroup: the others "
+                                    "have returned",
+                                 parked, all);
     if (!r)
         return;
     const unsigned short *p = w->thread_position[left ? gone : elsewhere ? elsewhere : first];
     for (int i = 0; i < 3; i++)
         r->row.thread[i] = p[i];
-    if (elsewhere)
-        snprintf(r->row.text, sizeof r->row.text,
-                 "threads of one threadgroup wait at different barriers");
-    else
-        snprintf(r->row.text, sizeof r->row.text,
-                 "barrier reached by %u of %u threads of the threadgroup: the others have returned",
-                 parked, w->group_total - ended);
-    if (left)
-        snprintf(r->row.text, sizeof r->row.text,
-                 "return before a barrier, which %u of %u threads of the threadgroup reach", parked,
-                 w->group_total - ended);
     r->barrier = left ? barrier : elsewhere ? c->parked_at[elsewhere] : NULL;
 }

@@ -80,9 +80,7 @@ static void access_outside(soft_checker *c, uintptr_t at, size_t bytes, unsigned
                            const void *pc) {
     c->index_pending = false;
     if (at - c->nothing < sizeof(unsigned char[4096]) && c->nothing) {
-        report *r = checker_add_report(c, FINDING_UNBOUND, pc, -1);
-        if (r)
-            snprintf(r->row.text, sizeof r->row.text,
+        checker_tell(c, FINDING_UNBOUND, pc, NULL,
                      "%s through a buffer that is not bound (its function constant is off)",
                      checker_name_access(how));
         checker_neutralise(c, at, bytes, how, true);
@@ -261,9 +259,7 @@ static void trace(soft_checker *c, const void *pc) {
     unsigned seen = take_exceptions();
     if (!seen)
         return;
-    report *r = checker_add_report(c, FINDING_NAN_BORN, pc, -1);
-    if (r)
-        snprintf(r->row.text, sizeof r->row.text, "%s",
+    checker_tell(c, FINDING_NAN_BORN, pc, NULL, "%s",
                  seen & 1   ? "an invalid operation gives a NaN"
                  : seen & 2 ? "a division by zero gives an infinity"
                             : "an overflow gives an infinity");
@@ -275,13 +271,11 @@ void checker_tell_index(soft_checker *c, unsigned how) {
     if (!c->index_pending)
         return;
     c->index_pending = false;
-    report *r = checker_add_report(c, checker_outside_class(how), c->index_pc, -1);
-    if (!r)
-        return;
-    r->row.element = c->index_value;
-    snprintf(r->row.label, sizeof r->row.label, "array");
-    snprintf(r->row.text, sizeof r->row.text, "%s with index %lld outside of the array %.100s",
-             checker_name_access(how), (long long)c->index_value, c->index_type);
+    report *r = checker_tell(c, checker_outside_class(how), c->index_pc, "array",
+                             "%s with index %lld outside of the array %.100s",
+                             checker_name_access(how), (long long)c->index_value, c->index_type);
+    if (r)
+        r->row.element = c->index_value;
 }
 
 static bool is_near_table(const soft_table *t, uintptr_t at) {
@@ -302,14 +296,14 @@ static bool is_beside_table(soft_checker *c, uintptr_t at, size_t bytes) {
 }
 
 static void outside_table(soft_checker *c, size_t bytes, unsigned how, const void *pc) {
-    report *r = c->index_pending ? NULL : checker_add_report(c, checker_outside_class(how), pc, -1);
-    if (!r)
-        return;
-    snprintf(r->row.label, sizeof r->row.label, "constant table");
-    r->row.bytes = (uint32_t)bytes;
-    snprintf(r->row.text, sizeof r->row.text,
-             "%s of %zu bytes through a pointer that has left its constant table",
-             checker_name_access(how), bytes);
+    report *r =
+        c->index_pending
+            ? NULL
+            : checker_tell(c, checker_outside_class(how), pc, "constant table",
+                           "%s of %zu bytes through a pointer that has left its constant table",
+                           checker_name_access(how), bytes);
+    if (r)
+        r->row.bytes = (uint32_t)bytes;
 }
 
 /* By where it goes. */
@@ -336,8 +330,7 @@ static void judge_access(soft_checker *c, uintptr_t at, size_t bytes, unsigned h
     const device_region *d = checker_find_region(c, at, bytes, how);
     if (d)
         access_device(c, d, at, bytes, how, pc);
-    else if (how & SOFT_STORE || at - c->image_begin >= c->image_end - c->image_begin ||
-             at - c->nothing < 4096)
+    else if (how & SOFT_STORE || !checker_is_kernel(c, at) || at - c->nothing < 4096)
         access_outside(c, at, bytes, how, pc);
     else if (is_beside_table(c, at, bytes))
         outside_table(c, bytes, how, pc);

@@ -1,7 +1,7 @@
 /* checked_mishap: mistakes that are not about memory: arithmetic, simdgroup functions, faults of the CPU
  * and loops that do not end. */
 #include "checker.h"
-#include "dwarf.h"
+#include "lines.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -43,9 +43,7 @@ static void note_lock(soft_checker *c, uintptr_t word, const void *pc) {
         if (i == t || o->word != word || o->group != now.group || o->phase != now.phase ||
             o->simd_phase != now.simd_phase)
             continue;
-        report *r = checker_add_report(c, FINDING_ENDLESS, pc, -1);
-        if (r)
-            snprintf(r->row.text, sizeof r->row.text,
+        checker_tell(c, FINDING_ENDLESS, pc, NULL,
                      "lanes of one simdgroup spin for the same lock: on a GPU the lane that has it "
                      "waits for the others");
         return;
@@ -133,10 +131,6 @@ void checker_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const char *t
 
 /* Signals -------------------------------------------------------------------------------------- */
 
-static bool is_kernel(const soft_checker *c, const void *pc) {
-    return (uintptr_t)pc - c->image_begin < c->image_end - c->image_begin;
-}
-
 static bool is_of_file(const soft_checker *c, const void *at) {
     char file[128] = "";
     int line = 0;
@@ -146,30 +140,21 @@ static bool is_of_file(const soft_checker *c, const void *at) {
 
 /* The innermost place in a file of the kernel's: what faulted may be a check that the kernel called. */
 static const void *find_place(const soft_checker *c, const void *pc, uintptr_t fp) {
-    const void *at = is_kernel(c, pc) ? (const char *)pc + 1 : NULL;
-    uintptr_t stacks = (uintptr_t)c->worker + SOFT_STACKS_AT;
-    for (int depth = 0; depth < 16 && !(at && is_of_file(c, at)); depth++) {
-        if (fp - stacks >= SOFT_REGION_BYTES - SOFT_STACKS_AT - 16 || fp % 8 != 0)
-            return at;
-        uintptr_t frame[2];
-        memcpy(frame, (const void *)fp, sizeof frame);
-        if (frame[0] <= fp)
-            return at;
-        fp = frame[0];
-        at = is_kernel(c, (const void *)frame[1]) ? (const void *)frame[1] : at;
-    }
+    const void *at = checker_is_kernel(c, (uintptr_t)pc) ? (const char *)pc + 1 : NULL;
+    uintptr_t from;
+    for (int i = 0;
+         i < CHECKER_FRAMES && !(at && is_of_file(c, at)) && checker_next_frame(c, &fp, &from); i++)
+        at = checker_is_kernel(c, from) ? (const void *)from : at;
     return at;
 }
 
 /* An endless loop is told at its line: where the timer finds the kernel in code that is not of its
  * files (the checks it calls), it is let go on for a moment, a few hundred times at most. */
 static rescue_action stop_loop(soft_checker *c, const void *pc) {
-    const void *at = is_kernel(c, pc) ? (const char *)pc + 1 : NULL;
+    const void *at = checker_is_kernel(c, (uintptr_t)pc) ? (const char *)pc + 1 : NULL;
     if (!is_of_file(c, at) && c->looks++ < MAX_LOOKS)
         return RESCUE_GO_ON;
-    report *r = checker_add_report(c, FINDING_ENDLESS, at, -1);
-    if (r)
-        snprintf(r->row.text, sizeof r->row.text, "still running after %g s: an endless loop",
+    checker_tell(c, FINDING_ENDLESS, at, NULL, "still running after %g s: an endless loop",
                  c->seconds);
     return RESCUE_GIVE_UP;
 }
@@ -189,18 +174,15 @@ rescue_action checker_rescue(void *context, int signal_number, const void *pc, u
     }
     uintptr_t inside = (uintptr_t)address - (uintptr_t)c->worker;
     bool is_stack = !is_trap && inside - SOFT_STACKS_AT < SOFT_REGION_BYTES - SOFT_STACKS_AT;
-    report *r = checker_add_report(c,
-                                   signal_number == SIGFPE ? FINDING_DIVIDE
-                                   : is_trap               ? FINDING_LOAD_OUTSIDE
-                                                           : FINDING_FAULT,
-                                   at, -1);
-    if (r && is_trap)
-        snprintf(r->row.label, sizeof r->row.label, "array");
-    if (r)
-        snprintf(r->row.text, sizeof r->row.text, "%s",
-                 signal_number == SIGFPE ? "integer division that traps"
-                 : is_trap  ? "access through a pointer that has left its array or table"
-                 : is_stack ? "private memory overrun: a recursion, or more of it than a thread has"
-                            : "access to an address where nothing is");
+    if (signal_number == SIGFPE)
+        checker_tell(c, FINDING_DIVIDE, at, NULL, "integer division that traps");
+    else if (is_trap)
+        checker_tell(c, FINDING_LOAD_OUTSIDE, at, "array",
+                     "access through a pointer that has left its array or table");
+    else
+        checker_tell(c, FINDING_FAULT, at, NULL, "%s",
+                     is_stack
+                         ? "private memory overrun: a recursion, or more of it than a thread has"
+                         : "access to an address where nothing is");
     return signal_number == SIGFPE ? RESCUE_STEP_OVER : RESCUE_END_LANE;
 }

@@ -97,9 +97,7 @@ void *checker_reserve(soft_worker *w, soft_u64 bytes, const char *what, const vo
     uint64_t gap = at < SOFT_ROOM_BYTES / 2 ? ROOM_GAP : ROOM_GAP_SMALL;
     uint64_t top = (at + bytes + gap + ROOM_ALIGNMENT - 1) / ROOM_ALIGNMENT * ROOM_ALIGNMENT;
     if (bytes > SOFT_ROOM_BYTES || top > SOFT_ROOM_BYTES) {
-        report *r = checker_add_report(c, FINDING_FAULT, pc, -1);
-        if (r)
-            snprintf(r->row.text, sizeof r->row.text,
+        checker_tell(c, FINDING_FAULT, pc, NULL,
                      "private memory overrun: a recursion, or more of it than a thread has");
         soft_end_lane(w);
     }
@@ -172,19 +170,18 @@ static const char *name_variable(soft_checker *c, uintptr_t at) {
 
 static void outside_private(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
                             const void *pc) {
-    if (!c->index_pending) {
-        report *r = checker_add_report(c, checker_outside_class(how), pc, -1);
-        if (r) {
-            const bool is_late = *find_marks(c, at) == SOFT_MARK_ENDED;
-            snprintf(r->row.label, sizeof r->row.label, "private %s", is_late ? "memory" : "array");
-            r->row.bytes = (uint32_t)bytes;
-            snprintf(r->row.text, sizeof r->row.text, "%s of %zu bytes %s%.80s%s",
-                     checker_name_access(how), bytes,
-                     is_late ? "of "
-                             : "through a pointer that has left its private array: the nearest is ",
-                     name_variable(c, at), is_late ? ", whose life has ended" : "");
-        }
-    }
+    const bool is_late = *find_marks(c, at) == SOFT_MARK_ENDED;
+    report *r =
+        c->index_pending
+            ? NULL
+            : checker_tell(
+                  c, checker_outside_class(how), pc, is_late ? "private memory" : "private array",
+                  "%s of %zu bytes %s%.80s%s", checker_name_access(how), bytes,
+                  is_late ? "of "
+                          : "through a pointer that has left its private array: the nearest is ",
+                  name_variable(c, at), is_late ? ", whose life has ended" : "");
+    if (r)
+        r->row.bytes = (uint32_t)bytes;
     checker_neutralise(c, at, bytes, how, true);
 }
 
@@ -203,14 +200,11 @@ void checker_access_private(soft_checker *c, uintptr_t at, size_t bytes, unsigne
     bool is_unset = memchr(marks, SOFT_MARK_UNSET, bytes) ||
                     (!memchr(marks, 0, bytes) && memchr(marks, SOFT_MARK_MAYBE, bytes));
     if (checker_reads(how) && is_unset) {
-        report *r = checker_add_report(c, FINDING_UNWRITTEN, pc, -1);
-        if (r) {
-            snprintf(r->row.label, sizeof r->row.label, "private memory");
+        report *r = checker_tell(c, FINDING_UNWRITTEN, pc, "private memory",
+                                 "%s of %zu bytes of %.80s, which was given no value",
+                                 checker_name_access(how), bytes, name_variable(c, at));
+        if (r)
             r->row.bytes = (uint32_t)bytes;
-            snprintf(r->row.text, sizeof r->row.text,
-                     "%s of %zu bytes of %.80s, which was given no value", checker_name_access(how),
-                     bytes, name_variable(c, at));
-        }
         memset(marks, 0, bytes); /* said once */
     }
     if (how & SOFT_STORE)

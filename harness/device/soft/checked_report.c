@@ -2,6 +2,7 @@
  * up only when it is over. */
 #include "checker.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,6 +47,19 @@ report *checker_add_report(soft_checker *c, finding_class what, const void *pc, 
         return NULL;
     r = &c->reports[c->report_count++];
     checker_start_report(c, r, what, pc, index);
+    return r;
+}
+
+report *checker_tell(soft_checker *c, finding_class what, const void *pc, const char *label,
+                     const char *format, ...) {
+    report *r = checker_add_report(c, what, pc, -1);
+    va_list args;
+    if (!r)
+        return NULL;
+    va_start(args, format);
+    vsnprintf(r->row.text, sizeof r->row.text, format, args);
+    va_end(args);
+    snprintf(r->row.label, sizeof r->row.label, "%s", label ? label : "");
     return r;
 }
 
@@ -97,7 +111,7 @@ void checker_describe_variable(report *r, const variable *v, uintptr_t at, size_
 
 /* The line of an address of the kernel, from its debug information. */
 bool checker_find_line(const soft_checker *c, const void *pc, char *file, size_t size, int *line) {
-    if (!pc || (uintptr_t)pc - c->image_begin >= c->image_end - c->image_begin)
+    if (!pc || !checker_is_kernel(c, (uintptr_t)pc))
         return false;
     uint64_t offset = (uintptr_t)pc - 1 - c->image_begin; /* the call, not what follows it */
     return soft_find_line(c->object, offset, file, size, line);

@@ -7,6 +7,8 @@
  * harmless, checked_report.c says what was found. */
 #pragma once
 
+#include <string.h>
+
 #include "checked.h"
 #include "rescue.h"
 #include "shadow.h"
@@ -229,9 +231,33 @@ static inline uint32_t checker_thread(const soft_worker *w) {
     return w->running->index * SOFT_LANES + w->running->current;
 }
 
+/* The next frame of a fiber outwards: where it returns to. False after the first, which nobody called. */
+static inline bool checker_next_frame(const soft_checker *c, uintptr_t *fp, uintptr_t *at) {
+    uintptr_t frame[2];
+    if (*fp - (uintptr_t)c->worker - SOFT_STACKS_AT >=
+            SOFT_REGION_BYTES - SOFT_STACKS_AT - sizeof frame ||
+        *fp % 8 != 0)
+        return false;
+    memcpy(frame, (const void *)*fp, sizeof frame);
+    if (frame[0] <= *fp)
+        return false;
+    *fp = frame[0];
+    *at = frame[1];
+    return true;
+}
+
+static inline bool checker_is_kernel(const soft_checker *c, uintptr_t pc) {
+    return pc - c->image_begin < c->image_end - c->image_begin;
+}
+
+enum { CHECKER_FRAMES = 16 };
+
 /* checked_report.c */
 /* One more of what; the row to fill in if it is the first, else NULL. */
 report *checker_add_report(soft_checker *c, finding_class what, const void *pc, int index);
+/* The same with its text, and label if that is not NULL. */
+report *checker_tell(soft_checker *c, finding_class what, const void *pc, const char *label,
+                     const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* A row of the running thread that is not in the list yet. */
 void checker_start_report(const soft_checker *c, report *r, finding_class what, const void *pc,
                           int index);

@@ -8,21 +8,159 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/auxv.h>
+#endif
 
-#include "converge.h"
 #include "count_ir.h"
-#include "flags.h"
 #include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
 #include "harness/device/msl/msl.h"
-#include "harness/device/precompiled.h"
 #include "harness/device/shift_mask.h"
 #include "inspect.h"
-#include "instrument.h"
-#include "stack_use.h"
+#include "passes.h"
+
+/* What clang and the linker are told about every kernel ------------------------------------------ */
+
+#if defined(__APPLE__) && defined(__aarch64__)
+#define SOFT_TARGET "-arch", "arm64"
+#elif defined(__APPLE__)
+#define SOFT_TARGET "-arch", "x86_64"
+#elif defined(__aarch64__)
+#define SOFT_TARGET "--target=aarch64-linux-gnu"
+#else
+#define SOFT_TARGET "--target=x86_64-linux-gnu"
+#endif
+
+typedef enum {
+    FLAGS_COMMON,
+    FLAGS_TENSORS, /* for texts that use Metal 4's tensor operations */
+    FLAGS_FAST,
+    FLAGS_CHECKED,
+    FLAGS_COUNTED,
+    FLAGS_LINK,
+    FLAGS_KINDS
+} flag_list;
+enum { MOST_FLAGS = 96 }; /* of any command: common, tensors and those of one build */
+
+/* Pattern-initialised variables: a kernel that uses one it never set gives the same wrong answer
+ * every time, and floats start as NaN. */
+/* clang-format off */
+static const char *const flags[] = {
+    "-x", "c++", "-std=c++17", "-fdeclspec", "-gdwarf-4", "-gline-tables-only", "-fPIC",
+    "-fdebug-compilation-dir=/", /* or files are named from what their folder and the current one share */
+    "-fvisibility=hidden", "-fclang-abi-compat=14", /* packed structs of vectors are packed */
+    "-fsigned-char", "-fno-strict-aliasing", "-fno-operator-names",
+    "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
+    "-fno-math-errno", "-fno-stack-protector", "-fno-threadsafe-statics",
+    "-ftrivial-auto-var-init=pattern", "-fno-delete-null-pointer-checks", "-fno-caret-diagnostics",
+    "-fstack-usage", "-w", "-Xclang", "-cl-single-precision-constant",
+    SOFT_TARGET,
+#if defined(__linux__) && defined(__aarch64__)
+    "-mno-outline-atomics",
+#endif
+#if defined(__x86_64__)
+    "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none",
+    "-mrecip=none", /* an estimate of 1 / infinity, improved, is NaN; no GPU divides so */
+#endif
+};
+
+/* A descriptor of Metal 4's tensor operations is a template argument, and their elements have several
+ * indices: newer C++ than the rest of the language is. */
+static const char *const tensor_flags[] = {"-std=c++2b", "-DASSAY_TENSORS=1"};
+
+/* A function that ends without its value is stopped, or it would run on into the next one. */
+static const char *const fast_flags[] = {"-O2", "-fsanitize=return", "-fsanitize-trap=return"};
+
+/* Nothing hoisted, sunk or merged: each line of the text keeps its own instructions. */
+#define LINES_APART                                                                                \
+    "-Xclang", "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-mllvm",               \
+        "-simplifycfg-hoist-common=0", "-mllvm", "-simplifycfg-sink-common=0"
+
+/* Every access to memory calls shim/cpu/checked.h; so do the mistakes that the compiler can see coming.
+ * Atomics come there by themselves. Vectorised code would hide which element an access is. */
+#define MISTAKES                                                                                   \
+    "alignment,array-bounds,integer-divide-by-zero,shift-exponent,float-cast-overflow,"            \
+    "signed-integer-overflow"
+static const char *const checked_flags[] = {
+    "-O1", LINES_APART, "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_CHECKED=1", "-fsanitize=thread",
+    "-fno-elide-constructors", /* each variable has its own place */
+    "-fsanitize=return," MISTAKES, "-fsanitize-recover=" MISTAKES,
+    "-fsanitize=local-bounds", /* traps: pointers into arrays and tables that are seen to leave */
+    "-fno-omit-frame-pointer", "-fno-unroll-loops",
+    "-mllvm", "-instcombine-code-sinking=0", /* a load above its guard stays there */
+    "-mllvm", "-disable-lsr", /* a seventh of the time to compile, for addresses that only hooks use */
+    "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
+    "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-atomics=0",
+};
+
+/* As cuda/ptx.c does it, so that what is counted is near what a GPU would do. Loops that copy or fill
+ * stay loops: GPUs have no memcpy to call, and how much it would move is not known before it runs.
+ * Where a GPU waits for the launch before (kernels/prefetch.h), no load moves past it. Vectors are not combined as
+ * this CPU would like it: GPUs have none, and counts are to be the same on every CPU. */
+#define NOTHING_MOVES "__asm__ volatile(\"\" ::: \"memory\")"
+static const char *const counted_flags[] = {
+    "-O3", LINES_APART, "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_COUNTED=1", "-mllvm", "-unroll-threshold=4000",
+    "-ftrivial-auto-var-init=uninitialized", "-mllvm", "-disable-loop-idiom-all", "-mllvm", "-disable-vector-combine",
+    "-DASSAY_EARLY_LOADS(buffers)=" NOTHING_MOVES, "-DASSAY_EARLY_ROWS(buffers)=" NOTHING_MOVES,
+};
+
+/* The sanitizers' hooks are the shim's: linking knows nothing of them, so that no runtime comes in.
+ * Apple's linker wants every dynamic library to have libSystem; and two functions that happen to be
+ * equal must stay two, because lines are found by the name of the function. */
+static const char *const link_flags[] = {
+#if defined(__APPLE__)
+    SOFT_TARGET, "-shared", "-nostdlib", "-w",
+    "-lSystem", "-undefined", "dynamic_lookup", "-Wl,-no_deduplicate",
+#else
+    "-shared", "-z", "separate-code", "-z", "noexecstack", /* data cannot be run */
+#endif
+};
+/* clang-format on */
+
+#define ROW(name)                                                                                  \
+    { name, (int)(sizeof name / sizeof *name) }
+static const struct {
+    const char *const *items;
+    int count;
+} lists[FLAGS_KINDS] = {
+    [FLAGS_COMMON] = ROW(flags),          [FLAGS_TENSORS] = ROW(tensor_flags),
+    [FLAGS_FAST] = ROW(fast_flags),       [FLAGS_CHECKED] = ROW(checked_flags),
+    [FLAGS_COUNTED] = ROW(counted_flags), [FLAGS_LINK] = ROW(link_flags),
+};
+static_assert(sizeof flags + sizeof tensor_flags + sizeof checked_flags <=
+                  MOST_FLAGS * sizeof *flags,
+              "the longest command");
+
+static int add_flags(flag_list kind, const char **argv, int n) {
+    for (int i = 0; i < lists[kind].count; i++)
+        argv[n++] = lists[kind].items[i];
+    return n;
+}
+
+/* What not every CPU of its kind has and kernels ask for (shim/cpu/bytes.h); NULL: nothing. */
+static const char *find_cpu_flag(void) {
+#if defined(HWCAP2_I8MM)
+    return getauxval(AT_HWCAP2) & HWCAP2_I8MM ? "-march=armv8-a+i8mm" : NULL;
+#else
+    return NULL;
+#endif
+}
+
+/* Does the CPU run what these flags make? */
+static bool check_cpu(err *e) {
+#if defined(__x86_64__)
+    if (!(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")))
+        return err_set(e, EXIT_CANNOT, "the software device needs a CPU with AVX2 and F16C");
+#endif
+    (void)e;
+    return true;
+}
+
+/* The compiler ---------------------------------------------------------------------------------- */
 
 struct soft_compiler {
     char clang[PATH_MAX];
@@ -57,7 +195,8 @@ static bool open_cache(soft_compiler *c, err *e) {
     static const char *const rooms[] = {"msl", "shim", "shim/cpu", "soft"};
     sha256 h;
     sha256_start(&h);
-    soft_flags_hash(&h);
+    for (int kind = 0; kind < FLAGS_KINDS; kind++)
+        code_cache_hash_texts(&h, lists[kind].items, lists[kind].count);
     code_cache_hash_texts(&h, &c->cpu_flag, c->cpu_flag ? 1 : 0);
     return code_cache_hash_compiler(&h, c->clang, c->version, rooms, sizeof rooms / sizeof *rooms,
                                     e) &&
@@ -68,7 +207,7 @@ soft_compiler *soft_compiler_new(err *e) {
     soft_compiler *c = array_new(1, sizeof *c);
     char home[PATH_MAX - 64];
     bool ok = toolchain_find_clang(c->clang, sizeof c->clang, c->version, sizeof c->version, e) &&
-              os_find_home(home, sizeof home, e) && soft_flags_check_cpu(e);
+              os_find_home(home, sizeof home, e) && check_cpu(e);
     if (ok) {
         snprintf(c->shim, sizeof c->shim, "%s/harness/device/shim/metal.h", home);
         snprintf(c->folders[0], sizeof c->folders[0], "-iquote%s/harness/device/shim/cpu", home);
@@ -77,7 +216,7 @@ soft_compiler *soft_compiler_new(err *e) {
         const char *number = strstr(c->version, "version ");
         c->major = number ? atoi(number + strlen("version ")) : 0;
         c->has_native_bfloat = c->major >= (strncmp(c->version, "Apple ", 6) == 0 ? 17 : 18);
-        c->cpu_flag = soft_flags_find_cpu();
+        c->cpu_flag = find_cpu_flag();
         ok = open_cache(c, e);
     }
     if (ok)
@@ -143,15 +282,15 @@ static int add_options(const order *o, const char *less, const char **argv) {
     bool is_checked = how == BUILD_CHECKED || how == BUILD_TRACED;
     int n = 0;
     argv[n++] = c->clang;
-    n = soft_flags_add(FLAGS_COMMON, argv, n);
+    n = add_flags(FLAGS_COMMON, argv, n);
     if (c->cpu_flag && how != BUILD_COUNTED) /* counts are those of a GPU, which takes other ways */
         argv[n++] = c->cpu_flag;
     if (o->has_tensors)
-        n = soft_flags_add(FLAGS_TENSORS, argv, n);
-    n = soft_flags_add(is_checked          ? FLAGS_CHECKED
-                       : how == BUILD_FAST ? FLAGS_FAST
-                                           : FLAGS_COUNTED,
-                       argv, n);
+        n = add_flags(FLAGS_TENSORS, argv, n);
+    n = add_flags(is_checked          ? FLAGS_CHECKED
+                  : how == BUILD_FAST ? FLAGS_FAST
+                                      : FLAGS_COUNTED,
+                  argv, n);
     if (how == BUILD_TRACED)
         argv[n++] = "-O0";
     for (const char *const *flag = math_mode_get_flags(o->math); *flag; flag++)
@@ -264,17 +403,14 @@ static bool compile(const order *o, const char *source, const char *object, cons
     const char *const code[WHAT_COUNT] = {"-c", "-o", object, is_counted ? "-Xclang" : NULL,
                                           is_counted ? "-disable-llvm-passes" : NULL};
     const bool is_plain = !is_counted || is_changed;
-    bool ok =
-        compile_source(o, source, less, is_plain ? plain : text, e) &&
-        (is_counted || is_fast || change_module(instrument_module, module, "", e)) &&
-        (!o->has_shifts || change_module(shift_mask_module, module, "", e)) &&
-        (!o->has_lanes ||
-         change_module(converge_module, module, "its loops are nested too deeply", e)) &&
-        (!is_counted || !is_changed || compile_module(o, module, less, text, e)) &&
-        (!is_counted ||
-         change_module(count_module, module,
-                       "counting needs clang 15 or newer; ASSAY_CLANG says which is used", e)) &&
-        compile_module(o, module, less, code, e);
+    bool ok = compile_source(o, source, less, is_plain ? plain : text, e) &&
+              (is_counted || is_fast || change_module(instrument_module, module, "", e)) &&
+              (!o->has_shifts || change_module(shift_mask_module, module, "", e)) &&
+              (!o->has_lanes ||
+               change_module(converge_module, module, "its loops are nested too deeply", e)) &&
+              (!is_counted || !is_changed || compile_module(o, module, less, text, e)) &&
+              (!is_counted || change_module(count_module, module, "", e)) &&
+              compile_module(o, module, less, code, e);
     unlink(module);
     return ok;
 }
@@ -303,7 +439,7 @@ static bool link_image(soft_compiler *c, const char *object, const char *hooks, 
     if (!c->linker[0] && !find_linker(c, e))
         return false;
     const char *argv[MAX_ARGUMENTS] = {c->linker};
-    int n = soft_flags_add(FLAGS_LINK, argv, 1);
+    int n = add_flags(FLAGS_LINK, argv, 1);
     const char *const more[] = {object, "-o", image, *hooks ? hooks : NULL, NULL};
     add_arguments(argv, n, more, sizeof more / sizeof *more);
     return run_clang(argv, name, "link", e);
@@ -347,7 +483,7 @@ static bool make_hooks(void *context, const char *source, const char *object, er
     const char *const more[] = {"-DASSAY_HOOKS=1", "-g0", "-fno-sanitize=all", "-c", "-o", object};
     int n = add_options(o, NULL, argv);
     add_source(o->compiler, argv, add_arguments(argv, n, more, 6), NULL, source);
-    return run_clang(argv, "hooks", "compile", e) && stack_check(object, "hooks", e);
+    return run_clang(argv, "hooks", "compile", e) && soft_inspect_stack(object, "hooks", e);
 }
 
 static bool find_hooks(const order *o, char *path, size_t size, err *e) {
@@ -368,7 +504,7 @@ static bool make_image(void *context, const char *source, const char *image, err
     bool is_plain = o->how == BUILD_FAST || o->how == BUILD_COUNTED;
     bool ok =
         (is_plain ? compile(o, source, object, NULL, e) : compile_checked(o, source, object, e)) &&
-        stack_check(object, o->name, e) &&
+        soft_inspect_stack(object, o->name, e) &&
         link_image(o->compiler, object, hooks, image, o->name, e) &&
         soft_inspect(keeps_object ? object : image, o->name, e) &&
         (!keeps_object || keep_object(object, image, e));
@@ -402,7 +538,7 @@ bool soft_compiler_check_syntax(soft_compiler *c, const char *text, int language
                                    "-Werror=return-type", c->folders[0],
                                    c->folders[1],         kind == 2 ? "-std=c++2b" : NULL};
     const char *argv[MAX_ARGUMENTS] = {c->clang};
-    int n = soft_flags_add(FLAGS_COMMON, argv, 1);
+    int n = add_flags(FLAGS_COMMON, argv, 1);
     /* With -w functions are not looked at for their return statements. */
     for (int i = 1; i < n; i++)
         argv[i] = strcmp(argv[i], "-w") == 0 ? "-Wno-everything" : argv[i];

@@ -1,4 +1,4 @@
-/* converge: see converge.h. What is meant is maximal reconvergence, as SPIR-V has it: lanes rejoin after
+/* converge: makes compiled code say where each lane is. What is meant is maximal reconvergence, as SPIR-V has it: lanes rejoin after
  * an if or a switch, at a loop's exit and at the end of each iteration, as the text of the program
  * nests them. abi.h has the rule by which the scheduler gets there: a lane that stops says its path,
  * and the lanes with the smallest path are served first.
@@ -10,7 +10,7 @@
  *
  * Only functions that lanes can stop in are changed. One with a single such call, outside of loops,
  * has nothing to say: simd_sum and the functions that it is made of are such. */
-#include "converge.h"
+#include "passes.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 
 #include "abi.h"
 #include "harness/base/array.h"
-#include "ir_function.h"
+#include "ir.h"
 
 typedef struct {
     span name;
@@ -54,7 +54,6 @@ typedef struct {
 
 typedef struct {
     FILE *out;
-    bool is_opaque; /* pointers have no type in the text */
     function *functions;
     size_t function_count, function_room;
     call *calls;
@@ -82,28 +81,6 @@ static function *find_function(const converge *c, span name) {
     return c->function_count
                ? bsearch(&key, c->functions, c->function_count, sizeof key, compare_names)
                : NULL;
-}
-
-/* The next `@name(` of the line; empty if there is none. s becomes the rest. */
-static span take_callee(span *s) {
-    for (const char *p = s->at, *end = s->at + s->bytes; p < end; p++) {
-        if (*p != '@')
-            continue;
-        const char *q = p + 1;
-        while (q < end && (isalnum((unsigned char)*q) || strchr("-$._", *q)))
-            q++;
-        if (q < end && *q == '(') {
-            *s = (span){q, (size_t)(end - q)};
-            return (span){p + 1, (size_t)(q - p - 1)};
-        }
-    }
-    return *s = (span){s->at + s->bytes, 0};
-}
-
-static span take_line(const char **p) {
-    const span line = {*p, strcspn(*p, "\n")};
-    *p += line.bytes + ((*p)[line.bytes] == '\n');
-    return line;
 }
 
 static void find_meetings(converge *c) {
@@ -137,23 +114,23 @@ static void find_meetings(converge *c) {
 static void read_functions(converge *c, const char *module) {
     for (const char *p = module; *p;) {
         const char *at = p;
-        span line = take_line(&p);
+        span line = ir_take_line(&p);
         if (!ir_begins(line, "define "))
             continue;
         function *f = ARRAY_ADD(c->functions, c->function_count, c->function_room);
-        *f = (function){.at = at, .name = take_callee(&line)};
-        f->meets = f->is_meeting = f->is_simple = ir_begins(f->name, "_ZN5assay4meetI");
+        *f = (function){.at = at, .name = ir_take_callee(&line)};
+        f->meets = f->is_meeting = f->is_simple = ir_begins(f->name, "@_ZN5assay4meetI");
     }
     if (c->function_count)
         qsort(c->functions, c->function_count, sizeof *c->functions, compare_names);
     for (size_t i = 0; i < c->function_count; i++) {
         const char *p = c->functions[i].at;
-        take_line(&p);
-        for (span line = take_line(&p); line.bytes == 0 || line.at[0] != '}';
-             line = take_line(&p)) {
+        ir_take_line(&p);
+        for (span line = ir_take_line(&p); line.bytes == 0 || line.at[0] != '}';
+             line = ir_take_line(&p)) {
             c->functions[i].branches = c->functions[i].branches || ir_begins(line, "  br ");
             for (span rest = line, name;
-                 ir_find(rest, "call ") && (name = take_callee(&rest)).bytes;)
+                 ir_find(rest, "call ") && (name = ir_take_callee(&rest)).bytes;)
                 *ARRAY_ADD(c->calls, c->call_count, c->call_room) = (call){i, name};
         }
     }
@@ -164,7 +141,7 @@ static void read_functions(converge *c, const char *module) {
 static const function *find_site(const converge *c, span line) {
     if (!ir_find(line, "call "))
         return NULL;
-    for (span name; (name = take_callee(&line)).bytes;) {
+    for (span name; (name = ir_take_callee(&line)).bytes;) {
         const function *f = find_function(c, name);
         if (f && f->meets)
             return f;
@@ -173,11 +150,6 @@ static const function *find_site(const converge *c, span line) {
 }
 
 /* Blocks and loops ----------------------------------------------------------------------------- */
-
-static bool is_label(span line) {
-    return line.bytes > 1 && (isalnum((unsigned char)line.at[0]) || strchr("-$._", line.at[0])) &&
-           ir_find(line, ":");
-}
 
 /* `for.end12` is "for.end", `for.cond.cleanup` is not "for.cond". */
 static bool is_called(const block *b, const char *name) {
@@ -193,22 +165,20 @@ static void read_blocks(converge *c) {
     c->block_count = 0;
     for (size_t i = 1; i + 1 < c->line_count; i++) {
         const span line = c->lines[i];
-        if (i == 1 || is_label(line)) {
+        if (i == 1 || ir_is_label(line)) {
             block *b = ARRAY_ADD(c->blocks, c->block_count, c->block_room);
-            *b = (block){.begin = i + is_label(line), .loop = -1};
-            b->label = (span){line.at, is_label(line) ? strcspn(line.at, ":") : 0};
+            *b = (block){.begin = i + ir_is_label(line), .loop = -1};
+            b->label = (span){line.at, ir_is_label(line) ? strcspn(line.at, ":") : 0};
         }
         c->blocks[c->block_count - 1].end = i + 1;
     }
     for (size_t i = 0; i < c->block_count; i++) {
         block *b = &c->blocks[i];
         for (size_t n = b->begin; n < b->end; n++)
-            for (const char *p = c->lines[n].at, *end = p + c->lines[n].bytes;
-                 (p = ir_find((span){p, (size_t)(end - p)}, "label %"));) {
-                span rest = {p, (size_t)(end - p)}, name = ir_take_local(&rest);
-                p = rest.at;
+            for (span rest = c->lines[n]; (rest = ir_find_after(rest, "label ")).bytes;) {
+                const span name = ir_skip(ir_take_local(&rest), "%");
                 for (size_t k = 0; k < c->block_count; k++)
-                    if (ir_is_same(c->blocks[k].label, (span){name.at + 1, name.bytes - 1}))
+                    if (ir_is_same(c->blocks[k].label, name))
                         *ARRAY_ADD(b->next, b->next_count, b->next_room) = k;
             }
     }
@@ -296,7 +266,6 @@ static int64_t get_weight(uint64_t n) {
 
 /* A kernel, which no function calls, begins every path. */
 static void print_begin(converge *c, bool is_kernel) {
-    const char *pointer = c->is_opaque ? "ptr" : "i64*";
     fputs("  %assay.lane = call i64 @_ZN5assay9find_pathEv()\n", c->out);
     if (is_kernel)
         fprintf(c->out,
@@ -310,8 +279,8 @@ static void print_begin(converge *c, bool is_kernel) {
         if (c->loops[i].meets)
             fprintf(c->out,
                     "  %%assay.turn.%zu = alloca i64\n  %%assay.sum.%zu = alloca i64\n"
-                    "  store i64 0, %s %%assay.turn.%zu\n  store i64 0, %s %%assay.sum.%zu\n",
-                    i, i, pointer, i, pointer, i);
+                    "  store i64 0, ptr %%assay.turn.%zu\n  store i64 0, ptr %%assay.sum.%zu\n",
+                    i, i, i, i);
 }
 
 /* The sum in a loop, less what the call adds: its name is %assay.s. and the number. */
@@ -322,8 +291,7 @@ static unsigned print_sum(converge *c, int which) {
     if (which < 0)
         fprintf(c->out, "  %%assay.s.%u = add i64 %%assay.sum, 0\n", v);
     else
-        fprintf(c->out, "  %%assay.s.%u = load i64, %s %%assay.sum.%d\n", v,
-                c->is_opaque ? "ptr" : "i64*", which);
+        fprintf(c->out, "  %%assay.s.%u = load i64, ptr %%assay.sum.%d\n", v, which);
     return v;
 }
 
@@ -354,24 +322,23 @@ static void print_path(converge *c, const block *b, size_t line) {
 
 /* On the way to a loop's header: the first iteration, or the next one. */
 static void print_turn(converge *c, const block *b, int which) {
-    const char *pointer = c->is_opaque ? "ptr" : "i64*";
     const loop *l = &c->loops[which];
     const bool is_next = is_in(c, b, which);
     const unsigned n = count_words(c, l->outer), v = print_sum(c, is_next ? which : l->outer);
     if (is_next)
-        fprintf(c->out, "  %%assay.n.%u = load i64, %s %%assay.turn.%d\n", v, pointer, which);
+        fprintf(c->out, "  %%assay.n.%u = load i64, ptr %%assay.turn.%d\n", v, which);
     else
         fprintf(c->out, "  %%assay.n.%u = add i64 -1, 0\n", v);
     fprintf(c->out,
             "  %%assay.m.%u = add i64 %%assay.n.%u, 1\n"
-            "  store i64 %%assay.m.%u, %s %%assay.turn.%d\n"
+            "  store i64 %%assay.m.%u, ptr %%assay.turn.%d\n"
             "  %%assay.w.%u = add i64 %%assay.m.%u, %" PRId64 "\n"
             "  call void @_ZN5assay8set_wordEyjy(i64 %%assay.words, i32 %u, i64 %%assay.w.%u)\n"
             "  %%assay.t.%u = add i64 %%assay.s.%u, %" PRId64 "\n"
-            "  store i64 %%assay.t.%u, %s %%assay.sum.%d\n",
-            v, v, v, pointer, which, v, v, (int64_t)l->order << 32, n, v, v, v,
+            "  store i64 %%assay.t.%u, ptr %%assay.sum.%d\n",
+            v, v, v, which, v, v, (int64_t)l->order << 32, n, v, v, v,
             is_next ? 2 * get_weight(n) : 2 * get_weight(SOFT_PATH + l->order % SOFT_PATH), v,
-            pointer, which);
+            which);
 }
 
 static void print_turns(converge *c, const block *b) {
@@ -384,13 +351,9 @@ static void print_turns(converge *c, const block *b) {
     }
 }
 
-static bool is_terminator(span line) {
-    return ir_begins(line, "  br ") || ir_begins(line, "  switch ");
-}
-
 static void print_lines(converge *c, size_t begin, size_t end) {
     for (size_t i = begin; i < end; i++)
-        fprintf(c->out, "%.*s\n", (int)c->lines[i].bytes, c->lines[i].at);
+        fprintf(c->out, "%.*s\n", SPELL(c->lines[i]));
 }
 
 static void rewrite_function(converge *c, const function *f) {
@@ -408,7 +371,7 @@ static void rewrite_function(converge *c, const function *f) {
             if (i == 0)
                 print_begin(c, !f->is_called);
             for (line = b->begin; line < b->end; line++) {
-                if (is_terminator(c->lines[line]))
+                if (ir_begins(c->lines[line], "  br ") || ir_begins(c->lines[line], "  switch "))
                     print_turns(c, b);
                 print_path(c, b, line);
                 print_lines(c, line, line + 1);
@@ -427,7 +390,7 @@ static bool is_list_of_used(span line) {
 }
 
 char *converge_module(const char *module) {
-    converge c = {.is_opaque = strstr(module, " ptr ") != NULL};
+    converge c = {.out = NULL};
     char *text = NULL;
     size_t bytes;
     c.out = open_memstream(&text, &bytes);
@@ -435,15 +398,15 @@ char *converge_module(const char *module) {
         abort();
     read_functions(&c, module);
     for (const char *p = module; *p;) {
-        span line = take_line(&p);
+        span line = ir_take_line(&p);
         c.line_count = 0;
         *ARRAY_ADD(c.lines, c.line_count, c.line_room) = line;
         const bool is_function = ir_begins(line, "define ");
         while (is_function && *p && c.lines[c.line_count - 1].at[0] != '}') {
-            const span next = take_line(&p);
+            const span next = ir_take_line(&p);
             *ARRAY_ADD(c.lines, c.line_count, c.line_room) = next;
         }
-        const function *f = is_function ? find_function(&c, take_callee(&line)) : NULL;
+        const function *f = is_function ? find_function(&c, ir_take_callee(&line)) : NULL;
         if (f)
             rewrite_function(&c, f);
         else if (!is_list_of_used(line))

@@ -14,7 +14,12 @@
  *       P            private array; a: bytes; it is not a site: its number is that of the next one */
 #pragma once
 
+#include "counted.h"
+
 #define SITES_HEAD "assay sites "
 
-/* NULL if the module is of a clang before 15, whose pointers have types. */
+/* The module with these calls and the table; the caller frees it. */
 char *count_module(const char *module);
+
+/* Adds what the engine counted, and private arrays, by the table of the compiled file. */
+bool count_read(const char *object, const counted_row *rows, size_t count, count_list *out, err *e);

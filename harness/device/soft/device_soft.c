@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "compile.h"
-#include "count_read.h"
+#include "count_ir.h"
 #include "engine.h"
 #include "harness/base/array.h"
 #include "harness/base/os.h"

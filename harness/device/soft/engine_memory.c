@@ -6,7 +6,6 @@
 #include "harness/base/array.h"
 #include "harness/base/map_guard.h"
 #include "harness/device/device.h"
-#include "poison.h"
 
 static void open_memory(soft_engine *g, void *at, size_t bytes, bool is_open) {
     err unused;

@@ -20,7 +20,6 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
-#include "poison.h"
 
 bool engine_read(int fd, void *data, size_t bytes) {
     for (char *at = data; bytes > 0;) {
@@ -33,6 +32,51 @@ bool engine_read(int fd, void *data, size_t bytes) {
         bytes -= (size_t)n;
     }
     return true;
+}
+
+/* Descriptors ---------------------------------------------------------------------------------- */
+
+typedef union { /* aligned as its head must be */
+    struct cmsghdr head;
+    char bytes[CMSG_SPACE(sizeof(int))];
+} control;
+
+/* A message of one byte, with room for a descriptor as a control message. */
+#define MESSAGE(room, byte)                                                                        \
+    {                                                                                              \
+        .msg_iov = &(struct iovec){byte, 1}, .msg_iovlen = 1, .msg_control = (room)->bytes,        \
+        .msg_controllen = sizeof(room)->bytes                                                      \
+    }
+
+bool engine_send_file(int socket, int file) {
+    char byte = 0;
+    control room = {.bytes = {0}};
+    struct msghdr message = MESSAGE(&room, &byte);
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof file);
+    memcpy(CMSG_DATA(head), &file, sizeof file);
+    ssize_t n;
+    do
+        n = sendmsg(socket, &message, ENGINE_NO_SIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n == 1;
+}
+
+int engine_receive_file(int socket) {
+    char byte;
+    int file = -1;
+    control room;
+    struct msghdr message = MESSAGE(&room, &byte);
+    ssize_t n;
+    do
+        n = recvmsg(socket, &message, 0);
+    while (n < 0 && errno == EINTR);
+    const struct cmsghdr *head = n == 1 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof file))
+        memcpy(&file, CMSG_DATA(head), sizeof file);
+    return file;
 }
 
 /* Before the first kernel ---------------------------------------------------------------------- */

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dwarf.h"
 #include "harness/base/macro_place.h"
 #include "harness/base/worker.h"
 #include "lines.h"

@@ -1,11 +1,10 @@
-/* ir_escape: see ir_escape.h. A pointer that is stored in a variable can be used for as long as that
+/* ir_escape: see ir_find_escapes in ir_function.h. A pointer that is stored in a variable can be used for as long as that
  * variable lives, and wherever what is in it goes. Flow and paths are not looked at. */
-#include "ir_escape.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "ir_function.h"
 
 enum { MOST_SOURCES = 8, MOST_STEPS = 12 };
 
@@ -29,8 +28,7 @@ typedef struct {
 enum { KEPT = 1, RETURNED = 2 };
 
 typedef struct {
-    const ir_routines *all;
-    ir_routine *r;
+    const ir_functions *all;
     ir_function *f;
     edge *edges;
     size_t count, room;
@@ -48,27 +46,24 @@ static void add_source(sources *s, source one) {
 /* The arguments that a function of the kernel returns. */
 static void find_returned(const escape *e, span value, int steps, sources *out) {
     span args[IR_MOST_PARAMS];
-    const ir_routine *g = ir_find_callee(e->all, value, args);
+    const ir_function *g = ir_find_called(e->all, value, args);
     for (size_t k = 0; g && k < g->param_count; k++)
         if (g->returns >> k & 1)
             find_sources(e, args[k], steps, out);
 }
 
 static void find_sources(const escape *e, span name, int steps, sources *out) {
-    const address *a = ir_find_address(e->f, name);
-    size_t line;
-    span value;
+    const ir_value *a = ir_find_address(e->f, name);
     if (steps > MOST_STEPS)
         return;
     if (a) {
         add_source(out, (source){ADDRESS, a->variable});
         return;
     }
-    for (size_t k = 0; k < e->r->param_count && name.bytes; k++)
-        if (ir_is_same(e->r->params[k], name))
+    for (size_t k = 0; k < e->f->param_count && name.bytes; k++)
+        if (ir_is_same(e->f->params[k], name))
             add_source(out, (source){PARAMETER, (int)k});
-    if (!ir_find_definition(e->f, name, &line, &value))
-        return;
+    span value = ir_find_definition(e->f, name);
     const bool is_choice = ir_begins(value, "phi ptr") || ir_begins(value, "select ");
     if (ir_begins(value, "load ptr, ptr ")) {
         a = ir_find_address(e->f, ir_take_local(&value));
@@ -77,8 +72,7 @@ static void find_sources(const escape *e, span name, int steps, sources *out) {
     } else if (ir_begins(value, "call ")) {
         find_returned(e, value, steps + 1, out);
     } else if (ir_is_derived(value) || is_choice) {
-        const char *pointer = is_choice ? value.at : ir_find(value, "ptr %");
-        span rest = {pointer, pointer ? (size_t)(value.at + value.bytes - pointer) : 0};
+        span rest = is_choice ? value : ir_cut(value, ir_find(value, "ptr %"));
         for (bool more = rest.bytes; more && rest.bytes; more = is_choice)
             find_sources(e, ir_take_local(&rest), steps + 1, out);
     }
@@ -96,7 +90,7 @@ static void leak(escape *e, span name, unsigned char how) {
 }
 
 static void note_store(escape *e, span name, span to) {
-    const address *a = ir_find_address(e->f, to);
+    const ir_value *a = ir_find_address(e->f, to);
     sources s = {.count = 0};
     if (!a) {
         leak(e, name, KEPT);
@@ -115,19 +109,19 @@ static void note_line(escape *e, size_t i) {
     } else if (ir_begins(line, "  ret ptr %")) {
         leak(e, ir_take_local(&rest), RETURNED);
     } else if (ir_begins(line, "  call void @llvm.lifetime.end")) {
-        const address *a = ir_find_target(e->f, line);
+        const ir_value *a = ir_find_target(e->f, line);
         if (a)
             e->ends[a->variable] = i;
     } else if (ir_begins(line, "  call void @llvm.memcpy.")) {
-        const address *to = ir_find_address(e->f, ir_take_local(&rest));
-        const address *from = ir_find_address(e->f, ir_take_local(&rest));
+        const ir_value *to = ir_find_address(e->f, ir_take_local(&rest));
+        const ir_value *from = ir_find_address(e->f, ir_take_local(&rest));
         if (to && from)
             *ARRAY_ADD(e->edges, e->count, e->room) =
                 (edge){{CONTENTS, from->variable}, to->variable};
         else if (from)
             e->contents[from->variable] |= KEPT;
     } else if (ir_is_call(line)) {
-        const ir_routine *g = ir_find_callee(e->all, line, args);
+        const ir_function *g = ir_find_called(e->all, line, args);
         for (size_t k = 0; g && k < g->param_count; k++)
             if (g->keeps >> k & 1)
                 leak(e, args[k], KEPT);
@@ -178,23 +172,23 @@ static bool solve(escape *e) {
     free(seen);
     for (size_t i = 0; i < e->f->count; i++)
         e->f->variables[i].escapes = e->address[i] != 0;
-    for (size_t k = 0; k < e->r->param_count; k++) {
+    for (size_t k = 0; k < e->f->param_count; k++) {
         const uint32_t bit = 1u << k, kept = e->parameter[k] & KEPT ? bit : 0,
                        returned = e->parameter[k] & RETURNED ? bit : 0;
-        is_new = is_new || (kept & ~e->r->keeps) || (returned & ~e->r->returns);
-        e->r->keeps |= kept;
-        e->r->returns |= returned;
+        is_new = is_new || (kept & ~e->f->keeps) || (returned & ~e->f->returns);
+        e->f->keeps |= kept;
+        e->f->returns |= returned;
     }
     return is_new;
 }
 
-static bool look_at(const ir_routines *all, ir_routine *r) {
-    const size_t count = r->body.count + 1;
-    escape e = {.all = all, .r = r, .f = &r->body};
+static bool look_at(const ir_functions *all, ir_function *f) {
+    const size_t count = f->count + 1;
+    escape e = {.all = all, .f = f};
     e.address = array_new(count, 1);
     e.contents = array_new(count, 1);
     e.ends = array_new(count, sizeof *e.ends);
-    for (size_t i = 0; i < r->body.line_count; i++)
+    for (size_t i = 0; i < f->line_count; i++)
         note_line(&e, i);
     const bool is_new = solve(&e);
     free(e.address);
@@ -204,7 +198,7 @@ static bool look_at(const ir_routines *all, ir_routine *r) {
     return is_new;
 }
 
-void ir_find_escapes(ir_routines *all) {
+void ir_find_escapes(ir_functions *all) {
     for (bool is_new = true; is_new;) {
         is_new = false;
         for (size_t i = 0; i < all->count; i++)
@@ -212,8 +206,8 @@ void ir_find_escapes(ir_routines *all) {
                 is_new = true;
     }
     for (size_t i = 0; i < all->count; i++)
-        for (size_t k = 0; k < all->list[i].body.count; k++) {
-            variable *v = &all->list[i].body.variables[k];
+        for (size_t k = 0; k < all->list[i].count; k++) {
+            variable *v = &all->list[i].variables[k];
             v->is_array = v->is_array || v->escapes;
         }
 }

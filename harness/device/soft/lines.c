@@ -1,5 +1,7 @@
-/* lines: see lines.h. ELF images carry their line table. Images of macOS do not: theirs is in the
- * object file that compile.c keeps beside them. */
+/* lines: see lines.h. Runs the line program and keeps the last row at or below the address. Every
+ * length is checked against the section: the object is ours, but a reader that trusts its input is
+ * a crash. ELF images carry their line table. Images of macOS do not: theirs is in the object file that
+ * compile.c keeps beside them. */
 #include "lines.h"
 
 #include <limits.h>
@@ -7,9 +9,200 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf.h"
 #include "harness/base/os.h"
 #include "macho.h"
+
+uint64_t cursor_take(cursor *c, size_t bytes) {
+    uint64_t value = 0;
+    if ((size_t)(c->end - c->at) < bytes) {
+        c->at = c->end;
+        return 0;
+    }
+    memcpy(&value, c->at, bytes); /* both CPUs are little-endian, and so are their objects */
+    c->at += bytes;
+    return value;
+}
+
+static uint64_t take_leb(cursor *c, bool is_signed) {
+    uint64_t value = 0;
+    unsigned shift = 0;
+    uint8_t byte = 0x80;
+    while (c->at < c->end && byte & 0x80 && shift < 64) {
+        byte = *c->at++;
+        value |= (uint64_t)(byte & 0x7F) << shift;
+        shift += 7;
+    }
+    if (is_signed && byte & 0x40 && shift < 64)
+        value |= ~UINT64_C(0) << shift;
+    return value;
+}
+
+static const char *take_string(cursor *c) {
+    const char *text = (const char *)c->at;
+    const uint8_t *nul = memchr(c->at, 0, (size_t)(c->end - c->at));
+    if (!nul) {
+        c->at = c->end;
+        return "";
+    }
+    c->at = nul + 1;
+    return text;
+}
+
+#define SHIM "device/shim"
+
+typedef struct {
+    uint8_t minimum, opcode_base, line_range;
+    int8_t line_base;
+    uint8_t lengths[256];
+    cursor folders, files; /* where their names begin */
+} header;
+
+/* The next of the files, "" after the last; *folder: the number of the one that it is in. */
+static const char *take_file(cursor *c, uint64_t *folder) {
+    const char *name = take_string(c);
+    for (int i = 0; *name && i < 3; i++) {
+        uint64_t number = take_leb(c, false);
+        *folder = i == 0 ? number : *folder;
+    }
+    return name;
+}
+
+/* The folder of that number, from 1; "": where the compiler ran. */
+static const char *find_folder(const header *h, uint64_t number) {
+    cursor c = h->folders;
+    const char *name = "";
+    for (uint64_t i = 0; i < number && (i == 0 || *name); i++)
+        name = take_string(&c);
+    return name;
+}
+
+/* The file of that number, from 1, without its folders. */
+static void name_file(const header *h, uint64_t number, char *out, size_t size) {
+    cursor c = h->files;
+    const char *name = "";
+    uint64_t folder = 0;
+    for (uint64_t i = 0; i < number && (i == 0 || *name); i++)
+        name = take_file(&c, &folder);
+    const char *slash = strrchr(name, '/');
+    const bool is_shim = *name && (strstr(find_folder(h, folder), SHIM) || strstr(name, SHIM));
+    snprintf(out, size, "%s%s", is_shim ? DWARF_SHIM : "", slash ? slash + 1 : *name ? name : "?");
+}
+
+/* The header of one unit's program; afterwards c stands at its first instruction. */
+static bool read_header(cursor *c, header *h) {
+    if (cursor_take(c, 2) != 4)
+        return false;
+    uint64_t length = cursor_take(c, 4);
+    if ((uint64_t)(c->end - c->at) < length)
+        return false;
+    const uint8_t *program = c->at + length;
+    h->minimum = (uint8_t)cursor_take(c, 1);
+    cursor_take(c, 1); /* operations per instruction: 1 */
+    cursor_take(c, 1); /* statements by default */
+    h->line_base = (int8_t)cursor_take(c, 1);
+    h->line_range = (uint8_t)cursor_take(c, 1);
+    h->opcode_base = (uint8_t)cursor_take(c, 1);
+    for (int i = 1; i < h->opcode_base; i++)
+        h->lengths[i] = (uint8_t)cursor_take(c, 1);
+    h->folders = *c;
+    while (*take_string(c))
+        continue;
+    h->files = *c;
+    c->at = program;
+    return h->line_range > 0 && h->opcode_base > 0;
+}
+
+typedef struct {
+    uint64_t address, file;
+    int64_t line;
+} row;
+
+/* Keeps the row in `best` if the address lies between the last row and this one. */
+static void pass_row(const row *last, const row *now, bool in_sequence, uint64_t offset, row *best,
+                     bool *found) {
+    if (in_sequence && last->address <= offset && offset < now->address) {
+        *best = *last;
+        *found = true;
+    }
+}
+
+static bool run_program(cursor *c, const header *h, uint64_t offset, row *best) {
+    row now = {0, 1, 1}, last = now;
+    bool found = false, in_sequence = false;
+    while (c->at < c->end && !found) {
+        uint8_t op = (uint8_t)cursor_take(c, 1);
+        bool emit = false, ends = false;
+        if (op >= h->opcode_base) {
+            uint8_t special = (uint8_t)(op - h->opcode_base);
+            now.address += (uint64_t)(special / h->line_range) * h->minimum;
+            now.line += h->line_base + special % h->line_range;
+            emit = true;
+        } else if (op == 0) {
+            uint64_t length = take_leb(c, false);
+            if (length == 0 || length > (uint64_t)(c->end - c->at))
+                return false;
+            cursor inside = {c->at, c->at + length};
+            c->at += length;
+            uint8_t extended = (uint8_t)cursor_take(&inside, 1);
+            if (extended == 1)
+                emit = ends = true;
+            else if (extended == 2)
+                now.address = cursor_take(&inside, 8);
+        } else {
+            switch (op) {
+            case 1:
+                emit = true;
+                break;
+            case 2:
+                now.address += take_leb(c, false) * h->minimum;
+                break;
+            case 3:
+                now.line += (int64_t)take_leb(c, true);
+                break;
+            case 4:
+                now.file = take_leb(c, false);
+                break;
+            case 8:
+                now.address += (uint64_t)((255 - h->opcode_base) / h->line_range) * h->minimum;
+                break;
+            case 9:
+                now.address += cursor_take(c, 2);
+                break;
+            default:
+                for (int i = 0; i < h->lengths[op]; i++)
+                    take_leb(c, false);
+            }
+        }
+        if (!emit)
+            continue;
+        pass_row(&last, &now, in_sequence, offset, best, &found);
+        last = now;
+        in_sequence = !ends;
+        if (ends)
+            now = (row){0, 1, 1};
+    }
+    return found;
+}
+
+bool dwarf_find_line(cursor table, uint64_t address, char *file, size_t size, int *line) {
+    while (table.end - table.at > 4) {
+        uint64_t length = cursor_take(&table, 4);
+        if (length > (uint64_t)(table.end - table.at))
+            break;
+        cursor unit = {table.at, table.at + length};
+        table.at += length;
+        header h;
+        row best;
+        if (!read_header(&unit, &h) || !run_program(&unit, &h, address, &best))
+            continue;
+        *line = (int)best.line;
+        name_file(&h, best.file, file, size);
+        return true;
+    }
+    return false;
+}
+
+/* Files ---------------------------------------------------------------------------------------- */
 
 /* Of an Elf64_Ehdr and an Elf64_Shdr, whose header only Linux has. */
 enum { ELF_HEADER_BYTES = 64, ELF_SECTION_BYTES = 64 };

@@ -4,7 +4,7 @@
  * therefore translated: the symbol before it has the same name in both files. */
 #pragma once
 
-#include "dwarf.h"
+#include "lines.h"
 
 /* A section of pointers to functions that the loader calls, and who they are. */
 typedef struct {

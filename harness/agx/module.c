@@ -1,11 +1,16 @@
-/* constants: see agx.h. Numbers of address spaces have one digit, so nothing changes its length. */
+/* module: what Mesa needs changed in a module, in LLVM's text form. See agx.h. Numbers of address spaces have one
+ * digit, so moving constants changes no length. */
+#include <assert.h>
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agx.h"
 #include "harness/base/array.h"
+
+/* Constants ------------------------------------------------------------------------------------- */
 
 static const char device_pointer[] = "ptr addrspace(1)";
 enum { DIGIT = sizeof device_pointer - 3 };
@@ -105,4 +110,52 @@ void agx_move_constants(char *module) {
         }
     }
     free(moved.items);
+}
+
+/* Loads ----------------------------------------------------------------------------------------- */
+
+/* `  %v = load i64, ptr addrspace(1) %p, align 8`: of the names how long they are; false: another line. */
+static bool find_load(const char *line, int *value, const char **at, int *at_length,
+                      unsigned *align) {
+    static const char load[] = " = load i64, ptr addrspace(1) ";
+    if (strncmp(line, "  %", 3) != 0)
+        return false;
+    *value = (int)strcspn(line + 2, " \n");
+    if (strncmp(line + 2 + *value, load, strlen(load)) != 0)
+        return false;
+    *at = line + 2 + *value + strlen(load);
+    *at_length = (int)strcspn(*at, ", \n");
+    return **at == '%' && sscanf(*at + *at_length, ", align %u", align) == 1;
+}
+
+char *agx_split_loads(const char *module) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    assert(out);
+    int i = 0; /* loads so far */
+    for (const char *line = module, *next; *line; line = next) {
+        int value, n;
+        unsigned align;
+        const char *at;
+        next = line + strcspn(line, "\n");
+        next += *next == '\n';
+        if (!find_load(line, &value, &at, &n, &align)) {
+            fwrite(line, 1, (size_t)(next - line), out);
+            continue;
+        }
+        fprintf(out,
+                "  %%agx%d.low = load i32, ptr addrspace(1) %.*s, align %u\n"
+                "  %%agx%d.at = getelementptr i8, ptr addrspace(1) %.*s, i64 4\n"
+                "  %%agx%d.high = load i32, ptr addrspace(1) %%agx%d.at, align %u\n"
+                "  %%agx%d.x = zext i32 %%agx%d.low to i64\n"
+                "  %%agx%d.y = zext i32 %%agx%d.high to i64\n"
+                "  %%agx%d.z = shl i64 %%agx%d.y, 32\n"
+                "  %.*s = or i64 %%agx%d.x, %%agx%d.z\n",
+                i, n, at, align, i, n, at, i, i, align < 4 ? align : 4, i, i, i, i, i, i, value,
+                line + 2, i, i);
+        i++;
+    }
+    fclose(out);
+    return text;
 }

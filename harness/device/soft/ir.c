@@ -1,15 +1,118 @@
-/* ir_layout: see ir_layout.h. Sizes are those of 64-bit machines, where every scalar is aligned to
- * its own size. */
-#include "ir_layout.h"
+/* ir: see ir.h. Sizes of types are those of 64-bit machines, where every scalar is aligned to its own
+ * size. */
+#include "ir.h"
 
 #include <ctype.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi.h"
 #include "harness/base/array.h"
+
+const char *ir_find(span s, const char *word) {
+    size_t n = strlen(word);
+    for (const char *p = s.at, *end = s.at + s.bytes; p + n <= end; p++) {
+        p = memchr(p, word[0], (size_t)(end - p) - n + 1);
+        if (!p)
+            return NULL;
+        if (memcmp(p, word, n) == 0)
+            return p;
+    }
+    return NULL;
+}
+
+bool ir_begins(span s, const char *word) {
+    return s.bytes >= strlen(word) && memcmp(s.at, word, strlen(word)) == 0;
+}
+
+bool ir_is_same(span a, span b) {
+    return a.bytes == b.bytes && memcmp(a.at, b.at, a.bytes) == 0;
+}
+
+uint64_t ir_hash(span name) {
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < name.bytes; i++)
+        h = (h ^ (unsigned char)name.at[i]) * 0x100000001b3u;
+    return h ^ h >> 29;
+}
+
+span ir_cut(span s, const char *from) {
+    const char *end = s.at + s.bytes;
+    return from ? (span){from, (size_t)(end - from)} : (span){end, 0};
+}
+
+span ir_skip(span s, const char *word) {
+    return ir_cut(s, ir_begins(s, word) ? s.at + strlen(word) : NULL);
+}
+
+span ir_find_after(span s, const char *word) {
+    const char *p = ir_find(s, word);
+    return ir_cut(s, p ? p + strlen(word) : NULL);
+}
+
+span ir_take_line(const char **p) {
+    const span line = {*p, strcspn(*p, "\n")};
+    *p += line.bytes + ((*p)[line.bytes] == '\n');
+    return line;
+}
+
+static const char *skip_name(const char *p, const char *end) {
+    while (p < end && (isalnum((unsigned char)*p) || strchr("-$._", *p)))
+        p++;
+    return p;
+}
+
+span ir_take_local(span *s) {
+    const char *p = memchr(s->at, '%', s->bytes), *end = s->at + s->bytes;
+    const char *q = p ? p + 1 : end;
+    if (q < end && *q == '"')
+        for (q++; q < end && *q++ != '"';)
+            ;
+    else
+        q = skip_name(q, end);
+    *s = ir_cut(*s, q);
+    return p ? (span){p, (size_t)(q - p)} : *s;
+}
+
+span ir_take_callee(span *s) {
+    for (const char *p = s->at, *end = p + s->bytes; (p = memchr(p, '@', (size_t)(end - p))); p++) {
+        const char *q = skip_name(p + 1, end);
+        if (q == end || *q != '(')
+            continue;
+        *s = ir_cut(*s, q);
+        return (span){p, (size_t)(q - p)};
+    }
+    return *s = ir_cut(*s, NULL);
+}
+
+bool ir_split_definition(span line, span *name, span *value) {
+    span rest = line;
+    if (!ir_begins(line, "  %"))
+        return false;
+    *name = ir_take_local(&rest);
+    *value = ir_skip(rest, " = ");
+    return ir_begins(rest, " = ");
+}
+
+span ir_get_instruction(span line) {
+    span name, value;
+    return ir_split_definition(line, &name, &value) ? value : ir_skip(line, "  ");
+}
+
+bool ir_is_call(span line) {
+    return ir_begins(ir_get_instruction(line), "call ");
+}
+
+bool ir_is_label(span line) {
+    return line.bytes > 1 && skip_name(line.at, line.at + 1) > line.at && ir_find(line, ":");
+}
+
+span ir_get_debug(span line) {
+    const char *debug = ir_find(line, ", !dbg ");
+    return (span){debug ? debug : line.at, debug ? strcspn(debug + 2, ",\n") + 2 : 0};
+}
+
+/* Types ---------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t bytes, align;
@@ -24,31 +127,27 @@ typedef struct {
 enum { MOST_DEPTH = 32, MOST_BYTES = 1 << 24 };
 
 void ir_types_read(ir_types *t, const char *module) {
-    for (const char *p = module; *p; p += strcspn(p, "\n"), p += *p == '\n') {
-        const char *equals = *p == '%' ? strstr(p, " = type ") : NULL;
-        if (!equals || equals > p + strcspn(p, "\n"))
-            continue;
-        const char *body = equals + strlen(" = type ");
-        *ARRAY_ADD(t->list, t->count, t->room) =
-            (ir_named){{p, (size_t)(equals - p)}, {body, strcspn(body, "\n")}};
+    for (const char *p = module; *p;) {
+        const span line = ir_take_line(&p);
+        const char *equals = *line.at == '%' ? ir_find(line, " = type ") : NULL;
+        if (equals)
+            *ARRAY_ADD(t->list, t->count, t->room) = (ir_named){
+                {line.at, (size_t)(equals - line.at)}, ir_cut(line, equals + strlen(" = type "))};
     }
 }
 
 static const ir_named *find_named(const ir_types *t, span name) {
     for (size_t i = 0; i < t->count; i++)
-        if (t->list[i].name.bytes == name.bytes &&
-            memcmp(t->list[i].name.at, name.at, name.bytes) == 0)
+        if (ir_is_same(t->list[i].name, name))
             return &t->list[i];
     return NULL;
 }
 
 /* Takes the word if it comes next. */
 static bool take(cursor *c, const char *word) {
-    size_t n = strlen(word);
-    if ((size_t)(c->end - c->at) < n || memcmp(c->at, word, n) != 0)
-        return false;
-    c->at += n;
-    return true;
+    const bool is_there = ir_begins((span){c->at, (size_t)(c->end - c->at)}, word);
+    c->at += is_there ? strlen(word) : 0;
+    return is_there;
 }
 
 static uint64_t take_number(cursor *c) {
@@ -59,23 +158,17 @@ static uint64_t take_number(cursor *c) {
 }
 
 static span take_name(cursor *c) {
-    span s = {c->at, 1};
-    if (s.at + 1 < c->end && s.at[1] == '"')
-        for (s.bytes = 2; s.at + s.bytes < c->end && s.at[s.bytes++] != '"';)
-            ;
-    else
-        while (s.at + s.bytes < c->end &&
-               (isalnum((unsigned char)s.at[s.bytes]) || strchr("-$._", s.at[s.bytes])))
-            s.bytes++;
-    c->at += s.bytes;
-    return s;
+    span rest = {c->at, (size_t)(c->end - c->at)};
+    const span name = ir_take_local(&rest);
+    c->at = rest.at;
+    return name;
 }
 
 static bool is_of_shim(span name) {
     static const char *const starts[] = {
         "%\"struct.metal::", "%\"class.metal::", "%\"struct.assay::", "%\"class.assay::"};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (name.bytes > strlen(starts[i]) && memcmp(name.at, starts[i], strlen(starts[i])) == 0)
+        if (ir_begins(name, starts[i]))
             return true;
     return false;
 }
@@ -182,16 +275,9 @@ static bool read_type(cursor *c, bool is_shim, layout *out, unsigned char *marks
     if (c->at >= c->end || ++c->depth > MOST_DEPTH)
         return false;
     cursor ahead = *c;
-    bool ok = read_plain(&ahead, is_shim, out, NULL);
-    if (take(&ahead, "*")) { /* before opaque pointers */
-        *out = (layout){8, 8};
-        if (marks)
-            memset(marks, SOFT_MARK_UNSET, 8);
-        while (take(&ahead, "*"))
-            ;
-    } else if (ok && marks) {
+    const bool ok = read_plain(&ahead, is_shim, out, NULL);
+    if (ok && marks)
         read_plain(c, is_shim, out, marks);
-    }
     c->at = ahead.at;
     c->depth--;
     return ok;
@@ -210,20 +296,19 @@ span ir_get_type(const ir_types *t, span text) {
     return (span){text.at, ok ? (size_t)(c.at - text.at) : 0};
 }
 
-span ir_get_element(span type) {
-    while (type.bytes > 2 && type.at[0] == '[' && type.at[type.bytes - 1] == ']') {
-        const char *x = strstr(type.at, " x ") + 3;
-        type = (span){x, (size_t)(type.at + type.bytes - 1 - x)};
-    }
-    return type;
+bool ir_split_array(span type, span *element, uint64_t *count) {
+    const span x = ir_find_after(type, " x ");
+    if (type.bytes < 3 || type.at[0] != '[' || type.at[type.bytes - 1] != ']')
+        return false;
+    *count = strtoull(type.at + 1, NULL, 10);
+    *element = (span){x.at, x.bytes - 1};
+    return true;
 }
 
 bool ir_has_array(const ir_types *t, span type) {
     if (type.at[0] == '[')
         return type.at[type.bytes - 1] == ']';
-    const ir_named *n = type.at[0] == '%' && type.at[type.bytes - 1] != '*' && !is_of_shim(type)
-                            ? find_named(t, type)
-                            : NULL;
+    const ir_named *n = type.at[0] == '%' && !is_of_shim(type) ? find_named(t, type) : NULL;
     for (size_t i = 0; n && i < n->body.bytes; i++) {
         cursor c = {t, n->body.at + i, n->body.at + n->body.bytes, 0};
         if (*c.at == '[' && !is_padding(c.at, strtoull(c.at + 1, NULL, 10), 0, 0, true, true))
@@ -238,60 +323,62 @@ bool ir_has_array(const ir_types *t, span type) {
     return false;
 }
 
-bool ir_get_member(const ir_types *t, span type, uint64_t n, span *member) {
-    const ir_named *named = type.bytes && type.at[0] == '%' ? find_named(t, type) : NULL;
-    if (!named)
-        return false;
-    cursor c = {t, named->body.at, named->body.at + named->body.bytes, 0};
-    layout l;
-    if (!take(&c, "<{ ") && !take(&c, "{ "))
-        return false;
-    for (uint64_t i = 0;; i++) {
-        const char *start = c.at;
-        if (!read_type(&c, false, &l, NULL))
-            return false;
-        if (i == n) {
-            *member = (span){start, (size_t)(c.at - start)};
-            return take(&c, ", ") && !is_padding(c.at, l.bytes, 0, 0, true, true);
-        }
-        if (!take(&c, ", "))
-            return false;
-    }
-}
-
-static size_t measure_used(const ir_types *t, span type) {
-    uint64_t bytes = ir_measure(t, type, NULL), used = 0;
-    unsigned char *marks = array_new(bytes + 1, 1);
-    ir_measure(t, type, marks);
-    for (uint64_t i = 0; i < bytes; i++)
-        used = marks[i] ? i + 1 : used;
-    free(marks);
-    return used;
-}
-
-bool ir_find_member(const ir_types *t, span type, uint64_t n, span *member, int64_t *offset) {
+bool ir_find_member(const ir_types *t, span type, uint64_t n, ir_part *out) {
     const ir_named *named = find_named(t, type);
     const span body = named ? named->body : type;
-    if (body.bytes < 2 || body.at[0] != '{')
+    cursor c = {t, body.at, body.at + body.bytes, 0};
+    const bool is_packed = take(&c, "<{ ");
+    if (!is_packed && !take(&c, "{ "))
         return false;
-    span rest = {body.at + 2, body.bytes - 2};
-    for (uint64_t i = 0;; i++) {
-        *member = ir_get_type(t, rest);
-        if (!member->bytes)
+    for (uint64_t end = 0, i = 0;; i++) {
+        const char *start = c.at;
+        layout l;
+        if (!read_type(&c, false, &l, NULL))
             return false;
-        if (i == n)
-            break;
-        size_t step = member->bytes + 2; /* ", " */
-        if (step >= rest.bytes)
+        const span member = {start, (size_t)(c.at - start)};
+        const uint64_t align = is_packed ? 1 : l.align, at = (end + align - 1) / align * align;
+        const bool is_last = !take(&c, ", ");
+        if (i == n) {
+            *out = (ir_part){member, at, is_packed,
+                             !is_last && !is_padding(c.at, l.bytes, 0, 0, true, true)};
+            return true;
+        }
+        if (is_last)
             return false;
-        rest = (span){rest.at + step, rest.bytes - step};
+        end = at + l.bytes;
     }
-    char text[1024];
-    size_t length = (size_t)(member->at + member->bytes - body.at);
-    if (length + 3 > sizeof text)
-        return false;
-    snprintf(text, sizeof text, "%.*s }", (int)length, body.at);
-    *offset =
-        (int64_t)measure_used(t, (span){text, length + 2}) - (int64_t)measure_used(t, *member);
-    return *offset >= 0;
+}
+
+/* Metadata ------------------------------------------------------------------------------------- */
+
+void ir_metadata_read(ir_metadata *m, const char *module) {
+    for (int pass = 0; pass < 2; pass++) {
+        for (const char *p = strstr(module, "\n!"); p; p = strstr(p + 1, "\n!")) {
+            char *end;
+            unsigned long n = isdigit((unsigned char)p[2]) ? strtoul(p + 2, &end, 10) : 0;
+            if (!isdigit((unsigned char)p[2]) || strncmp(end, " = ", 3) != 0)
+                continue;
+            if (pass == 0)
+                m->count = n >= m->count ? n + 1 : m->count;
+            else
+                m->lines[n] = end + 3;
+        }
+        if (pass == 0)
+            m->lines = array_new(m->count + 1, sizeof *m->lines);
+    }
+}
+
+long ir_read_number(const char *text, const char *word) {
+    const span number = ir_find_after((span){text, strcspn(text, "\n")}, word);
+    return number.bytes ? strtol(number.at, NULL, 10) : -1;
+}
+
+const char *ir_follow(const ir_metadata *m, const char *text, const char *word) {
+    const long n = ir_read_number(text, word);
+    return n >= 0 && (size_t)n < m->count && m->lines[n] ? m->lines[n] : "";
+}
+
+bool ir_is_shim_file(span file) {
+    return ir_find(file, "/device/shim/") || ir_find(file, "entry of ") ||
+           ir_find(file, "/soft/abi.h");
 }
