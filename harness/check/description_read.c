@@ -369,6 +369,10 @@ static bool read_buffer(description *d, char *rest, int kind, err *e) {
     bool has_type = d->kind != DESCRIBES_LAUNCH, fits;
     if ((has_type && !read_array(d, &a, &rest, e)) || !read_options(d, &a, rest, &fits, e))
         return false;
+    if (!fits && d->kind == DESCRIBES_OPTIONS)
+        return err_set(e, EXIT_USAGE,
+                       "the contents are unwritten, zero, one, ramp, nan, random, value:V or "
+                       "file:PATH");
     if (!fits)
         return describe_refuse(d, d->line, e,
                                "after '%.40s' come only %sat INDEX, and overread of an input",
