@@ -98,5 +98,5 @@ kernel void gate_up_silu_tiled(device const float *x [[buffer(0)]],
         decltype(gate_up_silu_tiled<size##_tile<q4_0_tiles, true>>)                  \
             gate_up_silu_tiled<size##_tile<q4_0_tiles, true>>;
 TILED("", large)
-TILED("_split_k", split)
+TILED("_split_k", split_k)
 TILED("_skinny", skinny)

@@ -23,7 +23,7 @@ using namespace metal;
 FLOATS(f32)
 FLOATS(f16)
 FLOATS(bf16)
-MATVEC_TILED_SIZE(f16, tile_floats<f16>, split)
+MATVEC_TILED_SIZE(f16, tile_floats<f16>, split_k)
 MATVEC_MATRIX(f16, tile_halves<f16>)
 MATVEC_MATRIX(bf16, tile_bfloats)
 MATVEC_MATRIX(f32, tile_floats<f32>)

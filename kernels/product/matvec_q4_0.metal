@@ -285,5 +285,5 @@ MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_vec16_rows", activated_vec16,
 
 MATVEC_TILED(q4_0, q4_0_tiles)
 MATVEC_MATRIX(q4_0, tile_numbers<q4_0_numbers>)
-MATVEC_TILED_SIZE(q4_0, q4_0_tiles, split)
+MATVEC_TILED_SIZE(q4_0, q4_0_tiles, split_k)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, skinny)

@@ -145,5 +145,5 @@ kernel void qkv_rope_append_tiled(device const float *x [[buffer(0)]],
         decltype(qkv_rope_append_tiled<size##_tile<q4_0_tiles, true>>)               \
             qkv_rope_append_tiled<size##_tile<q4_0_tiles, true>>;
 TILED("", large)
-TILED("_split_k", split)
+TILED("_split_k", split_k)
 TILED("_skinny", skinny)

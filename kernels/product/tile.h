@@ -245,4 +245,4 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
 template <typename F, bool HasNorm> // 64 rows, 64 tokens, 128 threads
 using large_tile = tile<F, 8, 4, 8, 16, 1, HasNorm>;
 template <typename F, bool HasNorm> // 16 rows, 32 tokens, 4 teams of 32
-using split_tile = tile<F, 4, 4, 4, 8, 4, HasNorm>;
+using split_k_tile = tile<F, 4, 4, 4, 8, 4, HasNorm>;
