@@ -3,8 +3,8 @@
  * The example to copy when you add an op. The file answers four questions in this order: what is
  * the right result (the oracle), how is it launched (the record function), which sizes are worth
  * checking (the shapes), which kernels are there (the table). Then add a line to ops.h and the record
- * function to kernels.h. A new kernel of an existing op is one
- * function in its .metal and one row in its table here. */
+ * function to kernels.h. A new kernel of an existing op is one function in its .metal and one row in its
+ * table here. */
 #include "kernels.h"
 
 #include "record.h"
@@ -23,12 +23,11 @@ static void buffer_copy_oracle(const launch *l, oracle_io *io) {
 /* Everything that launches this op calls this function: tests, experiments, models. */
 bool buffer_copy_record(tape *t, const kernel *k, slice src, slice dst, uint32_t count, err *e) {
     const launch_work w = {.threads = count, .oracle = buffer_copy_oracle};
-    return RECORD_ARGS(
-        t, k, &w, e, ARG_IN("src", src, count),
-        /* [[buffer(0)]]; checked: unchanged afterwards */ ARG_OUT("dst", dst, count),
-        /* [[buffer(1)]]; checked: every element is written */ ARG_U32(count),
-        /* [[buffer(2)]] */); /* e says what does not fit, or why the
-                                                              kernel does not compile */
+    /* The arguments are [[buffer(0)]] to [[buffer(2)]]. What goes in is unchanged afterwards, and every
+     * element of what comes out is written: both are checked. e says what does not fit, or why the kernel
+     * does not compile. */
+    return RECORD_ARGS(t, k, &w, e, ARG_IN("src", src, count), ARG_OUT("dst", dst, count),
+                       ARG_U32(count));
 }
 
 /* One case: buffers made for its shape and filled from its distribution, launches recorded. src has
@@ -42,8 +41,7 @@ static bool buffer_copy_build(kernel_case *c, err *e) {
            buffer_copy_record(c->tape, c->kernel, src, dst, count, e);
 }
 
-/* One element, the edges of a simdgroup and of a threadgroup, the model's sizes, a large odd one.
- */
+/* One element, the edges of a simdgroup and of a threadgroup, the model's sizes, a large odd one. */
 static const shape shapes[] = {
     {{1}}, {{31}}, {{32}}, {{33}}, {{576}}, {{1536}}, {{4096}}, {{49152}}, {{65537}}, {{1000003}},
 };

@@ -38,15 +38,24 @@ inline int get_char(bulk_row at, int i) {
     return ((threadgroup const char *)at)[i];
 }
 
+// Pairs of rows, the same of short and of long ones: Q6_K alone has others.
+template <uint Pairs> struct bulk_rows_of {
+    enum : uint { pairs = Pairs, long_pairs = Pairs, cluster_pairs = Pairs };
+    enum : uint { long_blocks = 14, cluster_blocks = 16 };
+};
+
 // Q4_0: a lane's 8 weights of a block are 4 of its bytes,
 // of which the higher nibble becomes 16 times the weight.
-struct q4_0_bulk {
+struct q4_0_bulk : bulk_rows_of<8> {
     typedef block_q4_0 block;
     typedef byte_scale scale;
-    enum : uint { block_bytes = 144, pairs = 8, has_offsets = false, has_neighbours = false };
-    enum : uint { long_pairs = 8, long_blocks = 14, turns_at_once = 4 };
+    enum : uint {
+        block_bytes = 144,
+        turns_at_once = 4,
+        has_offsets = false,
+        has_neighbours = false
+    };
     enum : bool { needs_registers = false };
-    enum : uint { cluster_pairs = 8, cluster_blocks = 16 };
 
     static METAL_FUNC float get_unit() { return 0.0625f; }
     struct lane_block {
@@ -66,13 +75,16 @@ struct q4_0_bulk {
 };
 
 // Q8_0: weights are bytes. Of the two blocks of a turn, the first is half a word off.
-struct q8_0_bulk {
+struct q8_0_bulk : bulk_rows_of<5> {
     typedef block_q8_0 block;
     typedef byte_scale scale;
-    enum : uint { block_bytes = 272, pairs = 5, has_offsets = false, has_neighbours = false };
-    enum : uint { long_pairs = 5, long_blocks = 14, turns_at_once = 4 };
+    enum : uint {
+        block_bytes = 272,
+        turns_at_once = 4,
+        has_offsets = false,
+        has_neighbours = false
+    };
     enum : bool { needs_registers = false };
-    enum : uint { cluster_pairs = 5, cluster_blocks = 16 };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
     struct lane_block {
@@ -118,13 +130,11 @@ struct k_bulk_head {
 };
 
 // Q4_K: upper nibbles are 16 times the weight.
-struct q4_k_bulk {
+struct q4_k_bulk : bulk_rows_of<8> {
     typedef block_q4_k block;
     typedef unsigned_scale scale;
-    enum : uint { block_bytes = 144, pairs = 8, has_offsets = true, has_neighbours = true };
-    enum : uint { long_pairs = 8, long_blocks = 14, turns_at_once = 2 };
+    enum : uint { block_bytes = 144, turns_at_once = 2, has_offsets = true, has_neighbours = true };
     enum : bool { needs_registers = true };
-    enum : uint { cluster_pairs = 8, cluster_blocks = 16 };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
     struct lane_block {
@@ -153,13 +163,11 @@ struct q4_k_bulk {
 
 // Q5_K: as Q4_K, and a fifth bit of part p is bit p of the 32 bytes before the nibbles. Bytes of the second
 // block are twice the weight, so that the fifth bits of both are where the same shift has them.
-struct q5_k_bulk {
+struct q5_k_bulk : bulk_rows_of<8> {
     typedef block_q5_k block;
     typedef unsigned_scale scale;
-    enum : uint { block_bytes = 176, pairs = 8, has_offsets = true, has_neighbours = true };
-    enum : uint { long_pairs = 8, long_blocks = 14, turns_at_once = 2 };
+    enum : uint { block_bytes = 176, turns_at_once = 2, has_offsets = true, has_neighbours = true };
     enum : bool { needs_registers = true };
-    enum : uint { cluster_pairs = 8, cluster_blocks = 16 };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
     struct lane_block {

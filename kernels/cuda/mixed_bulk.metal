@@ -1,7 +1,7 @@
 // mixed_bulk: matvec_mixed with the matrices of one format by bulk.h, and those in floats by plain loads.
 //
 // A layer of RWKV-7 has large matrices in blocks and adapters in floats, with few rows or few columns.
-// Each matrix has thread blocks of its own, in proportion to its bytes (product/layout.c), so that all
+// Each matrix has thread blocks of its own, in proportion to its bytes (product/product.c), so that all
 // end at the same time.
 #include <metal_stdlib>
 using namespace metal;

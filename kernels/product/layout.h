@@ -2,6 +2,7 @@
  * shapes, as lists that the record function, the oracle and the test cases all go through. */
 #pragma once
 
+#include "harness/device/launch.h"
 #include "product.h"
 
 /* What an argument or a size is: buffers, then numbers. */
@@ -59,10 +60,6 @@ typedef struct {
     uint8_t format, activation, has_bias, accumulates;
 } product_shape;
 
-/* The matrices of a launch of matvec_mixed, and how many threadgroups it has. */
-uint32_t product_fill_list(const tape *t, const kernel *k, const product *p,
-                           product_shape list[PRODUCT_MATRICES]);
-
 /* The formats by the numbers that the kernel knows; NULL: there are no more. */
 const weight_format *product_get_format(uint32_t number);
 
@@ -74,3 +71,6 @@ size_t product_count_floats(const product_layout *a, const product *p, product_p
 access_mode product_get_access(const product_layout *a, const product *p, product_part which);
 /* What all matrices of an op share, from the first of them, and what the kernel decides. */
 void product_spread(const product_layout *a, const kernel *k, product *p);
+
+/* What the kernels of products should compute (oracle.c). */
+void product_oracle(const launch *l, oracle_io *io);

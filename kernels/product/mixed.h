@@ -4,7 +4,7 @@
 #include "../activations.h"
 #include "../formats/formats.h"
 
-// As layout.c fills it: groups counts threadgroups, each of which has rows of one product only.
+// As product.c fills it: groups counts threadgroups, each of which has rows of one product only.
 struct product_shape {
     uint rows, in_dim, groups;
     uchar format, activation, has_bias, accumulates;

@@ -1,4 +1,4 @@
-#include "oracle.h"
+#include "layout.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include "harness/base/size.h"
 #include "harness/check/accuracy.h"
 #include "kernels/activation_judge.h"
-#include "layout.h"
 #include "reference/reference.h"
 
 /* Roundings besides those of the sums: of a product 4, of rmsnorm 10, of ffn_silu 12, of a rotation

@@ -1,4 +1,5 @@
-/* shapes: what the kernels of products are checked with, in the order of op.dims. For kernels.c only. */
+/* shapes: what the kernels of products are checked with, in the order of op.dims. For table.h
+ * and product.c only. */
 #pragma once
 
 #include "kernels/kernels.h"

@@ -7,9 +7,9 @@
 #include "kernels/formats/formats.h"
 #include "shapes.h"
 
-/* Schedules: the file, and how a kernel's name begins; threads, rows and tokens of a threadgroup, what
- * in_dim is a multiple of and the most it may be, the most threadgroups, or clusters if several share columns, and what the device
- * must offer; how the name ends, the variant, and what it tries. */
+/* Schedules: the file, how a kernel's name begins and ends; threads, rows and tokens of a threadgroup; what
+ * in_dim is a multiple of and the most it may be; the most threadgroups, or clusters if several share columns;
+ * what the device must offer; what it tries. */
 /* clang-format off */
 enum { ALL_TOKENS = 1 << 30 }; /* it loops over them itself */
 enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 }; /* of a large GPU, with room for the next launch */
@@ -22,84 +22,89 @@ enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/bulk.h takes at once */
 #define FILE_blocks(f) "blocks"
 #define FILE_floats(f) "floats"
 #define STREAM_FILE(...) "product/matvec_stream.metal"
-#define FEW_STREAM_FILE(...) "product/skinny_stream.metal"
+#define SKINNY_STREAM_FILE(...) "product/skinny_stream.metal"
 #define BULK_FILE(...) "cuda/matvec_bulk.metal"
 #define SKINNY_BULK_FILE(...) "cuda/skinny_bulk.metal"
 #define ONE  "matvec_"
 #define MANY "multi_token_matvec_"
 
-/*                             threads rows tokens  of  most groups sharers needs */
-#define ROW         OWN, ONE,    256,    8,   0,    0,    0, 0, 0, 0, \
-    "", "plain", "one simdgroup per row"
-#define BY_WEIGHT   OWN, ONE,     32,    1,   0,    0,    0, 0, 0, 0, \
-    "", "plain", "one simdgroup per row, weight by weight"
-#define VEC4        OWN, ONE,     32,    1,   0,    0,    0, 0, 0, 0, \
-    "_vec4", "vec4", "four weights at a time"
-#define MULTIROW    OWN, ONE,    256,    4,   0,    0,    0, 0, 0, 0, \
-    "_multirow", "multirow", "two simdgroups per row"
-#define SIMDGROUP   OWN, ONE,    256,   32,   0,    0,    0, 0, 0, 0, \
-    "_simdgroup", "simdgroup", "4 rows per simdgroup, one after another"
-#define COALESCED   OWN, ONE,    256,    8,   0,    0,    0, 0, 0, 0, \
-    "_coalesced", "coalesced", "one simdgroup per row, 16-bit loads"
-#define HALFBLOCK   OWN, ONE,    256,    8,   0,    0,    0, 0, 0, 0, \
-    "_halfblock", "halfblock", "one simdgroup per row, half a block per lane"
-#define ROWBLOCK    OWN, ONE,    128,   16,   0,    0,    0, 0, 0, 0, \
-    "_rowblock", "rowblock", "4 rows per simdgroup at once, x in registers"
-#define VEC16        OWN, ONE,    128,    4,   0,    0,    0, 0, 0, 0, \
-    "_vec16", "vec16", "one row per simdgroup, 16 weights per lane"
-#define VEC16_ROWS   OWN, ONE,    128,   16,   0,    0,    0, 0, 0, 0, \
-    "_vec16_rows", "vec16_rows", "the same, 4 rows per simdgroup"
-#define STREAM(rows, of, groups) STREAM_FILE, ONE, \
-                                 256, rows,   0,   of,    0, groups, 0, 0, \
-    "_stream", "stream", "rows by way of threadgroup memory, in loads of 16 bytes"
-#define BULK(rows, of) BULK_FILE, ONE, \
-                                 512, rows,   0,   of, 4096, TWO_PER_CORE, 0, FEATURE_BULK_COPIES, \
-    "_bulk", "bulk", "NVIDIA: rows by bulk copies (TMA), multiplied as bytes by tensor cores"
-#define BULK_LONG(rows, of) BULK_FILE, ONE, \
-                                 512, rows,   0,   of, 32768, TWO_PER_CORE, 0, FEATURE_BULK_COPIES, \
-    "_bulk_chunks", "bulk_chunks", "the same for longer rows, in chunks of columns"
-#define BULK_CLUSTER(rows, of, most) BULK_FILE, ONE, \
-                                 512, rows,   0,   of, most, CLUSTERS_OF_FOUR, 4, FEATURE_BULK_COPIES, \
-    "_bulk_cluster", "bulk_cluster", "the same for longer rows, in clusters of four"
-#define BY_TOKEN    OWN, MANY,   256,    8, ALL_TOKENS,    0,    0, 0, 0, 0, \
-    "", "plain", "one token after another"
-#define REUSE       OWN, MANY,   128,   32,   8,    4,    0, 0, 0, 0, \
-    "_reuse", "reuse", "each weight decoded once for 8 tokens, one quad per row"
-#define PER_THREAD       OWN, MANY,     8,   32,  32,    8,    0, 0, 0, 0, \
-    "_per_thread", "per_thread", "4 rows per thread; each weight decoded once for 32 tokens"
-#define VEC16_TOKENS OWN, MANY,   128,    8,   8,    0,    0, 0, 0, 0, \
-    "_vec16", "vec16", "each weight decoded once for 8 tokens, 2 rows per simdgroup"
-#define VEC16_ROWS_TOKENS OWN, MANY, \
-                                 128,   16,   8,    0,    0, 0, 0, 0, \
-    "_vec16_rows", "vec16_rows", "the same, 4 rows per simdgroup"
-#define TILED       OWN, MANY,   128,   64,  64,    4,    0, 0, 0, 0, \
-    "_tiled", "tiled", "tiles of 64 rows and 64 tokens, weights decoded once per tile"
-#define TILED_SPLIT OWN, MANY,   128,   16,  32,    4,    0, 0, 0, 0, \
-    "_tiled_split_k", "tiled_split_k", "tiles of 16 rows and 32 tokens, columns split in four"
-#define TILED_FEW   OWN, MANY,   256,   16,   8,    4,    0, 0, 0, 0, \
-    "_tiled_skinny", "tiled_skinny", "tiles of 16 rows and 8 tokens, columns split in eight"
-#define MATRIX      OWN, MANY,   128,   64,  64,    4,    0, 0, 0, 0, \
-    "_matrix", "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices"
-#define MATRIX_SPLIT OWN, MANY,  128,   32,  32,    4,    0, 0, 0, 0, \
-    "_matrix_split_k", "matrix_split_k", "the same by 32 x 32, columns split in four"
-#define TILED_STREAM FEW_STREAM_FILE, MANY, \
-                                 512,   32,   8,   64,    0, 0, 0, 0, \
-    "_tiled_stream", "tiled_stream", \
-    "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory"
-#define TILED_BULK(of, clusters) SKINNY_BULK_FILE, MANY, \
-                                 256,   16,   8,   of, 4096, clusters, 2, FEATURE_BULK_COPIES, \
-    "_tiled_bulk", "tiled_bulk", \
-    "NVIDIA: rows by bulk copies (TMA), as halves by tensor cores, in clusters of two"
-#define TILED_BULK_LONG(of, clusters) SKINNY_BULK_FILE, MANY, \
-                                 256,   16,   8,   of, 16384, clusters, 8, FEATURE_BULK_COPIES, \
-    "_tiled_bulk_cluster", "tiled_bulk_cluster", "the same for longer rows, in clusters of eight"
-/* The kernels: a format and its kind (formats.h), the shapes it is checked with, a schedule. */
-#define KERNEL(f, kind, adds, does, list, file_, start, group_, rows_, tokens_, of, most_, groups_, \
-               sharers_, needs_, end, variant_, about_) \
-    {.name = start #f adds end, .variant = variant_, .about = about_, .file = file_(f, kind), \
-     .format = &format_##f, .accumulates = does, .group = group_, .groups = groups_, .sharers = sharers_, \
-     .needs = needs_, \
-     .rows = rows_, .tokens = tokens_, .multiple_of = of, .most = most_, .shapes = list}
+#define ROW OWN, ONE, "", .variant = "plain", .group = 256, .rows = 8, \
+    .about = "one simdgroup per row"
+#define BY_WEIGHT OWN, ONE, "", .variant = "plain", .group = 32, .rows = 1, \
+    .about = "one simdgroup per row, weight by weight"
+#define VEC4 OWN, ONE, "_vec4", .variant = "vec4", .group = 32, .rows = 1, \
+    .about = "four weights at a time"
+#define MULTIROW OWN, ONE, "_multirow", .variant = "multirow", .group = 256, .rows = 4, \
+    .about = "two simdgroups per row"
+#define SIMDGROUP OWN, ONE, "_simdgroup", .variant = "simdgroup", .group = 256, .rows = 32, \
+    .about = "4 rows per simdgroup, one after another"
+#define COALESCED OWN, ONE, "_coalesced", .variant = "coalesced", .group = 256, .rows = 8, \
+    .about = "one simdgroup per row, 16-bit loads"
+#define HALFBLOCK OWN, ONE, "_halfblock", .variant = "halfblock", .group = 256, .rows = 8, \
+    .about = "one simdgroup per row, half a block per lane"
+#define ROWBLOCK OWN, ONE, "_rowblock", .variant = "rowblock", .group = 128, .rows = 16, \
+    .about = "4 rows per simdgroup at once, x in registers"
+#define VEC16 OWN, ONE, "_vec16", .variant = "vec16", .group = 128, .rows = 4, \
+    .about = "one row per simdgroup, 16 weights per lane"
+#define VEC16_ROWS OWN, ONE, "_vec16_rows", .variant = "vec16_rows", .group = 128, .rows = 16, \
+    .about = "the same, 4 rows per simdgroup"
+#define STREAM(rows_, of, groups_) STREAM_FILE, ONE, "_stream", \
+    .variant = "stream", .group = 256, .rows = rows_, .multiple_of = of, .groups = groups_, \
+    .about = "rows by way of threadgroup memory, in loads of 16 bytes"
+#define BULK(rows_, of) BULK_FILE, ONE, "_bulk", \
+    .variant = "bulk", .group = 512, .rows = rows_, \
+    .multiple_of = of, .most = 4096, .groups = TWO_PER_CORE, .needs = FEATURE_BULK_COPIES, \
+    .about = "NVIDIA: rows by bulk copies (TMA), multiplied as bytes by tensor cores"
+#define BULK_CHUNKS(rows_, of) BULK_FILE, ONE, "_bulk_chunks", \
+    .variant = "bulk_chunks", .group = 512, .rows = rows_, \
+    .multiple_of = of, .most = 32768, .groups = TWO_PER_CORE, .needs = FEATURE_BULK_COPIES, \
+    .about = "the same for longer rows, in chunks of columns"
+#define BULK_CLUSTER(rows_, of, most_) BULK_FILE, ONE, "_bulk_cluster", \
+    .variant = "bulk_cluster", .group = 512, .rows = rows_, \
+    .multiple_of = of, .most = most_, .groups = CLUSTERS_OF_FOUR, .sharers = 4, .needs = FEATURE_BULK_COPIES, \
+    .about = "the same for longer rows, in clusters of four"
+#define BY_TOKEN OWN, MANY, "", .variant = "plain", .group = 256, .rows = 8, .tokens = ALL_TOKENS, \
+    .about = "one token after another"
+#define REUSE OWN, MANY, "_reuse", .variant = "reuse", .group = 128, .rows = 32, .tokens = 8, .multiple_of = 4, \
+    .about = "each weight decoded once for 8 tokens, one quad per row"
+#define PER_THREAD OWN, MANY, "_per_thread", \
+    .variant = "per_thread", .group = 8, .rows = 32, .tokens = 32, .multiple_of = 8, \
+    .about = "4 rows per thread; each weight decoded once for 32 tokens"
+#define VEC16_TOKENS OWN, MANY, "_vec16", .variant = "vec16", .group = 128, .rows = 8, .tokens = 8, \
+    .about = "each weight decoded once for 8 tokens, 2 rows per simdgroup"
+#define VEC16_ROWS_TOKENS OWN, MANY, "_vec16_rows", \
+    .variant = "vec16_rows", .group = 128, .rows = 16, .tokens = 8, \
+    .about = "the same, 4 rows per simdgroup"
+#define TILED OWN, MANY, "_tiled", .variant = "tiled", .group = 128, .rows = 64, .tokens = 64, .multiple_of = 4, \
+    .about = "tiles of 64 rows and 64 tokens, weights decoded once per tile"
+#define TILED_SPLIT_K OWN, MANY, "_tiled_split_k", \
+    .variant = "tiled_split_k", .group = 128, .rows = 16, .tokens = 32, .multiple_of = 4, \
+    .about = "tiles of 16 rows and 32 tokens, columns split in four"
+#define TILED_SKINNY OWN, MANY, "_tiled_skinny", \
+    .variant = "tiled_skinny", .group = 256, .rows = 16, .tokens = 8, .multiple_of = 4, \
+    .about = "tiles of 16 rows and 8 tokens, columns split in eight"
+#define MATRIX OWN, MANY, "_matrix", \
+    .variant = "matrix", .group = 128, .rows = 64, .tokens = 64, .multiple_of = 4, \
+    .about = "tiles of 64 x 64, multiplied as simdgroup matrices"
+#define MATRIX_SPLIT_K OWN, MANY, "_matrix_split_k", \
+    .variant = "matrix_split_k", .group = 128, .rows = 32, .tokens = 32, .multiple_of = 4, \
+    .about = "the same by 32 x 32, columns split in four"
+#define TILED_STREAM SKINNY_STREAM_FILE, MANY, "_tiled_stream", \
+    .variant = "tiled_stream", .group = 512, .rows = 32, .tokens = 8, .multiple_of = 64, \
+    .about = "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory"
+#define TILED_BULK(of, clusters) SKINNY_BULK_FILE, MANY, "_tiled_bulk", \
+    .variant = "tiled_bulk", .group = 256, .rows = 16, .tokens = 8, \
+    .multiple_of = of, .most = 4096, .groups = clusters, .sharers = 2, .needs = FEATURE_BULK_COPIES, \
+    .about = "NVIDIA: rows by bulk copies (TMA), as halves by tensor cores, in clusters of two"
+#define TILED_BULK_CLUSTER(of, clusters) SKINNY_BULK_FILE, MANY, "_tiled_bulk_cluster", \
+    .variant = "tiled_bulk_cluster", .group = 256, .rows = 16, .tokens = 8, \
+    .multiple_of = of, .most = 16384, .groups = clusters, .sharers = 8, .needs = FEATURE_BULK_COPIES, \
+    .about = "the same for longer rows, in clusters of eight"
+
+/* The kernels: a format and its kind (formats.h), += or not, the shapes it is checked with, a schedule. */
+#define KERNEL(f, kind, adds, does, list, file_, start, end, ...) \
+    {.name = start #f adds end, .file = file_(f, kind), .format = &format_##f, .accumulates = does, \
+     .shapes = list, __VA_ARGS__}
 #define EXPAND(...) KERNEL(__VA_ARGS__)
 /* y = W x, y += W x, y = activation(W x + bias); or the first two, with the same shapes or with those
  * that formats.h names. */
@@ -121,7 +126,7 @@ static const kernel matvec_kernels[] = {
     PUT(q4_0, parts, &ladder_shapes.replace, ROWBLOCK),
     ADD(q4_0, parts, &ladder_shapes.accumulate, ROW),
     BOTH(q4_0, parts, ladder_shapes.many, BY_TOKEN), /* it is published */
-    BOTH(q4_0, parts, ladder_shapes.many, TILED_FEW),
+    BOTH(q4_0, parts, ladder_shapes.many, TILED_SKINNY),
     BOTH(q4_0, parts, wide_tokens, TILED_STREAM),
     BOTH(q4_0, parts, bulk_tokens, TILED_BULK(256, ONE_PER_CORE)),
     BOTH(q8_0, parts, bulk_tokens, TILED_BULK(256, ONE_PER_CORE)),
@@ -129,17 +134,17 @@ static const kernel matvec_kernels[] = {
     BOTH(q5_k, blocks, bulk_tokens, TILED_BULK(256, ONE_PER_CORE)),
     BOTH(q6_k, parts, wider_bulk_tokens, TILED_BULK(2048, ONE_PER_CORE)),
     BOTH(f16, floats, bulk_tokens, TILED_BULK(256, PAIRS_OF_CORES)),
-    BOTH(q4_0, parts, bulk_long_tokens, TILED_BULK_LONG(256, CLUSTERS_OF_EIGHT)),
-    BOTH(q8_0, parts, bulk_long_tokens, TILED_BULK_LONG(256, CLUSTERS_OF_EIGHT)),
-    BOTH(q4_k, parts, bulk_long_tokens, TILED_BULK_LONG(256, CLUSTERS_OF_EIGHT)),
-    BOTH(q5_k, blocks, bulk_long_tokens, TILED_BULK_LONG(256, CLUSTERS_OF_EIGHT)),
-    BOTH(q6_k, parts, wider_bulk_long_tokens, TILED_BULK_LONG(2048, CLUSTERS_OF_EIGHT)),
-    BOTH(f16, floats, bulk_long_tokens, TILED_BULK_LONG(256, CLUSTERS_OF_EIGHT / 2)),
+    BOTH(q4_0, parts, bulk_long_tokens, TILED_BULK_CLUSTER(256, CLUSTERS_OF_EIGHT)),
+    BOTH(q8_0, parts, bulk_long_tokens, TILED_BULK_CLUSTER(256, CLUSTERS_OF_EIGHT)),
+    BOTH(q4_k, parts, bulk_long_tokens, TILED_BULK_CLUSTER(256, CLUSTERS_OF_EIGHT)),
+    BOTH(q5_k, blocks, bulk_long_tokens, TILED_BULK_CLUSTER(256, CLUSTERS_OF_EIGHT)),
+    BOTH(q6_k, parts, wider_bulk_long_tokens, TILED_BULK_CLUSTER(2048, CLUSTERS_OF_EIGHT)),
+    BOTH(f16, floats, bulk_long_tokens, TILED_BULK_CLUSTER(256, CLUSTERS_OF_EIGHT / 2)),
     /* The formats that most weights are in. */
-    SINGLE(q4_0, parts, ladder, VEC16),                SINGLE(q4_0, parts, ladder, VEC16_ROWS),
-    SINGLE(q8_0, parts, head_of_32, VEC16),            SINGLE(q8_0, parts, head_of_32, VEC16_ROWS),
-    SINGLE(q4_k, parts, of_256, VEC16),                SINGLE(q4_k, parts, of_256, VEC16_ROWS),
-    SINGLE(q6_k, parts, head_of_256, VEC16),           SINGLE(q6_k, parts, head_of_256, VEC16_ROWS),
+    SINGLE(q4_0, parts, ladder, VEC16),          SINGLE(q4_0, parts, ladder, VEC16_ROWS),
+    SINGLE(q8_0, parts, head_of_32, VEC16),      SINGLE(q8_0, parts, head_of_32, VEC16_ROWS),
+    SINGLE(q4_k, parts, of_256, VEC16),          SINGLE(q4_k, parts, of_256, VEC16_ROWS),
+    SINGLE(q6_k, parts, head_of_256, VEC16),     SINGLE(q6_k, parts, head_of_256, VEC16_ROWS),
     BOTH(q4_0, parts, wide_rows, STREAM(32, 256, TWO_PER_CORE)),
     BOTH(q8_0, parts, wide_rows, STREAM(16, 256, ONE_PER_CORE)),
     BOTH(q4_k, parts, wide_rows, STREAM(32, 256, TWO_PER_CORE)),
@@ -150,32 +155,32 @@ static const kernel matvec_kernels[] = {
     BOTH(q4_k, parts, bulk_rows, BULK(16, 256)),
     BOTH(q5_k, blocks, bulk_rows, BULK(16, 256)),
     BOTH(q6_k, parts, wider_bulk_rows, BULK(14, 2048)),
-    BOTH(q4_0, parts, bulk_long_rows, BULK_LONG(16, 256)),
-    BOTH(q8_0, parts, bulk_long_rows, BULK_LONG(10, 256)),
-    BOTH(q4_k, parts, bulk_long_rows, BULK_LONG(16, 256)),
-    BOTH(q5_k, blocks, bulk_long_rows, BULK_LONG(16, 256)),
-    BOTH(q6_k, parts, wider_bulk_long_rows, BULK_LONG(10, 2048)),
+    BOTH(q4_0, parts, bulk_long_rows, BULK_CHUNKS(16, 256)),
+    BOTH(q8_0, parts, bulk_long_rows, BULK_CHUNKS(10, 256)),
+    BOTH(q4_k, parts, bulk_long_rows, BULK_CHUNKS(16, 256)),
+    BOTH(q5_k, blocks, bulk_long_rows, BULK_CHUNKS(16, 256)),
+    BOTH(q6_k, parts, wider_bulk_long_rows, BULK_CHUNKS(10, 2048)),
     BOTH(q4_0, parts, bulk_long_rows, BULK_CLUSTER(16, 256, 16384)),
     BOTH(q8_0, parts, bulk_long_rows, BULK_CLUSTER(10, 256, 16384)),
     BOTH(q4_k, parts, bulk_long_rows, BULK_CLUSTER(16, 256, 16384)),
     BOTH(q5_k, blocks, bulk_long_rows, BULK_CLUSTER(16, 256, 16384)),
     BOTH(q6_k, parts, wider_bulk_long_rows, BULK_CLUSTER(16, 2048, 14336)),
-    BOTH(q4_0, parts, ladder_shapes.tiles, TILED_SPLIT),
+    BOTH(q4_0, parts, ladder_shapes.tiles, TILED_SPLIT_K),
     BOTH(q4_0, parts, ladder_shapes.tiles, MATRIX),
-    BOTH(q8_0, parts, head_of_32_shapes.tiles, TILED_SPLIT),
+    BOTH(q8_0, parts, head_of_32_shapes.tiles, TILED_SPLIT_K),
     BOTH(q8_0, parts, head_of_32_shapes.tiles, MATRIX),
-    BOTH(q4_k, parts, of_256_shapes.tiles, TILED_SPLIT),
+    BOTH(q4_k, parts, of_256_shapes.tiles, TILED_SPLIT_K),
     BOTH(q4_k, parts, of_256_shapes.tiles, MATRIX),
-    BOTH(q6_k, parts, head_of_256_shapes.tiles, TILED_SPLIT),
+    BOTH(q6_k, parts, head_of_256_shapes.tiles, TILED_SPLIT_K),
     BOTH(q6_k, parts, head_of_256_shapes.tiles, MATRIX),
-    BOTH(f16, floats, floats_shapes.tiles, TILED_SPLIT),
+    BOTH(f16, floats, floats_shapes.tiles, TILED_SPLIT_K),
     BOTH(f16, floats, floats_shapes.tiles, MATRIX),
     BOTH(q4_1, blocks, of_32_shapes.tiles, MATRIX),
-    BOTH(q4_1, blocks, of_32_shapes.tiles, MATRIX_SPLIT),
+    BOTH(q4_1, blocks, of_32_shapes.tiles, MATRIX_SPLIT_K),
     BOTH(q5_0, blocks, few_of_32_shapes.tiles, MATRIX),
-    BOTH(q5_0, blocks, few_of_32_shapes.tiles, MATRIX_SPLIT),
+    BOTH(q5_0, blocks, few_of_32_shapes.tiles, MATRIX_SPLIT_K),
     BOTH(q5_1, blocks, few_of_32_shapes.tiles, MATRIX),
-    BOTH(q5_1, blocks, few_of_32_shapes.tiles, MATRIX_SPLIT),
+    BOTH(q5_1, blocks, few_of_32_shapes.tiles, MATRIX_SPLIT_K),
     BOTH(q5_k, blocks, few_of_256_shapes.tiles, MATRIX),
     BOTH(bf16, floats, few_floats_shapes.tiles, MATRIX),
     BOTH(f32, floats, floats_shapes.tiles, MATRIX),
@@ -218,7 +223,7 @@ static const kernel activate_kernels[] = {
 enum { MOST_HIDDEN = (32768 - 32) / 4 };
 #define TILES_OF_64 "tiles of 64 rows and 64 tokens, weights decoded once per tile"
 #define TILES_OF_16 "tiles of 16 rows and 32 tokens, columns split in four"
-#define FEW_TOKENS "tiles of 16 rows and 8 tokens, columns split in nine"
+#define TILES_OF_8 "tiles of 16 rows and 8 tokens, columns split in nine"
 
 /* BULK for a norm and the products after it. */
 #define BULK_NORMED(op_, f, rows_, of, list) \
@@ -239,7 +244,7 @@ enum { MOST_HIDDEN = (32768 - 32) / 4 };
     BULK_NORMED(op_, q4_k, 16 / matrices,  256, bulk_##list), \
     BULK_NORMED(op_, q5_k, 16 / matrices,  256, bulk_##list), \
     BULK_NORMED(op_, q6_k, 14 / matrices, 2048, wider_bulk_##list)
-#define EVERY_FEW_BULK_NORMED(op_, matrices, list) \
+#define EVERY_SKINNY_BULK_NORMED(op_, matrices, list) \
     SKINNY_BULK_NORMED(op_, q4_0, 16 / matrices,  256, ONE_PER_CORE, few_bulk_##list), \
     SKINNY_BULK_NORMED(op_, q8_0, 16 / matrices,  256, ONE_PER_CORE, few_bulk_##list), \
     SKINNY_BULK_NORMED(op_, q4_k, 16 / matrices,  256, ONE_PER_CORE, few_bulk_##list), \
@@ -257,10 +262,10 @@ enum { MOST_HIDDEN = (32768 - 32) / 4 };
      .rows = rows_, .multiple_of = of, .most = 4096, .needs = FEATURE_BULK_COPIES, .shapes = &list}
 static const kernel mixed_kernels[] = {
     {FUSED("matvec_mixed", "matvec_mixed", 256, 8, 0, "plain", "one simdgroup per row")},
-    MIXED_TOKENS("skinny",       128,  8, "tiles of 16 rows and 8 tokens as matrices, one per simdgroup"),
-    MIXED_TOKENS("skinny_split_k",   16,  8, "the same, columns split in eight"),
-    MIXED_TOKENS("wide",      256, 16, "tiles of 32 rows and 16 tokens as matrices, one per simdgroup"),
-    MIXED_TOKENS("wide_split_k",  32, 16, "the same, columns split in eight"),
+    MIXED_TOKENS("skinny",         128,  8, "tiles of 16 rows and 8 tokens as matrices, one per simdgroup"),
+    MIXED_TOKENS("skinny_split_k",  16,  8, "the same, columns split in eight"),
+    MIXED_TOKENS("wide",           256, 16, "tiles of 32 rows and 16 tokens as matrices, one per simdgroup"),
+    MIXED_TOKENS("wide_split_k",    32, 16, "the same, columns split in eight"),
     MIXED_BULK(q4_0, 16, 256, mixed_bulk),
     MIXED_BULK(q8_0, 10, 256, mixed_bulk),
     MIXED_BULK(q4_k, 16, 256, mixed_bulk),
@@ -309,22 +314,22 @@ static const kernel gated_kernels[] = {
     {OF_Q4_0("gate_up_silu_q4_0", "gate_up_silu",     128,  4,  0, "plain",
              "one simdgroup per output, the norm in the same pass")},
     EVERY_BULK_NORMED("gate_up_silu", 2, gates),
-    EVERY_FEW_BULK_NORMED("gate_up_silu", 2, gates),
-    GATE_TILES("_tiled",       "gate_up_silu",          128, 32, 64, "tiled",       TILES_OF_64),
-    GATE_TILES("_tiled_split_k", "gate_up_silu",          128,  8, 32, "tiled_split_k", TILES_OF_16),
-    GATE_TILES("_tiled_skinny",   "gate_up_silu",          288,  8,  8, "tiled_skinny",   FEW_TOKENS),
+    EVERY_SKINNY_BULK_NORMED("gate_up_silu", 2, gates),
+    GATE_TILES("_tiled",          "gate_up_silu", 128, 32, 64, "tiled",          TILES_OF_64),
+    GATE_TILES("_tiled_split_k",  "gate_up_silu", 128,  8, 32, "tiled_split_k",  TILES_OF_16),
+    GATE_TILES("_tiled_skinny",   "gate_up_silu", 288,  8,  8, "tiled_skinny",   TILES_OF_8),
 };
 #define QKV_TILES(...) {OF_Q4_0("qkv_rope_append_q4_0" __VA_ARGS__), .shapes = &appended_tiled_list}
 #define APPENDED_KERNELS(op_) \
     {OF_Q4_0(op_ "_q4_0", "qkv_rope_append", 128,  8,  0, "plain", \
              "two rows per simdgroup, the norm in the same pass")}, \
     EVERY_BULK_NORMED(op_, 1, heads), \
-    EVERY_FEW_BULK_NORMED(op_, 1, heads)
+    EVERY_SKINNY_BULK_NORMED(op_, 1, heads)
 static const kernel appended_kernels[] = {
     APPENDED_KERNELS("qkv_rope_append"),
-    QKV_TILES("_tiled",       "qkv_rope_append",      128, 64, 64, "tiled",       TILES_OF_64),
-    QKV_TILES("_tiled_split_k", "qkv_rope_append",      128, 16, 32, "tiled_split_k", TILES_OF_16),
-    QKV_TILES("_tiled_skinny",   "qkv_rope_append",      288, 16,  8, "tiled_skinny",   FEW_TOKENS),
+    QKV_TILES("_tiled",          "qkv_rope_append", 128, 64, 64, "tiled",          TILES_OF_64),
+    QKV_TILES("_tiled_split_k",  "qkv_rope_append", 128, 16, 32, "tiled_split_k",  TILES_OF_16),
+    QKV_TILES("_tiled_skinny",   "qkv_rope_append", 288, 16,  8, "tiled_skinny",   TILES_OF_8),
 };
 static const kernel appended_halves_kernels[] = {APPENDED_KERNELS("qkv_rope_append_f16")};
 /* clang-format on */
