@@ -120,7 +120,7 @@ METAL_FUNC bool atomic_compare_exchange_weak_explicit(volatile atomic<T> *object
 #endif
 }
 
-// The same in a loop that waits for a lock (harness/device/msl/spin.c).
+// The same in a loop that waits for a lock (harness/device/msl/marks.c).
 template <class... A> METAL_FUNC auto assay_lock_exchange(A... a) {
     ASSAY_SPIN;
     return atomic_exchange_explicit(a...);

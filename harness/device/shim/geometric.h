@@ -98,30 +98,20 @@ ASSAY_PREDICATE(isordered, x == x && y == y)
 ASSAY_PREDICATE(isunordered, x != x || y != y)
 #undef ASSAY_PREDICATE
 
-METAL_FUNC constexpr bool all(bool x) {
-    return x;
-}
-METAL_FUNC constexpr bool any(bool x) {
-    return x;
-}
-METAL_FUNC constexpr bool all(vec<bool, 2> v) {
-    return v.x & v.y;
-}
-METAL_FUNC constexpr bool any(vec<bool, 2> v) {
-    return v.x | v.y;
-}
-METAL_FUNC constexpr bool all(vec<bool, 3> v) {
-    return v.x & v.y & v.z;
-}
-METAL_FUNC constexpr bool any(vec<bool, 3> v) {
-    return v.x | v.y | v.z;
-}
-METAL_FUNC constexpr bool all(vec<bool, 4> v) {
-    return v.x & v.y & v.z & v.w;
-}
-METAL_FUNC constexpr bool any(vec<bool, 4> v) {
-    return v.x | v.y | v.z | v.w;
-}
+#define ASSAY_ALL_ANY(V, all_of, any_of)                                                           \
+    METAL_FUNC constexpr bool all(V v) {                                                           \
+        return all_of;                                                                             \
+    }                                                                                              \
+    METAL_FUNC constexpr bool any(V v) {                                                           \
+        return any_of;                                                                             \
+    }
+#define ASSAY_BOOLS(n) vec<bool, n>
+ASSAY_ALL_ANY(bool, v, v)
+ASSAY_ALL_ANY(ASSAY_BOOLS(2), v.x &v.y, v.x | v.y)
+ASSAY_ALL_ANY(ASSAY_BOOLS(3), v.x &v.y &v.z, v.x | v.y | v.z)
+ASSAY_ALL_ANY(ASSAY_BOOLS(4), v.x &v.y &v.z &v.w, v.x | v.y | v.z | v.w)
+#undef ASSAY_BOOLS
+#undef ASSAY_ALL_ANY
 
 // select(a, b, c) is c ? b : a, component by component where c is a vector.
 template <class T, assay::if_arithmetic<T> = 0> METAL_FUNC constexpr T select(T a, T b, bool c) {

@@ -47,38 +47,27 @@ struct op_product {
             return static_cast<T>(a * b);
     }
 };
-struct op_max {
-    template <class T> static METAL_FUNC T identity(T present) { return present; }
-    template <class T> static METAL_FUNC T apply(T a, T b) { return metal::max(a, b); }
-};
-struct op_min {
-    template <class T> static METAL_FUNC T identity(T present) { return present; }
-    template <class T> static METAL_FUNC T apply(T a, T b) { return metal::min(a, b); }
-};
-template <class T> using bits_for = metal::make_unsigned_t<T>;
-struct op_and {
-    template <class T> static METAL_FUNC T identity(T present) { return present; }
-    template <class T> static METAL_FUNC T apply(T a, T b) {
-        using U = bits_for<T>;
-        return __builtin_bit_cast(
-            T, static_cast<U>(__builtin_bit_cast(U, a) & __builtin_bit_cast(U, b)));
-    }
-};
-struct op_or {
-    template <class T> static METAL_FUNC T identity(T present) { return present; }
-    template <class T> static METAL_FUNC T apply(T a, T b) {
-        using U = bits_for<T>;
-        return __builtin_bit_cast(
-            T, static_cast<U>(__builtin_bit_cast(U, a) | __builtin_bit_cast(U, b)));
-    }
-};
-struct op_xor {
-    template <class T> static METAL_FUNC T identity(T) { return to<T>(0); }
-    template <class T> static METAL_FUNC T apply(T a, T b) {
-        using U = bits_for<T>;
-        return __builtin_bit_cast(
-            T, static_cast<U>(__builtin_bit_cast(U, a) ^ __builtin_bit_cast(U, b)));
-    }
-};
+#define ASSAY_CHOICE(name)                                                                         \
+    struct op_##name {                                                                             \
+        template <class T> static METAL_FUNC T identity(T present) { return present; }             \
+        template <class T> static METAL_FUNC T apply(T a, T b) { return metal::name(a, b); }       \
+    };
+ASSAY_CHOICE(max)
+ASSAY_CHOICE(min)
+#undef ASSAY_CHOICE
+
+#define ASSAY_BITWISE(name, op, neutral)                                                           \
+    struct op_##name {                                                                             \
+        template <class T> static METAL_FUNC T identity(T present) { return neutral; }             \
+        template <class T> static METAL_FUNC T apply(T a, T b) {                                   \
+            using U = metal::make_unsigned_t<T>;                                                   \
+            return __builtin_bit_cast(                                                             \
+                T, static_cast<U>(__builtin_bit_cast(U, a) op __builtin_bit_cast(U, b)));          \
+        }                                                                                          \
+    };
+ASSAY_BITWISE(and, &, present)
+ASSAY_BITWISE(or, |, present)
+ASSAY_BITWISE(xor, ^, to<T>(0))
+#undef ASSAY_BITWISE
 
 } // namespace assay

@@ -233,45 +233,36 @@ template <class T> METAL_FUNC T sincos(T x, T &cosine) {
 
 // --------------------------------------------------------- functions of every arithmetic type
 // For floats a NaN gives way to a number. Operands of two types meet in their common type.
-template <class T, assay::if_arithmetic<T> = 0> METAL_FUNC constexpr T max(T x, T y) {
-    if constexpr (is_floating_point_v<T>)
-        return static_cast<T>(__builtin_fmaxf(static_cast<float>(x), static_cast<float>(y)));
-    else
-        return x < y ? y : x;
-}
-template <class T, assay::if_arithmetic<T> = 0> METAL_FUNC constexpr T min(T x, T y) {
-    if constexpr (is_floating_point_v<T>)
-        return static_cast<T>(__builtin_fminf(static_cast<float>(x), static_cast<float>(y)));
-    else
-        return y < x ? y : x;
-}
-template <class A, class B, assay::if_mixed_scalars<A, B> = 0>
-METAL_FUNC constexpr auto max(A x, B y) {
-    using T = assay::sum_type<A, B>;
-    return max(static_cast<T>(x), static_cast<T>(y));
-}
-template <class A, class B, assay::if_mixed_scalars<A, B> = 0>
-METAL_FUNC constexpr auto min(A x, B y) {
-    using T = assay::sum_type<A, B>;
-    return min(static_cast<T>(x), static_cast<T>(y));
-}
+#define ASSAY_EXTREME(name, of_integers)                                                           \
+    template <class T, assay::if_arithmetic<T> = 0> METAL_FUNC constexpr T name(T x, T y) {        \
+        if constexpr (is_floating_point_v<T>)                                                      \
+            return static_cast<T>(                                                                 \
+                __builtin_f##name##f(static_cast<float>(x), static_cast<float>(y)));               \
+        else                                                                                       \
+            return of_integers;                                                                    \
+    }                                                                                              \
+    template <class A, class B, assay::if_mixed_scalars<A, B> = 0>                                 \
+    METAL_FUNC constexpr auto name(A x, B y) {                                                     \
+        using T = assay::sum_type<A, B>;                                                           \
+        return name(static_cast<T>(x), static_cast<T>(y));                                         \
+    }
+ASSAY_EXTREME(max, x < y ? y : x)
+ASSAY_EXTREME(min, y < x ? y : x)
+#undef ASSAY_EXTREME
 template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>
 METAL_FUNC constexpr auto clamp(A x, B low, C high) {
     ASSAY_CHECK(low > high, SOFT_CLAMP, 0, nullptr);
     return min(max(x, low), high);
 }
-template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>
-METAL_FUNC constexpr auto max3(A x, B y, C z) {
-    return max(x, max(y, z));
-}
-template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>
-METAL_FUNC constexpr auto min3(A x, B y, C z) {
-    return min(x, min(y, z));
-}
-template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>
-METAL_FUNC constexpr auto median3(A x, B y, C z) {
-    return max(min(x, y), min(max(x, y), z));
-}
+#define ASSAY_OF_THREE(name, ...)                                                                  \
+    template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>                           \
+    METAL_FUNC constexpr auto name(A x, B y, C z) {                                                \
+        return __VA_ARGS__;                                                                        \
+    }
+ASSAY_OF_THREE(max3, max(x, max(y, z)))
+ASSAY_OF_THREE(min3, min(x, min(y, z)))
+ASSAY_OF_THREE(median3, max(min(x, y), min(max(x, y), z)))
+#undef ASSAY_OF_THREE
 template <class T, assay::if_arithmetic<T> = 0> METAL_FUNC constexpr T abs(T x) {
     if constexpr (is_floating_point_v<T>)
         return static_cast<T>(__builtin_fabsf(static_cast<float>(x)));

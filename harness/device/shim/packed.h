@@ -11,10 +11,10 @@
 #define ASSAY_PACKED_COMMON(n)                                                                     \
     packed_vec() = default;                                                                        \
     METAL_FUNC constexpr T &operator[](int i) {                                                    \
-        return __builtin_is_constant_evaluated() ? at(*this, i) : (&x)[i];                         \
+        return __builtin_is_constant_evaluated() ? assay::component(*this, i) : (&x)[i];           \
     }                                                                                              \
     METAL_FUNC constexpr const T &operator[](int i) const {                                        \
-        return __builtin_is_constant_evaluated() ? at(*this, i) : (&x)[i];                         \
+        return __builtin_is_constant_evaluated() ? assay::component(*this, i) : (&x)[i];           \
     }                                                                                              \
     template <class A, class... B,                                                                 \
               enable_if_t<__is_constructible(vec<T, n>, const A &, const B &...) &&                \
@@ -32,11 +32,6 @@ template <class T> struct packed_vec<T, 2> {
     ASSAY_PACKED_COMMON(2)
     METAL_FUNC constexpr packed_vec(vec<T, 2> v) : x(v.x), y(v.y) {}
     METAL_FUNC constexpr operator vec<T, 2>() const { return vec<T, 2>(x, y); }
-
-  private:
-    template <class V> static METAL_FUNC constexpr auto &at(V &v, int i) {
-        return i == 0 ? v.x : v.y;
-    }
 };
 
 template <class T> struct packed_vec<T, 3> {
@@ -45,11 +40,6 @@ template <class T> struct packed_vec<T, 3> {
     ASSAY_PACKED_COMMON(3)
     METAL_FUNC constexpr packed_vec(vec<T, 3> v) : x(v.x), y(v.y), z(v.z) {}
     METAL_FUNC constexpr operator vec<T, 3>() const { return vec<T, 3>(x, y, z); }
-
-  private:
-    template <class V> static METAL_FUNC constexpr auto &at(V &v, int i) {
-        return i == 0 ? v.x : i == 1 ? v.y : v.z;
-    }
 };
 
 template <class T> struct packed_vec<T, 4> {
@@ -62,11 +52,6 @@ template <class T> struct packed_vec<T, 4> {
             if (!__builtin_is_constant_evaluated())
                 return __builtin_bit_cast(vec<T, 4>, *this);
         return vec<T, 4>(x, y, z, w);
-    }
-
-  private:
-    template <class V> static METAL_FUNC constexpr auto &at(V &v, int i) {
-        return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
     }
 };
 

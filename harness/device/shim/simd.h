@@ -91,24 +91,18 @@ ASSAY_LANE_FUNCTIONS(simd, 32)
 ASSAY_LANE_FUNCTIONS(quad, 4)
 
 // --------------------------------------------------------------------------------------- barriers
-METAL_FUNC void threadgroup_barrier(mem_flags flags) {
-    assay::wait_for_threadgroup(static_cast<uint>(flags));
-}
-METAL_FUNC void threadgroup_barrier(mem_flags flags, thread_scope) {
-    assay::wait_for_threadgroup(static_cast<uint>(flags));
-}
-METAL_FUNC void threadgroup_barrier(mem_flags flags, memory_scope) {
-    assay::wait_for_threadgroup(static_cast<uint>(flags));
-}
-METAL_FUNC void simdgroup_barrier(mem_flags flags) {
-    assay::wait_for_simdgroup(static_cast<uint>(flags));
-}
-METAL_FUNC void simdgroup_barrier(mem_flags flags, thread_scope) {
-    assay::wait_for_simdgroup(static_cast<uint>(flags));
-}
-METAL_FUNC void simdgroup_barrier(mem_flags flags, memory_scope) {
-    assay::wait_for_simdgroup(static_cast<uint>(flags));
-}
+#define ASSAY_BARRIER(group, ...)                                                                  \
+    METAL_FUNC void group##_barrier(mem_flags flags __VA_ARGS__) {                                 \
+        assay::wait_for_##group(static_cast<uint>(flags));                                         \
+    }
+#define ASSAY_BARRIERS(group)                                                                      \
+    ASSAY_BARRIER(group)                                                                           \
+    ASSAY_BARRIER(group, , thread_scope)                                                           \
+    ASSAY_BARRIER(group, , memory_scope)
+ASSAY_BARRIERS(threadgroup)
+ASSAY_BARRIERS(simdgroup)
+#undef ASSAY_BARRIERS
+#undef ASSAY_BARRIER
 
 } // namespace metal
 

@@ -60,6 +60,18 @@ template <class T, class... A> METAL_FUNC constexpr pieces<T> join(const A &...a
     return p;
 }
 
+// Where &x is no array: in constant expressions.
+template <class V> METAL_FUNC constexpr auto &component(V &v, int i) {
+    constexpr int n = count_of<metal::remove_cv_t<V>>::value;
+    if constexpr (n > 3)
+        if (i > 2)
+            return v.w;
+    if constexpr (n > 2)
+        if (i > 1)
+            return v.z;
+    return i > 0 ? v.y : v.x;
+}
+
 // Whether a vector is handed to the compiler as one of its own for arithmetic. As four scalars the
 // optimiser has to find them together again, and does not always. In checked mode they stay
 // scalars, which is what its reports are about.
@@ -79,7 +91,7 @@ template <class T, int n> constexpr size_t vec_align = sizeof(T) * (n == 3 ? 4 :
 
 #include "swizzle.h"
 
-// What the three classes have in common. In constant expressions &x is no array.
+// What the three classes have in common.
 // In checked mode a vector is copied by functions: calling one through a pointer that is not
 // aligned as the type demands is something the compiler checks, and padding is not touched. They
 // make vectors strangers to unions, so a kernel that has such unions is compiled with plain ones.
@@ -118,11 +130,11 @@ template <class T, int n> constexpr size_t vec_align = sizeof(T) * (n == 3 ? 4 :
         : vec(assay::join<T>(a_...)) {}                                                            \
     METAL_FUNC constexpr T &operator[](int i) {                                                    \
         ASSAY_CHECK_COMPONENT(i, n);                                                               \
-        return __builtin_is_constant_evaluated() ? at(*this, i) : (&x)[i];                         \
+        return __builtin_is_constant_evaluated() ? assay::component(*this, i) : (&x)[i];           \
     }                                                                                              \
     METAL_FUNC constexpr const T &operator[](int i) const {                                        \
         ASSAY_CHECK_COMPONENT(i, n);                                                               \
-        return __builtin_is_constant_evaluated() ? at(*this, i) : (&x)[i];                         \
+        return __builtin_is_constant_evaluated() ? assay::component(*this, i) : (&x)[i];           \
     }                                                                                              \
     ASSAY_SWIZZLES(n)
 
@@ -144,9 +156,6 @@ template <class T> struct alignas(assay::vec_align<T, 2>) vec<T, 2> {
 
   private:
     METAL_FUNC constexpr vec(const assay::pieces<T> &p) : vec(p.value[0], p.value[1]) {}
-    template <class V> static METAL_FUNC constexpr auto &at(V &v, int i) {
-        return i == 0 ? v.x : v.y;
-    }
 };
 
 template <class T> struct alignas(assay::vec_align<T, 3>) vec<T, 3> {
@@ -166,9 +175,6 @@ template <class T> struct alignas(assay::vec_align<T, 3>) vec<T, 3> {
 
   private:
     METAL_FUNC constexpr vec(const assay::pieces<T> &p) : vec(p.value[0], p.value[1], p.value[2]) {}
-    template <class V> static METAL_FUNC constexpr auto &at(V &v, int i) {
-        return i == 0 ? v.x : i == 1 ? v.y : v.z;
-    }
 };
 
 template <class T> struct alignas(assay::vec_align<T, 4>) vec<T, 4> {
@@ -198,9 +204,6 @@ template <class T> struct alignas(assay::vec_align<T, 4>) vec<T, 4> {
   private:
     METAL_FUNC constexpr vec(const assay::pieces<T> &p)
         : vec(p.value[0], p.value[1], p.value[2], p.value[3]) {}
-    template <class V> static METAL_FUNC constexpr auto &at(V &v, int i) {
-        return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
-    }
 };
 
 template <class T, class S> METAL_FUNC constexpr T as_type(const S &s) {

@@ -161,15 +161,17 @@ METAL_FUNC void wait_for_cluster_bytes() {
 
 // Tensor cores --------------------------------------------------------------------------------
 
+#define ASSAY_MMA(name, form, T, letter)                                                           \
+    METAL_FUNC void name(const uint (&a)[2][2], const uint (&b)[2], T (&d)[2][2]) {                \
+        __asm__("mma.sync.aligned." form                                                           \
+                " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                 \
+                : letter(d[0][0]), letter(d[0][1]), letter(d[1][0]), letter(d[1][1])               \
+                : "r"(a[0][0]), "r"(a[1][0]), "r"(a[0][1]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));   \
+    }
 // d (16, 8) += a (16, 16) b (16, 8), halves with sums in floats. A lane has columns 2 * (lane % 4)
 // and 1 after it, and 8 after those, of rows lane / 4 and 8 after it of a, the same rows of column
 // lane / 4 of b, and columns 2 * (lane % 4) and 1 after it of d.
-METAL_FUNC void mma_halves(const uint (&a)[2][2], const uint (&b)[2], float (&d)[2][2]) {
-    __asm__("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[1][0]), "+f"(d[1][1])
-            : "r"(a[0][0]), "r"(a[1][0]), "r"(a[0][1]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
-}
+ASSAY_MMA(mma_halves, "m16n8k16.row.col.f32.f16.f16.f32", float, "+f")
 
 // d (16, 8) += a (16, 8) b (8, 8), the upper 19 bits of floats (tf32) with sums in floats. A lane has columns
 // lane % 4 and 4 after it of rows lane / 4 and 8 after it of a, the same rows of column lane / 4 of b, and
@@ -181,19 +183,10 @@ METAL_FUNC void mma_floats(const uint (&a)[2][2], const uint (&b)[2], float (&d)
 // d (16, 8) += a (16, 32) b (32, 8), all signed bytes with sums in 32 bits. A lane has columns 4 *
 // (lane % 4) to 3 after it, and 16 after those, of rows lane / 4 and 8 after it of a (rows change
 // first), the same rows of column lane / 4 of b, and of d what mma_halves has.
-METAL_FUNC void mma_bytes(const uint (&a)[2][2], const uint (&b)[2], int (&d)[2][2]) {
-    __asm__("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
-            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+r"(d[0][0]), "+r"(d[0][1]), "+r"(d[1][0]), "+r"(d[1][1])
-            : "r"(a[0][0]), "r"(a[1][0]), "r"(a[0][1]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
-}
+ASSAY_MMA(mma_bytes, "m16n8k32.row.col.s32.s8.s8.s32", int, "+r")
 // The same with bytes of a that have no sign.
-METAL_FUNC void mma_unsigned_bytes(const uint (&a)[2][2], const uint (&b)[2], int (&d)[2][2]) {
-    __asm__("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 "
-            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+r"(d[0][0]), "+r"(d[0][1]), "+r"(d[1][0]), "+r"(d[1][1])
-            : "r"(a[0][0]), "r"(a[1][0]), "r"(a[0][1]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
-}
+ASSAY_MMA(mma_unsigned_bytes, "m16n8k32.row.col.s32.u8.s8.s32", int, "+r")
+#undef ASSAY_MMA
 
 // Two floats as halves, rounded to the nearest.
 METAL_FUNC uint pack_halves(float lower, float upper) {
