@@ -46,30 +46,35 @@ enum { WORDS = 256 };
     "add.s64 %rd7, %rd2, %rd5;\nld.shared.b32 %r6, [%rd7];\n"                                      \
     "add.s64 %rd8, %rd1, %rd5;\nst.global.b32 [%rd8+" place "], %r6;\n"
 
-static void fill(uint32_t *data) {
+static uint32_t data[WORDS]; /* of the last kernel: what it was given, and what it made of it */
+
+static void fill(void) {
     for (uint32_t i = 0; i < WORDS; i++)
         data[i] = i * 2654435761u;
+}
+
+/* r1 and r2 of the kernel are `bytes` and `from`. */
+static CUresult run(const char *ptx, uint32_t blocks, uint32_t threads, uint32_t bytes,
+                    uint32_t from) {
+    const trial t = {ptx, blocks, threads, 0, 0, {bytes, from}, data, WORDS};
+    fill();
+    return ptx_trial_run(&t);
 }
 
 /* Two phases of a barrier: words 64 to 127 go to 128, then words 68 to 131 to 192. */
 TEST a_bulk_copy_is_there_after_its_barrier_was_awaited(void) {
     NEEDS_DRIVER();
-    uint32_t data[WORDS], want[WORDS];
-    fill(data);
+    uint32_t want[WORDS];
+    static const char ptx[] = KERNEL(
+        TILE, "griddepcontrol.launch_dependents;\ngriddepcontrol.wait;\n" ADDRESSES INIT COPY(
+                  "$L_first", "%rd3", "%r1") WAIT("$L_ask", "%rd3", "0")
+                  PUT("512") "add.s32 %r2, %r2, 16;\nbar.sync 0;\n" COPY("$L_second", "%rd3", "256")
+                      WAIT("$L_again", "%rd3", "1") PUT("768"));
+    fill();
     memcpy(want, data, sizeof want);
     memcpy(want + 128, want + 64, 256);
     memcpy(want + 192, want + 68, 256); /* its last four were written by the first */
-    const trial t = {
-        .ptx = KERNEL(
-            TILE, "griddepcontrol.launch_dependents;\ngriddepcontrol.wait;\n" ADDRESSES INIT COPY(
-                      "$L_first", "%rd3", "%r1") WAIT("$L_ask", "%rd3", "0")
-                      PUT("512") "add.s32 %r2, %r2, 16;\nbar.sync 0;\n" COPY(
-                          "$L_second", "%rd3", "256") WAIT("$L_again", "%rd3", "1") PUT("768")),
-        .threads = 64,
-        .given = {256, 256},
-        .data = data,
-        .words = WORDS};
-    ASSERT_EQ_FMT(CUDA_SUCCESS, ptx_trial_run(&t), "%d");
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(ptx, 1, 64, 256, 256), "%d");
     ASSERT_MEM_EQ(want, data, sizeof want);
     PASS();
 }
@@ -84,17 +89,10 @@ TEST a_bulk_copy_needs_aligned_memory_that_is_there(void) {
                  {248, 0, CUDA_ERROR_MISALIGNED_ADDRESS},
                  {256, WORDS * 4 - 128, CUDA_ERROR_ILLEGAL_ADDRESS},
                  {1008, 0, CUDA_ERROR_ILLEGAL_ADDRESS}}; /* more than there is shared memory */
-    uint32_t data[WORDS];
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        fill(data);
-        const trial t = {.ptx = KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1")
-                                                 WAIT("$L_ask", "%rd3", "0")),
-                         .threads = 64,
-                         .given = {cases[i].bytes, cases[i].from},
-                         .data = data,
-                         .words = WORDS};
-        ASSERT_EQ_FMT(cases[i].want, ptx_trial_run(&t), "%d");
-    }
+    static const char ptx[] =
+        KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1") WAIT("$L_ask", "%rd3", "0"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ASSERT_EQ_FMT(cases[i].want, run(ptx, 1, 64, cases[i].bytes, cases[i].from), "%d");
     PASS();
 }
 
@@ -109,12 +107,8 @@ TEST a_kernel_that_does_not_wait_reads_no_copy(void) {
         KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1") WAIT("$L_ask", "%rd3", "1")
                          PUT("512") WAIT("$L_again", "%rd3", "0")), /* for another phase */
     };
-    uint32_t data[WORDS];
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        fill(data);
-        const trial t = {
-            .ptx = kernels[i], .threads = 64, .given = {256, 0}, .data = data, .words = WORDS};
-        ASSERT_EQ_FMT(CUDA_SUCCESS, ptx_trial_run(&t), "%d");
+        ASSERT_EQ_FMT(CUDA_SUCCESS, run(kernels[i], 1, 64, 256, 0), "%d");
         ASSERT_EQ_FMT(UINT32_MAX, data[128 + 5], "%u");
     }
     PASS();
@@ -141,13 +135,8 @@ TEST a_barrier_that_is_used_wrongly_is_a_fault(void) {
         {KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1") WAIT("$L_ask", "%rd4", "0")),
          CUDA_ERROR_LAUNCH_TIMEOUT},
     };
-    uint32_t data[WORDS];
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        fill(data);
-        const trial t = {
-            .ptx = cases[i].ptx, .threads = 64, .given = {256, 0}, .data = data, .words = WORDS};
-        ASSERT_EQ_FMT(cases[i].want, ptx_trial_run(&t), "%d");
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ASSERT_EQ_FMT(cases[i].want, run(cases[i].ptx, 1, 64, 256, 0), "%d");
     PASS();
 }
 
@@ -161,33 +150,26 @@ TEST a_barrier_that_is_used_wrongly_is_a_fault(void) {
 
 TEST a_thread_has_its_own_copies_after_it_waited(void) {
     NEEDS_DRIVER();
-    uint32_t data[WORDS], want[WORDS];
-    fill(data);
+    uint32_t want[WORDS];
+    fill();
     memcpy(want, data, sizeof want);
     for (size_t i = 0; i < 32; i++)
         want[128 + 4 * i] = want[4 * i + 1];
-    const trial t = {.ptx = KERNEL(TILE, ADDRESSES OWN_COPY "cp.async.wait_all;\n" OWN_PUT),
-                     .threads = 32,
-                     .data = data,
-                     .words = WORDS};
-    ASSERT_EQ_FMT(CUDA_SUCCESS, ptx_trial_run(&t), "%d");
+    static const char ptx[] = KERNEL(TILE, ADDRESSES OWN_COPY "cp.async.wait_all;\n" OWN_PUT);
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(ptx, 1, 32, 0, 0), "%d");
     ASSERT_MEM_EQ(want, data, sizeof want);
     PASS();
 }
 
 TEST a_thread_that_does_not_wait_has_no_copy(void) {
     NEEDS_DOUBLE();
-    uint32_t data[WORDS];
-    trial t = {.ptx = KERNEL(TILE, ADDRESSES OWN_COPY OWN_PUT "cp.async.wait_all;\n"),
-               .threads = 32,
-               .data = data,
-               .words = WORDS};
-    fill(data);
-    ASSERT_EQ_FMT(CUDA_SUCCESS, ptx_trial_run(&t), "%d");
+    ASSERT_EQ_FMT(CUDA_SUCCESS,
+                  run(KERNEL(TILE, ADDRESSES OWN_COPY OWN_PUT "cp.async.wait_all;\n"), 1, 32, 0, 0),
+                  "%d");
     ASSERT_EQ_FMT(UINT32_MAX, data[128], "%u");
-    t.ptx = KERNEL(TILE, ADDRESSES OWN_COPY); /* it has not come when the block ends */
-    fill(data);
-    ASSERT_EQ_FMT(CUDA_ERROR_LAUNCH_FAILED, ptx_trial_run(&t), "%d");
+    /* It has not come when the block ends. */
+    ASSERT_EQ_FMT(CUDA_ERROR_LAUNCH_FAILED, run(KERNEL(TILE, ADDRESSES OWN_COPY), 1, 32, 0, 0),
+                  "%d");
     PASS();
 }
 
@@ -213,15 +195,9 @@ TEST a_thread_that_does_not_wait_has_no_copy(void) {
 
 TEST blocks_of_a_cluster_send_each_other_values(void) {
     NEEDS_DRIVER();
-    uint32_t data[WORDS];
-    fill(data);
-    const trial t = {
-        .ptx = PAIR(FLOATS EXPECT_SENT ARRIVE MEET SEND WAIT("$L_ask", "%rd3", "0") PUT_OF_PAIR),
-        .blocks = 2,
-        .threads = 64,
-        .data = data,
-        .words = WORDS};
-    ASSERT_EQ_FMT(CUDA_SUCCESS, ptx_trial_run(&t), "%d");
+    static const char ptx[] =
+        PAIR(FLOATS EXPECT_SENT ARRIVE MEET SEND WAIT("$L_ask", "%rd3", "0") PUT_OF_PAIR);
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(ptx, 2, 64, 0, 0), "%d");
     for (uint32_t i = 0; i < 128; i++)
         ASSERT_EQ_FMT(i < 64 ? 1000 + i : i - 64, data[i], "%u");
     PASS();
@@ -245,24 +221,11 @@ TEST a_block_that_sends_or_reads_too_soon_is_found(void) {
         /* half a cluster */
         {PAIR(EXPECT_SENT), 3, CUDA_ERROR_LAUNCH_FAILED},
     };
-    uint32_t data[WORDS];
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        fill(data);
-        const trial t = {.ptx = cases[i].ptx,
-                         .blocks = cases[i].blocks,
-                         .threads = 64,
-                         .data = data,
-                         .words = WORDS};
-        ASSERT_EQ_FMT(cases[i].want, ptx_trial_run(&t), "%d");
-    }
-    const trial soon = {
-        .ptx = PAIR(FLOATS EXPECT_SENT ARRIVE MEET SEND PUT_OF_PAIR WAIT("$L_ask", "%rd3", "0")),
-        .blocks = 2,
-        .threads = 64,
-        .data = data,
-        .words = WORDS};
-    fill(data);
-    ASSERT_EQ_FMT(CUDA_SUCCESS, ptx_trial_run(&soon), "%d");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ASSERT_EQ_FMT(cases[i].want, run(cases[i].ptx, cases[i].blocks, 64, 0, 0), "%d");
+    static const char soon[] =
+        PAIR(FLOATS EXPECT_SENT ARRIVE MEET SEND PUT_OF_PAIR WAIT("$L_ask", "%rd3", "0"));
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(soon, 2, 64, 0, 0), "%d");
     ASSERT_EQ_FMT(UINT32_MAX, data[64 + 5], "%u");
     PASS();
 }

@@ -3,10 +3,13 @@
  * Guard zones are device.c's business: a buffer here is one allocation with the contents at `base`.
  *
  * Memory of the caller need not be page-aligned, as Metal requires. The buffer then begins at the
- * page boundary before it, and `base` is the offset of the contents. */
+ * page boundary before it, and `base` is the offset of the contents.
+ *
+ * All buffers of a device are kept wired, so that times after a pause do not include wiring them again. */
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/os.h"
 #include "metal.h"
 
 enum { STAGING_BYTES = 4 << 20, SMALL_BYTES = 1 << 20, BLIT_UNIT = 4 };
@@ -157,3 +160,64 @@ bool metal_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, b
         return true;
     }
 }
+
+/* Residency ------------------------------------------------------------------------------------- */
+
+#if __MAC_OS_X_VERSION_MAX_ALLOWED >= 150000
+
+enum { PAUSE_NS = 500000000 }; /* half of the time that macOS leaves to idle memory */
+
+void metal_open_residency(metal_device *m) {
+    if (@available(macOS 15.0, *)) {
+        MTLResidencySetDescriptor *what = [[[MTLResidencySetDescriptor alloc] init] autorelease];
+        [what setLabel:@"buffers"];
+        NSError *error = nil;
+        m->residency = [m->device newResidencySetWithDescriptor:what error:&error];
+        if (m->residency)
+            [m->queue addResidencySet:m->residency];
+    }
+}
+
+void metal_close_residency(metal_device *m) {
+    if (@available(macOS 15.0, *)) {
+        id<MTLResidencySet> set = m->residency;
+        if (set)
+            [m->queue removeResidencySet:set];
+        [set endResidency];
+        [set release];
+        m->residency = nil;
+    }
+}
+
+void metal_add_resident(metal_device *m, id<MTLBuffer> b) {
+    if (@available(macOS 15.0, *)) {
+        [(id<MTLResidencySet>)m->residency addAllocation:b];
+        m->residency_changed = true;
+    }
+}
+
+/* At once: until then the set holds the memory. */
+void metal_remove_resident(metal_device *m, id<MTLBuffer> b) {
+    if (@available(macOS 15.0, *)) {
+        id<MTLResidencySet> set = m->residency;
+        [set removeAllocation:b];
+        [set commit];
+    }
+}
+
+void metal_keep_resident(metal_device *m) {
+    uint64_t now = os_now_ns();
+    bool is_due = m->residency_changed || now - m->used_ns > PAUSE_NS;
+    m->used_ns = now;
+    if (@available(macOS 15.0, *)) {
+        id<MTLResidencySet> set = m->residency;
+        if (!set || !is_due)
+            return;
+        if (m->residency_changed)
+            [set commit];
+        m->residency_changed = false;
+        [set requestResidency];
+    }
+}
+
+#endif

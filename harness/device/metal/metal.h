@@ -1,9 +1,9 @@
 /* metal: what the files of the Metal device share; no other file includes it, or Metal.
  *
- * device_metal.m opens a GPU and knows its facts, buffer_metal.m its memory, pipeline_metal.m turns
- * text into pipelines, play_metal.m encodes and waits, sample_metal.m times each launch with the
- * GPU's counters, residency_metal.m keeps buffers wired. Objective-C with manual retain and release:
- * what a struct here holds is retained.
+ * device_metal.m opens a GPU and knows its facts, buffer_metal.m its memory and keeps it wired,
+ * pipeline_metal.m turns text into pipelines, play_metal.m encodes and waits, sample_metal.m times each
+ * launch with the GPU's counters. Objective-C with manual retain and release: what a struct here holds
+ * is retained.
  *
  * The same files run on Linux against the Metal of tests/metal_double. */
 #pragma once
@@ -65,13 +65,21 @@ size_t metal_find_end(const tape *t, size_t first, size_t end);
 bool metal_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e);
 bool metal_wait(device *d, ticket *k, play_times *times, err *e);
 
-/* residency_metal.m: macOS takes memory away from a GPU that has been idle for a second, and the
+/* buffer_metal.m: macOS takes memory away from a GPU that has been idle for a second, and the
  * next command buffer would be timed with the wiring of it. Nothing of this happens before macOS 15. */
+#if __MAC_OS_X_VERSION_MAX_ALLOWED >= 150000
 void metal_open_residency(metal_device *m);
 void metal_close_residency(metal_device *m);
 void metal_add_resident(metal_device *m, id<MTLBuffer> b);
 void metal_remove_resident(metal_device *m, id<MTLBuffer> b);
 void metal_keep_resident(metal_device *m); /* before something is submitted */
+#else
+#define metal_open_residency(m) ((void)(m))
+#define metal_close_residency(m) ((void)(m))
+#define metal_add_resident(m, b) ((void)(m), (void)(b))
+#define metal_remove_resident(m, b) ((void)(m), (void)(b))
+#define metal_keep_resident(m) ((void)(m))
+#endif
 
 /* sample_metal.m */
 bool metal_can_sample(device *d);
