@@ -146,7 +146,7 @@ static bool draw(delivery *s, const char *name, err *e) {
     if (!plot_is_available())
         return true;
     return path_print(path, sizeof path, e, "%s/%s.csv", s->folder, name) &&
-           plot_draw(name, &file, 1, s->folder, e);
+           plot_draw(name, experiment_find(name)->finding, &file, 1, s->folder, e);
 }
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {

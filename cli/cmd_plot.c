@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "experiments/experiment.h"
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
@@ -137,7 +138,8 @@ static bool draw_all(const request *r, err *e) {
         seen += found;
         if (sound == 0)
             continue;
-        if (plot_draw(r->names[i], files, sound, folder, &why)) {
+        const experiment *x = experiment_find(r->names[i]);
+        if (plot_draw(r->names[i], x ? x->finding : NULL, files, sound, folder, &why)) {
             printf("%s/%s.svg\n", folder, r->names[i]);
             drawn++;
         } else if (first.code == EXIT_OK)

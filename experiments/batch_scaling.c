@@ -223,6 +223,9 @@ EXPERIMENT(
                 "saved?",
     .claim = "3.9x per token at 4, 7.1x at 8: weights cached in the system-level cache after token "
              "1",
+    .finding = "Cold, a batch of 8 is {batch_speedup_8_single_cold_token_outer} times as fast "
+               "per token where each is submitted alone, and "
+               "{batch_speedup_8_chained_cold_token_outer} times in a chain, without the submit",
     .how = "medians, by the wall clock where each batch is submitted alone and by the GPU clock "
            "where chained; speed-up is B T(1) / T(B) in the same state; T(B) = submit + launch + "
            "stream + B compute fitted to all states of a kernel and shape by non-negative least "

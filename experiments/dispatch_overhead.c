@@ -157,6 +157,8 @@ EXPERIMENT(
     .question = "What does a launch cost, alone, in a chain and among independent ones, and what "
                 "does changing the pipeline cost?",
     .claim = "302 launches take 383 µs, 1.27 µs each, 18 % of a token",
+    .finding = "A launch costs {launch_us} µs in a chain and {launch_independent_us} µs among "
+               "independent ones; submitting and waiting costs {submit_us} µs",
     .how = "command buffers of n launches that add 1 to a counter, each submitted and waited for; "
            "slope and intercept of a line through the medians by n; counters checked",
     .has_model = true);

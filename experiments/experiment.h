@@ -14,8 +14,10 @@ typedef struct {
     const char *question; /* one line each */
     const char *claim;    /* what was published */
     const char *how;      /* how each number is made */
-    bool has_model;       /* some of its rows use a model: the head says which */
-    const char *family;   /* that the model must be of, or NULL: any */
+    const char
+        *finding;   /* the title of its chart, with metrics (plot.h); NULL: the first conclusion */
+    bool has_model; /* some of its rows use a model: the head says which */
+    const char *family; /* that the model must be of, or NULL: any */
     bool (*run)(lab *l, sheet *s, err *e);
     void (*conclude)(sheet *s); /* metrics and at most three sentences */
 } experiment;

@@ -373,6 +373,8 @@ EXPERIMENT(
     op_breakdown, .order = 90,
     .question = "Where does the time of a token go: kernels, launches, idle?",
     .claim = "none that adds up was published",
+    .finding = "A token takes {token_us} µs: kernels {kernels_pct} %, launches {launches_pct} %, "
+               "idle {idle_pct} %",
     .how = "kernels: GPU time of all launches of an op in one command buffer, minus as many empty "
            "launches; launches: that many empty ones in a chain; idle: wall minus GPU time of the "
            "whole token; missing: the rest; all interleaved",

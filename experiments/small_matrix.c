@@ -94,5 +94,7 @@ EXPERIMENT(
     small_matrix, .order = 40,
     .question = "Is a small matrix read slowly, or is a fixed cost mistaken for low bandwidth?",
     .claim = "0.6 GB/s at 60 KB to 5.1 GB/s at 486 KB (about 100 µs for each)",
+    .finding = "8 times the bytes take {time_ratio_1536_192} times as long where each is "
+               "submitted alone, with a fixed cost of {fixed_us} µs",
     .how = "bytes of weights, x and y over the median: alone by the wall clock around submit and "
            "wait, chained by the GPU clock; cold; checked against the oracle");

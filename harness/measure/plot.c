@@ -16,7 +16,6 @@
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "plot_finding.h"
 #include "results.h"
 
 enum { PRELUDE_BYTES = 32768 };
@@ -174,10 +173,11 @@ static void add_footer(prelude *p, freshness *fresh, csv_file *const *files, siz
 }
 
 /* The finding of the first file, in lines that fit a chart's width. */
-static void add_finding(prelude *p, const char *name, const csv_file *f, size_t count) {
+static void add_finding(prelude *p, const char *name, const char *sentence, const csv_file *f,
+                        size_t count) {
     enum { LINE = 88, MOST = 5 };
     char text[400], whole[600];
-    plot_find(name, f, text, sizeof text);
+    plot_find(name, sentence, f, text, sizeof text);
     snprintf(whole, sizeof whole, "%s%s%s", count > 1 ? get_fact(f, "device") : "",
              count > 1 ? ": " : "", text);
     /* Lines of about the same length, instead of a last one of a single word. */
@@ -210,8 +210,8 @@ static bool check_rows(const csv_file *f, err *e) {
                    csv_get_path(f));
 }
 
-static bool make_prelude(prelude *p, const char *name, const char *const *csv, size_t count,
-                         const char *home, err *e) {
+static bool make_prelude(prelude *p, const char *name, const char *sentence, const char *const *csv,
+                         size_t count, const char *home, err *e) {
     csv_file *files[PLOT_FILES] = {NULL};
     const char *devices[PLOT_FILES];
     freshness *fresh = freshness_new(e);
@@ -227,7 +227,7 @@ static bool make_prelude(prelude *p, const char *name, const char *const *csv, s
         add_list(p, "titles", devices, count);
         add_samples(p, csv, count);
         add(p, "files=%zu;", count);
-        add_finding(p, name, files[0], count);
+        add_finding(p, name, sentence, files[0], count);
         add_footer(p, fresh, files, count);
         add(p, "common='");
         add_quoted(p, home);
@@ -318,7 +318,8 @@ static bool run_gnuplot(const char *script, prelude *p, const char *out, const c
     return ok;
 }
 
-bool plot_draw(const char *name, const char *const *csv, size_t count, const char *folder, err *e) {
+bool plot_draw(const char *name, const char *sentence, const char *const *csv, size_t count,
+               const char *folder, err *e) {
     static const char *const formats[] = {"svg", "png"};
     char home[PATH_MAX - 64], script[PATH_MAX + 64], out[PATH_MAX];
     assert(count > 0 && count <= PLOT_FILES);
@@ -330,7 +331,7 @@ bool plot_draw(const char *name, const char *const *csv, size_t count, const cha
         return false;
     prelude *p = array_new(1, sizeof *p);
     find_script(home, name, script, sizeof script);
-    bool ok = make_prelude(p, name, csv, count, home, e) && os_make_folder(folder, e);
+    bool ok = make_prelude(p, name, sentence, csv, count, home, e) && os_make_folder(folder, e);
     for (size_t i = 0; ok && i < 2; i++)
         ok = path_print(out, sizeof out, e, "%s/%s.%s", folder, name, formats[i]) &&
              run_gnuplot(script, p, out, formats[i], e);
