@@ -6,13 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "experiment_files.h"
 #include "experiments/experiment.h"
+#include "experiments/lab.h"
 #include "harness/base/array.h"
+#include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
+#include "harness/measure/freshness.h"
 #include "harness/measure/plot.h"
 #include "output.h"
 #include "verb.h"
@@ -88,6 +90,90 @@ static exit_code serve(err *e) {
     bool ok = l && worker_serve(run_task, l, e);
     lab_free(l);
     return ok ? EXIT_OK : e->code;
+}
+
+/* Files of earlier runs ---------------------------------------------------------------------- */
+
+/* What a run would be. */
+typedef struct {
+    const char *folder;
+    const device_facts *facts;
+    lab_level level;
+    uint64_t seed;
+    const char *model; /* as given; NULL: the default */
+} experiment_plan;
+
+static csv_file *read_file(const experiment_plan *p, const char *name) {
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s.csv", p->folder, name) >= (int)sizeof path)
+        return NULL;
+    csv_file *f = csv_read(path, NULL);
+    if (f && results_check_schema(f, NULL))
+        return f;
+    csv_file_free(f);
+    return NULL;
+}
+
+static bool is(const csv_file *f, const char *key, const char *value) {
+    const char *was = csv_get_meta(f, key);
+    return was && strcmp(was, value) == 0;
+}
+
+/* A model is named in the head by its file, without folders. */
+static bool is_same_model(const experiment_plan *p, const csv_file *f) {
+    return !csv_get_meta(f, "model") || !p->model || is(f, "model", path_get_name(p->model));
+}
+
+static const char *get(const csv_file *f, const char *key) {
+    const char *value = csv_get_meta(f, key);
+    return value ? value : "";
+}
+
+static bool is_finished(const experiment_plan *p, const char *name, freshness *fresh,
+                        const results_meta *now) {
+    file_origin made;
+    csv_file *f = read_file(p, name);
+    bool yes = f && csv_count_rows(f) > 0 && !csv_get_meta(f, "failed") &&
+               is(f, "device", p->facts->name) && is(f, "compiler", p->facts->compiler) &&
+               is(f, "seed", results_meta_find(now, "seed")) &&
+               is(f, "level", lab_get_level_name(p->level)) &&
+               is(f, "math", math_mode_get_name(p->facts->math)) && is_same_model(p, f) &&
+               freshness_is_same_program(get(f, "build"), get(f, "commit"), now);
+    if (yes) {
+        freshness_judge_file(fresh, f, &made);
+        yes = made.stale == 0 && made.unknown == 0;
+    }
+    csv_file_free(f);
+    return yes;
+}
+
+/* Takes those out of `names` whose files are still true: of this program, device, seed, level, math
+ * mode and model, and of code that has not changed since. *kept counts them. */
+static bool drop_true(const experiment_plan *p, const char **names, size_t *count, size_t *kept,
+                      err *e) {
+    size_t left = 0;
+    freshness *fresh = freshness_new(e);
+    if (!fresh)
+        return false;
+    results_meta now = results_meta_new("", p->facts, p->seed);
+    for (size_t i = 0; i < *count; i++)
+        if (!is_finished(p, names[i], fresh, &now))
+            names[left++] = names[i];
+    freshness_free(fresh);
+    *kept = *count - left;
+    *count = left;
+    return true;
+}
+
+/* The seconds that `name` took at this level last time, or a guess. */
+static double expect_seconds(const experiment_plan *p, const char *name) {
+    static const double guess_s[LEVEL_COUNT] = {200, 7, 3};
+    csv_file *f = read_file(p, name);
+    const char *seconds =
+        f && is(f, "level", lab_get_level_name(p->level)) ? csv_get_meta(f, "seconds") : NULL;
+    double known = seconds ? strtod(seconds, NULL) : 0;
+    csv_file_free(f);
+    return known > 0 ? known : guess_s[p->level];
 }
 
 /* The other side ------------------------------------------------------------------------------ */
@@ -187,7 +273,7 @@ static bool drop_finished(const delivery *s, const device_facts *f, const char *
     size_t kept, all = *count;
     if (!settings.resume)
         return true;
-    if (!experiment_files_drop_finished(&p, names, count, &kept, e))
+    if (!drop_true(&p, names, count, &kept, e))
         return false;
     fprintf(stderr, "%zu of %zu experiments are already there\n", kept, all);
     return true;
@@ -205,7 +291,7 @@ static bool run_all(delivery *s, size_t count, const device_facts *f, err *e) {
     double expected_s[MOST_EXPERIMENTS];
     experiment_plan known = make_plan(s, f);
     for (size_t i = 0; i < count; i++)
-        expected_s[i] = experiment_files_expect(&known, s->names[i]);
+        expected_s[i] = expect_seconds(&known, s->names[i]);
     progress shown = progress_new(stderr, "experiments", count);
     shown.names = s->names;
     shown.expected_s = expected_s;

@@ -383,7 +383,9 @@ static exit_code check_baseline(const case_list *cases, const profile_set *s, er
 /* The verb ------------------------------------------------------------------------------------- */
 
 static bool print_all(profile_set *s, err *e) {
-    const profile_gpu g = profile_find_gpu();
+    profile_gpu g;
+    if (!profile_find_gpu(&g, e))
+        return false;
     if (settings.measured)
         return profile_write_times(s, &g, settings.csv, e) && output_flush(e);
     if (settings.json) {

@@ -14,7 +14,7 @@
 
 #include "experiment.h"
 #include "harness/base/array.h"
-#include "harness/measure/caches.h"
+#include "harness/measure/roof.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
 #include "reference/quant.h"

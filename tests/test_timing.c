@@ -9,8 +9,8 @@
 #include "harness/base/os.h"
 #include "harness/base/power.h"
 #include "harness/check/fill.h"
-#include "harness/measure/caches.h"
 #include "harness/measure/results.h"
+#include "harness/measure/roof.h"
 #include "harness/measure/timing.h"
 #include "harness/measure/verdict.h"
 

@@ -1,8 +1,10 @@
 /* profile_say: see profile_say.h. */
 #include "profile_say.h"
 
+#include <glob.h>
 #include <limits.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,50 +15,82 @@
 #include "harness/base/path.h"
 #include "results.h"
 
-/* Of a core in a clock: instructions of LLVM, and sectors from its cache or to it; its threadgroup memory
- * serves one simdgroup. And what long streams reach of the memory roof. */
-static const double ISSUE = 3.6, SECTORS_PER_CLOCK = 2, MEMORY_PART = 0.92;
-
 const char *profile_get_bound_name(profile_bound b) {
     static const char *const names[] = {"memory", "cache", "threadgroup memory", "issue",
                                         "latency"};
     return names[b];
 }
 
-/* The stored times of the GPU, read once. */
+/* What is stored of the GPU ---------------------------------------------------------------------- */
+
+#define NUMBER(field)                                                                              \
+    { #field, CSV_NUMBER, offsetof(profile_gpu, field), sizeof(double), false }
+static const csv_field gpu_fields[] = {
+    {"device", CSV_TEXT, offsetof(profile_gpu, name), sizeof(((profile_gpu *)0)->name), false},
+    NUMBER(cores),
+    NUMBER(clock_ghz),
+    NUMBER(memory_gb_s),
+    NUMBER(launch_ns),
+    NUMBER(simdgroups_per_core),
+    NUMBER(threadgroup_bytes_per_core),
+    NUMBER(registers_per_core),
+    NUMBER(issue),
+    NUMBER(sectors_per_clock),
+    NUMBER(memory_part),
+    NUMBER(start_ns),
+    NUMBER(step_ns),
+    NUMBER(load_ns),
+    NUMBER(far_ns),
+};
+
+/* The first one in the results that come with Assay. */
+static bool read_gpu(profile_gpu *out, err *e) {
+    char home[PATH_MAX], pattern[PATH_MAX];
+    glob_t found;
+    *out = (profile_gpu){.name = ""};
+    if (!os_find_home(home, sizeof home, e) ||
+        !path_print(pattern, sizeof pattern, e, "%s/results/*/gpu.csv", home))
+        return false;
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return err_set(e, EXIT_CANNOT, "%.200s: no GPU is described", pattern);
+    csv_file *f = csv_read(found.gl_pathv[0], e);
+    bool ok = f && csv_count_rows(f) > 0 &&
+              csv_read_row(f, 0, gpu_fields, sizeof gpu_fields / sizeof *gpu_fields, out, e);
+    globfree(&found);
+    csv_file_free(f);
+    return ok;
+}
+
+/* A file of its results. */
+static bool find_stored(const char *file, char *path, size_t size) {
+    profile_gpu g;
+    char folder[PATH_MAX];
+    return read_gpu(&g, NULL) && results_find_folder(g.name, folder, sizeof folder, NULL) &&
+           path_print(path, size, NULL, "%s/%s", folder, file);
+}
+
+/* The stored times, read once. */
 static const results_list *find_results(void) {
     static results_list list;
     static bool is_read;
-    char folder[PATH_MAX], path[PATH_MAX];
-    err e;
-    if (!is_read && results_find_folder("NVIDIA H200", folder, sizeof folder, &e) &&
-        path_print(path, sizeof path, &e, "%s/bench.csv", folder) && !results_read(path, &list, &e))
+    char path[PATH_MAX];
+    if (!is_read && find_stored("bench.csv", path, sizeof path) && !results_read(path, &list, NULL))
         list = (results_list){.cases = NULL};
     is_read = true;
     return &list;
 }
 
-profile_gpu profile_find_gpu(void) {
-    profile_gpu g = {.name = "NVIDIA H200",
-                     .cores = 132,
-                     .clock_ghz = 1.98,
-                     .memory_gb_s = 4800,
-                     .launch_ns = 1000,
-                     .simdgroups_per_core = 64,
-                     .threadgroup_bytes_per_core = 228 << 10,
-                     .registers_per_core = 65536,
-                     .start_ns = 800,
-                     .step_ns = 0.96,
-                     .load_ns = 11,
-                     .far_ns = 6};
+bool profile_find_gpu(profile_gpu *out, err *e) {
+    if (!read_gpu(out, e))
+        return false;
     const results_list *list = find_results();
-    for (size_t i = 0; i < list->count && !g.is_measured; i++)
+    for (size_t i = 0; i < list->count && !out->is_measured; i++)
         if (list->cases[i].row.roof_gb_s > 0 && list->cases[i].row.launch_ns > 0) {
-            g.memory_gb_s = list->cases[i].row.roof_gb_s;
-            g.launch_ns = list->cases[i].row.launch_ns;
-            g.is_measured = true;
+            out->memory_gb_s = list->cases[i].row.roof_gb_s;
+            out->launch_ns = list->cases[i].row.launch_ns;
+            out->is_measured = true;
         }
-    return g;
+    return true;
 }
 
 const char *profile_get_measured_commit(void) {
@@ -87,11 +121,9 @@ double profile_find_measured(const char *case_name) {
 static const csv_file *find_counters(void) {
     static csv_file *file;
     static bool is_read;
-    char folder[PATH_MAX], path[PATH_MAX];
-    err e;
-    if (!is_read && results_find_folder("NVIDIA H200", folder, sizeof folder, &e) &&
-        path_print(path, sizeof path, &e, "%s/profile_ncu.csv", folder))
-        file = csv_read(path, &e);
+    char path[PATH_MAX];
+    if (!is_read && find_stored("profile_ncu.csv", path, sizeof path))
+        file = csv_read(path, NULL);
     is_read = true;
     return file;
 }
@@ -113,6 +145,8 @@ double profile_find_registers(const char *kernel) {
     }
     return most;
 }
+
+/* What to expect -------------------------------------------------------------------------------- */
 
 /* Bytes that must come from memory: the first time that any thread loads a sector, more if 8 MB do not
  * keep it; and what is stored. */
@@ -168,11 +202,11 @@ profile_expectation profile_expect(const profile *p, const profile_gpu *g) {
         (double)profile_sum_shared(s, COUNT_TIMES) + (double)profile_sum_shared(s, COUNT_CONFLICTS);
     x.in_flight = p->launches ? count_in_flight(p, g) : 1;
     x.intensity = x.memory_bytes > 0 ? (double)s->work[WORK_FLOPS] / x.memory_bytes : NAN;
-    x.ns[BOUND_MEMORY] = x.memory_bytes / (MEMORY_PART * g->memory_gb_s) / launches;
+    x.ns[BOUND_MEMORY] = x.memory_bytes / (g->memory_part * g->memory_gb_s) / launches;
     x.ns[BOUND_CACHE] =
-        fmax(requests, (double)profile_sum_device(s, COUNT_SECTORS) / SECTORS_PER_CLOCK) / clock;
+        fmax(requests, (double)profile_sum_device(s, COUNT_SECTORS) / g->sectors_per_clock) / clock;
     x.ns[BOUND_SHARED] = shared / clock;
-    x.ns[BOUND_ISSUE] = (double)s->instructions / ISSUE / clock;
+    x.ns[BOUND_ISSUE] = (double)s->instructions / g->issue / clock;
     x.ns[BOUND_LATENCY] = measure_latency(p, g, x.in_flight);
     for (int i = 0; i < BOUNDS; i++)
         x.bound = x.ns[i] > x.ns[x.bound] ? (profile_bound)i : x.bound;

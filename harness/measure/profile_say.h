@@ -25,13 +25,16 @@ typedef struct {
     double memory_gb_s, launch_ns; /* measured, where results have them */
     bool is_measured;
     double simdgroups_per_core, threadgroup_bytes_per_core, registers_per_core;
+    double issue,
+        sectors_per_clock; /* of a core in a clock: instructions of LLVM; sectors from its cache or to it */
+    double memory_part;     /* of the memory roof, which long streams reach */
     double start_ns;        /* of a grid, beyond an empty launch */
     double step_ns;         /* of a simdgroup, for one instruction after another */
     double load_ns, far_ns; /* more for a load; and if the nearest cache has it not */
 } profile_gpu;
 
-/* An NVIDIA H200; roofs from its stored results, if they are there. */
-profile_gpu profile_find_gpu(void);
+/* The GPU that results/DEVICE/gpu.csv describes; roofs from its stored results, if they are there. */
+bool profile_find_gpu(profile_gpu *out, err *e);
 
 typedef struct {
     double ns[BOUNDS]; /* without the launch */

@@ -1,3 +1,4 @@
+
 #include "roof.h"
 
 #include <ctype.h>
@@ -5,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "caches.h"
 #include "harness/base/array.h"
 #include "harness/base/host.h"
+#include "harness/base/stats.h"
 
 #define SMALLEST ((size_t)256 << 10)
 #define LARGEST ((size_t)512 << 20)
@@ -286,4 +287,17 @@ bool roof_measure(roof *r, size_t bytes, timing_cache cache, roof_window *out, e
            measure(r->empty, TIMING_CHAINED, r->budget_s / 2, false, CLOCK_GPU, &out->launch_ns,
                    e) &&
            measure(r->empty, TIMING_SINGLE, r->budget_s / 2, false, CLOCK_WALL, &out->submit_ns, e);
+}
+
+size_t caches_find_last(const size_t *sizes, const double *gb_s, size_t count) {
+    const double step = 1.2; /* times the bandwidth of memory */
+    if (count < 4)
+        return 0;
+    /* Bandwidth of memory: the two largest sizes, which exceed any cache or there is no step. */
+    double memory = stats_compute(gb_s + count - 2, 2).mean;
+    for (size_t i = count - 2; i-- > 0;)
+        /* One size alone may be noise; the one below it must be fast as well. */
+        if (gb_s[i] >= step * memory && (i == 0 || gb_s[i - 1] >= step * memory))
+            return sizes[i];
+    return 0;
 }

@@ -57,3 +57,9 @@ tape *roof_get_scrub(roof *r, err *e);
 
 /* The roof for a working set, now. Cold: of memory, whatever the working set is. */
 bool roof_measure(roof *r, size_t bytes, timing_cache cache, roof_window *out, err *e);
+
+/* Bandwidth by size is a staircase that goes down: each step is a cache that no longer holds the buffer. The last step
+ * is the last-level cache: the largest size that is still read faster than memory is, by a fifth or more of what the
+ * largest ones get; 0 where there is no such step (slow kernels do not see caches). Sizes ascend by factors of 2, gb_s
+ * (count) belongs to them. */
+size_t caches_find_last(const size_t *sizes, const double *gb_s, size_t count);
