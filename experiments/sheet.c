@@ -1,6 +1,7 @@
 #include "sheet.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,8 +9,10 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/base/csv.h"
 #include "harness/base/format.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/base/size.h"
 #include "harness/measure/fit.h"
 
@@ -28,13 +31,19 @@ typedef struct {
     double value, low, high; /* low is NaN: the spread is not known */
 } metric;
 
+typedef struct {
+    char *name;
+    timing_sample *samples;
+    size_t count;
+} sample_set;
+
 struct sheet {
     char *columns[COLUMNS];
     size_t column_count;
     row *rows;
     fact *notes;
     metric *metrics;
-    results_samples *samples;
+    sample_set *samples;
     size_t row_count, note_count, metric_count, sample_count;
     char *conclusions[SHEET_CONCLUSIONS];
     size_t conclusion_count;
@@ -86,8 +95,8 @@ void sheet_free(sheet *s) {
         free(s->notes[i].value);
     }
     for (size_t i = 0; i < s->sample_count; i++) {
-        free((void *)(uintptr_t)s->samples[i].name);
-        free((void *)(uintptr_t)s->samples[i].samples);
+        free(s->samples[i].name);
+        free(s->samples[i].samples);
     }
     for (size_t i = 0; i < s->conclusion_count; i++)
         free(s->conclusions[i]);
@@ -295,70 +304,73 @@ void sheet_add_samples(sheet *s, const char *key, const timing_sample *samples, 
     timing_sample *copy = array_new(count + 1, sizeof *copy);
     if (count > 0)
         memcpy(copy, samples, count * sizeof *copy);
-    s->samples[s->sample_count++] = (results_samples){copy_text(key), copy, count};
+    s->samples[s->sample_count++] = (sample_set){copy_text(key), copy, count};
 }
 
 /* Files ------------------------------------------------------------------------------------- */
 
-/* Keys and values of the head: notes, conclusions, metrics. Metrics are written into `texts`, two
- * for each. */
-static const char **list_facts(const sheet *s, char (*texts)[128], size_t *count) {
-    const char **facts =
-        calloc(s->note_count + s->conclusion_count + 2 * s->metric_count + 1, 2 * sizeof *facts);
-    size_t used = 0;
-    assert(facts);
-    for (size_t i = 0; i < s->note_count; i++) {
-        facts[used++] = s->notes[i].key;
-        facts[used++] = s->notes[i].value;
+static bool check_names(const sheet *s, const char *path, err *e) {
+    for (size_t r = 0; r < s->row_count; r++) {
+        const char *name = sheet_get_text(s, r, "case");
+        if (!*name)
+            return err_set(e, EXIT_WRONG, "%.120s: row %zu has no name in column 'case'", path,
+                           r + 1);
+        if (sheet_find_row(s, "case", name, NULL) < r)
+            return err_set(e, EXIT_WRONG, "%.120s: two rows are the case '%.80s'", path, name);
     }
-    for (size_t i = 0; i < s->conclusion_count; i++) {
-        facts[used++] = "conclusion";
-        facts[used++] = s->conclusions[i];
-    }
-    for (size_t i = 0; i < s->metric_count; i++) {
-        const metric *k = &s->metrics[i];
-        snprintf(texts[2 * i], sizeof *texts, "%s = %.6g %s", k->name, k->value, k->unit);
-        facts[used++] = "metric";
-        facts[used++] = texts[2 * i];
-        if (isnan(k->low))
-            continue;
-        snprintf(texts[2 * i + 1], sizeof *texts, "%s = %.6g to %.6g", k->name, k->low, k->high);
-        facts[used++] = "spread";
-        facts[used++] = texts[2 * i + 1];
-    }
-    *count = used / 2;
-    return facts;
+    return true;
 }
 
-/* All rows; those that no meter has filled get the device of the run as well. */
-static const char **list_cells(const sheet *s, const results_meta *m) {
-    static const char *const keys[] = {"device", "api", "date", "commit", "build"};
-    const char **cells = array_new(size_multiply(s->row_count, s->column_count) + 1, sizeof *cells);
-    for (size_t r = 0; r < s->row_count; r++) {
-        const char **to = cells + r * s->column_count;
-        memcpy(to, s->rows[r].cells, s->column_count * sizeof *to);
-        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-            if (!to[find_column(s, keys[k])])
-                to[find_column(s, keys[k])] = results_meta_find(m, keys[k]);
+static void add_facts(csv *c, const sheet *s) {
+    char text[128];
+    for (size_t i = 0; i < s->note_count; i++)
+        csv_add_meta(c, s->notes[i].key, s->notes[i].value);
+    for (size_t i = 0; i < s->conclusion_count; i++)
+        csv_add_meta(c, "conclusion", s->conclusions[i]);
+    for (const metric *k = s->metrics; k < s->metrics + s->metric_count; k++) {
+        snprintf(text, sizeof text, "%s = %.6g %s", k->name, k->value, k->unit);
+        csv_add_meta(c, "metric", text);
+        if (isnan(k->low))
+            continue;
+        snprintf(text, sizeof text, "%s = %.6g to %.6g", k->name, k->low, k->high);
+        csv_add_meta(c, "spread", text);
     }
-    return cells;
+}
+
+/* Rows that no meter has filled get the device of the run as well. */
+static const char *get_cell(const sheet *s, size_t r, const char *column, const results_meta *m,
+                            const char *samples) {
+    static const char *const keys[] = {"device", "api", "date", "commit", "build"};
+    if (strcmp(column, "samples") == 0 && sheet_get(s, r, "n") > 0)
+        return samples;
+    const char *text = sheet_get_text(s, r, column);
+    for (size_t k = 0; !*text && k < sizeof keys / sizeof *keys; k++)
+        if (strcmp(column, keys[k]) == 0)
+            return results_meta_find(m, column);
+    return text;
 }
 
 bool sheet_write(const sheet *s, const results_meta *m, const char *path, err *e) {
-    char(*texts)[128] = array_new(2 * s->metric_count + 1, sizeof *texts);
-    results_table t = {.meta = m,
-                       .titles = (const char *const *)s->columns,
-                       .columns = s->column_count,
-                       .rows = s->row_count,
-                       .samples = s->samples,
-                       .sample_sets = s->sample_count};
-    const char **facts = list_facts(s, texts, &t.fact_count), **cells = list_cells(s, m);
-    t.facts = facts;
-    t.cells = cells;
-    bool ok = results_write(path, &t, e);
-    free(cells);
-    free(facts);
-    free(texts);
+    char samples_path[PATH_MAX];
+    if (!check_names(s, path, e) ||
+        !results_find_samples_path(path, samples_path, sizeof samples_path, e))
+        return false;
+    csv *rows = csv_new(), *samples = csv_new();
+    results_add_head(rows, m);
+    add_facts(rows, s);
+    csv_add_row(rows, (const char *const *)s->columns, s->column_count);
+    for (size_t r = 0; r < s->row_count; r++) {
+        for (size_t i = 0; i < s->column_count; i++)
+            results_add_cell(rows, get_cell(s, r, s->columns[i], m, path_get_name(samples_path)));
+        csv_end_row(rows);
+    }
+    results_start_samples(samples, m);
+    for (size_t i = 0; i < s->sample_count; i++)
+        results_add_samples(samples, s->samples[i].name, s->samples[i].samples,
+                            s->samples[i].count);
+    bool ok = results_write(path, rows, samples, e);
+    csv_free(rows);
+    csv_free(samples);
     return ok;
 }
 

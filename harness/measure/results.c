@@ -28,13 +28,13 @@ enum { SAMPLE_COLUMNS = sizeof sample_titles / sizeof *sample_titles };
 
 /* Writing ----------------------------------------------------------------------------------- */
 
-static void add_head(csv *c, const results_meta *m) {
+void results_add_head(csv *c, const results_meta *m) {
     for (size_t i = 0; i < m->count; i++)
         csv_add_meta(c, m->facts[i].key, m->facts[i].value);
 }
 
 /* A row is a line: readers can cut a file at any of them. */
-static void add_cell(csv *c, const char *cell) {
+void results_add_cell(csv *c, const char *cell) {
     char text[1024];
     snprintf(text, sizeof text, "%s", cell);
     for (char *p = text; *p; p++)
@@ -51,19 +51,19 @@ static void add_row(csv *c, const result_row *row, const char *samples_path) {
         snprintf(whole.samples, sizeof whole.samples, "%.120s", path_get_name(samples_path));
     for (int i = 0; i < RESULT_COLUMNS; i++) {
         result_get_column(&whole, i, text, sizeof text, &is_number);
-        add_cell(c, text);
+        results_add_cell(c, text);
     }
     csv_end_row(c);
 }
 
-static void start_samples(csv *c, const results_meta *m) {
-    add_head(c, m);
+void results_start_samples(csv *c, const results_meta *m) {
+    results_add_head(c, m);
     csv_add_row(c, sample_titles, SAMPLE_COLUMNS);
 }
 
-static void add_samples(csv *c, const char *name, const timing_sample *samples, size_t count) {
+void results_add_samples(csv *c, const char *name, const timing_sample *samples, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        add_cell(c, name);
+        results_add_cell(c, name);
         csv_add_u64(c, i);
         for (int k = 0; k < CLOCK_COUNT; k++) {
             char text[32];
@@ -78,7 +78,7 @@ static void add_samples(csv *c, const char *name, const timing_sample *samples, 
  * not find its samples, so a file that loses rows loses them first (forget). */
 static bool write_rows(const results *r, err *e) {
     csv *rows = csv_new();
-    add_head(rows, &r->known.meta);
+    results_add_head(rows, &r->known.meta);
     for (int i = 0; i < RESULT_COLUMNS; i++)
         csv_add_text(rows, result_get_title(i));
     csv_end_row(rows);
@@ -91,10 +91,10 @@ static bool write_rows(const results *r, err *e) {
 
 static bool write_samples(const results *r, err *e) {
     csv *samples = csv_new();
-    start_samples(samples, &r->known.meta);
+    results_start_samples(samples, &r->known.meta);
     for (size_t i = 0; i < r->known.count; i++) {
         const result_case *c = &r->known.cases[i];
-        add_samples(samples, c->row.name, c->samples, c->count);
+        results_add_samples(samples, c->row.name, c->samples, c->count);
     }
     bool ok = csv_write(samples, r->samples_path, e);
     csv_free(samples);
@@ -166,7 +166,7 @@ bool results_add(results *r, const result_row *row, const timing_sample *samples
         return false;
     csv *rows = csv_new(), *all = csv_new();
     add_row(rows, row, r->samples_path);
-    add_samples(all, row->name, samples, count);
+    results_add_samples(all, row->name, samples, count);
     bool ok = (count == 0 || csv_append(all, r->samples_path, e)) && csv_append(rows, r->path, e);
     csv_free(rows);
     csv_free(all);
@@ -250,65 +250,15 @@ bool results_check_resume(const char *path, const results_meta *was, const resul
     return true;
 }
 
-/* A whole table ----------------------------------------------------------------------------- */
+/* A whole run ------------------------------------------------------------------------------- */
 
-static const char *get_cell(const results_table *t, size_t row, size_t column) {
-    const char *text = t->cells[row * t->columns + column];
-    return text ? text : "";
-}
-
-static size_t find_title(const results_table *t, const char *title) {
-    size_t i = 0;
-    while (strcmp(t->titles[i], title) != 0)
-        i++;
-    return i;
-}
-
-static bool check_names(const results_table *t, const char *path, err *e) {
-    size_t column = find_title(t, "case");
-    for (size_t r = 0; r < t->rows; r++) {
-        const char *name = get_cell(t, r, column);
-        if (!*name)
-            return err_set(e, EXIT_WRONG, "%.120s: row %zu has no name in column 'case'", path,
-                           r + 1);
-        for (size_t k = 0; k < r; k++)
-            if (strcmp(get_cell(t, k, column), name) == 0)
-                return err_set(e, EXIT_WRONG, "%.120s: two rows are the case '%.80s'", path, name);
-    }
-    return true;
-}
-
-static csv *make_rows(const results_table *t, const char *samples_path) {
-    csv *c = csv_new();
-    size_t n = find_title(t, "n"), samples = find_title(t, "samples");
-    add_head(c, t->meta);
-    for (size_t i = 0; i < t->fact_count; i++)
-        csv_add_meta(c, t->facts[2 * i], t->facts[2 * i + 1]);
-    csv_add_row(c, t->titles, t->columns);
-    for (size_t r = 0; r < t->rows; r++) {
-        bool is_timed = strtod(get_cell(t, r, n), NULL) > 0;
-        for (size_t i = 0; i < t->columns; i++)
-            add_cell(c, i == samples && is_timed ? path_get_name(samples_path) : get_cell(t, r, i));
-        csv_end_row(c);
-    }
-    return c;
-}
-
-bool results_write(const char *path, const results_table *t, err *e) {
+bool results_write(const char *path, csv *rows, csv *samples, err *e) {
     char samples_path[PATH_MAX];
     if (!results_find_samples_path(path, samples_path, sizeof samples_path, e) ||
-        !check_names(t, path, e) || !make_folder_of(path, e))
+        !make_folder_of(path, e))
         return false;
     lock *held = lock_take(path, e);
-    if (!held)
-        return false;
-    csv *rows = make_rows(t, samples_path), *samples = csv_new();
-    start_samples(samples, t->meta);
-    for (size_t i = 0; i < t->sample_sets; i++)
-        add_samples(samples, t->samples[i].name, t->samples[i].samples, t->samples[i].count);
-    bool ok = csv_write(samples, samples_path, e) && csv_write(rows, path, e);
-    csv_free(rows);
-    csv_free(samples);
+    bool ok = held && csv_write(samples, samples_path, e) && csv_write(rows, path, e);
     lock_release(held);
     return ok;
 }

@@ -49,6 +49,7 @@ bool results_find_samples_path(const char *path, char *out, size_t size, err *e)
 
 /* Writing -------------------------------------------------------------------------------------- */
 
+struct csv;
 typedef struct results results;
 
 /* Starts both files, or adds to those that are there: the rows of other cases stay. Files of another
@@ -66,28 +67,15 @@ bool results_add(results *r, const result_row *row, const timing_sample *samples
 bool results_check_resume(const char *path, const results_meta *was, const results_meta *now,
                           err *e);
 
-/* The samples of one case. */
-typedef struct {
-    const char *name;
-    const timing_sample *samples;
-    size_t count;
-} results_samples;
-
-/* A whole run, written at once: both files, or neither. */
-typedef struct {
-    const results_meta *meta;
-    const char *const *facts; /* (fact_count, 2): more of the head of NAME.csv, keys and values */
-    size_t fact_count;
-    const char *const *titles; /* (columns): the RESULT_COLUMNS of every row, then others */
-    size_t columns;
-    const char *const *cells; /* (rows, columns); NULL is empty */
-    size_t rows;
-    const results_samples *samples;
-    size_t sample_sets;
-} results_table;
-
-/* EXIT_WRONG if a row has no name in column `case`, or that of another. */
-bool results_write(const char *path, const results_table *t, err *e);
+/* A whole run, written at once: both files, or neither. Both begin with the same head; results_start_samples adds their
+ * titles, too. Rows have the RESULT_COLUMNS, then others. A row is a line: results_add_cell puts spaces in the place of
+ * newlines. */
+void results_add_head(struct csv *c, const results_meta *m);
+void results_add_cell(struct csv *c, const char *cell);
+void results_start_samples(struct csv *c, const results_meta *m);
+void results_add_samples(struct csv *c, const char *name, const timing_sample *samples,
+                         size_t count);
+bool results_write(const char *path, struct csv *rows, struct csv *samples, err *e);
 
 /* What each case took in every run so far: NAME.history.csv beside NAME.csv only grows by a line per timed case and
  * run, with date, commit, build, sum of the kernel, the median on the GPU's clock and its 95 percent interval. Adds a
