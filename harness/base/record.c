@@ -110,30 +110,33 @@ void record_add_csv(const record *r, const void *row, csv *c) {
 }
 
 bool record_read(const record *r, const csv_file *f, size_t row, void *out, err *e) {
-    for (size_t i = 0; i < r->count; i++) {
-        const field *x = &r->fields[i];
+    static const csv_kind kinds[] = {
+        [FIELD_CHARS] = CSV_TEXT,  [FIELD_TEXT] = CSV_POINTER,   [FIELD_FLAG] = CSV_COUNT,
+        [FIELD_COUNT] = CSV_COUNT, [FIELD_INTEGER] = CSV_NUMBER, [FIELD_REAL] = CSV_NUMBER,
+        [FIELD_TIME] = CSV_NUMBER, [FIELD_PERCENT] = CSV_NUMBER};
+    for (const field *x = r->fields; x < r->fields + r->count; x++) {
         char *at = (char *)out + x->at;
-        size_t column;
-        double value = 0;
+        const csv_field one = {x->name, kinds[x->kind], 0, x->size, false};
+        union {
+            double number;
+            size_t count;
+        } value = {0};
+        bool is_text = x->kind <= FIELD_TEXT;
         if (!x->name)
             continue;
-        if (!csv_find_column(f, x->name, &column, e))
+        if (!csv_read_row(f, row, &one, 1, is_text ? (void *)at : &value, e))
             return false;
-        const char *text = csv_get_text(f, row, column);
-        if (x->kind == FIELD_CHARS)
-            snprintf(at, x->size, "%s", text);
-        else if (x->kind == FIELD_TEXT)
-            memcpy(at, &text, sizeof text);
-        else if (x->kind == FIELD_FLAG)
-            *(bool *)at = strcmp(text, "1") == 0;
-        else if (!csv_get_double(f, row, column, &value, e))
-            return false;
+        if (x->kind == FIELD_FLAG)
+            *(bool *)at = value.count == 1;
         else if (x->kind >= FIELD_REAL)
-            memcpy(at, &value, sizeof value);
-        else if (x->size == sizeof(uint64_t))
-            memcpy(at, &(uint64_t){(uint64_t)value}, sizeof(uint64_t));
-        else
-            memcpy(at, &(uint32_t){(uint32_t)(int64_t)value}, sizeof(uint32_t));
+            memcpy(at, &value.number, sizeof value.number);
+        else if (!is_text) {
+            int64_t n = x->kind == FIELD_INTEGER ? (int64_t)value.number : (int64_t)value.count;
+            if (x->size == sizeof n)
+                memcpy(at, &n, sizeof n);
+            else
+                memcpy(at, &(int32_t){(int32_t)n}, sizeof(int32_t));
+        }
     }
     return true;
 }
