@@ -1,14 +1,13 @@
 /* cmd_claims: `assay claims`. Published numbers against stored results. */
-#include <assert.h>
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/csv.h"
+#include "harness/base/array.h"
 #include "harness/base/format.h"
-#include "harness/base/json.h"
-#include "harness/base/table.h"
+#include "harness/base/record.h"
 #include "report/claims.h"
 #include "verb.h"
 
@@ -24,18 +23,16 @@ static const option options[] = {
     TEXT_OPTION("csv", &settings.csv, "FILE", "also write the rows to a file"),
 };
 
-enum { DEVICE, CLAIM, PUBLISHED, MEASURED, VERDICT, REASON, COLUMNS };
-static const char *const titles[COLUMNS] = {"device",        "claim",   "published",
-                                            "measured here", "verdict", "reason"};
-
-/* A row as people read it; pointers are into the claim and the row. */
+/* A row as people and programs read it; texts are of the claim and of the folder. */
 typedef struct {
     const claim *claim;
     const store_folder *folder;
     claim_answer answer;
     char published[96], measured[96];
     char folded[32]; /* "25 claims", where the row stands for several; else "" */
-    const char *cells[COLUMNS];
+    const char *device, *id, *text, *conditions, *published_for, *unit, *verdict;
+    bool is_emulated;
+    double value; /* NaN: nothing was measured */
 } row;
 
 typedef struct {
@@ -43,30 +40,61 @@ typedef struct {
     size_t count;
 } row_list;
 
-/* Again after a row was moved: cells point into it. */
-static void set_cells(row *r) {
-    bool is_one = !r->folded[0];
-    r->cells[DEVICE] = r->folder->device;
-    r->cells[CLAIM] = is_one ? r->claim->id : r->folded;
-    r->cells[PUBLISHED] = is_one ? r->published : "";
-    r->cells[MEASURED] = is_one ? r->measured : "";
-    r->cells[VERDICT] = claim_get_verdict_name(r->answer.verdict);
-    r->cells[REASON] = r->answer.reason;
+static const field table_fields[] = {
+    FIELD(row, device, FIELD_TEXT, NULL, "device"),
+    FIELD(row, id, FIELD_TEXT, NULL, "claim"),
+    FIELD(row, published, FIELD_CHARS, NULL, "published"),
+    FIELD(row, measured, FIELD_CHARS, NULL, "measured here"),
+    FIELD(row, verdict, FIELD_TEXT, NULL, "verdict"),
+    FIELD(row, answer.reason, FIELD_CHARS, NULL, "reason"),
+};
+static const field csv_fields[] = {
+    FIELD(row, device, FIELD_TEXT, "device"),
+    FIELD(row, id, FIELD_TEXT, "id"),
+    FIELD(row, text, FIELD_TEXT, "text"),
+    FIELD(row, published, FIELD_CHARS, "published"),
+    FIELD(row, measured, FIELD_CHARS, "measured"),
+    FIELD(row, verdict, FIELD_TEXT, "verdict"),
+    FIELD(row, answer.reason, FIELD_CHARS, "reason"),
+};
+static const field json_fields[] = {
+    FIELD(row, device, FIELD_TEXT, "device"),
+    FIELD(row, is_emulated, FIELD_FLAG, "emulated"),
+    FIELD(row, id, FIELD_TEXT, "id"),
+    FIELD(row, text, FIELD_TEXT, "text"),
+    FIELD(row, conditions, FIELD_TEXT, "conditions"),
+    FIELD(row, published_for, FIELD_TEXT, "published_for"),
+    FIELD(row, published, FIELD_CHARS, "published"),
+    FIELD(row, unit, FIELD_TEXT, "unit"),
+    FIELD(row, value, FIELD_REAL, "measured"),
+    FIELD(row, answer.doubt, FIELD_TEXT, "doubt"),
+    FIELD(row, verdict, FIELD_TEXT, "verdict"),
+    FIELD(row, answer.reason, FIELD_CHARS, "reason"),
+};
+
+static row make_row(const claim *c, const store_folder *f) {
+    row r = {.claim = c,
+             .folder = f,
+             .answer = claim_judge(c, f),
+             .device = f->device,
+             .is_emulated = f->emulated,
+             .id = c->id,
+             .text = c->text,
+             .conditions = c->conditions,
+             .published_for = c->device,
+             .unit = c->unit};
+    r.value = r.answer.has_value ? r.answer.value : NAN;
+    r.verdict = claim_get_verdict_name(r.answer.verdict);
+    claim_get_published(c, r.published, sizeof r.published);
+    claim_get_measured(c, &r.answer, f->emulated, r.measured, sizeof r.measured);
+    return r;
 }
 
 static row_list make_rows(const claim_list *claims, const store *s) {
-    row_list l = {calloc(claims->count * s->count + 1, sizeof(row)), 0};
-    assert(l.items);
+    row_list l = {array_new(claims->count * s->count + 1, sizeof(row)), 0};
     for (size_t f = 0; f < s->count; f++)
-        for (size_t i = 0; i < claims->count; i++) {
-            row *r = &l.items[l.count++];
-            const claim *c = r->claim = &claims->items[i];
-            r->folder = &s->folders[f];
-            r->answer = claim_judge(c, r->folder);
-            claim_get_published(c, r->published, sizeof r->published);
-            claim_get_measured(c, &r->answer, r->folder->emulated, r->measured, sizeof r->measured);
-            set_cells(r);
-        }
+        for (size_t i = 0; i < claims->count; i++)
+            l.items[l.count++] = make_row(&claims->items[i], &s->folders[f]);
     return l;
 }
 
@@ -101,8 +129,6 @@ static void fold(row_list *l, const claim_list *claims) {
         l->items[kept++] = r;
     }
     l->count = kept;
-    for (size_t i = 0; i < kept; i++)
-        set_cells(&l->items[i]);
 }
 
 /* "Holds: a launch costs 1.27 us (launch-each)", then why. */
@@ -114,7 +140,7 @@ static void print_sentence(const row *r, bool has_colour) {
     const char *colour = has_colour ? paints[r->answer.verdict] : "";
     char text[900], with_units[1000], verdict[64];
     int limit = table_find_limit(stdout);
-    snprintf(verdict, sizeof verdict, "%s", r->cells[VERDICT]);
+    snprintf(verdict, sizeof verdict, "%s", r->verdict);
     verdict[0] = (char)toupper((unsigned char)verdict[0]);
     if (r->folded[0])
         snprintf(text, sizeof text, "%s%s%s: %s", colour, verdict, *colour ? "\033[0m" : "",
@@ -141,74 +167,24 @@ static void print_sentences(row_list *l, const claim_list *claims, const store *
     print_counts(claims, s);
 }
 
-static void print_markdown(const row_list *l) {
-    for (size_t k = 0; k < COLUMNS; k++)
-        printf("| %s ", titles[k]);
-    printf("|\n");
-    for (size_t k = 0; k < COLUMNS; k++)
-        printf("|---");
-    printf("|\n");
-    for (size_t i = 0; i < l->count; i++) {
-        for (size_t k = 0; k < COLUMNS; k++) {
-            fputs("| ", stdout);
-            for (const char *p = l->items[i].cells[k]; *p; p++)
-                printf(*p == '|' ? "\\%c" : "%c", *p);
-            fputc(' ', stdout);
-        }
-        printf("|\n");
-    }
-}
-
-static void print_json_field(const char *key, const char *text) {
-    printf("\"%s\": ", key);
-    json_print_text(stdout, text, strlen(text));
-    fputs(", ", stdout);
+static void add_rows(sink *s, const row_list *l) {
+    for (size_t i = 0; i < l->count; i++)
+        sink_add(s, &l->items[i], PAINT_NONE);
+    sink_end(s);
 }
 
 static void print_json(const row_list *l) {
-    printf("[");
-    for (size_t i = 0; i < l->count; i++) {
-        const row *r = &l->items[i];
-        printf("%s\n  {", i ? "," : "");
-        print_json_field("device", r->cells[DEVICE]);
-        printf("\"emulated\": %s, ", r->folder->emulated ? "true" : "false");
-        print_json_field("id", r->claim->id);
-        print_json_field("text", r->claim->text);
-        print_json_field("conditions", r->claim->conditions);
-        print_json_field("published_for", r->claim->device);
-        print_json_field("published", r->published);
-        print_json_field("unit", r->claim->unit);
-        printf("\"measured\": ");
-        if (r->answer.has_value)
-            json_print_number(stdout, r->answer.value, false);
-        else
-            printf("null");
-        printf(", ");
-        print_json_field("doubt", r->answer.doubt);
-        print_json_field("verdict", r->cells[VERDICT]);
-        printf("\"reason\": ");
-        json_print_text(stdout, r->answer.reason, strlen(r->answer.reason));
-        printf("}");
-    }
-    printf("\n]\n");
+    json j = json_start(stdout, '[');
+    add_rows(&(sink){.record = RECORD(json_fields), .json = &j}, l);
+    json_close(&j);
 }
 
 static bool write_csv(const row_list *l, const char *path, err *e) {
     csv *c = csv_new();
-    csv_add_text(c, "device");
-    csv_add_text(c, "id");
-    csv_add_text(c, "text");
-    for (size_t k = PUBLISHED; k < COLUMNS; k++)
-        csv_add_text(c, k == MEASURED ? "measured" : titles[k]);
+    record r = RECORD(csv_fields);
+    record_add_titles(&r, c);
     csv_end_row(c);
-    for (size_t i = 0; i < l->count; i++) {
-        csv_add_text(c, l->items[i].cells[DEVICE]);
-        csv_add_text(c, l->items[i].claim->id);
-        csv_add_text(c, l->items[i].claim->text);
-        for (size_t k = PUBLISHED; k < COLUMNS; k++)
-            csv_add_text(c, l->items[i].cells[k]);
-        csv_end_row(c);
-    }
+    add_rows(&(sink){.record = r, .csv = c}, l);
     bool ok = csv_write(c, path, e);
     csv_free(c);
     return ok;
@@ -223,7 +199,7 @@ static bool answer(const claim_list *claims, const store *s, err *e) {
     if (settings.json)
         print_json(&l);
     else if (settings.markdown)
-        print_markdown(&l);
+        add_rows(&(sink){.record = RECORD(table_fields), .out = stdout, .is_markdown = true}, &l);
     else
         print_sentences(&l, claims, s);
     free(l.items);

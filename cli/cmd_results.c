@@ -2,10 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/base/json.h"
 #include "harness/base/path.h"
+#include "harness/base/record.h"
 #include "harness/base/root.h"
-#include "harness/base/table.h"
 #include "report/store.h"
 #include "verb.h"
 
@@ -19,105 +18,80 @@ static const option options[] = {
         "a folder has rows of several commits"),
 };
 
-enum { FILE_NAME, ROWS, FRESH, STALE, UNKNOWN, DIRTY, COMMIT, DATE, CHANGED, COLUMNS };
-static const char *const titles[COLUMNS] = {"file",  "rows",   "fresh", "stale",        "unknown",
-                                            "dirty", "commit", "date",  "changed since"};
-
+/* A file of a folder, or their sum. */
 typedef struct {
-    char texts[COLUMNS][200];
-    const char *cells[COLUMNS];
+    const char *file;
+    file_origin origin;
+    char dates[24 + 16]; /* "2026-01-02 to 2026-01-03" */
 } line;
 
+#define ORIGIN(member, kind, ...) FIELD(line, origin.member, kind, __VA_ARGS__)
+static const field fields[] = {
+    FIELD(line, file, FIELD_TEXT, "file", "file"),
+    ORIGIN(rows, FIELD_COUNT, "rows", "rows"),
+    ORIGIN(fresh, FIELD_COUNT, "fresh", "fresh"),
+    ORIGIN(stale, FIELD_COUNT, "stale", "stale", .is_painted = true),
+    ORIGIN(unknown, FIELD_COUNT, "unknown", "unknown"),
+    ORIGIN(dirty, FIELD_COUNT, "dirty", "dirty"),
+    ORIGIN(commit_count, FIELD_COUNT, "commit_count", NULL),
+    ORIGIN(commits, FIELD_CHARS, "commits", "commit", .rank = 2),
+    ORIGIN(first, FIELD_CHARS, "first", NULL),
+    ORIGIN(last, FIELD_CHARS, "last", NULL),
+    FIELD(line, dates, FIELD_CHARS, NULL, "date", .rank = 1),
+    ORIGIN(changes, FIELD_CHARS, "changed", "changed since"),
+};
+
 static line make_line(const char *name, const file_origin *o) {
-    line l;
-    const size_t counts[] = {o->rows, o->fresh, o->stale, o->unknown, o->dirty};
-    snprintf(l.texts[FILE_NAME], sizeof *l.texts, "%s", name);
-    for (int i = 0; i < 5; i++)
-        snprintf(l.texts[ROWS + i], sizeof *l.texts, "%zu", counts[i]);
-    snprintf(l.texts[COMMIT], sizeof *l.texts, "%s", o->commits);
-    if (strncmp(o->first, o->last, 10) == 0)
-        snprintf(l.texts[DATE], sizeof *l.texts, "%.10s", o->first);
-    else
-        snprintf(l.texts[DATE], sizeof *l.texts, "%.10s to %.10s", o->first, o->last);
-    snprintf(l.texts[CHANGED], sizeof *l.texts, "%s", o->changes);
+    line l = {.file = name, .origin = *o};
+    snprintf(l.dates, sizeof l.dates, "%.10s", o->first);
+    if (strncmp(o->first, o->last, 10) != 0)
+        snprintf(l.dates, sizeof l.dates, "%.10s to %.10s", o->first, o->last);
     return l;
 }
 
-static void print_line(table *t, line *l) {
-    for (int i = 0; i < COLUMNS; i++)
-        l->cells[i] = l->texts[i];
-    table_print_row(t, l->cells, STALE, strcmp(l->texts[STALE], "0") ? PAINT_BAD : PAINT_NONE);
-}
-
-static void print_table(const store_folder *f, const file_origin *sum) {
-    table_column columns[COLUMNS];
-    line total = make_line("total", sum);
-    for (int i = 0; i < COLUMNS; i++) {
-        columns[i] = (table_column){.title = titles[i],
-                                    .right = i >= ROWS && i <= DIRTY,
-                                    .rank = i == COMMIT ? 2 : i == DATE};
-        table_fit(&columns[i], total.texts[i]);
-    }
+static void add_files(sink *s, const store_folder *f) {
     for (size_t i = 0; i < f->count; i++) {
-        line l = make_line(path_get_name(f->files[i].path), &f->files[i].origin);
-        for (int k = 0; k < COLUMNS && f->files[i].origin.rows > 0; k++)
-            table_fit(&columns[k], l.texts[k]);
+        const line l = make_line(path_get_name(f->files[i].path), &f->files[i].origin);
+        if (l.origin.rows > 0)
+            sink_add(s, &l, l.origin.stale > 0 ? PAINT_BAD : PAINT_NONE);
     }
-    table t = table_new(stdout, columns, COLUMNS);
-    printf("# %s: %s\n", f->path, f->device);
-    table_print_header(&t);
-    for (size_t i = 0; i < f->count; i++) {
-        line l = make_line(path_get_name(f->files[i].path), &f->files[i].origin);
-        if (f->files[i].origin.rows > 0)
-            print_line(&t, &l);
-    }
-    print_line(&t, &total);
 }
 
-static void print_json_origin(const char *name, const file_origin *o) {
-    printf("{");
-    json_print_field(stdout, "file", name);
-    printf(", \"rows\": %zu, \"fresh\": %zu, \"stale\": %zu, \"unknown\": %zu, \"dirty\": %zu",
-           o->rows, o->fresh, o->stale, o->unknown, o->dirty);
-    printf(", \"commit_count\": %zu", o->commit_count);
-    json_add_field(stdout, "commits", o->commits);
-    json_add_field(stdout, "first", o->first);
-    json_add_field(stdout, "last", o->last);
-    json_add_field(stdout, "changed", o->changes);
-    printf("}");
-}
-
-static void print_json_folder(const store_folder *f, const file_origin *sum, bool is_first) {
-    size_t shown = 0;
-    printf("%s\n  {", is_first ? "" : ",");
-    json_print_field(stdout, "folder", f->path);
-    json_add_field(stdout, "device", f->device);
-    printf(", \"files\": [");
-    for (size_t i = 0; i < f->count; i++)
-        if (f->files[i].origin.rows > 0) {
-            printf("%s\n    ", shown++ ? "," : "");
-            print_json_origin(path_get_name(f->files[i].path), &f->files[i].origin);
-        }
-    printf("], \"total\": ");
-    print_json_origin("total", sum);
-    printf("}");
+static void print_folder(const store_folder *f, const file_origin *sum, json *j) {
+    const line total = make_line("total", sum);
+    sink s = {.record = RECORD(fields), .out = j ? NULL : stdout, .json = j};
+    if (!j) {
+        printf("# %s: %s\n", f->path, f->device);
+        add_files(&s, f);
+        sink_add(&s, &total, sum->stale > 0 ? PAINT_BAD : PAINT_NONE);
+        sink_end(&s);
+        return;
+    }
+    json_open(j, NULL, '{');
+    json_add_text(j, "folder", f->path);
+    json_add_text(j, "device", f->device);
+    json_open(j, "files", '[');
+    add_files(&s, f);
+    sink_end(&s);
+    json_close(j);
+    json_open(j, "total", '{');
+    record_add_json(&s.record, &total, j);
+    json_close(j);
+    json_close(j);
 }
 
 static exit_code judge(const store *s, err *e) {
     bool is_good = true;
+    json j;
     if (settings.json)
-        printf("[");
+        j = json_start(stdout, '[');
     for (size_t i = 0; i < s->count; i++) {
-        const store_folder *f = &s->folders[i];
-        file_origin sum = store_sum_origins(f);
-        if (settings.json)
-            print_json_folder(f, &sum, i == 0);
-        else
-            print_table(f, &sum);
+        file_origin sum = store_sum_origins(&s->folders[i]);
+        print_folder(&s->folders[i], &sum, settings.json ? &j : NULL);
         is_good = is_good && sum.fresh == sum.rows && sum.dirty == 0 && sum.commit_count <= 1;
     }
     if (settings.json)
-        printf("\n]\n");
+        json_close(&j);
     if (!store_admit_skipped(s, e))
         return e->code;
     return settings.check && !is_good ? EXIT_WRONG : EXIT_OK;
