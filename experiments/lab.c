@@ -12,7 +12,7 @@
 #include "harness/base/path.h"
 #include "kernels/roof_kernels.h"
 #include "reference/quant.h"
-#include "runner/choice/rules.h"
+#include "runner/choice/tuned.h"
 #include "runner/generate/sampler.h"
 #include "runner/gguf/convert.h"
 #include "runner/gguf/synth.h"
