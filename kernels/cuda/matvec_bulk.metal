@@ -29,7 +29,7 @@ matvec_bulk(device const typename N::block *w [[buffer(0)]], device const float 
     BULK_KERNEL("matvec_" #format "_accumulate" end, format##_bulk, true, __VA_ARGS__)
 #define MATVEC_BULK(format)                                                                        \
     BULK_KERNELS(format, "_bulk", false, 1)                                                        \
-    BULK_KERNELS(format, "_bulk_chunks", true, 1)                                                    \
+    BULK_KERNELS(format, "_bulk_chunks", true, 1)                                                  \
     BULK_KERNELS(format, "_bulk_cluster", false, 4)
 
 MATVEC_BULK(q4_0)

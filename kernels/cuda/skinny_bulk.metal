@@ -200,23 +200,23 @@ typedef skinny_format<halves_q5_k, 1, 3> skinny_q5_k;
 typedef skinny_format<halves_q6_k, 1, 3> skinny_q6_k;
 typedef skinny_format<halves_f16, 1, 3, 512> skinny_f16; // an SM has room for one thread block
 
-#define SKINNY_KERNEL(name, ...)                                                                      \
+#define SKINNY_KERNEL(name, ...)                                                                   \
     template [[host_name(name)]] kernel decltype(__VA_ARGS__) __VA_ARGS__;
-#define SKINNY_BULK(format)                                                                           \
-    SKINNY_KERNEL("multi_token_matvec_" #format "_tiled_bulk",                                        \
-               matvec_skinny_bulk<skinny_##format, false, 2>)                                         \
-    SKINNY_KERNEL("multi_token_matvec_" #format "_accumulate_tiled_bulk",                             \
-               matvec_skinny_bulk<skinny_##format, true, 2>)                                          \
-    SKINNY_KERNEL("multi_token_matvec_" #format "_tiled_bulk_cluster",                                   \
-               matvec_skinny_bulk<skinny_##format, false, 8>)                                         \
-    SKINNY_KERNEL("multi_token_matvec_" #format "_accumulate_tiled_bulk_cluster",                        \
-               matvec_skinny_bulk<skinny_##format, true, 8>)                                          \
-    SKINNY_KERNEL("multi_token_matvec_" #format "_activate_tiled_bulk",                               \
-               activate_skinny_bulk<skinny_##format, 2>)                                              \
-    SKINNY_KERNEL("gate_up_silu_" #format "_tiled_bulk", gate_up_silu_skinny_bulk<skinny_##format>)      \
-    SKINNY_KERNEL("qkv_rope_append_" #format "_tiled_bulk",                                           \
-               qkv_rope_append_skinny_bulk<skinny_##format, float>)                                   \
-    SKINNY_KERNEL("qkv_rope_append_f16_" #format "_tiled_bulk",                                       \
+#define SKINNY_BULK(format)                                                                        \
+    SKINNY_KERNEL("multi_token_matvec_" #format "_tiled_bulk",                                     \
+               matvec_skinny_bulk<skinny_##format, false, 2>)                                      \
+    SKINNY_KERNEL("multi_token_matvec_" #format "_accumulate_tiled_bulk",                          \
+               matvec_skinny_bulk<skinny_##format, true, 2>)                                       \
+    SKINNY_KERNEL("multi_token_matvec_" #format "_tiled_bulk_cluster",                             \
+               matvec_skinny_bulk<skinny_##format, false, 8>)                                      \
+    SKINNY_KERNEL("multi_token_matvec_" #format "_accumulate_tiled_bulk_cluster",                  \
+               matvec_skinny_bulk<skinny_##format, true, 8>)                                       \
+    SKINNY_KERNEL("multi_token_matvec_" #format "_activate_tiled_bulk",                            \
+               activate_skinny_bulk<skinny_##format, 2>)                                           \
+    SKINNY_KERNEL("gate_up_silu_" #format "_tiled_bulk", gate_up_silu_skinny_bulk<skinny_##format>) \
+    SKINNY_KERNEL("qkv_rope_append_" #format "_tiled_bulk",                                        \
+               qkv_rope_append_skinny_bulk<skinny_##format, float>)                                \
+    SKINNY_KERNEL("qkv_rope_append_f16_" #format "_tiled_bulk",                                    \
                qkv_rope_append_skinny_bulk<skinny_##format, half>)
 
 SKINNY_BULK(q4_0)
