@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/check/edges.h"
-#include "harness/check/held_out.h"
+#include "harness/check/shapes.h"
 #include "kernels/kernels.h"
 
 static void add_case(case_list *l, size_t *room, const op *o, const kernel *k, const shape *s,
@@ -46,7 +45,7 @@ static void add_batches(lister *l, const op *o, const kernel *k, const shape *s,
 
 static void add_edges(lister *l, const op *o, const kernel *k) {
     shape edges[EDGE_SHAPES];
-    size_t count = edges_make_shapes(o, k, edges);
+    size_t count = shapes_make_edges(o, k, edges);
     for (size_t i = 0; i < count; i++)
         add_batches(l, o, k, &edges[i], INPUT_NORMAL);
 }
@@ -364,7 +363,7 @@ static void add_held_out(case_list *l, size_t count, uint64_t seed) {
         add_case(&all, &room, c->op, c->kernel, &c->shape, c->inputs);
         if (i + 1 < l->count && c[1].kernel == c->kernel)
             continue;
-        size_t n = held_out_make_shapes(c->op, c->kernel, seed, count, drawn);
+        size_t n = shapes_make_held_out(c->op, c->kernel, seed, count, drawn);
         for (size_t k = 0; k < n; k++)
             add_case(&all, &room, c->op, c->kernel, &drawn[k],
                      held_out_inputs[k % (sizeof held_out_inputs / sizeof *held_out_inputs)]);

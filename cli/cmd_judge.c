@@ -10,7 +10,7 @@
 #include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "harness/check/held_out.h"
+#include "harness/check/shapes.h"
 #include "harness/check/suite.h"
 #include "judge_report.h"
 #include "kernels/ops.h"

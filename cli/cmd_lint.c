@@ -12,7 +12,6 @@
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
 #include "harness/check/lint.h"
-#include "harness/check/lint_ptx.h"
 #include "lint_agx.h"
 #include "lint_device.h"
 #include "output.h"
@@ -212,18 +211,19 @@ static bool compile_files(const path_list *files, const msl_extras *extras, size
         printf("# compiler: %s\n", ptx_linter_get_name(l));
     progress p = progress_new(stderr, "files", files->count);
     for (size_t i = 0; i < files->count && ok; i++) {
-        ptx_lint_report r;
-        ok = ptx_linter_check(l, files->paths[i], extras, &r, e);
+        remark_list remarks = {0};
+        size_t kernels, compiled;
+        ok = ptx_linter_check(l, files->paths[i], extras, &remarks, &kernels, &compiled, e);
         progress_hide(&p);
         if (ok) {
-            print_remarks(&r.remarks);
+            print_remarks(&remarks);
             printf("%s: ", files->paths[i]);
-            print_count(r.kernels, "kernel", ", ");
-            printf("%zu compile%s for NVIDIA GPUs\n", r.compiled, r.compiled == 1 ? "s" : "");
-            *errors += r.kernels - r.compiled;
+            print_count(kernels, "kernel", ", ");
+            printf("%zu compile%s for NVIDIA GPUs\n", compiled, compiled == 1 ? "s" : "");
+            *errors += kernels - compiled;
             ok = output_flush(e);
         }
-        remark_free(&r.remarks);
+        remark_free(&remarks);
         progress_update(&p, i + 1);
     }
     progress_hide(&p);

@@ -166,19 +166,16 @@ static bool run_workers(delivery *s, const char *scratch, const char *const *tas
 
 static bool run_tasks(delivery *s, const char *scratch, err *e) {
     size_t count = s->plain_count + s->list->count - s->before;
-    char(*names)[24] = array_new(count + 1, sizeof *names);
-    const char **tasks = array_new(count + 1, sizeof *tasks);
-    bool ok = true;
-    for (size_t i = 0; ok && i < count; i++) {
-        snprintf(names[i], sizeof names[i], "%zu", i);
-        tasks[i] = names[i];
+    char **tasks = array_new(count + 1, sizeof *tasks);
+    for (size_t i = 0; i < count; i++) {
         bool is_plain = i < s->plain_count;
         const mutant *m = is_plain ? NULL : &s->list->items[i - s->plain_count + s->before];
-        ok = mutant_write_task(scratch, i, m, is_plain ? s->plain[i] : NULL, e);
+        tasks[i] = mutant_get_task(i, m, is_plain ? s->plain[i] : NULL);
     }
-    ok = ok && run_workers(s, scratch, tasks, count, e);
+    bool ok = run_workers(s, scratch, (const char *const *)tasks, count, e);
+    for (size_t i = 0; i < count; i++)
+        free(tasks[i]);
     free(tasks);
-    free(names);
     return ok;
 }
 

@@ -11,7 +11,7 @@
 #include "harness/base/host.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "harness/check/lint_ptx.h"
+#include "harness/check/lint.h"
 #include "harness/measure/made_of.h"
 #include "launch_options.h"
 #include "lint_agx.h"

@@ -11,7 +11,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/size.h"
-#include "harness/check/edges.h"
+#include "harness/check/shapes.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -125,7 +125,7 @@ static float apply_pattern(pattern p, float drawn, uint32_t i, uint32_t n, rng *
     case MAX_AT_EDGES: {
         uint32_t group = i / VALUES_A_GROUP, first = group * VALUES_A_GROUP;
         uint32_t count = n - first < VALUES_A_GROUP ? n - first : VALUES_A_GROUP;
-        return i - first == edges_get_index(r, group, count) ? 1e30f : drawn;
+        return i - first == shapes_get_index(r, group, count) ? 1e30f : drawn;
     }
     case NEGATIVE:
         return -1 - fabsf(drawn);

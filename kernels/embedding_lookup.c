@@ -7,7 +7,7 @@
 #include "formats/formats.h"
 #include "harness/base/array.h"
 #include "harness/base/size.h"
-#include "harness/check/edges.h"
+#include "harness/check/shapes.h"
 #include "record.h"
 #include "reference/quant.h"
 #include "reference/reference.h"
@@ -51,7 +51,7 @@ bool embedding_lookup_record(tape *t, const kernel *k, slice table, slice ids, s
 static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err *e) {
     uint32_t *ids = array_new(n, sizeof *ids);
     for (uint32_t i = 0; i < n; i++)
-        ids[i] = edges_get_index(&c->random, i, vocab);
+        ids[i] = shapes_get_index(&c->random, i, vocab);
     for (uint32_t i = 3; i < n; i += 8)
         ids[i] = i % 16 == 3 ? vocab : UINT32_MAX;
     bool ok = case_input_bytes(c, "ids", ids, n * sizeof *ids, out, e);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "harness/base/array.h"
-#include "harness/check/edges.h"
+#include "harness/check/shapes.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -49,7 +49,7 @@ static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err
         ids[i] = kind == 0 ? vocab : kind == 1 ? UINT32_MAX - rng_below(&c->random, 9) : id;
     }
     for (uint32_t i = 0; i < (n + 1) / 2; i++) {
-        uint32_t id = edges_get_index(&c->random, i + 1, vocab);
+        uint32_t id = shapes_get_index(&c->random, i + 1, vocab);
         if (id < vocab - range && (i == 0 || id != ids[n - 1]))
             ids[n - 1 - i] = id;
     }

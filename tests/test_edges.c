@@ -1,5 +1,5 @@
 /* Kernels that are wrong at one edge only, each an edit of the registry's own text: check must fail
- * every one of them. And the numbers that edges.h makes. */
+ * every one of them. And the numbers that shapes.h makes. */
 #include <greatest.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/check/check.h"
-#include "harness/check/edges.h"
 #include "harness/check/mutants.h"
+#include "harness/check/shapes.h"
 #include "kernels/kernels.h"
 #include "support.h"
 
@@ -126,12 +126,6 @@ static library *make_wrong(const wrong_kernel *w, const char *folder, err *e) {
     return ok ? library_new(support_get_device(), folder, e) : NULL;
 }
 
-static int by_work(const void *a, const void *b) {
-    double x = shape_count_values(&((const kernel_case *)a)->shape);
-    double y = shape_count_values(&((const kernel_case *)b)->shape);
-    return (x > y) - (x < y);
-}
-
 /* Small cases first: the first that fails is enough. */
 static bool is_caught(library *lib, const char *name, err *e) {
     case_query query = {.filters = &name, .filter_count = 1};
@@ -139,12 +133,12 @@ static bool is_caught(library *lib, const char *name, err *e) {
     bool is_refused = false, made = cases_find(&query, &cases, e);
     if (!made)
         return false;
-    qsort(cases.items, cases.count, sizeof *cases.items, by_work);
+    check_sort_cases(cases.items, cases.count);
     for (size_t i = 0; i < cases.count && made && !is_refused; i++) {
         check_result r;
         if (strcmp(cases.items[i].kernel->name, name) != 0)
             continue;
-        made = check_case(lib, &cases.items[i], 1, &r, e);
+        made = check_case(lib, &cases.items[i], NULL, 1, &r, e);
         is_refused = made && r.verdict == CHECK_FAIL;
     }
     cases_free(&cases);
@@ -171,11 +165,11 @@ TEST indices_are_the_ends_and_around_powers_of_two(void) {
     static const uint32_t wanted[] = {9, 0, 8, 9, 8, 7, 5, 4, 3, 3, 2, 1, 2, 1, 0};
     rng r = rng_new(1, "edges");
     for (uint32_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        ASSERT_EQ_FMT(wanted[i], edges_get_index(&r, i, 10), "%u");
+        ASSERT_EQ_FMT(wanted[i], shapes_get_index(&r, i, 10), "%u");
     for (uint32_t i = 0; i < 100; i++) {
-        ASSERT(edges_get_index(&r, i, 10) < 10);
-        ASSERT_EQ_FMT(0u, edges_get_index(&r, i, 1), "%u");
-        ASSERT(edges_get_index(&r, i, UINT32_MAX) < UINT32_MAX);
+        ASSERT(shapes_get_index(&r, i, 10) < 10);
+        ASSERT_EQ_FMT(0u, shapes_get_index(&r, i, 1), "%u");
+        ASSERT(shapes_get_index(&r, i, UINT32_MAX) < UINT32_MAX);
     }
     PASS();
 }

@@ -3,7 +3,7 @@
 #include <greatest.h>
 
 #include "command.h"
-#include "harness/check/held_out.h"
+#include "harness/check/shapes.h"
 #include "kernels/kernels.h"
 
 SUITE(judge_suite);
@@ -131,10 +131,10 @@ TEST all_compiles_of_a_candidate_share_one_limit(void) {
 TEST held_out_shapes_are_taken_not_listed_and_follow_from_the_seed(void) {
     shape one[HELD_OUT_MOST], same[HELD_OUT_MOST], other[HELD_OUT_MOST];
     const kernel *k = op_find_kernel(&rmsnorm_op, "rmsnorm_rows");
-    size_t n = held_out_make_shapes(&rmsnorm_op, k, 1, 8, one);
+    size_t n = shapes_make_held_out(&rmsnorm_op, k, 1, 8, one);
     ASSERT_EQ(8u, n);
-    ASSERT_EQ(n, held_out_make_shapes(&rmsnorm_op, k, 1, 8, same));
-    ASSERT_EQ(n, held_out_make_shapes(&rmsnorm_op, k, 2, 8, other));
+    ASSERT_EQ(n, shapes_make_held_out(&rmsnorm_op, k, 1, 8, same));
+    ASSERT_EQ(n, shapes_make_held_out(&rmsnorm_op, k, 2, 8, other));
     ASSERT_MEM_EQ(one, same, n * sizeof *one);
     ASSERT(memcmp(one, other, n * sizeof *one) != 0);
     bool is_longer = false;

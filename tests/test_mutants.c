@@ -5,8 +5,8 @@
 
 #include "cli/cases.h"
 #include "cli/mutant_report.h"
+#include "command.h"
 #include "harness/base/array.h"
-#include "harness/base/os.h"
 #include "kernels/kernels.h"
 #include "support.h"
 
@@ -249,23 +249,10 @@ TEST a_known_mutant_is_found_by_its_text(void) {
     PASS();
 }
 
-/* Runs a shell line in which $A is assay and $H the project's root; true if it ends well. */
-static bool run(const char *line, char **output) {
-    const char *program = getenv("ASSAY_PROGRAM");
-    setenv("A", program ? program : support_get_path("assay"), 1);
-    setenv("H", support_get_path("."), 1);
-    const char *const argv[] = {"sh", "-c", line, NULL};
-    int status = -1;
-    return os_run(argv, output, &status, NULL) && status == 0;
-}
-
 TEST a_small_sample_is_caught(void) {
-    char *output = NULL;
-    bool ok = run("$A mutants buffer_copy residual_add residual_add_inplace", &output);
-    ASSERTm(output, ok);
-    ASSERTm(output, strstr(output, "100.0 % of those that change something were caught"));
-    ASSERTm(output, !strstr(output, "survived:"));
-    free(output);
+    ASSERT_RUN("$A mutants buffer_copy residual_add residual_add_inplace", 0);
+    ASSERT_SAYS("100.0 % of those that change something were caught");
+    ASSERTm(command_get_output(), !command_says("survived:"));
     PASS();
 }
 
@@ -274,33 +261,25 @@ TEST a_mutant_of_the_same_machine_code_is_equivalent(void) {
 #if !defined(__linux__)
     SKIPm("machine code is compared in ELF files only");
 #endif
-    char *output = NULL;
-    bool ok = run("T=$(mktemp -d \"${TMPDIR:-/tmp}/assay.XXXXXX\") && cp -R $H/kernels/. "
-                  "$T && "
-                  "sed 's/dst.i. = /dst[i + 0] = /' $H/kernels/buffer_copy.metal > "
-                  "$T/buffer_copy.metal && ASSAY_KERNELS=$T $A mutants buffer_copy --csv $T/rows "
-                  "> $T/talk 2>&1; s=$?; cat $T/talk; grep 'same code' $T/rows; rm -r $T; exit $s",
-                  &output);
-    ASSERTm(output, ok);
-    ASSERTm(output, strstr(output, "+ to -,dst[i + 0] = src[i];,dst[i - 0] = src[i];,same code"));
-    ASSERTm(output, strstr(output, "dropped term,dst[i + 0] = src[i];,dst[i ] = src[i];,same"));
-    free(output);
+    ASSERT_RUN("rm -rf $T && cp -R $H/kernels/. $T && "
+               "sed 's/dst.i. = /dst[i + 0] = /' $H/kernels/buffer_copy.metal > "
+               "$T/buffer_copy.metal && ASSAY_KERNELS=$T $A mutants buffer_copy --csv $T/rows; "
+               "s=$?; grep 'same code' $T/rows; rm -r $T; exit $s",
+               0);
+    ASSERT_SAYS("+ to -,dst[i + 0] = src[i];,dst[i - 0] = src[i];,same code");
+    ASSERT_SAYS("dropped term,dst[i + 0] = src[i];,dst[i ] = src[i];,same");
     PASS();
 }
 
 TEST a_run_that_ended_early_is_resumed(void) {
-    char *output = NULL;
-    bool ok = run(
-        "T=$(mktemp -d \"${TMPDIR:-/tmp}/assay.XXXXXX\") && cd $T && "
+    ASSERT_RUN(
+        "mkdir $T && cd $T && "
         "$A mutants buffer_copy --sample 4 --resume --csv rows > whole && cp rows all && "
         "sed '$d' all > rows && $A mutants buffer_copy --sample 4 --resume --csv rows > rest && "
         "diff whole rest && grep -v '^# ' all > a && grep -v '^# ' rows > b && cmp a b && "
-        "! $A mutants residual_add --sample 4 --resume --csv rows 2> talk; s=$?; "
-        "cat talk; rm -r $T; exit $s",
-        &output);
-    ASSERTm(output, ok);
-    ASSERTm(output, strstr(output, "is not of these mutants"));
-    free(output);
+        "! $A mutants residual_add --sample 4 --resume --csv rows; s=$?; rm -r $T; exit $s",
+        0);
+    ASSERT_SAYS("is not of these mutants");
     PASS();
 }
 

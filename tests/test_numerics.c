@@ -250,7 +250,7 @@ static const char *check_registry(const device_options *o, distribution inputs, 
                     !device_offers(device_get_facts(d), v->needs, NULL))
                     continue;
                 checked++;
-                if (!check_case(lib, &c, seed, &r, &last))
+                if (!check_case(lib, &c, NULL, seed, &r, &last))
                     snprintf(text, sizeof text, "%s: %s", v->name, last.text);
                 else if (r.verdict != CHECK_PASS)
                     snprintf(text, sizeof text, "seed %d: %s", (int)seed, r.message);

@@ -290,7 +290,7 @@ static bool passes_counted(const char *name, const shape *s) {
     bool ok = lib && k;
     if (ok) {
         kernel_case c = case_new(o, k, s, INPUT_NORMAL);
-        ok = check_case(lib, &c, 1, &result, &e) && result.verdict == CHECK_PASS;
+        ok = check_case(lib, &c, NULL, 1, &result, &e) && result.verdict == CHECK_PASS;
     }
     library_free(lib);
     device_close(d);

@@ -67,7 +67,7 @@ static bool is_consistent(const op *o, const kernel *k, const shape *s) {
         return op_takes(o, twin, s, &why);
     }
     taken++;
-    if (check_case(kernels, &c, 1, &result, &why) && result.verdict == CHECK_PASS)
+    if (check_case(kernels, &c, NULL, 1, &result, &why) && result.verdict == CHECK_PASS)
         return true;
     snprintf(problem, sizeof problem, "%s is taken, but its check says: %.120s %.120s", c.name,
              why.text, result.message);

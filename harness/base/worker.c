@@ -503,3 +503,16 @@ bool worker_run(const worker_plan *plan, err *e) {
     free(p);
     return ok;
 }
+
+bool worker_cut_task(char *text, char **fields, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        fields[i] = text;
+        char *tab = i + 1 < count ? strchr(text, '\t') : NULL;
+        if (i + 1 < count && !tab)
+            return false;
+        if (tab)
+            *tab = 0;
+        text = tab ? tab + 1 : text;
+    }
+    return true;
+}

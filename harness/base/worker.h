@@ -60,6 +60,8 @@ int worker_count_jobs(int most);
  * with malloc; it sets *retire when this process should not be trusted with another task. */
 typedef void *(*worker_task)(void *context, const char *task, size_t *bytes, bool *retire);
 bool worker_serve(worker_task run, void *context, err *e);
+/* Cuts a copy of a task at its tabs, the first count - 1 of them; false if there are fewer. */
+bool worker_cut_task(char *text, char **fields, size_t count);
 
 /* Tells the other side what the task is at, "" for nothing in particular, for its message if the
  * task ends here. The time-out counts from the last note, and a compiler has at least

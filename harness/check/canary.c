@@ -100,25 +100,29 @@ static bool is_marked(const char *text, const char *name, int line) {
     return false;
 }
 
-static bool record(tape *t, const canary *c, slice in, slice out, err *e) {
+typedef struct {
+    buffer *in, *out;
+} buffer_pair;
+
+static bool record(tape *t, const canary *c, const buffer_pair *at, err *e) {
     const constant_value off = {.index = 0, .type = ELEM_U8, .bits = 0};
     launch *l = tape_add_specialised(t, "canary.metal", c->kernel, &off, 1, e);
     if (!l)
         return false;
-    launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 0, slice_whole(at->in), ACCESS_READ, ELEM_F32);
     /* Two bindings of one buffer, side by side. */
     if (strcmp(c->kernel, "canary_other_binding") == 0) {
-        launch_bind(l, 0, slice_part(in.buffer, 0, in.bytes / 2), ACCESS_READ, ELEM_F32);
-        launch_bind(l, 3, slice_part(in.buffer, in.bytes / 2, in.bytes / 2), ACCESS_READ, ELEM_F32);
+        launch_bind(l, 0, slice_part(at->in, 0, at->in->bytes / 2), ACCESS_READ, ELEM_F32);
+        launch_bind(l, 3, slice_part(at->in, at->in->bytes / 2, at->in->bytes / 2), ACCESS_READ,
+                    ELEM_F32);
     }
-    launch_bind(l, 1, out, ACCESS_BOTH, ELEM_F32);
+    launch_bind(l, 1, slice_whole(at->out), ACCESS_BOTH, ELEM_F32);
     launch_set_u32(l, 2, ELEMENTS);
     launch_set_groups(l, (size3){ELEMENTS / GROUP, 1, 1}, (size3){GROUP, 1, 1});
     l->oracle = c->oracle;
     return true;
 }
 
-/* The folder and the text of the canaries; the caller frees the text. */
 static bool find_folder(char *folder, size_t size, err *e) {
     char home[PATH_MAX - 64];
     if (!os_find_home(home, sizeof home, e))
@@ -127,23 +131,34 @@ static bool find_folder(char *folder, size_t size, err *e) {
     return true;
 }
 
-static char *load_text(char *folder, size_t size, err *e) {
-    char path[PATH_MAX + 32];
-    if (!find_folder(folder, size, e))
-        return NULL;
-    snprintf(path, sizeof path, "%s/canary.metal", folder);
-    return os_read_file(path, NULL, e);
+library *canary_new_library(device *d, err *e) {
+    char folder[PATH_MAX];
+    return find_folder(folder, sizeof folder, e) ? library_new(d, folder, e) : NULL;
 }
 
-static bool judge(const canary *c, const char *text, const finding_list *found, bool has_lines,
-                  char *message, size_t size) {
-    for (size_t i = 0; i < found->count; i++) {
+/* The text of the canaries, read once; NULL if it cannot be. */
+static const char *get_text(err *e) {
+    static char *text;
+    char folder[PATH_MAX], path[PATH_MAX + 32];
+    if (text || !find_folder(folder, sizeof folder, e))
+        return text;
+    snprintf(path, sizeof path, "%s/canary.metal", folder);
+    return text = os_read_file(path, NULL, e);
+}
+
+bool canary_judge(const canary *c, const finding_list *found, bool has_lines, char *message,
+                  size_t size) {
+    err e;
+    const char *text = get_text(&e);
+    for (size_t i = 0; text && i < found->count; i++) {
         const finding *f = &found->items[i];
         if (f->what == c->what && strcmp(f->kernel, c->kernel) == 0 &&
             (is_marked(text, c->kernel, f->line) || (!has_lines && f->line == 0)))
             return true;
     }
-    if (found->count > 0)
+    if (!text)
+        snprintf(message, size, "%.150s", e.text);
+    else if (found->count > 0)
         snprintf(message, size, "'%s' was not found at its line, but '%s' in %.60s at line %d",
                  finding_get_name(c->what), finding_get_name(found->items[0].what),
                  found->items[0].kernel, found->items[0].line);
@@ -152,43 +167,25 @@ static bool judge(const canary *c, const char *text, const finding_list *found, 
     return false;
 }
 
-bool canary_judge(const canary *c, const finding_list *found, bool has_lines, char *message,
-                  size_t size) {
-    char folder[PATH_MAX];
-    err e;
-    char *text = load_text(folder, sizeof folder, &e);
-    bool is_found = text && judge(c, text, found, has_lines, message, size);
-    if (!text)
-        snprintf(message, size, "%.150s", e.text);
-    free(text);
-    return is_found;
-}
-
-/* Reports of a GPU's tools arrive late; each look at them takes a few milliseconds. */
-static bool may_be_late(const device *d) {
-    return strcmp(device_get_facts(d)->api, "soft") != 0;
-}
-
 /* Is the output what the oracle says, compiled with this math? */
-static bool check_with(device *d, const canary *c, const char *folder, math_mode math, slice in,
-                       slice out, check_result *result, err *e) {
+static bool check_with(device *d, const canary *c, math_mode math, const buffer_pair *at,
+                       check_result *result, err *e) {
     const check_options how = {.unordered = false};
-    library *lib = library_new(d, folder, e);
+    library *lib = canary_new_library(d, e);
     if (!lib)
         return false;
     library_set_math(lib, math);
     tape *t = tape_new(lib);
-    bool ok = record(t, c, in, out, e) && check_tape(t, &how, result, e);
+    bool ok = record(t, c, at, e) && check_tape(t, &how, result, e);
     tape_free(t);
     library_free(lib);
     return ok;
 }
 
-static bool play_maths(device *d, const canary *c, const char *folder, slice in, slice out,
-                       bool *caught, char *message, size_t size, err *e) {
+static bool play_maths(device *d, const canary *c, const buffer_pair *at, bool *caught,
+                       char *message, size_t size, err *e) {
     check_result safe, fast;
-    if (!check_with(d, c, folder, MATH_SAFE, in, out, &safe, e) ||
-        !check_with(d, c, folder, MATH_FAST, in, out, &fast, e))
+    if (!check_with(d, c, MATH_SAFE, at, &safe, e) || !check_with(d, c, MATH_FAST, at, &fast, e))
         return false;
     *caught = safe.verdict == CHECK_PASS && fast.verdict == CHECK_FAIL;
     snprintf(message, size, "%.190s",
@@ -196,47 +193,40 @@ static bool play_maths(device *d, const canary *c, const char *folder, slice in,
     return true;
 }
 
-/* Looks for findings until they arrive. */
-static bool play_found(library *lib, const canary *c, const char *text, slice in, slice out,
-                       bool *caught, char *message, size_t size, err *e) {
+/* Looks for findings until they arrive: reports of a GPU's tools come late, and each look at them takes a few
+ * milliseconds. */
+static bool play_found(library *lib, const canary *c, const buffer_pair *at, bool *caught,
+                       char *message, size_t size, err *e) {
     device *d = library_get_device(lib);
+    const device_facts *facts = device_get_facts(d);
     tape *t = tape_new(lib);
     device_clear_findings(d);
-    bool is_recorded = record(t, c, in, out, e);
+    bool is_recorded = record(t, c, at, e);
     bool ok = is_recorded && tape_play(t, PLAY_WHOLE, NULL, NULL, e);
-    bool has_lines = device_get_facts(d)->names_lines;
+    bool may_be_late = strcmp(facts->api, "soft") != 0;
     uint64_t start = os_now_ns();
     do /* a launch that is ended for what it did fails, and is reported all the same */
-        *caught = is_recorded && judge(c, text, device_get_findings(d), has_lines, message, size);
-    while (is_recorded && !*caught && may_be_late(d) && os_now_ns() - start < PATIENCE_NS);
+        *caught = is_recorded &&
+                  canary_judge(c, device_get_findings(d), facts->names_lines, message, size);
+    while (is_recorded && !*caught && may_be_late && os_now_ns() - start < PATIENCE_NS);
     device_clear_findings(d);
     tape_free(t);
     return ok || *caught;
 }
 
-library *canary_new_library(device *d, err *e) {
-    char folder[PATH_MAX];
-    return find_folder(folder, sizeof folder, e) ? library_new(d, folder, e) : NULL;
-}
-
 bool canary_play(library *lib, const canary *c, bool *caught, char *message, size_t size, err *e) {
-    char folder[PATH_MAX];
     device *d = library_get_device(lib);
-    char *text = load_text(folder, sizeof folder, e);
-    buffer *in = NULL, *out = NULL;
-    bool ok = text && (in = device_new_buffer(d, 4 * ELEMENTS, STORAGE_SHARED, "in", e)) &&
-              (out = device_new_buffer(d, 4 * ELEMENTS, STORAGE_SHARED, "out", e));
-    if (ok) {
-        float values[ELEMENTS];
-        for (int i = 0; i < ELEMENTS; i++)
-            values[i] = (float)i * 0.25f;
-        slice from = slice_whole(in), to = slice_whole(out);
-        ok = buffer_upload(in, 0, values, sizeof values, e) &&
-             (c->oracle ? play_maths(d, c, folder, from, to, caught, message, size, e)
-                        : play_found(lib, c, text, from, to, caught, message, size, e));
-    }
-    buffer_free(in);
-    buffer_free(out);
-    free(text);
+    buffer_pair at = {NULL, NULL};
+    float values[ELEMENTS];
+    for (int i = 0; i < ELEMENTS; i++)
+        values[i] = (float)i * 0.25f;
+    bool ok = get_text(e) &&
+              (at.in = device_new_buffer(d, sizeof values, STORAGE_SHARED, "in", e)) &&
+              (at.out = device_new_buffer(d, sizeof values, STORAGE_SHARED, "out", e)) &&
+              buffer_upload(at.in, 0, values, sizeof values, e) &&
+              (c->oracle ? play_maths(d, c, &at, caught, message, size, e)
+                         : play_found(lib, c, &at, caught, message, size, e));
+    buffer_free(at.in);
+    buffer_free(at.out);
     return ok;
 }

@@ -1,23 +1,238 @@
 /* check: see check.h. Owns the order of things: what is copied, poisoned, played and compared with
- * what. What a right value is belongs to compare, what a buffer holds to snapshot.
+ * what. What a right value is belongs to compare.
  *
  * An output that shares bytes with something the same launch reads is not poisoned, because that
  * would destroy the input. */
 #include "check.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
 #include "harness/base/array.h"
+#include "harness/base/size.h"
 #include "harness/base/worker.h"
 #include "harness/device/validation.h"
-#include "snapshot.h"
 #include "warn_agx.h"
+
+/* Snapshots ------------------------------------------------------------------------------------ */
+
+/* The bytes of every buffer that a launch touches, at one moment. Buffers are copied whole, so that a
+ * write outside the bound slices shows. Of the caller's memory (STORAGE_NO_COPY, never written and maybe
+ * a whole model) only the bound range is copied. */
+typedef struct {
+    buffer *buffer;
+    size_t from, bytes; /* the range of the buffer that was copied */
+    uint8_t *data;
+} snapshot_part;
+
+typedef struct {
+    snapshot_part parts[LAUNCH_BUFFERS]; /* each buffer once */
+    size_t count;
+} snapshot;
+
+/* Adds the buffer of a binding, or widens its range if it is there already. */
+static void add_slice(snapshot *s, slice at) {
+    bool is_whole = at.buffer->storage != STORAGE_NO_COPY;
+    size_t from = is_whole ? 0 : at.offset,
+           end = is_whole ? at.buffer->bytes : at.offset + at.bytes;
+    for (size_t i = 0; i < s->count; i++) {
+        snapshot_part *p = &s->parts[i];
+        if (p->buffer != at.buffer)
+            continue;
+        size_t last = p->from + p->bytes > end ? p->from + p->bytes : end;
+        p->from = p->from < from ? p->from : from;
+        p->bytes = last - p->from;
+        return;
+    }
+    s->parts[s->count++] = (snapshot_part){.buffer = at.buffer, .from = from, .bytes = end - from};
+}
+
+static bool snapshot_take(const launch *l, snapshot *s, err *e) {
+    *s = (snapshot){.count = 0};
+    for (int i = 0; i < LAUNCH_BUFFERS; i++)
+        if (l->args[i].kind == BIND_BUFFER)
+            add_slice(s, l->args[i].at);
+    for (size_t i = 0; i < s->count; i++) {
+        snapshot_part *p = &s->parts[i];
+        p->data = malloc(p->bytes ? p->bytes : 1);
+        if (!p->data)
+            return err_set(e, EXIT_CANNOT, "no memory for a copy of buffer '%s' (%zu bytes)",
+                           p->buffer->label, p->bytes);
+        if (!buffer_download(p->buffer, p->from, p->data, p->bytes, e))
+            return false;
+    }
+    return true;
+}
+
+static bool snapshot_restore(const snapshot *s, err *e) {
+    for (size_t i = 0; i < s->count; i++) {
+        const snapshot_part *p = &s->parts[i];
+        if (p->buffer->storage != STORAGE_NO_COPY &&
+            !buffer_upload(p->buffer, p->from, p->data, p->bytes, e))
+            return false;
+    }
+    return true;
+}
+
+static void snapshot_free(snapshot *s) {
+    for (size_t i = 0; i < s->count; i++)
+        free(s->parts[i].data);
+    s->count = 0;
+}
+
+/* Where the snapshot holds a slice of a buffer of its launch. */
+static const uint8_t *snapshot_find(const snapshot *s, slice at) {
+    size_t i = 0;
+    while (i < s->count && s->parts[i].buffer != at.buffer)
+        i++;
+    assert(i < s->count); /* a slice of a binding of this launch */
+    return s->parts[i].data + (at.offset - s->parts[i].from);
+}
+
+/* Offset in the buffer of the first byte at or after `from` in which two snapshots of the same launch
+ * differ; false if there is none. */
+static bool snapshot_find_change(const snapshot_part *a, const snapshot_part *b, size_t from,
+                                 size_t *at) {
+    assert(a->buffer == b->buffer && a->from == b->from && a->bytes == b->bytes);
+    enum { STEP = 4096 };
+    size_t i = from > a->from ? from - a->from : 0;
+    while (i < a->bytes) {
+        size_t n = a->bytes - i < STEP ? a->bytes - i : STEP;
+        if (memcmp(a->data + i, b->data + i, n) == 0) {
+            i += n;
+            continue;
+        }
+        while (a->data[i] == b->data[i])
+            i++;
+        *at = a->from + i;
+        return true;
+    }
+    return false;
+}
+
+/* The oracle: what it reads and fills ---------------------------------------------------------- */
+
+static bool make_expected(const binding *b, const void *contents, expected *out, err *e) {
+    size_t count = b->at.bytes / elem_get_bytes(b->type);
+    *out = (expected){.count = count, .terms = 1, .roundings = 4, .exact = !elem_is_float(b->type)};
+    out->value = malloc(size_multiply(count + 1, sizeof *out->value));
+    out->scale = malloc(size_multiply(count + 1, sizeof *out->scale));
+    if (!out->value || !out->scale)
+        return err_set(e, EXIT_CANNOT, "no memory for %zu expected values of '%s'", count,
+                       b->at.buffer->label);
+    for (size_t i = 0; i < count; i++) {
+        out->value[i] = b->access == ACCESS_BOTH ? elem_read(b->type, contents, i) : NAN;
+        out->scale[i] = NAN;
+    }
+    return true;
+}
+
+static bool make_outputs(const launch *l, oracle_io *io, err *e) {
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        const binding *b = &l->args[i];
+        if (b->kind == BIND_BUFFER && (b->access & ACCESS_WRITE) &&
+            !make_expected(b, io->in[i], &io->out[i], e))
+            return false;
+    }
+    return true;
+}
+
+static void free_outputs(oracle_io *io) {
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        free(io->out[i].value);
+        free(io->out[i].scale);
+        free(io->out[i].flushed);
+    }
+}
+
+/* Denormals of f32 arithmetic. A bf16 converts to an f32 of the same value, a half always to a
+ * normal one. */
+static bool is_denormal(elem type, const void *array, size_t i) {
+    if (type != ELEM_F32 && type != ELEM_BF16)
+        return false;
+    double value = fabs(elem_read(type, array, i));
+    return value > 0 && value < (double)FLT_MIN;
+}
+
+/* The contents with zeros of the same sign for denormals; NULL if there are none. */
+static void *copy_flushed(elem type, const void *contents, size_t bytes) {
+    size_t size = elem_get_bytes(type), count = contents ? bytes / size : 0;
+    unsigned char *copy = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_denormal(type, contents, i))
+            continue;
+        if (!copy) {
+            copy = array_new(1, bytes);
+            memcpy(copy, contents, bytes);
+        }
+        elem_write(type, copy, i, copysign(0, elem_read(type, contents, i)));
+    }
+    return copy;
+}
+
+static bool call(const launch *l, oracle_io *io, err *e) {
+    worker_note(WORKER_ORACLE);
+    l->oracle(l, io);
+    worker_note("");
+    return !io->failure[0] || err_set(e, EXIT_USAGE, "%s", io->failure);
+}
+
+static bool ask_again_flushed(const launch *l, oracle_io *io, err *e) {
+    oracle_io again = {0};
+    void *copies[LAUNCH_BUFFERS] = {0};
+    bool has_some = false, ok = true;
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        copies[i] = copy_flushed(l->args[i].type, io->in[i], io->bytes[i]);
+        again.in[i] = copies[i] ? copies[i] : io->in[i];
+        again.bytes[i] = io->bytes[i];
+        has_some = has_some || copies[i];
+    }
+    if (has_some && (ok = make_outputs(l, &again, e))) {
+        ok = call(l, &again, e);
+        for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+            io->out[i].flushed = again.out[i].value;
+            again.out[i].value = NULL;
+        }
+    }
+    free_outputs(&again);
+    for (int i = 0; i < LAUNCH_BUFFERS; i++)
+        free(copies[i]);
+    return ok;
+}
+
+/* Calls the oracle of a launch with the contents before it, to fill in what they should become. If the
+ * pipeline flushes denormals and the inputs contain some, calls it again with zeros in their place: that
+ * is expected.flushed. Free io either way. */
+static bool ask_oracle(const launch *l, const snapshot *before, oracle_io *io, err *e) {
+    bool has_output = false;
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        const binding *b = &l->args[i];
+        if (b->kind == BIND_BYTES) {
+            io->in[i] = l->inline_bytes + b->inline_at;
+            io->bytes[i] = b->inline_bytes;
+        } else if (b->kind == BIND_BUFFER) {
+            io->in[i] = snapshot_find(before, b->at);
+            io->bytes[i] = b->at.bytes;
+            has_output = has_output || (b->access & ACCESS_WRITE);
+        }
+    }
+    if (!make_outputs(l, io, e))
+        return false;
+    if (!l->oracle)
+        return !has_output ||
+               err_set(e, EXIT_CANNOT, "a launch of %s has no oracle to compare it with",
+                       l->pipeline->kernel);
+    if (!call(l, io, e))
+        return false;
+    return !l->pipeline->flushes_denormals || ask_again_flushed(l, io, e);
+}
+
+/* One launch ----------------------------------------------------------------------------------- */
 
 /* One launch under check. */
 typedef struct {
@@ -330,7 +545,7 @@ static void trial_free(trial *t) {
     snapshot_free(&t->after);
     snapshot_free(&t->again);
     snapshot_free(&t->held);
-    ask_free(&t->io);
+    free_outputs(&t->io);
 }
 
 /* False with the result refused, or with e set. Leaves the buffers as the launch left them. */
@@ -354,6 +569,8 @@ static bool check_launch(tape *t, size_t index, const check_options *o, check_re
     return ok;
 }
 
+/* Tapes and cases ------------------------------------------------------------------------------ */
+
 bool check_tape(tape *t, const check_options *o, check_result *out, err *e) {
     *out = (check_result){.verdict = CHECK_PASS};
     if (t->count == 0)
@@ -375,7 +592,8 @@ bool check_skip(check_result *out, const char *format, ...) {
     return true;
 }
 
-void check_add_findings(const device *d, check_result *out) {
+/* What the device's validation has found fails a check that passed. */
+static void add_findings(const device *d, check_result *out) {
     const finding_list *found = device_get_findings(d);
     bool is_strict = validation_is_strict();
     if (out->verdict != CHECK_PASS || finding_count_failing(found, is_strict) == 0)
@@ -392,7 +610,8 @@ void check_add_findings(const device *d, check_result *out) {
                  f->text);
 }
 
-bool check_case(library *lib, const kernel_case *wanted, uint64_t seed, check_result *out, err *e) {
+bool check_case(library *lib, const kernel_case *wanted, const check_stand_in *other, uint64_t seed,
+                check_result *out, err *e) {
     kernel_case c = *wanted;
     check_options options = {.unordered = c.op->unordered};
     device *d = library_get_device(lib);
@@ -401,15 +620,31 @@ bool check_case(library *lib, const kernel_case *wanted, uint64_t seed, check_re
     if (!op_takes(c.op, c.kernel, &c.shape, &reason) ||
         !device_offers(device_get_facts(d), c.kernel->needs, &reason))
         return check_skip(out, "%s", reason.text);
+    *out = (check_result){.verdict = CHECK_PASS};
     bool ok = case_open(&c, lib, seed, e);
-    if (ok && !device_can_play(c.tape, &reason))
+    tape *played = ok && other ? other->record(other->context, &c, out, e) : c.tape;
+    if (ok && !played)
+        ok = out->verdict == CHECK_SKIP;
+    else if (ok && !device_can_play(played, &reason))
         check_skip(out, "%s", reason.text);
     else
-        ok = ok && check_tape(c.tape, &options, out, e);
-    if (ok)
+        ok = ok && check_tape(played, &options, out, e);
+    if (ok && !other)
         warn_agx_tape(c.tape, out->warning, sizeof out->warning);
+    if (other)
+        tape_free(played);
     case_close(&c);
     if (ok)
-        check_add_findings(d, out);
+        add_findings(d, out);
     return ok;
+}
+
+static int by_work(const void *a, const void *b) {
+    const kernel_case *x = a, *y = b;
+    double p = shape_count_values(&x->shape), q = shape_count_values(&y->shape);
+    return p != q ? (p > q) - (p < q) : strcmp(x->name, y->name);
+}
+
+void check_sort_cases(kernel_case *cases, size_t count) {
+    qsort(cases, count, sizeof *cases, by_work);
 }

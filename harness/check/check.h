@@ -45,10 +45,19 @@ bool check_tape(tape *t, const check_options *o, check_result *out, err *e);
  * reason is kept; it is neither a pass nor a failure. Returns true: the check has its result. */
 bool check_skip(check_result *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* What the device's validation has found fails a check that passed. */
-void check_add_findings(const device *d, check_result *out);
+/* Another kernel in the place of a case's own: rival.h makes its launch. */
+typedef struct {
+    /* The tape to play for the open case, over its buffers; check_case frees it. NULL if it is not for such
+     * a case, which is then skipped with a reason, or with e set. */
+    tape *(*record)(void *context, const kernel_case *c, check_result *out, err *e);
+    void *context;
+} check_stand_in;
 
 /* Opens a case on a device and checks it. A shape that the kernel does not take, or a kernel that
  * the device cannot run, is skipped. If the device's validation is on, its findings also fail the
- * case, and stay in the device's list. */
-bool check_case(library *lib, const kernel_case *c, uint64_t seed, check_result *out, err *e);
+ * case, and stay in the device's list. other: NULL, or what is played in place of its kernel. */
+bool check_case(library *lib, const kernel_case *c, const check_stand_in *other, uint64_t seed,
+                check_result *out, err *e);
+
+/* Small ones first, because the first failure often ends it. */
+void check_sort_cases(kernel_case *cases, size_t count);

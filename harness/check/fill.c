@@ -72,24 +72,13 @@ uint32_t rng_below(rng *r, uint32_t n) {
     return (uint32_t)((rng_next(r) >> 32) * n >> 32);
 }
 
-static const char *const names[INPUT_COUNT] = {
-    [INPUT_UNIFORM] = "uniform",     [INPUT_NORMAL] = "normal", [INPUT_ZEROS] = "zeros",
-    [INPUT_DENORMALS] = "denormals", [INPUT_LARGE] = "large",   [INPUT_NEGATIVE] = "negative",
-    [INPUT_UNEVEN] = "uneven",       [INPUT_LEVEL] = "level",   [INPUT_MIXED] = "mixed",
-};
-
-const char *distribution_get_name(distribution d) {
-    assert(d < INPUT_COUNT);
-    return names[d];
+static float draw_uniform(rng *r) { /* 24 bits: every value is a float, and 1 is never reached */
+    return (float)(rng_next(r) >> 40) * 0x1p-23f - 1;
 }
 
-bool distribution_find(const char *name, distribution *d) {
-    for (distribution i = 0; i < INPUT_COUNT; i++)
-        if (strcmp(names[i], name) == 0) {
-            *d = i;
-            return true;
-        }
-    return false;
+static float draw_zero(rng *r) {
+    (void)r;
+    return 0;
 }
 
 static float draw_normal(rng *r) {
@@ -104,9 +93,13 @@ static float draw_denormal(rng *r) { /* sign and mantissa at random, exponent 0 
     return value;
 }
 
-static float draw_large(rng *r, bool has_sign) { /* 0.5e12 to 2e12 */
-    double magnitude = 1e12 * (0.5 + 1.5 * rng_uniform(r));
-    return (float)(has_sign && rng_below(r, 2) ? magnitude : -magnitude);
+static float draw_negative(rng *r) { /* 0.5e12 to 2e12 */
+    return (float)(-1e12 * (0.5 + 1.5 * rng_uniform(r)));
+}
+
+static float draw_large(rng *r) {
+    float drawn = draw_negative(r);
+    return rng_below(r, 2) ? -drawn : drawn;
 }
 
 /* Magnitudes between those of the other distributions, values that repeat, in other inputs too, and zeros
@@ -116,6 +109,32 @@ static float draw_mixed(rng *r) {
     if (rng_below(r, 4) == 0)
         return common[rng_below(r, 4)];
     return (float)(rng_normal(r) * ldexp(1, (int)rng_below(r, 71) - 30));
+}
+
+/* Those without a function are filled as a whole. */
+static const struct {
+    const char *name;
+    float (*draw)(rng *r);
+} inputs[INPUT_COUNT] = {
+    [INPUT_UNIFORM] = {"uniform", draw_uniform}, [INPUT_NORMAL] = {"normal", draw_normal},
+    [INPUT_ZEROS] = {"zeros", draw_zero},        [INPUT_DENORMALS] = {"denormals", draw_denormal},
+    [INPUT_LARGE] = {"large", draw_large},       [INPUT_NEGATIVE] = {"negative", draw_negative},
+    [INPUT_UNEVEN] = {"uneven", NULL},           [INPUT_LEVEL] = {"level", NULL},
+    [INPUT_MIXED] = {"mixed", draw_mixed},
+};
+
+const char *distribution_get_name(distribution d) {
+    assert(d < INPUT_COUNT);
+    return inputs[d].name;
+}
+
+bool distribution_find(const char *name, distribution *d) {
+    for (distribution i = 0; i < INPUT_COUNT; i++)
+        if (strcmp(inputs[i].name, name) == 0) {
+            *d = i;
+            return true;
+        }
+    return false;
 }
 
 /* What looks like zeros at its start is not, and the errors of a few large terms do not average
@@ -141,33 +160,8 @@ static void fill_level(rng *r, float *out, size_t count) {
 
 void fill_f32(rng *r, distribution d, float *out, size_t count) {
     assert(d < INPUT_COUNT);
-    if (d == INPUT_UNEVEN || d == INPUT_LEVEL) {
+    if (!inputs[d].draw)
         (d == INPUT_LEVEL ? fill_level : fill_uneven)(r, out, count);
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
-        switch (d) {
-        case INPUT_UNIFORM: /* 24 bits: every value is a float, and 1 is never reached */
-            out[i] = (float)(rng_next(r) >> 40) * 0x1p-23f - 1;
-            break;
-        case INPUT_NORMAL:
-            out[i] = draw_normal(r);
-            break;
-        case INPUT_DENORMALS:
-            out[i] = draw_denormal(r);
-            break;
-        case INPUT_LARGE:
-        case INPUT_NEGATIVE:
-            out[i] = draw_large(r, d == INPUT_LARGE);
-            break;
-        case INPUT_MIXED:
-            out[i] = draw_mixed(r);
-            break;
-        case INPUT_ZEROS:
-        case INPUT_UNEVEN:
-        case INPUT_LEVEL:
-        case INPUT_COUNT:
-            out[i] = 0;
-            break;
-        }
+    for (size_t i = 0; i < count && inputs[d].draw; i++)
+        out[i] = inputs[d].draw(r);
 }

@@ -162,13 +162,6 @@ static bool read_candidate(trial *t, err *e) {
 
 /* Cases ------------------------------------------------------------------------------------------ */
 
-static int by_work(const void *a, const void *b) {
-    const kernel_case *x = a, *y = b;
-    double p = shape_count_values(&x->shape), q = shape_count_values(&y->shape);
-    return p != q ? (p > q) - (p < q) : strcmp(x->name, y->name);
-}
-
-/* Small ones first, because the first failure ends it. */
 static bool find_cases(trial *t, err *e) {
     const judge_settings *s = t->settings;
     case_list listed;
@@ -178,8 +171,8 @@ static bool find_cases(trial *t, err *e) {
     free(listed.items);
     if (!s->find(t->given.base, s->random, s->seed, &t->cases, e))
         return false;
-    qsort(t->cases.items, t->listed, sizeof *t->cases.items, by_work);
-    qsort(t->cases.items + t->listed, t->cases.count - t->listed, sizeof *t->cases.items, by_work);
+    check_sort_cases(t->cases.items, t->listed);
+    check_sort_cases(t->cases.items + t->listed, t->cases.count - t->listed);
     return true;
 }
 
@@ -213,42 +206,40 @@ static bool is_too_much(const bench_top *b, const tape *t) {
     return flops > (b->stage == JUDGE_VALIDATE ? VALIDATE_FLOPS : CHECK_FLOPS);
 }
 
-/* Our case, with its kernel in the place of ours unless is_base. */
-static bool check_one(trial *t, const bench_top *b, const kernel_case *wanted, bool is_base,
-                      check_result *r, err *e) {
-    kernel_case c = *wanted;
+/* A case with the candidate in the place of its kernel. */
+typedef struct {
+    trial *trial;
+    const bench_top *top;
+    const kernel_case *wanted;
     rival_problem problem;
-    err reason;
-    device_clear_findings(b->device);
-    if (!op_takes(c.op, c.kernel, &c.shape, &reason) ||
-        !device_offers(device_get_facts(b->device), c.kernel->needs, &reason))
-        return check_skip(r, "%s", reason.text);
-    tape *own = tape_new(b->own);
-    const check_options o = {.unordered = c.op->unordered};
-    const bool is_held_out = wanted >= t->cases.items + t->listed;
-    bool ok = case_open(&c, b->base, t->settings->seed, e);
-    err why = {.code = EXIT_OK};
-    bool is_left_out = ok && is_held_out && is_too_much(b, c.tape);
-    bool is_recorded =
-        ok && (is_base || is_left_out || rival_record(&t->candidate, &c, own, &problem, &why));
-    bool is_for_others = why.code == EXIT_CANNOT && t->settings->launch; /* its line 'needs' */
-    tape *played = is_base ? c.tape : own;
-    if (is_recorded && !t->settings->launch && is_held_out)
-        vary_values(t, wanted, played);
-    if (ok && !is_recorded && !is_for_others) {
-        *e = why;
-        ok = false;
-    } else if (is_left_out)
+} replaced;
+
+static tape *record(void *context, const kernel_case *c, check_result *r, err *e) {
+    replaced *x = context;
+    const bool is_described = x->trial->settings->launch;
+    const bool is_held_out = x->wanted >= x->trial->cases.items + x->trial->listed;
+    if (is_held_out && is_too_much(x->top, c->tape)) {
         check_skip(r, "it is too much work");
-    else if (ok && (is_for_others || !device_can_play(played, &reason)))
-        check_skip(r, "%s", is_for_others ? why.text : reason.text);
+        return NULL;
+    }
+    tape *own = tape_new(x->top->own);
+    err why = {.code = EXIT_OK};
+    if (rival_record(&x->trial->candidate, c, own, &x->problem, &why)) {
+        if (is_held_out && !is_described)
+            vary_values(x->trial, c, own);
+        return own;
+    }
+    if (is_described && why.code == EXIT_CANNOT) /* its line 'needs' */
+        check_skip(r, "%s", why.text);
     else
-        ok = ok && check_tape(played, &o, r, e);
-    if (ok)
-        check_add_findings(b->device, r);
+        *e = why;
     tape_free(own);
-    case_close(&c);
-    return ok;
+    return NULL;
+}
+
+static bool check_one(trial *t, const bench_top *b, const kernel_case *c, check_result *r, err *e) {
+    replaced x = {.trial = t, .top = b, .wanted = c};
+    return check_case(b->base, c, &(check_stand_in){record, &x}, t->settings->seed, r, e);
 }
 
 /* The class and the line of the first finding. */
@@ -304,7 +295,8 @@ static bool refuse_error(trial *t, const bench_top *b, size_t i, const err *why,
 static bool does_base_fail(trial *t, const bench_top *b, size_t i) {
     check_result r;
     err why = {.code = EXIT_OK};
-    return !check_one(t, b, &t->cases.items[i], true, &r, &why) || r.verdict == CHECK_FAIL;
+    return !check_case(b->base, &t->cases.items[i], NULL, t->settings->seed, &r, &why) ||
+           r.verdict == CHECK_FAIL;
 }
 
 /* The largest listed case that is validated. The listed ones are sorted. */
@@ -329,7 +321,7 @@ static bool check_all(trial *t, const bench_top *b, err *e) {
             return refuse(t, JUDGE_RUN,
                           "it is too slow: its time is used up before all cases are "
                           "run (--timeout)");
-        bool made = check_one(t, b, c, false, &r, &why);
+        bool made = check_one(t, b, c, &r, &why);
         bool passed = made && r.verdict == CHECK_PASS;
         if ((made && r.verdict == CHECK_SKIP) ||
             (!passed && why.code == EXIT_CANNOT && i >= t->listed))
@@ -382,8 +374,8 @@ static void locate(trial *t) {
     err unused;
     if (shape_count_values(&c->shape) > VALIDATE_WORK)
         return;
-    if (open_top(t, JUDGE_VALIDATE, "soft", &b, &unused) &&
-        check_one(t, &b, c, false, &r, &unused) && r.verdict == CHECK_FAIL)
+    if (open_top(t, JUDGE_VALIDATE, "soft", &b, &unused) && check_one(t, &b, c, &r, &unused) &&
+        r.verdict == CHECK_FAIL)
         keep_place(t, &b);
     close_top(&b);
 }
@@ -396,14 +388,8 @@ enum { TASK_FIELDS = 4 };
  * does not keep the others from being tried. */
 static bool read_task(trial *t, char *task) {
     char *fields[TASK_FIELDS];
-    for (int i = 0; i < TASK_FIELDS; i++) {
-        fields[i] = task;
-        task = i + 1 < TASK_FIELDS ? strchr(task, '\t') : NULL;
-        if (task)
-            *task++ = 0;
-        else if (i + 1 < TASK_FIELDS)
-            return false;
-    }
+    if (!worker_cut_task(task, fields, TASK_FIELDS))
+        return false;
     t->given = (judge_candidate){fields[3], *fields[2] ? fields[2] : NULL, fields[1]};
     return true;
 }

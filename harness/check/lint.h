@@ -1,7 +1,7 @@
 /* lint: finds mistakes in a .metal file without running it.
  *
  * A file is read as Apple's compiler reads it, without __ASSAY__, compiled for the software device,
- * read again as C++ for OpenCL, which knows address spaces (strict.h), and searched for what neither
+ * read again as C++ for OpenCL, which knows address spaces (strict.c), and searched for what neither
  * reports:
  *     position-type       a thread position that is not uint or ushort, or an index that is a vector
  *     position-shape      positions of one kernel with different numbers of components
@@ -33,8 +33,15 @@
 
 #include "harness/base/err.h"
 #include "harness/base/remark.h"
+#include "harness/device/cuda/ptx.h"
+#include "harness/device/diagnostic.h"
 #include "harness/device/msl/msl.h"
-#include "strict.h"
+
+/* What the file read as C++ for OpenCL gave (strict.c). */
+typedef struct {
+    bool taken;    /* the whole file could be judged */
+    char why[384]; /* if not: the reason */
+} strict_result;
 
 typedef struct {
     char name[128];
@@ -58,3 +65,32 @@ void linter_free(linter *l);
 /* False if the file cannot be read or the compiler cannot be run. */
 bool linter_check(linter *l, const char *path, const msl_extras *extras, lint_report *out, err *e);
 void lint_report_free(lint_report *r);
+
+/* Parts of linter_check. strict_check: a file that compiles, read as C++ for OpenCL; false only if clang
+ * could not be run. environment_check: does the text ask who reads it? Without a unit, of a file that cannot be
+ * parsed, only the file itself is searched. */
+bool strict_check(const char *clang, const msl_unit *u, remark_list *out, strict_result *result,
+                  err *e);
+void environment_check(const char *path, const msl_unit *u, const msl_extras *extras,
+                       remark_list *out);
+/* Where a file led to an error in what is ours: the message itself, or the first of its notes elsewhere. */
+const diagnostic *lint_find_place(const diagnostic_list *list, size_t i);
+
+/* For NVIDIA GPUs, without one: clang makes PTX, and ptxas assembles it if the CUDA toolkit is
+ * installed. */
+typedef struct ptx_linter ptx_linter;
+
+ptx_linter *ptx_linter_new(err *e); /* finds clang and libdevice */
+void ptx_linter_free(ptx_linter *l);
+const char *ptx_linter_get_name(const ptx_linter *l); /* what compiles, and what assembles */
+
+/* Every kernel of a file, with 1 for each function constant; *compiled of them do. False if the file cannot be
+ * read or the compiler cannot be run; kernels that do not compile are remarks. */
+bool ptx_linter_check(ptx_linter *l, const char *path, const msl_extras *extras, remark_list *out,
+                      size_t *kernels, size_t *compiled, err *e);
+
+/* One kernel, with 1 for each function constant, by ptxas, which must be there. code (may be NULL) gets its
+ * machine code; the caller frees it. */
+bool ptx_linter_has_assembler(const ptx_linter *l);
+bool ptx_linter_measure(ptx_linter *l, const msl_unit *u, const char *kernel, math_mode math,
+                        ptx_needs *needs, char **code, err *e);

@@ -6,7 +6,6 @@
  *
  * A worker takes one mutant and ends: a wrong kernel may have written anywhere, and its compiled
  * code is of no use to the next. */
-#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +35,7 @@ typedef struct {
 
 typedef struct {
     const trial_plan *plan;
-    char *task; /* its text, with NUL for line ends */
+    char *task; /* its text, with NUL for tabs and commas */
     const char *kernels[256];
     size_t kernel_count;
     library *original, *fast, *checked;
@@ -45,50 +44,32 @@ typedef struct {
 
 /* Tasks --------------------------------------------------------------------------------------- */
 
-static void get_task_path(const char *scratch, size_t task, char *path, size_t size) {
-    int n = snprintf(path, size, "%s/task-%zu", scratch, task);
-    assert(n > 0 && (size_t)n < size);
-}
-
-/* Lines: file, where and how many bytes to replace, by what, and the kernels to try. An unmutated
- * kernel has no file. */
-bool mutant_write_task(const char *scratch, size_t task, const mutant *m, const kernel *plain,
-                       err *e) {
-    char path[PATH_MAX];
-    size_t room = 4096 + (m ? strlen(m->edit->with) + 128 * m->kernel_count : 0);
+/* "number/file<TAB>begin bytes<TAB>kernel,kernel,<TAB>text in its place": the number makes each a group of its
+ * own (worker.h). An unmutated kernel has no file. */
+char *mutant_get_task(size_t number, const mutant *m, const kernel *plain) {
+    size_t count = m ? m->kernel_count : 1;
+    size_t room = 256 + (m ? strlen(m->file->name) + strlen(m->edit->with) : 0) + 128 * count;
     char *text = array_new(1, room);
-    int n = m ? snprintf(text, room, "%s\n%u %u\n%s\n", m->file->name, m->edit->begin,
-                         m->edit->bytes, m->edit->with)
-              : snprintf(text, room, "\n0 0\n\n%s\n", plain->name);
-    for (size_t i = 0; m && i < m->kernel_count; i++)
-        n += snprintf(text + n, room - (size_t)n, "%.120s\n", m->kernels[i]->name);
-    get_task_path(scratch, task, path, sizeof path);
-    bool ok = os_write_file(path, text, (size_t)n, e);
-    free(text);
-    return ok;
+    int n = snprintf(text, room, "%zu/%s\t%u %u\t", number, m ? m->file->name : "",
+                     m ? m->edit->begin : 0, m ? m->edit->bytes : 0);
+    for (size_t i = 0; i < count; i++)
+        n += snprintf(text + n, room - (size_t)n, "%.120s,", (m ? m->kernels[i] : plain)->name);
+    snprintf(text + n, room - (size_t)n, "\t%s", m ? m->edit->with : "");
+    return text;
 }
 
-static char *take_line(char **at) {
-    char *line = *at, *end = strchr(line, '\n');
-    if (end)
-        *end = 0;
-    *at = end ? end + 1 : line + strlen(line);
-    return line;
-}
-
-static bool read_task(trial *t, const char *name, const char **file, mutation *edit, err *e) {
-    char path[PATH_MAX];
-    get_task_path(t->plan->scratch, strtoull(name, NULL, 10), path, sizeof path);
-    t->task = os_read_file(path, NULL, e);
-    if (!t->task)
-        return false;
-    char *at = t->task;
-    *file = take_line(&at);
-    if (sscanf(take_line(&at), "%u %u", &edit->begin, &edit->bytes) != 2)
-        return err_set(e, EXIT_CANNOT, "the task %.40s is malformed", name);
-    edit->with = take_line(&at);
-    while (*at && t->kernel_count < sizeof t->kernels / sizeof *t->kernels)
-        t->kernels[t->kernel_count++] = take_line(&at);
+static bool read_task(trial *t, const char *task, const char **file, mutation *edit, err *e) {
+    enum { FIELDS = 4 };
+    char *fields[FIELDS];
+    t->task = strdup(task);
+    if (!t->task || !worker_cut_task(t->task, fields, FIELDS) || !strchr(fields[0], '/') ||
+        sscanf(fields[1], "%u %u", &edit->begin, &edit->bytes) != 2)
+        return err_set(e, EXIT_CANNOT, "the task %.40s is malformed", task);
+    *file = strchr(fields[0], '/') + 1;
+    edit->with = fields[3];
+    for (char *rest = fields[2], *name; (name = strtok_r(rest, ",", &rest));)
+        if (t->kernel_count < sizeof t->kernels / sizeof *t->kernels)
+            t->kernels[t->kernel_count++] = name;
     return true;
 }
 
@@ -144,17 +125,10 @@ static void close_library(library *lib) {
 
 /* Cases --------------------------------------------------------------------------------------- */
 
-static int by_work(const void *a, const void *b) {
-    const kernel_case *x = a, *y = b;
-    double p = shape_count_values(&x->shape), q = shape_count_values(&y->shape);
-    return p != q ? (p > q) - (p < q) : strcmp(x->name, y->name);
-}
-
-/* Small ones first. */
 static bool find_cases(const trial *t, const char *name, case_list *out, err *e) {
     if (!t->plan->find(name, out, e))
         return false;
-    qsort(out->items, out->count, sizeof *out->items, by_work);
+    check_sort_cases(out->items, out->count);
     return true;
 }
 
@@ -171,7 +145,7 @@ static bool check_cases(trial *t, library *lib, const case_list *cases, bool is_
         err why = {.code = EXIT_OK};
         if (i > 0 && shape_count_values(&c->shape) > (is_checked ? VALIDATE_WORK : CHECK_WORK))
             break;
-        bool made = check_case(lib, c, t->plan->seed, &result, &why);
+        bool made = check_case(lib, c, NULL, t->plan->seed, &result, &why);
         if (made && result.verdict != CHECK_FAIL)
             continue;
         const finding_list *found = device_get_findings(library_get_device(lib));
@@ -236,7 +210,7 @@ static bool try_kernels(trial *t, err *e) {
 /* The worker ---------------------------------------------------------------------------------- */
 
 static bool run_trial(trial *t, const char *name, err *e) {
-    const char *file;
+    const char *file = "";
     mutation edit = {.with = NULL};
     char original[PATH_MAX], folder[PATH_MAX];
     if (!path_print(original, sizeof original, e, "%s/original", t->plan->scratch) ||

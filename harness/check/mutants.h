@@ -61,11 +61,10 @@ typedef struct {
     char by[192];   /* the case that caught it, and why; the reason for a known one */
 } mutant_outcome;
 
-/* Trials run in workers. A scratch folder holds the original kernels (in "original") and one file
- * per task: a mutant, or an unmutated kernel (then m is NULL). */
+/* Trials run in workers. A scratch folder holds the original kernels, in "original". The text of a task, a
+ * mutant or an unmutated kernel (then m is NULL), is the caller's to free. */
 enum { MUTANT_KERNELS = 4 }; /* at most this many different kernels of one mutant are tried */
-bool mutant_write_task(const char *scratch, size_t task, const mutant *m, const kernel *plain,
-                       err *e);
+char *mutant_get_task(size_t number, const mutant *m, const kernel *plain);
 /* The cases of the kernel with this name, in a list that the caller frees. */
 typedef bool mutant_finder(const char *name, case_list *out, err *e);
 exit_code mutant_serve(const char *scratch, uint64_t seed, double limit_s, mutant_finder *find,

@@ -60,7 +60,7 @@ struct op {
      * are about, and the one that is 1 for a kernel without k->tokens. */
     const char *inner, *many;
     /* Names in dims, separated by blanks, or NULL: sizes and positions that are also checked around
-     * powers of two (edges.h). */
+     * powers of two (shapes.h). */
     const char *sizes, *places;
     /* NULL, or what else a kernel requires of a shape. If it does not take it, e says what it needs,
      * as in "needs an even head_dim, not 63". Only op_takes calls it. */

@@ -1,6 +1,11 @@
-/* strict: see strict.h. Owns the wording of clang's messages: what they mean and how they are
- * translated to MSL's terms. */
-#include "strict.h"
+/* strict: a file read as C++ for OpenCL, which finds the address-space mistakes of MSL.
+ *
+ * The file must already compile for the software device. An error is then either a mistake that C++
+ * cannot see, or valid MSL that the strict parser rejects. The compiler's message tells which: what is
+ * about types and names can be either, and such a file counts as not wholly judged; the rest is the
+ * file's mistake. Owns the wording of clang's messages: what they mean and how they are translated to MSL's
+ * terms. */
+#include "lint.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -10,7 +15,6 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
-#include "harness/device/diagnostic.h"
 
 /* What an error of the strict parse is. */
 typedef enum {
@@ -227,14 +231,6 @@ static void translate(const diagnostic_list *list, size_t i, char *text, size_t 
         replace(text, size, opencl_spaces[s], msl_spaces[s]);
 }
 
-/* Where the file led to an error in the declarations of strict/metal.h. */
-static const diagnostic *find_place(const diagnostic_list *list, size_t i) {
-    for (size_t n = i; n < diagnostic_end_notes(list, i); n++)
-        if (!has(list->items[n].file, "/harness/device/msl/strict/"))
-            return &list->items[n];
-    return &list->items[i];
-}
-
 /* The compiler says some things twice, in two ways. */
 static bool is_last(const remark_list *list, const diagnostic *d, const char *text) {
     const remark *r = list->count ? &list->items[list->count - 1] : NULL;
@@ -247,7 +243,7 @@ static void judge_all(const msl_unit *u, const diagnostic_list *list, remark_lis
     char text[448];
     result->taken = true;
     for (size_t i = 0; i < list->count; i = diagnostic_end_notes(list, i)) {
-        const diagnostic *d = find_place(list, i);
+        const diagnostic *d = lint_find_place(list, i);
         verdict v = judge(u, list, i);
         if (v == VERDICT_FINE)
             continue;

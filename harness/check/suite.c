@@ -34,7 +34,7 @@ static bool check_captured(const server *s, const kernel_case *c, answer *a) {
     const char *capture = s->suite->capture;
     if (capture && !device_start_capture(d, capture, &a->error))
         return false;
-    bool made = check_case(s->lib, c, s->suite->seed, &a->result, &a->error);
+    bool made = check_case(s->lib, c, NULL, s->suite->seed, &a->result, &a->error);
     if (capture)
         device_stop_capture(d);
     return made;
@@ -205,6 +205,7 @@ bool suite_run(const suite *s, const case_list *cases, const suite_listener *lis
 enum { CANARY_NAME = 96, CANARY_WHY = 200 };
 
 typedef struct {
+    const canary *kernel;
     char name[CANARY_NAME], why[CANARY_WHY]; /* it was not caught */
     bool is_caught;
 } bird;
@@ -230,14 +231,14 @@ static bool hear_late_ones(bird *birds, size_t count, err *e) {
     finding_list found = {0};
     if (!validation_read_open_folder(&sanitizer_log, &logs, &found, e))
         return false;
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < canary_count && !birds[i].is_caught; k++)
-            if (strcmp(birds[i].name + strlen(canary_prefix), canaries[k].kernel) == 0) {
-                char why[CANARY_WHY] = "";
-                birds[i].is_caught = canary_judge(&canaries[k], &found, true, why, sizeof why);
-                size_t used = strlen(birds[i].why);
-                snprintf(birds[i].why + used, CANARY_WHY - used, "; in the files: %s", why);
-            }
+    for (bird *b = birds; b < birds + count; b++) {
+        char why[CANARY_WHY] = "";
+        size_t used = strlen(b->why);
+        if (b->is_caught)
+            continue;
+        b->is_caught = canary_judge(b->kernel, &found, true, why, sizeof why);
+        snprintf(b->why + used, CANARY_WHY - used, "; in the files: %s", why);
+    }
     finding_free(&found);
     return true;
 }
@@ -284,6 +285,7 @@ bool suite_play_canaries(const suite *s, const device_facts *f, FILE *out, err *
     for (size_t i = 0; i < canary_count; i++) {
         if (!canary_is_for(&canaries[i], f))
             continue;
+        birds[count].kernel = &canaries[i];
         snprintf(birds[count].name, CANARY_NAME, "%s%s", canary_prefix, canaries[i].kernel);
         names[count] = birds[count].name;
         count++;

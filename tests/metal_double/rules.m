@@ -9,7 +9,7 @@
 #include "harness/base/os.h"
 #include "harness/base/sha256.h"
 #include "harness/base/toolchain.h"
-#include "harness/check/strict.h"
+#include "harness/check/lint.h"
 #include "harness/device/code_cache.h"
 #include "harness/device/diagnostic.h"
 #include "harness/device/soft/compile.h"
