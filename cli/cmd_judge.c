@@ -1,18 +1,23 @@
 /* cmd_judge: `assay judge CANDIDATE.metal`. One verdict: is it right, and is it faster than its base?
- * Composes judge.h (right, in workers) and judge_time.h (timed, one at a time). */
+ * Composes judge.h (right, in workers) and bench.h (timed, one at a time). */
 #include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_cases.h"
 #include "cases.h"
 #include "harness/base/array.h"
+#include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/base/record.h"
+#include "harness/check/judge.h"
 #include "harness/check/shapes.h"
 #include "harness/check/suite.h"
-#include "judge_report.h"
+#include "harness/measure/comparison.h"
 #include "kernels/ops.h"
 #include "output.h"
 #include "report.h"
@@ -20,11 +25,12 @@
 
 static struct {
     judge_settings judge;
-    judge_time_settings time;
+    bench_settings bench;
+    const char *shape; /* that is timed; NULL: the last one that the base takes */
     const char *op, *base, *kernel;
     bool json, untimed, worker;
 } settings = {.judge = {.random = 12, .timeout_s = 300, .compile_s = 60, .validate_most = 1 << 25},
-              .time = {.bench = {.budget_s = 1, .timeout_s = 120, .min_effect = 3, .again_s = 12}}};
+              .bench = {.budget_s = 1, .timeout_s = 120, .min_effect = 3, .again_s = 12}};
 
 static const option options[] = {
     TEXT_OPTION("op", &settings.op, "OP", "what the candidate computes"),
@@ -39,13 +45,13 @@ static const option options[] = {
     {"held-out", OPTION_NUMBER, &settings.judge.random, "N",
      "shapes that the op does not list (default 12)", 1, HELD_OUT_MOST},
     FLAG_OPTION("untimed", &settings.untimed, "only whether it is right"),
-    TEXT_OPTION("shape", &settings.time.shape, "S",
+    TEXT_OPTION("shape", &settings.shape, "S",
                 "the shape that is timed (default: the last of the base)"),
-    SECONDS_OPTION("budget", &settings.time.bench.budget_s, "S",
+    SECONDS_OPTION("budget", &settings.bench.budget_s, "S",
                    "at most this many seconds of samples (default 1)"),
-    SECONDS_OPTION("again", &settings.time.bench.again_s, "S",
+    SECONDS_OPTION("again", &settings.bench.again_s, "S",
                    "time an ambiguous candidate again, at most S seconds (default 12)"),
-    PERCENT_OPTION("min-effect", &settings.time.bench.min_effect, "PERCENT",
+    PERCENT_OPTION("min-effect", &settings.bench.min_effect, "PERCENT",
                    "smallest change worth a verdict (default 3)"),
     FLAG_OPTION("json", &settings.json, "print one JSON object"),
     DEVICE_OPTION(&settings.judge.device),
@@ -97,6 +103,25 @@ static const kernel *find_base(const device_facts *f, const op **owner, err *e) 
     return err_null(e, EXIT_CANNOT, "%.60s cannot be judged on this machine: it %.120s",
                     k ? k->name : o->name, k ? why.text : "has no kernel for this device");
 }
+
+/* A candidate, what it was found to be and, if it is right, its time interleaved with that of its base. */
+typedef struct {
+    judge_candidate given;
+    judge_answer answer;
+    bool is_timed;
+    char refusal[256];    /* why the candidate has no time, and so is refused; "" if it has one */
+    char timed_case[256]; /* "rmsnorm_rows/17x4096/normal/chained/warm" */
+    verdict_case test;    /* medians, the interval of candidate / base, the verdict */
+    size_t samples;
+    char labels[128]; /* of the candidate's row */
+    /* Of the rest: */
+    exit_code code;
+    bool is_rejected, is_right, is_accepted;
+    const char *file; /* without its folder */
+    const char *verdict, *stage, *reason;
+    char why[600];
+    double speedup, speedup_low, speedup_high; /* NaN if it has no time */
+} judgement;
 
 typedef struct {
     judgement *items;
@@ -164,54 +189,307 @@ static bool judge_all(judgement_list *l, err *e) {
     return ok;
 }
 
+/* Time ----------------------------------------------------------------------------------------- */
+
+static void compare(judgement *j, const bench_outcome *o, const bench_other *own) {
+    comparison_list list = {.count = 0};
+    comparison_row *c = comparison_add(&list, j->timed_case);
+    c->test.paired = o->row.gpu.count == own->row.gpu.count;
+    c->test.looks = BENCH_LOOKS;
+    comparison_add_run(c, &c->base, o->samples, o->row.gpu.count, CLOCK_GPU, o->row.labels);
+    comparison_add_run(c, &c->now, own->samples, own->row.gpu.count, CLOCK_GPU, own->row.labels);
+    comparison_decide(&list, settings.bench.min_effect / 100, settings.bench.seed);
+    j->test = list.rows[0].test;
+    j->samples = own->row.gpu.count;
+    j->is_timed = true;
+    snprintf(j->labels, sizeof j->labels, "%s", own->row.labels);
+    comparison_free(&list);
+}
+
+/* The base is known to be right, so that its failure is not one of the candidate. */
+static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
+    judgement *j = context;
+    const bench_other *own = &o->others[0];
+    snprintf(j->timed_case, sizeof j->timed_case, "%s", c->name);
+    if (o->other_count == 1 && own->row.gpu.count == 0 && !own->skipped)
+        snprintf(j->refusal, sizeof j->refusal, "%s", own->row.message);
+    else if (o->row.gpu.count == 0 || own->row.gpu.count == 0)
+        return err_set(e, EXIT_CANNOT, "%.80s cannot be timed: %.160s", c->name,
+                       o->row.gpu.count == 0 ? o->row.message : own->row.message);
+    else
+        compare(j, o, own);
+    return true;
+}
+
+static bool time_one(judgement *j, const kernel *base, const device_facts *f, err *e) {
+    bench_settings bench = settings.bench;
+    bench_query query = {.filters = &base->name, .filter_count = 1, .shapes = settings.shape};
+    bench_list cases;
+    const bench_listener listens = {NULL, deliver, j};
+    char given[2 * PATH_MAX];
+    if (!path_print(given, sizeof given, e, "%s:%s", j->given.path, j->answer.kernel) ||
+        !bench_set_rival(&bench, given, settings.judge.launch, e) ||
+        !bench_cases_find(&query, &cases, e))
+        return false;
+    size_t kept = 0;
+    for (size_t i = 0; i < cases.count; i++) /* an op may have the name of a kernel */
+        if (cases.items[i].timed.kernel == base && kept == 0)
+            cases.items[kept++] = cases.items[i];
+    cases.count = kept;
+    bench_set_workers(&bench, f, cases.count);
+    bool ok = bench_against_choose(&bench, &cases, e) && bench_run(&bench, f, &cases, &listens, e);
+    bench_cases_free(&cases);
+    return ok;
+}
+
 static bool time_all(judgement_list *l, const kernel *base, const device_facts *f, err *e) {
     for (size_t i = 0; i < l->count && !settings.untimed; i++) {
         judgement *j = &l->items[i];
-        size_t size = strlen(j->given.path) + sizeof j->answer.kernel + 2;
-        char *given = array_new(1, size);
-        snprintf(given, size, "%s:%s", j->given.path, j->answer.kernel);
         err why = {.code = EXIT_OK};
-        if (j->answer.is_right && !j->answer.is_our_failure &&
-            !judge_time_run(&settings.time, f, given, base, &j->time, &why)) {
-            if (why.code == EXIT_INTERRUPTED || why.code == EXIT_USAGE) {
-                *e = why;
-                return false;
-            }
-            j->answer.is_our_failure = true;
-            j->answer.error = why;
+        if (!j->answer.is_right || j->answer.is_our_failure || time_one(j, base, f, &why))
+            continue;
+        if (why.code == EXIT_INTERRUPTED || why.code == EXIT_USAGE) {
+            *e = why;
+            return false;
         }
+        j->answer.is_our_failure = true;
+        j->answer.error = why;
     }
     return true;
 }
 
-static void set_again(judge_heading *h, const char *const *names, size_t count,
-                      const kernel *base) {
+/* Verdicts ------------------------------------------------------------------------------------- */
+
+/* One word: faster, same, slower, ambiguous, right (not timed), REJECT or not judged. */
+static void conclude(judgement *j) {
+    const judge_answer *a = &j->answer;
+    const verdict_kind v = j->test.verdict;
+    j->is_rejected = !a->is_our_failure && (!a->is_right || j->refusal[0]);
+    j->is_right = !j->is_rejected && !a->is_our_failure;
+    j->code = a->is_our_failure                       ? a->error.code
+              : j->is_rejected                        ? EXIT_WRONG
+              : j->is_timed && v == VERDICT_SLOWER    ? EXIT_REGRESSION
+              : j->is_timed && v == VERDICT_AMBIGUOUS ? EXIT_INCONCLUSIVE
+                                                      : EXIT_OK;
+    j->is_accepted = j->code == EXIT_OK;
+    j->file = path_get_name(j->given.path);
+    j->verdict = a->is_our_failure ? "not judged"
+                 : j->is_rejected  ? "REJECT"
+                 : j->is_timed     ? verdict_get_name(v)
+                                   : "right";
+    j->stage = j->is_right ? "" : judge_get_stage_name(a->is_right ? JUDGE_TIME : a->stage);
+    j->reason = a->is_our_failure ? a->error.text
+                : !j->is_rejected ? ""
+                : a->is_right     ? j->refusal
+                                  : a->reason;
+    snprintf(j->why, sizeof j->why, "%s%s%s", j->is_rejected ? j->stage : "",
+             j->is_rejected ? ": " : "", j->reason);
+    j->speedup = j->is_timed ? 1 / j->test.interval.ratio : NAN;
+    j->speedup_low = j->is_timed ? 1 / j->test.interval.high : NAN;
+    j->speedup_high = j->is_timed ? 1 / j->test.interval.low : NAN;
+}
+
+typedef struct {
+    const device_facts *facts;
+    const op *op;
+    char again[512]; /* the command that gives the same verdict */
+} heading;
+
+static int get_limit(void) {
+    int limit = table_find_limit(stdout);
+    return limit > 0 ? limit : 100;
+}
+
+/* The lines around the place, if it is in the candidate's own text. */
+static void print_source(const judgement *j) {
+    enum { AROUND = 2 };
+    const judge_answer *a = &j->answer;
+    char *text = strcmp(a->file, j->file) == 0 && a->line > 0
+                     ? os_read_plain(j->given.path, 1 << 20, NULL, NULL)
+                     : NULL;
+    int number = 1;
+    for (char *line = text; line && number <= a->line + AROUND; number++) {
+        size_t length = strcspn(line, "\n");
+        if (number >= a->line - AROUND) {
+            printf("  %c %4d | ", number == a->line ? '>' : ' ', number);
+            json_print_escaped(stdout, line, length < 100 ? length : 100);
+            putchar('\n');
+        }
+        line = line[length] ? line + length + 1 : NULL;
+    }
+    free(text);
+}
+
+static void print_explanation(const judgement *j) {
+    const judge_answer *a = &j->answer;
+    if (a->case_name[0])
+        printf("case:  %s%s\n", a->case_name, a->is_held_out ? " (held out)" : "");
+    if (a->shown > 0)
+        printf("  %-10s %14s %14s %14s   of %s\n", "element", "expected", "found", "tolerance",
+               a->buffer);
+    for (size_t i = 0; i < a->shown; i++) {
+        char found[32];
+        snprintf(found, sizeof found, "%.7g", a->first[i].got);
+        printf("  %-10zu %14.7g %14s %14.3g\n", a->first[i].index, a->first[i].want,
+               a->first[i].unwritten ? "not written" : found, a->first[i].tolerance);
+    }
+    if (a->file[0])
+        printf("where: %s:%d%s%s\n", a->file, a->line, a->class[0] ? ", " : "", a->class);
+    print_source(j);
+    if (a->detail[0])
+        printf("%s\n", a->detail);
+}
+
+static void print_one(const heading *h, const judgement *j) {
+    const judge_answer *a = &j->answer;
+    char text[1024], time[256] = "", was[32], now[32];
+    if (j->is_timed)
+        snprintf(time, sizeof time, "%.3g times as fast (%.3g to %.3g), %s instead of %s",
+                 j->speedup, j->speedup_low, j->speedup_high,
+                 format_time(j->test.now_median, now, sizeof now),
+                 format_time(j->test.base_median, was, sizeof was));
+    snprintf(text, sizeof text, "%s %s%s%s against %s: %s%s%s",
+             j->is_rejected               ? "REJECT"
+             : j->is_accepted             ? "ACCEPT"
+             : j->code == EXIT_REGRESSION ? "SLOWER"
+                                          : "UNCLEAR",
+             j->file, a->kernel[0] ? ":" : "", a->kernel, j->given.base,
+             j->is_rejected ? j->stage : j->verdict, j->is_rejected || time[0] ? ": " : "",
+             j->is_rejected ? j->reason : time);
+    table_print_text(stdout, get_limit(), 0, text);
+    if (j->is_rejected)
+        print_explanation(j);
+    else
+        printf("right in %zu cases, %zu of them held out; %zu validated; %zu lint warnings\n",
+               a->checked, a->held_out, a->validated, a->warnings);
+    if (j->is_timed && !j->is_rejected)
+        printf("timed: %s, %zu samples each, interleaved; %s\n", j->timed_case, j->samples,
+               j->labels);
+    printf("again: %s\n", h->again);
+}
+
+/* A ranking: the right ones by speed, then the others with their reasons. */
+static int by_rank(const void *a, const void *b) {
+    const judgement *x = a, *y = b;
+    int p = x->is_rejected + 2 * x->answer.is_our_failure,
+        q = y->is_rejected + 2 * y->answer.is_our_failure;
+    double s = x->is_timed ? x->speedup : 0, t = y->is_timed ? y->speedup : 0;
+    return p != q ? p - q : s != t ? (s < t) - (s > t) : strcmp(x->given.path, y->given.path);
+}
+
+#define ANSWER(member, ...) FIELD(judgement, answer.member, __VA_ARGS__)
+static const field fields[] = {
+    FIELD(judgement, file, FIELD_TEXT, NULL, "candidate"),
+    FIELD(judgement, given.path, FIELD_TEXT, "file"),
+    ANSWER(kernel, FIELD_CHARS, "kernel"),
+    FIELD(judgement, given.base, FIELD_TEXT, "base"),
+    FIELD(judgement, verdict, FIELD_TEXT, "verdict", "verdict", .is_painted = true),
+    FIELD(judgement, is_right, FIELD_FLAG, "right"),
+    FIELD(judgement, is_accepted, FIELD_FLAG, "accepted"),
+    FIELD(judgement, code, FIELD_INTEGER, "exit"),
+    ANSWER(checked, FIELD_COUNT, "checked"),
+    ANSWER(held_out, FIELD_COUNT, "held_out"),
+    ANSWER(validated, FIELD_COUNT, "validated"),
+    ANSWER(warnings, FIELD_COUNT, "warnings"),
+    FIELD(judgement, speedup, FIELD_REAL, NULL, "speed-up"),
+    FIELD(judgement, test.now_median, FIELD_TIME, NULL, "time"),
+    FIELD(judgement, why, FIELD_CHARS, NULL, "why"),
+    FIELD(judgement, stage, FIELD_TEXT, "stage"),
+    FIELD(judgement, reason, FIELD_TEXT, "reason"),
+    ANSWER(case_name, FIELD_CHARS, "case"),
+    ANSWER(is_held_out, FIELD_FLAG, "is_held_out"),
+    ANSWER(file, FIELD_CHARS, "where"),
+    ANSWER(line, FIELD_INTEGER, "line"),
+    ANSWER(class, FIELD_CHARS, "finding"),
+    ANSWER(buffer, FIELD_CHARS, "buffer"),
+    ANSWER(detail, FIELD_CHARS, "detail"),
+};
+static const field time_fields[] = {
+    FIELD(judgement, timed_case, FIELD_CHARS, "case"),
+    FIELD(judgement, verdict, FIELD_TEXT, "verdict"),
+    FIELD(judgement, labels, FIELD_CHARS, "labels"),
+    FIELD(judgement, test.base_median, FIELD_TIME, "base_ns"),
+    FIELD(judgement, test.now_median, FIELD_TIME, "candidate_ns"),
+    FIELD(judgement, speedup, FIELD_REAL, "speedup"),
+    FIELD(judgement, speedup_low, FIELD_REAL, "speedup_low"),
+    FIELD(judgement, speedup_high, FIELD_REAL, "speedup_high"),
+    FIELD(judgement, test.p, FIELD_REAL, "p"),
+    FIELD(judgement, samples, FIELD_COUNT, "samples"),
+};
+static const field element_fields[] = {
+    FIELD(bad_element, index, FIELD_COUNT, "index"),
+    FIELD(bad_element, want, FIELD_REAL, "expected"),
+    FIELD(bad_element, got, FIELD_REAL, "found"),
+    FIELD(bad_element, tolerance, FIELD_REAL, "tolerance"),
+    FIELD(bad_element, unwritten, FIELD_FLAG, "unwritten"),
+};
+
+static void print_json(const heading *h, const judgement_list *l) {
+    json j = output_open_json(stdout, "judge", h->facts, settings.judge.seed);
+    json_add_text(&j, "op", h->op->name);
+    json_add_text(&j, "again", h->again);
+    json_open(&j, "candidates", '[');
+    for (const judgement *x = l->items; x < l->items + l->count; x++) {
+        json_open(&j, NULL, '{');
+        record_add_json(&(record)RECORD(fields), x, &j);
+        record_list_json(&(record)RECORD(element_fields), x->answer.first, x->answer.shown,
+                         sizeof *x->answer.first, "elements", &j);
+        if (x->is_timed) {
+            json_open(&j, "time", '{');
+            record_add_json(&(record)RECORD(time_fields), x, &j);
+            json_close(&j);
+        }
+        json_close(&j);
+    }
+    json_close(&j);
+    json_close(&j);
+}
+
+static void print_all(const heading *h, const judgement_list *l) {
+    size_t accepted = 0, rejected = 0;
+    sink s = {.record = RECORD(fields), .out = stdout};
+    qsort(l->items, l->count, sizeof *l->items, by_rank);
+    for (judgement *j = l->items; j < l->items + l->count; j++) {
+        rejected += j->is_rejected;
+        accepted += j->is_accepted;
+        j->test.now_median = j->is_timed ? j->test.now_median : (double)NAN;
+        sink_add(&s, j, j->is_rejected ? PAINT_BAD : PAINT_GOOD);
+    }
+    sink_end(&s);
+    printf("%zu accepted, %zu slower or unclear, %zu rejected; again: %s\n", accepted,
+           l->count - accepted - rejected, rejected, h->again);
+}
+
+static void set_again(heading *h, const char *const *names, size_t count, const kernel *base) {
     const char *how = settings.judge.launch;
     snprintf(h->again, sizeof h->again,
              "assay judge %.160s%s --base %.80s%s%.80s%s%.160s --seed %" PRIu64, names[0],
              count > 1 ? " ..." : "", base->name, settings.kernel ? " --kernel " : "",
              settings.kernel ? settings.kernel : "", how ? " --launch " : "", how ? how : "",
-             h->seed);
+             settings.judge.seed);
 }
 
-static exit_code report_all(const judge_heading *h, judgement_list *l, bool is_one, err *e) {
+static exit_code report_all(const heading *h, judgement_list *l, bool is_one, err *e) {
+    const judgement *first = l->items;
     exit_code code = EXIT_WRONG;
+    for (size_t i = 0; i < l->count; i++)
+        conclude(&l->items[i]);
     if (settings.json)
-        judge_print_json(stdout, h, l->items, l->count);
+        print_json(h, l);
     else if (!is_one)
-        judge_print_all(stdout, h, l->items, l->count);
-    else if (!l->items[0].answer.is_our_failure)
-        judge_print_one(stdout, h, &l->items[0]);
-    if (is_one && l->items[0].answer.is_our_failure)
-        *e = l->items[0].answer.error;
+        print_all(h, l);
+    else if (!first->answer.is_our_failure)
+        print_one(h, first);
+    if (is_one && first->answer.is_our_failure)
+        *e = first->answer.error;
     /* Of several, that of the best. */
     static const exit_code order[] = {EXIT_OK, EXIT_INCONCLUSIVE, EXIT_REGRESSION};
     for (size_t k = sizeof order / sizeof *order; k-- > 0;)
         for (size_t i = 0; i < l->count; i++)
-            if (judge_get_code(&l->items[i]) == order[k])
+            if (l->items[i].code == order[k])
                 code = order[k];
     if (is_one)
-        code = judge_get_code(&l->items[0]);
+        code = first->code;
     return output_flush(e) ? code : e->code;
 }
 
@@ -232,13 +510,12 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return err_code(e, EXIT_USAGE,
                         "name a candidate, as in assay judge mine.metal --op rmsnorm");
     judgement_list l = {.count = 0};
-    judge_heading h = {.facts = &facts, .seed = settings.judge.seed};
+    heading h = {.facts = &facts};
     const kernel *base = find_base(&facts, &h.op, e);
-    settings.time.launch = settings.judge.launch;
-    settings.time.bench.seed = settings.judge.seed;
+    settings.bench.seed = settings.judge.seed;
     bool ok = base && find_candidates(&l, names, count, base, e);
     if (ok && !settings.json)
-        report_print_header(&facts, h.seed);
+        report_print_header(&facts, settings.judge.seed);
     fflush(stdout);
     ok = ok && judge_all(&l, e) && time_all(&l, base, &facts, e);
     if (ok)

@@ -94,20 +94,21 @@ typedef struct {
     report report;
 } totals;
 
+/* how has the count once or twice. */
+static void add_meta(csv *file, const char *key, const char *how, size_t count) {
+    char text[64];
+    snprintf(text, sizeof text, how, count, count);
+    csv_add_meta(file, key, text);
+}
+
 /* Findings are rows; the head says that there was a run and how many cases it covered. */
 static void add_csv_counts(csv *file, const totals *all) {
-    char text[64];
-    snprintf(text, sizeof text, "%zu", all->report.passed);
-    csv_add_meta(file, "passed", text);
-    snprintf(text, sizeof text, "%zu", all->report.failed);
-    csv_add_meta(file, "failed", text);
-    snprintf(text, sizeof text, "%zu", all->report.skipped);
-    csv_add_meta(file, "skipped", text);
-    snprintf(text, sizeof text, "%zu of %zu caught", all->canaries, all->canaries);
-    csv_add_meta(file, "canaries", text); /* all of them, or nothing is called clean */
-    snprintf(text, sizeof text, "%zu kernels", left_out);
+    add_meta(file, "passed", "%zu", all->report.passed);
+    add_meta(file, "failed", "%zu", all->report.failed);
+    add_meta(file, "skipped", "%zu", all->report.skipped);
+    add_meta(file, "canaries", "%zu of %zu caught", all->canaries); /* all, or nothing is clean */
     if (left_out > 0)
-        csv_add_meta(file, "left to --full", text);
+        add_meta(file, "left to --full", "%zu kernels", left_out);
 }
 
 /* Of all descriptions; those of a project by name, because "*" is Assay's own. */
@@ -133,36 +134,6 @@ static void add_csv_origin(csv *file, const device_facts *f) {
         made_of_add_one(text, lib, "device", f->api, NULL))
         csv_add_meta(file, "made of", text);
     library_free(lib);
-}
-
-static void add_csv_rows(csv *file, const finding_list *found) {
-    static const char *const names[] = {"case",  "class",  "file",  "line",    "thread",
-                                        "group", "buffer", "label", "element", "outside_by",
-                                        "bytes", "count",  "text"};
-    csv_add_row(file, names, sizeof names / sizeof *names);
-    for (size_t i = 0; i < found->count; i++) {
-        const finding *f = &found->items[i];
-        char thread[48], group[48], number[32];
-        snprintf(thread, sizeof thread, "%u %u %u", f->thread[0], f->thread[1], f->thread[2]);
-        snprintf(group, sizeof group, "%u %u %u", f->group[0], f->group[1], f->group[2]);
-        csv_add_text(file, f->kernel);
-        csv_add_text(file, finding_get_name(f->what));
-        csv_add_text(file, f->file);
-        csv_add_u64(file, (uint64_t)f->line);
-        csv_add_text(file, thread);
-        csv_add_text(file, group);
-        snprintf(number, sizeof number, "%d", f->buffer);
-        csv_add_text(file, f->buffer < 0 ? "" : number);
-        csv_add_text(file, f->label);
-        snprintf(number, sizeof number, "%lld", (long long)f->element);
-        csv_add_text(file, number);
-        snprintf(number, sizeof number, "%lld", (long long)f->by);
-        csv_add_text(file, number);
-        csv_add_u64(file, f->bytes);
-        csv_add_u64(file, f->count);
-        csv_add_text(file, f->text);
-        csv_end_row(file);
-    }
 }
 
 static void print_all(const finding_list *found) {
@@ -281,7 +252,7 @@ static exit_code validate_on(const case_list *cases, const device_facts *f, err 
         csv *file = report_start_csv(f, settings.run.seed);
         add_csv_counts(file, &all);
         add_csv_origin(file, f);
-        add_csv_rows(file, &all.found);
+        findings_add_csv(file, &all.found);
         if (!csv_write(file, settings.csv, e))
             code = e->code;
         csv_free(file);

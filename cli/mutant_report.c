@@ -6,25 +6,21 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/base/json.h"
 #include "harness/base/os.h"
-#include "harness/base/table.h"
+#include "harness/base/record.h"
 #include "mutant_report.h"
 #include "output.h"
 
-static const char *get_fate(mutant_fate fate) {
-    static const char *const names[MUTANT_FATES] = {
-        [MUTANT_UNCOMPILED] = "does not compile",
-        [MUTANT_CHECKED] = "check",
-        [MUTANT_VALIDATED] = "validate",
-        [MUTANT_CRASHED] = "crash",
-        [MUTANT_TIMED_OUT] = "time-out",
-        [MUTANT_EQUIVALENT] = "same code",
-        [MUTANT_KNOWN] = "known",
-        [MUTANT_SURVIVED] = "survived",
-    };
-    return names[fate];
-}
+static const char *const fates[MUTANT_FATES] = {
+    [MUTANT_UNCOMPILED] = "does not compile",
+    [MUTANT_CHECKED] = "check",
+    [MUTANT_VALIDATED] = "validate",
+    [MUTANT_CRASHED] = "crash",
+    [MUTANT_TIMED_OUT] = "time-out",
+    [MUTANT_EQUIVALENT] = "same code",
+    [MUTANT_KNOWN] = "known",
+    [MUTANT_SURVIVED] = "survived",
+};
 
 /* The known ones ------------------------------------------------------------------------------ */
 
@@ -90,150 +86,38 @@ char *mutant_find_known(const mutant_known *k, const mutant *m) {
     return reason;
 }
 
-/* The table ----------------------------------------------------------------------------------- */
-
-enum { COLUMNS = 10 };
-
-static bool is_killed(mutant_fate f) {
-    return f == MUTANT_CHECKED || f == MUTANT_VALIDATED || f == MUTANT_CRASHED ||
-           f == MUTANT_TIMED_OUT;
-}
-
-static double get_score(const size_t *counts) {
-    size_t killed = 0;
-    for (int f = 0; f < MUTANT_FATES; f++)
-        killed += is_killed((mutant_fate)f) ? counts[f] : 0;
-    size_t all = killed + counts[MUTANT_SURVIVED];
-    return all ? (double)killed / (double)all : 1;
-}
-
-static void print_counts(table *t, const char *name, const size_t *counts) {
-    char numbers[COLUMNS][24] = {""};
-    const char *cells[COLUMNS] = {name};
-    size_t all = 0;
-    for (int f = 0; f < MUTANT_FATES; f++)
-        all += counts[f];
-    const size_t shown[] = {all,
-                            counts[MUTANT_UNCOMPILED],
-                            counts[MUTANT_CHECKED],
-                            counts[MUTANT_VALIDATED],
-                            counts[MUTANT_CRASHED] + counts[MUTANT_TIMED_OUT],
-                            counts[MUTANT_EQUIVALENT],
-                            counts[MUTANT_KNOWN],
-                            counts[MUTANT_SURVIVED]};
-    for (int i = 1; i < COLUMNS; i++)
-        cells[i] = numbers[i];
-    for (int i = 0; i < COLUMNS - 2; i++)
-        snprintf(numbers[i + 1], sizeof numbers[0], "%zu", shown[i]);
-    if (all > counts[MUTANT_UNCOMPILED] + counts[MUTANT_EQUIVALENT] + counts[MUTANT_KNOWN])
-        snprintf(numbers[COLUMNS - 1], sizeof numbers[0], "%.1f %%", 100 * get_score(counts));
-    table_print_row(t, cells, COLUMNS - 2, counts[MUTANT_SURVIVED] > 0 ? PAINT_BAD : PAINT_NONE);
-}
-
-static void print_table(FILE *out, size_t counts[MUTATE_KINDS][MUTANT_FATES], const size_t *total) {
-    table_column columns[COLUMNS] = {
-        {.title = "mutation"},
-        {.title = "mutants", .right = true},
-        {.title = "not compiled", .right = true},
-        {.title = "check", .right = true},
-        {.title = "validate", .right = true},
-        {.title = "crash, time", .right = true},
-        {.title = "same code", .right = true},
-        {.title = "known", .right = true},
-        {.title = "survived", .right = true},
-        {.title = "score", .right = true, .width = 7},
-    };
-    for (int i = 0; i < COLUMNS; i++)
-        table_fit(&columns[i], columns[i].title);
-    for (int k = 0; k < MUTATE_KINDS; k++)
-        table_fit(&columns[0], mutate_get_name((mutate_kind)k));
-    table t = table_new(out, columns, COLUMNS);
-    table_print_header(&t);
-    for (int k = 0; k < MUTATE_KINDS; k++)
-        print_counts(&t, mutate_get_name((mutate_kind)k), counts[k]);
-    print_counts(&t, "all", total);
-}
-
-static void print_classes(FILE *out, const mutant_list *l, const mutant_outcome *outcomes) {
-    bool is_first = true;
-    for (size_t i = 0; i < l->count; i++) {
-        size_t same = 0, before = 0;
-        for (size_t j = 0; outcomes[i].class[0] && j < l->count; j++)
-            if (outcomes[j].fate == MUTANT_VALIDATED &&
-                strcmp(outcomes[i].class, outcomes[j].class) == 0) {
-                same++;
-                before += j < i;
-            }
-        if (outcomes[i].fate != MUTANT_VALIDATED || same == 0 || before > 0)
-            continue;
-        fprintf(out, "%s%s %zu", is_first ? "\nvalidation found: " : ", ", outcomes[i].class, same);
-        is_first = false;
-    }
-    fprintf(out, "%s", is_first ? "" : "\n");
-}
-
-static void print_fate(FILE *out, const mutant_list *l, const mutant_outcome *outcomes,
-                       mutant_fate fate, const char *title) {
-    bool is_first = true;
-    for (size_t i = 0; i < l->count; i++) {
-        if (outcomes[i].fate != fate)
-            continue;
-        const mutant *m = &l->items[i];
-        char *before, *after;
-        mutate_describe(m->file->source, m->edit, &before, &after);
-        if (is_first)
-            fprintf(out, "\n%s:\n", title);
-        is_first = false;
-        fprintf(out, "%s:%d %s, in %s\n  - %s\n  + %s\n", m->file->name, m->edit->line,
-                mutate_get_name(m->edit->kind), m->edit->where, before, after);
-        if (outcomes[i].by[0])
-            fprintf(out, "  = %s\n", outcomes[i].by);
-        free(before);
-        free(after);
-    }
-}
-
-double mutant_report(FILE *out, const mutant_list *l, const mutant_outcome *outcomes) {
-    size_t counts[MUTATE_KINDS][MUTANT_FATES] = {{0}}, total[MUTANT_FATES] = {0};
-    for (size_t i = 0; i < l->count; i++) {
-        counts[l->items[i].edit->kind][outcomes[i].fate]++;
-        total[outcomes[i].fate]++;
-    }
-    print_table(out, counts, total);
-    print_classes(out, l, outcomes);
-    print_fate(out, l, outcomes, MUTANT_KNOWN, "known to change nothing");
-    print_fate(out, l, outcomes, MUTANT_SURVIVED, "survived");
-    double score = get_score(total);
-    fprintf(out, "\n%zu mutant%s of %zu; %.1f %% of those that change something were caught",
-            l->count, l->count == 1 ? "" : "s", l->all, 100 * score);
-    if (total[MUTANT_KNOWN] > 0) {
-        total[MUTANT_SURVIVED] += total[MUTANT_KNOWN];
-        fprintf(out, " (%.1f %% if the known ones counted as survivors)", 100 * get_score(total));
-    }
-    fprintf(out, "\n");
-    return score;
-}
-
 /* Rows ---------------------------------------------------------------------------------------- */
 
-enum { COLUMN_LINE = 1, COLUMN_FATE = 6, COLUMN_CLASS, COLUMN_BY, CSV_COLUMNS };
-static const char *const csv_names[CSV_COLUMNS] = {"file",  "line", "in",    "mutation", "before",
-                                                   "after", "fate", "class", "by"};
-
-/* A row of the file and of the JSON: its cells, and the texts that they point to. */
+/* A mutant and its fate. */
 typedef struct {
-    const char *cells[CSV_COLUMNS];
-    char line[16], *before, *after;
+    const char *file, *function, *mutation, *fate, *class, *by;
+    int line;
+    char *before, *after;
 } mutant_row;
 
-static void make_row(const mutant *m, const mutant_outcome *o, mutant_row *r) {
-    snprintf(r->line, sizeof r->line, "%d", m->edit->line);
-    mutate_describe(m->file->source, m->edit, &r->before, &r->after);
-    const char *const cells[CSV_COLUMNS] = {
-        m->file->name, r->line,  m->edit->where,    mutate_get_name(m->edit->kind),
-        r->before,     r->after, get_fate(o->fate), o->class,
-        o->by};
-    memcpy(r->cells, cells, sizeof cells);
+static const field fields[] = {
+    FIELD(mutant_row, file, FIELD_TEXT, "file"),
+    FIELD(mutant_row, line, FIELD_INTEGER, "line"),
+    FIELD(mutant_row, function, FIELD_TEXT, "in"),
+    FIELD(mutant_row, mutation, FIELD_TEXT, "mutation"),
+    FIELD(mutant_row, before, FIELD_TEXT, "before"),
+    FIELD(mutant_row, after, FIELD_TEXT, "after"),
+    FIELD(mutant_row, fate, FIELD_TEXT, "fate"),
+    FIELD(mutant_row, class, FIELD_TEXT, "class"),
+    FIELD(mutant_row, by, FIELD_TEXT, "by"),
+};
+static const record rows = RECORD(fields);
+
+static mutant_row make_row(const mutant *m, const mutant_outcome *o) {
+    mutant_row r = {.file = m->file->name,
+                    .function = m->edit->where,
+                    .mutation = mutate_get_name(m->edit->kind),
+                    .fate = fates[o->fate],
+                    .class = o->class,
+                    .by = o->by,
+                    .line = m->edit->line};
+    mutate_describe(m->file->source, m->edit, &r.before, &r.after);
+    return r;
 }
 
 static void free_row(mutant_row *r) {
@@ -242,76 +126,168 @@ static void free_row(mutant_row *r) {
 }
 
 void mutant_add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes) {
-    csv_add_row(c, csv_names, CSV_COLUMNS);
+    sink s = {.record = rows, .csv = c};
+    record_add_titles(&rows, c);
+    csv_end_row(c);
     for (size_t i = 0; i < l->count; i++) {
-        mutant_row r;
-        make_row(&l->items[i], &outcomes[i], &r);
-        csv_add_row(c, r.cells, CSV_COLUMNS);
+        mutant_row r = make_row(&l->items[i], &outcomes[i]);
+        sink_add(&s, &r, PAINT_NONE);
         free_row(&r);
     }
 }
 
-static void print_json_row(FILE *out, const mutant *m, const mutant_outcome *o) {
-    mutant_row r;
-    make_row(m, o, &r);
-    for (size_t i = 0; i < CSV_COLUMNS; i++) {
-        fputs(i ? ", " : "", out);
-        if (i == COLUMN_LINE)
-            fprintf(out, "\"%s\": %s", csv_names[i], r.line);
-        else
-            json_print_field(out, csv_names[i], r.cells[i]);
-    }
-    free_row(&r);
-}
-
-void mutant_print_json(FILE *out, const device_facts *f, uint64_t seed, const mutant_list *l,
-                       const mutant_outcome *outcomes) {
-    size_t total[MUTANT_FATES] = {0};
-    output_start_json(out, "mutants", f, seed);
-    fputs(",\n  \"mutants\": [", out);
-    for (size_t i = 0; i < l->count; i++) {
-        total[outcomes[i].fate]++;
-        fputs(i ? ",\n    {" : "\n    {", out);
-        print_json_row(out, &l->items[i], &outcomes[i]);
-        fputc('}', out);
-    }
-    fprintf(out, "%s],\n  \"fates\": {", l->count ? "\n  " : "");
-    for (int i = 0; i < MUTANT_FATES; i++)
-        fprintf(out, "%s\"%s\": %zu", i ? ", " : "", get_fate((mutant_fate)i), total[i]);
-    fprintf(out, "},\n  \"tried\": %zu,\n  \"of\": %zu,\n  \"score\": ", l->count, l->all);
-    json_print_number(out, get_score(total), false);
-    fputs("\n}\n", out);
-}
-
-static bool is_row_of(const csv_file *f, size_t row, const mutant *m, const mutant_outcome *o) {
-    mutant_row r;
-    make_row(m, o, &r);
-    bool is_same = true;
-    for (size_t i = 0; i < COLUMN_FATE; i++)
-        is_same = is_same && strcmp(csv_get_text(f, row, i), r.cells[i]) == 0;
-    free_row(&r);
+/* Is this the row of the mutant, whatever its fate was? */
+static bool is_row_of(const mutant_row *r, const mutant *m) {
+    mutant_row own = make_row(m, &(mutant_outcome){.fate = MUTANT_SURVIVED});
+    bool is_same = strcmp(r->file, own.file) == 0 && r->line == own.line &&
+                   strcmp(r->function, own.function) == 0 &&
+                   strcmp(r->mutation, own.mutation) == 0 && strcmp(r->before, own.before) == 0 &&
+                   strcmp(r->after, own.after) == 0;
+    free_row(&own);
     return is_same;
-}
-
-static mutant_fate find_fate(const char *name) {
-    int fate = 0;
-    while (fate < MUTANT_FATES && strcmp(get_fate((mutant_fate)fate), name) != 0)
-        fate++;
-    return (mutant_fate)fate;
 }
 
 bool mutant_read_csv(const csv_file *f, const mutant_list *l, mutant_outcome *outcomes,
                      size_t *count, err *e) {
     *count = csv_count_rows(f);
-    bool ok = csv_count_columns(f) == CSV_COLUMNS && *count <= l->count;
+    bool ok = *count <= l->count;
     for (size_t i = 0; ok && i < *count; i++) {
         mutant_outcome *o = &outcomes[i];
-        o->fate = find_fate(csv_get_text(f, i, COLUMN_FATE));
-        snprintf(o->class, sizeof o->class, "%s", csv_get_text(f, i, COLUMN_CLASS));
-        snprintf(o->by, sizeof o->by, "%s", csv_get_text(f, i, COLUMN_BY));
-        ok = o->fate != MUTANT_FATES && is_row_of(f, i, &l->items[i], o);
+        mutant_row r;
+        ok = record_read(&rows, f, i, &r, e) && is_row_of(&r, &l->items[i]);
+        while (ok && o->fate < MUTANT_FATES && strcmp(fates[o->fate], r.fate) != 0)
+            o->fate++;
+        ok = ok && o->fate != MUTANT_FATES;
+        if (ok) {
+            snprintf(o->class, sizeof o->class, "%s", r.class);
+            snprintf(o->by, sizeof o->by, "%s", r.by);
+        }
     }
     return ok || err_set(e, EXIT_USAGE,
                          "%.160s is not of these mutants: remove it, or give another --csv FILE",
                          csv_get_path(f));
+}
+
+/* Counts -------------------------------------------------------------------------------------- */
+
+/* Of the mutants of a kind, or of all: how many had each fate. */
+typedef struct {
+    const char *kind;
+    size_t all, of[MUTANT_FATES], ended; /* ended: by a crash or a time-out */
+    char percent[16];                    /* of those that could be caught */
+} tally;
+
+static const field tally_fields[] = {
+    FIELD(tally, kind, FIELD_TEXT, NULL, "mutation"),
+    FIELD(tally, all, FIELD_COUNT, NULL, "mutants"),
+    FIELD(tally, of[MUTANT_UNCOMPILED], FIELD_COUNT, NULL, "not compiled"),
+    FIELD(tally, of[MUTANT_CHECKED], FIELD_COUNT, NULL, "check"),
+    FIELD(tally, of[MUTANT_VALIDATED], FIELD_COUNT, NULL, "validate"),
+    FIELD(tally, ended, FIELD_COUNT, NULL, "crash, time"),
+    FIELD(tally, of[MUTANT_EQUIVALENT], FIELD_COUNT, NULL, "same code"),
+    FIELD(tally, of[MUTANT_KNOWN], FIELD_COUNT, NULL, "known"),
+    FIELD(tally, of[MUTANT_SURVIVED], FIELD_COUNT, NULL, "survived", .is_painted = true),
+    FIELD(tally, percent, FIELD_CHARS, NULL, "score"),
+};
+
+static size_t count_killed(const tally *t) {
+    return t->of[MUTANT_CHECKED] + t->of[MUTANT_VALIDATED] + t->ended;
+}
+
+static double get_score(const tally *t) {
+    size_t killed = count_killed(t), all = killed + t->of[MUTANT_SURVIVED];
+    return all ? (double)killed / (double)all : 1;
+}
+
+/* kind: MUTATE_KINDS for all. */
+static tally count_fates(const mutant_list *l, const mutant_outcome *outcomes, int kind) {
+    tally t = {.kind = kind < MUTATE_KINDS ? mutate_get_name((mutate_kind)kind) : "all"};
+    for (size_t i = 0; i < l->count; i++)
+        if (kind == MUTATE_KINDS || (int)l->items[i].edit->kind == kind) {
+            t.of[outcomes[i].fate]++;
+            t.all++;
+        }
+    t.ended = t.of[MUTANT_CRASHED] + t.of[MUTANT_TIMED_OUT];
+    if (count_killed(&t) + t.of[MUTANT_SURVIVED] > 0)
+        snprintf(t.percent, sizeof t.percent, "%5.1f %%", 100 * get_score(&t));
+    return t;
+}
+
+static void print_classes(FILE *out, const mutant_list *l, const mutant_outcome *outcomes) {
+    const char *before = "\nvalidation found: ";
+    for (size_t i = 0; i < l->count; i++) {
+        size_t same = 0, earlier = 0;
+        for (size_t j = 0; outcomes[i].class[0] && j < l->count; j++)
+            if (outcomes[j].fate == MUTANT_VALIDATED &&
+                strcmp(outcomes[i].class, outcomes[j].class) == 0) {
+                same++;
+                earlier += j < i;
+            }
+        if (outcomes[i].fate != MUTANT_VALIDATED || same == 0 || earlier > 0)
+            continue;
+        fprintf(out, "%s%s %zu", before, outcomes[i].class, same);
+        before = ", ";
+    }
+    fputs(*before == ',' ? "\n" : "", out);
+}
+
+static void print_fate(FILE *out, const mutant_list *l, const mutant_outcome *outcomes,
+                       mutant_fate fate, const char *title) {
+    for (size_t i = 0; i < l->count; i++) {
+        if (outcomes[i].fate != fate)
+            continue;
+        mutant_row r = make_row(&l->items[i], &outcomes[i]);
+        if (title)
+            fprintf(out, "\n%s:\n", title);
+        title = NULL;
+        fprintf(out, "%s:%d %s, in %s\n  - %s\n  + %s\n", r.file, r.line, r.mutation, r.function,
+                r.before, r.after);
+        if (r.by[0])
+            fprintf(out, "  = %s\n", r.by);
+        free_row(&r);
+    }
+}
+
+double mutant_report(FILE *out, const mutant_list *l, const mutant_outcome *outcomes) {
+    sink s = {.record = RECORD(tally_fields), .out = out};
+    tally all = count_fates(l, outcomes, MUTATE_KINDS);
+    for (int k = 0; k <= MUTATE_KINDS; k++) {
+        tally t = count_fates(l, outcomes, k);
+        sink_add(&s, &t, t.of[MUTANT_SURVIVED] > 0 ? PAINT_BAD : PAINT_NONE);
+    }
+    sink_end(&s);
+    print_classes(out, l, outcomes);
+    print_fate(out, l, outcomes, MUTANT_KNOWN, "known to change nothing");
+    print_fate(out, l, outcomes, MUTANT_SURVIVED, "survived");
+    fprintf(out, "\n%zu mutant%s of %zu; %.1f %% of those that change something were caught",
+            l->count, l->count == 1 ? "" : "s", l->all, 100 * get_score(&all));
+    double score = get_score(&all);
+    if (all.of[MUTANT_KNOWN] > 0) {
+        all.of[MUTANT_SURVIVED] += all.of[MUTANT_KNOWN];
+        fprintf(out, " (%.1f %% if the known ones counted as survivors)", 100 * get_score(&all));
+    }
+    fprintf(out, "\n");
+    return score;
+}
+
+void mutant_print_json(FILE *out, const device_facts *f, uint64_t seed, const mutant_list *l,
+                       const mutant_outcome *outcomes) {
+    tally all = count_fates(l, outcomes, MUTATE_KINDS);
+    json j = output_open_json(out, "mutants", f, seed);
+    sink s = {.record = rows, .json = &j};
+    json_open(&j, "mutants", '[');
+    for (size_t i = 0; i < l->count; i++) {
+        mutant_row r = make_row(&l->items[i], &outcomes[i]);
+        sink_add(&s, &r, PAINT_NONE);
+        free_row(&r);
+    }
+    json_close(&j);
+    json_open(&j, "fates", '{');
+    for (int i = 0; i < MUTANT_FATES; i++)
+        json_add_count(&j, fates[i], all.of[i]);
+    json_close(&j);
+    json_add_count(&j, "tried", l->count);
+    json_add_count(&j, "of", l->all);
+    json_add_real(&j, "score", get_score(&all));
+    json_close(&j);
 }

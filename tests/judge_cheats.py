@@ -71,9 +71,9 @@ class Trial:
         if done.returncode == 3 and "cannot be judged on this machine" in done.stderr:
             return None
         if not done.stdout:
-            return {"verdict": "not judged", "reason": done.stderr.strip(), "stage": "not judged"}
+            return {"verdict": "not judged", "reason": done.stderr.strip(), "stage": "not judged", "case": ""}
         answer = json.loads(done.stdout)["candidates"][0]
-        return {"stage": "accepted", "reason": "", "finding": "", "case": "", "detail": "", **answer}
+        return {**answer, "stage": answer["stage"] or "accepted"}
 
     def try_first(self, group):
         for subject in group:
@@ -91,7 +91,7 @@ class Trial:
         self.verdicts.append(("refused" in subject, mistake))
         if mistake:
             print(f"{subject['name']:<24} {mistake}, expected {expected}: {answer['stage']}: {answer['reason']}"
-                  f" ({answer.get('case', '')})", flush=True)
+                  f" ({answer['case']})", flush=True)
         elif "refused" in subject:
             what = ", ".join(filter(None, (answer["stage"], answer["finding"])))
             print(f"{subject['name']:<24} refused by {what}", flush=True)

@@ -4,6 +4,8 @@
  * result of one launch however often it is timed. */
 #include "launch_run.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +17,6 @@
 #include "harness/device/cuda/sanitizer.h"
 #include "harness/device/tape.h"
 #include "harness/device/validation.h"
-#include "values.h"
 #include "warn_agx.h"
 
 enum { USUAL_ELEMENTS = 16 };
@@ -311,6 +312,65 @@ static bool *find_unwritten(const array *a, const unsigned char *data, size_t co
     return out;
 }
 
+enum { TEXT_SIZE = 32, ROW_WIDTH = 96, MOST_COLUMNS = 16 };
+
+static void get_float_text(elem type, const void *data, size_t i, char *text, size_t size) {
+    double value = elem_read(type, data, i);
+    if (isnan(value)) { /* its sign means nothing, and is another one on other CPUs */
+        snprintf(text, size, "nan");
+        return;
+    }
+    if (fabs(value) < 1e6 && value == trunc(value) && !(value == 0 && signbit(value))) {
+        snprintf(text, size, "%.0f", value); /* not 1e+01 */
+        return;
+    }
+    for (int digits = 1; digits <= 9; digits++) {
+        uint64_t again;
+        snprintf(text, size, "%.*g", digits, value);
+        elem_write(type, &again, 0, strtod(text, NULL));
+        if (elem_read(type, &again, 0) == value)
+            return;
+    }
+}
+
+/* The shortest text for element i. */
+static void get_text(elem type, const void *data, const bool *unwritten, size_t i, char *text,
+                     size_t size) {
+    if (unwritten[i])
+        snprintf(text, size, "unwritten");
+    else if (elem_is_float(type))
+        get_float_text(type, data, i, text, size);
+    else if (type == ELEM_U64)
+        snprintf(text, size, "%" PRIu64, ((const uint64_t *)data)[i]);
+    else if (type == ELEM_I64)
+        snprintf(text, size, "%" PRId64, ((const int64_t *)data)[i]);
+    else
+        snprintf(text, size, "%.0f", elem_read(type, data, i));
+}
+
+/* Rows of aligned values, each row preceded by the index of its first, as text that reads back as the same
+ * bits. Elements that nothing has written have no value. */
+static void print_values(FILE *out, elem type, const void *data, const bool *unwritten,
+                         size_t count) {
+    char text[TEXT_SIZE];
+    int width = 1, index_width = snprintf(text, sizeof text, "%zu", count);
+    for (size_t i = 0; i < count; i++) {
+        get_text(type, data, unwritten, i, text, sizeof text);
+        int n = (int)strlen(text);
+        width = n > width ? n : width;
+    }
+    size_t columns = MOST_COLUMNS;
+    while (columns > 1 && columns * (size_t)(width + 2) > ROW_WIDTH)
+        columns /= 2;
+    for (size_t i = 0; i < count; i++) {
+        get_text(type, data, unwritten, i, text, sizeof text);
+        if (i % columns == 0)
+            fprintf(out, "%s%*zu:", i ? "\n" : "", index_width + 2, i);
+        fprintf(out, "  %*s", width, text);
+    }
+    fputc('\n', out);
+}
+
 static bool show_array(const setup *s, int index, FILE *out, err *e) {
     const launch_request *r = s->request;
     const array *a = &s->arrays[index];
@@ -326,7 +386,7 @@ static bool show_array(const setup *s, int index, FILE *out, err *e) {
         fprintf(out, "buffer %d '%s', %s[%zu]%s\n", index, a->buffer->label, elem_get_name(a->type),
                 a->count, count < a->count ? ", its first elements" : "");
         bool *unwritten = find_unwritten(a, data, count);
-        values_print(out, a->type, data, unwritten, count);
+        print_values(out, a->type, data, unwritten, count);
         free(unwritten);
     }
     if (ok && r->save[index])
