@@ -41,7 +41,7 @@ TEST a_kernel_that_makes_the_model_faster_is_kept_until_it_changes(void) {
                0);
     ASSERT_EQ('{', command_get_output()[0]);
     ASSERT_SAYS("\"verb\": \"tune\"");
-    ASSERT_SAYS("\"tried\": 0, \"kept\": 0, \"wrong\": 0, \"rows\": 1,\n  \"ways\": []");
+    ASSERT_SAYS("\"tried\": 0,\n  \"kept\": 0,\n  \"wrong\": 0,\n  \"rows\": 1,\n  \"ways\": []");
     ASSERT_RUN("grep -c '^rmsnorm,,no,1x192,rmsnorm[a-z_]*,rmsnorm_per_thread,' $T/tuned.csv", 0);
     ASSERT_RUN("grep -c ',tg2,\"assay-tiny, Q4_0\",' $T/tuned.csv", 0);
     ASSERT_RUN("ASSAY_TUNED=$T/tuned.csv ASSAY_KERNELS=$T/k $A info --device soft --field tuned",
