@@ -21,7 +21,7 @@ CUDA_SUITES = tape check_suite threads simd builtins language cuda sanitizer doc
 DOUBLE_SUITES = tape check_suite threads simd language kernels subject time_mix model nonfinite llama rwkv7 state cli doctor double \
            run_suite launch_suite untrusted validation bench experiments mutants project page readme
 ROOMS    = harness/base harness/device harness/device/msl harness/device/soft harness/device/cuda harness/agx harness/check \
-           harness/measure kernels kernels/product kernels/cuda reference project import runner/gguf runner/tokenizer runner/model runner/llama \
+           harness/measure kernels kernels/product kernels/cuda reference project runner/gguf runner/tokenizer runner/model runner/llama \
            runner/rwkv7 runner/choice runner/generate experiments report cli
 
 # --- derived ----------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ VERSION := $(shell sed -n 's/^.define ASSAY_VERSION "\(.*\)"/\1/p' cli/verb.h)
 SHARED   = $(wildcard kernels/*.metal kernels/*.h kernels/formats/*.h kernels/product/*.metal kernels/product/*.h kernels/cuda/* \
     harness/device/soft/abi.h harness/device/cuda/abi.h \
     harness/device/msl/limits.h harness/device/msl/strict/*.h harness/device/shim/*.h \
-    harness/device/shim/*/*.h harness/agx/shim/*.h tools/agx_setup.sh tools/agx_driver.c harness/check/canaries/*.metal import/msl/*.h plots/*.gp plots/common/*.gp report/page.* results/claims.csv results/*/gpu.csv \
+    harness/device/shim/*/*.h harness/agx/shim/*.h tools/agx_setup.sh tools/agx_driver.c harness/check/canaries/*.metal import/msl/*.h import/import.py cli/doctor.metal plots/*.gp plots/common/*.gp report/page.* results/claims.csv results/*/gpu.csv \
     models/assay-tiny.gguf tests/mutants-known.txt tools/gate.sh) $(shell find harness/device/msl/include examples -type f) \
     $(shell $(CC) -MM -I. include/assay.h | sed -e 's/^[^ ]*: //' -e 's/\\$$//')
 ZSH_DIR  = zsh/site-functions#  below share

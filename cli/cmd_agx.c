@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/agx/agx.h"
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "verb.h"
@@ -26,7 +27,7 @@ static bool set_up(const char *folder, err *e) {
     snprintf(script, sizeof script, "%s/tools/agx_setup.sh", home);
     const char *const argv[] = {"/bin/sh", script, folder, NULL};
     fprintf(stderr, "downloading 190 MB of Debian packages and unpacking 740 MB into %s\n", folder);
-    bool ok = os_run(argv, &output, &status, e);
+    bool ok = child_run(argv, &output, &status, e);
     if (ok && status != 0)
         ok = err_set(e, EXIT_CANNOT, "%.240s", output ? find_last_line(output) : "");
     free(output);

@@ -4,6 +4,7 @@
  * whatever becomes of it, the next one follows. */
 #include <assert.h>
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,17 +12,16 @@
 #include <sys/stat.h>
 
 #include "doctor_file.h"
-#include "doctor_probes.h"
 #include "doctor_steps.h"
 #include "harness/base/array.h"
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "harness/base/step.h"
 #include "output.h"
 #include "verb.h"
 
 static struct {
-    const char *out, *probe;
+    const char *out;
     option_list devices;
     double limit_s, total_s; /* 0: not given */
     bool quick, risky;
@@ -39,7 +39,6 @@ static const option options[] = {
                    "end each step after S seconds (default 10 to 150, by step)"),
     SECONDS_OPTION("total", &settings.total_s, "S",
                    "end after S seconds, whatever is left (default 600; 120 with --quick)"),
-    PLAIN_OPTION("probe", OPTION_TEXT, &settings.probe, NULL, NULL),
 };
 
 enum { LOG_BYTES = 16 << 20, COLUMNS = 80, MOST_DEVICES = 8, SHOWN_LINES = 3 };
@@ -49,7 +48,7 @@ static const char *const verdict_names[VERDICTS] = {"ok", "WRONG", "cut", "canno
 
 typedef struct {
     verdict verdict;
-    step_outcome outcome;
+    child_end end;
     char text[256]; /* the line that says most */
 } step_report;
 
@@ -141,15 +140,15 @@ static const char *find_failure(const char *log, char *text, size_t size) {
 /* Running ------------------------------------------------------------------------------------------ */
 
 /* at_end: the limit was what is left of the time for all steps, so that being late says nothing. */
-static verdict judge(const doctor_step *s, const step_outcome *o, const char *log, bool at_end) {
+static verdict judge(const doctor_step *s, const child_end *o, const char *log, bool at_end) {
     char line[256];
-    if (o->is_late && (at_end || s->flags & STEP_MAY_BE_CUT))
+    if (o->is_late && (at_end || s->row->flags & STEP_MAY_BE_CUT))
         return find_failure(log, line, sizeof line) ? WENT_WRONG : WAS_CUT;
     if (o->is_late || o->is_profuse)
         return WENT_WRONG;
-    if (o->status == EXIT_OK || s->flags & STEP_TELLS)
+    if (o->status == EXIT_OK || s->row->flags & STEP_TELLS)
         return WENT_WELL;
-    return o->status == EXIT_CANNOT && !(s->flags & STEP_OPENS) ? CANNOT_RUN : WENT_WRONG;
+    return o->status == EXIT_CANNOT && !(s->row->flags & STEP_OPENS) ? CANNOT_RUN : WENT_WRONG;
 }
 
 /* Why it is not even tried; NULL if it is. */
@@ -159,7 +158,7 @@ static const char *find_obstacle(const visit *v, size_t i, double left_s) {
     if (left_s < 1)
         return "the time for all steps is over";
     for (size_t k = 0; k < i; k++)
-        if (v->steps[k].flags & STEP_OPENS && v->found[k].verdict == WENT_WRONG &&
+        if (v->steps[k].row->flags & STEP_OPENS && v->found[k].verdict == WENT_WRONG &&
             strcmp(v->steps[k].device, s->device) == 0) {
             snprintf(text, sizeof text, "%s failed", v->steps[k].name);
             return text;
@@ -167,10 +166,10 @@ static const char *find_obstacle(const visit *v, size_t i, double left_s) {
     return NULL;
 }
 
-static void describe_end(const doctor_step *s, const step_outcome *o, const char *log, char *text,
+static void describe_end(const doctor_step *s, const child_end *o, const char *log, char *text,
                          size_t size) {
     char line[200];
-    find_line(log, s->flags, line, sizeof line);
+    find_line(log, s->row->flags, line, sizeof line);
     if (o->is_late)
         snprintf(text, size, "ended after %.0f s; last line: %s", o->seconds, line);
     else if (o->is_profuse)
@@ -182,20 +181,34 @@ static void describe_end(const doctor_step *s, const step_outcome *o, const char
         snprintf(text, size, "%s", line);
 }
 
+/* What it printed is kept, whatever becomes of it. */
+static bool run_logged(const visit *v, const char *const *argv, const char *file,
+                       child_limits *limits, child_end *end, err *e) {
+    char path[PATH_MAX], *output = NULL;
+    limits->output_bytes = LOG_BYTES;
+    limits->leads_group = true;
+    bool ok = path_print(path, sizeof path, e, "%s/%s.txt", v->folder, file) &&
+              child_run_within(argv, limits, &output, end, e) &&
+              os_write_file(path, output ? output : "", output ? strlen(output) : 0, e);
+    free(output);
+    return ok;
+}
+
 static bool run_step(visit *v, size_t i, double left_s, err *e) {
     const doctor_step *s = &v->steps[i];
     step_report *f = &v->found[i];
-    double limit_s = settings.limit_s > 0 ? settings.limit_s : s->limit_s;
+    double limit_s = settings.limit_s > 0 ? settings.limit_s : s->row->limit_s;
     char path[PATH_MAX];
-    if (!path_print(path, sizeof path, e, "%s/%s.txt", v->folder, s->file))
+    if (!path_join(path, sizeof path, e, v->folder, s->file))
         return false;
-    const step what = {.argv = s->argv,
-                       .log = path,
-                       .limit_s = limit_s < left_s ? limit_s : left_s,
-                       .limit_bytes = LOG_BYTES,
-                       .progress = &v->progress};
+    setenv("FILE", path, 1);
+    setenv("DEVICE", s->device, 1);
+    setenv("LANGUAGE", s->language, 1);
+    const char *command = settings.quick && s->row->quick ? s->row->quick : s->row->command;
+    const char *const argv[] = {"/bin/sh", "-c", command, NULL};
+    child_limits limits = {.seconds = fmin(limit_s, left_s), .progress = &v->progress};
     err own = {.code = EXIT_OK};
-    if (!step_run(&what, &f->outcome, &own)) {
+    if (!run_logged(v, argv, s->file, &limits, &f->end, &own)) {
         f->verdict = CANNOT_RUN;
         snprintf(f->text, sizeof f->text, "%s", own.text);
         if (own.code == EXIT_INTERRUPTED)
@@ -203,8 +216,8 @@ static bool run_step(visit *v, size_t i, double left_s, err *e) {
         return own.code != EXIT_INTERRUPTED;
     }
     char *log = read_log(v, s);
-    f->verdict = judge(s, &f->outcome, log, left_s < limit_s);
-    describe_end(s, &f->outcome, log, f->text, sizeof f->text);
+    f->verdict = judge(s, &f->end, log, left_s < limit_s);
+    describe_end(s, &f->end, log, f->text, sizeof f->text);
     free(log);
     return true;
 }
@@ -224,7 +237,7 @@ static bool run_steps(visit *v, err *e) {
         v->counts[f->verdict]++;
         progress_hide(&v->progress);
         int room = COLUMNS - 1 - 38;
-        say(v, "%-7s %6.1f s  %-18.18s  %.*s\n", verdict_names[f->verdict], f->outcome.seconds,
+        say(v, "%-7s %6.1f s  %-18.18s  %.*s\n", verdict_names[f->verdict], f->end.seconds,
             v->steps[i].name, room, f->text);
         if (!output_flush(e))
             return false;
@@ -237,9 +250,10 @@ static bool run_steps(visit *v, err *e) {
 static void say_wrong(visit *v, size_t i) {
     const doctor_step *s = &v->steps[i];
     const step_report *f = &v->found[i];
-    bool may_hang = f->outcome.is_late && !(s->flags & STEP_MAY_BE_CUT);
+    bool may_hang = f->end.is_late && !(s->row->flags & STEP_MAY_BE_CUT);
     say(v, "\n  %s (%s.txt)\n    %s\n    %.*s\n", s->name, s->file,
-        may_hang ? "It hangs, or this machine is slow: --limit S gives it more time." : s->meaning,
+        may_hang ? "It hangs, or this machine is slow: --limit S gives it more time."
+                 : s->row->meaning,
         COLUMNS - 5, f->text);
     char *log = read_log(v, s), line[256];
     const char *at = find_failure(log, line, sizeof line);
@@ -287,7 +301,7 @@ static void make_progress(visit *v) {
     double *seconds = array_new(v->count, sizeof *seconds);
     for (size_t i = 0; i < v->count; i++) {
         names[i] = v->steps[i].name;
-        seconds[i] = v->steps[i].expected_s;
+        seconds[i] = v->steps[i].row->expected_s;
     }
     v->progress = progress_new(stderr, "steps", v->count);
     v->progress.names = names;
@@ -309,20 +323,18 @@ static bool visit_machine(visit *v, err *e) {
 
 /* The kinds that info calls available. In a process of its own: a driver may crash. Metal counts as
  * wanted wherever this program was built with it. */
-static size_t find_devices(const char *folder, const char **names, err *e) {
-    char self[PATH_MAX], log[PATH_MAX];
+static size_t find_devices(const visit *v, const char **names, err *e) {
+    char self[PATH_MAX];
     static char lines[4096];
-    size_t count = 0, bytes = 0;
-    step_outcome outcome;
-    if (!os_find_self(self, sizeof self, e) ||
-        !path_print(log, sizeof log, e, "%s/00-devices.txt", folder))
+    size_t count = 0;
+    child_end end;
+    if (!os_find_self(self, sizeof self, e))
         return 0;
     const char *const argv[] = {self, "info", "--field", "devices", NULL};
-    if (!step_run(&(step){.argv = argv, .log = log, .limit_s = 60, .limit_bytes = LOG_BYTES},
-                  &outcome, e))
+    if (!run_logged(v, argv, "00-devices", &(child_limits){.seconds = 60}, &end, e))
         return 0;
-    char *text = os_read_file(log, &bytes, e);
-    snprintf(lines, sizeof lines, "%s", text ? text : "");
+    char *text = read_log(v, &(doctor_step){.file = "00-devices"});
+    snprintf(lines, sizeof lines, "%s", text);
     free(text);
     for (char *line = strtok(lines, "\n"); line && count < MOST_DEVICES;
          line = strtok(NULL, "\n")) {
@@ -353,18 +365,17 @@ static bool prepare(visit *v, err *e) {
 }
 
 static bool make_plan(visit *v, const char *const *names, size_t count, err *e) {
-    const char *found[MOST_DEVICES];
+    static const char *found[MOST_DEVICES]; /* steps have their names */
     const char *const *devices = settings.devices.items;
     size_t devices_given = settings.devices.count;
     if (devices_given == 0) {
-        devices_given = find_devices(v->folder, found, e);
+        devices_given = find_devices(v, found, e);
         devices = found;
     }
     const doctor_wish wish = {.devices = devices,
                               .device_count = devices_given,
                               .names = names,
                               .name_count = count,
-                              .folder = v->folder,
                               .quick = settings.quick,
                               .risky = settings.risky};
     v->count = devices_given > 0 ? doctor_plan(&wish, &v->steps, e) : 0;
@@ -374,9 +385,6 @@ static bool make_plan(visit *v, const char *const *names, size_t count, err *e) 
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     char path[PATH_MAX];
-    if (settings.probe)
-        return doctor_probe(settings.probe,
-                            settings.devices.count ? settings.devices.items[0] : NULL, e);
     if (!path_ends_with(settings.out, ".tar.gz"))
         return err_code(e, EXIT_USAGE, "--out takes a name that ends in .tar.gz, not '%.100s'",
                         settings.out);

@@ -1,11 +1,14 @@
-/* cmd_import: `assay import`. A project of the kernels that Python files have in their strings. */
+/* cmd_import: `assay import`. A project of the kernels that Python files have in their strings: the work
+ * is done by import/import.py, in a process of its own. */
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "harness/base/folder.h"
+#include "harness/base/array.h"
+#include "harness/base/child.h"
 #include "harness/base/os.h"
-#include "import/import.h"
+#include "harness/base/path.h"
 #include "verb.h"
 
 static struct {
@@ -24,38 +27,54 @@ static const option options[] = {
                 "c10/metal"),
 };
 
-/* A file of a folder that is not Python 3 is named, and the others are taken. */
-static bool take_file(void *context, const char *path, err *e) {
-    (void)e;
-    err why = {.code = EXIT_OK};
-    if (!importer_take(context, path, stdout, stderr, &why))
-        fprintf(stderr, "%s\n", why.text);
-    return true;
+static exit_code run_script(const char *const *argv, err *e) {
+    child c;
+    fflush(stdout);
+    if (!child_start(&c, argv, (int[]){-1, 1, 2}, 3, false, e))
+        return e->code;
+    const int status = child_get_status(child_wait(&c));
+    if (status <= EXIT_CANNOT)
+        return (exit_code)status;
+    return err_code(e, EXIT_USAGE,
+                    "the reader of Python ended with signal %d: a file is nested too deeply",
+                    status - 128);
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
+    char python[PATH_MAX], home[PATH_MAX], script[PATH_MAX];
     if (count == 0)
         return err_code(e, EXIT_USAGE,
                         "name a .py file or a folder, as in assay import model.py --out kernels");
-    import_settings s = {settings.out, settings.mlx, settings.torch, settings.values.items,
-                         settings.values.count};
-    importer *im = importer_new(&s, e);
-    bool ok = im != NULL;
-    for (size_t i = 0; ok && i < count; i++)
-        ok = os_is_folder(names[i]) ? folder_walk(names[i], ".py", NULL, take_file, im, e)
-                                    : importer_take(im, names[i], stdout, stderr, e);
-    import_counts n = ok ? importer_get_counts(im) : (import_counts){0};
-    importer_free(im);
-    if (!ok)
+    if (!os_find_program("python3", python, sizeof python))
+        return err_code(e, EXIT_CANNOT,
+                        "import needs python3, 3.8 or newer, which is not installed");
+    if (!os_find_home(home, sizeof home, e) ||
+        !path_join(script, sizeof script, e, home, "import/import.py"))
         return e->code;
-    if (n.found == 0)
-        return err_code(e, EXIT_USAGE, "no call of metal_kernel or compile_shader there");
-    fprintf(stderr, "%zu call%s, %zu imported as %zu kernel%s", n.found, n.found == 1 ? "" : "s",
-            n.imported, n.kernels, n.kernels == 1 ? "" : "s");
-    if (n.imported > 0)
-        fprintf(stderr, "; now: assay lint -C %s", settings.out);
-    fputc('\n', stderr);
-    return n.imported < n.found ? EXIT_WRONG : EXIT_OK;
+    enum { FIXED = 12 }; /* -I, -S: nothing of the user's folders and environment is imported */
+    const char **argv = array_new(FIXED + 2 * settings.values.count + count, sizeof *argv);
+    size_t n = 0;
+    const char *const fixed[] = {python, "-I", "-S", script, "--out", settings.out};
+    for (; n < sizeof fixed / sizeof *fixed; n++)
+        argv[n] = fixed[n];
+    for (size_t i = 0; i < settings.values.count; i++) {
+        argv[n++] = "--set";
+        argv[n++] = settings.values.items[i];
+    }
+    if (settings.mlx) {
+        argv[n++] = "--mlx";
+        argv[n++] = settings.mlx;
+    }
+    if (settings.torch) {
+        argv[n++] = "--torch";
+        argv[n++] = settings.torch;
+    }
+    argv[n++] = "--";
+    for (size_t i = 0; i < count; i++)
+        argv[n++] = names[i];
+    exit_code code = run_script(argv, e);
+    free(argv);
+    return code;
 }
 
 VERB(verb_import, "import", .names = "FILE.py|FOLDER...",
@@ -64,11 +83,10 @@ VERB(verb_import, "import", .names = "FILE.py|FOLDER...",
          "Finds the calls of mx.fast.metal_kernel and torch.mps.compile_shader and writes each "
          "kernel\n"
          "as a .metal file, with the signature that MLX gives it, and, where its launch is found,\n"
-         "NAME.args for `assay launch --args`. Findings name the line of the Python file. No "
-         "Python is\n"
-         "needed. Sizes that the file does not say are assumed and listed. Exit status: 1 if a "
-         "call\n"
-         "could not be imported.\n\n"
+         "NAME.args for `assay launch --args`. Findings name the line of the Python file. Needs\n"
+         "python3 (3.8 or newer), which reads the files and executes nothing of them. Sizes that\n"
+         "a file does not say are assumed and listed. Exit status: 1 if a call could not be\n"
+         "imported.\n\n"
          "  assay import mlx_lm/tuner/losses.py --out losses\n"
          "  assay lint -C losses\n"
          "  assay launch --args losses/kl_forward.args --validate\n",

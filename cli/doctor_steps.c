@@ -1,7 +1,7 @@
 #include "doctor_steps.h"
 
-#include <assert.h>
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,24 +12,42 @@
 #include "harness/device/msl/msl.h"
 #include "options.h"
 
-/* In a command, DEVICE is the device, KERNELS the folder of kernels, FILE a file of the step, and
- * assay this program. Expected seconds are those of an M-series Mac. */
-typedef struct {
-    const char *name, *command;
-    const char *quick; /* with --quick instead; NULL: the same */
-    double expected_s, limit_s;
-    unsigned flags;
-    const char *meaning;
-} row;
+#define CHECK "\"$ASSAY\" check --device \"$DEVICE\" --quiet --timeout 20"
+#define VALIDATE "\"$ASSAY\" validate --device \"$DEVICE\" --quick --quiet --timeout 30"
+#define BENCH "\"$ASSAY\" bench --device \"$DEVICE\" --out \"$FILE.csv\" --budget "
+#define MODEL_BENCH "\"$ASSAY\" model bench --device \"$DEVICE\" --csv \"$FILE.csv\" "
+#define LINT "\"$ASSAY\" lint --device \"$DEVICE\" "
+#define LAUNCH "\"$ASSAY\" launch \"$PROBES\" --device \"$DEVICE\" --grid 1 --group 64 "
 
-#define CHECK "assay check --device DEVICE --quiet --timeout 20"
-#define VALIDATE "assay validate --device DEVICE --quick --quiet --timeout 30"
-#define BENCH "assay bench --device DEVICE --out FILE.csv --budget "
-#define MODEL_BENCH "assay model bench --device DEVICE --csv FILE.csv "
-#define PROBE "assay doctor --device DEVICE --probe "
+/* Times of one launch, which no GPU works on for longer than the clock on the wall goes. */
+#define TIMES                                                                                      \
+    LAUNCH "spin --arg 0=u32[1]:value:20000 --arg 1=u32[64] --repeat 5 | awk '"                    \
+           "function ns(n, unit) { return n * (unit ~ /^ns/ ? 1 : unit ~ /^ms/ ? 1e6 : "           \
+           "unit ~ /^s/ ? 1e9 : 1e3) } /^time/ { sub(/.*: GPU/, \"GPU\"); print; "                 \
+           "gpu = ns($2, $3); wall = ns($8, $9); found = 1 } "                                     \
+           "END { exit !(found && gpu > 0 && gpu <= wall * 1.02) }'"
+/* A tolerance that allows for denormals that are not flushed does no harm; the opposite does. */
+#define DENORMALS                                                                                  \
+    "kept=$(" LAUNCH                                                                               \
+    "denormals --arg 0=f32[2]:value:1e-39,1 --arg 1=u32[1] | awk 'END { print $2 "                 \
+    "}'); info=$(\"$ASSAY\" info --device \"$DEVICE\" --field denormals); "                        \
+    "case $kept in 1) echo \"f32 kept; info: $info\" ;; 0) echo \"f32 flushed; info: $info\"; "    \
+    "case $info in flushed*) ;; *) exit 1 ;; esac ;; *) exit 1 ;; esac"
+/* Each kernel runs about four times as long as the one before it, up to one of seconds. */
+#define LONG                                                                                       \
+    "for n in 1 4 16 64 256 1024; do t=$(" LAUNCH "spin --arg 0=u32[1]:value:$((n * 1048576)) "    \
+    "--arg 1=u32[64] --timeout 50) || exit 1; echo \"$t\" | grep ^time; "                          \
+    "case $t in *'GPU '*' s, encode'*) break ;; esac; done"
+#define FAULT                                                                                      \
+    "if t=$(" LAUNCH "stray --arg 0=u32[1]:value:4 --arg 1=u32[64] 2>&1); "                        \
+    "then echo 'a store 256 GB outside its buffer is not reported: it went nowhere'; "             \
+    "else echo \"$t\" | tail -n 1; fi"
 
+/* Commands are for sh. ASSAY is this program, DEVICE the device, FILE a file of the step, LANGUAGE a
+ * version of MSL; KERNELS, CANARIES and PROBES are files of Assay. Expected seconds are those of an
+ * M-series Mac. */
 /* clang-format off */
-static const row rows[] = {
+static const doctor_row rows[] = {
     {"system", "uname -srm", NULL, 0.1, 10, STEP_TELLS, ""},
     {"macos", "sw_vers", NULL, 0.1, 10, STEP_TELLS, ""},
 #if defined(__APPLE__)
@@ -43,22 +61,22 @@ static const row rows[] = {
      NULL, 0.2, 20, STEP_TELLS, ""},
     {"cc", "cc --version", NULL, 0.1, 10, STEP_TELLS, ""},
     {"clang", "clang --version", NULL, 0.1, 10, STEP_TELLS, ""},
-    {"info", "assay info --device DEVICE", NULL, 0.5, 30, STEP_DEVICE | STEP_OPENS,
+    {"info", "\"$ASSAY\" info --device \"$DEVICE\"", NULL, 0.5, 30, STEP_DEVICE | STEP_OPENS,
      "The device cannot be opened; none of its other steps was tried."},
-    {"times", PROBE "times", NULL, 1, 60, STEP_DEVICE,
+    {"times", TIMES, NULL, 1, 60, STEP_DEVICE,
      "The device's times of launches cannot be used as they are."},
-    {"mapping", PROBE "mapping", NULL, 1, 60, STEP_DEVICE,
-     "Mapped files are copied or misread: models need twice their size."},
-    {"denormals", PROBE "denormals", NULL, 1, 60, STEP_DEVICE,
+    {"mapping", "\"$ASSAY\" info --device \"$DEVICE\" --field weights", NULL, 1, 60,
+     STEP_DEVICE | STEP_TELLS, ""},
+    {"denormals", DENORMALS, NULL, 1, 60, STEP_DEVICE,
      "It flushes denormals, unlike what info says: check expects too much."},
-    {"check", CHECK " --csv FILE.csv",
-     CHECK " --csv FILE.csv --quick buffer_copy residual_add rmsnorm argmax_reduce",
+    {"check", CHECK " --csv \"$FILE.csv\"",
+     CHECK " --csv \"$FILE.csv\" --quick buffer_copy residual_add rmsnorm argmax_reduce",
      40, 150, STEP_DEVICE | STEP_MAY_BE_CUT,
      "A kernel computes something else than its oracle, or does not run."},
-    {"model", "assay model check --device DEVICE", NULL, 5, 120, STEP_DEVICE,
+    {"model", "\"$ASSAY\" model check --device \"$DEVICE\"", NULL, 5, 120, STEP_DEVICE,
      "A launch of a whole model computes something else than its oracle."},
-    {"compile", "assay lint --device DEVICE KERNELS CANARIES",
-     "assay lint --device DEVICE KERNELS/buffer_copy.metal KERNELS/rmsnorm.metal",
+    {"compile", LINT "$LANGUAGE \"$KERNELS\" \"$CANARIES\"",
+     LINT "$LANGUAGE \"$KERNELS/buffer_copy.metal\" \"$KERNELS/rmsnorm.metal\"",
      30, 120, STEP_DEVICE | STEP_LANGUAGE | STEP_MAY_BE_CUT,
      "The device's compiler refuses a kernel; its message says where and why."},
     {"validate", VALIDATE, VALIDATE " buffer_copy", 60, 150, STEP_DEVICE | STEP_MAY_BE_CUT,
@@ -70,9 +88,9 @@ static const row rows[] = {
      STEP_DEVICE | STEP_MAY_BE_CUT, "A kernel failed while it was timed."},
     {"model-bench", MODEL_BENCH "-p 8,64 -n 32", MODEL_BENCH "-p 8 -n 4 -r 1", 60, 120,
      STEP_DEVICE | STEP_MAY_BE_CUT, "A whole model failed while it was timed."},
-    {"long", PROBE "long", NULL, 20, 60, STEP_DEVICE | STEP_RISKY,
+    {"long", LONG, NULL, 20, 60, STEP_DEVICE | STEP_RISKY,
      "A kernel of less than a second is ended, or one of seconds never returns."},
-    {"fault", PROBE "fault", NULL, 2, 60, STEP_DEVICE | STEP_RISKY | STEP_TELLS, ""},
+    {"fault", FAULT, NULL, 2, 60, STEP_DEVICE | STEP_RISKY | STEP_TELLS, ""},
     {"after-fault", CHECK " buffer_copy/33/normal", NULL, 2, 60, STEP_DEVICE | STEP_RISKY,
      "After one kernel's bad store, other processes cannot use the device."},
 };
@@ -104,113 +122,62 @@ static bool check_names(const doctor_wish *w, err *e) {
 }
 
 /* Programs that are not installed have nothing to tell. */
-static bool is_wanted(const doctor_wish *w, const row *r) {
+static bool is_wanted(const doctor_wish *w, const doctor_row *r) {
     bool named = w->name_count == 0;
     char program[64], path[PATH_MAX];
     snprintf(program, sizeof program, "%.*s", (int)strcspn(r->command, " "), r->command);
-    if (strcmp(program, "assay") != 0 && !os_find_program(program, path, sizeof path))
+    if (!(r->flags & STEP_DEVICE) && !os_find_program(program, path, sizeof path))
         return false;
     for (size_t k = 0; k < w->name_count; k++)
         named |= strcmp(r->name, w->names[k]) == 0;
     return named && (w->risky || !(r->flags & STEP_RISKY));
 }
 
-/* Where the kernels are, and the program. */
-typedef struct {
-    char self[PATH_MAX], kernels[PATH_MAX], canaries[PATH_MAX];
-} places;
-
-static bool find_places(places *p, err *e) {
-    char home[PATH_MAX];
+/* What commands call by these names. */
+static bool set_places(err *e) {
+    char self[PATH_MAX], home[PATH_MAX], kernels[PATH_MAX], canaries[PATH_MAX], probes[PATH_MAX];
     const char *given = getenv("ASSAY_KERNELS");
-    return os_find_self(p->self, sizeof p->self, e) && os_find_home(home, sizeof home, e) &&
-           (given && *given ? path_print(p->kernels, sizeof p->kernels, e, "%s", given)
-                            : path_join(p->kernels, sizeof p->kernels, e, home, "kernels")) &&
-           path_join(p->canaries, sizeof p->canaries, e, home, "harness/check/canaries");
+    if (!os_find_self(self, sizeof self, e) || !os_find_home(home, sizeof home, e) ||
+        !path_join(kernels, sizeof kernels, e, home, "kernels") ||
+        !path_join(canaries, sizeof canaries, e, home, "harness/check/canaries") ||
+        !path_join(probes, sizeof probes, e, home, "cli/doctor.metal"))
+        return false;
+    return (setenv("ASSAY", self, 1) == 0 && setenv("CANARIES", canaries, 1) == 0 &&
+            setenv("PROBES", probes, 1) == 0 &&
+            setenv("KERNELS", given && *given ? given : kernels, 1) == 0) ||
+           err_set(e, EXIT_CANNOT, "the environment of this process cannot be set");
 }
 
-/* One word of a command: its first part may stand for something. */
-static bool expand(const char *word, size_t length, const places *p, const doctor_step *s,
-                   const char *folder, char *out, err *e) {
-    char file[PATH_MAX];
-    snprintf(file, sizeof file, "%s/%s", folder, s->file);
-    const struct {
-        const char *name, *value;
-    } words[] = {{"assay", p->self},
-                 {"KERNELS", p->kernels},
-                 {"CANARIES", p->canaries},
-                 {"DEVICE", s->device},
-                 {"FILE", file}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        size_t n = strlen(words[i].name);
-        if (length >= n && strncmp(word, words[i].name, n) == 0)
-            return path_print(out, PATH_MAX, e, "%s%.*s", words[i].value, (int)(length - n),
-                              word + n);
-    }
-    return path_print(out, PATH_MAX, e, "%.*s", (int)length, word);
-}
-
-static bool fill_words(doctor_step *s, const char *command, int language, const places *p,
-                       const char *folder, err *e) {
-    size_t count = 0;
-    for (const char *at = command; *at;) {
-        size_t length = strcspn(at, " ");
-        assert(count + 3 < DOCTOR_WORDS);
-        if (!expand(at, length, p, s, folder, s->words[count++], e))
-            return false;
-        at += length + (at[length] == ' ');
-    }
-    if (language) {
-        strcpy(s->words[count++], "--language");
-        msl_spell_language(language, s->words[count++]);
-    }
-    for (size_t i = 0; i < count; i++)
-        s->argv[i] = s->words[i];
-    return true;
-}
-
-static bool add_step(doctor_step *s, size_t number, const row *r, const doctor_wish *w,
-                     const char *name, int language, const places *p, err *e) {
+static void add_step(doctor_step *s, size_t number, const doctor_row *r, const char *device,
+                     int language) {
     char version[MSL_LANGUAGE_TEXT] = "";
     if (language)
         msl_spell_language(language, version);
-    *s = (doctor_step){.meaning = r->meaning,
-                       .expected_s = r->expected_s,
-                       .limit_s = r->limit_s,
-                       .flags = r->flags};
-    snprintf(s->device, sizeof s->device, "%s", name);
+    *s = (doctor_step){.row = r, .device = device};
+    if (language)
+        snprintf(s->language, sizeof s->language, "--language %s", version);
     snprintf(s->name, sizeof s->name, "%s%s%s%s%.40s", r->name, *version ? "-" : "", version,
-             *name ? " " : "", name);
+             *device ? " " : "", device);
     snprintf(s->file, sizeof s->file, "%02zu-%.56s", number, s->name);
     for (char *c = s->file; *c; c++)
         if (!isalnum((unsigned char)*c) && *c != '.')
             *c = '-';
-    return fill_words(s, w->quick && r->quick ? r->quick : r->command, language, p, w->folder, e);
 }
 
 size_t doctor_plan(const doctor_wish *w, doctor_step **out, err *e) {
-    places p;
     *out = NULL;
-    if (!check_names(w, e) || !find_places(&p, e))
+    if (!check_names(w, e) || !set_places(e))
         return 0;
-    doctor_step *steps = array_new(DOCTOR_STEPS, sizeof *steps);
     size_t count = 0;
-    bool ok = true;
-    for (size_t i = 0; i < ROWS; i++) {
-        const row *r = &rows[i];
+    *out = array_new(ROWS * (w->device_count + 1) * (MSL_LANGUAGES + 1), sizeof **out);
+    for (const doctor_row *r = rows; r < rows + ROWS; r++) {
         size_t devices = r->flags & STEP_DEVICE ? w->device_count : 1;
         for (size_t k = 0; k < devices && is_wanted(w, r); k++) {
-            const char *name = r->flags & STEP_DEVICE ? w->devices[k] : "";
-            bool many = r->flags & STEP_LANGUAGE && strncmp(name, "metal", 5) == 0;
-            for (size_t n = 0; n < (many ? MSL_LANGUAGES : 1) && ok; n++, count++)
-                ok = (count < DOCTOR_STEPS || err_set(e, EXIT_USAGE, "too many devices")) &&
-                     add_step(&steps[count], count + 1, r, w, name, many ? msl_languages[n] : 0, &p,
-                              e);
+            const char *device = r->flags & STEP_DEVICE ? w->devices[k] : "";
+            bool many = r->flags & STEP_LANGUAGE && strncmp(device, "metal", 5) == 0;
+            for (size_t n = 0; n < (many ? MSL_LANGUAGES : 1); n++, count++)
+                add_step(*out + count, count + 1, r, device, many ? msl_languages[n] : 0);
         }
     }
-    if (!ok)
-        free(steps);
-    else
-        *out = steps;
-    return ok ? count : 0;
+    return count;
 }

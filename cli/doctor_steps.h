@@ -1,12 +1,10 @@
 /* doctor_steps: what `assay doctor` runs, as a table; and from it the steps for some devices. */
 #pragma once
 
-#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "harness/base/err.h"
-
-enum { DOCTOR_WORDS = 20, DOCTOR_STEPS = 96 };
 
 typedef enum {
     STEP_DEVICE = 1,   /* once for each device */
@@ -18,14 +16,19 @@ typedef enum {
 } step_flags;
 
 typedef struct {
-    char name[64]; /* "check metal" */
-    char file[64]; /* "07-check-metal": its files, without their ends */
-    char device[80];
-    const char *meaning; /* of a failure: one sentence */
+    const char *name, *command;
+    const char *quick; /* with --quick instead; NULL: the same */
     double expected_s, limit_s;
     unsigned flags;
-    char words[DOCTOR_WORDS][PATH_MAX]; /* the program and its arguments */
-    const char *argv[DOCTOR_WORDS + 1]; /* the same, as a program takes them */
+    const char *meaning; /* of a failure: one sentence */
+} doctor_row;
+
+typedef struct {
+    const doctor_row *row;
+    char name[64];      /* "check metal" */
+    char file[64];      /* "07-check-metal": its files, without their ends */
+    const char *device; /* "" for none */
+    char language[24];  /* an option of lint, or "" */
 } doctor_step;
 
 typedef struct {
@@ -33,9 +36,9 @@ typedef struct {
     size_t device_count;
     const char *const *names; /* only these rows; none: all */
     size_t name_count;
-    const char *folder; /* where files go that a step is told to write */
     bool quick, risky;
 } doctor_wish;
 
-/* Allocates *out, which the caller frees; returns how many there are, or 0 with e set. */
+/* Allocates *out, which the caller frees; returns how many there are, or 0 with e set. Sets what the
+ * commands of all steps know in the environment. */
 size_t doctor_plan(const doctor_wish *wish, doctor_step **out, err *e);

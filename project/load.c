@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "abi.h"
+#include "harness/base/child.h"
 #include "harness/base/host.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
@@ -80,7 +81,7 @@ static bool compile(void *context, const char *source, const char *object, err *
     };
     char *output = NULL, line[160];
     int status = -1;
-    if (!os_run_for(argv, COMPILE_SECONDS, &output, &status, e))
+    if (!child_run_for(argv, COMPILE_SECONDS, &output, &status, e))
         return false;
     bool ok = status == 0;
     if (!ok) {

@@ -17,12 +17,11 @@ BEGIN {
     may["reference/"] = "reference/ harness/base/ harness/device/elem.h harness/check/weight_format.h"
     may["kernels/"] = "kernels/ reference/ harness/"
     may["project/"] = "project/ kernels/ harness/"
-    may["import/"] = "import/ harness/base/ harness/device/elem.h harness/device/msl/"
     may["include/"] = "project/abi.h kernels/ reference/ harness/"
     may["runner/"] = "runner/ kernels/ reference/ harness/"
     may["experiments/"] = "experiments/ " may["runner/"]
     may["report/"] = "report/ harness/"
-    may["cli/"] = "cli/ report/ project/ import/ " may["experiments/"]
+    may["cli/"] = "cli/ report/ project/ " may["experiments/"]
     for (room in may)
         top[substr(room, 1, index(room, "/"))] = 1
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 
 static char *output;
@@ -28,7 +29,7 @@ int command_run(const char *line) {
     output = NULL;
     const char *const argv[] = {"sh", "-c", line, NULL};
     int status = -1;
-    return os_run(argv, &output, &status, &e) && output ? status : -1;
+    return child_run(argv, &output, &status, &e) && output ? status : -1;
 }
 
 void command_use_one_thread(void) {

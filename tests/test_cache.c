@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "support.h"
 
@@ -34,7 +35,7 @@ static void leave(void *unused) {
     (void)unused;
     const char *argv[] = {"rm", "-rf", folder, NULL};
     int status;
-    os_run(argv, NULL, &status, NULL);
+    child_run(argv, NULL, &status, NULL);
     if (*before)
         setenv("XDG_CACHE_HOME", before, 1);
     else
@@ -212,15 +213,15 @@ TEST kernels_compile_where_headers_cannot_be_precompiled(void) {
 TEST processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other(void) {
     char path[PATH_MAX];
     enum { PROCESSES = 4 };
-    pid_t child[PROCESSES];
+    pid_t children[PROCESSES];
     for (int i = 0; i < PROCESSES; i++) {
-        child[i] = fork();
-        if (child[i] == 0)
+        children[i] = fork();
+        if (children[i] == 0)
             _exit(run_text(spell(9)) == 9.0f ? 0 : 1);
     }
     for (int i = 0; i < PROCESSES; i++) {
         int status;
-        ASSERT_EQ(child[i], waitpid(child[i], &status, 0));
+        ASSERT_EQ(children[i], waitpid(children[i], &status, 0));
         ASSERT_EQ(0, status);
     }
     ASSERT_EQ(1, count_files(".so", path, sizeof path));

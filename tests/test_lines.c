@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/soft/inspect.h"
@@ -84,7 +85,7 @@ static bool compile(const char *target, const char *define, const char *object, 
     char *output = NULL;
     int status = 1;
     bool ok = os_write_file(name_file("lines.cpp"), source, strlen(source), e) &&
-              os_run(argv, &output, &status, e);
+              child_run(argv, &output, &status, e);
     if (ok && status != 0)
         ok = err_set(e, EXIT_WRONG, "clang: %.200s", output ? output : "");
     free(output);
@@ -185,7 +186,7 @@ TEST a_linked_image_has_the_lines_of_the_object_beside_it(const char *target, co
                           name_file("lines.so"),
                           NULL};
     int status = 1;
-    ASSERT(os_run(argv, NULL, &status, &e) && status == 0);
+    ASSERT(child_run(argv, NULL, &status, &e) && status == 0);
     size_t object[LAST + 1], image[LAST + 1];
     size_t all = count_bytes(name_file("lines.o"), object);
     ASSERT_EQ_FMT(all, count_bytes(name_file("lines.so"), image), "%zu");

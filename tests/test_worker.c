@@ -1,4 +1,4 @@
-/* Tests of harness/base/worker with tasks that answer, crash, hang and lie.
+/* Tests of harness/base/child, and of harness/base/worker with tasks that answer, crash, hang and lie.
  *
  * The worker that worker_run starts is this test program itself: a constructor notices, serves, and
  * never reaches main. */
@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/worker.h"
 
@@ -261,7 +262,80 @@ TEST a_worker_started_by_hand_says_so(void) {
     PASS();
 }
 
+/* Programs ------------------------------------------------------------------------------------- */
+
+TEST a_program_is_run_to_its_end_or_a_limit(void) {
+    static const struct {
+        const char *script, *output; /* what it begins with */
+        double seconds;
+        int status;
+        bool is_late, is_profuse;
+    } cases[] = {
+        {"echo out; echo talk >&2; exit 7", "out\ntalk\n", 60, 7, false, false},
+        {"kill -SEGV $$", "", 60, 128 + SIGSEGV, false, false},
+        {"echo begun; sleep 600 & wait", "begun\n", 0.5, 128 + SIGTERM, true, false},
+        {"echo left; sleep 600 & exit 0", "left\n", 60, 0, false, false},
+        {"trap '' TERM; while :; do sleep 0.1; done", "", 0.3, 128 + SIGKILL, true, false},
+        {"while :; do echo and so on and so on and so on; done", "and so on", 60, 128 + SIGTERM,
+         false, true},
+        {"exec >&- 2>&-; exec sleep 600", "", 0.5, 128 + SIGTERM, true, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const child_limits limits = {
+            .seconds = cases[i].seconds, .output_bytes = 100000, .leads_group = true};
+        const char *const argv[] = {"sh", "-c", cases[i].script, NULL};
+        char *output = NULL;
+        child_end end;
+        ASSERTm(e.text, child_run_within(argv, &limits, &output, &end, &e));
+        ASSERT_EQ_FMTm(cases[i].script, cases[i].status, end.status, "%d");
+        ASSERTm(cases[i].script, strncmp(output, cases[i].output, strlen(cases[i].output)) == 0);
+        ASSERTm(cases[i].script, end.is_late == cases[i].is_late);
+        ASSERTm(cases[i].script, end.is_profuse == cases[i].is_profuse);
+        ASSERTm(cases[i].script, end.seconds < 30 && has_no_children());
+        free(output);
+    }
+    PASS();
+}
+
+TEST all_that_a_program_started_ends_with_it(void) {
+    const child_limits limits = {.seconds = 0.5, .leads_group = true};
+    const char *const argv[] = {"sh", "-c", "sleep 600 & echo $!; wait", NULL};
+    char *output = NULL;
+    child_end end;
+    ASSERTm(e.text, child_run_within(argv, &limits, &output, &end, &e));
+    const pid_t other = (pid_t)atoi(output);
+    free(output);
+    ASSERT(other > 1);
+    int tries = 0; /* whoever reaps orphans here may take a moment */
+    for (char path[64], state = 'R'; state != 'Z' && kill(other, 0) == 0 && tries < 50; tries++) {
+        snprintf(path, sizeof path, "/proc/%ld/stat", (long)other);
+        FILE *f = fopen(path, "r");
+        if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+            state = 'R';
+        if (f)
+            fclose(f);
+        nap(100);
+    }
+    ASSERT(tries < 50);
+    PASS();
+}
+
+TEST a_program_that_is_not_there_is_an_error(void) {
+    const char *const argv[] = {"/nowhere/at/all", NULL};
+    int status;
+    ASSERT(!child_run(argv, NULL, &status, &e));
+    ASSERTm(e.text, strstr(e.text, "/nowhere/at/all"));
+    const char *const slow[] = {"sleep", "600", NULL};
+    ASSERT(!child_run_for(slow, 1, NULL, &status, &e));
+    ASSERT_STR_EQ("sleep was stopped after 1 s", e.text);
+    ASSERT(has_no_children());
+    PASS();
+}
+
 SUITE(worker_suite) {
+    RUN_TEST(a_program_is_run_to_its_end_or_a_limit);
+    RUN_TEST(all_that_a_program_started_ends_with_it);
+    RUN_TEST(a_program_that_is_not_there_is_an_error);
     RUN_TEST(one_worker_takes_many_tasks);
     RUN_TEST(a_crash_fails_its_task_and_no_other);
     RUN_TEST(a_hang_is_given_up_and_the_rest_goes_on);

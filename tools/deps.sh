@@ -76,6 +76,7 @@ has_browser() {
     done
     [ -d "/Applications/Google Chrome.app" ] || [ -d /Applications/Chromium.app ]
 }
+needs_python() { is_for run || is_for test; } # assay import, whose tests run there
 has_pip() { python3 -m pip --version > /dev/null 2>&1; }
 
 case $machine in
@@ -136,6 +137,7 @@ list_missing_packages() {
     needs_gnuplot && ! has gnuplot && echo gnuplot-nox
     is_for fuzz && ! has_fuzzer && find_fuzzer_package
     is_for cross && ! has_cross && echo qemu-user "$cross_packages"
+    needs_python && ! has python3 && echo python3
     is_for model && ! has_pip && echo python3-pip
     is_for double && ! has_double && echo libgnustep-base-dev gcc
     is_for browser && ! has_browser && echo chromium python3
@@ -258,6 +260,9 @@ is_for fuzz && ! has_fuzzer &&
 is_for cross && ! has_cross &&
     missing "the $other cross compiler or qemu is missing: install the packages qemu-user" \
         "$cross_packages"
+needs_python && ! has python3 &&
+    missing "python3 is missing (assay import reads Python files with it): install the package" \
+        "python3, or run  brew install python3"
 is_for model && ! has_pip && missing "pip is missing: install the package python3-pip"
 is_for double && ! has_double &&
     missing "GNUstep's Foundation is missing (the Metal device on Linux needs it): install the" \

@@ -10,6 +10,7 @@
 
 #include "agx.h"
 #include "harness/base/array.h"
+#include "harness/base/child.h"
 #include "harness/base/folder.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
@@ -136,9 +137,9 @@ static bool run_tool(const agx_compiler *c, const char *const *before, int befor
     }
     add(&all, (const char *[]){path}, 1);
     add(&all, more->items, more->count);
-    /* Mesa's stand-in for a GPU makes a file as large as that GPU's memory: os_run_for would end it. */
-    bool ok = before_count > 0 ? os_run(all.items, log, &status, e)
-                               : os_run_for(all.items, SECONDS, log, &status, e);
+    /* Mesa's stand-in for a GPU makes a file as large as that GPU's memory: child_run_for would end it. */
+    bool ok = before_count > 0 ? child_run(all.items, log, &status, e)
+                               : child_run_for(all.items, SECONDS, log, &status, e);
     *worked = ok && status == 0;
     return ok;
 }

@@ -13,6 +13,7 @@
 #include <sys/sysctl.h>
 #endif
 
+#include "child.h"
 #include "os.h"
 #include "root.h"
 #include "sha256.h"
@@ -200,7 +201,7 @@ static bool ask_git(const char *root, const char *const *words, char *line, size
         argv[i + 3] = words[i];
     char *output = NULL;
     int status = -1;
-    bool ok = os_run(argv, &output, &status, NULL) && status == 0 && output;
+    bool ok = child_run(argv, &output, &status, NULL) && status == 0 && output;
     if (ok)
         snprintf(line, size, "%.*s", (int)strcspn(output, "\n"), output);
     free(output);

@@ -57,19 +57,3 @@ const char *os_find_tmp(void);                 /* $TMPDIR, or /tmp */
 bool os_make_scratch(char *path, size_t size, err *e);
 void os_remove_folder(const char *path);
 bool os_find_program(const char *name, char *path, size_t size); /* along PATH */
-
-/* Runs a program and waits. *output gets stdout and stderr together, NUL-terminated (the caller
- * frees it; output may be NULL). False only if the program could not be run at all; *status is its
- * exit status, or 128 + signal. */
-bool os_run(const char *const *argv, char **output, int *status, err *e);
-/* The same with a time limit: a program that still runs after `seconds` is killed, which is an
- * error. Where the system can, its memory is limited too, and the files that it writes: one that
- * is larger than OS_FILE_MB ends it with SIGXFSZ. */
-enum { OS_FILE_MB = 64 };
-bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *status, err *e);
-/* From here on all programs that are run with a time limit share this much CPU time. When it is used up
- * they are killed, or not started, with this error. */
-#define OS_NO_BUDGET "compiling it takes more CPU time than a kernel may use"
-void os_set_run_budget(double seconds);
-bool os_run_within(const char *const *argv, unsigned seconds, unsigned memory_mb, char **output,
-                   int *status, err *e);

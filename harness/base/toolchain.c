@@ -1,5 +1,6 @@
 #include "toolchain.h"
 
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/sha256.h"
 
@@ -28,7 +29,7 @@ static int ask_version(const char *path, char *line, size_t size) {
     char *output = NULL;
     int status = 0, number = 0;
     line[0] = 0;
-    if (os_run(argv, &output, &status, NULL) && status == 0 && output) {
+    if (child_run(argv, &output, &status, NULL) && status == 0 && output) {
         snprintf(line, size, "%.*s", (int)strcspn(output, "\n"), output);
         const char *at = strstr(line, "clang version ");
         if (at)

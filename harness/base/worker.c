@@ -7,23 +7,19 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "array.h"
+#include "child.h"
 #include "os.h"
-
-extern char **environ;
 
 enum { MAX_JOBS = 256, TICK_MS = 200, GOODBYE_MS = 3000 };
 #define MAX_ANSWER ((uint64_t)1 << 30)
@@ -38,7 +34,7 @@ typedef struct {
 } task;
 
 typedef struct {
-    pid_t pid; /* 0: not started */
+    child child;
     int to, from;
     bool busy;
     size_t task;
@@ -52,6 +48,7 @@ typedef struct {
 typedef struct {
     const worker_plan *plan;
     char program[PATH_MAX];
+    const char **arguments; /* of each worker */
     task *tasks;
     worker workers[MAX_JOBS];
     int jobs;
@@ -83,102 +80,37 @@ static void unwatch_signals(const struct sigaction *old) {
 
 /* One worker -------------------------------------------------------------------------------- */
 
-/* Both ends above the numbers that the child's ends get, and closed in every other child. */
-static bool make_pipe(int ends[2]) {
-    int raw[2];
-    if (pipe(raw) != 0)
-        return false;
-    for (int i = 0; i < 2; i++) {
-        ends[i] = fcntl(raw[i], F_DUPFD_CLOEXEC, WORKER_OUT + 1);
-        close(raw[i]);
-    }
-    if (ends[0] >= 0 && ends[1] >= 0)
-        return true;
-    int why = errno;
-    for (int i = 0; i < 2; i++)
-        if (ends[i] >= 0)
-            close(ends[i]);
-    errno = why;
-    return false;
-}
-
-static int spawn(const pool *p, int tasks_end, int answers_end, pid_t *pid) {
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, 2,
-                                     1); /* stdout is for data, which only this process prints */
-    posix_spawn_file_actions_adddup2(&actions, tasks_end, WORKER_IN);
-    posix_spawn_file_actions_adddup2(&actions, answers_end, WORKER_OUT);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    sigset_t set;
-    sigemptyset(&set);
-    posix_spawnattr_setsigmask(&attributes, &set);
-    for (int i = 0; i < WATCHED; i++)
-        sigaddset(&set, watched[i]);
-    posix_spawnattr_setsigdefault(&attributes, &set);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
-                                              POSIX_SPAWN_SETSIGMASK);
-    size_t count = 0;
-    while (p->plan->arguments[count])
-        count++;
-    const char **argv = array_new(count + 2, sizeof *argv);
-    argv[0] = p->program;
-    for (size_t i = 0; i < count; i++)
-        argv[i + 1] = p->plan->arguments[i];
-    int failed =
-        posix_spawn(pid, p->program, &actions, &attributes, (char **)(uintptr_t)argv, environ);
-    free(argv);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return failed;
-}
-
 static bool start_worker(pool *p, worker *w, err *e) {
     int tasks[2], answers[2];
-    if (!make_pipe(tasks))
-        return err_set(e, EXIT_CANNOT, "cannot make a pipe: %s", strerror(errno));
-    if (!make_pipe(answers)) {
-        err_set(e, EXIT_CANNOT, "cannot make a pipe: %s", strerror(errno));
+    if (!child_make_pipe(tasks, WORKER_OUT + 1, e))
+        return false;
+    if (!child_make_pipe(answers, WORKER_OUT + 1, e)) {
         close(tasks[0]);
         close(tasks[1]);
         return false;
     }
-    int failed = spawn(p, tasks[0], answers[1], &w->pid);
+    /* stdout is for data, which only this process prints */
+    const int files[] = {-1, 2, 2, [WORKER_IN] = tasks[0], [WORKER_OUT] = answers[1]};
+    bool ok = child_start(&w->child, p->arguments, files, sizeof files / sizeof *files, true, e);
     close(tasks[0]);
     close(answers[1]);
     w->to = tasks[1];
     w->from = answers[0];
     w->used = 0;
-    if (!failed)
+    if (ok)
         return true;
-    w->pid = 0;
     close(w->to);
     close(w->from);
-    return err_set(e, EXIT_CANNOT, "cannot start %.120s: %s", p->program, strerror(failed));
-}
-
-static bool has_ended(pid_t pid) {
-    siginfo_t info = {.si_pid = 0};
-    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+    return false;
 }
 
 /* Ends it and everything it started, at once or after a moment to exit by itself. Returns its wait
- * status. The group is killed before the leader is reaped: until then its number is not reused. */
+ * status. */
 static int end_worker(worker *w, bool at_once) {
-    const struct timespec nap = {.tv_nsec = 1000000};
-    for (int i = 0; i < GOODBYE_MS && !at_once && !has_ended(w->pid); i++)
-        nanosleep(&nap, NULL);
-    kill(-w->pid, SIGKILL);
-    int status = 0;
-    while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
-        continue;
+    int status = child_stop(&w->child, at_once ? 0 : GOODBYE_MS);
     if (w->to >= 0)
         close(w->to);
     close(w->from);
-    w->pid = 0;
     return status;
 }
 
@@ -401,7 +333,7 @@ static bool start_tasks(pool *p, err *e) {
         size_t next;
         if (w->busy || !find_task(p, &next))
             continue;
-        if (w->pid == 0 && !start_worker(p, w, e))
+        if (w->child.pid == 0 && !start_worker(p, w, e))
             return false;
         give_task(p, w, next);
     }
@@ -414,7 +346,7 @@ static void hear_workers(pool *p, int wait_ms) {
     int owner[MAX_JOBS];
     nfds_t count = 0;
     for (int i = 0; i < p->jobs; i++)
-        if (p->workers[i].pid) {
+        if (p->workers[i].child.pid) {
             owner[count] = i;
             watch[count++] = (struct pollfd){.fd = p->workers[i].from, .events = POLLIN};
         }
@@ -432,7 +364,7 @@ static void give_up_silent_ones(pool *p) {
         bool is_compiling = strcmp(w->note, WORKER_COMPILER) == 0;
         double limit_s =
             is_compiling ? fmax(p->plan->timeout_s, WORKER_COMPILER_S) : p->plan->timeout_s;
-        if (!w->pid || !w->busy || (double)(now - w->heard_ns) * 1e-9 < limit_s)
+        if (!w->child.pid || !w->busy || (double)(now - w->heard_ns) * 1e-9 < limit_s)
             continue;
         char why[80];
         snprintf(why, sizeof why, "timed out after %g s", limit_s);
@@ -449,12 +381,12 @@ static void give_up_silent_ones(pool *p) {
 /* Hangs up, so that idle workers exit by themselves; ends the others. */
 static void end_workers(pool *p) {
     for (int i = 0; i < p->jobs; i++)
-        if (p->workers[i].pid) {
+        if (p->workers[i].child.pid) {
             close(p->workers[i].to);
             p->workers[i].to = -1;
         }
     for (int i = 0; i < p->jobs; i++) {
-        if (p->workers[i].pid)
+        if (p->workers[i].child.pid)
             end_worker(&p->workers[i], p->workers[i].busy);
         free(p->workers[i].bytes);
     }
@@ -488,6 +420,12 @@ bool worker_run(const worker_plan *plan, err *e) {
     p->jobs = plan->jobs < MAX_JOBS ? plan->jobs : MAX_JOBS;
     p->tasks = array_new(plan->count + 1, sizeof *p->tasks);
     find_groups(p);
+    size_t count = 0;
+    while (plan->arguments[count])
+        count++;
+    p->arguments = array_new(count + 2, sizeof *p->arguments);
+    p->arguments[0] = p->program;
+    memcpy(p->arguments + 1, plan->arguments, count * sizeof *p->arguments);
     bool ok = os_find_self(p->program, sizeof p->program, e);
     if (ok) {
         struct sigaction old[WATCHED];
@@ -500,6 +438,7 @@ bool worker_run(const worker_plan *plan, err *e) {
     for (size_t i = 0; i < plan->count; i++)
         free(p->tasks[i].outcome.answer);
     free(p->tasks);
+    free(p->arguments);
     free(p);
     return ok;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/worker.h"
 #include "harness/device/validation.h"
@@ -402,7 +403,7 @@ static void *judge_task(void *context, const char *task, size_t *bytes, bool *re
     t->settings = context;
     t->out = out;
     t->ends_ns = os_now_ns() + (uint64_t)(t->settings->timeout_s * 1e9);
-    os_set_run_budget(t->settings->compile_s);
+    child_set_budget(t->settings->compile_s);
     bool ok =
         text && read_task(t, text) && read_candidate(t, &out->error) && find_cases(t, &out->error);
     bool is_checked = ok && run_stage(t, JUDGE_CHECK, t->settings->device, &out->error);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "harness/base/array.h"
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 
 /* What an error of the strict parse is. */
@@ -283,7 +284,7 @@ static bool run_clang(const char *clang, const char *source, bool has_tensors, c
                                 header,
                                 source,
                                 NULL};
-    return os_run_for(argv, STRICT_SECONDS, messages, status, e);
+    return child_run_for(argv, STRICT_SECONDS, messages, status, e);
 }
 
 bool strict_check(const char *clang, const msl_unit *u, remark_list *out, strict_result *result,

@@ -13,6 +13,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/lock.h"
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "math_mode.h"
@@ -403,7 +404,7 @@ static bool make_header(void *context, const char *source, const char *object, e
     const char **argv = array_new(n + sizeof more / sizeof *more + 1, sizeof *argv);
     memcpy(argv, options, n * sizeof *argv);
     memcpy(argv + n, more, sizeof more);
-    bool ok = os_run_for(argv, HEADER_SECONDS, NULL, &status, e);
+    bool ok = child_run_for(argv, HEADER_SECONDS, NULL, &status, e);
     free(argv);
     return ok &&
            (status == 0 || err_set(e, EXIT_CANNOT, "the shim's headers cannot be precompiled"));

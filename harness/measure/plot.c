@@ -13,6 +13,7 @@
 
 #include "freshness.h"
 #include "harness/base/array.h"
+#include "harness/base/child.h"
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
@@ -284,7 +285,7 @@ static bool call_gnuplot(const char *script, const char *commands, const char *o
     const char *argv[] = {"env", "LC_ALL=C", "gnuplot", "-e", commands, script, NULL};
     char *output = NULL;
     int status = -1;
-    bool ok = os_run(argv, &output, &status, e);
+    bool ok = child_run(argv, &output, &status, e);
     if (ok && status != 0) {
         ok = err_set(e, EXIT_CANNOT, "gnuplot could not draw %.160s", out);
         err_set_detail(e, output ? output : "");

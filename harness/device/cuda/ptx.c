@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "harness/base/array.h"
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/toolchain.h"
@@ -72,7 +73,7 @@ static bool check_target(const ptx_compiler *c, err *e) {
     const char *const argv[] = {c->clang, "--print-targets", NULL};
     char *output = NULL;
     int status = 0;
-    bool ok = os_run(argv, &output, &status, e);
+    bool ok = child_run(argv, &output, &status, e);
     bool has_it = ok && status == 0 && output && strstr(output, "nvptx64");
     free(output);
     return !ok ? false
@@ -423,7 +424,7 @@ static bool compile_module(const order *o, const char *module, const char *objec
     add_arguments(argv, add_flags(o->math, argv, 5, CUDA_FLAGS), rest, 6);
     int status = 1;
     bool ok = masked && os_write_file(module, masked, strlen(masked), e) &&
-              os_run(argv, NULL, &status, e) &&
+              child_run(argv, NULL, &status, e) &&
               (status == 0 ||
                err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile for NVIDIA GPUs", o->name));
     free(masked);
@@ -458,12 +459,12 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
     char *output = NULL;
     if (shim) {
         add_arguments(argv, add_shim(c, shim, argv, n), more, MORE);
-        if (!os_run(argv, NULL, &status, e))
+        if (!child_run(argv, NULL, &status, e))
             return false;
     }
     if (status != 0) {
         add_arguments(argv, add_shim(c, NULL, argv, n), more, MORE);
-        if (!os_run(argv, &output, &status, e))
+        if (!child_run(argv, &output, &status, e))
             return false;
     }
     if (status != 0) {

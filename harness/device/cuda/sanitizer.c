@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "harness/base/array.h"
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/worker.h"
 #include "ptx.h"
@@ -78,7 +79,7 @@ static size_t add_options(const char *program, const char *tool, const char **ar
     char *help = NULL;
     int status;
     err ignored;
-    if (!os_run(ask, &help, &status, &ignored))
+    if (!child_run(ask, &help, &status, &ignored))
         return count;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (help && strstr(help, options[i].name) &&

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "ptx.h"
 
@@ -131,7 +132,7 @@ bool ptx_assemble(const ptx_compiler *c, const char *assembler, const char *ptx_
                                 NULL};
     char *output = NULL;
     int status;
-    if (!os_run(argv, &output, &status, e))
+    if (!child_run(argv, &output, &status, e))
         return false;
     const char *report = output ? output : "";
     if (status != 0) {
@@ -149,7 +150,7 @@ char *ptx_disassemble(const char *disassembler, const char *cubin, err *e) {
     const char *const argv[] = {disassembler, "-g", "-c", cubin, NULL};
     char *output = NULL;
     int status;
-    if (!os_run(argv, &output, &status, e))
+    if (!child_run(argv, &output, &status, e))
         return NULL;
     if (status == 0 && output)
         return output;

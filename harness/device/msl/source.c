@@ -9,6 +9,7 @@
  * includes in: it is given the text as assembled here, before any tool. */
 #include "internal.h"
 
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/toolchain.h"
 
@@ -308,14 +309,18 @@ static bool run_preprocessor(const char *in, const char *out, const char *folder
     }
     const char *const folders[] = {scratch, folder, headers + 2, NULL};
     char *output = NULL;
-    int status = 0;
     bool ok = true;
     if (strstr(tool, "clang")) { /* others have no such option, and compile nothing here */
         argv[n++] = "-ivfsoverlay";
         argv[n++] = overlay;
         ok = write_overlay(overlay, folders, s, e);
     }
-    ok = ok && os_run_within(argv, PREPROCESS_SECONDS, PREPROCESS_MB, &output, &status, e);
+    const child_limits limits = {.seconds = PREPROCESS_SECONDS, .memory_mb = PREPROCESS_MB};
+    child_end end = {.status = 0};
+    ok = ok && child_run_within(argv, &limits, &output, &end, e);
+    const int status = end.status;
+    if (ok && end.is_late)
+        ok = err_set(e, EXIT_WRONG, "%.120s was stopped after %d s", argv[0], PREPROCESS_SECONDS);
     if (ok && (status > 128 || (status != 0 && output && strstr(output, "out of memory"))))
         ok = err_set(e, EXIT_USAGE, "the macros of %.160s expand to more text than a file may have",
                      name);

@@ -14,6 +14,7 @@
 
 #include "count_ir.h"
 #include "harness/base/array.h"
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/toolchain.h"
@@ -188,7 +189,7 @@ enum {
     MAX_ARGUMENTS = MOST_FLAGS + MATH_FLAGS + WHAT_COUNT + 16,
     COMPILE_SECONDS = 300,
 };
-static_assert(OS_FILE_MB == 64, "as run_clang says");
+static_assert(CHILD_FILE_MB == 64, "as run_clang says");
 
 /* What every compiled kernel depends on. */
 static bool open_cache(soft_compiler *c, err *e) {
@@ -247,7 +248,7 @@ static int add_arguments(const char **argv, int n, const char *const *more, int 
 static bool run_clang(const char *const *argv, const char *name, const char *what, err *e) {
     char *output = NULL;
     int status;
-    if (!os_run_for(argv, COMPILE_SECONDS, &output, &status, e))
+    if (!child_run_for(argv, COMPILE_SECONDS, &output, &status, e))
         return false;
     if (status != 0) {
         bool is_large = status == 128 + SIGXFSZ;
@@ -350,7 +351,7 @@ static bool compile_source(const order *o, const char *source, const char *less,
     if (header) {
         int status;
         add_source(c, argv, n, header, source);
-        if (!os_run_for(argv, COMPILE_SECONDS, NULL, &status, e))
+        if (!child_run_for(argv, COMPILE_SECONDS, NULL, &status, e))
             return false;
         if (status == 0)
             return true;
@@ -424,7 +425,7 @@ static bool find_linker(soft_compiler *c, err *e) {
     const char *const argv[] = {c->clang, SOFT_TARGET, "-print-prog-name=ld", NULL};
     char *output = NULL;
     int status = 1;
-    bool ok = os_run(argv, &output, &status, e);
+    bool ok = child_run(argv, &output, &status, e);
     if (ok && status == 0)
         snprintf(c->linker, sizeof c->linker, "%.*s", (int)strcspn(output, "\n"), output);
     free(output);
@@ -552,11 +553,11 @@ bool soft_compiler_check_syntax(soft_compiler *c, const char *text, int language
     bool ok = os_write_file(source, text, strlen(text), e);
     if (ok && header) {
         add_source(c, argv, n, header, source);
-        ok = os_run_for(argv, COMPILE_SECONDS, NULL, &status, e);
+        ok = child_run_for(argv, COMPILE_SECONDS, NULL, &status, e);
     }
     if (ok && status != 0) {
         add_source(c, argv, n, NULL, source);
-        ok = os_run_for(argv, COMPILE_SECONDS, messages, &status, e);
+        ok = child_run_for(argv, COMPILE_SECONDS, messages, &status, e);
     }
     unlink(source);
     *is_right = ok && status == 0;

@@ -96,19 +96,20 @@ static bool start(soft_engine *g, err *e) {
         s->is_thread = pthread_create(&g->thread, NULL, serve, s) == 0;
         return s->is_thread || err_set(e, EXIT_CANNOT, "the software device cannot start a thread");
     }
-    g->process = fork();
-    if (g->process == 0) {
+    g->process.pid = fork(); /* not child_start: it shares this process's memory */
+    if (g->process.pid == 0) {
         engine_serve(s);
         _exit(0);
     }
     close_end(&s->orders);
     close_end(&s->answers);
     close_end(&s->life);
-    host_add_process(g->process);
-    return g->process > 0 || err_set(e, EXIT_CANNOT, "the software device cannot start a process");
+    host_add_process(g->process.pid);
+    return g->process.pid > 0 ||
+           err_set(e, EXIT_CANNOT, "the software device cannot start a process");
 }
 
-enum { COUNT_SECONDS = 120 };
+enum { COUNT_SECONDS = 120, GOODBYE_MS = 5000 };
 
 soft_engine *soft_engine_new(int threads, pool_mode mode, bool cpu_clock, const char *readable,
                              err *e) {
@@ -157,10 +158,9 @@ void soft_engine_free(soft_engine *g) {
     close_end(&g->orders);
     if (g->side.is_thread)
         pthread_join(g->thread, NULL);
-    if (g->process > 0) {
-        host_remove_process(g->process);
-        while (waitpid(g->process, NULL, 0) < 0 && errno == EINTR)
-            continue;
+    if (g->process.pid > 0) {
+        host_remove_process(g->process.pid);
+        child_stop(&g->process, GOODBYE_MS);
     }
     int *ends[] = {&g->answers, &g->life, &g->side.orders, &g->side.answers, &g->side.life};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
@@ -203,10 +203,8 @@ static const char *name_running(const soft_engine *g) {
 static bool bury(soft_engine *g, err *e) {
     int status = 0;
     if (g->ended.code == EXIT_OK) {
-        while (g->process > 0 && waitpid(g->process, &status, 0) < 0 && errno == EINTR)
-            continue;
-        host_remove_process(g->process);
-        g->process = 0;
+        host_remove_process(g->process.pid);
+        status = g->process.pid > 0 ? child_stop(&g->process, GOODBYE_MS) : 0;
         int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0, call = g->side.notes->call;
         if (number == SIGSYS && call >= 0)
             err_set(&g->ended, EXIT_WRONG,
@@ -282,7 +280,7 @@ static void wait_for_answer(soft_engine *g) {
         const uint64_t spent_ms = (os_now_ns() - start_ns) / ms;
         if (counts && spent_ms >= g->seconds * UINT64_C(1000)) {
             g->is_late = true;
-            kill(g->process, SIGKILL);
+            kill(g->process.pid, SIGKILL);
             return;
         }
         const bool is_known = spent_ms < look_ms || counts || engine_look_where(g);
@@ -295,7 +293,7 @@ static void wait_for_answer(soft_engine *g) {
 /* The answer to the first job that waits for one. */
 static bool receive(soft_engine *g, err *e) {
     answer_done done;
-    if (g->process > 0)
+    if (g->process.pid > 0)
         wait_for_answer(g);
     if (!engine_read(g->answers, &done, sizeof done) || done.findings > MOST_FINDINGS ||
         done.counts > MOST_COUNTS)
@@ -417,8 +415,8 @@ soft_bound *soft_job_get_bound(soft_job *j, size_t i) {
 static void pass_limits(const soft_engine *g) {
 #if defined(__linux__)
     struct rlimit limit;
-    if (g->process > 0 && getrlimit(RLIMIT_CPU, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        prlimit(g->process, RLIMIT_CPU, &limit, NULL);
+    if (g->process.pid > 0 && getrlimit(RLIMIT_CPU, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        prlimit(g->process.pid, RLIMIT_CPU, &limit, NULL);
 #else
     (void)g;
 #endif

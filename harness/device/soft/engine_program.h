@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "engine_order.h"
+#include "harness/base/child.h"
 
 struct soft_job {
     soft_job *next;
@@ -33,7 +34,7 @@ typedef struct {
 struct soft_engine {
     engine_side side;
     int orders, answers, life; /* our ends */
-    pid_t process;             /* 0: a thread */
+    child process;             /* none: a thread */
     unsigned seconds;          /* after which a launch that counts is stopped */
     bool is_late;              /* it was */
     pthread_t thread;

@@ -77,7 +77,7 @@ bool engine_look_where(const soft_engine *g) {
     if (!image || !worker_is_served())
         return false;
     n->frame_count = 0;
-    kill(g->process, SIGUSR1);
+    kill(g->process.pid, SIGUSR1);
     poll(NULL, 0, WAIT_MS);
     const int count = n->frame_count < ENGINE_FRAMES ? n->frame_count : ENGINE_FRAMES;
     for (int i = 0; i < count; i++)
