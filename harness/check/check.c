@@ -17,7 +17,7 @@
 #include "harness/base/size.h"
 #include "harness/base/worker.h"
 #include "harness/device/validation.h"
-#include "warn_agx.h"
+#include "warn.h"
 
 /* Snapshots ------------------------------------------------------------------------------------ */
 
@@ -630,7 +630,7 @@ bool check_case(library *lib, const kernel_case *wanted, const check_stand_in *o
     else
         ok = ok && check_tape(played, &options, out, e);
     if (ok && !other)
-        warn_agx_tape(c.tape, out->warning, sizeof out->warning);
+        warn_tape(c.tape, out->warning, sizeof out->warning);
     if (other)
         tape_free(played);
     case_close(&c);

@@ -17,7 +17,7 @@
 #include "harness/device/cuda/sanitizer.h"
 #include "harness/device/tape.h"
 #include "harness/device/validation.h"
-#include "warn_agx.h"
+#include "warn.h"
 
 enum { USUAL_ELEMENTS = 16 };
 
@@ -456,8 +456,9 @@ exit_code launch_run(const launch_request *r, FILE *out, err *e) {
                 f->validates ? ", checked" : "", f->compiler);
         char warning[200];
         warn_agx_compile(r->agx);
-        warn_agx_launch(s.unit, r->kernel, s.constants, r->launch.constant_count,
-                        s.tape->launches[0].group, warning, sizeof warning);
+        warn_launch(s.unit, r->kernel, s.constants, r->launch.constant_count,
+                    s.tape->launches[0].group, s.tape->launches[0].pipeline->math, warning,
+                    sizeof warning);
         if (warning[0])
             fprintf(out, "# warning: %s\n", warning);
         bool played = play(&s, out, e);

@@ -10,7 +10,7 @@
 #include "harness/base/worker.h"
 #include "harness/device/cuda/sanitizer.h"
 #include "harness/device/validation.h"
-#include "warn_agx.h"
+#include "warn.h"
 
 /* The worker's side ------------------------------------------------------------------------- */
 

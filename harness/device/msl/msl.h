@@ -171,6 +171,8 @@ const char *msl_get_problem(const msl_unit *u, size_t i);
 
 /* Looks for mistakes that compilers do not report (listed in lint.h). */
 void msl_check_rules(const msl_unit *u, remark_list *out);
+/* Only those that fast math makes: tests for NaN and infinity. */
+void msl_check_fast_math(const msl_unit *u, remark_list *out);
 
 /* The alignment of the address that a parameter takes. Of a struct only the size is known. */
 uint32_t msl_get_alignment(const msl_param *p);

@@ -338,8 +338,9 @@ static bool differs_from_itself(const tokens *t, at i) {
 }
 
 /* The compiler may leave such a test out. A text that chooses its own mode is left alone. */
-static void check_fast_math(const checker *c) {
-    const tokens *t = &c->unit->tokens;
+void msl_check_fast_math(const msl_unit *u, remark_list *out) {
+    const checker checked = {u, out}, *c = &checked;
+    const tokens *t = &u->tokens;
     for (size_t i = 0; i < t->directive_count; i++)
         if (directive_has(t, &t->directives[i], "math_mode"))
             return;
@@ -359,7 +360,7 @@ void msl_check_rules(const msl_unit *u, remark_list *out) {
         for (size_t k = 0; k < sizeof of_kernels / sizeof *of_kernels; k++)
             of_kernels[k](&c, &u->kernels[i]);
     check_names(&c);
-    check_fast_math(&c);
+    msl_check_fast_math(u, out);
     language_check(u, out);
     msl_check_refused(u, out);
 }
