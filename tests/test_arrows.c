@@ -1,4 +1,5 @@
-/* Tests of the arrows between rooms: includes point down (tests/arrows.awk has the table). */
+/* Tests of the house: includes point down (tests/arrows.awk has the table), and no room has more lines than
+ * tests/budget.tsv allows. */
 #include <greatest.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +48,17 @@ TEST an_include_that_points_up_is_refused(void) {
     PASS();
 }
 
+TEST no_room_has_more_lines_than_its_budget(void) {
+    ASSERT_RUN("cd \"$H\" && tests/budget.sh", 0);
+    ASSERT_RUN(
+        "printf 'room\\tlines\\twhy\\nreference+import\\t7\\t\\n' > $T; \"$H\"/tests/budget.sh $T",
+        1);
+    ASSERT_SAYS("7  too many");
+    PASS();
+}
+
 SUITE(arrows_suite) {
     RUN_TEST(no_include_points_up_and_headers_make_no_circle);
     RUN_TEST(an_include_that_points_up_is_refused);
+    RUN_TEST(no_room_has_more_lines_than_its_budget);
 }

@@ -406,7 +406,7 @@ SUITE(numerics_suite) {
     RUN_TEST(fast_powers_are_right_to_the_ends_of_the_range);
     RUN_TEST(the_largest_of_infinities_is_found_under_fast_math);
     static const char *const parts[] = {"rmsnorm_simd", "silu",   "rope",
-                                        "attention",    "argmax", "q4_0_alone"};
+                                        "attention",    "argmax", "q4_0_per_thread"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         RUN_TESTp(kernels_agree_with_their_oracles_under_fast_math, parts[i]);
     RUN_TEST(small_products_keep_their_digits_beside_a_large_x);
