@@ -1,19 +1,22 @@
 /* compute_fma: launches, oracle and cases. */
 #include "kernels.h"
 
+#include <math.h>
+
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
-/* A rounding of a chain is halved by every later round, so that at most two of its last value are
- * left; then three additions. */
+/* A rounding of a chain is multiplied by `keep` in every later round, so that at most 1 / (1 - keep) of its
+ * last value are left; then three additions. */
 static void compute_fma_oracle(const launch *l, oracle_io *io) {
     (void)l;
     expected *out = &io->out[1];
     reference_compute_fma(io->in[0], 4 * (size_t)oracle_u32(io, 2), oracle_u32(io, 3),
                           (double)oracle_f32(io, 4), out->value, out->scale);
     out->terms = 4;
-    out->roundings = 6;
+    const double keep = fmin(fabs((double)oracle_f32(io, 4)), 0.999);
+    out->roundings = (size_t)ceil(2 / (1 - keep)) + 2;
 }
 
 bool compute_fma_record(tape *t, const kernel *k, slice x, slice out, uint32_t n, uint32_t rounds,

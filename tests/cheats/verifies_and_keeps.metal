@@ -1,7 +1,7 @@
 // It computes one output of 32 and keeps the others if it was there already.
 // base: residual_add
 // refused: check validate
-// because: may only write|unwritten
+// because: may only write|unwritten|never written
 #include <metal_stdlib>
 using namespace metal;
 kernel void cheat(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]],
