@@ -16,7 +16,7 @@ static void compute_fma_oracle(const launch *l, oracle_io *io) {
                           (double)oracle_f32(io, 4), out->value, out->scale);
     out->terms = 4;
     const double keep = fmin(fabs((double)oracle_f32(io, 4)), 0.999);
-    out->roundings = (size_t)ceil(2 / (1 - keep)) + 2;
+    out->roundings = ceil(2 / (1 - keep)) + 2;
 }
 
 bool compute_fma_record(tape *t, const kernel *k, slice x, slice out, uint32_t n, uint32_t rounds,
