@@ -16,7 +16,7 @@ BEGIN {
     name["W"] = "unicode_spaces"
     print "/* unicode_ranges: letters, numbers and white space of Unicode 15.1. Made by"
     print " * tools/unicode_ranges.awk; do not edit. */"
-    print "#include \"unicode_ranges.h\"\n\n/* clang-format off */"
+    print "#include \"unicode.h\"\n\n/* clang-format off */"
 }
 /^#/ { next }
 NF != 3 || !($1 in name) {

@@ -1,5 +1,5 @@
 /* convert: see convert.h. Owns the rule of what changes; blocks are encoded in reference/quant, and
- * weight_stream writes the file. */
+ * write.c has the file. */
 #include "convert.h"
 
 #include <assert.h>
@@ -9,58 +9,27 @@
 #include <stdio.h>
 #include <string.h>
 
-/* file_type is general.file_type; rows that are not whole blocks get `instead`, as llama-quantize
- * has it, and F16 where there is none. */
-static const struct {
-    const char *name; /* on a command line */
-    const weight_format *format;
-    uint32_t file_type;
-    const weight_format *instead;
-} targets[] = {
-    {"q4_0", &format_q4_0, 2, NULL},
-    {"q4_1", &format_q4_1, 3, NULL},
-    {"q5_0", &format_q5_0, 8, NULL},
-    {"q5_1", &format_q5_1, 9, NULL},
-    {"q8_0", &format_q8_0, 7, NULL},
-    {"q4_k", &format_q4_k, 14, &format_q5_0},
-    {"q5_k", &format_q5_k, 16, &format_q5_1},
-    {"q6_k", &format_q6_k, 18, &format_q8_0},
-    {"f16", &format_f16, 1, NULL},
-    {"f32", &format_f32, 0, NULL},
-};
-enum { TARGET_COUNT = sizeof targets / sizeof *targets };
-
 void convert_list_types(char *text, size_t size) {
     size_t used = 0;
+    const gguf_type *type;
     text[0] = 0;
-    for (size_t i = 0; i < TARGET_COUNT && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", targets[i].name);
+    for (size_t i = 0; (type = gguf_get_type(i)) && used < size; i++)
+        if (type->word)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", type->word);
 }
 
 const gguf_type *convert_find_type(const char *name, err *e) {
     const gguf_type *type = gguf_find_type_name(name);
     char valid[128];
-    for (size_t i = 0; i < TARGET_COUNT; i++)
-        if (type && type->format == targets[i].format)
-            return type;
+    if (type && type->word)
+        return type;
     convert_list_types(valid, sizeof valid);
     return err_null(e, EXIT_USAGE, "unknown type '%.40s' (valid: %s)", name, valid);
 }
 
-static size_t find_target(const gguf_type *type) {
-    size_t i = 0;
-    while (i < TARGET_COUNT && targets[i].format != type->format)
-        i++;
-    assert(i < TARGET_COUNT);
-    return i;
-}
-
-uint32_t convert_get_file_type(const gguf_type *type) {
-    return targets[find_target(type)].file_type;
-}
-
 const gguf_type *convert_fit_type(const gguf_type *type, uint64_t columns) {
-    const weight_format *instead = targets[find_target(type)].instead;
+    const weight_format *instead = type->instead;
+    assert(type->word);
     if (columns % type->values == 0)
         return type;
     return gguf_find_format(instead && columns % instead->values == 0 ? instead : &format_f16);
@@ -205,7 +174,7 @@ static void add_metadata(conversion *c) {
             gguf_writer_add_copy(c->out.file, v);
     }
     gguf_writer_add_u32(c->out.file, version_key, 2);
-    gguf_writer_add_u32(c->out.file, type_key, convert_get_file_type(c->options->type));
+    gguf_writer_add_u32(c->out.file, type_key, c->options->type->file_type);
 }
 
 static bool add_tensors(conversion *c) {

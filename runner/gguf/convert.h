@@ -12,7 +12,7 @@
  * scale beyond fp16 is 65504, not ggml's infinity. */
 #pragma once
 
-#include "weight_stream.h"
+#include "write.h"
 
 typedef struct {
     const gguf_type *type;
@@ -30,9 +30,6 @@ void convert_list_types(char *text, size_t size);
 const gguf_type *convert_fit_type(const gguf_type *type, uint64_t columns);
 /* The same for the head: with a quantised type six bits where rows are whole blocks, else eight. */
 const gguf_type *convert_fit_head(const gguf_type *type, uint64_t columns);
-
-/* general.file_type of a model that is mostly of this type. */
-uint32_t convert_get_file_type(const gguf_type *type);
 
 /* The type that a tensor of g gets. */
 const gguf_type *convert_choose_type(const gguf *g, const gguf_tensor *t, const convert_options *o);

@@ -1,5 +1,5 @@
 /* gguf: see gguf.h. Owns the map and finding things by name; the layout of the file is parse.c,
- * the types of values and tensors value.c and type.c. */
+ * the types of values and of tensors type.c. */
 #include "gguf.h"
 
 #include <errno.h>
@@ -12,75 +12,39 @@
 #include <unistd.h>
 
 #include "harness/base/map_guard.h"
-#include "parse.h"
-
-/* Names by hash: slots hold index + 1, 0 is free; a taken slot sends on to the next. */
-typedef struct {
-    size_t *slots;
-    size_t mask;
-} name_index;
+#include "text_set.h"
 
 typedef struct {
-    name_index values, tensors;
+    text_set values, tensors; /* their names, numbered in the order of the file */
     bool is_mapped;
     char *name; /* for messages */
 } hidden;
 
-static size_t hash(gguf_text t) {
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < t.bytes; i++)
-        h = (h ^ (uint8_t)t.data[i]) * 0x100000001b3u;
-    h = (h ^ h >> 32) * 0x9e3779b97f4a7c15u; /* the low bits alone are poor */
-    return (size_t)(h >> 24);
+static gguf_text to_text(const char *text) {
+    return (gguf_text){text, strlen(text)};
 }
 
-static gguf_text get_key(const gguf *g, size_t i) {
-    return g->values[i].key;
-}
-
-static gguf_text get_tensor_name(const gguf *g, size_t i) {
-    return (gguf_text){g->tensors[i].name, strlen(g->tensors[i].name)};
-}
-
-typedef gguf_text (*name_getter)(const gguf *g, size_t i);
-
-/* The slot that has this name, or the free one where it would be. */
-static size_t *find_slot(const gguf *g, const name_index *x, name_getter get, gguf_text name) {
-    size_t i = hash(name) & x->mask;
-    for (; x->slots[i]; i = (i + 1) & x->mask) {
-        gguf_text there = get(g, x->slots[i] - 1);
-        if (there.bytes == name.bytes && memcmp(there.data, name.data, name.bytes) == 0)
-            break;
-    }
-    return &x->slots[i];
-}
-
-static bool build_index(const gguf *g, name_index *x, name_getter get, size_t count,
-                        const char *what, err *e) {
-    size_t slots = 2;
-    while (slots < 2 * count)
-        slots *= 2;
-    x->mask = slots - 1;
-    x->slots = calloc(slots, sizeof *x->slots);
-    if (!x->slots)
-        return err_set(e, EXIT_CANNOT, "no memory for %zu names", count);
+/* Adds the next name; one that is there already is refused. */
+static bool add_name(const gguf *g, text_set *names, gguf_text name, const char *what, err *e) {
     const hidden *h = g->impl;
-    for (size_t i = 0; i < count; i++) {
-        size_t *slot = find_slot(g, x, get, get(g, i));
-        char shown[64];
-        if (*slot)
-            return err_set(e, EXIT_USAGE, "%.100s: %s %s is there twice", h->name, what,
-                           gguf_print_text(get(g, i), shown, sizeof shown));
-        *slot = i + 1;
-    }
-    return true;
+    char shown[64];
+    uint32_t next = names->count;
+    return text_set_add(names, name) == next ||
+           err_set(e, EXIT_USAGE, "%.100s: %s %s is there twice", h->name, what,
+                   gguf_print_text(name, shown, sizeof shown));
 }
 
 static bool fill(gguf *g, err *e) {
     hidden *h = g->impl;
-    return gguf_parse(g, h->name, e) &&
-           build_index(g, &h->values, get_key, g->value_count, "metadata", e) &&
-           build_index(g, &h->tensors, get_tensor_name, g->tensor_count, "tensor", e);
+    if (!gguf_parse(g, h->name, e))
+        return false;
+    for (size_t i = 0; i < g->value_count; i++)
+        if (!add_name(g, &h->values, g->values[i].key, "metadata", e))
+            return false;
+    for (size_t i = 0; i < g->tensor_count; i++)
+        if (!add_name(g, &h->tensors, to_text(g->tensors[i].name), "tensor", e))
+            return false;
+    return true;
 }
 
 static gguf *new_empty(const char *name, err *e) {
@@ -165,8 +129,8 @@ void gguf_free(gguf *g) {
         free((void *)g->values[i].texts);
     free(g->values);
     free(g->tensors);
-    free(h->values.slots);
-    free(h->tensors.slots);
+    text_set_free(&h->values);
+    text_set_free(&h->tensors);
     map_guard_remove(h->is_mapped ? g->map : NULL);
     if (h->is_mapped)
         munmap((void *)g->map, g->bytes);
@@ -176,15 +140,13 @@ void gguf_free(gguf *g) {
 }
 
 const gguf_tensor *gguf_find_tensor(const gguf *g, const char *name) {
-    const hidden *h = g->impl;
-    size_t slot = *find_slot(g, &h->tensors, get_tensor_name, (gguf_text){name, strlen(name)});
-    return slot ? &g->tensors[slot - 1] : NULL;
+    uint32_t i = text_set_find(&((const hidden *)g->impl)->tensors, to_text(name));
+    return i == TEXT_NONE ? NULL : &g->tensors[i];
 }
 
 const gguf_value *gguf_find_value(const gguf *g, const char *key) {
-    const hidden *h = g->impl;
-    size_t slot = *find_slot(g, &h->values, get_key, (gguf_text){key, strlen(key)});
-    return slot ? &g->values[slot - 1] : NULL;
+    uint32_t i = text_set_find(&((const hidden *)g->impl)->values, to_text(key));
+    return i == TEXT_NONE ? NULL : &g->values[i];
 }
 
 /* --- single values --- */
@@ -205,20 +167,22 @@ static const gguf_value *find_typed(const gguf *g, const char *key, gguf_value_t
     return *ok ? v : NULL;
 }
 
-bool gguf_get_u32(const gguf *g, const char *key, uint32_t *out, bool *found, err *e) {
+/* A number of 4 bytes. */
+static bool get_word(const gguf *g, const char *key, gguf_value_type type, void *out, bool *found,
+                     err *e) {
     bool ok;
-    const gguf_value *v = find_typed(g, key, GGUF_U32, found, &ok, e);
+    const gguf_value *v = find_typed(g, key, type, found, &ok, e);
     if (v)
-        memcpy(out, v->data, sizeof *out);
+        memcpy(out, v->data, 4);
     return ok;
 }
 
+bool gguf_get_u32(const gguf *g, const char *key, uint32_t *out, bool *found, err *e) {
+    return get_word(g, key, GGUF_U32, out, found, e);
+}
+
 bool gguf_get_f32(const gguf *g, const char *key, float *out, bool *found, err *e) {
-    bool ok;
-    const gguf_value *v = find_typed(g, key, GGUF_F32, found, &ok, e);
-    if (v)
-        memcpy(out, v->data, sizeof *out);
-    return ok;
+    return get_word(g, key, GGUF_F32, out, found, e);
 }
 
 bool gguf_get_bool(const gguf *g, const char *key, bool *out, bool *found, err *e) {

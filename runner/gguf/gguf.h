@@ -52,15 +52,19 @@ typedef struct {
 size_t gguf_get_value_bytes(gguf_value_type type);
 const char *gguf_get_value_type_name(gguf_value_type type); /* "u32" */
 
-/* How a tensor's numbers are stored. Every type of the format is listed with its size; `format` is
- * NULL for those that no kernel reads. */
+/* How a tensor's numbers are stored. Every type of the format is listed with its size. */
 typedef struct {
     uint32_t id;
-    const char *name;     /* "Q4_0" */
-    size_t values, bytes; /* of a block */
-    const weight_format *format;
+    const char *name;            /* "Q4_0" */
+    size_t values, bytes;        /* of a block */
+    const weight_format *format; /* NULL: no kernel reads it */
+    const char *word;   /* on a command line, "q4_0"; NULL: `model convert` does not write it */
+    uint32_t file_type; /* general.file_type of a model that is mostly of this type */
+    const weight_format
+        *instead; /* for rows that are not whole blocks, as llama-quantize has it; NULL: F16 */
 } gguf_type;
 
+const gguf_type *gguf_get_type(size_t i);     /* in the order of the table; NULL: no more */
 const gguf_type *gguf_find_type(uint32_t id); /* NULL: there is no such type */
 const gguf_type *gguf_find_format(const weight_format *f);
 const gguf_type *gguf_find_type_name(const char *name); /* any case; NULL: none */
@@ -91,6 +95,10 @@ typedef struct {
     size_t tensor_count;
     void *impl;
 } gguf;
+
+/* parse.c, for gguf.c alone: g has its map and bytes; the rest is filled from them. On failure what was
+ * filled is still g's to free. */
+bool gguf_parse(gguf *g, const char *name, err *e);
 
 /* The next multiple of an alignment, which is a power of 2. */
 uint64_t gguf_round_up(uint64_t value, uint32_t alignment);

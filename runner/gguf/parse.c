@@ -1,8 +1,8 @@
-/* gguf/parse: see parse.h. Owns the layout of the file; finding things by name is gguf.c.
+/* gguf/parse: see gguf_parse. Owns the layout of the file; finding things by name is gguf.c.
  *
  * There is one way to come by bytes, `take`, and it compares with what is left of the file. Arrays
  * grow with the records that were really there, so a count that lies allocates nothing. */
-#include "parse.h"
+#include "gguf.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,12 +1,16 @@
-/* synth: see synth.h. Owns the shapes and the models of the llama family; synth_parts.c draws the
- * weights, synth_rwkv7.c has the models of RWKV-7, synth_vocab.c the vocabularies. */
+/* synth: see synth.h. Owns the shapes, how weights are drawn, and what a file of each family has;
+ * synth_vocab.c has the vocabularies.
+ *
+ * The vectors of an RWKV-7 are drawn from where those of trained models are: decays from 0.55 to nearly 1,
+ * so that a head remembers from one token to hundreds; keys, rates and gates of the size that
+ * the equations give them. Types are those of published files. */
 #include "synth.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "synth_parts.h"
+#include "harness/check/fill.h"
 
 #define RWKV7(name, about, layers, hidden, heads, ffn, vocab, w, a, v, g)                          \
     {                                                                                              \
@@ -50,59 +54,162 @@ const synth_shape *synth_find_shape(const char *name, err *e) {
     return err_null(e, EXIT_USAGE, "no shape '%.40s' (valid: %s)", name, valid);
 }
 
-/* --- a llama --- */
+/* --- weights --- */
 
-static const synth_values norm = {.low = 0.9, .width = 0.2};
+typedef struct {
+    const synth_shape *shape;
+    const synth_options *options;
+    weight_stream out;
+    bool is_writing; /* tensors are first announced, then written: the same walk twice */
+    err *e;
+} synthesis;
 
-static bool add_layer(synthesis *s, uint32_t layer) {
-    const synth_shape *h = s->shape;
-    uint32_t q = h->hidden, kv = h->hidden / h->heads * h->kv_heads;
-    const struct {
-        const char *name;
-        uint32_t columns, rows;
-    } tensors[] = {
-        {"attn_norm", q, 1},     {"attn_q", q, q},      {"attn_k", q, kv},
-        {"attn_v", q, kv},       {"attn_output", q, q}, {"ffn_norm", q, 1},
-        {"ffn_gate", q, h->ffn}, {"ffn_up", q, h->ffn}, {"ffn_down", h->ffn, q},
-    };
-    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
-        char name[GGUF_NAME_BYTES];
-        bool is_norm = tensors[i].rows == 1;
-        snprintf(name, sizeof name, "blk.%u.%s.weight", layer, tensors[i].name);
-        synth_values matrix = {.spread = 1 / sqrt((double)tensors[i].columns)};
-        if (!synth_add(s, name,
-                       is_norm ? gguf_find_format(&format_f32)
-                               : convert_fit_type(s->options->type, tensors[i].columns),
-                       tensors[i].columns, tensors[i].rows, is_norm ? norm : matrix))
+/* Nearly normal around 0, or uniform where there is no spread. */
+typedef struct {
+    double spread, low, width;
+} synth_values;
+
+/* A sum of four whole numbers of 16 bits, drawn together: nearly normal, and the same everywhere.
+ * Its mean is 131070, its spread 65536 / sqrt(3). */
+static void draw_weights(rng *r, double spread, float *out, size_t count) {
+    float scale = (float)(spread * sqrt(3.0) / 65536);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits = rng_next(r);
+        int sum = (int)(bits & 0xffff) + (int)(bits >> 16 & 0xffff) + (int)(bits >> 32 & 0xffff) +
+                  (int)(bits >> 48);
+        out[i] = (float)(sum - 131070) * scale;
+    }
+}
+
+static void draw_uniform(rng *r, const synth_values *v, float *out, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        out[i] = (float)(v->low + v->width * rng_uniform(r));
+}
+
+/* The encoded piece again, from block `first` on. */
+static bool write_rotated(synthesis *s, const gguf_type *type, size_t first, size_t blocks) {
+    const uint8_t *at = s->out.blocks;
+    size_t whole = WEIGHT_PIECE / type->values, from = first * type->bytes,
+           front = whole - first < blocks ? whole - first : blocks;
+    return weight_stream_write(&s->out, at + from, front * type->bytes, s->e) &&
+           weight_stream_write(&s->out, at, (blocks - front) * type->bytes, s->e);
+}
+
+/* Drawing and encoding take longer than writing. Of a large tensor every 16th piece is drawn; those after it
+ * repeat it, each from a block further on, so that rows differ. */
+static bool write_tensor(synthesis *s, const char *name, const gguf_type *type, uint64_t elements,
+                         const synth_values *v) {
+    enum { SAME = 16 };
+    rng r = rng_new(s->options->seed, name);
+    size_t piece = 0;
+    for (uint64_t left = elements; left > 0; piece++) {
+        size_t count = left < WEIGHT_PIECE ? (size_t)left : WEIGHT_PIECE;
+        left -= count;
+        if (piece % SAME > 0) {
+            if (!write_rotated(s, type, piece % SAME, count / type->values))
+                return false;
+            continue;
+        }
+        if (v->spread > 0)
+            draw_weights(&r, v->spread, s->out.values, count);
+        else
+            draw_uniform(&r, v, s->out.values, count);
+        if (!weight_stream_encode(&s->out, type, count, s->e))
             return false;
     }
     return true;
 }
 
-static bool add_llama_tensors(synthesis *s) {
-    const synth_shape *h = s->shape;
-    const gguf_type *ends = s->options->type; /* of embedding and head */
-    if (ends->values > 1)
-        ends = gguf_find_format(&format_q8_0);
-    synth_values v = {.spread = 3 / sqrt((double)h->hidden)};
-    if (!synth_add(s, "token_embd.weight", ends, h->hidden, h->vocab, v) ||
-        !synth_add(s, "output_norm.weight", gguf_find_format(&format_f32), h->hidden, 1, norm) ||
-        (!h->is_tied && !synth_add(s, "output.weight", ends, h->hidden, h->vocab, v)))
-        return false;
-    for (uint32_t i = 0; i < synth_count_layers(s); i++)
-        if (!add_layer(s, i))
-            return false;
+/* A tensor of this name, drawn by it. */
+static bool add_shaped(synthesis *s, const char *name, const gguf_type *type, const uint64_t *dim,
+                       uint32_t dims, synth_values v) {
+    uint64_t elements = 1;
+    for (uint32_t i = 0; i < dims; i++)
+        elements *= dim[i];
+    if (s->is_writing)
+        return write_tensor(s, name, type, elements, &v);
+    weight_stream_add(&s->out, name, type, dim, dims);
     return true;
+}
+
+/* One row is a vector. */
+static bool add(synthesis *s, const char *name, const gguf_type *type, uint64_t columns,
+                uint64_t rows, synth_values v) {
+    return add_shaped(s, name, type, (uint64_t[]){columns, rows}, rows > 1 ? 2 : 1, v);
+}
+
+/* Of a layer. */
+static bool add_tensor(synthesis *s, uint32_t layer, const char *part, const gguf_type *type,
+                       uint64_t columns, uint64_t rows, synth_values v) {
+    char name[GGUF_NAME_BYTES];
+    snprintf(name, sizeof name, "blk.%u.%s", layer, part);
+    return add(s, name, type, columns, rows, v);
+}
+
+/* Vectors are drawn from values, matrices so that y = W x is as large as x. */
+typedef struct {
+    const char *name;
+    uint32_t columns, rows;
+    synth_values values;
+} layer_part;
+
+static bool add_parts(synthesis *s, uint32_t layer, const layer_part *parts, size_t count) {
+    for (const layer_part *p = parts; p < parts + count; p++) {
+        bool is_vector = p->rows == 1;
+        synth_values even = {.spread = 1 / sqrt((double)p->columns)};
+        if (!add_tensor(s, layer, p->name,
+                        is_vector ? gguf_find_format(&format_f32)
+                                  : convert_fit_type(s->options->type, p->columns),
+                        p->columns, p->rows, is_vector ? p->values : even))
+            return false;
+    }
+    return true;
+}
+
+static const synth_values matrix = {0, 0, 0}, norm = {.low = 0.9, .width = 0.2},
+                          bias = {.low = -0.1, .width = 0.2};
+
+static synth_values draw_wide(const synthesis *s) { /* of embedding and head */
+    return (synth_values){.spread = 3 / sqrt((double)s->shape->hidden)};
+}
+
+static uint32_t count_layers(const synthesis *s) {
+    return s->options->layers ? s->options->layers : s->shape->layers;
 }
 
 static gguf_text to_text(const char *text) {
     return (gguf_text){text, strlen(text)};
 }
 
+/* --- a llama --- */
+
+static bool add_llama_layer(synthesis *s, uint32_t layer) {
+    const synth_shape *h = s->shape;
+    uint32_t q = h->hidden, kv = h->hidden / h->heads * h->kv_heads;
+    const layer_part parts[] = {
+        {"attn_norm.weight", q, 1, norm},       {"attn_q.weight", q, q, matrix},
+        {"attn_k.weight", q, kv, matrix},       {"attn_v.weight", q, kv, matrix},
+        {"attn_output.weight", q, q, matrix},   {"ffn_norm.weight", q, 1, norm},
+        {"ffn_gate.weight", q, h->ffn, matrix}, {"ffn_up.weight", q, h->ffn, matrix},
+        {"ffn_down.weight", h->ffn, q, matrix},
+    };
+    return add_parts(s, layer, parts, sizeof parts / sizeof *parts);
+}
+
+static bool add_llama_ends(synthesis *s) {
+    const synth_shape *h = s->shape;
+    const gguf_type *type = s->options->type;
+    if (type->values > 1)
+        type = gguf_find_format(&format_q8_0);
+    return add(s, "token_embd.weight", type, h->hidden, h->vocab, draw_wide(s)) &&
+           add(s, "output_norm.weight", gguf_find_format(&format_f32), h->hidden, 1, norm) &&
+           (h->is_tied || add(s, "output.weight", type, h->hidden, h->vocab, draw_wide(s)));
+}
+
 static void add_llama_shape(synthesis *s) {
     const synth_shape *h = s->shape;
     gguf_writer *w = s->out.file;
-    gguf_writer_add_u32(w, "llama.block_count", synth_count_layers(s));
+    gguf_writer_add_u32(w, "llama.block_count", count_layers(s));
     gguf_writer_add_u32(w, "llama.context_length", h->context);
     gguf_writer_add_u32(w, "llama.embedding_length", h->hidden);
     gguf_writer_add_u32(w, "llama.feed_forward_length", h->ffn);
@@ -134,13 +241,127 @@ static bool add_llama_tokenizer(synthesis *s) {
     return true;
 }
 
+/* --- an RWKV-7 --- */
+
+enum { HEAD_SIZE = 64, MIXES = 6 };
+
+/* The first layer has nothing to mix its value with: files hold other adapters in its place. */
+static bool add_adapters(synthesis *s, uint32_t layer) {
+    static const char letters[] = "wavg";
+    const synth_shape *h = s->shape;
+    for (int i = 0; i < 4; i++) {
+        uint32_t rank = h->ranks[layer == 0 && letters[i] == 'v' ? 1 : i];
+        const gguf_type *type = gguf_find_format(letters[i] == 'w' ? &format_f32 : &format_f16);
+        if (s->options->type->format == &format_f32)
+            type = s->options->type;
+        char down[32], up[32];
+        snprintf(down, sizeof down, "time_mix_%c1.weight", letters[i]);
+        snprintf(up, sizeof up, "time_mix_%c2.weight", letters[i]);
+        if (!add_tensor(s, layer, down, type, h->hidden, rank,
+                        (synth_values){.spread = 1 / sqrt((double)h->hidden)}) ||
+            !add_tensor(s, layer, up, type, rank, h->hidden,
+                        (synth_values){.spread = 1 / sqrt((double)rank)}))
+            return false;
+    }
+    return true;
+}
+
+static bool add_rwkv7_layer(synthesis *s, uint32_t layer) {
+    uint32_t d = s->shape->hidden, ffn = s->shape->ffn;
+    const layer_part parts[] = {
+        {"attn_norm.weight", d, 1, norm},
+        {"attn_norm.bias", d, 1, bias},
+        {"attn_norm_2.weight", d, 1, norm},
+        {"attn_norm_2.bias", d, 1, bias},
+        {"time_mix_w0.weight", d, 1, {0, -6, 5}},
+        {"time_mix_a0.weight", d, 1, {0, -1, 2}},
+        {"time_mix_v0.weight", d, 1, {0, -1, 2}},
+        {"time_mix_k_k.weight", d, 1, {0, 0.6, 0.4}},
+        {"time_mix_k_a.weight", d, 1, {0, 0.8, 0.4}},
+        {"time_mix_r_k.weight", d, 1, {0, -0.25, 0.5}},
+        {"time_mix_ln.weight", d, 1, norm},
+        {"time_mix_ln.bias", d, 1, bias},
+        {"channel_mix_lerp_k.weight", d, 1, {0, 0, 1}},
+        {"time_mix_receptance.weight", d, d, matrix},
+        {"time_mix_key.weight", d, d, matrix},
+        {"time_mix_value.weight", d, d, matrix},
+        {"time_mix_output.weight", d, d, matrix},
+        {"channel_mix_key.weight", d, ffn, matrix},
+        {"channel_mix_value.weight", ffn, d, matrix},
+    };
+    char name[GGUF_NAME_BYTES];
+    snprintf(name, sizeof name, "blk.%u.time_mix_lerp_fused.weight", layer);
+    return add_parts(s, layer, parts, sizeof parts / sizeof *parts) && add_adapters(s, layer) &&
+           /* readers expect just these dimensions */
+           add_shaped(s, name, gguf_find_format(&format_f32), (uint64_t[]){d, 1, 1, MIXES}, 4,
+                      (synth_values){.low = 0, .width = 1});
+}
+
+static bool add_rwkv7_ends(synthesis *s) {
+    const gguf_type *floats = gguf_find_format(&format_f32), *type = s->options->type;
+    uint32_t d = s->shape->hidden, vocab = s->shape->vocab;
+    return add(s, "token_embd.weight", convert_fit_type(type, d), d, vocab, draw_wide(s)) &&
+           add(s, "token_embd_norm.weight", floats, d, 1, norm) &&
+           add(s, "token_embd_norm.bias", floats, d, 1, bias) &&
+           add(s, "output_norm.weight", floats, d, 1, norm) &&
+           add(s, "output_norm.bias", floats, d, 1, bias) &&
+           add(s, "output.weight", convert_fit_head(type, d), d, vocab, draw_wide(s));
+}
+
+static void add_rwkv7_shape(synthesis *s) {
+    const synth_shape *h = s->shape;
+    gguf_writer *w = s->out.file;
+    gguf_writer_add_u32(w, "rwkv7.block_count", count_layers(s));
+    gguf_writer_add_u32(w, "rwkv7.context_length", h->context);
+    gguf_writer_add_u32(w, "rwkv7.embedding_length", h->hidden);
+    gguf_writer_add_u32(w, "rwkv7.feed_forward_length", h->ffn);
+    gguf_writer_add_f32(w, "rwkv7.attention.layer_norm_epsilon", h->eps);
+    gguf_writer_add_u32(w, "rwkv7.attention.head_count", 0);
+    gguf_writer_add_u32(w, "rwkv7.wkv.head_size", HEAD_SIZE);
+    gguf_writer_add_u32(w, "rwkv7.attention.decay_lora_rank", h->ranks[0]);
+    gguf_writer_add_u32(w, "rwkv7.attention.iclr_lora_rank", h->ranks[1]);
+    gguf_writer_add_u32(w, "rwkv7.attention.value_residual_mix_lora_rank", h->ranks[2]);
+    gguf_writer_add_u32(w, "rwkv7.attention.gate_lora_rank", h->ranks[3]);
+}
+
+static bool add_rwkv7_tokenizer(synthesis *s) {
+    gguf_writer *w = s->out.file;
+    synth_vocab v;
+    if (!synth_vocab_make_world(&v, s->shape->vocab, s->e))
+        return false;
+    gguf_writer_add_text(w, "tokenizer.ggml.model", to_text("rwkv"));
+    gguf_writer_add_texts(w, "tokenizer.ggml.tokens", v.tokens, v.count);
+    gguf_writer_add_i32s(w, "tokenizer.ggml.token_type", v.types, v.count);
+    gguf_writer_add_u32(w, "tokenizer.ggml.bos_token_id", 0);
+    gguf_writer_add_u32(w, "tokenizer.ggml.eos_token_id", 0);
+    synth_vocab_free(&v);
+    return true;
+}
+
 /* --- any --- */
 
-static const synth_family llama = {"llama", add_llama_shape, add_llama_tokenizer,
-                                   add_llama_tensors};
+typedef struct {
+    const char *name; /* general.architecture */
+    void (*add_shape)(synthesis *s);
+    bool (*add_tokenizer)(synthesis *s);
+    bool (*add_ends)(synthesis *s); /* what is outside of the layers */
+    bool (*add_layer)(synthesis *s, uint32_t layer);
+} synth_family;
+
+static const synth_family llama = {"llama", add_llama_shape, add_llama_tokenizer, add_llama_ends,
+                                   add_llama_layer},
+                          rwkv7 = {"rwkv7", add_rwkv7_shape, add_rwkv7_tokenizer, add_rwkv7_ends,
+                                   add_rwkv7_layer};
+
+static bool add_tensors(synthesis *s, const synth_family *f) {
+    bool ok = f->add_ends(s);
+    for (uint32_t i = 0; ok && i < count_layers(s); i++)
+        ok = f->add_layer(s, i);
+    return ok;
+}
 
 static bool write_all(synthesis *s) {
-    const synth_family *f = s->shape->ranks[0] ? &synth_rwkv7 : &llama;
+    const synth_family *f = s->shape->ranks[0] ? &rwkv7 : &llama;
     gguf_writer *w = s->out.file;
     char name[96];
     snprintf(name, sizeof name, "random weights in the shape of %s, seed %llu", s->shape->name,
@@ -149,11 +370,11 @@ static bool write_all(synthesis *s) {
     gguf_writer_add_text(w, "general.name", to_text(name));
     f->add_shape(s);
     gguf_writer_add_u32(w, "general.quantization_version", 2);
-    gguf_writer_add_u32(w, "general.file_type", convert_get_file_type(s->options->type));
-    if (!f->add_tokenizer(s) || !f->add_tensors(s) || !gguf_writer_finish_header(w, s->e))
+    gguf_writer_add_u32(w, "general.file_type", s->options->type->file_type);
+    if (!f->add_tokenizer(s) || !add_tensors(s, f) || !gguf_writer_finish_header(w, s->e))
         return false;
     s->is_writing = true;
-    return f->add_tensors(s) && gguf_writer_finish(w, s->e);
+    return add_tensors(s, f) && gguf_writer_finish(w, s->e);
 }
 
 bool synth_write_model(const synth_shape *shape, const char *path, const synth_options *o, err *e) {

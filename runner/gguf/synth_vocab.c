@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "runner/tokenizer/bpe.h"
+#include "runner/tokenizer/unicode.h"
 #include "synth.h"
 
 enum { LETTERS = 26, FIRSTS = LETTERS + 1, PAIRS = FIRSTS * LETTERS };
@@ -15,26 +17,8 @@ enum { TOKEN_ROOM = 8, MERGE_ROOM = 2 * TOKEN_ROOM + 1 }; /* bytes; a symbol has
 
 static const char letters[] = " etaoinshrdlcumwfgypbvkjxqz"; /* a space can only be the first */
 
-/* Bytes are written as printable characters: those that are none are moved to U+0100 and on. */
-static bool is_plain(unsigned byte) {
-    return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
-}
-
-static unsigned find_code_point(unsigned byte) {
-    unsigned moved = 0x100;
-    for (unsigned b = 0; b < byte; b++)
-        moved += !is_plain(b);
-    return is_plain(byte) ? byte : moved;
-}
-
-static char *put_code_point(char *at, unsigned code) {
-    if (code < 0x80) {
-        *at++ = (char)code;
-    } else {
-        *at++ = (char)(0xc0 | code >> 6);
-        *at++ = (char)(0x80 | (code & 0x3f));
-    }
-    return at;
+static char *put_byte(char *at, unsigned byte) {
+    return at + unicode_encode(bpe_map_byte((unsigned char)byte), at);
 }
 
 static char *put_text(char *at, gguf_text text) {
@@ -61,10 +45,11 @@ static void find_cell(size_t k, size_t rows, size_t columns, size_t *row, size_t
 static void add_bytes(synth_vocab *v, char **at) {
     for (int round = 0; round < 2; round++)
         for (unsigned byte = 0; byte < 256; byte++) {
-            if (is_plain(byte) != (round == 0))
+            bool is_moved = bpe_map_byte((unsigned char)byte) != byte;
+            if (is_moved != (round > 0))
                 continue;
             char *start = *at;
-            *at = put_code_point(*at, find_code_point(byte));
+            *at = put_byte(*at, byte);
             v->types[v->count] = 1;
             v->tokens[v->count++] = (gguf_text){start, (size_t)(*at - start)};
         }
@@ -84,10 +69,10 @@ static void add_merge(synth_vocab *v, gguf_text a, gguf_text b, char **at) {
 
 static void add_merges(synth_vocab *v, size_t count, char **at) {
     gguf_text symbols[FIRSTS], pairs[PAIRS], seconds[PAIRS];
-    char written[FIRSTS][2];
+    char written[FIRSTS][UNICODE_BYTES];
     size_t inner = 0, i, j;
     for (i = 0; i < FIRSTS; i++) {
-        char *end = put_code_point(written[i], find_code_point((unsigned char)letters[i]));
+        char *end = put_byte(written[i], (unsigned char)letters[i]);
         symbols[i] = (gguf_text){written[i], (size_t)(end - written[i])};
     }
     for (size_t k = 0; v->count < count && k < PAIRS; k++) {

@@ -1,12 +1,22 @@
-/* bpe: see bpe.h. Builds the tables from a file that may be wrong; bpe_merge.c uses them. */
+/* bpe: byte-pair encoding, see bpe.h: the tables from a file that may be wrong, the symbols of one word,
+ * and the kind of vocabulary "gpt2", in which pretokenize cuts a text into words.
+ *
+ * Text goes through code points on its way, so that bytes which are not UTF-8 come out as U+FFFD and
+ * overlong forms as the short ones. A normal token may hold characters that stand for no byte: they
+ * are written out as [UNK_BYTE_0xe4b8ad], so that a broken vocabulary is seen. */
 #include "bpe.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpe_parts.h"
 #include "harness/base/array.h"
+#include "pretokenize.h"
 #include "unicode.h"
+
+#define NO_MERGE UINT32_MAX
+#define END UINT32_MAX /* in previous and next: there is no neighbour */
 
 /* Bytes that are printable by themselves are written as they are; the others, in their order, with
  * the characters from U+0100 on. */
@@ -34,7 +44,7 @@ int bpe_unmap_byte(uint32_t point) {
 static size_t find_slot(const bpe *b, uint32_t left, uint32_t right) {
     uint64_t h = ((uint64_t)left << 32 | right) * 0x9E3779B97F4A7C15u;
     size_t mask = b->slot_count - 1, i = (size_t)(h ^ h >> 32) & mask;
-    for (; b->slots[i] != BPE_NO_MERGE; i = (i + 1) & mask) {
+    for (; b->slots[i] != NO_MERGE; i = (i + 1) & mask) {
         const bpe_merge *m = &b->merges[b->slots[i]];
         if (m->left == left && m->right == right)
             break;
@@ -42,7 +52,8 @@ static size_t find_slot(const bpe *b, uint32_t left, uint32_t right) {
     return i;
 }
 
-uint32_t bpe_find_merge(const bpe *b, uint32_t left, uint32_t right) {
+/* The rank of a pair: its place in the list of merges, or NO_MERGE. */
+static uint32_t find_merge(const bpe *b, uint32_t left, uint32_t right) {
     return b->slots[find_slot(b, left, right)];
 }
 
@@ -74,7 +85,7 @@ static void add_merge(bpe *b, gguf_text left, gguf_text right, char *joined) {
     uint32_t rank = b->merge_count++;
     b->merges[rank] = m;
     size_t slot = find_slot(b, m.left, m.right);
-    if (b->slots[slot] == BPE_NO_MERGE) /* else the pair came before, and that is its rank */
+    if (b->slots[slot] == NO_MERGE) /* else the pair came before, and that is its rank */
         b->slots[slot] = rank;
 }
 
@@ -121,3 +132,283 @@ void bpe_free(bpe *b) {
     free(b->slots);
     *b = (bpe){0};
 }
+
+/* --- the symbols of one word ---
+ *
+ * The heap holds numbers made of the rank of a merge and the place of its left symbol, so that the
+ * smallest is the merge that comes next: lowest rank, then leftmost. Entries are never taken back:
+ * one is good if the pair that stands at its place now has the same rank. */
+
+void bpe_work_free(bpe_work *w) {
+    free(w->symbols);
+    free(w->previous);
+    free(w->next);
+    free(w->heap);
+    free(w->text);
+    *w = (bpe_work){0};
+}
+
+static void *grow(void *array, size_t count, size_t size) {
+    array = realloc(array, count * size);
+    assert(array);
+    return array;
+}
+
+/* A merge leaves one symbol fewer and adds at most two pairs, so 3n entries are enough. */
+static void reserve(bpe_work *w, size_t bytes) {
+    if (bytes <= w->capacity)
+        return;
+    w->capacity = bytes < 64 ? 64 : 2 * bytes;
+    w->symbols = grow(w->symbols, w->capacity, sizeof *w->symbols);
+    w->previous = grow(w->previous, w->capacity, sizeof *w->previous);
+    w->next = grow(w->next, w->capacity, sizeof *w->next);
+    w->heap = grow(w->heap, w->capacity, 3 * sizeof *w->heap);
+}
+
+static void push(bpe_work *w, uint64_t value) {
+    assert(w->heap_count < 3 * w->capacity);
+    size_t i = w->heap_count++;
+    for (size_t up; i > 0 && w->heap[up = (i - 1) / 2] > value; i = up)
+        w->heap[i] = w->heap[up];
+    w->heap[i] = value;
+}
+
+static uint64_t pop(bpe_work *w) {
+    uint64_t top = w->heap[0], value = w->heap[--w->heap_count];
+    size_t i = 0;
+    for (size_t down; (down = 2 * i + 1) < w->heap_count; i = down) {
+        if (down + 1 < w->heap_count && w->heap[down + 1] < w->heap[down])
+            down++;
+        if (w->heap[down] >= value)
+            break;
+        w->heap[i] = w->heap[down];
+    }
+    w->heap[i] = value;
+    return top;
+}
+
+/* The rank of the pair whose left symbol is at `left`. */
+static uint32_t find_rank(const bpe *b, const bpe_work *w, uint32_t left) {
+    if (left == END || w->symbols[left] == TEXT_NONE || w->next[left] == END)
+        return NO_MERGE;
+    return find_merge(b, w->symbols[left], w->symbols[w->next[left]]);
+}
+
+static void push_pair(const bpe *b, bpe_work *w, uint32_t left) {
+    uint32_t rank = find_rank(b, w, left);
+    if (rank != NO_MERGE)
+        push(w, (uint64_t)rank << 32 | left);
+}
+
+static void start(const bpe *b, bpe_work *w, const char *word, uint32_t bytes) {
+    reserve(w, bytes);
+    w->heap_count = 0;
+    for (uint32_t i = 0; i < bytes; i++) {
+        w->symbols[i] = b->bytes[(unsigned char)word[i]];
+        w->previous[i] = i ? i - 1 : END;
+        w->next[i] = i + 1 < bytes ? i + 1 : END;
+    }
+    for (uint32_t i = 0; i + 1 < bytes; i++)
+        push_pair(b, w, i);
+}
+
+static void join(const bpe *b, bpe_work *w, uint32_t left, uint32_t rank) {
+    uint32_t right = w->next[left], after = w->next[right];
+    w->symbols[left] = b->merges[rank].result;
+    w->symbols[right] = TEXT_NONE;
+    w->next[left] = after;
+    if (after != END)
+        w->previous[after] = left;
+    push_pair(b, w, w->previous[left]);
+    push_pair(b, w, left);
+}
+
+static void emit(const bpe *b, uint32_t symbol, token_list *out) {
+    if (symbol < b->texts->count) {
+        token_list_add(out, symbol);
+        return;
+    }
+    gguf_text text = b->texts->set.items[symbol];
+    for (size_t i = 0; i < text.bytes; i++) {
+        uint32_t token = token_texts_find(b->texts, (gguf_text){text.data + i, 1});
+        if (token != TOKEN_NONE)
+            token_list_add(out, token);
+    }
+}
+
+/* The token that is the whole word, or TOKEN_NONE. */
+static uint32_t find_whole(const bpe *b, bpe_work *w, const char *word, size_t bytes) {
+    if (2 * bytes > w->text_capacity) { /* no byte is written with more than two */
+        w->text_capacity = bytes < 64 ? 128 : 4 * bytes;
+        w->text = grow(w->text, w->text_capacity, 1);
+    }
+    size_t length = 0;
+    for (size_t i = 0; i < bytes; i++)
+        length += unicode_encode(bpe_map_byte((unsigned char)word[i]), w->text + length);
+    return token_texts_find(b->texts, (gguf_text){w->text, length});
+}
+
+void bpe_encode(const bpe *b, bpe_work *w, const char *word, size_t bytes, token_list *out) {
+    assert(bytes > 0 && bytes <= TOKENIZER_TEXT_MAX);
+    uint32_t whole = b->whole_words ? find_whole(b, w, word, bytes) : TOKEN_NONE;
+    if (whole != TOKEN_NONE) {
+        token_list_add(out, whole);
+        return;
+    }
+    start(b, w, word, (uint32_t)bytes);
+    while (w->heap_count > 0) {
+        uint64_t entry = pop(w);
+        uint32_t left = (uint32_t)entry, rank = (uint32_t)(entry >> 32);
+        if (find_rank(b, w, left) == rank)
+            join(b, w, left, rank);
+    }
+    for (uint32_t i = 0; i != END; i = w->next[i])
+        emit(b, w->symbols[i], out);
+}
+
+/* --- the kind of vocabulary --- */
+
+enum { DEFAULT_BOS_EOS = 11 }; /* what such a vocabulary means when it does not say */
+
+typedef struct {
+    bpe b;
+    const pretokenizer *pre;
+} gpt2;
+
+static bool read_pre(const gguf *g, const pretokenizer **pre, err *e) {
+    gguf_text name = {"", 0};
+    bool found;
+    char shown[48];
+    if (!gguf_get_text(g, "tokenizer.ggml.pre", &name, &found, e))
+        return false;
+    if (!found)
+        return err_set(
+            e, EXIT_USAGE,
+            "tokenizer.ggml.pre is missing, so nothing says how words are cut (supported: "
+            "%s)",
+            pretokenizer_names);
+    *pre = pretokenizer_find(name.data, name.bytes);
+    return *pre || err_set(e, EXIT_USAGE, "tokenizer.ggml.pre is '%s' (supported: %s)",
+                           gguf_print_text(name, shown, sizeof shown), pretokenizer_names);
+}
+
+static void close_gpt2(void *own) {
+    gpt2 *t = own;
+    bpe_free(&t->b);
+    free(t);
+}
+
+static void *open_gpt2(const gguf *g, token_texts *texts, const special_tokens *s,
+                       special_defaults *defaults, err *e) {
+    (void)s;
+    gpt2 *t = array_new(1, sizeof *t);
+    const gguf_value *merges;
+    if (read_pre(g, &t->pre, e) &&
+        (merges = token_texts_find_array(g, "tokenizer.ggml.merges", e)) &&
+        bpe_build(&t->b, texts, merges, t->pre->whole_words, e)) {
+        *defaults = (special_defaults){DEFAULT_BOS_EOS, DEFAULT_BOS_EOS, t->pre->add_bos};
+        return t;
+    }
+    close_gpt2(t);
+    return NULL;
+}
+
+/* --- text to tokens --- */
+
+/* Room that the words of a text share. */
+typedef struct {
+    uint32_t *points;
+    uint8_t *classes;
+    char *word;
+    bpe_work bpe;
+} work;
+
+static void work_init(work *w, size_t bytes) {
+    *w = (work){.points = malloc(bytes * sizeof *w->points),
+                .classes = malloc(bytes),
+                .word = malloc(bytes * UNICODE_BYTES)};
+    assert(w->points && w->classes && w->word);
+}
+
+static void work_free(work *w) {
+    free(w->points);
+    free(w->classes);
+    free(w->word);
+    bpe_work_free(&w->bpe);
+}
+
+static code_points decode(work *w, const char *text, size_t bytes) {
+    size_t count = 0;
+    for (size_t i = 0; i < bytes; count++) {
+        i += unicode_decode(text + i, bytes - i, &w->points[count]);
+        w->classes[count] = (uint8_t)unicode_get_class(w->points[count]);
+    }
+    return (code_points){w->points, w->classes, count};
+}
+
+/* A word as code points again, which replaces what is not UTF-8, or as the bytes it was. */
+static void encode_words(const gpt2 *t, work *w, const char *text, size_t bytes, bool exact,
+                         token_list *out) {
+    code_points points = decode(w, text, bytes);
+    size_t read = 0; /* bytes of the text that the words so far took */
+    for (size_t at = 0, end; at < points.count; at = end) {
+        size_t length = 0, begin = read;
+        uint32_t ignored;
+        end = pretokenizer_find_end(t->pre, &points, at);
+        for (size_t i = at; i < end; i++) {
+            length += unicode_encode(points.points[i], w->word + length);
+            read += unicode_decode(text + read, bytes - read, &ignored);
+        }
+        if (exact)
+            bpe_encode(&t->b, &w->bpe, text + begin, read - begin, out);
+        else
+            bpe_encode(&t->b, &w->bpe, w->word, length, out);
+    }
+}
+
+static void encode(const void *own, const char *text, size_t bytes, bool exact, token_list *out) {
+    work w;
+    work_init(&w, bytes);
+    encode_words(own, &w, text, bytes, exact, out);
+    work_free(&w);
+}
+
+/* --- tokens to text --- */
+
+enum { UNKNOWN_ROOM = 32 };
+
+static size_t print_unknown(uint32_t point, char out[UNKNOWN_ROOM]) {
+    char utf8[UNICODE_BYTES];
+    size_t bytes = unicode_encode(point, utf8);
+    int length = snprintf(out, UNKNOWN_ROOM, "[UNK_BYTE_0x");
+    for (size_t i = 0; i < bytes; i++)
+        length += snprintf(out + length, UNKNOWN_ROOM - (size_t)length, "%02x",
+                           (unsigned)(unsigned char)utf8[i]);
+    length += snprintf(out + length, UNKNOWN_ROOM - (size_t)length, "]");
+    return (size_t)length;
+}
+
+/* The bytes of a normal token into out (NULL: they are only counted). */
+static size_t unmap_text(gguf_text text, char *out) {
+    size_t count = 0;
+    for (size_t i = 0; i < text.bytes;) {
+        uint32_t point;
+        char unknown[UNKNOWN_ROOM];
+        i += unicode_decode(text.data + i, text.bytes - i, &point);
+        int byte = bpe_unmap_byte(point);
+        size_t length = byte < 0 ? print_unknown(point, unknown) : 1;
+        if (out && byte < 0)
+            memcpy(out + count, unknown, length);
+        else if (out)
+            out[count] = (char)byte;
+        count += length;
+    }
+    return count;
+}
+
+const tokenizer_kind tokenizer_gpt2 = {.model = "gpt2",
+                                       .about = "byte-level BPE",
+                                       .open = open_gpt2,
+                                       .close = close_gpt2,
+                                       .encode = encode,
+                                       .spell = unmap_text};

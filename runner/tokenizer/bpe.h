@@ -8,7 +8,7 @@
  * are tokens by themselves, and the others are lost. */
 #pragma once
 
-#include "token_texts.h"
+#include "vocabulary.h"
 
 typedef struct {
     uint32_t left, right, result; /* symbols */

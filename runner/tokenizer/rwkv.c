@@ -1,4 +1,4 @@
-/* tokenizer/rwkv: the World vocabulary of RWKV models, see kind.h: at every place the
+/* tokenizer/rwkv: the World vocabulary of RWKV models, see vocabulary.h: at every place the
  * longest token that the text goes on with. No words, no merges, any bytes.
  *
  * The file writes the bytes of a token as Python writes a literal, without the quotes. The
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "kind.h"
+#include "vocabulary.h"
 
 typedef struct {
     gguf_text bytes;

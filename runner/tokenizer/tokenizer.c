@@ -1,5 +1,5 @@
-/* tokenizer: see tokenizer.h. Puts the parts together: special knows which tokens are which, fragments
- * finds special tokens in a text, the vocabulary's kind encodes what is between them. */
+/* tokenizer: see tokenizer.h. Puts the parts together: special knows which tokens are which and finds
+ * them in a text, the vocabulary's kind encodes what is between them, and each token's bytes are here. */
 #include "tokenizer.h"
 
 #include <assert.h>
@@ -7,9 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fragments.h"
 #include "harness/base/array.h"
-#include "pieces.h"
+#include "special.h"
+
+/* The bytes that each token stands for. */
+typedef struct {
+    gguf_text *items; /* of each token, control tokens with their own text */
+    char *bytes;
+} token_pieces;
 
 struct tokenizer {
     const tokenizer_kind *kind;
@@ -20,6 +25,65 @@ struct tokenizer {
                                 that are not control tokens */
     token_pieces pieces;
 };
+
+void token_list_add(token_list *l, uint32_t id) {
+    *ARRAY_ADD(l->items, l->count, l->capacity) = id;
+}
+
+void token_list_free(token_list *l) {
+    free(l->items);
+    *l = (token_list){0};
+}
+
+/* --- the bytes of tokens --- */
+
+/* "<0x0A>" is the byte 10. */
+static bool read_byte(gguf_text text, char *out) {
+    if (text.bytes != 6 || memcmp(text.data, "<0x", 3) != 0 || text.data[5] != '>')
+        return false;
+    char digits[3] = {text.data[3], text.data[4], 0};
+    if (strspn(digits, "0123456789abcdefABCDEF") != 2)
+        return false;
+    *out = (char)strtoul(digits, NULL, 16);
+    return true;
+}
+
+static size_t write_piece(const tokenizer_kind *kind, gguf_text text, uint8_t kinds, char *out) {
+    char byte;
+    if (kinds & KIND_NORMAL)
+        return kind->spell(text, out);
+    if (!(kinds & KIND_BYTE) || !read_byte(text, &byte))
+        return 0;
+    if (out)
+        *out = byte;
+    return 1;
+}
+
+static void pieces_build(token_pieces *p, const tokenizer_kind *kind, const token_texts *t,
+                         const special_tokens *s) {
+    const uint8_t as_it_is = KIND_CONTROL | KIND_UNKNOWN | KIND_USER;
+    size_t total = 0, at = 0;
+    for (uint32_t id = 0; id < t->count; id++)
+        if (!(s->kinds[id] & as_it_is))
+            total += write_piece(kind, token_texts_get(t, id), s->kinds[id], NULL);
+    p->items = array_new(t->count, sizeof *p->items);
+    p->bytes = array_new(1, total + 1);
+    for (uint32_t id = 0; id < t->count; id++) {
+        if (s->kinds[id] & as_it_is) {
+            p->items[id] = token_texts_get(t, id);
+            continue;
+        }
+        size_t length = write_piece(kind, token_texts_get(t, id), s->kinds[id], p->bytes + at);
+        p->items[id] = (gguf_text){p->bytes + at, length};
+        at += length;
+    }
+}
+
+static void pieces_free(token_pieces *p) {
+    free(p->items);
+    free(p->bytes);
+    *p = (token_pieces){0};
+}
 
 /* --- a tokenizer from a file --- */
 
@@ -61,14 +125,14 @@ tokenizer *tokenizer_new(const gguf *g, err *e) {
     special_index_build(&t->all, &t->texts, &t->special, KIND_CONTROL | KIND_UNKNOWN | KIND_USER,
                         0);
     special_index_build(&t->user, &t->texts, &t->special, KIND_USER, KIND_CONTROL | KIND_UNKNOWN);
-    token_pieces_build(&t->pieces, t->kind, &t->texts, &t->special);
+    pieces_build(&t->pieces, t->kind, &t->texts, &t->special);
     return t;
 }
 
 void tokenizer_free(tokenizer *t) {
     if (!t)
         return;
-    token_pieces_free(&t->pieces);
+    pieces_free(&t->pieces);
     special_index_free(&t->all);
     special_index_free(&t->user);
     special_free(&t->special);

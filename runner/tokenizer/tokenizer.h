@@ -1,12 +1,20 @@
 /* tokenizer: text to token ids and back, from the vocabulary in a GGUF file.
  *
  * Byte-level BPE ('gpt2') with the pre-tokenizers smollm, gpt-2, llama-bpe and qwen2, and the World
- * vocabulary of RWKV ('rwkv'); other kinds join through kind.h. The ids are those that
+ * vocabulary of RWKV ('rwkv'); other kinds join through vocabulary.h. The ids are those that
  * llama.cpp gives. Any bytes are text. */
 #pragma once
 
 #include "runner/gguf/gguf.h"
-#include "token_list.h"
+
+/* The ids of tokens, as many as are added. */
+typedef struct {
+    uint32_t *items;
+    size_t count, capacity;
+} token_list;
+
+void token_list_add(token_list *l, uint32_t id);
+void token_list_free(token_list *l); /* empty again */
 
 typedef struct tokenizer tokenizer;
 

@@ -4,8 +4,6 @@
 #include <assert.h>
 #include <stdbool.h>
 
-#include "unicode_ranges.h"
-
 /* Bytes of a sequence that starts with this one; 0: none does. */
 static size_t count_sequence(unsigned char lead) {
     if (lead < 0x80)

@@ -17,3 +17,10 @@ size_t unicode_decode(const char *text, size_t bytes, uint32_t *point);
 size_t unicode_encode(uint32_t point, char out[UNICODE_BYTES]);
 
 unicode_class unicode_get_class(uint32_t point);
+
+/* The tables, in rising order. */
+typedef struct {
+    uint32_t first, last;
+} unicode_range;
+extern const unicode_range unicode_letters[], unicode_numbers[], unicode_spaces[];
+extern const size_t unicode_letters_count, unicode_numbers_count, unicode_spaces_count;

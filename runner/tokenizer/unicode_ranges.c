@@ -1,6 +1,6 @@
 /* unicode_ranges: letters, numbers and white space of Unicode 15.1. Made by
  * tools/unicode_ranges.awk; do not edit. */
-#include "unicode_ranges.h"
+#include "unicode.h"
 
 /* clang-format off */
 

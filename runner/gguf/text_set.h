@@ -3,7 +3,7 @@
  * Texts are not copied unless they are added with a copy: they must outlive the set. */
 #pragma once
 
-#include "runner/gguf/gguf.h"
+#include "gguf.h"
 
 #define TEXT_NONE UINT32_MAX
 

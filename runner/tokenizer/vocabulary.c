@@ -1,4 +1,5 @@
-#include "token_texts.h"
+/* vocabulary: see vocabulary.h. */
+#include "vocabulary.h"
 
 #include <assert.h>
 #include <inttypes.h>
