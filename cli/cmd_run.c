@@ -13,8 +13,7 @@
 #include "open_model.h"
 #include "runner/generate/chat.h"
 #include "runner/generate/generate.h"
-#include "runner/gguf/weight_scan.h"
-#include "runner/model/trace.h"
+#include "runner/model/nonfinite.h"
 #include "verb.h"
 
 static struct {
@@ -364,7 +363,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     catch_signals();
     bool ok = open_model_file(&s, settings.model, e) && model_read_shape(s.file, &made_for, e) &&
               check_context(&made_for, e) && (t = tokenizer_new(s.file, e)) &&
-              tokenize_prompt(&s, t, &prompt, e) && (settings.no_scan || weight_scan(s.file, e));
+              tokenize_prompt(&s, t, &prompt, e) && (settings.no_scan || nonfinite_scan(s.file, e));
     if (ok) {
         s.goes_on = goes_on;
         model_options how = {.context = choose_context(&made_for, prompt.count)};

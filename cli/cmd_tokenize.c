@@ -8,7 +8,7 @@
 
 #include "harness/base/record.h"
 #include "input.h"
-#include "runner/model/file.h"
+#include "runner/model/model.h"
 #include "runner/tokenizer/tokenizer.h"
 #include "runner/tokenizer/unicode.h"
 #include "verb.h"

@@ -10,7 +10,6 @@
 #include "harness/check/findings.h"
 #include "harness/device/code_cache.h"
 #include "harness/device/validation.h"
-#include "runner/model/file.h"
 
 bool open_model_file(open_model *s, const char *path, err *e) {
     *s = (open_model){0};

@@ -10,7 +10,7 @@
 #include "harness/base/os.h"
 #include "runner/gguf/synth.h"
 #include "runner/gguf/write.h"
-#include "runner/llama/parts.h"
+#include "runner/llama/llama.h"
 #include "runner/model/check.h"
 #include "support.h"
 

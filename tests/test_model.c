@@ -73,27 +73,19 @@ typedef struct {
     shaker *shaker;
 } fold_reference;
 
-static void *new_reference(const model *m, size_t count, shaker *noise, err *why) {
+static void *new_reference(const model *m, size_t count, reference_memory *memory, err *why) {
     (void)count;
     (void)why;
-    fold_reference *r = malloc(sizeof *r);
+    fold_reference *r = reference_make(memory, 1, sizeof *r);
     size_t d = m->shape.hidden;
     *r = (fold_reference){gguf_find_tensor(m->file, "token_embd.weight"),
                           gguf_find_tensor(m->file, "output_norm.weight"),
-                          calloc(d, sizeof(double)),
-                          calloc(d, sizeof(double)),
-                          calloc(d, sizeof(double)),
-                          noise};
+                          reference_make(memory, d, sizeof(double)),
+                          reference_make(memory, d, sizeof(double)),
+                          reference_make(memory, d, sizeof(double)),
+                          &memory->shaker};
     reference_decode_row(&format_f32, r->norm->data, 0, d, r->scale);
     return r;
-}
-
-static void free_reference(void *own) {
-    fold_reference *r = own;
-    free(r->s);
-    free(r->row);
-    free(r->scale);
-    free(r);
 }
 
 static void step_reference(void *own, uint32_t token, double *logits) {
@@ -123,7 +115,6 @@ static const model_family fold_family = {.name = "fold",
                                          .close = free,
                                          .record = record,
                                          .new_reference = new_reference,
-                                         .free_reference = free_reference,
                                          .step_reference = step_reference};
 
 /* --- what model.h promises --- */

@@ -8,9 +8,8 @@
 #include "harness/base/os.h"
 #include "runner/generate/generate.h"
 #include "runner/gguf/synth.h"
-#include "runner/gguf/weight_scan.h"
 #include "runner/model/check.h"
-#include "runner/model/trace.h"
+#include "runner/model/nonfinite.h"
 #include "support.h"
 
 static char folder[512];
@@ -49,11 +48,11 @@ static gguf *make_model(const char *type, bool has_nan) {
 TEST a_nan_in_the_weights_is_named_with_tensor_row_and_block(const char *type) {
     gguf *good = make_model(type, false);
     ASSERT_OK(good);
-    ASSERT_OK(weight_scan(good, &e));
+    ASSERT_OK(nonfinite_scan(good, &e));
     gguf_free(good);
     gguf *bad = make_model(type, true);
     ASSERT_OK(bad);
-    ASSERT_FALSE(weight_scan(bad, &e));
+    ASSERT_FALSE(nonfinite_scan(bad, &e));
     ASSERT_EQ(EXIT_WRONG, e.code);
     ASSERT_OK(strstr(e.text, TENSOR) && strstr(e.text, "row 5, block 1"));
     gguf_free(bad);
@@ -81,7 +80,7 @@ TEST the_scan_agrees_with_decoding_for_every_format(void) {
             f->decode(data + f->bytes, values, magnitudes);
             for (size_t k = 0; k < f->values; k++)
                 is_finite &= values[k] - values[k] == 0;
-            ASSERT_EQm(types[i], is_finite, weight_scan(&g, &e));
+            ASSERT_EQm(types[i], is_finite, nonfinite_scan(&g, &e));
             if (!is_finite)
                 ASSERT_OK(strstr(e.text, "block 1,"));
         }

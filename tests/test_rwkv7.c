@@ -14,7 +14,7 @@
 #include "runner/gguf/convert.h"
 #include "runner/gguf/synth.h"
 #include "runner/model/check.h"
-#include "runner/rwkv7/parts.h"
+#include "runner/rwkv7/rwkv7.h"
 #include "support.h"
 
 static char folder[512];

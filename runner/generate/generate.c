@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "harness/base/os.h"
-#include "runner/model/trace.h"
+#include "runner/model/nonfinite.h"
 
 enum { IN_FLIGHT = 2 }; /* one runs while the CPU handles the one before */
 

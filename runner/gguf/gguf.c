@@ -20,10 +20,6 @@ typedef struct {
     char *name; /* for messages */
 } hidden;
 
-static gguf_text to_text(const char *text) {
-    return (gguf_text){text, strlen(text)};
-}
-
 /* Adds the next name; one that is there already is refused. */
 static bool add_name(const gguf *g, text_set *names, gguf_text name, const char *what, err *e) {
     const hidden *h = g->impl;
@@ -42,7 +38,7 @@ static bool fill(gguf *g, err *e) {
         if (!add_name(g, &h->values, g->values[i].key, "metadata", e))
             return false;
     for (size_t i = 0; i < g->tensor_count; i++)
-        if (!add_name(g, &h->tensors, to_text(g->tensors[i].name), "tensor", e))
+        if (!add_name(g, &h->tensors, gguf_to_text(g->tensors[i].name), "tensor", e))
             return false;
     return true;
 }
@@ -140,12 +136,12 @@ void gguf_free(gguf *g) {
 }
 
 const gguf_tensor *gguf_find_tensor(const gguf *g, const char *name) {
-    uint32_t i = text_set_find(&((const hidden *)g->impl)->tensors, to_text(name));
+    uint32_t i = text_set_find(&((const hidden *)g->impl)->tensors, gguf_to_text(name));
     return i == TEXT_NONE ? NULL : &g->tensors[i];
 }
 
 const gguf_value *gguf_find_value(const gguf *g, const char *key) {
-    uint32_t i = text_set_find(&((const hidden *)g->impl)->values, to_text(key));
+    uint32_t i = text_set_find(&((const hidden *)g->impl)->values, gguf_to_text(key));
     return i == TEXT_NONE ? NULL : &g->values[i];
 }
 

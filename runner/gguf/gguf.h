@@ -123,6 +123,7 @@ bool gguf_get_text(const gguf *g, const char *key, gguf_text *out, bool *found, 
 double gguf_value_get_number(const gguf_value *v, size_t i);
 int64_t gguf_value_get_integer(const gguf_value *v, size_t i); /* integers and bools only */
 
+gguf_text gguf_to_text(const char *text);
 bool gguf_text_equals(gguf_text t, const char *text);
 
 /* Bytes of a file as text for a message: what is not printable ASCII becomes '?'. Long ones are cut

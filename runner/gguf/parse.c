@@ -52,23 +52,16 @@ static const uint8_t *take(reader *r, uint64_t bytes) {
     return data;
 }
 
-static bool take_u32(reader *r, uint32_t *out) {
-    const uint8_t *p = take(r, sizeof *out);
+static bool take_number(reader *r, void *out, size_t bytes) {
+    const uint8_t *p = take(r, bytes);
     if (p)
-        memcpy(out, p, sizeof *out);
-    return p != NULL;
-}
-
-static bool take_u64(reader *r, uint64_t *out) {
-    const uint8_t *p = take(r, sizeof *out);
-    if (p)
-        memcpy(out, p, sizeof *out);
+        memcpy(out, p, bytes);
     return p != NULL;
 }
 
 static bool take_text(reader *r, gguf_text *out) {
     uint64_t bytes;
-    if (!take_u64(r, &bytes))
+    if (!take_number(r, &bytes, sizeof bytes))
         return false;
     const uint8_t *p = take(r, bytes);
     if (p)
@@ -90,7 +83,7 @@ static void *grow(const reader *r, void *items, size_t count, size_t item_bytes)
 
 static bool take_value_type(reader *r, const char *key, gguf_value_type *out) {
     uint32_t id;
-    if (!take_u32(r, &id))
+    if (!take_number(r, &id, sizeof id))
         return false;
     if (id >= GGUF_VALUE_TYPES)
         return refuse(r, "%s has the unknown type %u", key, id);
@@ -144,7 +137,7 @@ static bool take_value(reader *r, size_t index, uint64_t of, gguf_value *v) {
     if (v->type != GGUF_ARRAY)
         return take_elements(r, 1, v);
     uint64_t count;
-    if (!take_value_type(r, key, &v->element) || !take_u64(r, &count))
+    if (!take_value_type(r, key, &v->element) || !take_number(r, &count, sizeof count))
         return false;
     if (v->element == GGUF_ARRAY)
         return refuse(r, "%s is an array of arrays, which is not supported", key);
@@ -205,7 +198,7 @@ static bool take_name(reader *r, size_t index, uint64_t of, gguf_tensor *t) {
 }
 
 static bool take_dims(reader *r, const char *name, gguf_tensor *t) {
-    if (!take_u32(r, &t->dims))
+    if (!take_number(r, &t->dims, sizeof t->dims))
         return false;
     if (t->dims < 1 || t->dims > GGUF_DIMS)
         return refuse(r, "tensor %s has %u dimensions, not 1 to %d", name, t->dims, GGUF_DIMS);
@@ -214,7 +207,7 @@ static bool take_dims(reader *r, const char *name, gguf_tensor *t) {
         t->dim[i] = 1;
         if (i >= t->dims)
             continue;
-        if (!take_u64(r, &t->dim[i]))
+        if (!take_number(r, &t->dim[i], sizeof t->dim[i]))
             return false;
         if (t->dim[i] < 1 || t->dim[i] > INT64_MAX)
             return refuse(r, "dimension %zu of tensor %s is %llu", i, name,
@@ -228,7 +221,7 @@ static bool take_dims(reader *r, const char *name, gguf_tensor *t) {
 
 static bool take_type(reader *r, const char *name, gguf_tensor *t) {
     uint32_t id;
-    if (!take_u32(r, &id))
+    if (!take_number(r, &id, sizeof id))
         return false;
     t->type = gguf_find_type(id);
     if (!t->type)
@@ -249,9 +242,9 @@ static bool take_tensor(reader *r, size_t index, uint64_t of, gguf_tensor *t) {
     *t = (gguf_tensor){.dims = 0};
     if (!take_name(r, index, of, t))
         return false;
-    gguf_print_text((gguf_text){t->name, strlen(t->name)}, name, sizeof name);
+    gguf_print_text(gguf_to_text(t->name), name, sizeof name);
     snprintf(r->what, sizeof r->what, "the description of tensor %s", name);
-    if (!take_dims(r, name, t) || !take_type(r, name, t) || !take_u64(r, &offset))
+    if (!take_dims(r, name, t) || !take_type(r, name, t) || !take_number(r, &offset, sizeof offset))
         return false;
     if (offset > SIZE_MAX)
         return refuse(r, "tensor %s starts at %llu, beyond memory", name,
@@ -284,7 +277,7 @@ static bool place_tensors(const reader *r, gguf *g) {
     for (size_t i = 0; i < g->tensor_count; i++) {
         gguf_tensor *t = &g->tensors[i];
         char name[48];
-        gguf_print_text((gguf_text){t->name, strlen(t->name)}, name, sizeof name);
+        gguf_print_text(gguf_to_text(t->name), name, sizeof name);
         if (t->offset != next)
             return refuse(r,
                           "tensor %s starts at %zu of the data, not at %llu after the one "
@@ -309,13 +302,13 @@ static bool take_counts(reader *r, gguf *g, uint64_t *tensors, uint64_t *values)
     strcpy(r->what, "its header");
     if (r->bytes >= 4 && memcmp(r->data, "GGUF", 4) != 0)
         return refuse(r, "not a GGUF file: it does not begin with 'GGUF'");
-    if (!take(r, 4) || !take_u32(r, &g->version))
+    if (!take(r, 4) || !take_number(r, &g->version, sizeof g->version))
         return false;
     if (g->version && (g->version & 0xffff) == 0)
         return refuse(r, "a big-endian GGUF file; only little-endian ones are read");
     if (g->version != 2 && g->version != 3)
         return refuse(r, "GGUF version %u; only versions 2 and 3 are read", g->version);
-    if (!take_u64(r, tensors) || !take_u64(r, values))
+    if (!take_number(r, tensors, sizeof *tensors) || !take_number(r, values, sizeof *values))
         return false;
     uint64_t left = r->bytes - r->at;
     if (*values > left / MIN_VALUE_BYTES)

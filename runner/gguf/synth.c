@@ -177,10 +177,6 @@ static uint32_t count_layers(const synthesis *s) {
     return s->options->layers ? s->options->layers : s->shape->layers;
 }
 
-static gguf_text to_text(const char *text) {
-    return (gguf_text){text, strlen(text)};
-}
-
 /* --- a llama --- */
 
 static bool add_llama_layer(synthesis *s, uint32_t layer) {
@@ -226,8 +222,8 @@ static bool add_llama_tokenizer(synthesis *s) {
     synth_vocab v;
     if (!synth_vocab_make(&v, s->shape->vocab, s->e))
         return false;
-    gguf_writer_add_text(w, "tokenizer.ggml.model", to_text("gpt2"));
-    gguf_writer_add_text(w, "tokenizer.ggml.pre", to_text("smollm"));
+    gguf_writer_add_text(w, "tokenizer.ggml.model", gguf_to_text("gpt2"));
+    gguf_writer_add_text(w, "tokenizer.ggml.pre", gguf_to_text("smollm"));
     gguf_writer_add_texts(w, "tokenizer.ggml.tokens", v.tokens, v.count);
     gguf_writer_add_i32s(w, "tokenizer.ggml.token_type", v.types, v.count);
     gguf_writer_add_texts(w, "tokenizer.ggml.merges", v.merges, v.merge_count);
@@ -329,7 +325,7 @@ static bool add_rwkv7_tokenizer(synthesis *s) {
     synth_vocab v;
     if (!synth_vocab_make_world(&v, s->shape->vocab, s->e))
         return false;
-    gguf_writer_add_text(w, "tokenizer.ggml.model", to_text("rwkv"));
+    gguf_writer_add_text(w, "tokenizer.ggml.model", gguf_to_text("rwkv"));
     gguf_writer_add_texts(w, "tokenizer.ggml.tokens", v.tokens, v.count);
     gguf_writer_add_i32s(w, "tokenizer.ggml.token_type", v.types, v.count);
     gguf_writer_add_u32(w, "tokenizer.ggml.bos_token_id", 0);
@@ -366,8 +362,8 @@ static bool write_all(synthesis *s) {
     char name[96];
     snprintf(name, sizeof name, "random weights in the shape of %s, seed %llu", s->shape->name,
              (unsigned long long)s->options->seed);
-    gguf_writer_add_text(w, "general.architecture", to_text(f->name));
-    gguf_writer_add_text(w, "general.name", to_text(name));
+    gguf_writer_add_text(w, "general.architecture", gguf_to_text(f->name));
+    gguf_writer_add_text(w, "general.name", gguf_to_text(name));
     f->add_shape(s);
     gguf_writer_add_u32(w, "general.quantization_version", 2);
     gguf_writer_add_u32(w, "general.file_type", s->options->type->file_type);

@@ -109,7 +109,7 @@ bool synth_vocab_make(synth_vocab *v, uint32_t count, err *e) {
     if (!make_room(v, count, e))
         return false;
     for (; v->count < SYNTH_SPECIALS; v->count++) {
-        v->tokens[v->count] = (gguf_text){specials[v->count], strlen(specials[v->count])};
+        v->tokens[v->count] = gguf_to_text(specials[v->count]);
         v->types[v->count] = 3; /* control */
     }
     char *at = v->letters;

@@ -106,6 +106,10 @@ uint64_t gguf_round_up(uint64_t value, uint32_t alignment) {
     return (value + alignment - 1) & ~(uint64_t)(alignment - 1);
 }
 
+gguf_text gguf_to_text(const char *text) {
+    return (gguf_text){text, strlen(text)};
+}
+
 bool gguf_text_equals(gguf_text t, const char *text) {
     return t.bytes == strlen(text) && memcmp(t.data, text, t.bytes) == 0;
 }

@@ -110,38 +110,34 @@ static void put_array(gguf_writer *w, gguf_text key, gguf_value_type element, si
     put_u64(w, &w->values, count);
 }
 
-static gguf_text to_text(const char *text) {
-    return (gguf_text){text, strlen(text)};
-}
-
 void gguf_writer_add_u32(gguf_writer *w, const char *key, uint32_t value) {
-    put_key(w, to_text(key), GGUF_U32);
+    put_key(w, gguf_to_text(key), GGUF_U32);
     put_u32(w, &w->values, value);
 }
 
 void gguf_writer_add_f32(gguf_writer *w, const char *key, float value) {
-    put_key(w, to_text(key), GGUF_F32);
+    put_key(w, gguf_to_text(key), GGUF_F32);
     put(w, &w->values, &value, sizeof value);
 }
 
 void gguf_writer_add_bool(gguf_writer *w, const char *key, bool value) {
-    put_key(w, to_text(key), GGUF_BOOL);
+    put_key(w, gguf_to_text(key), GGUF_BOOL);
     put(w, &w->values, &(uint8_t){value}, 1);
 }
 
 void gguf_writer_add_text(gguf_writer *w, const char *key, gguf_text value) {
-    put_key(w, to_text(key), GGUF_STRING);
+    put_key(w, gguf_to_text(key), GGUF_STRING);
     put_text(w, &w->values, value);
 }
 
 void gguf_writer_add_texts(gguf_writer *w, const char *key, const gguf_text *values, size_t count) {
-    put_array(w, to_text(key), GGUF_STRING, count);
+    put_array(w, gguf_to_text(key), GGUF_STRING, count);
     for (size_t i = 0; i < count; i++)
         put_text(w, &w->values, values[i]);
 }
 
 void gguf_writer_add_i32s(gguf_writer *w, const char *key, const int32_t *values, size_t count) {
-    put_array(w, to_text(key), GGUF_I32, count);
+    put_array(w, gguf_to_text(key), GGUF_I32, count);
     put(w, &w->values, values, size_multiply(count, sizeof *values));
 }
 
@@ -162,7 +158,7 @@ void gguf_writer_add_tensor(gguf_writer *w, const char *name, const gguf_type *t
                             const uint64_t *dim, uint32_t dims) {
     assert(dims >= 1 && dims <= GGUF_DIMS && dim[0] % type->values == 0);
     assert(strlen(name) < GGUF_NAME_BYTES);
-    put_text(w, &w->infos, to_text(name));
+    put_text(w, &w->infos, gguf_to_text(name));
     put_u32(w, &w->infos, dims);
     uint64_t bytes = dim[0] / type->values * type->bytes;
     for (uint32_t i = 0; i < dims; i++) {

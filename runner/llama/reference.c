@@ -2,11 +2,8 @@
  * next to the equations of the model. */
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "harness/base/array.h"
-#include "parts.h"
+#include "llama.h"
 #include "reference/reference.h"
 
 typedef struct {
@@ -20,50 +17,39 @@ typedef struct {
     double *x, *h, *q, *attention, *gate, *up, *row, *scores;
 } llama_reference;
 
-static double *make(size_t count) {
-    double *values = array_new(count, sizeof *values);
-    return values;
-}
-
-void *llama_reference_new(const model *m, size_t context, shaker *noise, err *e) {
+void *llama_reference_new(const model *m, size_t context, reference_memory *memory, err *e) {
     const gguf *g = m->file;
     const llama_shape *s = &((const llama *)m->own)->shape;
     float freqs[LLAMA_MAX_HEAD_DIM / 2];
     bool needed;
     if (!llama_read_freqs(g, s, freqs, &needed, e))
         return NULL;
-    llama_reference *r = array_new(1, sizeof *r);
+    llama_reference *r = reference_make(memory, 1, sizeof *r);
     size_t kv_dim = (size_t)s->kv_heads * s->head_dim, q_dim = (size_t)s->heads * s->head_dim;
     r->file = g;
-    r->shaker = noise;
+    r->shaker = &memory->shaker;
     r->shape = *s;
     r->context = context;
     r->has_halves = m->cache != NULL;
-    r->freqs = make(s->head_dim / 2);
+    const struct {
+        double **at;
+        size_t count;
+    } parts[] = {{&r->freqs, s->head_dim / 2},
+                 {&r->keys, s->layers * context * kv_dim},
+                 {&r->values, s->layers * context * kv_dim},
+                 {&r->x, s->hidden},
+                 {&r->h, s->hidden},
+                 {&r->row, s->hidden},
+                 {&r->q, q_dim},
+                 {&r->attention, q_dim},
+                 {&r->gate, s->ffn},
+                 {&r->up, s->ffn},
+                 {&r->scores, context}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        *parts[i].at = reference_make(memory, parts[i].count, sizeof(double));
     for (uint32_t i = 0; i < s->head_dim / 2; i++)
         r->freqs[i] = needed ? (double)freqs[i] : pow(s->rope_base, -2.0 * i / s->head_dim);
-    r->keys = make(s->layers * context * kv_dim);
-    r->values = make(s->layers * context * kv_dim);
-    r->x = make(s->hidden);
-    r->h = make(s->hidden);
-    r->q = make(q_dim);
-    r->attention = make(q_dim);
-    r->gate = make(s->ffn);
-    r->up = make(s->ffn);
-    r->row = make(s->hidden);
-    r->scores = make(context);
     return r;
-}
-
-void llama_reference_free(void *own) {
-    llama_reference *r = own;
-    if (!r)
-        return;
-    double *const all[] = {r->freqs,     r->keys, r->values, r->x,   r->h,     r->q,
-                           r->attention, r->gate, r->up,     r->row, r->scores};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
-    free(r);
 }
 
 /* A product by the name of its layer's tensor, "attn_q". */

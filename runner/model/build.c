@@ -7,6 +7,7 @@
 #include "family.h"
 #include "harness/base/array.h"
 #include "harness/base/size.h"
+#include "reference/reference.h"
 #include "runner/choice/rules.h"
 
 /* --- memory --- */
@@ -38,6 +39,14 @@ static bool make(model *m, memory_kind kind, const char *label, size_t rows, siz
 bool model_make(model *m, memory_kind kind, const char *label, size_t rows, size_t columns,
                 slice *out, err *e) {
     return make(m, kind, label, rows, columns, sizeof(float), out, e);
+}
+
+bool model_make_scratch(model *m, const scratch_part *parts, size_t count, err *e) {
+    for (const scratch_part *p = parts; p < parts + count; p++)
+        if (p->columns > 0 &&
+            !model_make(m, MEMORY_SCRATCH, p->label, m->tile, p->columns, p->at, e))
+            return false;
+    return true;
 }
 
 bool model_make_cache(model *m, const char *label, size_t columns, slice *out, err *e) {
@@ -85,6 +94,57 @@ bool model_find_floats(model *m, const char *name, uint32_t count, weight *out, 
         return err_set(e, EXIT_USAGE, "the tensor %s is in %s; it must be F32", name,
                        out->format->name);
     return true;
+}
+
+bool model_find_vector(model *m, const char *name, uint32_t count, weight *out, err *e) {
+    const gguf_tensor *t = model_claim_tensor(m, name);
+    if (!t)
+        return err_set(e, EXIT_USAGE, "the model has no tensor %s", name);
+    if (t->elements != count)
+        return err_set(e, EXIT_USAGE, "the tensor %s has %llu values, expected %u", name,
+                       (unsigned long long)t->elements, count);
+    if (t->type->format == &format_f32) {
+        uint32_t columns = (uint32_t)t->dim[0];
+        if (!model_find_matrix(m, name, count / columns, columns, out, e))
+            return false;
+        out->rows = 1;
+        out->columns = count;
+        return true;
+    }
+    if (!t->type->format)
+        return err_set(e, EXIT_USAGE, "the tensor %s is in %s, which cannot be decoded", name,
+                       t->type->name);
+    double *values = array_new(count, sizeof *values);
+    float *floats = array_new(count, sizeof *floats);
+    reference_decode_row(t->type->format, t->data, 0, count, values);
+    for (uint32_t i = 0; i < count; i++)
+        floats[i] = (float)values[i];
+    *out = (weight){.format = &format_f32, .rows = 1, .columns = count};
+    bool ok = model_make_table(m, name, floats, count, &out->at, e);
+    free(values);
+    free(floats);
+    return ok;
+}
+
+bool model_find_parts(model *m, uint32_t layer, const layer_part *parts, size_t count, err *e) {
+    for (const layer_part *p = parts; p < parts + count; p++) {
+        char name[GGUF_NAME_BYTES];
+        model_name_tensor(name, layer, p->name, "weight");
+        if (p->rows ? !model_find_matrix(m, name, p->rows, p->columns, p->out, e)
+                    : !model_find_vector(m, name, p->columns, p->out, e))
+            return false;
+        model_name_tensor(name, layer, p->name, "bias");
+        if (!p->bias || (p->rows && !gguf_find_tensor(m->file, name)))
+            continue;
+        if (p->rows ? !model_find_floats(m, name, p->rows, p->bias, e)
+                    : !model_find_vector(m, name, p->columns, p->bias, e))
+            return false;
+    }
+    return true;
+}
+
+bool model_refuse_size(err *e, const char *what, uint32_t value, const char *why) {
+    return err_set(e, EXIT_USAGE, "the model's %s is %u: %s", what, value, why);
 }
 
 bool model_read_vocab(const gguf *g, uint32_t *vocab, err *e) {

@@ -9,8 +9,6 @@
 
 #include "harness/base/array.h"
 #include "runner/generate/sampler.h"
-#include "runner/gguf/weight_scan.h"
-#include "trace.h"
 
 typedef struct {
     model *model;
@@ -44,32 +42,6 @@ static void add_row(inspection *x, bool passed, const char *what, const char *fo
 }
 
 /* --- launch by launch --- */
-
-static void count_values(const binding *b, launch_report *out) {
-    size_t bytes = elem_get_bytes(b->type);
-    void *data = malloc(b->at.bytes);
-    out->elements = b->at.bytes / bytes;
-    out->min = INFINITY;
-    out->max = -INFINITY;
-    err ignored;
-    if (!data || !buffer_download(b->at.buffer, b->at.offset, data, b->at.bytes, &ignored)) {
-        free(data);
-        return;
-    }
-    double sum = 0;
-    for (size_t i = 0; i < out->elements; i++) {
-        double value = elem_read(b->type, data, i);
-        if (!isfinite(value)) {
-            out->bad_numbers++;
-            continue;
-        }
-        out->min = fmin(out->min, value);
-        out->max = fmax(out->max, value);
-        sum += value;
-    }
-    out->mean = sum / (double)(out->elements - out->bad_numbers);
-    free(data);
-}
 
 /* The smallest, because most of a cache was never written. */
 static const binding *find_output(const launch *l) {
@@ -105,7 +77,7 @@ static void observe_launch(void *context, const check_step *step) {
                        .passed = step->passed};
     const binding *b = find_output(step->launch);
     r.output = b->at.buffer->label;
-    count_values(b, &r);
+    nonfinite_count(b, &r.values, &ignored);
     x->options->observe(x->options->context, &r);
 }
 
@@ -429,7 +401,7 @@ static bool check_tokens(inspection *x, err *e) {
 /* Where something is not finite the rest tells nothing: every comparison would fail. */
 static bool check_finite(inspection *x) {
     err why;
-    bool are_weights_finite = weight_scan(x->file, &why);
+    bool are_weights_finite = nonfinite_scan(x->file, &why);
     if (!are_weights_finite)
         add_row(x, false, "weights are finite", "%.159s", why.text);
     if (x->bad.found) {

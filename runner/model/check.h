@@ -6,7 +6,7 @@
  * positions are looked at: those around powers of two, after a long prompt that is not. */
 #pragma once
 
-#include "model.h"
+#include "nonfinite.h"
 
 /* What one launch left in its smallest output. */
 typedef struct {
@@ -14,9 +14,8 @@ typedef struct {
     const char *kernel; /* "rmsnorm_rows" */
     const char *output; /* "normed" */
     size_t index, count;
-    size_t elements, bad_numbers; /* NaN and infinities */
-    double min, max, mean;        /* of the others */
-    double margin;                /* largest error / allowed error: above 1 is wrong */
+    value_summary values;
+    double margin; /* largest error / allowed error: above 1 is wrong */
     bool passed;
 } launch_report;
 

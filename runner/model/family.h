@@ -4,7 +4,7 @@
  * forward pass (record), and the same pass in plain C (the reference). Everything else is done once
  * for all families in model.c (tapes, plays, decoding on the device) and state.c (rewinding).
  *
- * To add one: write <name>.c with a `const model_family <name>_family`, and add it to families.c.
+ * To add one: write <name>.c with a `const model_family <name>_family`, and add it to model.c.
  * tests/test_model.c has a whole recurrent family of 100 lines. */
 #pragma once
 
@@ -45,9 +45,9 @@ typedef struct model_family {
     bool (*record)(model *m, tape *t, slice ids, uint32_t tokens, const kernel *attention,
                    bool has_head, err *e);
 
-    /* See model_reference_new. own is what new_reference returned. */
-    void *(*new_reference)(const model *m, size_t tokens, shaker *s, err *e);
-    void (*free_reference)(void *own);
+    /* See model_reference_new. own is what new_reference returned; it and all that it needs come from
+     * reference_make. */
+    void *(*new_reference)(const model *m, size_t tokens, reference_memory *r, err *e);
     void (*step_reference)(void *own, uint32_t token, double *logits);
 } model_family;
 
@@ -68,6 +68,13 @@ typedef enum {
 /* (rows, columns) floats or 32-bit integers. The model frees what is made here. */
 bool model_make(model *m, memory_kind kind, const char *label, size_t rows, size_t columns,
                 slice *out, err *e);
+/* Scratch of (tile, columns) each; those without columns are left out. */
+typedef struct {
+    const char *label;
+    uint32_t columns;
+    slice *at;
+} scratch_part;
+bool model_make_scratch(model *m, const scratch_part *parts, size_t count, err *e);
 /* (context, columns) of m->cache */
 bool model_make_cache(model *m, const char *label, size_t columns, slice *out, err *e);
 /* A table that the CPU computed. */
@@ -91,6 +98,17 @@ const gguf_tensor *model_claim_tensor(model *m, const char *name);
 bool model_find_matrix(model *m, const char *name, uint32_t rows, uint32_t columns, weight *out,
                        err *e);
 bool model_find_floats(model *m, const char *name, uint32_t count, weight *out, err *e);
+/* A vector in any type that can be decoded, with as many elements in whatever dimensions; as floats. */
+bool model_find_vector(model *m, const char *name, uint32_t count, weight *out, err *e);
+/* The weights of a layer. */
+typedef struct {
+    const char *name;       /* "attn_q": its tensors are blk.3.attn_q.weight and .bias */
+    uint32_t rows, columns; /* 0 rows: a vector */
+    weight *out, *bias;     /* bias: NULL: none; of a matrix it is found if the file has it */
+} layer_part;
+bool model_find_parts(model *m, uint32_t layer, const layer_part *parts, size_t count, err *e);
+/* "the model's block_count is 0: ..." */
+bool model_refuse_size(err *e, const char *what, uint32_t value, const char *why);
 /* Rows of the embedding, which must be as many as the vocabulary has tokens. */
 bool model_read_vocab(const gguf *g, uint32_t *vocab, err *e);
 /* "blk.3.attn_q.weight" into text (GGUF_NAME_BYTES). */

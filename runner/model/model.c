@@ -1,16 +1,60 @@
 /* model: see model.h. Owns its parts; build.c makes what families are built of, play.c
  * records and plays its tapes, state.c goes back in time. */
 #include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "family.h"
 #include "harness/base/array.h"
+#include "harness/base/os.h"
+#include "runner/llama/llama.h"
+#include "runner/rwkv7/rwkv7.h"
 
 /* Tokens of a prompt that go together: enough to share each decoded weight among eight and to fill
  * a GPU; more only takes memory. */
 enum { TILE_EMULATED = 64, TILE_GPU = 512 };
+
+/* --- which family, which file --- */
+
+static const model_family *const families[] = {&llama_family, &rwkv7_family};
+enum { FAMILIES = sizeof families / sizeof *families };
+
+const model_family *families_find(gguf_text name, err *e) {
+    char text[40], known[64] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < FAMILIES; i++) {
+        if (gguf_text_equals(name, families[i]->name))
+            return families[i];
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                                 families[i]->name);
+    }
+    return err_null(e, EXIT_USAGE, "cannot run a model of the architecture '%s' (supported: %s)",
+                    gguf_print_text(name, text, sizeof text), known);
+}
+
+#define SHIPPED "models/assay-tiny.gguf"
+
+bool model_file_find(const char *given, char *path, size_t size, err *e) {
+    char home[PATH_MAX];
+    if (!given && !os_find_home(home, sizeof home, e))
+        return false;
+    int length =
+        given ? snprintf(path, size, "%s", given) : snprintf(path, size, "%s/" SHIPPED, home);
+    if (length < 0 || (size_t)length >= size)
+        return err_set(e, EXIT_USAGE, "the path of the model is longer than %zu bytes", size - 1);
+    if (access(path, F_OK) == 0)
+        return true;
+    if (given)
+        return err_set(e, EXIT_USAGE,
+                       "there is no file %.140s; give a GGUF file with -m, or get one with "
+                       "`make model`",
+                       given);
+    return err_set(e, EXIT_CANNOT,
+                   "the model that comes with the project, " SHIPPED ", is missing; give a GGUF "
+                   "file with -m, or get one with `make model`");
+}
 
 /* --- opening --- */
 

@@ -8,7 +8,7 @@
  * right at every position. Weights are bound where they lie in the mapped file.
  *
  * What the layers compute is up to the model's family, which the file names
- * (general.architecture): family.h says what a family implements, families.c lists them.
+ * (general.architecture): family.h says what a family implements, model.c lists them.
  *
  * Two kinds of memory of the past are served alike. A cache has one row per token: going back is
  * free, and the context limits the length. A recurrent state is overwritten by every token: going
@@ -48,6 +48,9 @@ typedef struct {
 } model_options;
 
 typedef struct model model;
+
+/* The path of an existing model file. given NULL: the model that comes with the project. */
+bool model_file_find(const char *given, char *path, size_t size, err *e);
 
 /* The sizes that the file states, checked; and whether all that the model needs is in the file and
  * can be run. Both without a device. */

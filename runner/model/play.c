@@ -6,7 +6,7 @@
 
 #include "family.h"
 #include "harness/base/array.h"
-#include "trace.h"
+#include "nonfinite.h"
 
 /* --- tapes --- */
 

@@ -9,23 +9,31 @@
 
 struct model_reference {
     const model_family *family;
-    shaker shaker;
+    reference_memory memory;
     void *own;
 };
 
+void *reference_make(reference_memory *r, size_t count, size_t item_bytes) {
+    return *ARRAY_ADD(r->items, r->count, r->capacity) = array_new(count, item_bytes);
+}
+
 model_reference *model_reference_new(const model *m, size_t tokens, bool is_shaken, err *e) {
     model_reference *r = array_new(1, sizeof *r);
-    *r = (model_reference){m->family, {is_shaken, rng_new(1, "shake")}, NULL};
-    r->own = m->family->new_reference(m, tokens, &r->shaker, e);
+    r->family = m->family;
+    r->memory.shaker = (shaker){is_shaken, rng_new(1, "shake")};
+    r->own = m->family->new_reference(m, tokens, &r->memory, e);
     if (r->own)
         return r;
-    free(r);
+    model_reference_free(r);
     return NULL;
 }
 
 void model_reference_free(model_reference *r) {
-    if (r)
-        r->family->free_reference(r->own);
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->memory.count; i++)
+        free(r->memory.items[i]);
+    free(r->memory.items);
     free(r);
 }
 

@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "harness/check/fill.h"
 
@@ -47,3 +48,12 @@ static inline void shake_add(shaken_sum *sum, double term) {
 static inline double shake_end(shaker *s, const shaken_sum *sum) {
     return shake(s, sum->value, sum->squares);
 }
+
+/* What a reference computes with; all that it made is freed with it. */
+typedef struct {
+    shaker shaker;
+    void **items;
+    size_t count, capacity;
+} reference_memory;
+
+void *reference_make(reference_memory *r, size_t count, size_t item_bytes); /* all zeros */

@@ -2,12 +2,10 @@
  * read next to the equations of the model. */
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/array.h"
-#include "parts.h"
 #include "reference/reference.h"
+#include "rwkv7.h"
 
 typedef struct {
     double *time_shift, *channel_shift; /* (hidden) */
@@ -25,11 +23,6 @@ typedef struct {
     double *vector;  /* (MIXES, hidden) */
 } rwkv7_reference;
 
-static double *make(size_t count) {
-    double *values = array_new(count, sizeof *values);
-    return values;
-}
-
 static size_t find_longest(const gguf *g) {
     size_t longest = 0;
     for (size_t i = 0; i < g->tensor_count; i++)
@@ -39,42 +32,27 @@ static size_t find_longest(const gguf *g) {
     return longest;
 }
 
-void *rwkv7_reference_new(const model *m, size_t tokens, shaker *s, err *e) {
+void *rwkv7_reference_new(const model *m, size_t tokens, reference_memory *memory, err *e) {
     (void)tokens; /* a recurrence keeps nothing per token */
     (void)e;
-    rwkv7_reference *r = array_new(1, sizeof *r);
+    rwkv7_reference *r = reference_make(memory, 1, sizeof *r);
     r->file = m->file;
-    r->shaker = s;
+    r->shaker = &memory->shaker;
     r->shape = ((const rwkv7 *)m->own)->shape;
     size_t d = r->shape.hidden, longest = find_longest(m->file);
     double **const vectors[] = {&r->x, &r->n, &r->mixed, &r->r,     &r->w,       &r->k, &r->v,
                                 &r->a, &r->g, &r->kk,    &r->share, &r->v_first, &r->y};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-        *vectors[i] = make(d);
-    r->low = make(longest);
-    r->u = make(longest);
-    r->vector = make(MIXES * d);
-    r->states = array_new(r->shape.layers, sizeof *r->states);
+        *vectors[i] = reference_make(memory, d, sizeof(double));
+    r->low = reference_make(memory, longest, sizeof(double));
+    r->u = reference_make(memory, longest, sizeof(double));
+    r->vector = reference_make(memory, MIXES * d, sizeof(double));
+    r->states = reference_make(memory, r->shape.layers, sizeof *r->states);
     for (uint32_t i = 0; i < r->shape.layers; i++)
-        r->states[i] = (layer_state){make(d), make(d), make(d * r->shape.head_size)};
+        r->states[i] = (layer_state){
+            reference_make(memory, d, sizeof(double)), reference_make(memory, d, sizeof(double)),
+            reference_make(memory, d * r->shape.head_size, sizeof(double))};
     return r;
-}
-
-void rwkv7_reference_free(void *own) {
-    rwkv7_reference *r = own;
-    if (!r)
-        return;
-    double *const all[] = {r->x, r->n,  r->mixed, r->r,       r->w, r->k,   r->v, r->a,
-                           r->g, r->kk, r->share, r->v_first, r->y, r->low, r->u, r->vector};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
-    for (uint32_t i = 0; i < r->shape.layers; i++) {
-        free(r->states[i].time_shift);
-        free(r->states[i].channel_shift);
-        free(r->states[i].s);
-    }
-    free(r->states);
-    free(r);
 }
 
 /* All values of a tensor as one vector, until the next call. */

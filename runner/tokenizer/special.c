@@ -71,7 +71,7 @@ static const char *const shown[] = {"<|channel|>", "<|message|>", "<|start|>", "
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static uint32_t find(const token_texts *t, const char *text) {
-    return token_texts_find(t, (gguf_text){text, strlen(text)});
+    return token_texts_find(t, gguf_to_text(text));
 }
 
 static bool is_end(const special_tokens *s, uint32_t id) {

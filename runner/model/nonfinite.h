@@ -1,7 +1,24 @@
-/* model/trace: which launch of a forward pass was the first to write NaN or infinity. */
+/* model/nonfinite: where NaN and infinity come from: the weights of a file, or the first launch of a forward
+ * pass that wrote one. */
 #pragma once
 
 #include "model.h"
+
+/* The first of `count` values that is not finite; count: none. */
+size_t nonfinite_find(const float *values, size_t count);
+
+/* Looks for them in the weights, where they make every token nonsense. Fast: of a quantised block only the
+ * scales can be non-finite, and only their exponents are looked at. The whole file is read once. False with
+ * EXIT_WRONG: names the tensor, the row and the block. Tensors in types that no kernel reads are left out. */
+bool nonfinite_scan(const gguf *g, err *e);
+
+/* The values of a buffer of a launch. */
+typedef struct {
+    size_t elements, bad;  /* bad: NaN and infinities */
+    size_t first;          /* of those */
+    double min, max, mean; /* of the others */
+} value_summary;
+bool nonfinite_count(const binding *b, value_summary *out, err *e);
 
 typedef struct {
     bool found;
@@ -24,6 +41,3 @@ void nonfinite_print(const nonfinite *n, char *text, size_t size);
 /* Rewinds the model and plays the tokens as a prompt, launch by launch, up to the first launch that
  * writes something that is not finite. Needs room for all tokens. */
 bool model_trace(model *m, const uint32_t *tokens, size_t count, nonfinite *out, err *e);
-
-/* The first of `count` values that is not finite; count: none. */
-size_t nonfinite_find(const float *values, size_t count);
