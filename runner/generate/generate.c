@@ -75,41 +75,25 @@ static bool decode_on_cpu(run *r, uint32_t token, err *e) {
     return true;
 }
 
+static bool take_decoded(void *context, uint32_t token) {
+    run *r = context;
+    r->report->decoded++;
+    if (!take(r, token))
+        return false;
+    r->report->end = END_CONTEXT; /* unless another token says otherwise */
+    return true;
+}
+
 /* The device feeds itself; steps submitted after the last token are waited for and dropped. */
 static bool decode_on_device(run *r, uint32_t token, err *e) {
     model *m = r->model;
-    uint32_t depth = r->options->in_flight ? r->options->in_flight : IN_FLIGHT, flying = 0, kept;
+    uint32_t in_flight = r->options->in_flight ? r->options->in_flight : IN_FLIGHT;
     size_t left = r->options->max_tokens - r->report->tokens; /* steps that can still be of use */
-    bool ok = true, goes_on = true;
-    assert(depth <= MODEL_IN_FLIGHT);
     r->report->end = END_CONTEXT;
-    kept = model_get_position(m);
     if (model_get_room(m) == 0)
         return true;
-    ok = model_keep(m, e) && model_start_greedy(m, token, e);
-    while (ok && goes_on) {
-        while (ok && flying < depth && left > 0 && model_get_room(m) > 0) {
-            ok = model_submit_greedy(m, e);
-            flying += ok;
-            left -= ok;
-        }
-        if (!ok || flying == 0)
-            break;
-        ok = model_collect_greedy(m, &token, NULL, e);
-        flying--;
-        if (!ok)
-            break;
-        kept++;
-        r->report->decoded++;
-        goes_on = take(r, token);
-        if (goes_on)
-            r->report->end = END_CONTEXT; /* unless another token says otherwise */
-    }
-    for (err ignored; flying > 0; flying--)
-        model_collect_greedy(m, &token, NULL, &ignored);
-    if (!ok)
+    if (!model_keep(m, e) || !model_decode_greedy(m, token, left, in_flight, take_decoded, r, e))
         return false;
-    model_rewind(m, kept);
     /* A NaN stays in the cache or the state, so the last step's logits tell of all steps. */
     return r->report->decoded == 0 || (model_read_logits(m, r->logits, e) && check_logits(r, e));
 }

@@ -62,24 +62,16 @@ static bool play_waiting(bench_player *b, uint32_t count, err *e) {
     return ok;
 }
 
+static bool drop(void *context, uint32_t token) {
+    (void)context;
+    (void)token;
+    return true;
+}
+
 /* The device feeds itself: steps are handed to it ahead, so that it never waits for the CPU. */
 static bool play_tokens(bench_player *b, uint32_t count, err *e) {
-    uint32_t submitted = 0, collected = 0, ignored;
     draw_tokens(b, 1);
-    bool ok = model_start_greedy(b->model, b->tokens[0], e);
-    while (ok && collected < count) {
-        while (ok && submitted < count && submitted - collected < BENCH_IN_FLIGHT) {
-            ok = model_submit_greedy(b->model, e);
-            submitted += ok;
-        }
-        if (!ok)
-            break;
-        ok = model_collect_greedy(b->model, &ignored, NULL, e);
-        collected++;
-    }
-    for (err unused; collected < submitted; collected++)
-        model_collect_greedy(b->model, &ignored, NULL, &unused);
-    return ok;
+    return model_decode_greedy(b->model, b->tokens[0], count, BENCH_IN_FLIGHT, drop, NULL, e);
 }
 
 static bool play_test(bench_player *b, const bench_test *t, err *e) {

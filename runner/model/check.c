@@ -333,20 +333,16 @@ static bool check_prefill(inspection *x, uint32_t *tokens, uint32_t *again, doub
     return true;
 }
 
+static bool append(void *context, uint32_t token) {
+    uint32_t **next = context;
+    *(*next)++ = token;
+    return true;
+}
+
 static bool decode_in_flight(inspection *x, uint32_t first, size_t count, uint32_t *tokens,
                              err *e) {
     enum { DEPTH = 3 };
-    size_t submitted = 0, collected = 0;
-    bool ok = model_start_greedy(x->model, first, e);
-    while (ok && collected < count) {
-        while (ok && submitted < count && submitted - collected < DEPTH) {
-            ok = model_submit_greedy(x->model, e);
-            submitted += ok;
-        }
-        ok = ok && model_collect_greedy(x->model, &tokens[collected], NULL, e);
-        collected += ok;
-    }
-    return ok;
+    return model_decode_greedy(x->model, first, count, DEPTH, append, &tokens, e);
 }
 
 /* The same tokens from the same prompt, whichever way the tape is played: bit for bit. */

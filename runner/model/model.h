@@ -115,6 +115,10 @@ enum { MODEL_IN_FLIGHT = 16 };
 bool model_start_greedy(model *m, uint32_t token, err *e);
 bool model_submit_greedy(model *m, err *e);
 bool model_collect_greedy(model *m, uint32_t *next, play_times *times, err *e);
+/* All of that: up to `count` tokens after `first`, with this many in flight, until `take` returns false or
+ * the context is full. The position is then after the last token that was taken. */
+bool model_decode_greedy(model *m, uint32_t first, size_t count, uint32_t in_flight,
+                         bool (*take)(void *context, uint32_t token), void *context, err *e);
 
 /* Position ---------------------------------------------------------------------------------- */
 

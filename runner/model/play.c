@@ -227,6 +227,8 @@ static bool go_through(model *m, tape *t, const way *how, bool *goes_on, err *e)
 
 static bool forward_prompt(model *m, const uint32_t *tokens, size_t count, const way *how,
                            float *logits, err *e) {
+    if (how->times)
+        *how->times = (play_times){0};
     if (count == 0)
         return err_set(e, EXIT_USAGE, "the prompt is empty: give it some text to continue");
     if (!begin(m, tokens, count, e))
@@ -252,6 +254,8 @@ static bool forward_prompt(model *m, const uint32_t *tokens, size_t count, const
 static bool forward_token(model *m, uint32_t token, const way *how, float *logits, err *e) {
     tape *t;
     bool goes_on;
+    if (how->times)
+        *how->times = (play_times){0};
     if (!begin(m, &token, 1, e) || !(t = model_get_token_tape(m, false, e)) ||
         !place(m, token, e) || !go_through(m, t, how, &goes_on, e))
         return false;
@@ -263,15 +267,11 @@ static bool forward_token(model *m, uint32_t token, const way *how, float *logit
 
 bool model_forward_prompt(model *m, const uint32_t *tokens, size_t count, play_mode mode,
                           float *logits, play_times *times, err *e) {
-    if (times)
-        *times = (play_times){0};
     return forward_prompt(m, tokens, count, &(way){.mode = mode, .times = times}, logits, e);
 }
 
 bool model_forward_token(model *m, uint32_t token, play_mode mode, float *logits, play_times *times,
                          err *e) {
-    if (times)
-        *times = (play_times){0};
     return forward_token(m, token, &(way){.mode = mode, .times = times}, logits, e);
 }
 
@@ -339,4 +339,28 @@ bool model_collect_greedy(model *m, uint32_t *next, play_times *times, err *e) {
     advance(m, &m->flying_token, 1);
     m->flying_token = *next;
     return true;
+}
+
+bool model_decode_greedy(model *m, uint32_t first, size_t count, uint32_t in_flight,
+                         bool (*take)(void *context, uint32_t token), void *context, err *e) {
+    uint32_t flying = 0, kept = m->position, token;
+    bool ok = model_start_greedy(m, first, e), goes_on = true;
+    assert(in_flight <= MODEL_IN_FLIGHT);
+    while (ok && goes_on) {
+        for (; ok && flying < in_flight && count > 0 && model_get_room(m) > 0; count -= ok) {
+            ok = model_submit_greedy(m, e);
+            flying += ok;
+        }
+        if (!ok || flying == 0)
+            break;
+        ok = model_collect_greedy(m, &token, NULL, e);
+        flying--;
+        kept += ok;
+        goes_on = ok && take(context, token);
+    }
+    for (err ignored; flying > 0; flying--)
+        model_collect_greedy(m, &token, NULL, &ignored);
+    if (ok)
+        model_rewind(m, kept);
+    return ok;
 }
