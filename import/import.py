@@ -17,16 +17,19 @@ if sys.version_info < (3, 8):
 
 import argparse
 import ast
-import bisect
+import itertools
 import math
 import operator
 import os
 import re
 import resource
 import signal
+import string
 import textwrap
 import warnings
-from collections import namedtuple
+from collections import ChainMap, namedtuple
+from dataclasses import dataclass, field
+from functools import partial, reduce
 
 MOST_BYTES = 16 << 20  # of a file
 MOST_ITEMS = 4096  # of a list that is made by counting
@@ -42,7 +45,7 @@ FEW_ELEMENTS = 8  # inputs with fewer are in the constant address space
 
 MAKERS = ("metal_kernel", "compile_shader")
 
-# By their names in mx and torch: in MLX's kernels, in `assay launch`, and in MSL as torch names them.
+# By their names in mx and torch: in MLX's kernels, in `assay launch`, and in MSL as torch does.
 TYPES = {
     "float32": ("float", "f32", "float"),
     "float16": ("float16_t", "f16", "half"),
@@ -66,7 +69,7 @@ GUESSES = {
     "repeat": 2, "batch": 2, "group_size": 32, "dim": 128, "size": 512, "level": 4,
 }  # fmt: skip
 
-# What a kernel of MLX may name without declaring it. Those that match are a uint, the others a uint3.
+# What a kernel of MLX may name without declaring it.
 ATTRIBUTES = """
     dispatch_quadgroups_per_threadgroup dispatch_simdgroups_per_threadgroup
     dispatch_threads_per_threadgroup grid_origin grid_size quadgroup_index_in_threadgroup
@@ -75,7 +78,7 @@ ATTRIBUTES = """
     thread_index_in_threadgroup thread_position_in_grid thread_position_in_threadgroup
     threadgroup_position_in_grid threadgroups_per_grid threads_per_grid threads_per_simdgroup
     threads_per_threadgroup""".split()
-SCALAR_ATTRIBUTE = re.compile("quadgroup|simdgroup|width|thread_index")
+UINT_ATTRIBUTE = re.compile("quadgroup|simdgroup|width|thread_index")  # the others are a uint3
 
 
 class Refused(Exception):
@@ -84,46 +87,49 @@ class Refused(Exception):
 
 # Lines -------------------------------------------------------------------------------------------
 #
-# Before a file is parsed, a character of Unicode's private planes is put in front of each line of its
-# strings, after the blanks. It says the number of the line and stays with the text, however the text
-# is put together.
+# Before a file is parsed, a character of Unicode's private planes is put in front of each line of
+# its strings, after the blanks. It says the number of the line and stays with the text, however the
+# text is put together.
 
 FIRST_MARK, LAST_MARK = 0xF0000, 0x10FFFD
 MARK = re.compile(f"[{chr(FIRST_MARK)}-{chr(LAST_MARK)}]")
 LEADING_MARKS = re.compile(f"(?:[ \\t]|({MARK.pattern}))*")
-STRING = re.compile(r"""#[^\n]*|(?<!\w)([rfu]{0,2})(\"\"\"|'''|"|')((?:\\.|(?!\2).)*)\2""", re.S | re.I)
+STRING = re.compile(
+    r"""#[^\n]*|(?<!\w)([rfu]{0,2})(\"\"\"|'''|"|')((?:\\.|(?!\2).)*)\2""", re.S | re.I
+)
 
 
 def mark_lines(text):
     """The text of a file with marks in its strings."""
-    newlines = [match.start() for match in re.finditer("\n", text)]
+    line, counted = 1, 0
 
     def mark(string):
-        if not string.group(2):
+        nonlocal line, counted
+        line, counted = line + text.count("\n", counted, string.start()), string.start()
+        prefix, quote, body = string.groups()
+        if not quote:  # a comment
             return string.group()
-        line, has_fields = bisect.bisect(newlines, string.start()) + 1, "f" in string.group(1).lower()
-        body, quote = string.group(3), string.group(2)
-        return string.group(1) + quote + mark_string(body, line, has_fields) + quote
+        return prefix + quote + mark_string(body, line, "f" in prefix.lower()) + quote
 
     return STRING.sub(mark, text)
 
 
 def mark_string(body, line, has_fields):
     out, depth = [], 0
-    for part in body.splitlines(True):
+    for line, part in enumerate(body.splitlines(True), line):
         blanks = len(part) - len(part.lstrip(" \t"))
-        mark = chr(min(FIRST_MARK + line, LAST_MARK)) if part.strip(" \t\\\n") and not depth else ""
+        is_marked = part.strip(" \t\\\n") and not depth
+        mark = chr(min(FIRST_MARK + line, LAST_MARK)) if is_marked else ""
         if has_fields:  # a field may bring lines of its own
             single = part.replace("{{", "").replace("}}", "")
             depth += single.count("{") - single.count("}")
             part = re.sub(r"(?<!\})\}(?=[^}\s])", "}" + mark, part)
         out.append(part[:blanks] + mark + part[blanks:])
-        line += 1
     return "".join(out)
 
 
 def parse(text, path):
-    text = MARK.sub("", text)
+    text = plain(text)
     try:
         return ast.parse(mark_lines(text))
     except SyntaxError:  # of the file, or a string in a field of a string: then without lines
@@ -165,8 +171,8 @@ class Unknown:
 
     def grow(self, ndim):
         """At least this many axes; new ones in front."""
-        while len(self.dims) < min(ndim, MOST_AXES) and not self.is_firm:
-            self.dims.insert(0, Unknown(number=AXIS))
+        missing = 0 if self.is_firm else min(ndim, MOST_AXES) - len(self.dims)
+        self.dims[:0] = [Unknown(number=AXIS) for _ in range(missing)]
 
     def set_ndim(self, ndim):
         if self.is_firm:
@@ -177,62 +183,54 @@ class Unknown:
         if ndim >= 3 and is_assumed(self.dims[0]):
             self.dims[0].number = FIRST_AXIS
 
-    def copy_array(self, other):
-        self.dims, self.type, self.given = list(other.dims), other.type, other.given
-        self.is_firm, self.is_touched = other.is_firm, other.is_touched
-
-
-class Scope:
-    def __init__(self, parent=None):
-        self.parent = parent
-        self.names = {}
-
-    def find(self, name, otherwise=None):
-        scope = self
-        while scope and name not in scope.names:
-            scope = scope.parent
-        return scope.names[name] if scope else otherwise
+    def as_type(self, type_name):
+        """An array like this one."""
+        out = Unknown(self.name, dims=list(self.dims), type_name=type_name or self.type)
+        out.is_firm, out.is_touched, out.given = self.is_firm, self.is_touched, self.given
+        return out
 
 
 class Function:
     def __init__(self, node, home):
-        self.node = node
-        self.name = node.name
-        self.home = home
+        self.node, self.name, self.home = node, node.name, home
         self.runs = 0
         parts = [part for statement in node.body for part in ast.walk(statement)]
         self.makes = any(name_of(part) in MAKERS for part in parts)
         self.launches = any(getattr(part, "arg", None) == "threadgroup" for part in parts)
 
 
+@dataclass(eq=False)
 class Kernel:
     """One kernel that a call makes, or a library of them."""
 
-    def __init__(self, node, is_torch):
-        self.node = node
-        self.line = node.func.end_lineno
-        self.is_torch = is_torch
-        self.is_atomic = False
-        self.name = self.source = self.header = ""
-        self.inputs, self.outputs = [], []  # their names
-        self.launch, self.launch_line = {}, 0  # its arguments by their names
-        self.results = []  # of the last launch
-        self.launches = {}  # of a library: kernel: (arguments, named arguments, line)
-        self.trouble = None  # why it cannot be imported
+    node: ast.Call
+    line: int
+    is_torch: bool
+    name: str = ""
+    source: str = ""
+    header: str = ""
+    is_atomic: bool = False
+    inputs: list = field(default_factory=list)  # their names
+    outputs: list = field(default_factory=list)
+    launch: dict = field(default_factory=dict)  # its arguments by their names
+    launch_line: int = 0
+    launches: dict = field(default_factory=dict)  # of a library: {kernel: (args, named, line)}
+    trouble: str = ""  # why it cannot be imported
 
-    def list_templates(self):
-        return [(plain(name), value) for name, value in get_pairs(self.launch)]
 
-
-def get_pairs(launch):
+def list_templates(launch):
     pairs = launch.get("template")
-    return [pair for pair in (pairs if isinstance(pairs, list) else [])
+    return [(plain(pair[0]), pair[1]) for pair in (pairs if isinstance(pairs, list) else [])
             if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)]  # fmt: skip
 
 
-def get_output(launch, what, index):
-    items = launch.get(what)
-    return as_list(items[index]) if isinstance(items, list) and index < len(items) else None
+def get_output(launch, index):
+    """The shape, if it is given, and the type of an output."""
+    lists = launch.get("output_shapes"), launch.get("output_dtypes")
+    shape, given = (items[index] if isinstance(items, list) and index < len(items) else None
+                    for items in lists)  # fmt: skip
+    shape = as_list(shape)
+    return shape if isinstance(shape, list) else None, type_name_of(given) or "float32"
 
 
 def name_of(node):
@@ -272,22 +270,29 @@ def as_list(value):
 def as_key(value):
     """What a value is compared and found by."""
     value = plain(known(value))
-    if isinstance(value, Type):
-        return Type, value.name
-    return tuple(as_key(item) for item in value) if isinstance(value, list) else value
+    if isinstance(value, dict):
+        value = list(value.items())
+    is_sequence = type(value) in (list, tuple)
+    return tuple(map(as_key, value)) if is_sequence else type_name_of(value) or value
 
 
 def truth_of(value):
     """True, False, or None if it is not known."""
     value = known(value)
-    if isinstance(value, Unknown):
-        return None
-    return bool(value) if value is None or isinstance(value, (int, float, str, list, dict)) else True
+    return None if isinstance(value, Unknown) else bool(value)
+
+
+def type_name_of(value):
+    return value.name if isinstance(value, Type) else None
 
 
 def find_type(name):
     short = name[:-2] if name.endswith("_t") and name != "size_t" else name
     return short if short in TYPES else ALIASES.get(short)
+
+
+def find_type_argument(args, named):
+    return type_name_of(named.get("dtype", next(filter(type_name_of, args), None)))
 
 
 def count(dims):
@@ -309,16 +314,13 @@ OPERATORS = {
     ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
     ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.BitOr: operator.or_,
     ast.BitXor: operator.xor, ast.BitAnd: operator.and_, ast.MatMult: operator.matmul,
-    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
-
-# Functions and methods that are called as they are, once their arguments are known.
-NUMBER_FUNCTIONS = {"min": min, "max": max, "int": int, "float": float, "abs": abs, "round": round}
-TEXT_METHODS = {"strip", "lstrip", "rstrip", "lower", "upper", "startswith", "endswith", "split"}
-LIST_METHODS = {"append", "insert", "extend", "copy", "pop"}
-DICT_METHODS = {"update", "copy", "pop"}
-ARRAY_MAKERS = {"zeros", "ones", "full", "normal", "uniform", "empty", "randint", "random", "arange",
-                "rand", "randn"}  # fmt: skip
+COMPARISONS = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Is: operator.eq, ast.IsNot: operator.ne,
+    ast.In: lambda a, items: a in items, ast.NotIn: lambda a, items: a not in items,
+}  # fmt: skip
+BAD_ARGUMENTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 class Expressions(ast.NodeVisitor):
@@ -327,7 +329,7 @@ class Expressions(ast.NodeVisitor):
     def __init__(self, settings):
         self.settings = settings  # what the user says of names
         self.assumed = []  # the unknown values that were made numbers
-        self.scope = Scope()
+        self.scope = ChainMap()  # the names that can be seen, the innermost first
 
     def generic_visit(self, node):
         return Unknown()
@@ -336,7 +338,7 @@ class Expressions(ast.NodeVisitor):
 
     def setting(self, name):
         """What the user says of a name, "packed" or "spec.dim"."""
-        return self.settings.get(name, self.settings.get(name.rpartition(".")[2])) if name else None
+        return self.settings.get(name, self.settings.get((name or "").rpartition(".")[2]))
 
     def type_setting(self, name):
         return find_type(self.setting(name) or "")
@@ -367,10 +369,8 @@ class Expressions(ast.NodeVisitor):
         """Makes an array of what is unknown; None for what is not one."""
         if is_open(value) and value.operation:
             _, left, right = value.operation
-            value.operation = None
-            like = left if is_array(left) or is_open(left) else right
-            value.copy_array(self.array_of(like) or Unknown(dims=[]))
-        elif is_open(value):
+            return self.array_of(right if is_number(left) else left) or Unknown(dims=[])
+        if is_open(value):
             value.dims = [Unknown(number=AXIS), Unknown(number=AXIS)]
             value.type = self.type_setting(value.name)
         return value if is_array(value) else None
@@ -389,9 +389,9 @@ class Expressions(ast.NodeVisitor):
         if isinstance(value, list):
             return "[" + ", ".join(self.format(item) for item in value) + "]"
         if isinstance(value, (Type, Kernel)):
-            return value.name if isinstance(value, Type) else "kernel"
+            return type_name_of(value) or "kernel"
         number = self.number_of(value)
-        is_short = re.fullmatch(r"\D{0,3}\d{0,3}[,_]?(\.\d{1,3})?[a-zA-Z%]?", spec) and spec != "r"
+        is_short = re.fullmatch(r"\D{0,3}\d{0,3}[,_]?(\.\d{1,3})?[a-zA-Z%]?", spec)
         try:
             return "" if number is None else format(number, spec if is_short else "")
         except ValueError:
@@ -404,7 +404,7 @@ class Expressions(ast.NodeVisitor):
             self.assumed = [other for other in self.assumed if other is not value]
         if is_open(value) and (not value.name or "(" in value.name):
             value.name = name
-        scope.names[name] = value
+        scope[name] = value
 
     # Literals and names
 
@@ -414,7 +414,7 @@ class Expressions(ast.NodeVisitor):
         return node.value if is_usable and not is_huge else Unknown()
 
     def visit_JoinedStr(self, node):
-        return "".join(self.visit(part) for part in node.values)
+        return "".join(map(self.visit, node.values))
 
     def visit_FormattedValue(self, node):
         spec = plain(self.visit(node.format_spec)) if node.format_spec else ""
@@ -422,7 +422,7 @@ class Expressions(ast.NodeVisitor):
 
     def visit_Name(self, node):
         missing = Maker(node.id) if node.id in MAKERS else Unknown(node.id)
-        return self.scope.find(node.id, missing)
+        return self.scope.get(node.id, missing)
 
     def visit_NamedExpr(self, node):
         value = self.visit(node.value)
@@ -431,6 +431,8 @@ class Expressions(ast.NodeVisitor):
 
     def visit_Await(self, node):
         return self.visit(node.value)
+
+    visit_Expr = visit_Await
 
     def visit_all(self, nodes):
         """Of elements and arguments, some with a star."""
@@ -450,12 +452,9 @@ class Expressions(ast.NodeVisitor):
 
     def visit_Dict(self, node):
         made = {}
-        for key, value in zip(node.keys, node.values):
-            item = self.visit(value)
-            if key is not None:
-                made[as_key(self.visit(key))] = item
-            elif isinstance(item, dict):
-                made.update(item)
+        for key, item in zip(node.keys, self.visit_all(node.values)):
+            more = item if isinstance(item, dict) else {}
+            made.update(more if key is None else {as_key(self.visit(key)): item})
         return made
 
     def visit_ListComp(self, node):
@@ -470,14 +469,14 @@ class Expressions(ast.NodeVisitor):
     def turns_of(self, generators):
         """Binds the targets of a comprehension, once for each element."""
         outer, first = self.scope, generators[0]
-        self.scope = Scope(outer)
-        for item in self.items_of(self.visit(first.iter), 4):
+        self.scope = outer.new_child()
+        for item in self.items_of(self.visit(first.iter)):
             self.bind_target(first.target, item)
             if all(truth_of(self.visit(test)) is not False for test in first.ifs):
                 yield from self.turns_of(generators[1:]) if generators[1:] else [item]
         self.scope = outer
 
-    def items_of(self, value, unknown_count):
+    def items_of(self, value, unknown_count=4):
         """Those that a loop goes over."""
         value = as_list(value)
         if is_open(value):
@@ -488,20 +487,23 @@ class Expressions(ast.NodeVisitor):
         if isinstance(target, ast.Name):
             self.bind(self.scope, target.id, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
-            if isinstance(value, Shape):
-                value.array.set_ndim(len(target.elts))
-            items = as_list(value)
-            items = items if isinstance(items, list) else []
-            items += [Unknown(getattr(value, "name", None)) for _ in target.elts[len(items) :]]
-            for element, item in zip(target.elts, items):
-                is_rest = isinstance(element, ast.Starred)
-                self.bind_target(element.value if is_rest else element, Unknown() if is_rest else item)
+            self.bind_elements(target.elts, value)
         elif isinstance(target, (ast.Attribute, ast.Subscript)):
-            of = self.scope.find(name_of(target.value)) if name_of(target.value) else None
+            of = self.scope.get(name_of(target.value))
             if isinstance(target, ast.Subscript) and isinstance(of, dict):
                 of[as_key(self.index_of(target))] = value
             elif isinstance(target, ast.Attribute) and isinstance(of, Unknown):
                 of.attributes[target.attr] = value
+
+    def bind_elements(self, elements, value):
+        if isinstance(value, Shape):
+            value.array.set_ndim(len(elements))
+        items = as_list(value) if isinstance(value, (Shape, list)) else []
+        missing = elements[len(items) :]
+        items = items + [Unknown(getattr(value, "name", None)) for _ in missing]
+        for element, item in zip(elements, items):
+            is_rest = isinstance(element, ast.Starred)
+            self.bind_target(element.value if is_rest else element, Unknown() if is_rest else item)
 
     # Operators
 
@@ -534,8 +536,7 @@ class Expressions(ast.NodeVisitor):
         return self.operate(ast.Sub, 0, value) if isinstance(node.op, ast.USub) else value
 
     def visit_BinOp(self, node):
-        left = self.visit(node.left)
-        return self.operate(type(node.op), left, self.visit(node.right))
+        return self.operate(type(node.op), self.visit(node.left), self.visit(node.right))
 
     def operate(self, op, a, b):
         a, b = as_list(a), as_list(b)
@@ -558,12 +559,12 @@ class Expressions(ast.NodeVisitor):
         numbers = [self.number_of(arg) for arg in args]
         is_shift = function in (operator.lshift, operator.rshift, pow)
         try:
-            if None in numbers or (is_shift and not -64 < numbers[1] < 64):
+            if is_shift and not -64 < numbers[1] < 64:
                 return Unknown()
             result = function(*numbers)
         except ZeroDivisionError:
             result = 0
-        except (ArithmeticError, TypeError, ValueError):
+        except BAD_ARGUMENTS:  # also what is not a number
             return Unknown()
         if isinstance(result, int) and abs(result) >= 2**63:
             result = float(result)
@@ -582,24 +583,23 @@ class Expressions(ast.NodeVisitor):
 
     def compare(self, op, a, b):
         """None: not known."""
-        if op is ast.NotEq and is_open(a) and a.name == "ndim" and is_array(a.owner) and is_whole(b):
+        is_ndim = is_open(a) and a.name == "ndim" and is_array(a.owner)
+        if is_ndim and op is ast.NotEq and is_whole(b):
             a.owner.set_ndim(min(max(known(b), 1), MOST_AXES))  # a guard says how many axes it has
-        is_vague = is_open(a) or is_array(a)
+        is_search = op in (ast.In, ast.NotIn)
+        left, right = as_key(a), as_key(list(b) if is_search and isinstance(b, dict) else b)
         if op in (ast.Is, ast.IsNot):
             # What is unknown may be None, and a kernel may be missing: both ways are read.
-            is_known = not is_vague and not isinstance(a, Kernel)
-            return (as_key(a) == as_key(b)) == (op is ast.Is) if is_known else None
-        if op in (ast.In, ast.NotIn):
-            if is_vague or is_assumed(a) or not isinstance(b, (str, list, dict)):
-                return None
-            items = plain(b) if isinstance(b, str) and isinstance(a, str) else map(as_key, b)
-            return (as_key(a) in items) == (op is ast.In)
-        if is_vague or is_open(b) or is_assumed(a) or is_assumed(b) or isinstance(a, Shape):
+            is_vague = isinstance(left, (Unknown, Kernel))
+        elif is_search:
+            is_vague = isinstance(left, Unknown) or is_assumed(a)
+        else:
+            is_vague = isinstance(left, (Unknown, Shape)) or is_assumed(a) or is_assumed(b)
+            is_vague = is_vague or is_open(b)
+        try:
+            return None if is_vague else COMPARISONS[op](left, right)
+        except TypeError:
             return None
-        if op in (ast.Eq, ast.NotEq):
-            return (as_key(a) == as_key(b)) == (op is ast.Eq)
-        result = self.call_with_numbers(OPERATORS[op], [a, b])
-        return None if isinstance(result, Unknown) else result
 
     # Attributes and subscripts
 
@@ -617,14 +617,10 @@ class Expressions(ast.NodeVisitor):
             return Type(find_type(name))
         if of.name == "math" and name in ("pi", "inf"):
             return getattr(math, name)
-        if name in ("shape", "dtype", "size", "nbytes", "ndim"):
+        if name in ARRAY_ATTRIBUTES:
             array = self.array_of(of)
-            if name == "dtype":
-                return Type(array.type or "float32", not array.type)
-            array.is_touched = True
-            is_count = name in ("size", "nbytes")
-            return (Shape(array) if name == "shape" else Unknown(number=count(array.dims)) if is_count
-                    else Unknown("ndim", array))  # fmt: skip
+            array.is_touched = array.is_touched or name != "dtype"
+            return ARRAY_ATTRIBUTES[name](array)
         if is_array(of):
             return of if name == "T" else Method(name, of)
         value = of.attributes[name] = Unknown(f"{of.name}.{name}" if of.name else name, of)
@@ -643,17 +639,17 @@ class Expressions(ast.NodeVisitor):
         return plain(of)[slice(*ends)] if isinstance(of, (str, list)) else self.item_of(of, of)
 
     def item_of(self, of, index):
-        if isinstance(of, Shape):
-            at = self.whole_of(index)
-            of.array.grow(-at if at < 0 else at + 1)
         if isinstance(of, (Shape, str, list)):
-            items, at = plain(as_list(of)), self.whole_of(index)
+            at = self.whole_of(index)
+            if isinstance(of, Shape):
+                of.array.grow(-at if at < 0 else at + 1)
+            items = plain(as_list(of))
             return items[at] if -len(items) <= at < len(items) else Unknown()
         if isinstance(of, dict):
             return of.get(as_key(index), list(of.values())[-1]) if of else Unknown()
         name = getattr(of, "name", None)
         if name == "DTYPE_TO_METAL":  # of torch._inductor.codegen.mps
-            return TYPES[index.name][2] if isinstance(index, Type) else "float"
+            return TYPES[type_name_of(index) or "float32"][2]
         value = Unknown(f"{name}[]" if name else None)
         if is_array(of):
             self.array_of(value).type = of.type
@@ -665,164 +661,165 @@ class Expressions(ast.NodeVisitor):
         callee, args, named = self.visit(node.func), self.visit_all(node.args), {}
         for keyword in node.keywords:
             value = self.visit(keyword.value)
-            named.update({keyword.arg: value} if keyword.arg else value if isinstance(value, dict) else {})
+            more = value if isinstance(value, dict) and not keyword.arg else {keyword.arg: value}
+            named.update((name, item) for name, item in more.items() if isinstance(name, str))
         if isinstance(callee, Maker):
             return self.make_kernel(callee.name, args, named, node)
         if isinstance(callee, Function):
             return self.run_function(callee, args, named)
         if isinstance(callee, Kernel):
-            self.launch_kernel(callee, named, node.func.end_lineno)
-            return list(callee.results) or Unknown()
+            return self.launch_kernel(callee, named, node.func.end_lineno)
         if not isinstance(callee, Method) and not is_open(callee):
             return Unknown(f"{getattr(callee, 'name', '')}()")
-        last = (callee.name or "").rpartition(".")[2]
-        if isinstance(callee.owner, Kernel) and callee.owner.is_torch:
-            callee.owner.launches.setdefault(last, (args, named, node.func.end_lineno))
-        result = self.call_method(callee.owner, last, args, named)
-        if result is NotImplemented:
-            result = self.call_function(callee.owner, last, args, named)
-        return Unknown(f"{last}()") if result is NotImplemented else result
+        owner, name = callee.owner, (callee.name or "").rpartition(".")[2]
+        if isinstance(owner, Kernel) and owner.is_torch:
+            owner.launches.setdefault(name, (args, named, node.func.end_lineno))
+        return self.call(owner, name, [as_list(arg) for arg in args], named)
 
-    def call_function(self, owner, name, args, named):
-        """Of Python, if there is no owner, or of some module."""
-        first = as_list(args[0]) if args else None
-        if name == "is_available" or (name == "hasattr" and not owner):
-            return True
-        if name == "dedent" and isinstance(first, str):
-            return textwrap.dedent(first)
-        if name == "prod" and isinstance(first, list):
-            product = 1
-            for factor in first:
-                product = self.operate(ast.Mult, product, factor)
-            return product
-        if name in ("lru_cache", "compile") and args:
-            return first
-        if owner or name in ARRAY_MAKERS:
-            return self.call_array_function(name, first, args, named)
-        if name == "dict" and not args:
-            return named
-        if name == "range" and args:
-            numbers = [self.whole_of(arg) for arg in args]
-            return list(range(*numbers)[:MOST_ITEMS]) if 0 not in numbers[2:] else []
-        if name in ("enumerate", "zip"):
-            lists = [self.items_of(arg, 4) for arg in (args if name == "zip" else args[:1])]
-            if name == "enumerate":
-                start = self.whole_of(named.get("start", args[1] if len(args) > 1 else 0))
-                lists.insert(0, range(start, start + MOST_ITEMS))
-            return [list(row) for row in zip(*lists)]
-        if name in ("list", "tuple", "sorted") and (not args or isinstance(first, (list, dict))):
-            return list(first or [])
-        if name == "len":
-            is_known = isinstance(first, (str, list, dict))
-            return len(plain(first)) if is_known else Unknown(number=4)
-        if name in ("str", "repr") and args:
-            return self.format(first)
-        if name == "getattr" and len(args) > 1 and isinstance(args[1], str):
-            return self.attribute_of(first, plain(args[1]))
-        if name == "bool" and args:
-            truth = truth_of(first)
-            return Unknown(first.name) if truth is None else truth
-        if name in NUMBER_FUNCTIONS and args:
-            if name in ("int", "float") and (is_array(first) or isinstance(first, str)):
-                is_infinite = plain(first) in ("inf", "-inf")
-                return float(plain(first)) if is_infinite else Unknown(getattr(first, "name", None))
-            if name == "int" and is_whole(first):
-                return first  # still the size of an array
-            args = first if len(args) == 1 and isinstance(first, list) else args
-            return self.call_with_numbers(NUMBER_FUNCTIONS[name], args)
-        return self.call_array_function(name, first, args, named)
+    def call(self, owner, name, args, named):
+        """What a function of Python or of a module gives, or a method, as far as they are known."""
+        function = MODULE_FUNCTIONS.get(name, None if owner else BUILTINS.get(name))
+        try:
+            if name in PLAIN_METHODS.get(type(owner), ()):
+                return call_plain_method(owner, name, args)
+            if (type(owner), name) in METHODS:
+                return METHODS[type(owner), name](self, owner, *args, **named)
+            if owner is not None and name in ARRAY_METHODS and self.array_of(owner):
+                return ARRAY_METHODS[name](self, self.array_of(owner), *args, **named)
+            if function and not is_array(owner):
+                return function(self, *args, **named)
+        except BAD_ARGUMENTS:
+            pass
+        arrays = filter(is_array, [owner] + args[:1])  # of which something is computed
+        return next(arrays, None) or Unknown(f"{name}()")
 
-    def call_method(self, owner, name, args, named):
-        first = as_list(args[0]) if args else None
-        if isinstance(owner, str):
-            return self.call_text_method(owner, name, first, args, named)
-        if isinstance(owner, dict) and name in ("items", "values", "keys"):
-            items = getattr(owner, name)()
-            return [list(item) for item in items] if name == "items" else list(items)
-        if isinstance(owner, dict) and name == "get" and args:
-            return owner.get(as_key(first), args[1] if len(args) > 1 else None)
-        if isinstance(owner, (list, dict)):
-            try:
-                is_safe = name in (LIST_METHODS if isinstance(owner, list) else DICT_METHODS)
-                return getattr(owner, name)(*map(as_list, args)) if is_safe else Unknown()
-            except (TypeError, ValueError, LookupError):
-                return Unknown()
-        if name in ("astype", "reshape") and owner is not None or is_array(owner):
-            return self.call_array_method(owner, name, first, args, named)
-        if name == "bit_length" and owner is not None and self.whole_of(owner) > 0:
-            return self.call_with_numbers(int.bit_length, [owner])
-        return NotImplemented
-
-    def call_text_method(self, text, name, first, args, named):
-        if name == "format":
-            return self.format_text(text, args, named)
-        if name == "join" and isinstance(first, list):
-            return text.join(first) if all(isinstance(item, str) for item in first) else Unknown()
-        if name == "replace" and len(args) > 1 and isinstance(first, str):
-            return text.replace(plain(first), self.format(args[1]))
-        if name in TEXT_METHODS and all(isinstance(arg, str) for arg in args):
-            return getattr(text if "strip" in name else plain(text), name)(*map(plain, args))
-        return Unknown()
-
-    def format_text(self, text, args, named):
+    def format_text(self, text, *args, **named):
         """str.format, without attributes and subscripts in fields."""
-        following = iter(range(len(args)))
+        following, out = iter(args), []
+        for literal, name, spec, conversion in string.Formatter().parse(text):
+            out.append(literal)
+            if name is not None:
+                name = plain(name)
+                value = args[int(name[:9])] if name.isdecimal() else named.get(name, "")
+                value = value if name else next(following, "")
+                out.append(self.format(value, "r" if conversion == "r" else plain(spec)))
+        return "".join(out)
 
-        def replace(field):
-            if field.group(1) is None:
-                return field.group()[0]
-            name, _, spec = plain(field.group(1)).partition(":")
-            if name and not name.isdecimal():
-                return self.format(named.get(name, ""), spec)
-            at = int(name[:9]) if name else next(following, len(args))
-            return self.format(args[at], spec) if at < len(args) else ""
+    def convert(self, kind, value):
+        """int and float."""
+        if is_array(value):
+            return Unknown(value.name)
+        if kind is float and isinstance(value, str):
+            return float(plain(value))
+        is_same = kind is int and is_whole(value)  # still the size of an array
+        return value if is_same else self.call_with_numbers(kind, [value])
 
-        return re.sub(r"\{\{|\}\}|\{([^{}]*)\}", replace, text)
-
-    def call_array_method(self, owner, name, first, args, named):
-        array = self.array_of(owner)
-        if array is None or name not in ("astype", "reshape") or not args:
-            return owner if array else Unknown()
-        if name == "astype":
-            out = Unknown(array.name)
-            out.copy_array(array)
-            out.type = find_type_argument(args, named) or array.type
-            return out
-        out = self.make_array(first if len(args) == 1 and isinstance(first, list) else args, array.type)
+    def reshape(self, array, *sizes, **named):
+        sizes = sizes[0] if isinstance(sizes[0], list) else sizes
+        out = self.make_array(sizes, array.type)
         rest = count(array.dims) // count([max(known(dim), 1) for dim in out.dims])
         out.dims = [max(rest, 1) if known(dim) < 0 else dim for dim in out.dims]
         return out
 
-    def call_array_function(self, name, first, args, named):
-        """mx.array and the functions that make arrays of a shape."""
-        type_name = find_type_argument(args, named)
-        if name in ("array", "tensor") and args:
-            if is_open(first) or is_array(first):
-                return first
-            items = first if isinstance(first, list) else [first]
-            is_count = first is items and bool(items) and is_whole(items[0])
-            out = self.make_array([len(items)] if first is items else [],
-                                  type_name or ("int32" if is_count else "float32"))  # fmt: skip
-            out.given = None if items and isinstance(items[0], list) else items
-            return out
-        if name not in ARRAY_MAKERS:
-            return first if is_array(first) else NotImplemented
-        shape = as_list(named.get("shape", first))
-        if len(args) > 1 and all(map(is_whole, args[:2])) and name in ("zeros", "ones", "empty", "rand"):
-            shape = args  # torch.zeros(2, 3)
-        return self.make_array(shape if isinstance(shape, list) else [shape], type_name or "float32")
+    def array_from(self, items, *args, **named):
+        """mx.array and torch.tensor."""
+        if is_open(items) or is_array(items):
+            return items
+        is_list = isinstance(items, list)
+        items = items if is_list else [items]
+        kind = "int32" if is_list and items and is_whole(items[0]) else "float32"
+        kind = find_type_argument(args, named) or kind
+        out = self.make_array([len(items)] if is_list else [], kind)
+        out.given = None if items and isinstance(items[0], list) else items
+        return out
+
+    def array_of_shape(self, *args, **named):
+        shape = as_list(named.get("shape", args[0] if args else None))
+        shape = shape if isinstance(shape, list) else [shape]
+        return self.make_array(shape, find_type_argument(args, named) or "float32")
+
+    def array_of_sizes(self, *args, **named):
+        """torch.zeros(2, 3), or of a shape."""
+        sizes = [list(args)] if len(args) > 1 and all(map(is_whole, args[:2])) else args
+        return self.array_of_shape(*sizes, **named)
 
 
-def find_type_argument(args, named):
-    given = named.get("dtype", next((arg for arg in args if isinstance(arg, Type)), None))
-    return given.name if isinstance(given, Type) else None
+# What is known by name; each is called with the interpreter first. Arguments that one does not take
+# make the result unknown.
+
+
+def call_plain_method(owner, name, args):
+    if not isinstance(owner, str):
+        return getattr(owner, name)(*args)
+    text = owner if "strip" in name else plain(owner)
+    return getattr(text, name)(*map(plain, args))
+
+
+def call_number_function(function, do, *args, **named):
+    is_list = len(args) == 1 and isinstance(args[0], list)
+    return do.call_with_numbers(function, args[0] if is_list else args)
+
+
+PLAIN_METHODS = {  # those that are called as they are
+    str: "strip lstrip rstrip lower upper startswith endswith split".split(),
+    list: ("append", "insert", "extend", "copy", "pop"),
+    dict: ("update", "copy", "pop"),
+    int: ("bit_length",),
+}
+METHODS = {
+    (str, "format"): Expressions.format_text,
+    (str, "join"): lambda do, text, items: text.join(items),
+    (str, "replace"): lambda do, text, old, new, *_: text.replace(plain(old), do.format(new)),
+    (dict, "items"): lambda do, owner: [list(item) for item in owner.items()],
+    (dict, "keys"): lambda do, owner: list(owner),
+    (dict, "values"): lambda do, owner: list(owner.values()),
+    (dict, "get"): lambda do, owner, key, otherwise=None: owner.get(as_key(key), otherwise),
+    (Unknown, "bit_length"): partial(call_number_function, int.bit_length),
+}
+ARRAY_ATTRIBUTES = {
+    "shape": Shape,
+    "dtype": lambda array: Type(array.type or "float32", not array.type),
+    "ndim": lambda array: Unknown("ndim", array),
+    **dict.fromkeys(("size", "nbytes"), lambda array: Unknown(number=count(array.dims))),
+}
+ARRAY_METHODS = {
+    "astype": lambda do, array, *args, **named: array.as_type(find_type_argument(args, named)),
+    "reshape": Expressions.reshape,
+}
+MODULE_FUNCTIONS = {  # of whatever module
+    **dict.fromkeys(("array", "tensor"), Expressions.array_from),
+    **dict.fromkeys(("zeros", "ones", "empty", "rand", "randn"), Expressions.array_of_sizes),
+    **dict.fromkeys(("full", "normal", "uniform", "random"), Expressions.array_of_shape),
+    **dict.fromkeys(("randint", "arange"), Expressions.array_of_shape),
+    "is_available": lambda do, *args, **named: True,
+    "dedent": lambda do, text: textwrap.dedent(text),
+    "prod": lambda do, sizes: reduce(partial(do.operate, ast.Mult), sizes, 1),
+    **dict.fromkeys(("compile", "lru_cache"), lambda do, function, *args, **named: function),
+}
+BUILTINS = {
+    **{each.__name__: partial(call_number_function, each) for each in (min, max, abs, round)},
+    **dict.fromkeys(("list", "tuple", "sorted"), lambda do, items=(), **named: list(plain(items))),
+    **dict.fromkeys(("str", "repr"), Expressions.format),
+    "int": lambda do, value: do.convert(int, value),
+    "float": lambda do, value: do.convert(float, value),
+    "bool": lambda do, value: value if truth_of(value) is None else truth_of(value),
+    "hasattr": lambda do, *args: True,
+    "getattr": lambda do, of, name, *_: do.attribute_of(of, MARK.sub("", name)),
+    "dict": lambda do, **named: named,
+    "len": lambda do, of: Unknown(number=4) if isinstance(of, Unknown) else len(plain(of)),
+    "range": lambda do, *ends: list(range(*map(do.whole_of, ends))[:MOST_ITEMS]),
+    "zip": lambda do, *lists, **named: list(map(list, zip(*map(do.items_of, lists)))),
+    "enumerate": lambda do, items, start=0: [
+        [do.whole_of(start) + i, item] for i, item in enumerate(do.items_of(items))
+    ],
+}
 
 
 # Statements --------------------------------------------------------------------------------------
 
 
 class Flow(Exception):
-    """A return, break or continue on its way."""
+    """A return, raise, break or continue on its way."""
 
 
 class Stopped(Exception):
@@ -830,8 +827,8 @@ class Stopped(Exception):
 
 
 class Follower(Expressions):
-    """Follows the statements of a file. A condition that is not known is taken; if its block returns,
-    as guards do, the function goes on as if it had not been."""
+    """Follows the statements of a file. A condition that is not known is taken; if its block
+    returns, as guards do, the function goes on as if it had not been."""
 
     def __init__(self, tree, settings):
         super().__init__(settings)
@@ -879,9 +876,6 @@ class Follower(Expressions):
                 raise Stopped
             self.visit(statement)
 
-    def visit_Expr(self, node):
-        self.visit(node.value)
-
     def visit_Assign(self, node):
         value = self.visit(node.value)
         for target in node.targets:
@@ -927,9 +921,9 @@ class Follower(Expressions):
         try:
             self.run(body)
         except Flow as flow:
-            if flow.args[0] == "return":
+            if flow.args[0] not in (ast.Break, ast.Continue):
                 raise
-            return flow.args[0] == "continue"
+            return flow.args[0] is ast.Continue
         return True
 
     def visit_With(self, node):
@@ -943,16 +937,12 @@ class Follower(Expressions):
     def visit_Return(self, node):
         value = self.visit(node.value) if node.value else None
         self.result = self.result if value is None else value
-        raise Flow("return")
+        raise Flow(ast.Return)
 
     def visit_Raise(self, node):
-        raise Flow("return")
+        raise Flow(type(node))
 
-    def visit_Break(self, node):
-        raise Flow("break")
-
-    def visit_Continue(self, node):
-        raise Flow("continue")
+    visit_Break = visit_Continue = visit_Raise
 
     def visit_ImportFrom(self, node):
         for name in node.names:
@@ -968,11 +958,11 @@ class Follower(Expressions):
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_ClassDef(self, node):
-        outer, self.scope = self.scope, Scope(self.scope)
+        outer, self.scope = self.scope, self.scope.new_child()
         this, made = Unknown("self"), Unknown(node.name)
-        this.attributes = made.attributes = self.scope.names
+        this.attributes = made.attributes = self.scope.maps[0]
         self.run(node.body)
-        self.scope.names["self"] = this
+        self.scope["self"] = this
         self.scope = outer
         self.bind(self.scope, node.name, made)
 
@@ -980,7 +970,7 @@ class Follower(Expressions):
         if self.depth >= DEEPEST_CALL:
             return Unknown(f"{function.name}()")
         before = self.scope, self.result, self.depth
-        self.scope, self.result, self.depth = Scope(function.home), None, self.depth + 1
+        self.scope, self.result, self.depth = function.home.new_child(), None, self.depth + 1
         function.runs += 1
         try:
             self.bind_parameters(function, args, named)
@@ -998,7 +988,7 @@ class Follower(Expressions):
         names = [parameter.arg for parameter in spec.posonlyargs + spec.args]
         defaults = dict(zip(reversed(names), reversed(spec.defaults)))
         defaults.update(zip([parameter.arg for parameter in spec.kwonlyargs], spec.kw_defaults))
-        this = function.home.find("self") if names[:1] == ["self"] else None
+        this = function.home.get("self") if names[:1] == ["self"] else None
         values = dict(zip(names, [this] + args if this else args), **named)
         for name in [part.arg for part in ast.walk(spec) if isinstance(part, ast.arg)]:
             value = values.get(name)
@@ -1012,47 +1002,43 @@ class Follower(Expressions):
     # Kernels and launches
 
     def make_kernel(self, maker, args, named, node):
-        kernel = Kernel(node, maker == "compile_shader")
-        names = ("source",) if kernel.is_torch else (
-            "name", "input_names", "output_names", "source", "header", "contiguous", "atomic_outputs"
-        )
-        given = dict(zip(names, args), **named)
+        kernel = Kernel(node, node.func.end_lineno, maker == "compile_shader")
+        names = "name input_names output_names source header contiguous atomic_outputs".split()
+        given = dict(zip(["source"] if kernel.is_torch else names, args), **named)
+        kernel.name = plain(given["name"]) if isinstance(given.get("name"), str) else ""
+        kernel.is_atomic = truth_of(given.get("atomic_outputs")) is True
         troubles = []
         for name in ("source", "header"):
-            if isinstance(given.get(name), str):
-                setattr(kernel, name, given[name])
-            elif name == "source" or given.get(name) is not None:
+            text = given.get(name)
+            if isinstance(text, str):
+                setattr(kernel, name, text)
+            elif name == "source" or text is not None:
                 troubles.append(f"its {name} is not a text that the file spells out")
-        if not kernel.is_torch:
-            kernel.name = plain(given["name"]) if isinstance(given.get("name"), str) else ""
-            kernel.is_atomic = truth_of(given.get("atomic_outputs")) is True
-            for what in ("input_names", "output_names"):
-                texts = given.get(what)
-                if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
-                    setattr(kernel, what[: what.index("_")] + "s", [plain(text) for text in texts])
-                else:
-                    troubles.append(f"{what} is not a list of names that the file spells out")
-        kernel.trouble = troubles[0] if troubles else None
+        for name in () if kernel.is_torch else ("input_names", "output_names"):
+            texts = given.get(name)
+            if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+                setattr(kernel, name.replace("_name", ""), list(map(plain, texts)))
+            else:
+                troubles.append(f"{name} is not a list of names that the file spells out")
+        kernel.trouble = troubles[0] if troubles else ""
         for other in self.kernels:  # the same call may be reached again
             is_same = (other.source, other.inputs) == (kernel.source, kernel.inputs)
-            if other.node is node and other.trouble == kernel.trouble and (troubles or is_same):
+            is_same = other.trouble == kernel.trouble and (troubles or is_same)
+            if other.node is node and is_same:
                 return other
         self.kernels.append(kernel)
         return kernel
 
     def launch_kernel(self, kernel, named, line):
         if kernel.is_torch or "grid" not in named:
-            return
-        for name, value in get_pairs(named):  # the user may have given it a value
-            self.bind(Scope(), plain(name), value)
+            return Unknown()
+        for name, value in list_templates(named):  # the user may have given it a value
+            self.bind({}, name, value)
         if not kernel.launch:
             kernel.launch, kernel.launch_line = named, line
-        kernel.results = []
-        for index in range(len(kernel.outputs)):
-            shape, given = (get_output(named, f"output_{what}", index) for what in ("shapes", "dtypes"))
-            result = self.make_array(shape) if isinstance(shape, list) else self.array_of(Unknown())
-            result.type = given.name if isinstance(given, Type) else "float32"
-            kernel.results.append(result)
+        outputs = [get_output(named, index) for index in range(len(kernel.outputs))]
+        return [self.array_of(Unknown()).as_type(type_name) if shape is None
+                else self.make_array(shape, type_name) for shape, type_name in outputs]  # fmt: skip
 
 
 # What a kernel's text says of its inputs ---------------------------------------------------------
@@ -1062,31 +1048,26 @@ BITS = r"(?:>>|<<|(?<!&)&(?!&)|(?<!\|)\|(?!\|)|\^|%)"
 ELEMENT = re.compile(r"\s*\[(?:[^\[\]]|\[[^\[\]]*\])*\]")
 
 
-def find_type_by_use(kernel, text, name):
+def find_type_by_use(launch, text, name):
     """The type of the pointer that an input is assigned to, or of the whole number that an element
     becomes, or uint32 where bits of an element are taken; None: the text does not say."""
-    templates, names = dict(kernel.list_templates()), [name]
-
-    def resolve(word):
-        given = templates.get(word, Type(None))
-        return find_type(word) or (given.name if isinstance(given, Type) else "float32")
-
+    templates, names = dict(list_templates(launch)), [name]
     for alias in names:
         for use in re.finditer(rf"(?<![\w.]){re.escape(alias)}\b", text):
             before = text[max(use.start() - 200, 0) : use.start()]
             element = ELEMENT.match(text, use.end())
             after = text[element.end() :][:80].lstrip() if element else ""
             declared = re.search(r"(\w+)[\s*&]+(\w+)\s*=\s*$", before)
-            found = None
             if declared and not element:
                 names += [declared.group(2)] if len(names) < 16 else []
-                found = resolve(declared.group(1))
             elif element and (re.match(BITS, after) or re.search(BITS + r"\s*$", before)):
-                found = "uint32"
-            elif declared and after.startswith(";"):
-                found = resolve(declared.group(1))
-                found = found if found and "int" in found else None
-            if found:
+                return "uint32"
+            elif not declared or not after.startswith(";"):
+                continue
+            given = templates.get(declared.group(1), Type(None))
+            assumed = given.name if isinstance(given, Type) else "float32"
+            found = find_type(declared.group(1)) or assumed
+            if found and (not element or "int" in found):
                 return found
     return None
 
@@ -1108,23 +1089,33 @@ def find_buffers(metal, kernel):
         index = re.search(r"buffer\s*\(\s*(\d+)", attribute)
         words = re.findall(r"\w+", declaration)
         if len(words) > 1 and (index or not has_attribute):
-            types = [find_type(word.rstrip("234")) for word in words[:-1]] + [None]
-            types = [found for found in types if found] + [None]
-            buffers.append((int(index.group(1)) if index else len(buffers), words[-1], types[0]))
+            types = filter(None, (find_type(word.rstrip("234")) for word in words[:-1]))
+            place = int(index.group(1)) if index else len(buffers)
+            buffers.append((place, words[-1], next(types, None)))
     return buffers if found else None
 
 
 # Writing -----------------------------------------------------------------------------------------
 
+METAL = """\
+#include "{include}"
+{header}#line {line} "{path}"
+{template}[[kernel]] void {function}(
+{params}) {{
+{source}}}
+{instance}"""
+GEOMETRY = "--threads {0[0]},{0[1]},{0[2]} --group {1[0]},{1[1]},{1[2]}\n"
+INSTANCE = 'template [[host_name("{0}")]] [[kernel]] decltype({0}<{1}>) {0}<{1}>;\n'
 
+
+@dataclass
 class Operand:
     """What a kernel is given in one place."""
 
-    def __init__(self, name, value=None, type_name=None, dims=(1024,)):
-        self.name = name
-        self.value = value
-        self.type = type_name
-        self.dims = [max(known(dim), 1) for dim in dims]
+    name: str
+    value: object
+    type: str = None
+    dims: list = (1024,)
 
     def to_argument(self, index, fill):
         short = TYPES[self.type][1]
@@ -1139,52 +1130,55 @@ class Writer:
     """Makes the .metal file of a kernel and the options of its launch.
 
     The signature is the one that MLX makes: a buffer per input, in the constant address space if it
-    has few elements, a reference if it has no axes; after it its shape, strides and number of axes if
-    the text mentions them; a buffer per output; the attributes that it mentions; template parameters,
-    instantiated once."""
+    has few elements, a reference if it has no axes; after it its shape, strides and number of axes
+    if the text mentions them; a buffer per output; the attributes that it mentions; template
+    parameters, instantiated once."""
 
     def __init__(self, follower, kernel, path):
-        self.follower = follower
-        self.kernel = kernel
-        self.path = path
+        self.follower, self.kernel, self.path = follower, kernel, path
         self.text = COMMENT.sub("", plain(kernel.source))
         self.params, self.args = [], []
 
     def with_lines(self, text):
         """The text with #line marks wherever the next line is not the Python file's next."""
         out, expected, place, is_continued = [], 0, 0, False
-        for line in text.split("\n"):
+        for line in text.splitlines():
             leading, last = LEADING_MARKS.match(line).group(1), MARK.findall(line)
             here = ord(leading) - FIRST_MARK if leading else place
             is_blank = not plain(line).strip()
             if here and here != expected and not is_blank and not is_continued:
                 out.append(f'#line {here} "{self.path}"\n')
-            expected = here + 1 if not is_blank else expected + 1
+            expected = expected + 1 if is_blank else here + 1
             place = ord(last[-1]) - FIRST_MARK if last else place
             is_continued = line.endswith("\\")
             out.append(plain(line) + "\n")
-        return "".join(out[:-1] if not text.split("\n")[-1] else out)
+        return "".join(out)
+
+    def operands(self, names, values):
+        """Those of which nothing says the shape are as large as the largest of the others."""
+        operands = [self.operand(name, value) for name, value in zip(names, values)]
+        loose = [operand for operand in operands if operand.value is None or (
+            is_array(operand.value) and not operand.value.is_touched)]  # fmt: skip
+        firm = [operand.dims for operand in operands if operand not in loose]
+        for operand in loose:
+            operand.dims = max(firm, key=count, default=operand.dims)
+        return operands
 
     def operand(self, name, value):
+        follower = self.follower
         if is_open(value) and is_scalar_by_use(self.text, name):
-            self.follower.number_of(value)
+            follower.number_of(value)
         if is_number(value):
             short = {int: "int32", bool: "bool_"}.get(type(known(value)), "float32")
-            out = Operand(name, value, short, ())
+            out = Operand(name, value, short, [])
         else:
-            array = self.follower.array_of(value)
-            out = Operand(name, array, array.type, array.dims) if array else Operand(name, value)
-        out.type = (self.follower.type_setting(name) or out.type
-                    or find_type_by_use(self.kernel, self.text, name) or "float32")  # fmt: skip
+            array = follower.array_of(value)
+            out = Operand(name, array or value)
+            if array:
+                out.type, out.dims = array.type, [max(known(dim), 1) for dim in array.dims]
+        used = out.type or find_type_by_use(self.kernel.launch, self.text, name)
+        out.type = follower.type_setting(name) or used or "float32"
         return out
-
-    def share_sizes(self, operands):
-        """Inputs of which nothing says the shape are as large as the largest of the others."""
-        loose = [o for o in operands if o.value is None or (is_array(o.value) and not o.value.is_touched)]
-        firm = [operand for operand in operands if operand not in loose]
-        largest = max(firm, key=lambda operand: count(operand.dims), default=None)
-        for operand in loose:
-            operand.dims = largest.dims if largest else operand.dims
 
     def contents(self, operand):
         """The elements, where the file lists them; floats are random otherwise, and integers 0,
@@ -1202,8 +1196,8 @@ class Writer:
     def add_input(self, operand):
         name, dims = operand.name, operand.dims
         space = "constant" if count(dims) < FEW_ELEMENTS else "device"
-        self.add(f"const {space} {TYPES[operand.type][0]}{'*' if dims else '&'} {name}",
-                 operand.to_argument(len(self.args), self.contents(operand)))  # fmt: skip
+        declaration = f"const {space} {TYPES[operand.type][0]}{'*' if dims else '&'} {name}"
+        self.add(declaration, operand.to_argument(len(self.args), self.contents(operand)))
         strides = [count(dims[axis + 1 :]) for axis in range(len(dims))]
         for what, msl, short, value in (
             (f"{name}_shape", "int*", "i32[]:value", ",".join(map(str, dims))),
@@ -1211,27 +1205,29 @@ class Writer:
             (f"{name}_ndim", "int&", "i32", len(dims)),
         ):
             if dims and what in self.kernel.source:
-                self.add(f"const constant {msl} {what}",
-                         f"--arg {len(self.args)}={short}:{value}    # {what}\n")  # fmt: skip
+                argument = f"--arg {len(self.args)}={short}:{value}    # {what}\n"
+                self.add(f"const constant {msl} {what}", argument)
 
     def add_output(self, name, index):
         launch, follower = self.kernel.launch, self.follower
-        shape, given = (get_output(launch, f"output_{what}", index) for what in ("shapes", "dtypes"))
-        dims = follower.make_array(shape).dims if isinstance(shape, list) else [1024]
-        given = given.name if isinstance(given, Type) else "float32"
-        operand = Operand(name, None, follower.type_setting(name) or given, dims)
+        shape, type_name = get_output(launch, index)
+        dims = [1024] if shape is None else follower.make_array(shape).dims
+        dims = [max(known(dim), 1) for dim in dims]
+        operand = Operand(name, None, follower.type_setting(name) or type_name, dims)
         start = follower.number_of(launch.get("init_value"))
+        fill = "" if start is None else f":value:{start:.9g}"
         msl = TYPES[operand.type][0]
-        self.add(f"device {f'atomic<{msl}>' if self.kernel.is_atomic else msl}* {name}",
-                 operand.to_argument(len(self.args), "" if start is None else f":value:{start:.9g}"))
+        msl = f"atomic<{msl}>" if self.kernel.is_atomic else msl
+        self.add(f"device {msl}* {name}", operand.to_argument(len(self.args), fill))
 
     def template(self):
         """The parameters and the arguments of the kernel's template."""
         params, args = [], []
-        for name, value in self.kernel.list_templates():
-            looks_typed = re.search(r"(^|[a-z])T$|ype", name) or "type" in (getattr(value, "name", 0) or "")
-            guess = "float32" if is_open(value) and looks_typed else None
-            guess = self.follower.type_setting(name) or (value.name if isinstance(value, Type) else guess)
+        for name, value in list_templates(self.kernel.launch):
+            of_type = "type" in (getattr(value, "name", None) or "")
+            looks_typed = is_open(value) and (of_type or re.search(r"(^|[a-z])T$|ype", name))
+            guess = "float32" if looks_typed else type_name_of(value)
+            guess = self.follower.type_setting(name) or guess
             kind = "typename" if guess else "bool" if isinstance(value, bool) else "int"
             params.append(f"{kind} {name}")
             args.append(TYPES[guess][0] if guess else str(self.follower.whole_of(value)))
@@ -1245,40 +1241,31 @@ class Writer:
         sizes = [max(self.follower.whole_of(item, 1), 1) for item in value[:3]]
         return sizes + otherwise[len(sizes) :]
 
-    def geometry(self, threads, group):
-        return "--threads {} --group {}\n".format(*(",".join(map(str, s)) for s in (threads, group)))
-
-    def write_mlx(self, name, header):
+    def write_mlx(self, name, include):
         """The texts of NAME.metal and NAME.args."""
         kernel, launch, function = self.kernel, self.kernel.launch, f"custom_kernel_{name}"
-        values = launch.get("inputs")
-        values = values[:] if isinstance(values, list) else []
-        values += [None] * len(kernel.inputs)
-        inputs = [self.operand(*pair) for pair in zip(kernel.inputs, values)]
-        self.share_sizes(inputs)
+        values = launch.get("inputs") if isinstance(launch.get("inputs"), list) else []
+        inputs = self.operands(kernel.inputs, values + [None] * len(kernel.inputs))
         params, args = self.template()
-        threads, group = (self.sizes(launch.get(what), [32, 1, 1]) for what in ("grid", "threadgroup"))
-        group = [min(pair) for pair in zip(threads, group)]  # MLX's are not larger than the grid
+        threads = self.sizes(launch.get("grid"), [32, 1, 1])
+        group = self.sizes(launch.get("threadgroup"), [32, 1, 1])
+        group = list(map(min, threads, group))  # MLX's are not larger than the grid
         for operand in inputs:
             self.add_input(operand)
         for index, output in enumerate(kernel.outputs):
             self.add_output(output, index)
-        for name_of_it in (attribute for attribute in ATTRIBUTES if attribute in kernel.source):
-            kind = "uint" if SCALAR_ATTRIBUTE.search(name_of_it) else "uint3"
-            kind = "uint3" if name_of_it == "dispatch_threads_per_threadgroup" else kind
-            self.params.append(f"  {kind} {name_of_it} [[{name_of_it}]]")
-        metal = (
-            f'#include "{header}"\n{self.with_lines(kernel.header)}#line {kernel.line} "{self.path}"\n'
-            + (f"template <{params}>\n" if params else "")
-            + f"[[kernel]] void {function}(\n" + ",\n".join(self.params) + ") {\n"
-            + self.with_lines(kernel.source) + "}\n"
+        for attribute in (attribute for attribute in ATTRIBUTES if attribute in kernel.source):
+            kind = "uint" if UINT_ATTRIBUTE.search(attribute) else "uint3"
+            self.params.append(f"  {kind} {attribute} [[{attribute}]]")
+        metal = METAL.format(
+            include=include, line=kernel.line, path=self.path, function=function,
+            header=self.with_lines(kernel.header), source=self.with_lines(kernel.source),
+            template=f"template <{params}>\n" if params else "", params=",\n".join(self.params),
+            instance=INSTANCE.format(function, args) if params else "",
         )  # fmt: skip
-        if params:
-            instance = f"{function}<{args}>"
-            metal += f'template [[host_name("{function}")]] [[kernel]] decltype({instance}) {instance};\n'
         place = f", launched at line {kernel.launch_line}" if launch else ""
         head = f"# {kernel.name}: {self.path}:{kernel.line}{place}\n{name}.metal {function}\n"
-        return metal, head + self.geometry(threads, group) + "".join(self.args)
+        return metal, head + GEOMETRY.format(threads, group) + "".join(self.args)
 
     def write_launch(self, file, name, metal):
         """The options of a launch of a library's kernel; None if it has no such kernel.
@@ -1292,15 +1279,14 @@ class Writer:
         first = self.follower.array_of(args[0]) if args else None
         threads = self.sizes(named.get("threads"), [count(first.dims) if first else 1, 1, 1])
         group = self.sizes(named.get("group_size"), [min(threads[0], 1024), 1, 1])
-        operands = []
-        for index, param, type_name in buffers:
-            if index < len(args):
-                operands.append(self.operand(param, args[index]))
-                operands[-1].type = type_name or operands[-1].type
-        self.share_sizes(operands)
+        buffers = [buffer for buffer in buffers if buffer[0] < len(args)]
+        places, names, types = zip(*buffers) if buffers else ((), (), ())
+        operands = self.operands(names, [args[place] for place in places])
+        for operand, type_name in zip(operands, types):
+            operand.type = type_name or operand.type
         head = f"# {self.path}:{self.kernel.line}, launched at line {line}\n{file}.metal {name}\n"
         options = [o.to_argument(index, self.contents(o)) for index, o in enumerate(operands)]
-        return head + self.geometry(threads, group) + "".join(options)
+        return head + GEOMETRY.format(threads, group) + "".join(options)
 
 
 # Files -------------------------------------------------------------------------------------------
@@ -1308,9 +1294,7 @@ class Writer:
 
 class Importer:
     def __init__(self, options):
-        self.options = options
-        self.settings = {}
-        self.names = set()
+        self.options, self.settings, self.names = options, {}, set()
         self.found = self.imported = self.written = 0
         for item in reversed(options.set):
             name, equals, value = item.partition("=")
@@ -1326,20 +1310,21 @@ class Importer:
 
     def start_project(self):
         """The marker of the project, and the header that MLX puts in front of each kernel."""
-        folders = []
-        for option in ("mlx", "torch"):
-            folder = getattr(self.options, option)
-            if folder and not os.path.isdir(folder):
-                raise Refused(f"--{option}: there is no folder {folder}")
-            folders += [os.path.realpath(folder)] if folder else []
+        folders = list(filter(None, (self.options.mlx, self.options.torch)))
+        for folder in folders:
+            if not os.path.isdir(folder):
+                option = "--mlx" if folder == self.options.mlx else "--torch"
+                raise Refused(f"{option}: there is no folder {folder}")
         os.makedirs(self.options.out, exist_ok=True)
-        self.write("assay.project", f"include = {' '.join(folders)}\n" if folders else "")
+        include = " ".join(map(os.path.realpath, folders))
+        self.write("assay.project", f"include = {include}\n" if folders else "")
         if not self.options.mlx:
             here = os.path.dirname(os.path.abspath(__file__))
             with open(os.path.join(here, "msl", "mlx.h"), encoding="utf-8") as file:
                 self.write("mlx.h", file.read())
 
     def take(self, path):
+        """Writes the kernels of a file."""
         if os.path.exists(path) and not os.path.isfile(path):
             raise Refused(f"{path} is not a plain file")
         with open(path, encoding="utf-8-sig", errors="replace") as file:
@@ -1351,7 +1336,7 @@ class Importer:
             follower = Follower(parse(text, path), self.settings)
             follower.follow()
             self.write_kernels(follower, path)
-        except (RecursionError, MemoryError, TimeoutError, ValueError) as error:
+        except (RecursionError, MemoryError, TimeoutError, TypeError, ValueError) as error:
             raise Refused(f"{path}: given up: {str(error) or 'it takes too much memory'}")
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
@@ -1370,29 +1355,22 @@ class Importer:
                 self.found += 1
                 self.imported += any(not other.trouble for other in same)
                 if all(other.trouble for other in same):
-                    print(f"{path}:{kernel.line}: not imported: {kernel.trouble}", file=sys.stderr)
+                    tell(f"{path}:{kernel.line}: not imported: {kernel.trouble}")
         for line in follower.list_unreached():
             self.found += 1
-            print(f"{path}:{line}: not imported: no statement that can be followed reaches it",
-                  file=sys.stderr)  # fmt: skip
-        if self.written > before:
-            numbers = {}
-            for value in follower.assumed:
-                numbers.setdefault(value.name or "?", value.number)
-            for name, number in numbers.items():
-                print(f"{path}: assumed {name} = {number:.6g}", file=sys.stderr)
+            tell(f"{path}:{line}: not imported: no statement that can be followed reaches it")
+        numbers = {}
+        for value in follower.assumed if self.written > before else []:
+            numbers.setdefault(value.name or "?", value.number)
+        for name, number in numbers.items():
+            tell(f"{path}: assumed {name} = {number:.6g}")
 
     def write_kernel(self, follower, kernel, path):
-        base = re.sub(r"[^0-9A-Za-z]", "_", kernel.name or os.path.basename(path).partition(".")[0])
-        base = name = base[:150]
-        number = 1
-        while name in self.names:
-            number += 1
-            name = f"{base}_{number}"
-        self.names.add(name)
+        name = self.new_name(kernel.name or os.path.basename(path).partition(".")[0])
         writer = Writer(follower, kernel, path)
         if kernel.is_torch:
-            metal = "#include <metal_stdlib>\nusing namespace metal;\n" + writer.with_lines(kernel.source)
+            source = writer.with_lines(kernel.source)
+            metal = "#include <metal_stdlib>\nusing namespace metal;\n" + source
             args = {f"{name}_{called}": writer.write_launch(name, called, metal)
                     for called in kernel.launches}  # fmt: skip
         else:
@@ -1407,6 +1385,12 @@ class Importer:
         lack = "" if kernel.launch or kernel.launches else ", no launch found"
         print(f"{path}:{kernel.line}: {self.options.out}/{name}.metal{lack}")
 
+    def new_name(self, wish):
+        base = re.sub(r"[^0-9A-Za-z]", "_", wish)[:150]
+        others = (f"{base}_{number}" for number in itertools.count(2))
+        name = next(name for name in itertools.chain([base], others) if name not in self.names)
+        self.names.add(name)
+        return name
 
 def list_files(folder, depth=0):
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) and depth < 32 else []:
@@ -1414,6 +1398,10 @@ def list_files(folder, depth=0):
             yield f"{folder}/{name}"
         elif not name.startswith("."):
             yield from list_files(f"{folder}/{name}", depth + 1)
+
+
+def tell(message):
+    print(message, file=sys.stderr)
 
 
 def give_up(number, frame):
@@ -1439,13 +1427,13 @@ def main():
             try:
                 importer.take(file)
             except Refused as error:
-                print(error, file=sys.stderr)
+                tell(error)
     found, written = importer.found, importer.written
     if found == 0:
         raise Refused("no call of metal_kernel or compile_shader there")
-    print(f"{found} call{'s' * (found != 1)}, {importer.imported} imported as {written} "
-          f"kernel{'s' * (written != 1)}", end="", file=sys.stderr)  # fmt: skip
-    print(f"; now: assay lint -C {importer.options.out}" if importer.imported else "", file=sys.stderr)
+    now = f"; now: assay lint -C {importer.options.out}" if importer.imported else ""
+    tell(f"{found} call{'s' * (found != 1)}, {importer.imported} imported as {written} "
+         f"kernel{'s' * (written != 1)}{now}")  # fmt: skip
     return 1 if importer.imported < found else 0
 
 
@@ -1453,5 +1441,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except (Refused, OSError) as problem:
-        print(f"assay: {problem}", file=sys.stderr)
+        tell(f"assay: {problem}")
         sys.exit(2)
