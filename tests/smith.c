@@ -327,77 +327,66 @@ static outcome judge_all(file *f, way *w) {
     return worst;
 }
 
-/* Puts 0, 1 or a part of it in the place of an expression. */
-static bool shrink_expression(file *f, way *w, outcome wanted, node *n) {
+/* A search for less that fails in the same way: by statements, or by expressions. */
+typedef struct {
+    file *f;
+    way *w;
+    outcome wanted;
+    bool of_expressions, found;
+} search;
+
+static bool replace(search *s, node *n, node by) {
     const node was = *n;
-    bool any = false, is_leaf = n->op == OP_LITERAL || n->op == OP_PLACE;
-    for (int how = 0; how < 6; how++) {
-        const node *part = how < 2 ? NULL : was.a[how - 2];
-        if (part && is_same(part->t, n->t) && n->t.k < F16)
-            *n = *part;
-        else if (how < 2 && n->t.n == 1 && !is_leaf)
-            *n = (node){.op = OP_LITERAL, .t = was.t, .value = how * (was.t.k < F16 ? 1 : 4)};
-        else
-            continue;
-        if (judge_all(f, w) == wanted)
-            return true;
+    *n = by;
+    if (judge_all(s->f, s->w) != s->wanted) {
         *n = was;
+        return false;
     }
-    for (int i = 0; i < 4 && n->a[i]; i++)
-        any |= shrink_expression(f, w, wanted, n->a[i]);
-    return any;
+    return s->found = true;
 }
 
-/* Removes statements, or makes their expressions smaller, as long as the programs fail as before. */
-static bool shrink(file *f, way *w, outcome wanted, node **at, bool inner) {
-    bool any = false;
-    for (node *n; (n = *at);) {
-        *at = inner ? n : n->next;
-        if (!inner && judge_all(f, w) == wanted) {
-            any = true;
-            continue;
+/* Removes a statement, or puts 0, 1 or a part of it in the place of an expression; and so in all that
+ * are in it or follow it. */
+static void shrink(search *s, node *n) {
+    for (; n; n = n->next) {
+        bool is_statement = n->op == OP_NONE || n->op >= OP_DECLARE, done = false;
+        bool is_least = n->op == OP_NONE || n->op == OP_RETURN || n->op == OP_LITERAL;
+        if (is_statement && !is_least && !s->of_expressions)
+            replace(s, n, (node){.next = n->next});
+        for (int i = 0; i < 6 && !is_statement && !is_least && s->of_expressions && !done; i++) {
+            const node *part = i < 2 ? NULL : n->a[i - 2];
+            if (part && is_same(part->t, n->t) && n->t.k < F16)
+                done = replace(s, n, *part);
+            else if (i < 2 && n->t.n == 1 && n->op != OP_PLACE)
+                done = replace(
+                    s, n, (node){.op = OP_LITERAL, .t = n->t, .value = n->t.k < F16 ? i : 4 * i});
         }
-        *at = n;
-        for (int i = n->op == OP_ASSIGN; inner && i < 4 && n->a[i]; i++)
-            any |= shrink_expression(f, w, wanted, n->a[i]);
-        any |= shrink(f, w, wanted, &n->body, inner);
-        any |= shrink(f, w, wanted, &n->other, inner);
-        at = &n->next;
+        for (int i = n->op == OP_ASSIGN; i < 4 && n->a[i]; i++)
+            shrink(s, n->a[i]);
+        shrink(s, n->body);
+        shrink(s, n->other);
     }
-    return any;
 }
 
-/* First whole programs, then statements, then expressions. */
+/* First whole programs and functions, then statements, then expressions. */
 static bool reduce(file *f, way *w) {
-    const outcome wanted = judge_all(f, w);
+    search s = {.f = f, .w = w, .wanted = judge_all(f, w)};
     is_quiet = true;
-    for (int i = f->count - 1; i >= 0 && f->count > 1; i--) {
-        program *p = f->programs[i];
-        memmove(f->programs + i, f->programs + i + 1, sizeof p * (size_t)(--f->count - i));
-        if (judge_all(f, w) == wanted) {
-            program_free(p);
-            continue;
-        }
-        memmove(f->programs + i + 1, f->programs + i, sizeof p * (size_t)(f->count++ - i));
-        f->programs[i] = p;
-    }
-    for (bool goes_on = wanted != AGREES; goes_on;) {
-        goes_on = false;
+    for (int i = 0; i < f->count && f->count > 1; i++)
+        replace(&s, f->programs[i]->main->body, (node){0});
+    for (s.found = s.wanted != AGREES; s.found;) {
+        s.found = false;
         for (int i = 0; i < 2 * f->count; i++) {
-            program *p = f->programs[i / 2];
-            for (function **g = &p->functions, *was; (was = *g);) {
-                *g = was->next;
-                if (judge_all(f, w) == wanted)
-                    continue;
-                goes_on |= shrink(f, w, wanted, &(*g = was)->body, i % 2);
-                g = &was->next;
-            }
-            goes_on |= shrink(f, w, wanted, &p->main->body, i % 2);
+            s.of_expressions = i % 2;
+            for (function *g = f->programs[i / 2]->functions; g; g = g->next)
+                if (g->body->op == OP_NONE || !replace(&s, g->body, (node){0}))
+                    shrink(&s, g->body);
+            shrink(&s, f->programs[i / 2]->main->body);
         }
     }
     is_quiet = false;
     judge_all(f, w);
-    return wanted != AGREES;
+    return s.wanted != AGREES;
 }
 
 /* -------------------------------------------------------------------------------------------- jobs */

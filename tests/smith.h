@@ -47,7 +47,7 @@ typedef enum {
  * bfloat); how often it is chosen, 0: only where code asks for it; and what it gives: of integers
  * (operands a, b, c, d; as 128 bits x, y, z; without sign u), of floats (a, b, c), and the range of the
  * latter: multiples of 2^lo below 2^hi, of operands that are multiples of 2^L below 2^H (A, B, C: each).
- * Of LANES: how lanes are combined, or from which lane the value comes. */
+ * Of ANY, ALL and DOT: a so far, with the next components. Of LANES: how lanes are combined, or from which lane the value comes. */
 /* clang-format off */
 #define RULES(X) \
     X(ADD, "+", INFIX, 2, "usrb", 12, HALVED, a.u + b.u, a.f + b.f, L, H + 1) \
@@ -106,9 +106,9 @@ typedef enum {
     X(MIX, "mix", CALL, 3, "r", 1, QUARTERS, 0, a.f + (b.f - a.f) * c.f, L - 2, H + 3) \
     X(LDEXP, "ldexp", CALL, 2, "r", 1, SCALED, 0, ldexp(a.f, (int)b.i), L - 2, H + 2) \
     X(SELECT, "select", CALL, 3, "", 0, FREE, c.u ? b.u : a.u, c.u ? b.f : a.f, L, H) \
-    X(ANY, "any", CALL, 1, "", 0, FREE, 0, 0, L, H) \
-    X(ALL, "all", CALL, 1, "", 0, FREE, 0, 0, L, H) \
-    X(DOT, "dot", CALL, 2, "", 0, FREE, 0, 0, A->lo + B->lo, A->hi + B->hi + 2) \
+    X(ANY, "any", CALL, 1, "", 0, FREE, a.u || b.u, 0, L, H) \
+    X(ALL, "all", CALL, 1, "", 0, FREE, a.u && b.u, 0, L, H) \
+    X(DOT, "dot", CALL, 2, "", 0, FREE, 0, a.f + b.f * c.f, A->lo + B->lo, A->hi + B->hi + 2) \
     X(LT, "<", COMPARE, 2, "usr", 3, FREE, less(k, a, b), 0, L, H) \
     X(LE, "<=", COMPARE, 2, "usr", 3, FREE, !less(k, b, a), 0, L, H) \
     X(GT, ">", COMPARE, 2, "usr", 3, FREE, less(k, b, a), 0, L, H) \
@@ -143,20 +143,24 @@ typedef enum {
     X(BALLOT, "uint(%q_vote::vote_t(%q_ballot(%a)))", VOTE, 1, "", 0, FREE, yes, 0, L, H) \
     X(ACTIVE, "uint(%q_vote::vote_t(%q_active_threads_mask(%a)))", VOTE, 0, "", 0, FREE, here, 0, L, H)
 /* The leaves, what else is in expressions, and statements. In texts, %0 to %3 are operands, %a all of
- * them, %p the first as a place to write to; %t the type, %o the grammar's text, %n the value, %v and %w
+ * them, %p the place; %t the type, %o the grammar's text, %n the value, %v and %w
  * variables, %f the function, %x a swizzle, %l where a thread is, %k how a counter is changed; %q and %g
- * simd and 32, or quad and 4. Of plants: %i the program's number, %m and %r how many elements tg has, and
- * out from here. Without a text: printed by a function. */
+ * simd and 32, or quad and 4. Of v: %T its type, %c how many, %S its space, %b the
+ * buffer; %z a literal. Of plants: %i the program's number, %m and %r how many elements tg has, and
+ * out from here. Without a text: see get_text. */
 #define BARRIER "threadgroup_barrier(mem_flags::mem_threadgroup);\n"
 #define RELAXED ", memory_order_relaxed);\n"
 #define SHARED_POINTER "threadgroup %t *s%v = (threadgroup %t *)tg;\n"
 #define OTHER_RULES(X) \
-    X(LITERAL, NULL) /* value; of a float: in quarters */ \
-    X(LOAD, NULL) X(PLACE, "at.%l") X(CONSTANT, "fc%n") /* of a function */ \
+    X(LITERAL, "%t(%z)") /* value; of a float: in quarters */ \
+    X(LOAD, "%p") X(PLACE, "at.%l") X(CONSTANT, "fc%n") /* of a function */ \
     X(CALL_OF, "f%f(at, %a)") X(CHOOSE, "(%0 ? %1 : %2)") X(CONVERT, "%t(%0)") \
     X(JOIN, "%t(%a)") /* a vector of scalars and vectors; of one scalar: all of it */ \
     X(SWIZZLE, "%0.%x") X(ELEMENT, "%0[%1]") X(REINTERPRET, "as_type<%t>(%0)") \
-    X(DECLARE, NULL) X(COPY, NULL) /* the record w to v */ \
+    /* Variables: without values; one of them, a pointer to an element of w, a copy of the record w. */ \
+    X(DECLARE, "%T v%v;\n") X(ARRAY, "%T v%v[%c];\n") X(VIEW, "%S %T *v%v = (%S %T *)%b;\n") \
+    X(OWN, "%S %T *v%v = (%S %T *)(own + %n);\n") X(START, "%T v%v = %0;\n") \
+    X(POINT, "%S %T *v%v = v%w + %0;\n") X(COPY, "%T v%v = v%w;\n") \
     X(ASSIGN, "%p %o= %1;\n") /* value: 0, or the operator before the = */ \
     X(PUT, "out[%n] = fold(%0);\n") \
     X(ATOMIC, "atomic_fetch_%k_explicit(counts + %n, %0" RELAXED) \
@@ -279,6 +283,9 @@ static inline bool is_same(type a, type b) {
 }
 static inline bool kind_is_signed(kind k) {
     return k < F16 && k % 2 == 1;
+}
+static inline const field *get_field(const node *n) { /* that is loaded or assigned */
+    return &(n->v->target ? n->v->target : n->v)->field[n->field];
 }
 static inline int field_step(const field *f) { /* bytes from one element to the next */
     return kind_bytes(f->t.k) * (f->t.n == 3 && !f->packed ? 4 : f->t.n);

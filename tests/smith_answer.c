@@ -300,10 +300,7 @@ static void reshape(const node *n, value a[4][MOST_THREADS], int t, value *out) 
 static part reduce(const node *n, const value *x, const value *y) {
     part r = {.u = n->op == OP_ALL};
     for (int i = 0; i < n->a[0]->t.n; i++)
-        if (n->op == OP_DOT)
-            r.f += x->c[i].f * y->c[i].f;
-        else
-            r.u = n->op == OP_ANY ? r.u || x->c[i].u : r.u && x->c[i].u;
+        r = apply(n->op, n->a[0]->t.k, n->t.k, r, x->c[i], y->c[i], r);
     return r;
 }
 
@@ -433,7 +430,7 @@ static set choose(state *s, const node *n, set m, flow *outer) {
     for (int pass = 0; pass < 2; pass++)
         for (const node *c = n->body; c; c = c->next) {
             set these = 0;
-            EACH(s, m, t) these |= (set)(x[t].c[0].i == c->value) << t;
+            EACH(s, m, t) these |= (set)(c->op == OP_CASE && x[t].c[0].i == c->value) << t;
             if (pass == 0) {
                 other = other & ~these;
                 continue;
@@ -472,7 +469,7 @@ static void execute(state *s, const node *n, set m) {
             s->counters[n->value] = count(s->counters[n->value], n->value, x[t].c[0].u);
         else if (n->op == OP_COPY)
             memcpy(s->frame[t] + n->v->at, s->frame[t] + n->w->at, (size_t)n->v->bytes);
-        else if (n->op == OP_DECLARE && n->a[0])
+        else if (n->op == OP_START || n->op == OP_POINT)
             set_variable(s, n->v, t, &x[t]);
         else if (n->op == OP_RETURN && n->a[0])
             s->result[t] = x[t];

@@ -345,29 +345,20 @@ static node *promoted(maker *m, type t, int depth) {
     return make(m->p, o, t, a, b, NULL);
 }
 
-/* May lanes exchange values here? */
-static bool may_meet(const maker *m) {
-    return m->is_uniform || !m->p->world->is_converged;
-}
-
-static node *lanes(maker *m, type t, int depth) {
-    op o = choose(m, LANES, LANES, t);
-    if (o == OP_NONE || !may_meet(m))
+/* Lanes exchange values, or vote. */
+static node *meet(maker *m, op o, type t, int depth) {
+    if (o == OP_NONE || (!m->is_uniform && m->p->world->is_converged))
         return leaf(m, t);
-    node *b = o == OP_SHUFFLE         ? word(m, depth - 1)
-              : grammar[o].arity == 2 ? expression(m, t, depth - 1)
-                                      : NULL;
-    node *n = make(m->p, o, t, expression(m, t, depth - 1), b, NULL);
+    const rule *r = &grammar[o];
+    node *b = o == OP_SHUFFLE ? word(m, depth - 1)
+              : r->arity == 2 ? expression(m, t, depth - 1)
+                              : NULL;
+    node *a = r->arity == 0     ? NULL
+              : r->form == VOTE ? condition(m, depth - 1)
+                                : expression(m, t, depth - 1);
+    node *n = make(m->p, o, t, a, b, NULL);
     n->group = chance(m, 30) ? 4 : 32;
-    n->value = below(m, n->group);
-    return n;
-}
-
-static node *vote(maker *m, op o, type t, int depth) {
-    if (!may_meet(m))
-        return leaf(m, t);
-    node *n = make(m->p, o, t, grammar[o].arity ? condition(m, depth - 1) : NULL, NULL, NULL);
-    n->group = chance(m, 30) ? 4 : 32;
+    n->value = r->form == VOTE ? 0 : below(m, n->group);
     return n;
 }
 
@@ -393,7 +384,7 @@ static node *condition(maker *m, int depth) {
         return make(m->p, what < 22 ? OP_BOTH : OP_EITHER, b, first, second, NULL);
     }
     if (what < 46)
-        return vote(m, choose(m, VOTE, VOTE, b), b, depth);
+        return meet(m, choose(m, VOTE, VOTE, b), b, depth);
     t.k = t.k == BF16 ? F32 : t.k;
     t.n = chance(m, 70) ? 1 : t.n;
     node *n = compare(m, t, depth);
@@ -480,7 +471,7 @@ static node *expression(maker *m, type t, int depth) {
     if (what < 52 && t.n == 1 && (t.k == I32 || t.k == U32))
         return promoted(m, t, depth);
     if (what < 63)
-        return lanes(m, t, depth);
+        return meet(m, choose(m, LANES, LANES, t), t, depth);
     if (what < 70)
         return convert(m, t, depth);
     if (what < 82)
@@ -495,7 +486,7 @@ static node *expression(maker *m, type t, int depth) {
         return make(m->p, OP_DOT, t, a, expression(m, from, depth - 1), NULL);
     }
     if (what < 98 && t.k == U32 && t.n == 1)
-        return vote(m, chance(m, 50) ? OP_BALLOT : OP_ACTIVE, t, depth);
+        return meet(m, chance(m, 50) ? OP_BALLOT : OP_ACTIVE, t, depth);
     return reinterpret(m, t, depth);
 }
 
@@ -542,7 +533,7 @@ static node *append(node *list, node *more) {
 
 static node *declare_plain(maker *m) {
     type t = chance(m, 8) ? scalar(BOOL) : any_type(m);
-    node *n = make(m->p, OP_DECLARE, t, fit(m->p, expression(m, t, 3)), NULL, NULL);
+    node *n = make(m->p, OP_START, t, fit(m->p, expression(m, t, 3)), NULL, NULL);
     return with(n, 0, place(m, declare(m, IN_THREAD, t)));
 }
 
@@ -573,7 +564,8 @@ static node *declare_object(maker *m) {
         v->field[0].count = 4 << below(m, 2);
     place(m, v);
     m->scopes--; /* its own parts do not use it */
-    node *list = with(make(m->p, OP_DECLARE, v->field[0].t, NULL, NULL, NULL), 0, v);
+    op o = v->where == IN_OWN ? OP_OWN : v->fields ? OP_DECLARE : OP_ARRAY;
+    node *list = with(make(m->p, o, v->field[0].t, NULL, NULL, NULL), v->at / 4, v);
     for (int f = 0; f < (v->is_union ? 1 : MORE(v->fields, 1)); f++)
         for (int i = 0; i < MORE(v->field[f].count, 1); i++) {
             node *to = make(m->p, OP_LOAD, v->field[f].t,
@@ -597,7 +589,7 @@ static node *declare_other(maker *m) {
         memcpy(v->field, old->field, sizeof v->field);
         v->target = old->fields ? NULL : old;
         node *offset = old->fields ? NULL : mask(m->p, word(m, 1), old->field[0].count / 2 - 1);
-        node *n = make(m->p, old->fields ? OP_COPY : OP_DECLARE, scalar(U32), offset, NULL, NULL);
+        node *n = make(m->p, old->fields ? OP_COPY : OP_POINT, scalar(U32), offset, NULL, NULL);
         n->v = place(m, v);
         n->w = old;
         return n;
@@ -612,8 +604,7 @@ static node *assignment(maker *m) {
         node *to = find_place(m, t, true);
         if (!to)
             continue;
-        const field *f = &(to->v->target ? to->v->target : to->v)->field[to->field];
-        if (t.n > 1 && !f->packed && chance(m, 30)) {
+        if (t.n > 1 && !get_field(to)->packed && chance(m, 30)) {
             int from = below(m, t.n);
             to->t.n = 1 + below(m, t.n);
             for (int i = 0; i < to->t.n; i++)
@@ -773,7 +764,7 @@ static node *view(maker *m, space where) {
     variable *v = declare(m, where, (type){k, is_table ? 1 : 1 + below(m, 4)});
     v->field[0].packed = v->field[0].t.n > 1 && kind_bytes(k) < 8 && chance(m, 40);
     v->field[0].count = TABLE_WORDS;
-    return with(make(m->p, OP_DECLARE, v->field[0].t, NULL, NULL, NULL), 0, place(m, v));
+    return with(make(m->p, OP_VIEW, v->field[0].t, NULL, NULL, NULL), 0, place(m, v));
 }
 
 program *program_make(world *w, int index, int planted) {
@@ -832,9 +823,11 @@ static const char *get_text(const node *n) {
     return n->op == OP_LOOP                           ? loops[n->value]
            : n->op == OP_PLANT                        ? plants[n->value].text
            : n->op == OP_CASE && n->value < 0         ? "default: {\n"
+           : n->op == OP_LOAD && get_field(n)->packed ? "%t(%p)"
            : n->op == OP_CALL_OF && n->f->is_template ? "f%f<%t>(at, %a)"
            : forms[r->form]                           ? forms[r->form]
-                                                      : r->text;
+           : r->text                                  ? r->text
+                                                      : "";
 }
 
 /* Lines are indented by the depth. */
@@ -865,7 +858,28 @@ static const char *name_type(const printer *out, type t, bool packed) {
     return text;
 }
 
-static void print_expression(printer *out, const node *n);
+/* A variable's: what it or what it points to consists of. */
+static const char *name_type_of(const printer *out, const variable *v) {
+    static char text[24];
+    if (!v->fields)
+        return name_type(out, v->field[0].t, v->field[0].packed);
+    snprintf(text, sizeof text, "S%d_%d", out->p->index, v->record);
+    return text;
+}
+
+static const char *write_literal(const node *n) {
+    static char text[24];
+    if (n->t.k >= F16)
+        snprintf(text, sizeof text, "%.2f", (double)n->value / 4);
+    else if (n->t.k >= U32)
+        snprintf(text, sizeof text, n->t.k == U32 ? "%lluu" : "%lluul",
+                 (unsigned long long)n->value);
+    else
+        snprintf(text, sizeof text, "%d", (int)n->value);
+    return text;
+}
+
+static void print_node(printer *out, const node *n);
 static void print_place(printer *out, const node *n);
 
 static int get_number(printer *out, const node *n, char letter) {
@@ -875,6 +889,7 @@ static int get_number(printer *out, const node *n, char letter) {
            : letter == 'w' ? n->w->id
            : letter == 'f' ? n->f->id
            : letter == 'g' ? n->group
+           : letter == 'c' ? n->v->field[0].count
            : letter == 'i' ? out->slot
            : letter == 'm' ? SHARED_BYTES / 8 + out->slots
                            : (out->slots - out->slot) * (int)(threads.x * threads.y * threads.z);
@@ -885,13 +900,21 @@ static const char *get_word(printer *out, const node *n, char letter) {
     static const char *const places[PLACES] = {
         "lane",    "tid",    "sg",     "size",   "local.x",   "local.y", "local.z",
         "group.x", "grid.x", "grid.y", "grid.z", "threads.x", "groups.x"};
+    static const char *const spaces[] = {"thread", "device const", "constant", "constant",
+                                         "device"};
+    static const char *const buffers[] = {"", "words", "params", "table"};
     const char *text = grammar[n->op == OP_ASSIGN ? (op)n->value : n->op].text;
+    const variable *v = n->v;
     return letter == 't'   ? name_type(out, n->t, false)
            : letter == 'x' ? n->part
            : letter == 'l' ? places[n->value]
            : letter == 'k' ? counters[n->value]
            : letter == 'q' ? n->group == 4 ? "quad" : "simd"
-           : text          ? text
+           : letter == 'z' ? write_literal(n)
+           : letter == 'T' ? name_type_of(out, v)
+           : letter == 'S' ? spaces[v->target ? v->target->where : v->where]
+           : letter == 'b' ? v->field[0].t.k == F32 ? "reals" : buffers[v->where]
+           : text ? text
                            : "";
 }
 
@@ -906,21 +929,21 @@ static void say(printer *out, const node *n, const char *format, ...) {
         if (!*(at += plain))
             break;
         const char letter = *++at, *word = number;
-        if (letter == 'd' || strchr("nvwfgimr", letter))
+        if (letter == 'd' || strchr("nvwfgcimr", letter))
             snprintf(number, sizeof number, "%d",
                      letter == 'd' ? va_arg(list, int) : get_number(out, n, letter));
-        else if (letter == 's' || strchr("txlkqo", letter))
+        else if (letter == 's' || strchr("txlkqozTSb", letter))
             word = letter == 's' ? va_arg(list, const char *) : get_word(out, n, letter);
         else
             snprintf(number, sizeof number, "%s", letter == ' ' ? "% " : "");
         add(out, word, strlen(word));
         if (letter == 'p')
-            print_place(out, n->a[0]);
+            print_place(out, n->op == OP_LOAD ? n : n->a[0]);
         else if (letter >= '0' && letter <= '3')
-            print_expression(out, n->a[letter - '0']);
+            print_node(out, n->a[letter - '0']);
         for (int i = 0; letter == 'a' && i < 4 && n->a[i]; i++) {
             add(out, ", ", i ? 2 : 0);
-            print_expression(out, n->a[i]);
+            print_node(out, n->a[i]);
         }
     }
     va_end(list);
@@ -934,58 +957,12 @@ static void print_place(printer *out, const node *n) {
     say(out, n, n->a[0] ? n->part[0] ? "[%0].%x" : "[%0]" : n->part[0] ? ".%x" : "");
 }
 
-static void print_literal(printer *out, const node *n) {
-    char text[32];
-    if (n->t.k >= F16)
-        snprintf(text, sizeof text, "%.2f", (double)n->value / 4);
-    else if (n->t.k >= U32)
-        snprintf(text, sizeof text, "%llu%s", (unsigned long long)n->value,
-                 n->t.k == U32 ? "u" : "ul");
-    else
-        snprintf(text, sizeof text, "%d", (int)n->value);
-    say(out, n, "%t(%s)", text);
-}
-
-static void print_expression(printer *out, const node *n) {
+static void print_node(printer *out, const node *n) {
     const form f = grammar[n->op].form;
     /* Scalars that are smaller than int are promoted; the tree has them as what they were. */
     if ((f == INFIX || f == PREFIX) && n->t.n == 1 && kind_bytes(n->t.k) < 4 && n->t.k != BOOL)
         say(out, n, "%t");
-    if (n->op == OP_LITERAL) {
-        print_literal(out, n);
-    } else if (n->op == OP_LOAD) {
-        bool is_packed = (n->v->target ? n->v->target : n->v)->field[n->field].packed;
-        say(out, n, is_packed ? "%t(" : "");
-        print_place(out, n);
-        say(out, n, is_packed ? ")" : "");
-    } else {
-        say(out, n, get_text(n));
-    }
-}
-
-static const char *const spaces[] = {"thread", "device const", "constant", "constant", "device"};
-static const char *const sources[] = {"", "words", "params", "table"};
-
-static void print_declaration(printer *out, const node *n) {
-    const variable *v = n->v;
-    const field *f = v->field;
-    char name[32];
-    snprintf(name, sizeof name, "%s", name_type(out, f->t, f->packed));
-    if (v->fields)
-        snprintf(name, sizeof name, "S%d_%d", out->p->index, v->record);
-    if (v->where >= IN_INPUT && v->where <= IN_TABLE)
-        say(out, n, "%s %s *v%v = (%s %s *)%s;\n", spaces[v->where], name, spaces[v->where], name,
-            f->t.k == F32 ? "reals" : sources[v->where]);
-    else if (v->target)
-        say(out, n, "%s %s *v%v = v%w + %0;\n", spaces[v->target->where], name);
-    else if (v->where == IN_OWN)
-        say(out, n, "device %s *v%v = (device %s *)(own + %d);\n", name, name, v->at / 4);
-    else if (n->op == OP_COPY)
-        say(out, n, "%s v%v = v%w;\n", name);
-    else if (!v->fields && f->count)
-        say(out, n, "%s v%v[%d];\n", name, f->count);
-    else
-        say(out, n, n->a[0] ? "%s v%v = %0;\n" : "%s v%v;\n", name);
+    say(out, n, get_text(n));
 }
 
 static void print_block(printer *out, node *list) {
@@ -994,10 +971,7 @@ static void print_block(printer *out, node *list) {
         n->line = out->line + 1;
         if (n->op == OP_PUT)
             out->p->put_line[n->value] = n->line;
-        if (n->op == OP_DECLARE || n->op == OP_COPY)
-            print_declaration(out, n);
-        else
-            say(out, n, get_text(n));
+        print_node(out, n);
         if (n->op < OP_IF || n->op > OP_CASE)
             continue;
         print_block(out, n->body);
@@ -1013,7 +987,7 @@ static void print_block(printer *out, node *list) {
 /* The record types of what a function declares. */
 static void print_records(printer *out, const node *list) {
     for (const node *n = list; n; n = n->next) {
-        const int fields = n->op == OP_DECLARE && !n->v->target ? n->v->fields : 0;
+        const int fields = n->op == OP_DECLARE || n->op == OP_OWN ? n->v->fields : 0;
         if (fields)
             say(out, n, n->v->is_union ? "union S%d_%v {" : "struct S%d_%v {", out->p->index);
         for (int i = 0; i < fields; i++) {
@@ -1046,7 +1020,8 @@ static void print_program(printer *out, program *p) {
     out->p = p;
     p->first_line = out->line + 1;
     for (const function *g = p->functions; g; g = g->next)
-        print_function(out, g);
+        if (g->body->op != OP_NONE) /* removed by the reducer */
+            print_function(out, g);
     print_records(out, p->main->body);
     say(out, NULL,
         "static void p%d(at_t at, device const uint *words, constant uint *params,\n"
