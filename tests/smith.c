@@ -132,7 +132,7 @@ static file *file_make(uint64_t seed, int first, int count, int planted) {
     assert(f && count <= PER_FILE);
     world_make(&f->world, seed, get_number(CONVERGED));
     f->count = count;
-    f->threads = (int)(f->world.threads.x * f->world.threads.y * f->world.threads.z);
+    f->threads = f->world.thread_count;
     f->expected = calloc((size_t)(f->threads * count), 4 * OUT_WORDS);
     f->out = calloc((size_t)(f->threads * count), 4 * OUT_WORDS);
     for (int i = 0; i < count; i++)
@@ -345,8 +345,8 @@ static bool replace(search *s, node *n, node by) {
     return s->found = true;
 }
 
-/* Removes a statement, or puts 0, 1 or a part of it in the place of an expression; and so in all that
- * are in it or follow it. */
+/* Removes a statement, or puts 0, 1 or a part of it in the place of an expression; and so in all
+ * that are in it or follow it. */
 static void shrink(search *s, node *n) {
     for (; n; n = n->next) {
         bool is_statement = n->op == OP_NONE || n->op >= OP_DECLARE, done = false;

@@ -36,112 +36,117 @@ typedef struct {
 } type;
 
 typedef enum { OTHER, INFIX, PREFIX, CALL, COMPARE, LANES, VOTE } form;
-/* What keeps an operation defined: guard_operands of smith_program.c. WHOLE: only with all lanes. */
+/* What keeps an operation defined: guard_operands of smith_program.c. WHOLE: only with all
+ * lanes. APART: some threads only come to the operands after the first. */
 /* clang-format off */
 typedef enum {
-    FREE, HALVED, ROOTED, DIVIDED, COUNTED, LOW24, FIELD, BOUNDED, QUARTERS, SCALED, WHOLE
+    FREE, HALVED, ROOTED, DIVIDED, COUNTED, LOW24, FIELD, BOUNDED, QUARTERS, SCALED, WHOLE, APART
 } guard;
 /* clang-format on */
 
-/* THE grammar: what is computed. How it is written; its operands (u unsigned, s signed, r real, b
- * bfloat); how often it is chosen, 0: only where code asks for it; and what it gives: of integers
- * (operands a, b, c, d; as 128 bits x, y, z; without sign u), of floats (a, b, c), and the range of the
- * latter: multiples of 2^lo below 2^hi, of operands that are multiples of 2^L below 2^H (A, B, C: each).
- * Of ANY, ALL and DOT: a so far, with the next components. Of LANES: how lanes are combined, or from which lane the value comes. */
+/* THE grammar: what is computed. How it is written; the operands that are made for it, any
+ * others being the guard's (t of the type, e the same or a scalar, w a word, c a condition, k a
+ * comparison); of which kinds (u unsigned, s signed, r real, b bfloat); how often it is chosen,
+ * 0: only where code asks for it; and what it gives: of integers (operands a, b, c, d; as 128
+ * bits x, y, z; without sign u), of floats (a, b, c), and the range of the latter: multiples of
+ * 2^lo below 2^hi, of operands that are multiples of 2^L below 2^H (A, B, C: each). Of ANY, ALL
+ * and DOT: a so far, with the next components b and c. Of LANES: how lanes are combined, or from
+ * which lane the value comes. Of VOTE: nothing, and the answer. */
 /* clang-format off */
 #define RULES(X) \
-    X(ADD, "+", INFIX, 2, "usrb", 12, HALVED, a.u + b.u, a.f + b.f, L, H + 1) \
-    X(SUB, "-", INFIX, 2, "usrb", 10, HALVED, a.u - b.u, a.f - b.f, L, H + 1) \
-    X(MUL, "*", INFIX, 2, "usrb", 10, ROOTED, a.u * b.u, a.f * b.f, A->lo + B->lo, A->hi + B->hi) \
-    X(DIV, "/", INFIX, 2, "us", 4, DIVIDED, x / y, 0, L, H) \
-    X(MOD, "%", INFIX, 2, "us", 4, DIVIDED, x % y, 0, L, H) \
-    X(AND, "&", INFIX, 2, "us", 5, FREE, a.u & b.u, 0, L, H) \
-    X(OR, "|", INFIX, 2, "us", 5, FREE, a.u | b.u, 0, L, H) \
-    X(XOR, "^", INFIX, 2, "us", 6, FREE, a.u ^ b.u, 0, L, H) \
-    X(SHL, "<<", INFIX, 2, "u", 4, COUNTED, a.u << b.u, 0, L, H) \
-    X(SHR, ">>", INFIX, 2, "us", 5, COUNTED, x >> b.u, 0, L, H) \
-    X(BOTH, "&&", INFIX, 2, "", 0, FREE, 0, 0, L, H) \
-    X(EITHER, "||", INFIX, 2, "", 0, FREE, 0, 0, L, H) \
-    X(NOT, "~", PREFIX, 1, "us", 3, FREE, ~a.u, 0, L, H) \
-    X(NEG, "-", PREFIX, 1, "usrb", 3, HALVED, -a.u, -a.f, L, H) \
-    X(NO, "!", PREFIX, 1, "", 0, FREE, !a.u, 0, L, H) \
-    X(ABS, "abs", CALL, 1, "usr", 2, HALVED, x < 0 ? -x : x, fabs(a.f), L, H) \
-    X(ABSDIFF, "absdiff", CALL, 2, "u", 2, FREE, x > y ? x - y : y - x, 0, L, H) \
-    X(ADDSAT, "addsat", CALL, 2, "us", 2, FREE, clip(k, x + y), 0, L, H) \
-    X(SUBSAT, "subsat", CALL, 2, "us", 2, FREE, clip(k, x - y), 0, L, H) \
-    X(HADD, "hadd", CALL, 2, "us", 2, FREE, (x + y) >> 1, 0, L, H) \
-    X(RHADD, "rhadd", CALL, 2, "us", 2, FREE, (x + y + 1) >> 1, 0, L, H) \
-    X(MULHI, "mulhi", CALL, 2, "us", 2, FREE, high(k, a, b), 0, L, H) \
-    X(MADHI, "madhi", CALL, 3, "u", 2, FREE, high(k, a, b) + c.u, 0, L, H) \
-    X(MADSAT, "madsat", CALL, 3, "us", 2, FREE, k == U64 && a.u && b.u > UINT64_MAX / a.u ? UINT64_MAX : clip(k, x * y + z), 0, L, H) \
-    X(MUL24, "mul24", CALL, 2, "us", 1, LOW24, a.u * b.u, 0, L, H) \
-    X(MAD24, "mad24", CALL, 3, "us", 1, LOW24, a.u * b.u + c.u, 0, L, H) \
-    X(CLZ, "clz", CALL, 1, "us", 2, FREE, u ? __builtin_clzll(u) - 64 + bits : bits, 0, L, H) \
-    X(CTZ, "ctz", CALL, 1, "us", 2, FREE, u ? __builtin_ctzll(u) : bits, 0, L, H) \
-    X(POPCOUNT, "popcount", CALL, 1, "us", 2, FREE, __builtin_popcountll(u), 0, L, H) \
-    X(REVERSE, "reverse_bits", CALL, 1, "us", 2, FREE, reverse(u, bits), 0, L, H) \
-    X(ROTATE, "rotate", CALL, 2, "us", 2, COUNTED, b.u ? u << b.u | u >> (bits - b.i) : u, 0, L, H) \
-    X(EXTRACT, "extract_bits", CALL, 3, "us", 2, FIELD, extract(k, u, b.u, c.u), 0, L, H) \
-    X(INSERT, "insert_bits", CALL, 4, "us", 2, FIELD, (a.u & ~field_mask(c.u, d.u)) | (b.u << c.u & field_mask(c.u, d.u)), 0, L, H) \
-    X(MIN, "min", CALL, 2, "usr", 3, FREE, least(k, a, b).u, fmin(a.f, b.f), L, H) \
-    X(MAX, "max", CALL, 2, "usr", 3, FREE, most(k, a, b).u, fmax(a.f, b.f), L, H) \
-    X(MIN3, "min3", CALL, 3, "usr", 1, FREE, least(k, a, least(k, b, c)).u, fmin(a.f, fmin(b.f, c.f)), L, H) \
-    X(MAX3, "max3", CALL, 3, "usr", 1, FREE, most(k, a, most(k, b, c)).u, fmax(a.f, fmax(b.f, c.f)), L, H) \
-    X(MEDIAN3, "median3", CALL, 3, "usr", 1, FREE, most(k, least(k, a, b), least(k, most(k, a, b), c)).u, fmax(fmin(a.f, b.f), fmin(fmax(a.f, b.f), c.f)), L, H) \
-    X(CLAMP, "clamp", CALL, 3, "usr", 2, BOUNDED, least(k, most(k, a, b), c).u, fmin(fmax(a.f, b.f), c.f), L, H) \
-    X(FABS, "fabs", CALL, 1, "r", 2, FREE, 0, fabs(a.f), L, H) \
-    X(FLOOR, "floor", CALL, 1, "r", 2, FREE, 0, floor(a.f), MORE(L, 0), MORE(H, 0) + 1) \
-    X(CEIL, "ceil", CALL, 1, "r", 2, FREE, 0, ceil(a.f), MORE(L, 0), MORE(H, 0) + 1) \
-    X(TRUNC, "trunc", CALL, 1, "r", 2, FREE, 0, trunc(a.f), MORE(L, 0), MORE(H, 0)) \
-    X(ROUND, "round", CALL, 1, "r", 2, FREE, 0, round(a.f), MORE(L, 0), MORE(H, 0) + 1) \
-    X(RINT, "rint", CALL, 1, "r", 2, FREE, 0, rint(a.f), MORE(L, 0), MORE(H, 0) + 1) \
-    X(FRACT, "fract", CALL, 1, "r", 2, FREE, 0, a.f - floor(a.f), LESS(L, 0), 1) \
-    X(SIGN, "sign", CALL, 1, "r", 2, FREE, 0, (a.f > 0) - (a.f < 0), 0, 1) \
-    X(SATURATE, "saturate", CALL, 1, "r", 1, FREE, 0, fmin(fmax(a.f, 0), 1), LESS(L, 0), 1) \
-    X(FMIN, "fmin", CALL, 2, "r", 2, FREE, 0, fmin(a.f, b.f), L, H) \
-    X(FMAX, "fmax", CALL, 2, "r", 2, FREE, 0, fmax(a.f, b.f), L, H) \
-    X(FDIM, "fdim", CALL, 2, "r", 1, FREE, 0, a.f > b.f ? a.f - b.f : 0, L, H + 1) \
-    X(STEP, "step", CALL, 2, "r", 2, FREE, 0, b.f < a.f ? 0 : 1, 0, 1) \
-    X(FMA, "fma", CALL, 3, "r", 3, ROOTED, 0, a.f * b.f + c.f, LESS(A->lo + B->lo, C->lo), MORE(A->hi + B->hi, C->hi) + 1) \
-    X(MIX, "mix", CALL, 3, "r", 1, QUARTERS, 0, a.f + (b.f - a.f) * c.f, L - 2, H + 3) \
-    X(LDEXP, "ldexp", CALL, 2, "r", 1, SCALED, 0, ldexp(a.f, (int)b.i), L - 2, H + 2) \
-    X(SELECT, "select", CALL, 3, "", 0, FREE, c.u ? b.u : a.u, c.u ? b.f : a.f, L, H) \
-    X(ANY, "any", CALL, 1, "", 0, FREE, a.u || b.u, 0, L, H) \
-    X(ALL, "all", CALL, 1, "", 0, FREE, a.u && b.u, 0, L, H) \
-    X(DOT, "dot", CALL, 2, "", 0, FREE, 0, a.f + b.f * c.f, A->lo + B->lo, A->hi + B->hi + 2) \
-    X(LT, "<", COMPARE, 2, "usr", 3, FREE, less(k, a, b), 0, L, H) \
-    X(LE, "<=", COMPARE, 2, "usr", 3, FREE, !less(k, b, a), 0, L, H) \
-    X(GT, ">", COMPARE, 2, "usr", 3, FREE, less(k, b, a), 0, L, H) \
-    X(GE, ">=", COMPARE, 2, "usr", 3, FREE, !less(k, a, b), 0, L, H) \
-    X(EQ, "==", COMPARE, 2, "usr", 3, FREE, !less(k, a, b) && !less(k, b, a), 0, L, H) \
-    X(NE, "!=", COMPARE, 2, "usr", 3, FREE, less(k, a, b) || less(k, b, a), 0, L, H)
+    X(ADD, "+", INFIX, "te", "usrb", 12, HALVED, a.u + b.u, a.f + b.f, L, H + 1) \
+    X(SUB, "-", INFIX, "te", "usrb", 10, HALVED, a.u - b.u, a.f - b.f, L, H + 1) \
+    X(MUL, "*", INFIX, "te", "usrb", 10, ROOTED, a.u * b.u, a.f * b.f, A->lo + B->lo, A->hi + B->hi) \
+    X(DIV, "/", INFIX, "te", "us", 4, DIVIDED, x / y, 0, L, H) \
+    X(MOD, "%", INFIX, "te", "us", 4, DIVIDED, x % y, 0, L, H) \
+    X(AND, "&", INFIX, "te", "us", 5, FREE, a.u & b.u, 0, L, H) \
+    X(OR, "|", INFIX, "te", "us", 5, FREE, a.u | b.u, 0, L, H) \
+    X(XOR, "^", INFIX, "te", "us", 6, FREE, a.u ^ b.u, 0, L, H) \
+    X(SHL, "<<", INFIX, "te", "u", 4, COUNTED, a.u << b.u, 0, L, H) \
+    X(SHR, ">>", INFIX, "te", "us", 5, COUNTED, x >> b.u, 0, L, H) \
+    X(BOTH, "&&", INFIX, "cc", "", 0, APART, 0, 0, L, H) \
+    X(EITHER, "||", INFIX, "cc", "", 0, APART, 0, 0, L, H) \
+    X(NOT, "~", PREFIX, "t", "us", 3, FREE, ~a.u, 0, L, H) \
+    X(NEG, "-", PREFIX, "t", "usrb", 3, HALVED, -a.u, -a.f, L, H) \
+    X(NO, "!", PREFIX, "c", "", 0, FREE, !a.u, 0, L, H) \
+    X(ABS, "abs", CALL, "t", "usr", 2, HALVED, x < 0 ? -x : x, fabs(a.f), L, H) \
+    X(ABSDIFF, "absdiff", CALL, "tt", "u", 2, FREE, x > y ? x - y : y - x, 0, L, H) \
+    X(ADDSAT, "addsat", CALL, "tt", "us", 2, FREE, clip(k, x + y), 0, L, H) \
+    X(SUBSAT, "subsat", CALL, "tt", "us", 2, FREE, clip(k, x - y), 0, L, H) \
+    X(HADD, "hadd", CALL, "tt", "us", 2, FREE, (x + y) >> 1, 0, L, H) \
+    X(RHADD, "rhadd", CALL, "tt", "us", 2, FREE, (x + y + 1) >> 1, 0, L, H) \
+    X(MULHI, "mulhi", CALL, "tt", "us", 2, FREE, high(k, a, b), 0, L, H) \
+    X(MADHI, "madhi", CALL, "ttt", "u", 2, FREE, high(k, a, b) + c.u, 0, L, H) \
+    X(MADSAT, "madsat", CALL, "ttt", "us", 2, FREE, k == U64 && a.u && b.u > UINT64_MAX / a.u ? UINT64_MAX : clip(k, x * y + z), 0, L, H) \
+    X(MUL24, "mul24", CALL, "tt", "us", 1, LOW24, a.u * b.u, 0, L, H) \
+    X(MAD24, "mad24", CALL, "ttt", "us", 1, LOW24, a.u * b.u + c.u, 0, L, H) \
+    X(CLZ, "clz", CALL, "t", "us", 2, FREE, u ? __builtin_clzll(u) - 64 + bits : bits, 0, L, H) \
+    X(CTZ, "ctz", CALL, "t", "us", 2, FREE, u ? __builtin_ctzll(u) : bits, 0, L, H) \
+    X(POPCOUNT, "popcount", CALL, "t", "us", 2, FREE, __builtin_popcountll(u), 0, L, H) \
+    X(REVERSE, "reverse_bits", CALL, "t", "us", 2, FREE, reverse(u, bits), 0, L, H) \
+    X(ROTATE, "rotate", CALL, "tt", "us", 2, COUNTED, b.u ? u << b.u | u >> (bits - b.i) : u, 0, L, H) \
+    X(EXTRACT, "extract_bits", CALL, "t", "us", 2, FIELD, extract(k, u, b.u, c.u), 0, L, H) \
+    X(INSERT, "insert_bits", CALL, "tt", "us", 2, FIELD, (a.u & ~field_mask(c.u, d.u)) | (b.u << c.u & field_mask(c.u, d.u)), 0, L, H) \
+    X(MIN, "min", CALL, "tt", "usr", 3, FREE, least(k, a, b).u, fmin(a.f, b.f), L, H) \
+    X(MAX, "max", CALL, "tt", "usr", 3, FREE, most(k, a, b).u, fmax(a.f, b.f), L, H) \
+    X(MIN3, "min3", CALL, "ttt", "usr", 1, FREE, least(k, a, least(k, b, c)).u, fmin(a.f, fmin(b.f, c.f)), L, H) \
+    X(MAX3, "max3", CALL, "ttt", "usr", 1, FREE, most(k, a, most(k, b, c)).u, fmax(a.f, fmax(b.f, c.f)), L, H) \
+    X(MEDIAN3, "median3", CALL, "ttt", "usr", 1, FREE, most(k, least(k, a, b), least(k, most(k, a, b), c)).u, fmax(fmin(a.f, b.f), fmin(fmax(a.f, b.f), c.f)), L, H) \
+    X(CLAMP, "clamp", CALL, "t", "usr", 2, BOUNDED, least(k, most(k, a, b), c).u, fmin(fmax(a.f, b.f), c.f), L, H) \
+    X(FABS, "fabs", CALL, "t", "r", 2, FREE, 0, fabs(a.f), L, H) \
+    X(FLOOR, "floor", CALL, "t", "r", 2, FREE, 0, floor(a.f), MORE(L, 0), MORE(H, 0) + 1) \
+    X(CEIL, "ceil", CALL, "t", "r", 2, FREE, 0, ceil(a.f), MORE(L, 0), MORE(H, 0) + 1) \
+    X(TRUNC, "trunc", CALL, "t", "r", 2, FREE, 0, trunc(a.f), MORE(L, 0), MORE(H, 0)) \
+    X(ROUND, "round", CALL, "t", "r", 2, FREE, 0, round(a.f), MORE(L, 0), MORE(H, 0) + 1) \
+    X(RINT, "rint", CALL, "t", "r", 2, FREE, 0, rint(a.f), MORE(L, 0), MORE(H, 0) + 1) \
+    X(FRACT, "fract", CALL, "t", "r", 2, FREE, 0, a.f - floor(a.f), LESS(L, 0), 1) \
+    X(SIGN, "sign", CALL, "t", "r", 2, FREE, 0, (a.f > 0) - (a.f < 0), 0, 1) \
+    X(SATURATE, "saturate", CALL, "t", "r", 1, FREE, 0, fmin(fmax(a.f, 0), 1), LESS(L, 0), 1) \
+    X(FMIN, "fmin", CALL, "tt", "r", 2, FREE, 0, fmin(a.f, b.f), L, H) \
+    X(FMAX, "fmax", CALL, "tt", "r", 2, FREE, 0, fmax(a.f, b.f), L, H) \
+    X(FDIM, "fdim", CALL, "tt", "r", 1, FREE, 0, a.f > b.f ? a.f - b.f : 0, L, H + 1) \
+    X(STEP, "step", CALL, "tt", "r", 2, FREE, 0, b.f < a.f ? 0 : 1, 0, 1) \
+    X(FMA, "fma", CALL, "ttt", "r", 3, ROOTED, 0, a.f * b.f + c.f, LESS(A->lo + B->lo, C->lo), MORE(A->hi + B->hi, C->hi) + 1) \
+    X(MIX, "mix", CALL, "tt", "r", 1, QUARTERS, 0, a.f + (b.f - a.f) * c.f, L - 2, H + 3) \
+    X(LDEXP, "ldexp", CALL, "t", "r", 1, SCALED, 0, ldexp(a.f, (int)b.i), L - 2, H + 2) \
+    X(CHOOSE, "(%0 ? %1 : %2)", OTHER, "ctt", "", 0, APART, 0, 0, L, H) \
+    X(SELECT, "select", CALL, "ttk", "", 0, FREE, c.u ? b.u : a.u, c.u ? b.f : a.f, L, H) \
+    X(ANY, "any", CALL, "t", "", 0, FREE, a.u || b.u, 0, L, H) \
+    X(ALL, "all", CALL, "t", "", 0, FREE, a.u && b.u, 0, L, H) \
+    X(DOT, "dot", CALL, "tt", "", 0, FREE, 0, a.f + b.f * c.f, A->lo + B->lo, A->hi + B->hi + 2) \
+    X(LT, "<", COMPARE, "tt", "usr", 3, FREE, less(k, a, b), 0, L, H) \
+    X(LE, "<=", COMPARE, "tt", "usr", 3, FREE, !less(k, b, a), 0, L, H) \
+    X(GT, ">", COMPARE, "tt", "usr", 3, FREE, less(k, b, a), 0, L, H) \
+    X(GE, ">=", COMPARE, "tt", "usr", 3, FREE, !less(k, a, b), 0, L, H) \
+    X(EQ, "==", COMPARE, "tt", "usr", 3, FREE, !less(k, a, b) && !less(k, b, a), 0, L, H) \
+    X(NE, "!=", COMPARE, "tt", "usr", 3, FREE, less(k, a, b) || less(k, b, a), 0, L, H)
 #define LANE_RULES(X) \
-    X(SUM, "%q_sum(%a)", LANES, 1, "ur", 4, FREE, OP_ADD, -1, L, H + 5) \
-    X(PRODUCT, "%q_product(%a)", LANES, 1, "u", 2, FREE, OP_MUL, -1, L, H) \
-    X(LEAST, "%q_min(%a)", LANES, 1, "usr", 3, FREE, OP_MIN, -1, L, H) \
-    X(MOST, "%q_max(%a)", LANES, 1, "usr", 3, FREE, OP_MAX, -1, L, H) \
-    X(ALL_AND, "%q_and(%a)", LANES, 1, "us", 2, FREE, OP_AND, -1, L, H) \
-    X(ALL_OR, "%q_or(%a)", LANES, 1, "us", 2, FREE, OP_OR, -1, L, H) \
-    X(ALL_XOR, "%q_xor(%a)", LANES, 1, "us", 2, FREE, OP_XOR, -1, L, H) \
-    X(SCAN_SUM, "%q_prefix_inclusive_sum(%a)", LANES, 1, "ur", 3, FREE, OP_ADD, -1, L, H + 5) \
-    X(SCAN_BEFORE, "%q_prefix_exclusive_sum(%a)", LANES, 1, "ur", 3, FREE, OP_ADD, -1, L, H + 5) \
-    X(SCAN_PRODUCT, "%q_prefix_inclusive_product(%a)", LANES, 1, "u", 1, FREE, OP_MUL, -1, L, H) \
-    X(FIRST, "%q_broadcast_first(%a)", LANES, 1, "usr", 3, FREE, 0, first, L, H) \
-    X(SHUFFLE, "%q_shuffle(%0, pick%g(%1, at.lane))", LANES, 2, "usr", 4, FREE, 0, here >> want & 1 ? want : lane, L, H) \
-    X(BROADCAST, "%q_broadcast(%0, first%g())", LANES, 1, "usr", 2, FREE, 0, first, L, H) \
-    X(SHUFFLE_XOR, "%q_shuffle_xor(%a, ushort(%n))", LANES, 1, "usr", 3, WHOLE, 0, lane ^ by, L, H) \
-    X(SHUFFLE_UP, "%q_shuffle_up(%a, ushort(%n))", LANES, 1, "usr", 3, WHOLE, 0, lane < by ? lane : lane - by, L, H) \
-    X(SHUFFLE_DOWN, "%q_shuffle_down(%a, ushort(%n))", LANES, 1, "usr", 3, WHOLE, 0, lane + by < width ? lane + by : lane, L, H) \
-    X(ROTATE_UP, "%q_shuffle_rotate_up(%a, ushort(%n))", LANES, 1, "usr", 2, WHOLE, 0, (lane + width - by) % width, L, H) \
-    X(ROTATE_DOWN, "%q_shuffle_rotate_down(%a, ushort(%n))", LANES, 1, "usr", 2, WHOLE, 0, (lane + by) % width, L, H) \
-    X(FILL_UP, "%q_shuffle_and_fill_up(%a, ushort(%n))", LANES, 2, "usr", 2, WHOLE, 0, lane - by, L, H) \
-    X(FILL_DOWN, "%q_shuffle_and_fill_down(%a, ushort(%n))", LANES, 2, "usr", 2, WHOLE, 0, lane + by, L, H)
+    X(SUM, "%q_sum(%a)", LANES, "t", "ur", 4, FREE, OP_ADD, -1, L, H + 5) \
+    X(PRODUCT, "%q_product(%a)", LANES, "t", "u", 2, FREE, OP_MUL, -1, L, H) \
+    X(LEAST, "%q_min(%a)", LANES, "t", "usr", 3, FREE, OP_MIN, -1, L, H) \
+    X(MOST, "%q_max(%a)", LANES, "t", "usr", 3, FREE, OP_MAX, -1, L, H) \
+    X(ALL_AND, "%q_and(%a)", LANES, "t", "us", 2, FREE, OP_AND, -1, L, H) \
+    X(ALL_OR, "%q_or(%a)", LANES, "t", "us", 2, FREE, OP_OR, -1, L, H) \
+    X(ALL_XOR, "%q_xor(%a)", LANES, "t", "us", 2, FREE, OP_XOR, -1, L, H) \
+    X(SCAN_SUM, "%q_prefix_inclusive_sum(%a)", LANES, "t", "ur", 3, FREE, OP_ADD, -1, L, H + 5) \
+    X(SCAN_BEFORE, "%q_prefix_exclusive_sum(%a)", LANES, "t", "ur", 3, FREE, OP_ADD, -1, L, H + 5) \
+    X(SCAN_PRODUCT, "%q_prefix_inclusive_product(%a)", LANES, "t", "u", 1, FREE, OP_MUL, -1, L, H) \
+    X(FIRST, "%q_broadcast_first(%a)", LANES, "t", "usr", 3, FREE, 0, first, L, H) \
+    X(SHUFFLE, "%q_shuffle(%0, pick%g(%1, at.lane))", LANES, "tw", "usr", 4, FREE, 0, here >> want & 1 ? want : lane, L, H) \
+    X(BROADCAST, "%q_broadcast(%0, first%g())", LANES, "t", "usr", 2, FREE, 0, first, L, H) \
+    X(SHUFFLE_XOR, "%q_shuffle_xor(%a, ushort(%n))", LANES, "t", "usr", 3, WHOLE, 0, lane ^ by, L, H) \
+    X(SHUFFLE_UP, "%q_shuffle_up(%a, ushort(%n))", LANES, "t", "usr", 3, WHOLE, 0, lane < by ? lane : lane - by, L, H) \
+    X(SHUFFLE_DOWN, "%q_shuffle_down(%a, ushort(%n))", LANES, "t", "usr", 3, WHOLE, 0, lane + by < width ? lane + by : lane, L, H) \
+    X(ROTATE_UP, "%q_shuffle_rotate_up(%a, ushort(%n))", LANES, "t", "usr", 2, WHOLE, 0, (lane + width - by) % width, L, H) \
+    X(ROTATE_DOWN, "%q_shuffle_rotate_down(%a, ushort(%n))", LANES, "t", "usr", 2, WHOLE, 0, (lane + by) % width, L, H) \
+    X(FILL_UP, "%q_shuffle_and_fill_up(%a, ushort(%n))", LANES, "tt", "usr", 2, WHOLE, 0, lane - by, L, H) \
+    X(FILL_DOWN, "%q_shuffle_and_fill_down(%a, ushort(%n))", LANES, "tt", "usr", 2, WHOLE, 0, lane + by, L, H)
 #define VOTE_RULES(X) \
-    X(ANY_LANE, "%q_any(%a)", VOTE, 1, "", 3, FREE, yes != 0, 0, L, H) \
-    X(ALL_LANES, "%q_all(%a)", VOTE, 1, "", 3, FREE, yes == here, 0, L, H) \
-    X(IS_FIRST, "%q_is_first(%a)", VOTE, 0, "", 2, FREE, first == lane, 0, L, H) \
-    X(BALLOT, "uint(%q_vote::vote_t(%q_ballot(%a)))", VOTE, 1, "", 0, FREE, yes, 0, L, H) \
-    X(ACTIVE, "uint(%q_vote::vote_t(%q_active_threads_mask(%a)))", VOTE, 0, "", 0, FREE, here, 0, L, H)
+    X(ANY_LANE, "%q_any(%a)", VOTE, "c", "", 3, FREE, 0, yes != 0, L, H) \
+    X(ALL_LANES, "%q_all(%a)", VOTE, "c", "", 3, FREE, 0, yes == here, L, H) \
+    X(IS_FIRST, "%q_is_first(%a)", VOTE, "", "", 2, FREE, 0, first == lane, L, H) \
+    X(BALLOT, "uint(%q_vote::vote_t(%q_ballot(%a)))", VOTE, "c", "", 0, FREE, 0, yes, L, H) \
+    X(ACTIVE, "uint(%q_vote::vote_t(%q_active_threads_mask(%a)))", VOTE, "", "", 0, FREE, 0, here, L, H)
 /* The leaves, what else is in expressions, and statements. In texts, %0 to %3 are operands, %a all of
  * them, %p the place; %t the type, %o the grammar's text, %n the value, %v and %w
  * variables, %f the function, %x a swizzle, %l where a thread is, %k how a counter is changed; %q and %g
@@ -154,10 +159,10 @@ typedef enum {
 #define OTHER_RULES(X) \
     X(LITERAL, "%t(%z)") /* value; of a float: in quarters */ \
     X(LOAD, "%p") X(PLACE, "at.%l") X(CONSTANT, "fc%n") /* of a function */ \
-    X(CALL_OF, "f%f(at, %a)") X(CHOOSE, "(%0 ? %1 : %2)") X(CONVERT, "%t(%0)") \
+    X(CALL_OF, "f%f(at, %a)") X(CONVERT, "%t(%0)") \
     X(JOIN, "%t(%a)") /* a vector of scalars and vectors; of one scalar: all of it */ \
     X(SWIZZLE, "%0.%x") X(ELEMENT, "%0[%1]") X(REINTERPRET, "as_type<%t>(%0)") \
-    /* Variables: without values; one of them, a pointer to an element of w, a copy of the record w. */ \
+    /* Variables: without values; with one, a pointer to an element of w, a copy of w. */ \
     X(DECLARE, "%T v%v;\n") X(ARRAY, "%T v%v[%c];\n") X(VIEW, "%S %T *v%v = (%S %T *)%b;\n") \
     X(OWN, "%S %T *v%v = (%S %T *)(own + %n);\n") X(START, "%T v%v = %0;\n") \
     X(POINT, "%S %T *v%v = v%w + %0;\n") X(COPY, "%T v%v = v%w;\n") \
@@ -190,8 +195,7 @@ typedef enum { OP_NONE, GRAMMAR(NAME_OP) OTHER_RULES(NAME_OP) OP_COUNT } op;
 typedef struct {
     const char *text;
     form form;
-    int arity;
-    const char *kinds;
+    const char *operands, *kinds;
     int weight;
     guard guard;
 } rule;
@@ -248,10 +252,11 @@ typedef struct {
 typedef struct {
     uint64_t seed;
     extent threads, group; /* dispatchThreads: the last groups may be smaller */
-    bool is_whole;         /* every simdgroup has all its lanes */
-    bool is_converged;     /* lanes meet only where none went another way */
-    size_t offset;         /* of every buffer, in bytes */
-    uint32_t constant[4];  /* function constants: uint, int, bool, float in quarters */
+    int thread_count;
+    bool is_whole;        /* every simdgroup has all its lanes */
+    bool is_converged;    /* lanes meet only where none went another way */
+    size_t offset;        /* of every buffer, in bytes */
+    uint32_t constant[4]; /* function constants: uint, int, bool, float in quarters */
     uint32_t words[INPUT_WORDS], params[INPUT_WORDS], table[TABLE_WORDS];
     float reals[INPUT_WORDS];
 } world;

@@ -57,7 +57,7 @@ static part wrap(kind k, part x) {
                              : (part){.u = x.u << unused >> unused};
 }
 
-/* To and from bytes; a half's exponent is 112 less than a float's. */
+/* To and from bytes, the lowest first; a half's exponent is 112 less than a float's. */
 static void store_part(kind k, uint8_t *at, part x) {
     float f = k >= F16 ? (float)x.f : 0;
     uint32_t bits;
@@ -65,15 +65,13 @@ static void store_part(kind k, uint8_t *at, part x) {
     uint64_t word = k < F16 ? x.u : k == F32 ? bits : bits >> 16;
     if (k == F16)
         word = f == 0 ? 0 : (bits >> 16 & 0x8000) | ((bits >> 13 & 0x3FFFF) - (112 << 10));
-    for (int i = 0; i < kind_bytes(k); i++)
-        at[i] = (uint8_t)(word >> 8 * i);
+    memcpy(at, &word, (size_t)kind_bytes(k));
 }
 
 static part load_part(kind k, const uint8_t *at) {
     uint64_t word = 0;
     float f;
-    for (int i = 0; i < kind_bytes(k); i++)
-        word |= (uint64_t)at[i] << 8 * i;
+    memcpy(&word, at, (size_t)kind_bytes(k));
     if (k < F16)
         return wrap(k, (part){.u = word});
     if (k == F16)
@@ -156,7 +154,7 @@ static part apply(op o, kind k, kind to, part a, part b, part c, part d) {
     wide z = kind_is_signed(k) ? (wide)c.i : (wide)c.u;
     int bits = 8 * kind_bytes(k);
     uint64_t u = a.u << (64 - bits) >> (64 - bits);
-#define APPLY(op, text, form, arity, kinds, weight, guard, whole, real, low, high)                 \
+#define APPLY(op, text, form, operands, kinds, weight, guard, whole, real, low, high)              \
     case OP_##op:                                                                                  \
         return to >= F16 ? (part){.f = (double)(real)} : wrap(to, (part){.u = (uint64_t)(whole)});
     switch (o) {
@@ -182,24 +180,23 @@ static part exchange(const node *n, int t, uint32_t here, const value *x, const 
     const int want = n->op == OP_SHUFFLE ? (int)(y[t].c[0].u % (unsigned)width) : 0;
     const kind k = n->t.k;
     op with = OP_NONE;
-    int from = -1;
+    int64_t from = -1;
     uint32_t yes = 0;
     for (int i = 0; n->a[0] && i < width; i++)
         yes |= here >> i & 1 && x[base + i].c[0].u ? 1u << i : 0;
-#define EXCHANGE(op, text, form, arity, kinds, weight, guard, combination, source, low, high)      \
+#define EXCHANGE(op, text, form, operands, kinds, weight, guard, combination, source, low, high)   \
     case OP_##op:                                                                                  \
         with = (combination);                                                                      \
-        from = (int)(source);                                                                      \
+        from = (source);                                                                           \
         break;
-#define COUNT_VOTES(op, text, form, arity, kinds, weight, guard, result, real, low, high)          \
-    case OP_##op:                                                                                  \
-        return (part){.u = (uint64_t)(result)};
     switch (n->op) {
         LANE_RULES(EXCHANGE)
-        VOTE_RULES(COUNT_VOTES)
+        VOTE_RULES(EXCHANGE)
     default:
         abort();
     }
+    if (grammar[n->op].form == VOTE)
+        return (part){.i = from};
     if (with == OP_NONE && (from < 0 || from >= width)) /* a shift that fills */
         return y[base + (from + width) % width].c[c];
     if (with == OP_NONE)
@@ -538,7 +535,7 @@ void program_answer(const program *p, uint32_t *out, uint32_t *counters) {
     s->p = p;
     s->w = w;
     s->counters = counters;
-    for (uint32_t i = 0; i < OUT_WORDS * w->threads.x * w->threads.y * w->threads.z; i++)
+    for (int i = 0; i < OUT_WORDS * w->thread_count; i++)
         out[i] = POISON;
     for (int i = 0; i < COUNTERS; i++)
         counters[i] = counter_start(i);

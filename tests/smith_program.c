@@ -8,8 +8,8 @@
 #include "harness/device/finding.h"
 #include "smith.h"
 
-#define RULE(op, text, form, arity, kinds, weight, guard, ...)                                     \
-    [OP_##op] = {text, form, arity, kinds, weight, guard},
+#define RULE(op, text, form, operands, kinds, weight, guard, ...)                                  \
+    [OP_##op] = {text, form, operands, kinds, weight, guard},
 #define OTHER_RULE(op, text) [OP_##op] = {text, OTHER, 0, "", 0, FREE},
 const rule grammar[OP_COUNT] = {GRAMMAR(RULE) OTHER_RULES(OTHER_RULE)};
 
@@ -91,6 +91,7 @@ void world_make(world *w, uint64_t seed, bool is_converged) {
     *w = (world){.seed = seed, .is_converged = is_converged};
     const extent *shape = shapes[next(&s) % (sizeof shapes / sizeof *shapes)];
     const extent n = w->threads = shape[0], g = w->group = shape[1];
+    w->thread_count = (int)(n.x * n.y * n.z);
     w->is_whole = g.x * g.y * g.z % 32 == 0 && n.x % g.x == 0 && n.y % g.y == 0 && n.z % g.z == 0;
     w->offset = next(&s) % 3 * 256;
     w->constant[0] = (uint32_t)next(&s) % 100;
@@ -141,7 +142,7 @@ static void set_range(node *n) {
             H = MORE(H, n->a[i]->hi);
         }
     (void)C;
-#define RANGE(op, text, form, arity, kinds, weight, guard, whole, real, low, high)                 \
+#define RANGE(op, text, form, operands, kinds, weight, guard, whole, real, low, high)              \
     case OP_##op:                                                                                  \
         n->lo = low;                                                                               \
         n->hi = high;                                                                              \
@@ -163,7 +164,7 @@ static node *make(program *p, op o, type t, node *a, node *b, node *c) {
     *n = (node){.op = o, .t = t, .a = {a, b, c}};
     set_range(n);
     kind k = is_real(n) ? t.k : is_real(a) ? a->t.k : F32;
-    bool is_rule = o < OP_LITERAL || o == OP_CHOOSE || o == OP_JOIN;
+    bool is_rule = o < OP_LITERAL || o == OP_JOIN;
     if (is_rule && (is_real(a) || is_real(b)) && !holds(k, n->lo, n->hi)) {
         for (int i = 0; i < 3; i++)
             if (is_real(n->a[i]) && n->a[i]->op != OP_LITERAL)
@@ -296,7 +297,8 @@ static node *leaf(maker *m, type t) {
 /* Masks and shifts that keep an operation defined. */
 static void guard_operands(maker *m, op o, type t, node **a) {
     program *p = m->p;
-    int bits = 8 * kind_bytes(t.k), down = 0, i = o == OP_EXTRACT ? 1 : 2, low = below(m, 8);
+    int bits = 8 * kind_bytes(t.k), down = 0, i = (int)strlen(grammar[o].operands),
+        low = below(m, 8);
     bool is_signed = kind_is_signed(t.k), is_small = t.n == 1 && bits < 32;
     guard g = t.k >= F16 && grammar[o].guard <= ROOTED ? FREE : grammar[o].guard;
     if (g == HALVED)
@@ -318,21 +320,39 @@ static void guard_operands(maker *m, op o, type t, node **a) {
         a[2] = literal(p, t, below(m, 5));
     else if (g == SCALED)
         a[1] = literal(p, scalar(I32), below(m, 5) - 2);
-    for (i = 0; i < grammar[o].arity && down; i++)
+    for (i = 0; i < 4 && a[i] && down; i++)
         a[i] = make(p, OP_SHR, a[i]->t, a[i], literal(p, scalar(t.k), down), NULL);
 }
 
-static node *operation(maker *m, type t, int depth) {
-    op o = choose(m, INFIX, CALL, t);
+static node *compare(maker *m, type t, int depth);
+
+/* A rule's operation of type t on operands of type `of`. */
+static node *operation(maker *m, op o, type t, type of, int depth) {
+    const rule *r = &grammar[o];
+    const bool was = m->is_uniform;
     node *a[4] = {NULL};
-    for (int i = 0; i < grammar[o].arity; i++) {
-        bool beside = i == 1 && t.n > 1 && grammar[o].form == INFIX && chance(m, 25);
-        a[i] = expression(m, beside ? scalar(t.k) : t, depth - 1);
+    if (o == OP_NONE || (r->form >= LANES && !was && m->p->world->is_converged))
+        return leaf(m, t); /* lanes may not meet here */
+    for (int i = 0; r->operands[i]; i++) {
+        const char c = r->operands[i];
+        bool is_scalar = c == 'e' && of.n > 1 && chance(m, 25);
+        a[i] = c == 'c'   ? condition(m, depth - 1)
+               : c == 'k' ? compare(m, of, depth)
+               : c == 'w' ? word(m, depth - 1)
+                          : expression(m, is_scalar ? scalar(of.k) : of, depth - 1);
+        m->is_uniform = was && r->guard != APART;
     }
-    guard_operands(m, o, t, a);
+    m->is_uniform = was;
+    guard_operands(m, o, of, a);
     node *n = make(m->p, o, t, a[0], a[1], a[2]);
     n->a[3] = a[3];
+    n->group = chance(m, 30) ? 4 : 32;
+    n->value = below(m, n->group);
     return n;
+}
+
+static node *compare(maker *m, type t, int depth) {
+    return operation(m, choose(m, COMPARE, COMPARE, t), (type){BOOL, t.n}, t, depth);
 }
 
 /* Scalars of other integer kinds beside each other: C++ makes an int, or a uint, of them. */
@@ -345,46 +365,15 @@ static node *promoted(maker *m, type t, int depth) {
     return make(m->p, o, t, a, b, NULL);
 }
 
-/* Lanes exchange values, or vote. */
-static node *meet(maker *m, op o, type t, int depth) {
-    if (o == OP_NONE || (!m->is_uniform && m->p->world->is_converged))
-        return leaf(m, t);
-    const rule *r = &grammar[o];
-    node *b = o == OP_SHUFFLE ? word(m, depth - 1)
-              : r->arity == 2 ? expression(m, t, depth - 1)
-                              : NULL;
-    node *a = r->arity == 0     ? NULL
-              : r->form == VOTE ? condition(m, depth - 1)
-                                : expression(m, t, depth - 1);
-    node *n = make(m->p, o, t, a, b, NULL);
-    n->group = chance(m, 30) ? 4 : 32;
-    n->value = r->form == VOTE ? 0 : below(m, n->group);
-    return n;
-}
-
-static node *compare(maker *m, type t, int depth) {
-    op o = choose(m, COMPARE, COMPARE, t);
-    node *a = expression(m, t, depth - 1);
-    return make(m->p, o, (type){BOOL, t.n}, a, expression(m, t, depth - 1), NULL);
-}
-
 static node *condition(maker *m, int depth) {
     type b = {BOOL, 1}, t = any_type(m);
     int what = below(m, 100);
-    bool was = m->is_uniform;
     if (depth <= 0 || what < 8)
         return leaf(m, b);
-    if (what < 14)
-        return make(m->p, OP_NO, b, condition(m, depth - 1), NULL, NULL);
-    if (what < 30) {
-        node *first = condition(m, depth - 1);
-        m->is_uniform = false;
-        node *second = condition(m, depth - 1);
-        m->is_uniform = was;
-        return make(m->p, what < 22 ? OP_BOTH : OP_EITHER, b, first, second, NULL);
-    }
+    if (what < 30)
+        return operation(m, what < 14 ? OP_NO : what < 22 ? OP_BOTH : OP_EITHER, b, b, depth);
     if (what < 46)
-        return meet(m, choose(m, VOTE, VOTE, b), b, depth);
+        return operation(m, choose(m, VOTE, VOTE, b), b, b, depth);
     t.k = t.k == BF16 ? F32 : t.k;
     t.n = chance(m, 70) ? 1 : t.n;
     node *n = compare(m, t, depth);
@@ -431,19 +420,6 @@ static node *join(maker *m, type t, int depth) {
     return make(m->p, OP_JOIN, t, a, b, NULL);
 }
 
-static node *either(maker *m, type t, int depth) {
-    bool was = m->is_uniform;
-    if (t.k != BF16 && chance(m, 40)) {
-        node *b = expression(m, t, depth - 1), *a = expression(m, t, depth - 1);
-        return make(m->p, OP_SELECT, t, b, a, compare(m, t, depth));
-    }
-    node *c = condition(m, depth - 1);
-    m->is_uniform = false;
-    node *a = expression(m, t, depth - 1), *b = expression(m, t, depth - 1);
-    m->is_uniform = was;
-    return make(m->p, OP_CHOOSE, t, c, a, b);
-}
-
 static node *call(maker *m, type t, int depth) {
     function *f = NULL;
     int count = 0;
@@ -467,26 +443,23 @@ static node *expression(maker *m, type t, int depth) {
     if (depth <= 0 || what < 8)
         return leaf(m, t);
     if (what < 48)
-        return operation(m, t, depth);
+        return operation(m, choose(m, INFIX, CALL, t), t, t, depth);
     if (what < 52 && t.n == 1 && (t.k == I32 || t.k == U32))
         return promoted(m, t, depth);
     if (what < 63)
-        return meet(m, choose(m, LANES, LANES, t), t, depth);
+        return operation(m, choose(m, LANES, LANES, t), t, t, depth);
     if (what < 70)
         return convert(m, t, depth);
     if (what < 82)
         return t.n > 1 && what < 76 ? join(m, t, depth) : vector_part(m, t, depth);
     if (what < 90)
-        return either(m, t, depth);
+        return operation(m, t.k != BF16 && chance(m, 40) ? OP_SELECT : OP_CHOOSE, t, t, depth);
     if (what < 94)
         return call(m, t, depth);
-    if (what < 96 && t.k == F32 && t.n == 1) {
-        type from = {F32, 2 + below(m, 3)};
-        node *a = expression(m, from, depth - 1);
-        return make(m->p, OP_DOT, t, a, expression(m, from, depth - 1), NULL);
-    }
+    if (what < 96 && t.k == F32 && t.n == 1)
+        return operation(m, OP_DOT, t, (type){F32, 2 + below(m, 3)}, depth);
     if (what < 98 && t.k == U32 && t.n == 1)
-        return meet(m, chance(m, 50) ? OP_BALLOT : OP_ACTIVE, t, depth);
+        return operation(m, chance(m, 50) ? OP_BALLOT : OP_ACTIVE, t, t, depth);
     return reinterpret(m, t, depth);
 }
 
@@ -883,7 +856,6 @@ static void print_node(printer *out, const node *n);
 static void print_place(printer *out, const node *n);
 
 static int get_number(printer *out, const node *n, char letter) {
-    const extent threads = out->p->world->threads;
     return letter == 'n'   ? (int)n->value
            : letter == 'v' ? n->v->id
            : letter == 'w' ? n->w->id
@@ -892,7 +864,7 @@ static int get_number(printer *out, const node *n, char letter) {
            : letter == 'c' ? n->v->field[0].count
            : letter == 'i' ? out->slot
            : letter == 'm' ? SHARED_BYTES / 8 + out->slots
-                           : (out->slots - out->slot) * (int)(threads.x * threads.y * threads.z);
+                           : (out->slots - out->slot) * out->p->world->thread_count;
 }
 
 static const char *get_word(printer *out, const node *n, char letter) {
@@ -1077,7 +1049,7 @@ static const char entry[] =
 /* clang-format on */
 
 void program_print_file(printer *out, const world *w, program *const *programs, int count) {
-    int threads = (int)(w->threads.x * w->threads.y * w->threads.z);
+    const int threads = w->thread_count;
     say(out, NULL, "%s", head);
     for (int i = 0; i < TABLE_WORDS; i++)
         say(out, NULL, i ? ", %du" : "constant uint table[] = {%du", (int)w->table[i]);
