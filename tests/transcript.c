@@ -34,20 +34,48 @@ static const char *unescape(char *text) {
     return text;
 }
 
+static long count_text(const char *out, const char *text) {
+    long count = 0;
+    for (const char *p = out; *text && (p = strstr(p, text)); p += strlen(text))
+        count++;
+    return count;
+}
+
+/* Does the output of the last command agree with this line? */
+static bool agrees(char *line) {
+    static char kept[LONGEST];
+    const char *out = command_get_output(), *text = line[0] ? unescape(line + 1) : "";
+    char *end;
+    text += *text == ' ';
+    switch (line[0]) {
+    case ':':
+        return strstr(out, text) != NULL;
+    case '!':
+        return strstr(out, text) == NULL;
+    case '^':
+        return strncmp(out, text, strlen(text)) == 0;
+    case '|':
+        return strcmp(out, text) == 0;
+    case '*': {
+        long wanted = strtol(text, &end, 10);
+        return count_text(out, end + 1) == wanted;
+    }
+    case '~':
+        if (strcmp(text, "keep") == 0)
+            snprintf(kept, sizeof kept, "%s", out);
+        return (strcmp(kept, out) == 0) == (strcmp(text, "other") != 0);
+    default:
+        return !line[0] || line[0] == '#';
+    }
+}
+
 TEST section(char *text) {
     static char command[LONGEST], message[LONGEST];
     char *line = take_line(&text);
     if (!is_for_device)
         SKIPm("not for this device");
     while (line) {
-        if (line[0] == ':' || line[0] == '!') {
-            bool is_wanted = line[0] == ':', is_said = command_says(unescape(line + 2));
-            snprintf(message, sizeof message, "%s, %s: %s", line + 2,
-                     is_wanted ? "which is missing" : "which should not be there",
-                     command_get_output());
-            ASSERTm(message, is_said == is_wanted);
-            line = take_line(&text);
-        } else if (line[0] == '$') {
+        if (line[0] == '$') {
             size_t used = (size_t)snprintf(command, sizeof command, "%s\n%s", prelude, line + 2);
             while ((line = take_line(&text)) && strncmp(line, "  ", 2) == 0 && used < LONGEST)
                 used += (size_t)snprintf(command + used, LONGEST - used, "\n%s", line + 2);
@@ -56,10 +84,15 @@ TEST section(char *text) {
                 line = take_line(&text);
             ASSERTm("a command is too long", used < LONGEST);
             ASSERT_RUN(command, status);
-        } else {
-            ASSERTm(line, !*line || line[0] == '#');
-            line = take_line(&text);
+            continue;
         }
+        if (line[0] == '%' && command_run(line + 2) != 0)
+            SKIPm(line + 2);
+        bool is_met = line[0] == '%' || agrees(line);
+        snprintf(message, sizeof message, "%s, which the output does not meet: %s", line,
+                 command_get_output());
+        ASSERTm(message, is_met);
+        line = take_line(&text);
     }
     PASS();
 }
@@ -112,6 +145,10 @@ void transcript_run(const char *suite) {
     SUITE(name##_suite) {                                                                          \
         transcript_run(#name);                                                                     \
     }
+TRANSCRIPT(ci)
 TRANSCRIPT(describe)
+TRANSCRIPT(install)
 TRANSCRIPT(launch)
 TRANSCRIPT(project)
+TRANSCRIPT(run)
+TRANSCRIPT(tune_verb)

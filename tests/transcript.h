@@ -5,6 +5,11 @@
  *   ? 2                        its exit status, if that is not 0
  *   : text                     in its output; \n in it is the end of a line
  *   ! text                     not in its output
+ *   ^ text                     what its output begins with
+ *   | text                     all of its output
+ *   * 3 text                   in its output three times
+ *   ~ keep                     its output is remembered; ~ same: it is that again; ~ other: it is not
+ *   % command                  the rest is skipped unless this shell line succeeds
  *
  * What precedes the first test (functions, say) precedes each command. A # begins a comment. */
 #ifndef ASSAY_TESTS_TRANSCRIPT_H
