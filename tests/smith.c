@@ -34,9 +34,7 @@ static way ways[] = {
     [PLAIN] = {.name = "plain", .threads = "4"},
     [CHECKED] = {.name = "checked", .is_soft = true, .is_checked = true},
     {.name = "checked fast", .is_soft = true, .is_checked = true, .math = MATH_FAST},
-#if defined(__aarch64__) /* on x86-64 a half is converted with three others, which may be anything */
     {.name = "checked -O0", .is_soft = true, .is_checked = true, .is_traced = true},
-#endif
     {.name = "one thread", .is_soft = true, .threads = "1"},
     {.name = "relaxed", .math = MATH_RELAXED},
     {.name = "fast", .math = MATH_FAST},

@@ -41,6 +41,7 @@ typedef enum {
     FLAGS_TENSORS, /* for texts that use Metal 4's tensor operations */
     FLAGS_FAST,
     FLAGS_CHECKED,
+    FLAGS_TRACED,
     FLAGS_COUNTED,
     FLAGS_LINK,
     FLAGS_KINDS
@@ -98,6 +99,14 @@ static const char *const checked_flags[] = {
     "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-atomics=0",
 };
 
+/* Halves are converted by functions of shim/cpu/checked.h, one at a time. */
+static const char *const traced_flags[] = {
+    "-O0",
+#if defined(__x86_64__)
+    "-mno-f16c",
+#endif
+};
+
 /* As cuda/ptx.c does it, so that what is counted is near what a GPU would do. Loops that copy or fill
  * stay loops: GPUs have no memcpy to call, and how much it would move is not known before it runs.
  * Where a GPU waits for the launch before (kernels/prefetch.h), no load moves past it. Vectors are not combined as
@@ -130,9 +139,10 @@ static const struct {
 } lists[FLAGS_KINDS] = {
     [FLAGS_COMMON] = ROW(flags),          [FLAGS_TENSORS] = ROW(tensor_flags),
     [FLAGS_FAST] = ROW(fast_flags),       [FLAGS_CHECKED] = ROW(checked_flags),
-    [FLAGS_COUNTED] = ROW(counted_flags), [FLAGS_LINK] = ROW(link_flags),
+    [FLAGS_TRACED] = ROW(traced_flags),   [FLAGS_COUNTED] = ROW(counted_flags),
+    [FLAGS_LINK] = ROW(link_flags),
 };
-static_assert(sizeof flags + sizeof tensor_flags + sizeof checked_flags <=
+static_assert(sizeof flags + sizeof tensor_flags + sizeof checked_flags + sizeof traced_flags <=
                   MOST_FLAGS * sizeof *flags,
               "the longest command");
 
@@ -293,7 +303,7 @@ static int add_options(const order *o, const char *less, const char **argv) {
                                       : FLAGS_COUNTED,
                   argv, n);
     if (how == BUILD_TRACED)
-        argv[n++] = "-O0";
+        n = add_flags(FLAGS_TRACED, argv, n);
     for (const char *const *flag = math_mode_get_flags(o->math); *flag; flag++)
         argv[n++] = *flag;
     if (is_checked)

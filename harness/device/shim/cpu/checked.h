@@ -454,6 +454,19 @@ ASSAY_HOOK void __ubsan_handle_missing_return(void *) {
 ASSAY_HOOK void __ubsan_handle_float_cast_overflow(void *, soft_u64 bits) {
     assay::mishap(SOFT_CONVERT, bits, ASSAY_CALLER);
 }
+#if defined(__x86_64__)
+// What traced kernels convert halves with (soft/compile.c). The instructions convert four at a time, and
+// leave exceptions of what happens to stand in the other three, which are 0 here.
+ASSAY_HOOK __attribute__((target("f16c"))) _Float16 __truncsfhf2(float x) {
+    typedef float four __attribute__((vector_size(16)));
+    const auto halves = __builtin_ia32_vcvtps2ph(four{x, 0, 0, 0}, 4);
+    return __builtin_bit_cast(_Float16, static_cast<short>(halves[0]));
+}
+ASSAY_HOOK __attribute__((target("f16c"))) float __extendhfsf2(_Float16 x) {
+    typedef short eight __attribute__((vector_size(16)));
+    return __builtin_ia32_vcvtph2ps(eight{__builtin_bit_cast(short, x), 0, 0, 0, 0, 0, 0, 0})[0];
+}
+#endif
 #endif
 
 // The end of a statement, in a kernel that is traced.
