@@ -7,61 +7,6 @@ using namespace metal;
 
 // ---------------------------------------------------------------------------- reductions and scans
 
-kernel void early_return_then_sum(FOUR, IDS) {
-    if (i >= n - 10)
-        return;
-    float x = simd_sum(in[i]);
-    x += simd_max(in[i]) + simd_prefix_inclusive_sum(1.0f);
-    out[i] = simd_any(in[i] > 3.0f) ? x : simd_min(x);
-}
-
-kernel void reductions_in_branches(FOUR, IDS) {
-    float x = in[i % n];
-    if (lane % 3 == 0)
-        x = simd_sum(x);
-    else if (lane % 3 == 1)
-        x = simd_product(1.0f) + simd_prefix_exclusive_sum(x);
-    else
-        x = float(simd_and(lane) | simd_or(lane));
-    if (simd_is_first())
-        x = simd_broadcast_first(x);
-    out[i] = x;
-}
-
-kernel void sum_is_of_the_active_threads(FOUR, IDS) {
-    uint active = 0;
-    if (lane < 12)
-        active = simd_sum(1u);
-    uint all = simd_sum(1u);
-    if (lane < 12 ? active != 12 : active != 0)
-        out[i] = in[100000]; // never: else an access outside tells
-    if (all != 32)
-        out[i] = in[100000];
-    out[i] = float(active + all);
-}
-
-kernel void reductions_in_a_loop_of_different_lengths(FOUR, IDS) {
-    uint seen = 0, want = 0;
-    for (uint k = 0; k < lane % 4; k++)
-        seen += simd_sum(1u);
-    for (uint k = 0; k < lane % 4; k++)
-        want += 32 - (k + 1) * 8;
-    if (simd_sum(1u) != 32 || seen != want)
-        out[i] = in[100000]; // never: else an access outside tells
-    out[i] = in[i % n];
-}
-
-kernel void two_level_reduction(FOUR, IDS, uint s [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float part[32];
-    float x = simd_sum(in[i % n]);
-    if (lane == 0)
-        part[s] = x;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    x = lane < 2 ? part[lane] : 0.0f;
-    x = simd_sum(x);
-    out[i] = x;
-}
-
 kernel void tree_reduction(FOUR, IDS) {
     threadgroup float tree[64];
     tree[l] = in[i % n];
@@ -130,17 +75,6 @@ kernel void online_softmax(FOUR, IDS) {
 
 // ---------------------------------------------------------------------------------- simd functions
 
-kernel void shuffles_of_a_whole_simdgroup(FOUR, IDS) {
-    float x = in[i % n];
-    for (ushort d = 16; d > 0; d /= 2)
-        x += simd_shuffle_down(x, d);
-    x = simd_broadcast(x, 0);
-    x += simd_shuffle_xor(x, 3) + simd_shuffle_up(x, 1) + simd_shuffle(x, ushort(31 - lane));
-    x += simd_shuffle_rotate_down(x, 3) + simd_shuffle_and_fill_up(x, 0.0f, 2);
-    x += quad_sum(x) + quad_shuffle_xor(x, 1) + quad_broadcast(x, 2);
-    out[i] = x;
-}
-
 kernel void shuffle_in_a_uniform_branch(FOUR, IDS) {
     float x = in[i % n];
     if (l < 32)
@@ -166,34 +100,7 @@ kernel void fill_of_a_partial_simdgroup(FOUR, IDS) {
     out[i] = x;
 }
 
-kernel void matrices(FOUR, IDS) {
-    threadgroup float tile[64];
-    tile[l] = in[i % n];
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (l < 32) {
-        simdgroup_float8x8 a, b, c = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-        simdgroup_load(a, tile, 8);
-        simdgroup_load(b, tile, 8, ulong2(0, 0), true);
-        simdgroup_multiply_accumulate(c, a, b, c);
-        simdgroup_barrier(mem_flags::mem_none);
-        simdgroup_store(c, tile, 8);
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    out[i] = tile[l];
-}
-
 // ------------------------------------------------------------------------------ tiles and barriers
-
-kernel void halo(FOUR, IDS) {
-    threadgroup float tile[66];
-    tile[l + 1] = in[i % n];
-    if (l == 0)
-        tile[0] = i > 0 ? in[i - 1] : 0;
-    if (l == 63)
-        tile[65] = i + 1 < n ? in[i + 1] : 0;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    out[i] = tile[l] + tile[l + 1] + tile[l + 2];
-}
 
 kernel void double_buffered_tiles(FOUR, IDS) {
     threadgroup float tile[2][64];
@@ -277,19 +184,6 @@ kernel void return_of_whole_threadgroups(FOUR, IDS) {
 }
 
 // ----------------------------------------------------------------------------------------- atomics
-
-kernel void histogram(FOUR, device atomic_uint *bins [[buffer(4)]], IDS) {
-    threadgroup atomic_uint local[16];
-    if (l < 16)
-        atomic_store_explicit(&local[l], 0, memory_order_relaxed);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    atomic_fetch_add_explicit(&local[uint(in[i]) % 16], 1, memory_order_relaxed);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (l < 16)
-        atomic_fetch_add_explicit(&bins[l], atomic_load_explicit(&local[l], memory_order_relaxed),
-                                  memory_order_relaxed);
-    out[i] = float(n);
-}
 
 // The last threadgroup adds up what the others left, told by a counter and fences.
 kernel void last_threadgroup_done(FOUR, device atomic_uint *count [[buffer(4)]],

@@ -12,15 +12,6 @@ kernel void in_place_half(device half *data [[buffer(3)]], uint i [[thread_posit
     data[i] = data[i] * 2.0h;
 }
 
-kernel void in_place_bfloat(device bfloat *data [[buffer(3)]],
-                            uint i [[thread_position_in_grid]]) {
-    data[i] = bfloat(float(data[i]) + 1.0f);
-}
-
-kernel void in_place_bytes(device char *data [[buffer(3)]], uint i [[thread_position_in_grid]]) {
-    data[i] = char(data[i] / 2);
-}
-
 kernel void in_place_half_then_neighbour(device half *data [[buffer(3)]],
                                          uint i [[thread_position_in_grid]],
                                          uint l [[thread_position_in_threadgroup]]) {
@@ -29,34 +20,6 @@ kernel void in_place_half_then_neighbour(device half *data [[buffer(3)]],
     half other = data[i ^ 1];
     threadgroup_barrier(mem_flags::mem_device);
     data[i] = other;
-}
-
-kernel void bytes_in_threadgroup_memory(FOUR, IDS) {
-    threadgroup uchar bytes[64];
-    threadgroup half halves[64];
-    bytes[l] = uchar(l);
-    halves[l] = half(l);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    out[i] = float(bytes[63 - l]) + float(halves[l ^ 1]) + in[i % n];
-}
-
-kernel void tile_of_two_types(FOUR, IDS) {
-    threadgroup float room[64];
-    threadgroup half *small = (threadgroup half *)room;
-    small[l] = half(in[i % n]);
-    small[l + 64] = 1.0h;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    float x = float(small[l ^ 1]) + float(small[127 - l]);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    room[l] = x;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    out[i] = room[63 - l];
-}
-
-kernel void packed_in_place(device packed_float3 *data [[buffer(3)]],
-                            uint i [[thread_position_in_grid]]) {
-    if (i < 42)
-        data[i] = packed_float3(float3(data[i]) * 2.0f);
 }
 
 struct __attribute__((packed)) packed_record {
@@ -138,60 +101,6 @@ kernel void padded_struct_in_device_memory(FOUR, device padded *rows [[buffer(3)
     out[i] = rows[i].value;
 }
 
-struct wide {
-    float4 v;
-    half h;
-    float3 w;
-};
-kernel void struct_of_vectors(FOUR, IDS) {
-    wide a;
-    a.v = float4(in[i % n]);
-    a.h = 1.0h;
-    a.w.x = a.w.y = a.w.z = 2;
-    wide b = a;
-    out[i] = b.v.w + float(b.h) + b.w.z;
-}
-
-kernel void private_array_with_runtime_index(FOUR, IDS) {
-    float acc[8] = {0};
-    float late[8], one = 1, two;
-    two = one;
-    for (uint k = 0; k < 8; k++)
-        late[k] = in[(i + k) % n];
-    thread float *p = acc, *q = late + 7;
-    for (uint k = 0; k < 16; k++)
-        p[k % 8] += *(q - (i + k) % 8) * two;
-    out[i] = acc[i % 8] + p[7];
-}
-
-// Arrays live as long as their block: many of them, one after the other and nested.
-inline float sum_of_copies(thread const float *p, uint n) {
-    float copy[16];
-    for (uint k = 0; k < n; k++)
-        copy[k] = p[k];
-    float sum = 0;
-    for (uint k = 0; k < n; k++)
-        sum += copy[k];
-    return sum;
-}
-kernel void arrays_in_loops_and_helpers(FOUR, IDS) {
-    float total = 0;
-    for (uint round = 0; round < 20; round++) {
-        float a[16] = {0};
-        if (round % 3 == 2)
-            continue;
-        for (uint k = 0; k < 16; k++)
-            a[k] = in[(i + k) % n];
-        float b[4][4];
-        for (uint k = 0; k < 16; k++)
-            b[k / 4][k % 4] = a[k];
-        if (i % 7 == 6 && round == 10)
-            break;
-        total += sum_of_copies(a, 16) + sum_of_copies(b[1], 4);
-    }
-    out[i] = total;
-}
-
 // A jump past a variable is C++ as long as that has no first value: checked mode leaves this one
 // alone, and it alone.
 kernel void jump_past_a_variable(FOUR, IDS) {
@@ -207,12 +116,6 @@ kernel void jump_past_a_variable(FOUR, IDS) {
         break;
     }
     out[i] = x;
-}
-
-constant float table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-kernel void constant_table(FOUR, IDS) {
-    constant float *p = table + (i % 4);
-    out[i] = p[3] + table[i % 8] + in[i % n];
 }
 
 // Pointers to a member array that stay in it, and casts, which may cover the whole struct.
@@ -263,17 +166,6 @@ kernel void sorted_privately(FOUR, IDS) {
 }
 
 // -------------------------------------------------------------------------------------- arithmetic
-
-kernel void hash_of_unsigned(FOUR, IDS) {
-    uint h = i * 2654435761u;
-    h ^= h >> 16;
-    h *= 0x85ebca6bu;
-    uint4 v = uint4(h) << uint4(1, 2, 3, 31);
-    int s = int(h >> 1) % 1000 - 500;
-    int4 d = int4(s) / int4(1, 2, -1, 7);
-    out[i] = float(v.x & 255u) + float(d.w) + float(clamp(s, -5, 5)) + in[i % n];
-    out[i] += float(abs(s)) + float(int3(float3(in[i], -2.5f, 1e9f)).y) + float(popcount(h));
-}
 
 kernel void ranges_at_their_edges(FOUR, IDS) {
     uint bits = insert_bits(0u, i, 24, 8) + insert_bits(7u, 9u, 32, 0) + extract_bits(i, 31, 1);

@@ -57,17 +57,20 @@ kernel void store_then_atomic(FOUR, device atomic_uint *words [[buffer(4)]], IDS
     out[i] = in[i % n];
 }
 
-kernel void load_beside_atomic(FOUR, device atomic_uint *words [[buffer(4)]], IDS) {
-    atomic_fetch_add_explicit(&words[g], 1u, memory_order_relaxed);
-    if (l == 63)
-        out[i] = in[i % n] + float(((device uint *)words)[g]); // bug: race in threadgroup
-}
-
 kernel void barrier_of_none(FOUR, IDS) {
     threadgroup float tile[64];
     tile[l] = in[i % n];
     threadgroup_barrier(mem_flags::mem_none);
     out[i] = tile[63 - l]; // bug: race in threadgroup
+}
+
+// Matrices that are copied through threadgroup memory.
+kernel void barrier_of_the_other_memory(FOUR, IDS) {
+    threadgroup float2x2 tile[64];
+    tile[l] = ((device const float2x2 *)in)[i % 32];
+    threadgroup_barrier(mem_flags::mem_device);
+    const float2x2 other = tile[l ^ 1]; // bug: race in threadgroup
+    out[i] = other[0].x;
 }
 
 kernel void fence_instead_of_a_barrier(FOUR, IDS) {
@@ -145,20 +148,7 @@ kernel void one_value_from_all(FOUR, IDS) {
     out[g] = in[g]; // bug: same value stored
 }
 
-kernel void other_values_from_all(FOUR, IDS) {
-    out[g] = in[i]; // bug: race in threadgroup
-}
-
 // ------------------------------------------------------------------------------- unwritten memory
-
-kernel void value_beside_one_without(FOUR, IDS) {
-    float m = -INFINITY, sum;
-    for (uint k = 0; k < 4; k++) {
-        m = max(m, in[(i + k) % n]);
-        sum += m; // bug: unwritten memory
-    }
-    out[i] = sum;
-}
 
 struct accumulator {
     float m = -INFINITY;
@@ -200,24 +190,6 @@ kernel void half_of_the_output(device half *out [[buffer(1)]], IDS) {
         out[i] += out[i + 1]; // bug: unwritten memory
 }
 
-kernel void one_component(FOUR, IDS) {
-    float4 v;
-    v.x = in[i % n];
-    v.y = v.x;
-    v.z = 0;
-    out[i] = dot(v, v); // bug: unwritten memory
-}
-
-struct point {
-    float x, y;
-};
-kernel void member_of_an_array(FOUR, IDS) {
-    point p[3];
-    for (int k = 0; k < 3; k++)
-        p[k].x = in[i % n];
-    out[i] = p[i % 3].y; // bug: unwritten memory
-}
-
 inline void set_odd(thread float &x, uint i) {
     if (i % 2)
         x = 1;
@@ -246,36 +218,6 @@ kernel void beside_a_jump(FOUR, IDS) {
 
 // ------------------------------------------------------------------------------------------ outside
 
-kernel void load_above_its_guard(FOUR, IDS) {
-    float x = in[i + 64]; // bug: load outside
-    if (i + 64 < n)
-        out[i] = x;
-}
-
-kernel void negative_index(FOUR, IDS) {
-    int before = int(i) - 3;
-    out[i] = in[before]; // bug: load outside
-}
-
-kernel void store_to_an_array(FOUR, IDS) {
-    float part[4] = {0, 0, 0, 0};
-    part[i % 5] = in[i % n]; // bug: store outside
-    out[i] = part[i % 4];
-}
-
-kernel void negative_array_index(FOUR, IDS) {
-    float part[4] = {1, 2, 3, 4};
-    out[i] = part[int(i % 3) - 1] + in[i % n]; // bug: load outside
-}
-
-kernel void pointer_leaves_a_private_array(FOUR, IDS) {
-    float part[4] = {1, 2, 3, 4};
-    thread float *p = part;
-    for (uint k = 0; k < 5; k++)
-        p[k] = in[(i + k) % n]; // bug: store outside
-    out[i] = part[i % 4];
-}
-
 inline float last_of(thread const float *p, int count) {
     return p[count]; // bug: load outside
 }
@@ -291,13 +233,6 @@ template <typename T> T third(device const T *p, uint i) {
 }
 kernel void template_helper(FOUR, IDS) {
     out[i] = third<float>(in, i);
-}
-
-constant float table[4] = {1, 2, 3, 4};
-constant float beside[4] = {5, 6, 7, 8};
-kernel void pointer_leaves_a_table(FOUR, IDS) {
-    constant float *p = table + i % 4;
-    out[i] = p[1] + beside[i % 4] + in[i % n]; // bug: load outside
 }
 
 kernel void threadgroup_element(FOUR, IDS) {
@@ -378,6 +313,14 @@ kernel void one_helper_in_two_arms(FOUR, IDS) {
     out[i] = in[i % n];
 }
 
+kernel void two_barriers(FOUR, IDS) {
+    if (i < 32)
+        threadgroup_barrier(mem_flags::mem_device); // bug: barrier not reached
+    else
+        threadgroup_barrier(mem_flags::mem_threadgroup); // bug: barrier not reached
+    out[i] = in[i % n];
+}
+
 kernel void matrix_not_loaded_by_all(FOUR, IDS) {
     if (lane < 31) {
         simdgroup_float8x8 a;
@@ -390,13 +333,6 @@ kernel void matrix_not_stored_by_all(FOUR, IDS) {
     simdgroup_float8x8 a = make_filled_simdgroup_matrix<float, 8, 8>(1.0f);
     if (lane != 4 && l < 32)
         simdgroup_store(a, out + g * 64, 8, ulong2(0, 0)); // bug: diverged simdgroup
-}
-
-kernel void shuffle_from_the_inactive(FOUR, IDS) {
-    float x = in[i % n];
-    if (lane < 16)
-        x = simd_shuffle_xor(x, 16); // bug: diverged simdgroup
-    out[i] = x;
 }
 
 kernel void shuffle_from_those_that_returned(FOUR, IDS) {
@@ -418,34 +354,9 @@ kernel void shuffle_from_outside(FOUR, IDS) {
 
 // -------------------------------------------------------------------------------------- arithmetic
 
-kernel void shift_of_a_vector(FOUR, IDS) {
-    uint4 v = uint4(i) << uint4(1, 2, n / 4, 3); // bug: shift out of range
-    out[i] = float(v.z) + in[i % n];
-}
-
-kernel void division_of_a_vector(FOUR, IDS) {
-    int2 v = int2(int(i), 7) / int2(1, int(n) - 128); // bug: division by zero
-    out[i] = float(v.x) + in[i % n];
-}
-
 kernel void conversion_of_a_vector(FOUR, IDS) {
     int4 v = int4(float4(in[i % n]) * 1e20f); // bug: float to int overflow
     out[i] = float(v.x & 1);
-}
-
-kernel void overflow_of_a_product(FOUR, IDS) {
-    int x = int(i + 1) * 100000000; // bug: signed overflow
-    out[i] = float(x) + in[i % n];
-}
-
-kernel void overflow_of_a_vector(FOUR, IDS) {
-    int2 x = int2(2147483647 - int(i)) + int2(int(n), 0); // bug: signed overflow
-    out[i] = float(x.x) + in[i % n];
-}
-
-kernel void smallest_by_minus_one(FOUR, IDS) {
-    int x = (-2147483647 - int(n / 128)) / (int(n) - 129); // bug: signed overflow
-    out[i] = float(x) + in[i % n];
 }
 
 kernel void clamp_the_wrong_way_round(FOUR, IDS) {

@@ -137,9 +137,9 @@ static const struct {
     const char *const *items;
     int count;
 } lists[FLAGS_KINDS] = {
-    [FLAGS_COMMON] = ROW(flags),          [FLAGS_TENSORS] = ROW(tensor_flags),
-    [FLAGS_FAST] = ROW(fast_flags),       [FLAGS_CHECKED] = ROW(checked_flags),
-    [FLAGS_TRACED] = ROW(traced_flags),   [FLAGS_COUNTED] = ROW(counted_flags),
+    [FLAGS_COMMON] = ROW(flags),        [FLAGS_TENSORS] = ROW(tensor_flags),
+    [FLAGS_FAST] = ROW(fast_flags),     [FLAGS_CHECKED] = ROW(checked_flags),
+    [FLAGS_TRACED] = ROW(traced_flags), [FLAGS_COUNTED] = ROW(counted_flags),
     [FLAGS_LINK] = ROW(link_flags),
 };
 static_assert(sizeof flags + sizeof tensor_flags + sizeof checked_flags + sizeof traced_flags <=
