@@ -9,7 +9,7 @@
 #include "experiments/experiment.h"
 #include "experiments/lab.h"
 #include "harness/base/array.h"
-#include "harness/base/csv_read.h"
+#include "harness/base/csv.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/worker.h"

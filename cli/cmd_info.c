@@ -8,7 +8,6 @@
 #include "harness/base/host.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
-#include "harness/base/power.h"
 #include "harness/device/device.h"
 #include "harness/measure/results.h"
 #include "runner/choice/tuned.h"

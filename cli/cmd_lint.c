@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/base/folder.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/base/progress.h"
 #include "harness/check/lint.h"
 #include "lint_agx.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "experiments/experiment.h"
-#include "harness/base/csv_read.h"
+#include "harness/base/csv.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/measure/plot.h"

@@ -7,7 +7,7 @@
 #include "cases.h"
 #include "gate.h"
 #include "harness/base/array.h"
-#include "harness/base/csv_read.h"
+#include "harness/base/csv.h"
 #include "harness/base/host.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"

@@ -7,7 +7,6 @@
 #include "completion.h"
 #include "harness/base/err.h"
 #include "harness/base/os.h"
-#include "harness/base/scratch.h"
 #include "harness/device/code_cache.h"
 #include "manual.h"
 #include "output.h"

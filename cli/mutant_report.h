@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "harness/base/csv.h"
-#include "harness/base/csv_read.h"
 #include "harness/check/mutants.h"
 
 /* The list of mutants that are known to survive, and why:

@@ -1,7 +1,7 @@
 /* profile_gate: the numbers of a profile that --baseline compares, now and in a file that --csv wrote. */
 #pragma once
 
-#include "harness/base/csv_read.h"
+#include "harness/base/csv.h"
 #include "profile_print.h"
 
 /* What must not grow: sectors, instructions, conflicts, idle lanes, private memory, and an NVIDIA GPU's

@@ -12,6 +12,7 @@
 #include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "harness/base/os.h"
+#include "harness/base/record.h"
 #include "harness/base/root.h"
 
 static const char *const relations[] = {
@@ -29,13 +30,13 @@ static const char *const kinds[] = {
 
 /* Reading ------------------------------------------------------------------------------------- */
 
-#define FIELD(title, kind)                                                                         \
-    { #title, kind, offsetof(claim, title), sizeof(((claim *)0)->title), false }
-static const csv_field fields[] = {
-    FIELD(id, CSV_POINTER),         FIELD(text, CSV_POINTER),   FIELD(value, CSV_NUMBER),
-    FIELD(high, CSV_DOUBLE),        FIELD(unit, CSV_POINTER),   FIELD(tolerance_pct, CSV_NUMBER),
-    FIELD(conditions, CSV_POINTER), FIELD(model, CSV_POINTER),  FIELD(device, CSV_POINTER),
-    FIELD(experiment, CSV_POINTER), FIELD(metric, CSV_POINTER), FIELD(obstacle, CSV_POINTER),
+#define TEXT(title) FIELD(claim, title, FIELD_TEXT, #title)
+#define NUMBER(title, empty) FIELD(claim, title, FIELD_REAL, #title, .may_be_empty = empty)
+static const field fields[] = {
+    TEXT(id),           TEXT(text),   NUMBER(value, false),
+    NUMBER(high, true), TEXT(unit),   NUMBER(tolerance_pct, false),
+    TEXT(conditions),   TEXT(model),  TEXT(device),
+    TEXT(experiment),   TEXT(metric), TEXT(obstacle),
 };
 
 /* The index of the word in that column. */
@@ -59,7 +60,7 @@ static bool find_word(const csv_file *f, size_t row, const char *title, const ch
 
 static bool read_claim(const csv_file *f, size_t row, claim *c, err *e) {
     int relation, kind;
-    if (!csv_read_row(f, row, fields, sizeof fields / sizeof *fields, c, e) ||
+    if (!record_read(&(record)RECORD(fields), f, row, c, e) ||
         !find_word(f, row, "relation", relations, sizeof relations / sizeof *relations, &relation,
                    e) ||
         !find_word(f, row, "kind", kinds, sizeof kinds / sizeof *kinds, &kind, e))
@@ -169,12 +170,11 @@ typedef struct {
     double nonfinite, unwritten;
 } checked_case;
 
-#define CHECKED(title, kind)                                                                       \
-    { #title, kind, offsetof(checked_case, title), sizeof(((checked_case *)0)->title), false }
-static const csv_field checked_fields[] = {
-    CHECKED(op, CSV_POINTER),       CHECKED(kernel, CSV_POINTER), CHECKED(input, CSV_POINTER),
-    CHECKED(verdict, CSV_POINTER),  CHECKED(nmse, CSV_POINTER),   CHECKED(nonfinite, CSV_DOUBLE),
-    CHECKED(unwritten, CSV_DOUBLE),
+#define CHECKED(title, kind) FIELD(checked_case, title, kind, #title, .may_be_empty = true)
+static const field checked_fields[] = {
+    CHECKED(op, FIELD_TEXT),        CHECKED(kernel, FIELD_TEXT), CHECKED(input, FIELD_TEXT),
+    CHECKED(verdict, FIELD_TEXT),   CHECKED(nmse, FIELD_TEXT),   CHECKED(nonfinite, FIELD_REAL),
+    CHECKED(unwritten, FIELD_REAL),
 };
 
 /* A case with a value that is not finite or was never written is infinitely wrong. */
@@ -198,8 +198,7 @@ static bool find_error(const csv_file *f, const char *metric, store_metric *out)
     *out = (store_metric){.unit = "%", .low = NAN, .high = NAN};
     snprintf(out->name, sizeof out->name, "%s", metric);
     for (size_t r = 0; r < csv_count_rows(f); r++) {
-        if (!csv_read_row(f, r, checked_fields, sizeof checked_fields / sizeof *checked_fields, &c,
-                          NULL))
+        if (!record_read(&(record)RECORD(checked_fields), f, r, &c, NULL))
             continue;
         bool is_named = strcmp(c.op, name) == 0 || strstr(c.kernel, name);
         bool has_run = strcmp(c.verdict, "pass") == 0 || strcmp(c.verdict, "fail") == 0;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "harness/base/csv_read.h"
+#include "harness/base/csv.h"
 
 /* The format is HTML and is written as it is; what its directives print is escaped, good between tags and inside
  * "..." of an attribute. Takes %c, %d, %s, %zu, %e, %f and %g with flags, width and precision. */

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "harness/base/csv_read.h"
+#include "harness/base/csv.h"
 #include "harness/base/err.h"
 #include "harness/measure/freshness.h"
 

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
-#include "harness/base/scratch.h"
 #include "harness/base/toolchain.h"
 
 /* Those that take long come first: the last ones are short, and no core waits. Those that need many kernels

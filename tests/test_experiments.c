@@ -8,7 +8,7 @@
 
 #include "command.h"
 #include "experiments/experiment.h"
-#include "harness/base/csv_read.h"
+#include "harness/base/csv.h"
 #include "harness/measure/plot.h"
 
 SUITE(experiments_suite);

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "harness/base/csv.h"
-#include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "harness/device/source_hash.h"
 #include "harness/measure/results.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/host.h"
 #include "harness/base/os.h"
-#include "harness/base/power.h"
 #include "harness/check/fill.h"
 #include "harness/measure/results.h"
 #include "harness/measure/roof.h"

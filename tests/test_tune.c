@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/csv_read.h"
+#include "harness/base/csv.h"
 #include "harness/base/os.h"
 #include "kernels/kernels.h"
 #include "runner/choice/rules.h"

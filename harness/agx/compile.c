@@ -11,7 +11,6 @@
 #include "agx.h"
 #include "harness/base/array.h"
 #include "harness/base/child.h"
-#include "harness/base/folder.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/device/code_cache.h"

@@ -33,3 +33,15 @@ void host_get_commit(char *text, size_t size);
 void host_get_build(char *text, size_t size);
 /* The first line that NVIDIA's driver tells about itself, or "unknown". */
 void host_get_nvidia_driver(char *text, size_t size);
+
+/* What the supply and the temperature do to the clocks. What the system does not say is false. */
+typedef struct {
+    bool on_battery;
+    bool low_power; /* the user asked for less speed */
+    bool is_hot;    /* the system slows down, or is about to, because of heat */
+} power_state;
+
+power_state power_get_state(void);
+
+/* The same from the files of Linux, in another folder than /sys. */
+power_state power_read_files(const char *sys);

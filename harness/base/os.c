@@ -12,13 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "scratch.h"
+#include "array.h"
+#include "path.h"
 #if defined(__APPLE__)
 #include <mach-o/dyld.h>
 #else
@@ -218,6 +219,97 @@ void os_remove_folder(const char *path) {
     rmdir(path);
 }
 
+/* The folder of a run -------------------------------------------------------------------------- */
+
+enum { DAY_SECONDS = 24 * 60 * 60 };
+static const char scratch_variable[] = "ASSAY_SCRATCH";
+static char scratch[PATH_MAX], outer[PATH_MAX];
+static pid_t
+    scratch_owner; /* children that are forked have the handlers too, and nothing to remove */
+
+/* The user's TMPDIR, or /tmp. */
+static const char *find_outer(void) {
+    const char *inner = getenv(scratch_variable);
+    if (!*outer && inner)
+        snprintf(outer, sizeof outer, "%.*s", (int)(path_get_name(inner) - inner), inner);
+    return *outer ? outer : os_find_tmp();
+}
+
+static void remove_own(void) {
+    if (scratch_owner == getpid())
+        os_remove_folder(scratch);
+}
+
+/* A handler may not walk through a folder, but it may become a shell that does and then ends as this
+ * process would have. */
+static void stop(int number) {
+    char digits[] = {(char)('0' + number / 10), (char)('0' + number % 10), 0};
+    sigset_t all;
+    sigemptyset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    if (scratch_owner == getpid())
+        execl("/bin/sh", "sh", "-c", "/bin/rm -rf -- \"$0\"; kill -\"$1\" $$", scratch,
+              digits + (number < 10), (char *)NULL);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* Signals that are ignored, as under nohup, stay ignored. */
+static void watch(void) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction action = {.sa_handler = stop}, old;
+        sigfillset(&action.sa_mask);
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(signals[i], &action, NULL);
+    }
+}
+
+static bool is_left(const char *path, const char *name) {
+    struct stat s;
+    long pid = 0;
+    int end = 0;
+    return sscanf(name, "assay-%ld-%*6[A-Za-z0-9]%n", &pid, &end) == 1 && end > 0 && !name[end] &&
+           lstat(path, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == getuid() &&
+           s.st_mtime < time(NULL) - DAY_SECONDS && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+static void remove_left(const char *tmp) {
+    DIR *all = opendir(tmp);
+    for (struct dirent *d; all && (d = readdir(all));) {
+        char path[PATH_MAX];
+        if (path_print(path, sizeof path, NULL, "%s/%s", tmp, d->d_name) &&
+            is_left(path, d->d_name))
+            os_remove_folder(path);
+    }
+    if (all)
+        closedir(all);
+}
+
+void scratch_start(void) {
+    const char *tmp = os_find_tmp(), *parents = getenv(scratch_variable),
+               *keep = getenv("ASSAY_KEEP_REPORTS");
+    if ((parents && strncmp(tmp, parents, strlen(parents)) == 0) ||
+        (keep && strcmp(keep, "1") == 0))
+        return;
+    snprintf(outer, sizeof outer, "%s", tmp);
+    remove_left(outer);
+    sigset_t all, before; /* a signal waits until there is somebody to remove the folder */
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    if (path_print(scratch, sizeof scratch, NULL, "%s/assay-%ld-XXXXXX", outer, (long)getpid()) &&
+        mkdtemp(scratch)) {
+        scratch_owner = getpid();
+        setenv(scratch_variable, scratch, 1);
+        setenv("TMPDIR", scratch, 1);
+        atexit(remove_own);
+        watch();
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Files ---------------------------------------------------------------------------------------- */
+
 bool os_find_cache(char *path, size_t size, err *e) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int n;
@@ -226,7 +318,7 @@ bool os_find_cache(char *path, size_t size, err *e) {
     else if (home && *home == '/' && os_is_folder(home))
         n = snprintf(path, size, "%s/.cache/assay", home);
     else
-        n = snprintf(path, size, "%s/assay-%ld", scratch_find_outer(), (long)getuid());
+        n = snprintf(path, size, "%s/assay-%ld", find_outer(), (long)getuid());
     if (!fits(n, size, "the cache folder", e))
         return false;
     if (!os_make_folder(path, NULL) || access(path, W_OK) != 0)
@@ -424,4 +516,58 @@ bool os_find_program(const char *name, char *path, size_t size) {
         p += n + (p[n] == ':');
     }
     return false;
+}
+
+/* Locks ---------------------------------------------------------------------------------------- */
+
+struct lock {
+    int fd;
+    char path[PATH_MAX];
+};
+
+/* Who held it last removed the file: a lock on a file without a name guards nothing. */
+static bool is_current(const lock *l) {
+    struct stat held, there;
+    return fstat(l->fd, &held) == 0 && stat(l->path, &there) == 0 && held.st_ino == there.st_ino &&
+           held.st_dev == there.st_dev;
+}
+
+static bool try_lock(lock *l, const char *path, err *e) {
+    for (;;) {
+        l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (l->fd < 0)
+            return os_refuse_write(l->path, errno, e);
+        if (flock(l->fd, LOCK_EX | LOCK_NB) != 0) {
+            bool is_held = errno == EWOULDBLOCK;
+            int why = errno;
+            close(l->fd);
+            return is_held
+                       ? err_set(e, EXIT_CANNOT,
+                                 "another assay is writing %.140s: wait for it, or write to "
+                                 "another file with --out",
+                                 path)
+                       : err_set(e, EXIT_CANNOT, "cannot lock %.160s: %s", l->path, strerror(why));
+        }
+        if (is_current(l))
+            return true;
+        close(l->fd);
+    }
+}
+
+lock *lock_take(const char *path, err *e) {
+    lock *l = array_new(1, sizeof *l);
+    const char *name = path_get_name(path);
+    if (path_print(l->path, sizeof l->path, e, "%.*s.%s.lock", (int)(name - path), path, name) &&
+        try_lock(l, path, e))
+        return l;
+    free(l);
+    return NULL;
+}
+
+void lock_release(lock *l) {
+    if (!l)
+        return;
+    unlink(l->path);
+    close(l->fd);
+    free(l);
 }

@@ -57,3 +57,18 @@ const char *os_find_tmp(void);                 /* $TMPDIR, or /tmp */
 bool os_make_scratch(char *path, size_t size, err *e);
 void os_remove_folder(const char *path);
 bool os_find_program(const char *name, char *path, size_t size); /* along PATH */
+
+/* At most one process writes a file at a time. The lock is the system's: it ends with the process that
+ * holds it, however that ends. */
+typedef struct lock lock;
+/* The lock of a file, which need not exist; its folder must. NULL with EXIT_CANNOT and a sentence if
+ * another process holds it. A file .NAME.lock stands beside it meanwhile. */
+lock *lock_take(const char *path, err *e);
+void lock_release(lock *l); /* NULL is fine */
+
+/* One folder for all temporary files of a run: its own, those of its workers and those of the compilers that
+ * they start. It is TMPDIR for all of them and goes with the process that made it, also on Ctrl-C, SIGTERM and
+ * SIGHUP. What a killed run left is removed by a run a day later. Does nothing in a worker, which has its
+ * parent's. Without the folder temporary files are in the user's TMPDIR, as they are with
+ * ASSAY_KEEP_REPORTS. */
+void scratch_start(void);

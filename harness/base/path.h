@@ -1,4 +1,5 @@
-/* path: paths that are made of parts. One that does not fit is an error, never cut. */
+/* path: paths that are made of parts (one that does not fit is an error, never cut), and the files below a
+ * folder. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,3 +16,10 @@ bool path_join(char *path, size_t size, err *e, const char *folder, const char *
 const char *path_get_name(const char *path);
 /* Does it end so, with something before that? */
 bool path_ends_with(const char *path, const char *end);
+
+/* Calls `take` with the path of every file below the folder whose name ends so, in the order of the
+ * names. What begins with a dot is left out, and so are the folders of whose names `skip` says true
+ * (NULL: none). False from `take` ends the walk. */
+typedef bool folder_take(void *context, const char *path, err *e);
+bool folder_walk(const char *folder, const char *ending, bool (*skip)(const char *name),
+                 folder_take *take, void *context, err *e);

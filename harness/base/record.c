@@ -109,34 +109,49 @@ void record_add_csv(const record *r, const void *row, csv *c) {
                                                   : field_print(f, row, text, sizeof text));
 }
 
+static bool read_number(const field *x, const csv_file *f, size_t row, size_t column, double *out,
+                        err *e) {
+    const bool is_count = x->kind == FIELD_FLAG || x->kind == FIELD_COUNT;
+    const char *text = csv_get_text(f, row, column);
+    *out = is_count ? 0 : NAN;
+    if (!*text && (is_count || x->may_be_empty))
+        return true;
+    if (!csv_get_double(f, row, column, out, e))
+        return false;
+    return !is_count || (*out >= 0 && *out < 1e15 && *out == floor(*out)) ||
+           err_set(e, EXIT_USAGE, "%.120s:%zu: column '%s' takes a whole number, not '%.40s'",
+                   csv_get_path(f), csv_get_line(f, row), x->name, text);
+}
+
+static bool read_field(const field *x, const csv_file *f, size_t row, size_t column, char *at,
+                       err *e) {
+    const char *text = csv_get_text(f, row, column);
+    double value;
+    if (x->kind == FIELD_CHARS)
+        snprintf(at, x->size, "%s", text);
+    else if (x->kind == FIELD_TEXT)
+        memcpy(at, &text, sizeof text);
+    else if (!read_number(x, f, row, column, &value, e))
+        return false;
+    else if (x->kind >= FIELD_REAL)
+        memcpy(at, &value, sizeof value);
+    else if (x->kind == FIELD_FLAG)
+        *(bool *)at = value == 1;
+    else if (x->size == sizeof(int64_t))
+        memcpy(at, &(int64_t){(int64_t)value}, sizeof(int64_t));
+    else
+        memcpy(at, &(int32_t){(int32_t)(int64_t)value}, sizeof(int32_t));
+    return true;
+}
+
 bool record_read(const record *r, const csv_file *f, size_t row, void *out, err *e) {
-    static const csv_kind kinds[] = {
-        [FIELD_CHARS] = CSV_TEXT,  [FIELD_TEXT] = CSV_POINTER,   [FIELD_FLAG] = CSV_COUNT,
-        [FIELD_COUNT] = CSV_COUNT, [FIELD_INTEGER] = CSV_NUMBER, [FIELD_REAL] = CSV_NUMBER,
-        [FIELD_TIME] = CSV_NUMBER, [FIELD_PERCENT] = CSV_NUMBER};
     for (const field *x = r->fields; x < r->fields + r->count; x++) {
-        char *at = (char *)out + x->at;
-        const csv_field one = {x->name, kinds[x->kind], 0, x->size, false};
-        union {
-            double number;
-            size_t count;
-        } value = {0};
-        bool is_text = x->kind <= FIELD_TEXT;
-        if (!x->name)
-            continue;
-        if (!csv_read_row(f, row, &one, 1, is_text ? (void *)at : &value, e))
+        size_t column;
+        bool is_there = x->name && csv_find_column(f, x->name, &column, x->is_optional ? NULL : e);
+        if (x->name && !is_there && !x->is_optional)
             return false;
-        if (x->kind == FIELD_FLAG)
-            *(bool *)at = value.count == 1;
-        else if (x->kind >= FIELD_REAL)
-            memcpy(at, &value.number, sizeof value.number);
-        else if (!is_text) {
-            int64_t n = x->kind == FIELD_INTEGER ? (int64_t)value.number : (int64_t)value.count;
-            if (x->size == sizeof n)
-                memcpy(at, &n, sizeof n);
-            else
-                memcpy(at, &(int32_t){(int32_t)n}, sizeof(int32_t));
-        }
+        if (is_there && !read_field(x, f, row, column, (char *)out + x->at, e))
+            return false;
     }
     return true;
 }

@@ -11,7 +11,6 @@
 #pragma once
 
 #include "csv.h"
-#include "csv_read.h"
 #include "json.h"
 #include "table.h"
 
@@ -35,6 +34,9 @@ typedef struct {
     const char *format;
     int width, rank;        /* as in table_column */
     bool lifts, is_painted; /* is_painted: has the colour of the row */
+    bool is_optional,
+        may_be_empty; /* of files: the column may be missing, and the field is left as it was; a
+                                       real in it may be empty, which is NaN */
 } field;
 
 #define FIELD(row, member, kind_, ...)                                                             \
@@ -57,7 +59,8 @@ void record_list_json(const record *r, const void *rows, size_t count, size_t si
                       json *j);
 void record_add_titles(const record *r, csv *c); /* a line without its end: more may follow */
 void record_add_csv(const record *r, const void *row, csv *c);
-/* A row of a file that has these columns, among others. Texts stay the file's. */
+/* A row of a file that has these columns, among others. Texts stay the file's; what does not fit a FIELD_CHARS
+ * is cut. A count is a whole number, or empty, which is 0. */
 bool record_read(const record *r, const csv_file *f, size_t row, void *out, err *e);
 double field_get_number(const field *f, const void *row); /* of any that is one */
 /* A field as people see it. */

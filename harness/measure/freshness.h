@@ -1,7 +1,7 @@
 /* freshness: is a stored number still that of the code as it is now? */
 #pragma once
 
-#include "harness/base/csv_read.h"
+#include "harness/base/csv.h"
 #include "result_row.h"
 
 typedef enum {

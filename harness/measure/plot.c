@@ -14,7 +14,7 @@
 #include "freshness.h"
 #include "harness/base/array.h"
 #include "harness/base/child.h"
-#include "harness/base/csv_read.h"
+#include "harness/base/csv.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "results.h"
@@ -95,12 +95,12 @@ static void add_list(prelude *p, const char *name, const char *const *items, siz
 }
 
 /* The files of samples beside those of rows; "" where there is none. */
-static void add_samples(prelude *p, const char *const *csv, size_t count) {
+static void add_samples(prelude *p, const char *const *tables, size_t count) {
     char paths[PLOT_FILES][PATH_MAX];
     const char *items[PLOT_FILES];
     for (size_t i = 0; i < count; i++) {
-        size_t length = strlen(csv[i]);
-        int n = snprintf(paths[i], PATH_MAX, "%.*s.samples.csv", (int)(length - 4), csv[i]);
+        size_t length = strlen(tables[i]);
+        int n = snprintf(paths[i], PATH_MAX, "%.*s.samples.csv", (int)(length - 4), tables[i]);
         bool is_there = length > 4 && n > 0 && n < PATH_MAX && access(paths[i], R_OK) == 0;
         items[i] = is_there ? paths[i] : "";
     }
@@ -211,22 +211,22 @@ static bool check_rows(const csv_file *f, err *e) {
                    csv_get_path(f));
 }
 
-static bool make_prelude(prelude *p, const char *name, const char *sentence, const char *const *csv,
-                         size_t count, const char *home, err *e) {
+static bool make_prelude(prelude *p, const char *name, const char *sentence,
+                         const char *const *tables, size_t count, const char *home, err *e) {
     csv_file *files[PLOT_FILES] = {NULL};
     const char *devices[PLOT_FILES];
     freshness *fresh = freshness_new(e);
     bool ok = fresh != NULL;
     p->used = 0;
     for (size_t i = 0; ok && i < count; i++) {
-        files[i] = csv_read(csv[i], e);
+        files[i] = csv_read(tables[i], e);
         ok = files[i] && results_check_schema(files[i], e) && check_rows(files[i], e);
         devices[i] = ok ? get_fact(files[i], "device") : "";
     }
     if (ok) {
-        add_list(p, "csv", csv, count);
+        add_list(p, "csv", tables, count);
         add_list(p, "titles", devices, count);
-        add_samples(p, csv, count);
+        add_samples(p, tables, count);
         add(p, "files=%zu;", count);
         add_finding(p, name, sentence, files[0], count);
         add_footer(p, fresh, files, count);
@@ -238,8 +238,9 @@ static bool make_prelude(prelude *p, const char *name, const char *sentence, con
     for (size_t i = 0; i < count; i++)
         csv_file_free(files[i]);
     freshness_free(fresh);
-    return ok && (p->used < sizeof p->text ||
-                  err_set(e, EXIT_CANNOT, "%.160s has more metrics than a chart can take", csv[0]));
+    return ok &&
+           (p->used < sizeof p->text ||
+            err_set(e, EXIT_CANNOT, "%.160s has more metrics than a chart can take", tables[0]));
 }
 
 /* gnuplot ends with status 0 on a full disk: a chart is whole if its last bytes are there. */
@@ -319,7 +320,7 @@ static bool run_gnuplot(const char *script, prelude *p, const char *out, const c
     return ok;
 }
 
-bool plot_draw(const char *name, const char *sentence, const char *const *csv, size_t count,
+bool plot_draw(const char *name, const char *sentence, const char *const *tables, size_t count,
                const char *folder, err *e) {
     static const char *const formats[] = {"svg", "png"};
     char home[PATH_MAX - 64], script[PATH_MAX + 64], out[PATH_MAX];
@@ -332,7 +333,7 @@ bool plot_draw(const char *name, const char *sentence, const char *const *csv, s
         return false;
     prelude *p = array_new(1, sizeof *p);
     find_script(home, name, script, sizeof script);
-    bool ok = make_prelude(p, name, sentence, csv, count, home, e) && os_make_folder(folder, e);
+    bool ok = make_prelude(p, name, sentence, tables, count, home, e) && os_make_folder(folder, e);
     for (size_t i = 0; ok && i < 2; i++)
         ok = path_print(out, sizeof out, e, "%s/%s.%s", folder, name, formats[i]) &&
              run_gnuplot(script, p, out, formats[i], e);

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "harness/base/csv_read.h"
+#include "harness/base/csv.h"
 #include "harness/base/err.h"
 
 enum { PLOT_FILES = 5 }; /* the number of dash styles that can be told apart */
@@ -20,11 +20,11 @@ enum { PLOT_FILES = 5 }; /* the number of dash styles that can be told apart */
 bool plot_is_available(void); /* gnuplot is on the path */
 
 /* Is there a script for files of this name (without .csv), or does the file have timed rows? */
-bool plot_has_chart(const char *name, const char *csv);
+bool plot_has_chart(const char *name, const char *path);
 
 /* Draws FOLDER/<name>.svg and .png from up to PLOT_FILES files. `sentence` is the title that plot_find fills, or
  * NULL. EXIT_CANNOT without gnuplot. */
-bool plot_draw(const char *name, const char *sentence, const char *const *csv, size_t count,
+bool plot_draw(const char *name, const char *sentence, const char *const *tables, size_t count,
                const char *folder, err *e);
 
 /* The title of a chart, which says what its numbers show; the charts' scripts compute no numbers that they state.

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/csv_read.h"
 #include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/base/record.h"
 #include "results.h"
 
 const char *profile_get_bound_name(profile_bound b) {
@@ -23,10 +23,9 @@ const char *profile_get_bound_name(profile_bound b) {
 
 /* What is stored of the GPU ---------------------------------------------------------------------- */
 
-#define NUMBER(field)                                                                              \
-    { #field, CSV_NUMBER, offsetof(profile_gpu, field), sizeof(double), false }
-static const csv_field gpu_fields[] = {
-    {"device", CSV_TEXT, offsetof(profile_gpu, name), sizeof(((profile_gpu *)0)->name), false},
+#define NUMBER(field) FIELD(profile_gpu, field, FIELD_REAL, #field)
+static const field gpu_fields[] = {
+    FIELD(profile_gpu, name, FIELD_CHARS, "device"),
     NUMBER(cores),
     NUMBER(clock_ghz),
     NUMBER(memory_gb_s),
@@ -54,8 +53,7 @@ static bool read_gpu(profile_gpu *out, err *e) {
     if (glob(pattern, 0, NULL, &found) != 0)
         return err_set(e, EXIT_CANNOT, "%.200s: no GPU is described", pattern);
     csv_file *f = csv_read(found.gl_pathv[0], e);
-    bool ok = f && csv_count_rows(f) > 0 &&
-              csv_read_row(f, 0, gpu_fields, sizeof gpu_fields / sizeof *gpu_fields, out, e);
+    bool ok = f && csv_count_rows(f) > 0 && record_read(&(record)RECORD(gpu_fields), f, 0, out, e);
     globfree(&found);
     csv_file_free(f);
     return ok;

@@ -9,16 +9,15 @@
 #include <string.h>
 
 #include "harness/base/host.h"
+#include "harness/base/record.h"
 
-#define TEXT(title, field)                                                                         \
-    { title, CSV_TEXT, offsetof(result_row, field), sizeof(((result_row *)0)->field), false }
-#define NUMBER(title, field)                                                                       \
-    { title, CSV_DOUBLE, offsetof(result_row, field), sizeof(double), false }
+#define TEXT(title, field) FIELD(result_row, field, FIELD_CHARS, title)
+#define NUMBER(title, field) FIELD(result_row, field, FIELD_REAL, title, .may_be_empty = true)
 /* Files that were written before there was such a column lack it. */
 #define LATER(title, kind, field)                                                                  \
-    { title, kind, offsetof(result_row, field), sizeof(((result_row *)0)->field), true }
+    FIELD(result_row, field, kind, title, .is_optional = true, .may_be_empty = true)
 
-static const csv_field columns[RESULT_COLUMNS] = {
+static const field columns[RESULT_COLUMNS] = {
     /* what it is */
     TEXT("case", name),
     TEXT("device", device),
@@ -35,7 +34,7 @@ static const csv_field columns[RESULT_COLUMNS] = {
     TEXT("regime", regime),
     TEXT("cache", cache),
     /* how long it takes */
-    {"n", CSV_COUNT, offsetof(result_row, gpu.count), sizeof(size_t), false},
+    FIELD(result_row, gpu.count, FIELD_COUNT, "n"),
     NUMBER("gpu_ns", gpu.median),
     NUMBER("gpu_q1_ns", gpu.q1),
     NUMBER("gpu_q3_ns", gpu.q3),
@@ -64,22 +63,22 @@ static const csv_field columns[RESULT_COLUMNS] = {
     TEXT("samples", samples),
     TEXT("message", message),
     /* where it comes from */
-    LATER("date", CSV_TEXT, date),
-    LATER("commit", CSV_TEXT, commit),
-    LATER("build", CSV_TEXT, build),
-    LATER("roof_gflop_s", CSV_DOUBLE, roof_gflop_s),
-    LATER("made_of", CSV_TEXT, made_of),
+    LATER("date", FIELD_CHARS, date),
+    LATER("commit", FIELD_CHARS, commit),
+    LATER("build", FIELD_CHARS, build),
+    LATER("roof_gflop_s", FIELD_REAL, roof_gflop_s),
+    LATER("made_of", FIELD_CHARS, made_of),
 };
 
 const char *result_get_title(int i) {
-    return columns[i].title;
+    return columns[i].name;
 }
 
 result_row result_row_new(void) {
     result_row r = {.gpu = stats_compute(NULL, 0), .wall = stats_compute(NULL, 0)};
     double unknown = NAN;
     for (int i = 0; i < RESULT_COLUMNS; i++)
-        if (columns[i].kind == CSV_DOUBLE)
+        if (columns[i].kind == FIELD_REAL)
             memcpy((char *)&r + columns[i].at, &unknown, sizeof unknown);
     return r;
 }
@@ -94,14 +93,14 @@ void result_format_number(double value, char *text, size_t size) {
 }
 
 void result_get_column(const result_row *r, int i, char *text, size_t size, bool *is_number) {
-    const csv_field *c = &columns[i];
+    const field *c = &columns[i];
     const char *at = (const char *)r + c->at;
     double d;
     size_t n;
-    *is_number = c->kind != CSV_TEXT;
-    if (c->kind == CSV_TEXT)
+    *is_number = c->kind != FIELD_CHARS;
+    if (c->kind == FIELD_CHARS)
         snprintf(text, size, "%s", at);
-    else if (c->kind == CSV_COUNT) {
+    else if (c->kind == FIELD_COUNT) {
         memcpy(&n, at, sizeof n);
         snprintf(text, size, "%zu", n);
     } else {
@@ -112,7 +111,7 @@ void result_get_column(const result_row *r, int i, char *text, size_t size, bool
 
 bool result_read_row(const csv_file *f, size_t row, result_row *out, err *e) {
     *out = result_row_new();
-    return csv_read_row(f, row, columns, RESULT_COLUMNS, out, e);
+    return record_read(&(record)RECORD(columns), f, row, out, e);
 }
 
 bool results_has_rows(const csv_file *f) {

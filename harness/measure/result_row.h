@@ -2,7 +2,7 @@
  * such rows (results.h). */
 #pragma once
 
-#include "harness/base/csv_read.h"
+#include "harness/base/csv.h"
 #include "made_of.h"
 #include "timing.h"
 

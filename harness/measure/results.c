@@ -13,7 +13,6 @@
 #include "harness/base/array.h"
 #include "harness/base/csv.h"
 #include "harness/base/host.h"
-#include "harness/base/lock.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 

@@ -10,8 +10,8 @@
 
 #include "disturbance.h"
 #include "harness/base/array.h"
+#include "harness/base/host.h"
 #include "harness/base/os.h"
-#include "harness/base/power.h"
 #include "significance.h"
 
 enum {

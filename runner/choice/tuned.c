@@ -8,7 +8,6 @@
 
 #include "harness/base/array.h"
 #include "harness/base/csv.h"
-#include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/measure/results.h"
