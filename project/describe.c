@@ -1,8 +1,14 @@
-/* describe: see describe.h. Owns the ops of descriptions and their cases: buffers with their contents,
- * and the launch. */
+/* describe: see describe.h. Owns the ops of descriptions, their cases (buffers with their contents, and the
+ * launch), and what their outputs should be, and how exactly.
+ *
+ * An expression gives each element a value and a bound of its error (expression.h). Two more
+ * roundings are allowed for, because a kernel may compute the same in another form. What is known
+ * of expected values from a file is only their size, so their tolerance is a guess: see
+ * set_guess. */
 #include "describe.h"
 
 #include <assert.h>
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,6 +18,7 @@
 #include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "harness/device/device.h"
+#include "load.h"
 
 static description *all;
 
@@ -23,13 +30,14 @@ static description *find_owner(const kernel *k) {
     return d;
 }
 
-void describe_set_dims(description *d, const uint32_t *sizes) {
+static void set_dims(description *d, const uint32_t *sizes) {
     for (size_t i = 0; i < d->dim_count; i++)
         d->symbols[i].value.whole = sizes[i];
 }
 
-bool describe_find_file(const description *d, const described_argument *a, char *path, size_t size,
-                        err *e) {
+/* The file of an argument: "x_{rows}.npy" with the size for its name, below the description's folder. */
+static bool find_file(const description *d, const described_argument *a, char *path, size_t size,
+                      err *e) {
     int folder = a->text[0] == '/' ? 0 : (int)(d->file - d->path);
     size_t used = (size_t)snprintf(path, size, "%.*s", folder, d->path);
     for (const char *p = a->text; *p && used + 24 < size; p++) {
@@ -53,6 +61,312 @@ bool describe_find_file(const description *d, const described_argument *a, char 
            describe_refuse(d, a->line, e, "the path of the file of '%.40s' is too long", a->name);
 }
 
+#define U 0x1p-24 /* one rounding of f32 */
+#define SPARE 2.0
+#define FILE_ROUNDINGS 16.0
+#define FILE_MOST 4096.0
+
+typedef struct {
+    description *d;
+    oracle_io *io;
+    arithmetic how;
+    err e;
+} run;
+
+/* Expected values: names --------------------------------------------------------------------- */
+
+/* Fills in how many elements there are. */
+static bool set_sizes(run *r, const expressions *sizes, symbol *s) {
+    int64_t size;
+    s->count = 1;
+    for (size_t i = 0; i < sizes->count; i++) {
+        if (!describe_compute_size(r->d, &sizes->items[i], 0, (int64_t)1 << 36, &size, &r->e))
+            return false;
+        s->sizes[i] = size;
+        if (__builtin_mul_overflow(s->count, size, &s->count))
+            return describe_refuse(r->d, sizes->items[i].line, &r->e, "too many elements");
+    }
+    return true;
+}
+
+static void read_scalar(symbol *s, elem type, const void *bytes) {
+    if (elem_is_float(type))
+        s->value.value = elem_read(type, bytes, 0);
+    else if (type == ELEM_I64)
+        memcpy(&s->value.whole, bytes, sizeof s->value.whole);
+    else
+        s->value.whole = (int64_t)elem_read(type, bytes, 0);
+}
+
+static bool set_names(run *r) {
+    description *d = r->d;
+    for (size_t i = 0; i < d->argument_count; i++) {
+        described_argument *a = &d->arguments[i];
+        const uint8_t *in = r->io->in[a->index];
+        if (a->kind == ARGUMENT_VALUE)
+            read_scalar(a->symbol, a->type, in);
+        for (size_t f = a->first_field; f < a->first_field + a->field_count; f++)
+            read_scalar(d->fields[f].symbol, d->fields[f].type, in + d->fields[f].offset);
+        if (!a->symbol || a->symbol->kind != SYMBOL_ARRAY)
+            continue;
+        a->symbol->data = in;
+        if (!set_sizes(r, &a->sizes, a->symbol))
+            return false;
+    }
+    return true;
+}
+
+/* Expected values: expressions --------------------------------------------------------------- */
+
+typedef void element_taker(run *r, const described_rule *rule, size_t i, const number *v);
+
+/* Every element, the last index running fastest. */
+static bool compute_all(run *r, const described_rule *rule, const symbol *sizes,
+                        element_taker *take) {
+    int64_t at[EXPRESSION_AXES] = {0};
+    expression_start(rule->value, r->how);
+    for (int64_t i = 0; i < sizes->count; i++) {
+        number value;
+        err why;
+        if (!expression_compute(rule->value, at, &value, &why))
+            return describe_refuse(r->d, rule->line, &r->e, "%s", why.text);
+        take(r, rule, (size_t)i, &value);
+        for (size_t axis = rule->index_count; axis-- > 0;) {
+            if (++at[axis] < sizes->sizes[axis])
+                break;
+            at[axis] = 0;
+        }
+    }
+    return true;
+}
+
+static void take_intermediate(run *r, const described_rule *rule, size_t i, const number *v) {
+    (void)r;
+    ((bounded *)(uintptr_t)rule->symbol->computed)[i] =
+        (bounded){.value = v->real, .error = v->error};
+}
+
+static double as_stored(elem type, double value) {
+    unsigned char bytes[8];
+    elem_write(type, bytes, 0, value);
+    return elem_read(type, bytes, 0);
+}
+
+/* An integer output holds the value cut off; one close to a step may be on its other side. */
+static double cut_off(elem type, const number *v, double *error) {
+    double value = as_stored(type, v->real);
+    double least = as_stored(type, v->real - v->error), most = as_stored(type, v->real + v->error);
+    *error = fmax(value - least, most - value);
+    return value;
+}
+
+static void take_output(run *r, const described_rule *rule, size_t i, const number *v) {
+    const described_argument *a = rule->output;
+    expected *out = &r->io->out[a->index];
+    double value = v->real, error = v->error + SPARE * U * fabs(v->real);
+    if (!elem_is_float(a->type))
+        value = cut_off(a->type, v, &error);
+    out->value[i] = value;
+    if (out->scale) /* in roundings; anything finite is right where nothing is known */
+        out->scale[i] = isfinite(error) ? error / U : (double)FLT_MAX;
+}
+
+static bool apply_rule(run *r, described_rule *rule) {
+    symbol sizes = {.name = ""};
+    if (rule->output) {
+        expected *out = &r->io->out[rule->output->index];
+        out->terms = 0;
+        out->roundings = 1;
+        out->exact = rule->output->exact;
+        return set_sizes(r, &rule->sizes, &sizes) && compute_all(r, rule, &sizes, take_output);
+    }
+    if (!set_sizes(r, &rule->sizes, rule->symbol))
+        return false;
+    rule->symbol->computed =
+        malloc(size_multiply((size_t)rule->symbol->count + 1, sizeof(bounded)));
+    return rule->symbol->computed
+               ? compute_all(r, rule, rule->symbol, take_intermediate)
+               : describe_refuse(r->d, rule->line, &r->e, "no memory for %lld values",
+                                 (long long)rule->symbol->count);
+}
+
+/* Expected values: files --------------------------------------------------------------------- */
+
+/* Nothing says how values in a file are computed. They may be sums of as many terms as the largest
+ * input has elements, of which cancellation has left what a row (the last axis) has on average: the
+ * tolerance is relative to the larger of an element and the root mean square of its row, and at
+ * most 2.4e-4 of it, so that an error of 0.1 % is seen. */
+static bool set_guess(run *r, const described_argument *a, expected *out) {
+    symbol sizes = {.name = ""};
+    double most = 1;
+    if (!set_sizes(r, &a->sizes, &sizes))
+        return false;
+    for (size_t i = 0; i < r->d->argument_count; i++) {
+        const described_argument *b = &r->d->arguments[i];
+        if (b->kind == ARGUMENT_IN || b->kind == ARGUMENT_BOTH)
+            most = fmax(most, (double)(r->io->bytes[b->index] / elem_get_bytes(b->type)));
+    }
+    out->roundings = FILE_ROUNDINGS;
+    double operations = fmin(2 * sqrt(most), FILE_MOST - FILE_ROUNDINGS);
+    out->terms = operations * operations / 4;
+    size_t row = (size_t)sizes.sizes[a->sizes.count - 1];
+    for (size_t i = 0; out->scale && i < out->count; i += row) {
+        double squares = 0;
+        for (size_t k = i; k < i + row; k++)
+            squares += out->value[k] * out->value[k];
+        for (size_t k = i; k < i + row; k++)
+            out->scale[k] = fmax(fabs(out->value[k]), sqrt(squares / (double)row));
+    }
+    return true;
+}
+
+static bool expect_file(run *r, const described_argument *a) {
+    char path[PATH_MAX];
+    expected *out = &r->io->out[a->index];
+    return find_file(r->d, a, path, sizeof path, &r->e) &&
+           contents_read_doubles(path, a->type, out->value, out->count, &r->e) &&
+           set_guess(r, a, out);
+}
+
+/* Tolerances ---------------------------------------------------------------------------------- */
+
+/* rtol and atol in place of what was derived. */
+static bool set_tolerance(run *r, const described_argument *a, expected *out) {
+    number relative = {.real = 0}, absolute = {.real = 0};
+    if ((a->rtol.text && !describe_compute(r->d, &a->rtol, &relative, &r->e)) ||
+        (a->atol.text && !describe_compute(r->d, &a->atol, &absolute, &r->e)))
+        return false;
+    out->exact = false;
+    out->terms = 0;
+    out->roundings = 1;
+    for (size_t i = 0; out->scale && i < out->count; i++)
+        out->scale[i] = (relative.real * fabs(out->value[i]) + absolute.real) / U;
+    return true;
+}
+
+static bool set_tolerances(run *r) {
+    number count;
+    for (size_t i = 0; i < r->d->argument_count; i++) {
+        const described_argument *a = &r->d->arguments[i];
+        expected *out = &r->io->out[a->index];
+        if (!describe_is_output(a) || !out->value)
+            continue;
+        out->why = a->why;
+        out->exact = out->exact || a->exact;
+        if (r->d->terms.text) {
+            if (!describe_compute(r->d, &r->d->terms, &count, &r->e))
+                return false;
+            out->terms = count.real;
+        }
+        if (r->d->roundings.text) {
+            if (!describe_compute(r->d, &r->d->roundings, &count, &r->e))
+                return false;
+            out->roundings = count.real;
+        }
+        if ((a->rtol.text || a->atol.text) && !set_tolerance(r, a, out))
+            return false;
+    }
+    return true;
+}
+
+static bool fill_outputs(run *r, const launch *l) {
+    description *d = r->d;
+    bool ok = set_names(r);
+    for (size_t i = 0; ok && i < d->argument_count; i++)
+        if (d->arguments[i].kind == ARGUMENT_OUT && d->arguments[i].text)
+            ok = expect_file(r, &d->arguments[i]);
+    for (size_t i = 0; ok && i < d->rule_count; i++)
+        if (d->rules[i].block)
+            d->rules[i].compiled(l, r->io);
+        else
+            ok = apply_rule(r, &d->rules[i]);
+    return ok && set_tolerances(r);
+}
+
+static void compute_outputs(const launch *l, oracle_io *io) {
+    description *d = (description *)(uintptr_t)l->context;
+    run r = {.d = d, .io = io};
+    if (l->pipeline)
+        r.how = (arithmetic){l->pipeline->math != MATH_SAFE, l->pipeline->flushes_denormals};
+    set_dims(d, l->dims);
+    if (!fill_outputs(&r, l))
+        snprintf(io->failure, sizeof io->failure, "%s", r.e.text);
+    for (size_t i = 0; i < d->rule_count; i++)
+        if (d->rules[i].symbol) {
+            free((void *)(uintptr_t)d->rules[i].symbol->computed);
+            d->rules[i].symbol->computed = NULL;
+        }
+}
+
+/* Expected values: lines of C ---------------------------------------------------------------- */
+
+/* `oracle {` to `}` as a function. Sizes, values and inputs go by their names, inputs as arrays of
+ * double; outputs are the arrays to be filled in, and NAME_scale those of magnitudes. Names of our own
+ * begin with assay_. */
+static const char reader[] =
+    "#include <assay.h>\n\n"
+    "static double *assay_read(const oracle_io *assay_io, int index, elem type) {\n"
+    "    size_t count = assay_io->bytes[index] / elem_get_bytes(type);\n"
+    "    double *values = malloc(size_multiply(count + 1, sizeof *values));\n"
+    "    for (size_t i = 0; i < count; i++)\n"
+    "        values[i] = elem_read(type, assay_io->in[index], i);\n"
+    "    return values;\n"
+    "}\n\n";
+
+static bool is_dim(const description *d, const char *name) {
+    for (size_t i = 0; i < d->dim_count; i++)
+        if (strcmp(d->dims[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void write_name(const description *d, const described_argument *a, FILE *out) {
+    const char *type = elem_is_float(a->type) ? "double" : "int64_t";
+    if (a->kind == ARGUMENT_VALUE && !is_dim(d, a->name))
+        fprintf(out, "    const %s %s = (%s)elem_read((elem)%d, assay_io->in[%d], 0); (void)%s;\n",
+                type, a->name, type, (int)a->type, a->index, a->name);
+    else if (a->kind == ARGUMENT_IN)
+        fprintf(out, "    double *const %s = assay_read(assay_io, %d, (elem)%d);\n", a->name,
+                a->index, (int)a->type);
+    else if (describe_is_output(a))
+        fprintf(out,
+                "    double *const %s = assay_io->out[%d].value, *const %s_scale = "
+                "assay_io->out[%d].scale; (void)%s; (void)%s_scale;\n",
+                a->name, a->index, a->name, a->index, a->name, a->name);
+}
+
+static void write_function(const description *d, const described_rule *r, FILE *out) {
+    fputs(reader, out);
+    fputs("static void assay_fill(const launch *assay_launch, oracle_io *assay_io) {\n"
+          "    (void)assay_launch;\n",
+          out);
+    for (size_t i = 0; i < d->dim_count; i++)
+        fprintf(out, "    const int64_t %s = assay_launch->dims[%zu]; (void)%s;\n", d->dims[i], i,
+                d->dims[i]);
+    for (size_t i = 0; i < d->argument_count; i++)
+        write_name(d, &d->arguments[i], out);
+    fprintf(out, "    {\n#line %d \"%s\"\n%s\n    }\n", r->line, d->file, r->block);
+    for (size_t i = 0; i < d->argument_count; i++)
+        if (d->arguments[i].kind == ARGUMENT_IN)
+            fprintf(out, "    free(%s);\n", d->arguments[i].name);
+    fputs("}\n\nextern const oracle_fn assay_oracle;\nconst oracle_fn assay_oracle = assay_fill;\n",
+          out);
+}
+
+static bool compile_block(const description *d, described_rule *r, err *e) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return err_set(e, EXIT_CANNOT, "no memory for the C of %.80s", d->file);
+    write_function(d, r, out);
+    fclose(out);
+    load_source s = {.path = d->path, .text = text, .key = "", .is_made = true};
+    bool ok = load_oracle(&s, &r->compiled, e);
+    free(text);
+    return ok;
+}
+
 /* A case -------------------------------------------------------------------------------------- */
 
 /* Floats from the distribution of the case, or whole numbers below one. */
@@ -73,7 +387,7 @@ static void *make_contents(const description *d, kernel_case *c, const described
                            size_t count, err *e) {
     char path[PATH_MAX];
     int64_t below = 0;
-    if (a->contents == CONTENTS_FILE && !describe_find_file(d, a, path, sizeof path, e))
+    if (a->contents == CONTENTS_FILE && !find_file(d, a, path, sizeof path, e))
         return NULL;
     if (a->contents != CONTENTS_DRAWN)
         return contents_make(a->contents, a->type, a->contents == CONTENTS_FILE ? path : a->text,
@@ -112,7 +426,7 @@ static bool build(kernel_case *c, err *e) {
     description *d = find_owner(k);
     slice at[DESCRIBE_ARGUMENTS] = {{.bytes = 0}};
     number flops = number_whole(0);
-    describe_set_dims(d, c->shape.dim);
+    set_dims(d, c->shape.dim);
     for (size_t i = 0; i < d->argument_count; i++)
         if (d->arguments[i].kind <= ARGUMENT_BOTH &&
             !make_buffer(d, c, &d->arguments[i], &at[i], e))
@@ -129,7 +443,7 @@ static bool build(kernel_case *c, err *e) {
     l->kernel = k;
     memcpy(l->dims, c->shape.dim, sizeof l->dims);
     l->flops = (uint64_t)fmax(flops.real, 0);
-    l->oracle = describe_oracle;
+    l->oracle = compute_outputs;
     l->context = d;
     return true;
 }
@@ -137,7 +451,7 @@ static bool build(kernel_case *c, err *e) {
 static bool accepts(const kernel *k, const shape *s, err *e) {
     description *d = find_owner(k);
     number value;
-    describe_set_dims(d, s->dim);
+    set_dims(d, s->dim);
     return describe_compute(d, &d->needs, &value, e) &&
            (value.whole != 0 ||
             err_set(e, EXIT_CANNOT, "%.80s needs %.120s", k->name, d->needs.text));
@@ -164,10 +478,10 @@ const op *describe_load(const char *path, const char *text, err *e) {
         return NULL;
     for (size_t i = 0; i < d->argument_count; i++)
         if (d->arguments[i].contents == CONTENTS_FILE &&
-            !describe_find_file(d, &d->arguments[i], sample, sizeof sample, e))
+            !find_file(d, &d->arguments[i], sample, sizeof sample, e))
             return NULL;
     for (size_t i = 0; i < d->rule_count; i++)
-        if (d->rules[i].block && !describe_compile(d, &d->rules[i], e))
+        if (d->rules[i].block && !compile_block(d, &d->rules[i], e))
             return NULL;
     fill_op(d);
     d->before = all;
