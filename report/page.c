@@ -244,7 +244,8 @@ static bool print_part(const page *p, const char *home, const char *mark, FILE *
     while (i < sizeof parts / sizeof *parts && strcmp(mark, parts[i].mark) != 0)
         i++;
     if (i == sizeof parts / sizeof *parts)
-        return err_set(e, EXIT_CANNOT, "report/page.html has an unknown placeholder '%.40s'", mark);
+        return err_set(e, EXIT_CANNOT,
+                       "report/page.html asks for {{%.40s}}, and the page has no such part", mark);
     if (p->store->count == 0 && parts[i].empty)
         fputs(parts[i].empty, out);
     else if (parts[i].print)

@@ -1,16 +1,15 @@
 /* part_times: the times of bench, with small drawings of each case: its samples as a histogram, its runs as a
- * line with the change from the run before; and verdicts against baselines. */
-#include <dirent.h>
+ * line with the change from the run before. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/array.h"
 #include "harness/base/format.h"
-#include "harness/measure/comparison.h"
+#include "harness/measure/results.h"
 #include "page_parts.h"
 
-/* Samples as a histogram ------------------------------------------------------------------------------------- */
+/* Samples as a histogram ---------------------------------------------------------------------- */
 
 enum { BINS = 20, BIN_WIDTH = 5, HEIGHT = 28 };
 
@@ -49,7 +48,7 @@ static void print_samples(FILE *out, const timing_sample *samples, size_t count)
     fprintf(out, "V%dz\"/></svg></td>", HEIGHT);
 }
 
-/* Runs as a line, with the change from the run before ---------------------------------------------------------------------------------------- */
+/* Runs as a line, with the change from the run before ----------------------------------------- */
 
 enum { SHOWN_RUNS = 24, WIDTH = 120, EDGE = 4 };
 
@@ -129,77 +128,6 @@ static void print_trend(FILE *out, case_history *h) {
     } else
         fputs("<td>-</td><td class=n>-</td>", out);
     free(h);
-}
-
-/* Baselines ----------------------------------------------------------------------------------- */
-
-static void print_verdict(FILE *out, const comparison_row *r) {
-    const verdict_case *c = &r->test;
-    char text[96];
-    const char *kind = c->verdict == VERDICT_SAME || c->verdict == VERDICT_FASTER      ? "good"
-                       : c->verdict == VERDICT_SLOWER || c->verdict == VERDICT_MISSING ? "bad"
-                                                                                       : "unknown";
-    html(out, "<tr><td>%s</td><td><span class=\"badge %s\">%s</span></td>", r->key, kind,
-         verdict_get_name(c->verdict));
-    html_print_time(out, c->base_median);
-    html_print_time(out, c->now_median);
-    html_print_number(out, c->interval.ratio, "");
-    snprintf(text, sizeof text, "%.3f to %.3f", c->interval.low, c->interval.high);
-    html(out, "<td>%s</td><td class=\"wide\">%s</td></tr>\n", isnan(c->interval.ratio) ? "-" : text,
-         r->note);
-}
-
-static void print_verdicts(FILE *out, const char *name, comparison_list *l) {
-    static const html_column columns[] = {
-        {"case", false, NULL},
-        {"verdict", false, "as `assay compare` gives it, with a smallest effect of 3 %"},
-        {"baseline", true, NULL},
-        {"now", true, NULL},
-        {"ratio", true, NULL},
-        {"99 % interval", false, NULL},
-        {"note", false, NULL}};
-    size_t counts[VERDICT_COUNT] = {0};
-    char caption[200];
-    comparison_decide(l, 0.03, 1);
-    snprintf(caption, sizeof caption, "Against the baseline %.120s", name);
-    html_start_table(out, columns, sizeof columns / sizeof *columns, caption);
-    for (size_t i = 0; i < l->count; i++) {
-        print_verdict(out, &l->rows[i]);
-        counts[l->rows[i].test.verdict]++;
-    }
-    html_end_table(out);
-    fputs("<p class=\"dim\">", out);
-    for (int v = 0; v < VERDICT_COUNT; v++)
-        fprintf(out, "%s%zu %s", v ? ", " : "", counts[v], verdict_get_name((verdict_kind)v));
-    fputs("</p>\n", out);
-}
-
-static bool is_baseline(const char *name) {
-    size_t length = strlen(name);
-    return name[0] != '.' && length > 4 && strcmp(name + length - 4, ".csv") == 0 &&
-           !strstr(name, ".samples.csv");
-}
-
-static void print_baselines(FILE *out, const store_folder *f, const store_file *bench) {
-    char folder[PATH_MAX + 16], path[2 * PATH_MAX];
-    struct dirent **names = NULL;
-    snprintf(folder, sizeof folder, "%s/baselines", f->path);
-    int count = scandir(folder, &names, NULL, alphasort);
-    for (int i = 0; i < count; i++) {
-        const char *name = names[i]->d_name, *base = path, *now = bench->path;
-        comparison_list l = {NULL, 0};
-        err why = {.code = EXIT_OK};
-        snprintf(path, sizeof path, "%s/%s", folder, name);
-        if (is_baseline(name) && comparison_read(&base, 1, &now, 1, CLOCK_GPU, &l, &why)) {
-            char title[200];
-            snprintf(title, sizeof title, "%.*s", (int)strlen(name) - 4, name);
-            print_verdicts(out, title, &l);
-        } else if (why.text[0])
-            page_print_note(out, why.text);
-        comparison_free(&l);
-        free(names[i]);
-    }
-    free(names);
 }
 
 /* Times --------------------------------------------------------------------------------------- */
@@ -292,7 +220,6 @@ static void print_times(const page *p, FILE *out, const store_folder *f, const s
         fputs("The fastest kernel of each op, format and shape. All: ", out);
     page_print_table_files(p, out, f, file);
     fputs("</p>\n", out);
-    print_baselines(out, f, file);
     results_list_free(&samples);
     free(rows);
 }

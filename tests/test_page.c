@@ -206,31 +206,6 @@ TEST times_of_several_runs_are_drawn_as_a_trend(void) {
     PASS();
 }
 
-TEST verdicts_against_baselines_are_on_the_page(void) {
-    static char base[4096], now[4096];
-    size_t a = 0, b = 0;
-    a += (size_t)snprintf(base, sizeof base, FIXTURE_SOFT "case,i,gpu_ns,encode_ns,wall_ns\n");
-    b += (size_t)snprintf(now, sizeof now, FIXTURE_SOFT "case,i,gpu_ns,encode_ns,wall_ns\n");
-    for (int i = 0; i < 9; i++) {
-        a += (size_t)snprintf(base + a, sizeof base - a, "alpha,%d,%d,1,1\n", i, 1000 + i % 3);
-        b += (size_t)snprintf(now + b, sizeof now - b, "alpha,%d,%d,1,1\n", i, 1300 + i % 3);
-    }
-    ASSERT(page_put_soft());
-    ASSERT(fixture_put("r/soft/bench.csv", FIXTURE_SOFT BENCH_HEAD BENCH_ROW("alpha", "1301")));
-    ASSERT(fixture_put("r/soft/bench.samples.csv", now));
-    ASSERT(fixture_put("r/soft/baselines/main.csv",
-                       FIXTURE_SOFT BENCH_HEAD BENCH_ROW("alpha", "1001")));
-    ASSERT(fixture_put("r/soft/baselines/main.samples.csv", base));
-    ASSERT(fixture_put("r/soft/baselines/torn.csv", "nothing"));
-    ASSERT_RUN(SHOW, 0);
-    ASSERT_SAYS("<caption>Against the baseline main</caption>");
-    ASSERT_SAYS("<span class=\"badge bad\">slower</span>");
-    ASSERT_SAYS("0 same, 0 faster, 1 slower");
-    ASSERT_SAYS("torn.csv"); /* named, and no reason to fail */
-    fixture_clear();
-    PASS();
-}
-
 TEST half_a_last_line_of_a_killed_run_is_left_out(void) {
     ASSERT(page_put_soft() && fixture_put("r/soft/bench.csv", FIXTURE_SOFT BENCH_HEAD BENCH_ROW(
                                                                   "alpha", "1000") "op,beta,64"));
@@ -357,7 +332,6 @@ SUITE(page_suite) {
     RUN_TEST(two_devices_stand_beside_each_other);
     RUN_TEST(what_is_missing_is_said);
     RUN_TEST(times_of_several_runs_are_drawn_as_a_trend);
-    RUN_TEST(verdicts_against_baselines_are_on_the_page);
     RUN_TEST(a_malformed_file_is_left_out_and_named_with_its_line);
     RUN_TEST(half_a_last_line_of_a_killed_run_is_left_out);
     RUN_TEST(a_long_file_is_shown_by_its_fastest_kernels);

@@ -231,7 +231,7 @@ static inline uint32_t checker_thread(const soft_worker *w) {
     return w->running->index * SOFT_LANES + w->running->current;
 }
 
-/* The next frame of a fiber outwards: where it returns to. False after the first, which nobody called. */
+/* The next frame of a fiber outwards: where it returns to. False after the first, which has no caller. */
 static inline bool checker_next_frame(const soft_checker *c, uintptr_t *fp, uintptr_t *at) {
     uintptr_t frame[2];
     if (*fp - (uintptr_t)c->worker - SOFT_STACKS_AT >=
