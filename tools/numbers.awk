@@ -18,6 +18,13 @@ function nothing(name) {
     printf "*Not measured yet: there is no %s.*\n", name
 }
 
+function has_file(name) {
+    if (open_file(name))
+        return 1
+    nothing(name)
+    return 0
+}
+
 function short(us) {
     return us < 10 ? sprintf("%.2f", us) : us < 100 ? sprintf("%.1f", us) : sprintf("%.0f", us)
 }
@@ -57,10 +64,8 @@ function read_models(    test) {
 }
 
 function print_models(    i, k) {
-    if (!read_models()) {
-        nothing("model_bench.csv")
-        return
-    }
+    if (!read_models())
+        return nothing("model_bench.csv")
     printf "| tokens per second |"
     for (k = 1; k <= test_count; k++)
         printf " %s |", tests[k]
@@ -83,10 +88,8 @@ function show_ratio(ratio) {
 }
 
 function print_rivals() {
-    if (!open_file("rivals.csv")) {
-        nothing("rivals.csv")
+    if (!has_file("rivals.csv"))
         return
-    }
     print "| model | test | llama.cpp | Assay, waiting | ratio | Assay, greedy | ratio |\n|---|---|--:|--:|--:|--:|--:|"
     while (read_row())
         printf "| %s | %s | %s | %.0f | %s | %s | %s |\n", get("model"), get("test"), \
@@ -126,10 +129,8 @@ function print_stack(    rows, r, text) {
         }
         rows = r - 1
     }
-    if (!rows) {
-        nothing("optimisation_stack.csv")
-        return
-    }
+    if (!rows)
+        return nothing("optimisation_stack.csv")
     printf "| tokens per second, with |%s\n|---|%s\n", line_of[0], line_of[-1]
     for (r = 1; r <= rows; r++)
         printf "| %s%s |%s\n", (r > 1 ? "+ " : ""), idea[r], line_of[r]
@@ -159,10 +160,8 @@ function print_token(    any, most, r) {
 
 # Accumulating twins are left out: they read the same weights.
 function print_bench(pattern,    commit, date, key, keys, best, row, i) {
-    if (!open_file("bench.csv")) {
-        nothing("bench.csv")
+    if (!has_file("bench.csv"))
         return
-    }
     while (read_row()) {
         if (get("case") !~ pattern || get("kernel") ~ /_accumulate/ || get("n") + 0 == 0)
             continue
@@ -177,10 +176,8 @@ function print_bench(pattern,    commit, date, key, keys, best, row, i) {
         commit = get("commit")
         date = get("date")
     }
-    if (!keys) {
-        nothing("row of these cases in bench.csv")
-        return
-    }
+    if (!keys)
+        return nothing("row of these cases in bench.csv")
     print "| weights | shape | fastest kernel | µs | GB/s | of the roof |\n|---|---|---|--:|--:|--:|"
     for (i = 1; i <= keys; i++)
         print row[order[i]]
@@ -188,10 +185,8 @@ function print_bench(pattern,    commit, date, key, keys, best, row, i) {
 }
 
 function print_against(    theirs, commit, date) {
-    if (!open_file("against.csv")) {
-        nothing("against.csv")
+    if (!has_file("against.csv"))
         return
-    }
     print "| kernel | shape | µs |\n|---|---|--:|"
     while (read_row())
         if (get("n") + 0 > 0) {
@@ -203,9 +198,7 @@ function print_against(    theirs, commit, date) {
 }
 
 function print_checks(    passed, failed, skipped) {
-    if (!open_file("check.csv"))
-        nothing("check.csv")
-    else {
+    if (has_file("check.csv")) {
         while (read_row()) {
             passed += get("verdict") == "pass"
             skipped += get("verdict") == "skip"
@@ -232,10 +225,8 @@ function read_choices(    line, cells, names, i) {
 
 # A row for each chosen kernel; of all others only which use scratch memory.
 function print_agx(    refused, count, others, compiled, alone, spilling) {
-    if (!open_file("agx.csv")) {
-        nothing("agx.csv")
+    if (!has_file("agx.csv"))
         return
-    }
     read_choices()
     print "| kernel | instructions | registers | threads | scratch | spills | fills |\n|---|---|---|---|---|---|---|"
     while (read_row()) {
@@ -264,10 +255,8 @@ function print_agx(    refused, count, others, compiled, alone, spilling) {
 
 # Rows of the same device, machine and name are added.
 function print_smith(    i, key, n, keys, sums) {
-    if (!open_file("../../tests/smith.csv")) {
-        nothing("tests/smith.csv")
-        return
-    }
+    if (!open_file("../../tests/smith.csv"))
+        return nothing("tests/smith.csv")
     while (read_row()) {
         key = get("kind") "|" get("name") "|" get("device") " on " get("machine")
         if (!(key in sums))
