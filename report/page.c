@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "page_parts.h"
@@ -289,9 +290,7 @@ static void add_name(page *p, const char *name) {
         is_there = is_there || store_find(&p->store->folders[f], STORE_EXPERIMENT, name);
     if (!is_there || has_name(p, name))
         return;
-    p->names = realloc(p->names, (p->name_count + 1) * sizeof *p->names);
-    assert(p->names);
-    p->names[p->name_count++] = name;
+    *ARRAY_ADD(p->names, p->name_count, p->name_room) = name;
 }
 
 static void list_names(page *p) {

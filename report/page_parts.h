@@ -9,7 +9,7 @@ typedef struct {
     const store *store;
     char folder[PATH_MAX]; /* of the page, absolute */
     const char **names;    /* of experiments that have results, in order */
-    size_t name_count;
+    size_t name_count, name_room;
 } page;
 
 typedef void page_part(const page *p, FILE *out);

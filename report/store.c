@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/measure/results.h"
@@ -79,9 +80,7 @@ static bool read_metrics(store_file *f, err *e) {
     const char *key, *value;
     for (size_t i = 0; csv_list_meta(f->csv, i, &key, &value); i++) {
         if (strcmp(key, "metric") == 0) {
-            f->metrics = realloc(f->metrics, (f->metric_count + 1) * sizeof *f->metrics);
-            assert(f->metrics);
-            if (!parse_metric(value, &f->metrics[f->metric_count++]))
+            if (!parse_metric(value, ARRAY_ADD(f->metrics, f->metric_count, f->metric_room)))
                 return err_set(e, EXIT_USAGE,
                                "%.120s:%zu: a metric is NAME = VALUE UNIT, not '%.60s'", f->path,
                                csv_get_meta_line(f->csv, i), value);
@@ -129,9 +128,7 @@ static bool check_numbers(const store_file *f, err *e) {
 }
 
 static bool add_file(freshness *fresh, store_folder *folder, const char *name, err *e) {
-    folder->files = realloc(folder->files, (folder->count + 1) * sizeof *folder->files);
-    assert(folder->files);
-    store_file *f = &folder->files[folder->count++];
+    store_file *f = ARRAY_ADD(folder->files, folder->count, folder->room);
     *f = (store_file){.csv = NULL};
     if (!join(f->path, folder->path, name, e) || !(f->csv = csv_read_lines(f->path, e)) ||
         !read_metrics(f, e))
@@ -156,9 +153,8 @@ static bool add_file(freshness *fresh, store_folder *folder, const char *name, e
 }
 
 static void add_other(store_folder *f, const char *name) {
-    f->others = realloc(f->others, (f->other_count + 1) * sizeof *f->others);
-    assert(f->others);
-    snprintf(f->others[f->other_count++], sizeof *f->others, "%.127s", name);
+    char(*other)[128] = ARRAY_ADD(f->others, f->other_count, f->other_room);
+    snprintf(*other, sizeof *other, "%.127s", name);
 }
 
 /* Folders ------------------------------------------------------------------------------------- */
@@ -177,9 +173,8 @@ static void describe(store_folder *f) {
 }
 
 static void skip(store *s, const char *why) {
-    s->skipped = realloc(s->skipped, (s->skipped_count + 1) * sizeof *s->skipped);
-    assert(s->skipped);
-    snprintf(s->skipped[s->skipped_count++], sizeof *s->skipped, "%s", why);
+    char(*skipped)[256] = ARRAY_ADD(s->skipped, s->skipped_count, s->skipped_room);
+    snprintf(*skipped, sizeof *skipped, "%s", why);
 }
 
 static void drop_file(store_folder *f, size_t i) {
@@ -286,14 +281,11 @@ static bool is_claims(const char *name) {
  * of devices, whatever other tables there are. */
 static bool add_known(store *s, const char *path, bool *is_known, err *e) {
     bool is_device = has_any(path, is_table) && !has_any(path, is_claims);
-    store_folder **list = is_device ? &s->folders : &s->together;
-    size_t *count = is_device ? &s->count : &s->together_count;
     *is_known = is_device || has_any(path, is_chart);
     if (!*is_known)
         return true;
-    *list = realloc(*list, (*count + 1) * sizeof **list);
-    assert(*list);
-    store_folder *f = &(*list)[(*count)++];
+    store_folder *f = is_device ? ARRAY_ADD(s->folders, s->count, s->room)
+                                : ARRAY_ADD(s->together, s->together_count, s->together_room);
     bool ok = read_folder(s, f, path, e);
     if (!is_device)
         snprintf(f->device, sizeof f->device, "several devices");

@@ -41,7 +41,7 @@ typedef struct {
     store_kind kind;
     csv_file *csv;
     store_metric *metrics;
-    size_t metric_count;
+    size_t metric_count, metric_room;
     file_origin origin; /* rows 0: the file is a history, or another program's */
 } store_file;
 
@@ -51,19 +51,19 @@ typedef struct {
     char device[160]; /* as its files call it, else the name */
     bool emulated;    /* the software device, or a virtual GPU: times mean nothing for a GPU */
     store_file *files;
-    size_t count;
+    size_t count, room;
     char (*others)[128]; /* names of charts and of files with samples */
-    size_t other_count;
+    size_t other_count, other_room;
 } store_folder;
 
 typedef struct {
     store_folder *folders;
-    size_t count;
+    size_t count, room;
     char (*skipped)[256]; /* files that were left out: one sentence each */
-    size_t skipped_count;
+    size_t skipped_count, skipped_room;
     freshness *fresh;
     store_folder *together; /* charts of several devices: folders that have no CSV file */
-    size_t together_count;
+    size_t together_count, together_room;
 } store;
 
 /* Each path is the folder of a device (or of charts), or contains some; scratch is left out.
