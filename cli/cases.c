@@ -1,6 +1,8 @@
 /* cases: see cases.h. Owns enumeration and filters; runs nothing. */
 #include "cases.h"
 
+#include <assert.h>
+#include <ctype.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,74 +10,205 @@
 
 #include "harness/base/array.h"
 #include "harness/check/shapes.h"
+#include "kernels/formats/formats.h"
 #include "kernels/kernels.h"
+#include "kernels/ops.h"
+#include "options.h"
 
-static void add_case(case_list *l, size_t *room, const op *o, const kernel *k, const shape *s,
-                     distribution inputs) {
-    kernel_case c = case_new(o, k, s, inputs);
-    for (size_t i = l->count; i-- > 0 && l->items[i].kernel == k;)
-        if (strcmp(l->items[i].name, c.name) == 0)
-            return;
-    *ARRAY_ADD(l->items, l->count, *room) = c;
+/* Axes ------------------------------------------------------------------------------------------- */
+
+static bool words_split(const char *text, const char *name, word_list *out, err *e) {
+    out->count = 0;
+    for (const char *p = text; p && *p;) {
+        size_t length = strcspn(p, ",");
+        if (length == 0 || length >= WORD_SIZE || out->count == WORDS_MAX)
+            return err_set(e, EXIT_USAGE, "--%s takes a comma-separated list, not '%.60s'", name,
+                           text);
+        snprintf(out->words[out->count], WORD_SIZE, "%.*s", (int)length, p);
+        out->used[out->count++] = false;
+        p += length + (p[length] == ',');
+    }
+    return true;
 }
 
-static bool is_given(const shape *s) {
-    static const shape none;
-    return memcmp(s, &none, sizeof none) != 0;
+/* A shape of an op that counts tokens, with this batch. Kernels of one token leave that dimension
+ * out, and for a batch of 1 it stays out. */
+static shape axes_set_batch(const op *o, const shape *s, uint32_t batch) {
+    shape sized = *s;
+    int at = op_find_batch_dim(o);
+    if (s->dim[at] != 0 || batch != 1)
+        sized.dim[at] = batch;
+    return sized;
 }
 
+/* Formats are written as in the names of kernels, in upper or lower case. */
+static void lower(char *text) {
+    for (; *text; text++)
+        *text = (char)tolower((unsigned char)*text);
+}
+
+void axes_get_format(const kernel *k, char *text, size_t size) {
+    snprintf(text, size, "%s", k->format ? k->format->name : "");
+    lower(text);
+}
+
+/* Of all ops and kernels; to be freed. */
+static const char **list_names(size_t *count) {
+    const char **names = NULL;
+    size_t room = 0;
+    *count = 0;
+    for (size_t i = 0; i < registry_count; i++) {
+        *ARRAY_ADD(names, *count, room) = registry[i]->name;
+        for (size_t k = 0; k < registry[i]->kernel_count; k++)
+            *ARRAY_ADD(names, *count, room) = registry[i]->kernels[k].name;
+    }
+    return names;
+}
+
+/* An error: no `what` is called `word`; names the nearest one. */
+static bool axes_refuse_word(const char *what, const char *word, const char *const *known,
+                             size_t count, err *e) {
+    const char *nearest = options_find_nearest(word, known, count);
+    if (nearest)
+        return err_set(e, EXIT_USAGE, "no %s is called '%.60s'; did you mean %s?", what, word,
+                       nearest);
+    return err_set(e, EXIT_USAGE, "no %s is called '%.60s'; assay list shows them all", what, word);
+}
+
+/* Says that no op or kernel is called so, and which is most alike; false. what: "op or kernel" */
+static bool axes_refuse_name(const char *what, const char *name, err *e) {
+    size_t count;
+    const char **names = list_names(&count);
+    axes_refuse_word(what, name, names, count, e);
+    free(names);
+    return false;
+}
+
+bool axes_refuse_filter(const char *what, const char *filter, bool is_known, err *e) {
+    if (!is_known)
+        return axes_refuse_name(what, filter, e);
+    return err_set(e, EXIT_USAGE,
+                   "'%.60s' has no kernel with the given format, variant, accumulation and batch; "
+                   "assay list shows what it has",
+                   filter);
+}
+
+static bool has_word(const word_list *l, const char *word) {
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->words[i], word) == 0)
+            return true;
+    return false;
+}
+
+static bool has_variant(const word_list *l, const kernel *k) {
+    return has_word(l, k->name) || (k->variant && has_word(l, k->variant));
+}
+
+bool axes_take_kernel(const axes *a, const kernel *k) {
+    char format[32];
+    axes_get_format(k, format, sizeof format);
+    return (a->formats.count == 0 || has_word(&a->formats, format)) &&
+           (!a->has_accumulate || k->accumulates == a->accumulates) &&
+           (a->variants.count == 0 || has_variant(&a->variants, k));
+}
+
+static bool check_words(const word_list *l, const char *what, const char *const *known,
+                        size_t count, err *e) {
+    for (size_t i = 0; i < l->count; i++) {
+        size_t k = 0;
+        while (k < count && strcmp(known[k], l->words[i]) != 0)
+            k++;
+        if (k == count)
+            return axes_refuse_word(what, l->words[i], known, count, e);
+    }
+    return true;
+}
+
+#define NAME(format, ...) #format,
+static const char *const formats[] = {FORMATS(NAME)};
+
+/* Variants and kernels, some of them more than once. */
+static bool check_variants(const word_list *l, err *e) {
+    const char *known[1024];
+    size_t count = 0;
+    for (size_t i = 0; i < registry_count; i++)
+        for (size_t j = 0; j < registry[i]->kernel_count; j++) {
+            const kernel *k = &registry[i]->kernels[j];
+            assert(count + 2 <= sizeof known / sizeof *known);
+            known[count++] = k->name;
+            if (k->variant)
+                known[count++] = k->variant;
+        }
+    return check_words(l, "kernel or variant", known, count, e);
+}
+
+static bool parse_batches(const char *text, axes *a, err *e) {
+    word_list words;
+    if (!words_split(text, "batch", &words, e))
+        return false;
+    for (size_t i = 0; i < words.count; i++) {
+        char *end;
+        unsigned long n = strtoul(words.words[i], &end, 10);
+        if (!isdigit((unsigned char)words.words[i][0]) || *end || n < 1 || n > 65536)
+            return err_set(e, EXIT_USAGE, "--batch takes numbers from 1 to 65536, not '%s'",
+                           words.words[i]);
+        a->batches[a->batch_count++] = (uint32_t)n;
+    }
+    return true;
+}
+
+static bool parse_accumulate(const char *text, axes *a, err *e) {
+    if (!text)
+        return true;
+    a->has_accumulate = true;
+    a->accumulates = strcmp(text, "yes") == 0;
+    return a->accumulates || strcmp(text, "no") == 0 ||
+           err_set(e, EXIT_USAGE, "--accumulate is yes or no, not '%.40s'", text);
+}
+
+bool axes_parse(const axes_query *q, axes *out, err *e) {
+    memset(out, 0, sizeof *out);
+    if (!words_split(q->formats, "format", &out->formats, e) ||
+        !words_split(q->variants, "variant", &out->variants, e))
+        return false;
+    for (size_t i = 0; i < out->formats.count; i++)
+        lower(out->formats.words[i]);
+    return check_words(&out->formats, "weight format", formats, sizeof formats / sizeof *formats,
+                       e) &&
+           check_variants(&out->variants, e) && parse_accumulate(q->accumulate, out, e) &&
+           parse_batches(q->batches, out, e);
+}
+
+/* Cases that are checked ------------------------------------------------------------------------- */
+
+/* What was asked for, and what of it has been found. */
 typedef struct {
-    const axes *axes;
+    const char *const *filters;
+    size_t filter_count;
+    bool *has_matched; /* each filter */
+    word_list shapes, regimes, caches;
+    axes axes;
+    bool has_input, with_skips;
+    distribution input;
     case_list cases;
     size_t room;
-} lister;
+    bench_list *timed;
+} search;
 
-/* The shape with each requested batch, if the op has one. Kernels of one token are included: what
- * they do not take is skipped with a reason. */
-static void add_batches(lister *l, const op *o, const kernel *k, const shape *s,
-                        distribution inputs) {
-    if (op_find_batch_dim(o) < 0 || l->axes->batch_count == 0)
-        add_case(&l->cases, &l->room, o, k, s, inputs);
-    else
-        for (size_t i = 0; i < l->axes->batch_count; i++) {
-            shape sized = axes_set_batch(o, s, l->axes->batches[i]);
-            add_case(&l->cases, &l->room, o, k, &sized, inputs);
-        }
+static search *start_search(const char *const *filters, size_t count) {
+    search *s = array_new(1, sizeof *s);
+    *s = (search){.filters = filters, .filter_count = count};
+    s->has_matched = array_new(count + 1, sizeof *s->has_matched);
+    return s;
 }
 
-static void add_edges(lister *l, const op *o, const kernel *k) {
-    shape edges[EDGE_SHAPES];
-    size_t count = shapes_make_edges(o, k, edges);
-    for (size_t i = 0; i < count; i++)
-        add_batches(l, o, k, &edges[i], INPUT_NORMAL);
+static void end_search(search *s) {
+    free(s->has_matched);
+    free(s);
 }
 
-static case_list list_all(const axes *a) {
-    lister l = {.axes = a};
-    for (size_t i = 0; i < registry_count; i++) {
-        const op *o = registry[i];
-        for (size_t j = 0; j < o->kernel_count; j++) {
-            const kernel *k = &o->kernels[j];
-            const shape_list *shapes = op_get_shapes(o, k);
-            if (!axes_take_kernel(a, k))
-                continue;
-            for (size_t s = 0; s < shapes->count; s++)
-                add_batches(&l, o, k, &shapes->items[s], INPUT_NORMAL);
-            for (int d = 0; is_given(&shapes->any_input) && d < INPUT_COUNT; d++)
-                if (d != INPUT_UNIFORM && d < INPUT_UNEVEN) /* show what held-out cases do */
-                    add_batches(&l, o, k, &shapes->any_input, (distribution)d);
-            add_edges(&l, o, k);
-        }
-    }
-    return l.cases;
-}
-
-void cases_free(case_list *l) {
-    free(l->items);
-    *l = (case_list){NULL, 0};
-}
-
-bool cases_match(const char *filter, const kernel_case *c) {
+/* Does this filter match this case? */
+static bool matches(const char *filter, const kernel_case *c) {
     if (registry_find_op(filter) || registry_find_kernel(filter, NULL))
         return strcmp(c->op->name, filter) == 0 || strcmp(c->kernel->name, filter) == 0;
     if (strpbrk(filter, "*?["))
@@ -83,76 +216,12 @@ bool cases_match(const char *filter, const kernel_case *c) {
     return *filter && strstr(c->name, filter) != NULL; /* '' is a variable that is not set */
 }
 
-/* Adds a word to a list in a text unless it is there, breaking lines as needed. */
-static void list_word(char *text, size_t size, const char *word) {
-    size_t used = strlen(text), length = strlen(word);
-    for (const char *p = text; (p = strstr(p, word)); p += length)
-        if ((p == text || p[-1] == ' ') &&
-            (p[length] == 0 || p[length] == '\n' || p[length] == ' '))
-            return;
-    const char *line = strrchr(text, '\n');
-    bool is_full = used - (line ? (size_t)(line + 1 - text) : 0) + length > 90;
-    snprintf(text + used, size - used, "%s%s", is_full || !used ? (used ? "\n  " : "  ") : " ",
-             word);
-}
-
-static bool is_matched(const char *filter, const case_list *l) {
-    size_t i = 0;
-    while (i < l->count && !cases_match(filter, &l->items[i]))
-        i++;
-    return i < l->count;
-}
-
-static bool refuse_filter(const char *filter, err *e) {
-    static const axes any;
-    case_list all = list_all(&any);
-    bool is_known = is_matched(filter, &all);
-    cases_free(&all);
-    return axes_refuse_filter("op, kernel or case", filter, is_known, e);
-}
-
-static bool refuse_shape(const case_list *matched, const char *wanted, err *e) {
-    char valid[480] = "", text[64];
-    size_t i = 0;
-    for (; i < matched->count && strlen(valid) + 80 < sizeof valid; i++) {
-        shape_get_text(&matched->items[i].shape, text, sizeof text);
-        list_word(valid, sizeof valid, text);
-    }
-    if (i < matched->count)
-        list_word(valid, sizeof valid, "...");
-    err_set(e, EXIT_USAGE, "no case has the shape '%.60s'. The shapes are:", wanted);
-    return err_set_detail(e, valid);
-}
-
-static bool find_input(const char *name, distribution *d, err *e) {
-    if (distribution_find(name, d))
-        return true;
-    char valid[128] = "";
-    for (int i = 0; i < INPUT_COUNT; i++)
-        list_word(valid, sizeof valid, distribution_get_name((distribution)i));
-    return err_set(e, EXIT_USAGE, "no input is called '%.40s'; there are%s", name, valid + 1);
-}
-
-/* Keeps the cases of l that a filter matches. */
-static bool apply_filters(const case_query *q, case_list *l, err *e) {
-    size_t kept = 0;
-    bool *has_matched = array_new(q->filter_count + 1, sizeof *has_matched);
-    for (size_t i = 0; i < l->count; i++) {
-        bool is_wanted = q->filter_count == 0;
-        for (size_t f = 0; f < q->filter_count; f++)
-            if (cases_match(q->filters[f], &l->items[i]))
-                is_wanted = has_matched[f] = true;
-        if (is_wanted)
-            l->items[kept++] = l->items[i];
-    }
-    size_t f = 0, room = l->count;
-    kernel_case named;
-    l->count = kept;
-    for (; f < q->filter_count && (has_matched[f] || cases_parse(q->filters[f], &named)); f++)
-        if (!has_matched[f]) /* a case that is not listed, such as one with a random shape */
-            *ARRAY_ADD(l->items, l->count, room) = named;
-    free(has_matched);
-    return f == q->filter_count || refuse_filter(q->filters[f], e);
+static bool is_matched(search *s, const kernel_case *c) {
+    bool matched = s->filter_count == 0;
+    for (size_t f = 0; f < s->filter_count; f++)
+        if (matches(s->filters[f], c))
+            matched = s->has_matched[f] = true;
+    return matched;
 }
 
 /* The whole shape, or without its batch. */
@@ -171,47 +240,150 @@ static bool has_shape(const kernel_case *c, const char *wanted) {
     return strcmp(text, wanted) == 0;
 }
 
-static bool apply_shapes(const char *shapes, case_list *l, err *e) {
-    word_list words;
-    size_t kept = 0;
-    if (!words_split(shapes, "shape", &words, e))
+static bool has_wanted_shape(search *s, const kernel_case *c) {
+    bool wanted = s->shapes.count == 0;
+    for (size_t w = 0; w < s->shapes.count; w++)
+        if (has_shape(c, s->shapes.words[w]))
+            wanted = s->shapes.used[w] = true;
+    return wanted && (!s->has_input || c->inputs == s->input);
+}
+
+/* Unless the list has it. */
+static void add_new(case_list *l, size_t *room, const kernel_case *c) {
+    for (size_t i = l->count; i-- > 0 && l->items[i].kernel == c->kernel;)
+        if (strcmp(l->items[i].name, c->name) == 0)
+            return;
+    *ARRAY_ADD(l->items, l->count, *room) = *c;
+}
+
+static void add_case(search *s, const op *o, const kernel *k, const shape *sizes,
+                     distribution inputs) {
+    kernel_case c = case_new(o, k, sizes, inputs);
+    if ((s->with_skips || op_takes(o, k, sizes, NULL)) && is_matched(s, &c) &&
+        has_wanted_shape(s, &c))
+        add_new(&s->cases, &s->room, &c);
+}
+
+static bool is_given(const shape *s) {
+    static const shape none;
+    return memcmp(s, &none, sizeof none) != 0;
+}
+
+/* The shape with each requested batch, if the op has one. Kernels of one token are included: what
+ * they do not take is skipped with a reason. */
+static void add_batches(search *s, const op *o, const kernel *k, const shape *sizes,
+                        distribution inputs) {
+    if (op_find_batch_dim(o) < 0 || s->axes.batch_count == 0)
+        add_case(s, o, k, sizes, inputs);
+    else
+        for (size_t i = 0; i < s->axes.batch_count; i++) {
+            shape sized = axes_set_batch(o, sizes, s->axes.batches[i]);
+            add_case(s, o, k, &sized, inputs);
+        }
+}
+
+static void add_kernel(search *s, const op *o, const kernel *k) {
+    const shape_list *shapes = op_get_shapes(o, k);
+    shape edges[EDGE_SHAPES];
+    for (size_t i = 0; i < shapes->count; i++)
+        add_batches(s, o, k, &shapes->items[i], INPUT_NORMAL);
+    for (int d = 0; is_given(&shapes->any_input) && d < INPUT_COUNT; d++)
+        if (d != INPUT_UNIFORM && d < INPUT_UNEVEN) /* show what held-out cases do */
+            add_batches(s, o, k, &shapes->any_input, (distribution)d);
+    size_t count = shapes_make_edges(o, k, edges);
+    for (size_t i = 0; i < count; i++)
+        add_batches(s, o, k, &edges[i], INPUT_NORMAL);
+}
+
+/* Calls `add` with each kernel of the axes. */
+static void visit_kernels(search *s, void (*add)(search *s, const op *o, const kernel *k)) {
+    for (size_t i = 0; i < registry_count; i++)
+        for (size_t k = 0; k < registry[i]->kernel_count; k++)
+            if (axes_take_kernel(&s->axes, &registry[i]->kernels[k]))
+                add(s, registry[i], &registry[i]->kernels[k]);
+}
+
+void cases_free(case_list *l) {
+    free(l->items);
+    *l = (case_list){NULL, 0};
+}
+
+/* Adds a word to a list in a text unless it is there, breaking lines as needed. */
+static void list_word(char *text, size_t size, const char *word) {
+    size_t used = strlen(text), length = strlen(word);
+    for (const char *p = text; (p = strstr(p, word)); p += length)
+        if ((p == text || p[-1] == ' ') &&
+            (p[length] == 0 || p[length] == '\n' || p[length] == ' '))
+            return;
+    const char *line = strrchr(text, '\n');
+    bool is_full = used - (line ? (size_t)(line + 1 - text) : 0) + length > 90;
+    snprintf(text + used, size - used, "%s%s", is_full || !used ? (used ? "\n  " : "  ") : " ",
+             word);
+}
+
+static bool refuse_filter(const char *filter, err *e) {
+    search *all = start_search(&filter, 1);
+    all->with_skips = true;
+    visit_kernels(all, add_kernel);
+    bool is_known = all->has_matched[0];
+    cases_free(&all->cases);
+    end_search(all);
+    return axes_refuse_filter("op, kernel or case", filter, is_known, e);
+}
+
+/* Lists those of the cases that all else was asked of. */
+static bool refuse_shape(const case_query *q, const char *wanted, err *e) {
+    char valid[480] = "", text[64];
+    size_t i = 0;
+    case_list matched;
+    case_query others = *q;
+    others.shapes = others.input = others.extra = NULL;
+    others.quick = false;
+    if (!cases_find(&others, &matched, e))
         return false;
-    for (size_t i = 0; i < l->count; i++) {
-        bool is_wanted = false;
-        for (size_t w = 0; w < words.count; w++)
-            if (has_shape(&l->items[i], words.words[w]))
-                is_wanted = words.used[w] = true;
-        if (is_wanted)
-            l->items[kept++] = l->items[i];
+    for (; i < matched.count && strlen(valid) + 80 < sizeof valid; i++) {
+        shape_get_text(&matched.items[i].shape, text, sizeof text);
+        list_word(valid, sizeof valid, text);
     }
-    for (size_t w = 0; w < words.count; w++)
-        if (!words.used[w])
-            return refuse_shape(l, words.words[w], e);
-    l->count = kept;
-    return true;
+    if (i < matched.count)
+        list_word(valid, sizeof valid, "...");
+    cases_free(&matched);
+    err_set(e, EXIT_USAGE, "no case has the shape '%.60s'. The shapes are:", wanted);
+    return err_set_detail(e, valid);
 }
 
-static bool apply_input(const char *name, case_list *l, err *e) {
-    distribution d;
-    if (!find_input(name, &d, e))
-        return false;
-    size_t kept = 0;
-    for (size_t i = 0; i < l->count; i++)
-        if (l->items[i].inputs == d)
-            l->items[kept++] = l->items[i];
-    l->count = kept;
-    return kept > 0 || err_set(e, EXIT_USAGE,
-                               "no case is left: the given shape is run only with input 'normal', "
-                               "not with '%s'",
-                               name);
+static bool find_input(const char *name, distribution *d, err *e) {
+    if (distribution_find(name, d))
+        return true;
+    char valid[128] = "";
+    for (int i = 0; i < INPUT_COUNT; i++)
+        list_word(valid, sizeof valid, distribution_get_name((distribution)i));
+    return err_set(e, EXIT_USAGE, "no input is called '%.40s'; there are%s", name, valid + 1);
 }
 
-static void drop_skips(case_list *l) {
-    size_t kept = 0;
-    for (size_t i = 0; i < l->count; i++)
-        if (op_takes(l->items[i].op, l->items[i].kernel, &l->items[i].shape, NULL))
-            l->items[kept++] = l->items[i];
-    l->count = kept;
+/* Whatever was asked for has to match something. A filter may also be the name of a case that is not listed,
+ * such as one with a random shape. */
+static bool check_found(search *s, const case_query *q, err *e) {
+    kernel_case named;
+    for (size_t f = 0; f < s->filter_count; f++) {
+        if (s->has_matched[f])
+            continue;
+        if (!cases_parse(s->filters[f], &named))
+            return refuse_filter(s->filters[f], e);
+        if (has_wanted_shape(s, &named))
+            *ARRAY_ADD(s->cases.items, s->cases.count, s->room) = named;
+    }
+    for (size_t w = 0; w < s->shapes.count; w++)
+        if (!s->shapes.used[w])
+            return refuse_shape(q, s->shapes.words[w], e);
+    if (s->cases.count > 0)
+        return true;
+    return q->input ? err_set(e, EXIT_USAGE,
+                              "no case is left: the given shape is run only with input 'normal', "
+                              "not with '%s'",
+                              q->input)
+                    : err_set(e, EXIT_USAGE,
+                              "no kernel has the given format, variant, accumulation and batch");
 }
 
 bool cases_find_kernel(const char *name, const char *extra, uint64_t seed, case_list *out, err *e) {
@@ -336,18 +508,19 @@ static bool read_extra(const char *text, size_t *count, err *e) {
                          HELD_OUT_MOST, text);
 }
 
+/* What held-out shapes are run with, in turn; the longest ones (held_out.c) with
+ * usual values and with mixed ones. */
+static const distribution held_out_inputs[] = {INPUT_UNEVEN, INPUT_NORMAL,    INPUT_MIXED,
+                                               INPUT_LARGE,  INPUT_DENORMALS, INPUT_UNEVEN,
+                                               INPUT_MIXED,  INPUT_NEGATIVE};
+enum { HELD_OUT_INPUTS = sizeof held_out_inputs / sizeof *held_out_inputs };
+
 static uint32_t get_longest(const shape *s) {
     uint32_t longest = 0;
     for (int i = 0; i < SHAPE_DIMS; i++)
         longest = s->dim[i] > longest ? s->dim[i] : longest;
     return longest;
 }
-
-/* What held-out shapes are run with, in turn; the longest ones (held_out.c) with
- * usual values and with mixed ones. */
-static const distribution held_out_inputs[] = {INPUT_UNEVEN, INPUT_NORMAL,    INPUT_MIXED,
-                                               INPUT_LARGE,  INPUT_DENORMALS, INPUT_UNEVEN,
-                                               INPUT_MIXED,  INPUT_NEGATIVE};
 
 /* After the cases of each kernel, `count` with shapes that are not listed, and one with the longest
  * that is and inputs that show in which precision it is summed. */
@@ -360,14 +533,16 @@ static void add_held_out(case_list *l, size_t count, uint64_t seed) {
         shape drawn[HELD_OUT_MOST];
         if (get_longest(&c->shape) > get_longest(&longest))
             longest = c->shape;
-        add_case(&all, &room, c->op, c->kernel, &c->shape, c->inputs);
+        add_new(&all, &room, c);
         if (i + 1 < l->count && c[1].kernel == c->kernel)
             continue;
         size_t n = shapes_make_held_out(c->op, c->kernel, seed, count, drawn);
-        for (size_t k = 0; k < n; k++)
-            add_case(&all, &room, c->op, c->kernel, &drawn[k],
-                     held_out_inputs[k % (sizeof held_out_inputs / sizeof *held_out_inputs)]);
-        add_case(&all, &room, c->op, c->kernel, &longest, INPUT_LEVEL);
+        for (size_t k = 0; k <= n; k++) {
+            const kernel_case more =
+                k < n ? case_new(c->op, c->kernel, &drawn[k], held_out_inputs[k % HELD_OUT_INPUTS])
+                      : case_new(c->op, c->kernel, &longest, INPUT_LEVEL);
+            add_new(&all, &room, &more);
+        }
         longest = (shape){{0}};
     }
     if (count > 0) {
@@ -377,20 +552,20 @@ static void add_held_out(case_list *l, size_t count, uint64_t seed) {
 }
 
 bool cases_find(const case_query *q, case_list *out, err *e) {
-    axes a;
+    search *s = start_search(q->filters, q->filter_count);
     size_t extra;
-    if (!axes_parse(&q->axes, &a, e) || !read_extra(q->extra, &extra, e))
-        return false;
-    *out = list_all(&a);
-    if (!q->with_skips)
-        drop_skips(out);
-    bool ok = apply_filters(q, out, e) && (!q->shapes || apply_shapes(q->shapes, out, e)) &&
-              (!q->input || apply_input(q->input, out, e));
+    s->has_input = q->input != NULL;
+    s->with_skips = q->with_skips;
+    bool ok = axes_parse(&q->axes, &s->axes, e) && read_extra(q->extra, &extra, e) &&
+              words_split(q->shapes, "shape", &s->shapes, e) &&
+              (!q->input || find_input(q->input, &s->input, e));
+    if (ok)
+        visit_kernels(s, add_kernel);
+    ok = ok && check_found(s, q, e);
+    *out = s->cases;
+    end_search(s);
     if (ok && q->quick)
         apply_quick(out);
-    if (ok && out->count == 0)
-        ok = err_set(e, EXIT_USAGE,
-                     "no kernel has the given format, variant, accumulation and batch");
     if (ok)
         add_held_out(out, extra, q->seed);
     else
@@ -409,4 +584,283 @@ bool cases_parse(const char *name, kernel_case *out) {
     out->kernel = registry_find_kernel(parts[0], &out->op);
     return out->kernel && shape_parse(parts[1], &out->shape) &&
            distribution_find(parts[2], &out->inputs);
+}
+
+/* Cases that are timed --------------------------------------------------------------------------- */
+
+/* Sizes ------------------------------------------------------------------------------------- */
+
+/* How many sizes a shape of the kernel has: the fewest and the most in the registry. */
+static void count_sizes(const op *o, const kernel *k, size_t *least, size_t *most) {
+    const shape_list *shapes = op_get_shapes(o, k);
+    *least = SHAPE_DIMS;
+    *most = 1;
+    for (size_t i = 0; i < shapes->count; i++) {
+        size_t used = shape_count_dims(&shapes->items[i]);
+        *least = used < *least ? used : *least;
+        *most = used > *most ? used : *most;
+    }
+}
+
+/* A shape of the command line as a shape of this kernel; false if it does not fit. The size of the
+ * batch may be missing. */
+static bool fit_shape(const op *o, const kernel *k, const shape *given, size_t count, shape *out) {
+    size_t least, most;
+    int batch = op_find_batch_dim(o);
+    count_sizes(o, k, &least, &most);
+    *out = *given;
+    if (count >= least && count <= most)
+        return true;
+    if (batch < 0 || count + 1 != most)
+        return false;
+    for (size_t i = most - 1; i > (size_t)batch; i--)
+        out->dim[i] = given->dim[i - 1];
+    out->dim[batch] = 1;
+    return true;
+}
+
+/* The list ---------------------------------------------------------------------------------- */
+
+void bench_cases_free(bench_list *l) {
+    free(l->items);
+    *l = (bench_list){.items = NULL};
+}
+
+static void set_name(bench_case *c) {
+    snprintf(c->name, sizeof c->name, "%s/%s/%s", c->timed.name, timing_get_regime_name(c->regime),
+             timing_get_cache_name(c->cache));
+}
+
+bench_case bench_cases_new(const kernel_case *t, timing_regime r, timing_cache cache) {
+    bench_case c = {.timed = *t, .regime = r, .cache = cache};
+    set_name(&c);
+    return c;
+}
+
+void bench_cases_add(bench_list *l, const bench_case *c) {
+    for (size_t i = l->count; i-- > 0;)
+        if (strcmp(l->items[i].name, c->name) == 0)
+            return;
+    if ((l->count & (l->count - 1)) == 0) { /* room for the next power of 2 */
+        l->items = realloc(l->items, (l->count ? l->count * 2 : 1) * sizeof *l->items);
+        assert(l->items);
+    }
+    l->items[l->count++] = *c;
+}
+
+/* True for a word in the list, or for any word if the list is empty or "all". */
+static bool is_wanted(word_list *l, const char *name, bool by_default) {
+    bool wanted = l->count == 0 && by_default;
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->words[i], name) == 0 || strcmp(l->words[i], "all") == 0)
+            wanted = l->used[i] = true;
+    return wanted;
+}
+
+static void add_states(search *s, const kernel_case *t) {
+    for (int r = 0; r < TIMING_REGIMES; r++)
+        for (int c = 0; c < TIMING_CACHES; c++) {
+            bench_case b = bench_cases_new(t, (timing_regime)r, (timing_cache)c);
+            if (is_wanted(&s->regimes, timing_get_regime_name(b.regime), r == TIMING_CHAINED) &&
+                is_wanted(&s->caches, timing_get_cache_name(b.cache), c == TIMING_WARM))
+                bench_cases_add(s->timed, &b);
+        }
+}
+
+/* Counts it if the kernel does not take the shape, or adds it in every state. */
+static bool time_case(search *s, const op *o, const kernel *k, const shape *sizes) {
+    kernel_case c = case_new(o, k, sizes, s->input);
+    err why;
+    if (!is_matched(s, &c))
+        return true;
+    if (op_takes(o, k, sizes, &why)) {
+        add_states(s, &c);
+        return true;
+    }
+    bool is_asked = s->shapes.count > 0 || s->axes.batch_count > 0;
+    if (is_asked && s->timed->skipped++ == 0)
+        snprintf(s->timed->first_skip, sizeof s->timed->first_skip, "%s %.100s", c.name, why.text);
+    return false;
+}
+
+/* The shape with each batch that is wanted; false if the kernel takes none of them. */
+static bool time_batches(search *s, const op *o, const kernel *k, const shape *sizes) {
+    if (op_find_batch_dim(o) < 0 || s->axes.batch_count == 0)
+        return time_case(s, o, k, sizes);
+    bool has_any = false;
+    for (size_t i = 0; i < s->axes.batch_count; i++) {
+        shape sized = axes_set_batch(o, sizes, s->axes.batches[i]);
+        has_any = time_case(s, o, k, &sized) || has_any;
+    }
+    return has_any;
+}
+
+static void add_shapes(search *s, const op *o, const kernel *k) {
+    bool is_all = s->shapes.count == 1 && strcmp(s->shapes.words[0], "all") == 0;
+    const shape_list *shapes = op_get_shapes(o, k);
+    if (is_all) {
+        for (size_t i = 0; i < shapes->count; i++)
+            time_batches(s, o, k, &shapes->items[i]);
+        return;
+    }
+    if (s->shapes.count == 0) { /* the last that it takes */
+        for (size_t i = shapes->count; i-- > 0;)
+            if (time_batches(s, o, k, &shapes->items[i]) || s->axes.batch_count > 0)
+                return;
+        return;
+    }
+    for (size_t i = 0; i < s->shapes.count; i++) {
+        shape given, fitted;
+        shape_parse(s->shapes.words[i], &given);
+        if (fit_shape(o, k, &given, shape_count_dims(&given), &fitted) &&
+            time_batches(s, o, k, &fitted))
+            s->shapes.used[i] = true;
+    }
+}
+
+/* Mistakes ---------------------------------------------------------------------------------- */
+
+static bool check_states(const search *s, err *e) {
+    timing_regime r;
+    timing_cache c;
+    shape sizes;
+    for (size_t i = 0; i < s->regimes.count; i++)
+        if (strcmp(s->regimes.words[i], "all") && !timing_find_regime(s->regimes.words[i], &r))
+            return err_set(e, EXIT_USAGE,
+                           "no regime is called '%s'; there are single, chained, independent, all",
+                           s->regimes.words[i]);
+    for (size_t i = 0; i < s->caches.count; i++)
+        if (strcmp(s->caches.words[i], "all") && !timing_find_cache(s->caches.words[i], &c))
+            return err_set(e, EXIT_USAGE,
+                           "no cache state is called '%s'; there are warm, cold, all",
+                           s->caches.words[i]);
+    for (size_t i = 0; i < s->shapes.count; i++)
+        if (strcmp(s->shapes.words[i], "all") &&
+            (!shape_parse(s->shapes.words[i], &sizes) || shape_count_values(&sizes) > 1e12))
+            return err_set(e, EXIT_USAGE,
+                           "'%s' is not a shape: expected for example 576x576, at most 1e12 values",
+                           s->shapes.words[i]);
+    return true;
+}
+
+/* Anything that was asked for and matches no case. */
+static bool check_use(const search *s, err *e) {
+    for (size_t i = 0; i < s->filter_count; i++) {
+        case_query one = {.filters = &s->filters[i], .filter_count = 1};
+        case_list ignored;
+        if (s->has_matched[i])
+            continue;
+        if (!cases_find(&one, &ignored, e)) /* lists the valid ones */
+            return false;
+        cases_free(&ignored);
+        return err_set(e, EXIT_USAGE,
+                       "'%.60s' matches no case of the shapes and variants asked for",
+                       s->filters[i]);
+    }
+    for (size_t i = 0; i < s->shapes.count; i++)
+        if (strcmp(s->shapes.words[i], "all") && !s->shapes.used[i])
+            return err_set(e, EXIT_USAGE, "no kernel that was asked for takes the shape '%s'",
+                           s->shapes.words[i]);
+    if (s->timed->count > 0)
+        return true;
+    return s->filter_count > 0 ? axes_refuse_filter("op, kernel or case", s->filters[0], true, e)
+                               : err_set(e, EXIT_USAGE, "no case is left to time");
+}
+
+bool bench_cases_find(const bench_query *q, bench_list *out, err *e) {
+    search *s = start_search(q->filters, q->filter_count);
+    *out = (bench_list){.items = NULL};
+    s->timed = out;
+    s->input = INPUT_NORMAL;
+    bool ok = words_split(q->shapes, "shape", &s->shapes, e) &&
+              words_split(q->regimes, "regime", &s->regimes, e) &&
+              words_split(q->caches, "cache", &s->caches, e) && check_states(s, e) &&
+              axes_parse(&q->axes, &s->axes, e);
+    if (ok && q->input && !distribution_find(q->input, &s->input))
+        ok = err_set(e, EXIT_USAGE,
+                     "no input is called '%.40s'; there are uniform, normal, zeros, "
+                     "denormals, large, negative, uneven, level",
+                     q->input);
+    if (ok)
+        visit_kernels(s, add_shapes);
+    ok = ok && check_use(s, e);
+    end_search(s);
+    if (!ok)
+        bench_cases_free(out);
+    return ok;
+}
+
+/* Takes the last part of a name off it; "" if there is only one. */
+static const char *take_last(char *name) {
+    char *slash = strrchr(name, '/');
+    if (!slash)
+        return "";
+    *slash = 0;
+    return slash + 1;
+}
+
+bool bench_cases_parse(const char *name, bench_case *out, err *e) {
+    char text[sizeof out->name];
+    *out = (bench_case){.regime = TIMING_SINGLE};
+    bool is_whole = snprintf(text, sizeof text, "%s", name) < (int)sizeof text;
+    const char *cache = take_last(text), *regime = take_last(text);
+    if (is_whole && timing_find_cache(cache, &out->cache) &&
+        timing_find_regime(regime, &out->regime) && cases_parse(text, &out->timed)) {
+        set_name(out);
+        return true;
+    }
+    return err_set(e, EXIT_USAGE, "there is no case '%.160s' to time", name);
+}
+
+/* Kernels of others ------------------------------------------------------------------------- */
+
+bool bench_against_open(const option_list *against, const option_list *launches, bench_settings *s,
+                        err *e) {
+    static rival rivals[BENCH_OTHERS];
+    if (launches->count > 0 && against->count == 0)
+        return err_set(e, EXIT_USAGE,
+                       "--launch describes the kernel of --against, which is missing");
+    if (against->count > BENCH_OTHERS)
+        return err_set(e, EXIT_USAGE, "--against is given %zu times, and %d is the limit",
+                       against->count, BENCH_OTHERS);
+    for (size_t i = 0; i < against->count; i++) {
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(against->items[k], against->items[i]) == 0)
+                return err_set(e, EXIT_USAGE, "--against %.100s is given twice", against->items[i]);
+        if (!rival_open(&rivals[i], against->items[i], launches->items, launches->count, e))
+            return false;
+    }
+    s->rivals = rivals;
+    s->rival_count = against->count;
+    return true;
+}
+
+static bool takes(const rival *r, const kernel_case *c) {
+    char format[32];
+    if (!r->op)
+        return true;
+    axes_get_format(c->kernel, format, sizeof format);
+    return strcmp(r->op, c->op->name) == 0 && r->adds == c->kernel->accumulates &&
+           (!r->format || strcmp(r->format, format) == 0);
+}
+
+bool bench_against_choose(const bench_settings *s, bench_list *cases, err *e) {
+    size_t kept = 0;
+    if (s->rival_count == 0)
+        return true;
+    for (size_t i = 0; i < cases->count; i++) {
+        bench_case *c = &cases->items[i];
+        for (size_t r = 0; r < s->rival_count; r++)
+            c->rivals |= takes(&s->rivals[r], &c->timed) ? 1u << r : 0;
+        if (c->rivals)
+            cases->items[kept++] = *c;
+    }
+    cases->count = kept;
+    const rival *first = &s->rivals[0];
+    return kept > 0 ||
+           err_set(e, EXIT_USAGE,
+                   "none of the cases asked for is what %.80s computes: op %.40s%s%.20s, %s output",
+                   first->kernel, first->op ? first->op : "any", first->format ? ", format " : "",
+                   first->format ? first->format : "",
+                   first->adds ? "added to its" : "replacing its");
 }

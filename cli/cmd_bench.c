@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_cases.h"
-#include "bench_files.h"
-#include "bench_print.h"
+#include "bench_report.h"
+#include "cases.h"
 #include "harness/base/os.h"
 #include "harness/check/suite.h"
 #include "kernels/roof_kernels.h"
-#include "output.h"
 #include "project/project.h"
 #include "verb.h"
 
@@ -25,44 +23,44 @@ static struct {
     .bench = {.seed = 1, .budget_s = 1, .timeout_s = 120, .min_effect = 3, .again_s = 12}};
 
 static const option options[] = {
-    {"shape", OPTION_TEXT, &settings.query.shapes, "S,...",
-     "shapes such as 576x576,4096x4096, or all (default: the last of each kernel)", 0, 0},
+    TEXT_OPTION("shape", &settings.query.shapes, "S,...",
+                "shapes such as 576x576,4096x4096, or all (default: the last of each kernel)"),
     AXES_OPTIONS(settings.query.axes),
-    {"regime", OPTION_TEXT, &settings.query.regimes, "R,...",
-     "single, chained, independent or all (default chained)", 0, 0},
-    {"cache", OPTION_TEXT, &settings.query.caches, "C,...", "warm, cold or all (default warm)", 0,
-     0},
-    {"input", OPTION_TEXT, &settings.query.input, "D",
-     "uniform, normal, zeros, denormals, large or negative (default normal)", 0, 0},
-    {"budget", OPTION_SECONDS, &settings.bench.budget_s, "S",
-     "at most this many seconds of samples per case (default 1)", 0, 0},
+    TEXT_OPTION("regime", &settings.query.regimes, "R,...",
+                "single, chained, independent or all (default chained)"),
+    TEXT_OPTION("cache", &settings.query.caches, "C,...", "warm, cold or all (default warm)"),
+    TEXT_OPTION("input", &settings.query.input, "D",
+                "uniform, normal, zeros, denormals, large or negative (default normal)"),
+    SECONDS_OPTION("budget", &settings.bench.budget_s, "S",
+                   "at most this many seconds of samples per case (default 1)"),
     SEED_OPTION(&settings.bench.seed, "the inputs"),
     DEVICE_OPTION(&settings.bench.device),
-    {"timeout", OPTION_SECONDS, &settings.bench.timeout_s, "S",
-     "give up on a case after this many seconds (default 120)", 0, 0},
-    {"out", OPTION_TEXT, &settings.out, "FILE.csv",
-     "file for the rows, samples beside it (default results/<device>/bench.csv)", 0, 0},
-    {"resume", OPTION_FLAG, &settings.resume, NULL,
-     "time only what has no row, or whose row is of another build or source", 0, 0},
-    {"save", OPTION_TEXT, &settings.save, "NAME",
-     "keep the rows as a baseline too, in baselines/NAME.csv beside the file", 0, 0},
-    {"json", OPTION_FLAG, &settings.json, NULL, "print JSON instead of the table", 0, 0},
-    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
-    {"baseline", OPTION_TEXT, &settings.baseline, "B",
-     "compare with a folder of kernels (timed interleaved), a saved NAME or an earlier CSV", 0, 0},
-    {"against", OPTION_LIST, &settings.against, "F.metal:K",
-     "time kernel K of another file beside ours, on the same inputs and oracle; may be repeated", 0,
-     0},
-    {"launch", OPTION_LIST, &settings.launches, "FILE.launch",
-     "how the kernel of --against is launched: see docs/side-by-side.md", 0, 0},
-    {"min-effect", OPTION_PERCENT, &settings.bench.min_effect, "PERCENT",
-     "when comparing: smallest change worth a verdict (default 3)", 0, 0},
-    {"again", OPTION_SECONDS, &settings.bench.again_s, "S",
-     "when interleaved: time ambiguous cases again, at most S seconds each (default 12)", 0, 0},
+    SECONDS_OPTION("timeout", &settings.bench.timeout_s, "S",
+                   "give up on a case after this many seconds (default 120)"),
+    TEXT_OPTION("out", &settings.out, "FILE.csv",
+                "file for the rows, samples beside it (default results/<device>/bench.csv)"),
+    FLAG_OPTION("resume", &settings.resume,
+                "time only what has no row, or whose row is of another build or source"),
+    TEXT_OPTION("save", &settings.save, "NAME",
+                "keep the rows as a baseline too, in baselines/NAME.csv beside the file"),
+    FLAG_OPTION("json", &settings.json, "print JSON instead of the table"),
+    FLAG_OPTION("md", &settings.markdown, "print Markdown instead of the table"),
+    TEXT_OPTION(
+        "baseline", &settings.baseline, "B",
+        "compare with a folder of kernels (timed interleaved), a saved NAME or an earlier CSV"),
+    LIST_OPTION("against", &settings.against, "F.metal:K",
+                "time kernel K of another file beside ours, on the same inputs and oracle; may be "
+                "repeated"),
+    LIST_OPTION("launch", &settings.launches, "FILE.launch",
+                "how the kernel of --against is launched: see docs/side-by-side.md"),
+    PERCENT_OPTION("min-effect", &settings.bench.min_effect, "PERCENT",
+                   "when comparing: smallest change worth a verdict (default 3)"),
+    SECONDS_OPTION(
+        "again", &settings.bench.again_s, "S",
+        "when interleaved: time ambiguous cases again, at most S seconds each (default 12)"),
     {"compared", OPTION_NUMBER, &settings.bench.compared, NULL, NULL, 0, UINT64_MAX},
-    {"explain", OPTION_FLAG, &settings.explain, NULL, "when comparing: the numbers of each verdict",
-     0, 0},
-    {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
+    FLAG_OPTION("explain", &settings.explain, "when comparing: the numbers of each verdict"),
+    PLAIN_OPTION("worker", OPTION_FLAG, &settings.worker, NULL, NULL),
 };
 
 void bench_set_workers(bench_settings *s, const device_facts *f, size_t cases) {
@@ -127,16 +125,9 @@ static bool start(void *context, const roof_facts *f, err *e) {
     return true;
 }
 
-/* Adds a comparison with what was timed interleaved. */
 static comparison_row *compare_interleaved(run *r, const char *key, const bench_outcome *o,
                                            const bench_other *other) {
-    comparison_row *c = comparison_add(&r->comparison, key);
-    size_t base_count = other->row.gpu.count;
-    c->test.paired = base_count == o->row.gpu.count;
-    c->test.looks = BENCH_LOOKS;
-    comparison_add_run(c, &c->base, other->samples, base_count, CLOCK_GPU, other->row.labels);
-    comparison_add_run(c, &c->now, o->samples, o->row.gpu.count, CLOCK_GPU, o->row.labels);
-    return c;
+    return bench_compare(&r->comparison, key, &other->row, other->samples, &o->row, o->samples);
 }
 
 static void compare_case(run *r, const char *key, const bench_outcome *o) {
@@ -183,7 +174,7 @@ static bool add_row(run *r, const bench_case *c, const result_row *made, bool sk
     r->failed += count == 0 && !skipped;
     if (!is_quiet())
         bench_print_row(&r->table, &row);
-    return output_flush(e) && results_add(r->file, &row, samples, count, e) &&
+    return verb_flush(e) && results_add(r->file, &row, samples, count, e) &&
            results_add_history(r->path, &r->meta, &row, samples, e) &&
            (!r->saved || count == 0 || results_add(r->saved, &row, samples, count, e));
 }
@@ -403,7 +394,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
 }
 
 VERB(
-    verb_bench, "bench", .names = "[FILTER...]",
+    verb_bench, "bench", run_verb, .names = "[FILTER...]",
     .about = "time kernels, each checked before and after: one row per case, samples kept",
     .notes =
         "single: submit and wait per run. chained: runs back to back in one command buffer.\n"

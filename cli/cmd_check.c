@@ -1,16 +1,25 @@
-/* cmd_check: `assay check`. Every case against its oracle. */
+/* cmd_check: `assay check`, every case against its oracle, and `assay validate`, every case under the device's
+ * own validation, canaries first. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
-#include "places.h"
+#include "harness/base/root.h"
+#include "harness/check/canary.h"
+#include "harness/check/findings.h"
+#include "harness/device/cuda/sanitizer.h"
+#include "harness/measure/made_of.h"
+#include "kernels/ops.h"
 #include "report.h"
-#include "suite_options.h"
 #include "verb.h"
 
-static suite_settings settings = {.run = {.find = cases_parse, .seed = 1, .timeout_s = 60}};
+/* Of the verb that runs. */
+static suite_settings settings = {.run = {.find = cases_parse, .seed = 1}};
 
-static const option options[] = {
+static const option options_of_check[] = {
     SUITE_OPTIONS(settings),
     TEXT_OPTION("csv", &settings.csv, "FILE", "also write the rows to a file"),
     FLAG_OPTION(
@@ -20,6 +29,40 @@ static const option options[] = {
     TEXT_OPTION("capture", &settings.run.capture, "F.gputrace",
                 "also capture the GPU's work of one case for Xcode (Metal only)"),
 };
+
+static uint64_t max_findings = 50;
+static bool trace_nan, strict, full;
+static size_t left_out; /* kernels that --quick leaves to --full */
+
+static const option options_of_validate[] = {
+    SUITE_OPTIONS(settings),
+    {"max-findings", OPTION_NUMBER, &max_findings, "N",
+     "list at most N findings at the end (default 50)", 1, 100000},
+    FLAG_OPTION(
+        "full", &full,
+        "every case of every kernel, also under compute-sanitizer (default there: one per kernel)"),
+    FLAG_OPTION("trace-nan", &trace_nan,
+                "also report where finite values give a NaN or an infinity"),
+    FLAG_OPTION("strict", &strict,
+                "milder findings fail the run too: threads that store the same value in one place"),
+    TEXT_OPTION("csv", &settings.csv, "FILE", "also write the findings to a file"),
+    TEXT_OPTION("sarif", &settings.sarif, "FILE.sarif",
+                "also write findings and failed cases as SARIF 2.1.0, for code scanning"),
+};
+
+/* The cases that are asked for and offered; the caller frees them. */
+static bool find_cases(const char *const *names, size_t count, case_list *cases,
+                       device_facts *facts, err *e) {
+    case_query query = SUITE_QUERY(settings, names, count);
+    if (!cases_find(&query, cases, e))
+        return false;
+    if (report_can_write(&settings, e) && suite_find_device(&settings.run, facts, e))
+        return true;
+    cases_free(cases);
+    return false;
+}
+
+/* check --------------------------------------------------------------------------------------- */
 
 /* A trace of many cases is too large to be useful. Metal reads the variable when a worker
  * starts. */
@@ -33,62 +76,42 @@ static bool prepare_capture(const case_list *cases, err *e) {
     return setenv("METAL_CAPTURE_ENABLED", "1", 1) == 0;
 }
 
-/* What other programs read. An interrupted run has its cases too. */
-static bool write_outcomes(const outcome_list *outcomes, const device_facts *f, uint64_t began_ns,
-                           err *e) {
-    place_list places = {.count = 0};
-    if (settings.json)
-        outcome_print_json(stdout, "check", f, settings.run.seed, outcomes, NULL);
-    places_add_outcomes(&places, outcomes);
-    places_annotate(stderr, &places);
-    places_free(&places);
-    return !settings.junit || outcome_write_junit(settings.junit, "check", f, outcomes,
-                                                  (double)(os_now_ns() - began_ns) * 1e-9, e);
-}
-
 static exit_code check_cases(const case_list *cases, const device_facts *f, err *e) {
-    outcome_list outcomes = {.count = 0};
-    uint64_t began_ns = os_now_ns();
-    if (!settings.json && !settings.quiet)
-        report_print_header(f, settings.run.seed);
-    csv *file = settings.csv ? report_start_csv(f, settings.run.seed) : NULL;
     report r;
-    report_start(&r, "check", &settings, f, cases, file);
-    r.outcomes = &outcomes;
+    report_start(&r, "check", &settings, f, cases);
+    if (settings.csv)
+        report_keep_rows(&r);
     settings.run.device = f->spec;
-    settings.run.arguments = LIST_VALUES("check", options);
-    fflush(stdout);
+    settings.run.arguments = LIST_VALUES("check", options_of_check);
     suite_listener listener = report_get_listener(&r);
     bool ok = suite_run(&settings.run, cases, &listener, NULL, e);
     report_end(&r);
-    if (ok && file)
-        ok = csv_write(file, settings.csv, e);
-    csv_free(file);
-    ok = write_outcomes(&outcomes, f, began_ns, ok ? e : NULL) && ok;
-    outcome_free(&outcomes);
-    ok = ok && report_check_ran(&r, e);
+    ok = ok && (!r.csv || csv_write(r.csv, settings.csv, e));
+    ok = report_write(&r, NULL, ok ? e : NULL) && ok && report_check_ran(&r, e);
+    report_free(&r);
     return !ok ? e->code : r.failed > 0 ? EXIT_WRONG : EXIT_OK;
 }
 
-static exit_code run_verb(const char *const *names, size_t count, err *e) {
-    if (settings.worker) {
-        settings.run.arguments = LIST_VALUES("check", options);
-        return suite_serve(&settings.run, e);
-    }
-    case_query query = SUITE_QUERY(settings, names, count);
+static exit_code run_check(const char *const *names, size_t count, err *e) {
     case_list cases;
     device_facts facts;
-    if (!cases_find(&query, &cases, e))
+    settings.run.timeout_s = settings.run.timeout_s > 0 ? settings.run.timeout_s : 60;
+    if (settings.worker) {
+        settings.run.arguments = LIST_VALUES("check", options_of_check);
+        return suite_serve(&settings.run, e);
+    }
+    if (!find_cases(names, count, &cases, &facts, e))
         return e->code;
-    bool ok = report_can_write(&settings, e) && prepare_capture(&cases, e) &&
-              suite_find_device(&settings.run, &facts, e) && cases_keep_offered(&cases, &facts, e);
+    bool ok = prepare_capture(&cases, e) && cases_keep_offered(&cases, &facts, e);
     exit_code code = ok ? check_cases(&cases, &facts, e) : e->code;
     cases_free(&cases);
     return code;
 }
 
-VERB(
-    verb_check, "check", .names = "[FILTER...]",
+const verb verb_check = {
+    .name = "check",
+    .run = run_check,
+    .names = "[FILTER...]",
     .about = "run kernels against their oracles: exit status 1 if any is wrong",
     .notes =
         "A case is kernel/shape/input. FILTER is the name of a kernel or of an op, a part of a\n"
@@ -98,4 +121,280 @@ VERB(
         "relative and ULP error of an output, its normalised mean squared error, and where the\n"
         "largest error is. Failures come last. The same seed gives the same rows. ASSAY_KERNELS\n"
         "names another kernels folder.\n",
-    VERB_OPTIONS(options), .math = "safe", .runs_ops = true);
+    VERB_OPTIONS(options_of_check),
+    .math = "safe",
+    .runs_ops = true};
+
+/* validate ------------------------------------------------------------------------------------ */
+
+/* Where the rows go: with --json, stdout has only the object. */
+static FILE *get_out(void) {
+    return settings.json ? stderr : stdout;
+}
+
+/* On GPUs the reports are in files of this folder. */
+static char folder[1024];
+static const log_format *format;
+
+/* Every worker must have confirmed that validation is on, and a report that came too late for the
+ * row of its case still counts as a finding. */
+static bool check_reports(finding_list *found, bool is_over, err *e) {
+    validation_count count;
+    finding_list all = {0};
+    if (!folder[0])
+        return true;
+    bool ok = validation_read_folder(folder, format, &count, &all, e);
+    if (ok && (count.files == 0 || count.banners < count.files))
+        ok = err_set(e, EXIT_WRONG,
+                     "%zu of %zu workers did not confirm that %s is on, so nothing is called clean",
+                     count.files - count.banners, count.files, format->engine);
+    uint64_t told = 0;
+    for (size_t i = 0; i < found->count; i++)
+        told += found->items[i].count;
+    for (size_t i = 0; ok && is_over && told < count.reports && i < all.count; i++)
+        finding_add(found, &all.items[i]);
+    finding_free(&all);
+    return ok;
+}
+
+/* The GPU of a virtual Mac may have no validation, and then Metal prints no banner: that is not a
+ * failure of the kernels. False with the reason. */
+static bool check_virtual(const device_facts *f, err *e) {
+    validation_count count;
+    finding_list ignored = {0};
+    err other;
+    bool is_absent = f->is_virtual && folder[0] &&
+                     validation_read_folder(folder, format, &count, &ignored, &other) &&
+                     count.files > 0 && count.banners == 0;
+    finding_free(&ignored);
+    return !is_absent || err_set(e, EXIT_CANNOT,
+                                 "nothing was validated: the virtual GPU '%.80s' has no shader "
+                                 "validation; use --device soft, or a real Mac",
+                                 f->name);
+}
+
+/* Of all tools together, where there are several. */
+typedef struct {
+    finding_list found;
+    size_t canaries;
+    report report;
+} totals;
+
+/* how has the count once or twice. */
+static void add_meta(csv *file, const char *key, const char *how, size_t count) {
+    char text[64];
+    snprintf(text, sizeof text, how, count, count);
+    csv_add_meta(file, key, text);
+}
+
+/* Findings are rows; the head says that there was a run and how many cases it covered. */
+static void add_csv_counts(csv *file, const totals *all) {
+    add_meta(file, "passed", "%zu", all->report.passed);
+    add_meta(file, "failed", "%zu", all->report.failed);
+    add_meta(file, "skipped", "%zu", all->report.skipped);
+    add_meta(file, "canaries", "%zu of %zu caught", all->canaries); /* all, or nothing is clean */
+    if (left_out > 0)
+        add_meta(file, "left to --full", "%zu kernels", left_out);
+}
+
+/* Of all descriptions; those of a project by name, because "*" is Assay's own. */
+static bool add_descriptions(char text[MADE_OF], const library *lib) {
+    char root[PATH_MAX];
+    if (!root_find_project(root, sizeof root))
+        return made_of_add_one(text, lib, "description", "*", NULL);
+    const char **names = array_new(registry_count + 1, sizeof *names);
+    size_t count = 0;
+    for (size_t i = 0; i < registry_count; i++)
+        if (count == 0 || strcmp(names[count - 1], registry[i]->source) != 0)
+            names[count++] = registry[i]->source;
+    bool ok = made_of_add(text, lib, "description", names, count, NULL);
+    free(names);
+    return ok;
+}
+
+/* Of all kernels: there are rows only where something was found. */
+static void add_csv_origin(csv *file, const device_facts *f) {
+    char text[MADE_OF] = "";
+    library *lib = library_new(NULL, NULL, NULL);
+    if (lib && made_of_add_one(text, lib, "kernel", "*", NULL) && add_descriptions(text, lib) &&
+        made_of_add_one(text, lib, "device", f->api, NULL))
+        csv_add_meta(file, "made of", text);
+    library_free(lib);
+}
+
+static void print_all(const finding_list *found) {
+    finding_list folded = places_fold(found);
+    if (folded.count > 0) {
+        fprintf(get_out(), "\nall findings:\n");
+        findings_print(get_out(), &folded, (size_t)max_findings);
+    }
+    finding_free(&folded);
+}
+
+static void close_folder(void) {
+    if (folder[0])
+        validation_close_folder(folder);
+    folder[0] = 0;
+}
+
+static bool open_folder(err *e) {
+    close_folder();
+    return !format || validation_open_folder(folder, sizeof folder, e);
+}
+
+static void add_totals(totals *all, const finding_list *found, const device_facts *f) {
+    for (size_t i = 0; i < canary_count; i++)
+        all->canaries += canary_is_for(&canaries[i], f);
+    for (size_t i = 0; i < found->count; i++)
+        finding_add(&all->found, &found->items[i]);
+}
+
+static exit_code validate_cases(const case_list *cases, const device_facts *f, totals *all,
+                                err *e) {
+    finding_list found = {0};
+    size_t failed = all->report.failed;
+    /* Validation is tested before it is trusted. Its canaries are not findings. */
+    bool is_trusted = open_folder(e) && suite_play_canaries(&settings.run, f, get_out(), e);
+    if (!check_virtual(f, e) || !is_trusted || !check_reports(&found, false, e) || !open_folder(e))
+        return e->code;
+    fflush(stdout);
+    suite_listener listener = report_get_listener(&all->report);
+    bool ok =
+        suite_run(&settings.run, cases, &listener, &found, e) && check_reports(&found, true, e);
+    add_totals(all, &found, f);
+    ok = ok && report_check_ran(&all->report, e);
+    bool is_clean =
+        all->report.failed == failed && finding_count_failing(&found, validation_is_strict()) == 0;
+    finding_free(&found);
+    return !ok ? e->code : is_clean ? EXIT_OK : EXIT_WRONG;
+}
+
+/* All cases under each tool. One that is not looking, or finds something, does not keep the others
+ * from running: the first of their errors is told. */
+static exit_code validate_with_tools(const case_list *cases, const device_facts *f, totals *all,
+                                     err *e) {
+    exit_code worst = EXIT_OK;
+    for (int i = 0; i < SANITIZER_TOOLS; i++) {
+        err own = {.code = EXIT_OK};
+        if (!sanitizer_choose(sanitizer_tools[i], e))
+            return e->code;
+        all->report.tool = sanitizer_tools[i];
+        all->report.is_last = i + 1 == SANITIZER_TOOLS;
+        exit_code code = validate_cases(cases, f, all, &own);
+        if (code == EXIT_INCONCLUSIVE) {
+            *e = own;
+            return code;
+        }
+        if (own.text[0])
+            fprintf(get_out(), "# %s: %s\n", sanitizer_tools[i], own.text);
+        if (worst == EXIT_OK)
+            worst = code;
+        if (e->code == EXIT_OK)
+            *e = own;
+    }
+    return worst;
+}
+
+static exit_code validate_on(const case_list *cases, const device_facts *f, err *e) {
+    bool is_cuda = f->kind == DEVICE_CUDA;
+    format = is_cuda ? &sanitizer_log : f->kind == DEVICE_METAL ? &metal_log : NULL;
+    totals all = {.canaries = 0};
+    report_start(&all.report, "validate", &settings, f, cases);
+    all.report.lists_findings = true;
+    settings.run.device = f->spec;
+    settings.run.arguments = LIST_VALUES("validate", options_of_validate);
+    exit_code code =
+        is_cuda ? validate_with_tools(cases, f, &all, e) : validate_cases(cases, f, &all, e);
+    report_end_rows(&all.report);
+    print_all(&all.found);
+    report_end(&all.report);
+    if (left_out > 0)
+        fprintf(get_out(),
+                "%zu kernels left to --full: the same templates in other formats or with +=\n",
+                left_out);
+    /* An error means that the run says nothing; findings alone are no error. */
+    if (settings.csv && e->code == EXIT_OK) {
+        csv *file = report_start_csv(f, settings.run.seed);
+        add_csv_counts(file, &all);
+        add_csv_origin(file, f);
+        findings_add_csv(file, &all.found);
+        if (!csv_write(file, settings.csv, e))
+            code = e->code;
+        csv_free(file);
+    }
+    if (e->code == EXIT_OK && !report_write(&all.report, &all.found, e))
+        code = e->code;
+    finding_free(&all.found);
+    report_free(&all.report);
+    return code;
+}
+
+/* compute-sanitizer runs everything four times, each time a hundred times as slowly, so by itself it
+ * gets one case of each kernel, unless cases were asked for. Elsewhere most of the time is compiling, and
+ * --quick compiles each template of an op once, unless kernels were asked for. */
+static void choose_cases(const device_facts *f, bool has_names, case_list *cases) {
+    static const axes_query any;
+    const bool is_cuda = f->kind == DEVICE_CUDA;
+    if (is_cuda && !full && !settings.shapes && !settings.input)
+        cases_keep_one(cases);
+    if (!is_cuda && settings.quick && !has_names && memcmp(&settings.axes, &any, sizeof any) == 0)
+        left_out = cases_drop_repeated(cases);
+}
+
+static exit_code run_validate(const char *const *names, size_t count, err *e) {
+    case_list cases;
+    device_facts facts;
+    if (full && settings.quick)
+        return err_code(e, EXIT_USAGE, "--quick and --full contradict each other");
+    /* Read when a device is opened, here and in the workers. */
+    validation_pin_environment();
+    setenv("ASSAY_LOOP_SECONDS", "3", 0);
+    if (trace_nan)
+        setenv("ASSAY_TRACE_NAN", "1", 1);
+    if (strict)
+        setenv("ASSAY_STRICT", "1", 1);
+    settings.run.validates = true;
+    settings.run.timeout_s = settings.run.timeout_s > 0 ? settings.run.timeout_s : 120;
+    if (settings.worker) {
+        settings.run.arguments = LIST_VALUES("validate", options_of_validate);
+        return suite_serve(&settings.run, e);
+    }
+    if (!find_cases(names, count, &cases, &facts, e))
+        return e->code;
+    exit_code code = e->code;
+    if (!facts.validates && facts.kind != DEVICE_CUDA)
+        code = err_code(e, EXIT_CANNOT, "the device '%s' has no validation here; use --device soft",
+                        facts.api);
+    else if (!cases_keep_offered(&cases, &facts, e))
+        code = e->code;
+    else {
+        choose_cases(&facts, count > 0, &cases);
+        code = validate_on(&cases, &facts, e);
+    }
+    close_folder();
+    cases_free(&cases);
+    return code;
+}
+
+const verb verb_validate = {
+    .name = "validate",
+    .run = run_validate,
+    .names = "[FILTER...]",
+    .about = "check kernels with every memory access watched: exit status 1 if anything is found",
+    .notes =
+        "First the canaries: kernels with one planted bug for each class of bugs that the\n"
+        "device claims to find. One that is not caught fails the run. Then every case of `assay\n"
+        "check`, with accesses watched: loads and stores outside buffers, arrays and\n"
+        "threadgroup memory, reads of memory that was never written, data races, stores to\n"
+        "read-only buffers, misaligned accesses, barriers that not all threads reach, shuffles\n"
+        "from inactive lanes, undefined arithmetic, endless loops. The time is that of validation\n"
+        "and says nothing about the kernel. MTL_SHADER_VALIDATION=1 does the same for every other\n"
+        "verb. --quick without a FILTER validates each template of an op once, in one format and\n"
+        "with = or +=, so that every variant, format and file of the op is in a validated kernel;\n"
+        "it says how many kernels it leaves to --full.\n"
+        "On NVIDIA GPUs one case of each kernel, the largest of its edge shapes, runs under\n"
+        "each of the four tools of compute-sanitizer, and the line of a kernel counts all four;\n"
+        "with --full, --shape or --input, all cases that match.\n",
+    VERB_OPTIONS(options_of_validate),
+    .math = "safe",
+    .runs_ops = true};

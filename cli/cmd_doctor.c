@@ -3,21 +3,25 @@
  * The steps are other programs: mostly this one again, with another verb. Each has a limit, and
  * whatever becomes of it, the next one follows. */
 #include <assert.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "doctor_file.h"
-#include "doctor_steps.h"
 #include "harness/base/array.h"
 #include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "output.h"
+#include "harness/device/msl/msl.h"
 #include "verb.h"
 
 static struct {
@@ -43,19 +47,129 @@ static const option options[] = {
 
 enum { LOG_BYTES = 16 << 20, COLUMNS = 80, MOST_DEVICES = 8, SHOWN_LINES = 3 };
 
+/* Steps -------------------------------------------------------------------------------------------- */
+
+typedef enum {
+    STEP_DEVICE = 1,   /* once for each device */
+    STEP_LANGUAGE = 2, /* on Metal, once for each version of the language */
+    STEP_OPENS = 4,    /* any failure is wrong; the device's other steps are not tried after it */
+    STEP_TELLS = 8,    /* however it ends, nothing is wrong */
+    STEP_MAY_BE_CUT = 16, /* it ends what hangs by itself; at its limit it is only slow */
+    STEP_RISKY = 32,
+} step_flags;
+
+typedef struct {
+    const char *name, *command;
+    const char *quick; /* with --quick instead; NULL: the same */
+    double expected_s, limit_s;
+    unsigned flags;
+    const char *meaning; /* of a failure: one sentence */
+} step_kind;
+
+#define CHECK "\"$ASSAY\" check --device \"$DEVICE\" --quiet --timeout 20"
+#define VALIDATE "\"$ASSAY\" validate --device \"$DEVICE\" --quick --quiet --timeout 30"
+#define BENCH "\"$ASSAY\" bench --device \"$DEVICE\" --out \"$FILE.csv\" --budget "
+#define MODEL_BENCH "\"$ASSAY\" model bench --device \"$DEVICE\" --csv \"$FILE.csv\" "
+#define LINT "\"$ASSAY\" lint --device \"$DEVICE\" "
+#define LAUNCH "\"$ASSAY\" launch \"$PROBES\" --device \"$DEVICE\" --grid 1 --group 64 "
+
+/* Times of one launch, which no GPU works on for longer than the clock on the wall goes. */
+#define TIMES                                                                                      \
+    LAUNCH "spin --arg 0=u32[1]:value:20000 --arg 1=u32[64] --repeat 5 | awk '"                    \
+           "function ns(n, unit) { return n * (unit ~ /^ns/ ? 1 : unit ~ /^ms/ ? 1e6 : "           \
+           "unit ~ /^s/ ? 1e9 : 1e3) } /^time/ { sub(/.*: GPU/, \"GPU\"); print; "                 \
+           "gpu = ns($2, $3); wall = ns($8, $9); found = 1 } "                                     \
+           "END { exit !(found && gpu > 0 && gpu <= wall * 1.02) }'"
+/* A tolerance that allows for denormals that are not flushed does no harm; the opposite does. */
+#define DENORMALS                                                                                  \
+    "kept=$(" LAUNCH                                                                               \
+    "denormals --arg 0=f32[2]:value:1e-39,1 --arg 1=u32[1] | awk 'END { print $2 "                 \
+    "}'); info=$(\"$ASSAY\" info --device \"$DEVICE\" --field denormals); "                        \
+    "case $kept in 1) echo \"f32 kept; info: $info\" ;; 0) echo \"f32 flushed; info: $info\"; "    \
+    "case $info in flushed*) ;; *) exit 1 ;; esac ;; *) exit 1 ;; esac"
+/* Each kernel runs about four times as long as the one before it, up to one of seconds. */
+#define LONG                                                                                       \
+    "for n in 1 4 16 64 256 1024; do t=$(" LAUNCH "spin --arg 0=u32[1]:value:$((n * 1048576)) "    \
+    "--arg 1=u32[64] --timeout 50) || exit 1; echo \"$t\" | grep ^time; "                          \
+    "case $t in *'GPU '*' s, encode'*) break ;; esac; done"
+#define FAULT                                                                                      \
+    "if t=$(" LAUNCH "stray --arg 0=u32[1]:value:4 --arg 1=u32[64] 2>&1); "                        \
+    "then echo 'a store 256 GB outside its buffer is not reported: it went nowhere'; "             \
+    "else echo \"$t\" | tail -n 1; fi"
+
+/* Commands are for sh. ASSAY is this program, DEVICE the device, FILE a file of the step, LANGUAGE a
+ * version of MSL; KERNELS, CANARIES and PROBES are files of Assay. Expected seconds are those of an
+ * M-series Mac. */
+/* clang-format off */
+static const step_kind kinds[] = {
+    {"system", "uname -srm", NULL, 0.1, 10, STEP_TELLS, ""},
+    {"macos", "sw_vers", NULL, 0.1, 10, STEP_TELLS, ""},
+#if defined(__APPLE__)
+    {"machine", "sysctl hw.model hw.memsize hw.ncpu hw.pagesize machdep.cpu.brand_string",
+     NULL, 0.1, 10, STEP_TELLS, ""},
+#endif
+    {"xcode", "xcode-select -p", NULL, 0.1, 10, STEP_TELLS, ""},
+    {"sdk", "xcrun --show-sdk-version", NULL, 0.2, 20, STEP_TELLS, ""},
+    {"nvidia", "nvidia-smi --format=csv "
+               "--query-gpu=name,driver_version,memory.total,compute_cap,clocks.max.sm",
+     NULL, 0.2, 20, STEP_TELLS, ""},
+    {"cc", "cc --version", NULL, 0.1, 10, STEP_TELLS, ""},
+    {"clang", "clang --version", NULL, 0.1, 10, STEP_TELLS, ""},
+    {"info", "\"$ASSAY\" info --device \"$DEVICE\"", NULL, 0.5, 30, STEP_DEVICE | STEP_OPENS,
+     "The device cannot be opened; none of its other steps was tried."},
+    {"times", TIMES, NULL, 1, 60, STEP_DEVICE,
+     "The device's times of launches cannot be used as they are."},
+    {"mapping", "\"$ASSAY\" info --device \"$DEVICE\" --field weights", NULL, 1, 60,
+     STEP_DEVICE | STEP_TELLS, ""},
+    {"denormals", DENORMALS, NULL, 1, 60, STEP_DEVICE,
+     "It flushes denormals, unlike what info says: check expects too much."},
+    {"check", CHECK " --csv \"$FILE.csv\"",
+     CHECK " --csv \"$FILE.csv\" --quick buffer_copy residual_add rmsnorm argmax_reduce",
+     40, 150, STEP_DEVICE | STEP_MAY_BE_CUT,
+     "A kernel computes something else than its oracle, or does not run."},
+    {"model", "\"$ASSAY\" model check --device \"$DEVICE\"", NULL, 5, 120, STEP_DEVICE,
+     "A launch of a whole model computes something else than its oracle."},
+    {"compile", LINT "$LANGUAGE \"$KERNELS\" \"$CANARIES\"",
+     LINT "$LANGUAGE \"$KERNELS/buffer_copy.metal\" \"$KERNELS/rmsnorm.metal\"",
+     30, 120, STEP_DEVICE | STEP_LANGUAGE | STEP_MAY_BE_CUT,
+     "The device's compiler refuses a kernel; its message says where and why."},
+    {"validate", VALIDATE, VALIDATE " buffer_copy", 60, 150, STEP_DEVICE | STEP_MAY_BE_CUT,
+     "Validation found a bad access or missed a planted bug: see reports/."},
+    {"roofs", BENCH "0.3 bandwidth_copy bandwidth_read compute_fma dispatch_overhead_noop",
+     BENCH "0.05 dispatch_overhead_noop", 30, 60, STEP_DEVICE | STEP_MAY_BE_CUT,
+     "A kernel failed while it was timed."},
+    {"bench", BENCH "0.3 matvec --format q4_0 --batch 1", BENCH "0.05 rmsnorm", 60, 120,
+     STEP_DEVICE | STEP_MAY_BE_CUT, "A kernel failed while it was timed."},
+    {"model-bench", MODEL_BENCH "-p 8,64 -n 32", MODEL_BENCH "-p 8 -n 4 -r 1", 60, 120,
+     STEP_DEVICE | STEP_MAY_BE_CUT, "A whole model failed while it was timed."},
+    {"long", LONG, NULL, 20, 60, STEP_DEVICE | STEP_RISKY,
+     "A kernel of less than a second is ended, or one of seconds never returns."},
+    {"fault", FAULT, NULL, 2, 60, STEP_DEVICE | STEP_RISKY | STEP_TELLS, ""},
+    {"after-fault", CHECK " buffer_copy/33/normal", NULL, 2, 60, STEP_DEVICE | STEP_RISKY,
+     "After one kernel's bad store, other processes cannot use the device."},
+};
+/* clang-format on */
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
 typedef enum { WENT_WELL, WENT_WRONG, WAS_CUT, CANNOT_RUN, NOT_RUN, VERDICTS } verdict;
 static const char *const verdict_names[VERDICTS] = {"ok", "WRONG", "cut", "cannot", "not run"};
 
 typedef struct {
+    const step_kind *kind;
+    char name[64];         /* "check metal" */
+    char file[64];         /* "07-check-metal": its files, without their ends */
+    const char *on_device; /* "" for none */
+    char language[24];     /* an option of lint, or "" */
+    /* What came of it: */
     verdict verdict;
     child_end end;
+    char *log;      /* what it printed, or NULL */
     char text[256]; /* the line that says most */
-} step_report;
+} step;
 
 typedef struct {
     char folder[PATH_MAX]; /* of everything that goes into the file */
-    doctor_step *steps;
-    step_report *found;
+    step *steps;
     size_t count, counts[VERDICTS];
     uint64_t start_ns;
     FILE *summary; /* what is printed, once more, into text */
@@ -64,32 +178,76 @@ typedef struct {
     progress progress;
 } visit;
 
-static void say(visit *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(visit *v, const char *format, ...) {
-    va_list args, again;
-    va_start(args, format);
-    va_copy(again, args);
-    vprintf(format, args);
-    vfprintf(v->summary, format, again);
-    va_end(again);
-    va_end(args);
+/* Is it the name of a step that was asked for? Without names, all are. */
+static bool is_named(const char *name, const char *const *names, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return count == 0;
 }
 
-static double get_seconds(const visit *v) {
-    return (double)(os_now_ns() - v->start_ns) * 1e-9;
+static bool check_names(const char *const *names, size_t count, err *e) {
+    const char *known[KINDS];
+    char valid[400] = "";
+    for (size_t i = 0; i < KINDS; i++) {
+        size_t used = strlen(valid);
+        known[i] = kinds[i].name;
+        snprintf(valid + used, sizeof valid - used, "%s%s", i ? ", " : "", kinds[i].name);
+    }
+    for (size_t k = 0; k < count; k++) {
+        size_t i = 0;
+        while (i < KINDS && strcmp(kinds[i].name, names[k]) != 0)
+            i++;
+        const char *nearest = options_find_nearest(names[k], known, KINDS);
+        if (i == KINDS)
+            return err_set(e, EXIT_USAGE, "no step is called '%.40s'%s%s; there are %s", names[k],
+                           nearest ? "; did you mean " : "", nearest ? nearest : "", valid);
+        if (kinds[i].flags & STEP_RISKY && !settings.risky)
+            return err_set(e, EXIT_USAGE, "the step '%s' may hang the machine: it needs --risky",
+                           kinds[i].name);
+    }
+    return true;
+}
+
+/* Programs that are not installed have nothing to tell. */
+static bool is_wanted(const step_kind *k, const char *const *names, size_t count) {
+    char program[64], path[PATH_MAX];
+    snprintf(program, sizeof program, "%.*s", (int)strcspn(k->command, " "), k->command);
+    return is_named(k->name, names, count) && (settings.risky || !(k->flags & STEP_RISKY)) &&
+           (k->flags & STEP_DEVICE || os_find_program(program, path, sizeof path));
+}
+
+static void add_step(visit *v, const step_kind *k, const char *on_device, int language) {
+    char version[MSL_LANGUAGE_TEXT] = "";
+    step *s = &v->steps[v->count++];
+    *s = (step){.kind = k, .on_device = on_device};
+    if (language) {
+        msl_spell_language(language, version);
+        snprintf(s->language, sizeof s->language, "--language %s", version);
+    }
+    snprintf(s->name, sizeof s->name, "%s%s%s%s%.40s", k->name, *version ? "-" : "", version,
+             *on_device ? " " : "", on_device);
+    snprintf(s->file, sizeof s->file, "%02zu-%.56s", v->count, s->name);
+    for (char *c = s->file; *c; c++)
+        if (!isalnum((unsigned char)*c) && *c != '.')
+            *c = '-';
+}
+
+static void add_steps(visit *v, const char *const *devices, size_t device_count,
+                      const char *const *names, size_t count) {
+    v->steps = array_new(KINDS * (device_count + 1) * (MSL_LANGUAGES + 1), sizeof *v->steps);
+    for (const step_kind *k = kinds; k < kinds + KINDS; k++) {
+        size_t times = k->flags & STEP_DEVICE ? device_count : 1;
+        for (size_t i = 0; i < times && is_wanted(k, names, count); i++) {
+            const char *on_device = k->flags & STEP_DEVICE ? devices[i] : "";
+            bool many = k->flags & STEP_LANGUAGE && strncmp(on_device, "metal", 5) == 0;
+            for (size_t n = 0; n < (many ? MSL_LANGUAGES : 1); n++)
+                add_step(v, k, on_device, many ? msl_languages[n] : 0);
+        }
+    }
 }
 
 /* What a step said --------------------------------------------------------------------------------- */
-
-static char *read_log(const visit *v, const doctor_step *s) {
-    char path[PATH_MAX];
-    err ignored;
-    size_t bytes;
-    char *text = path_print(path, sizeof path, &ignored, "%s/%s.txt", v->folder, s->file)
-                     ? os_read_file(path, &bytes, &ignored)
-                     : NULL;
-    return text ? text : strdup("");
-}
 
 static void copy_line(char *to, size_t size, const char *line) {
     line += strspn(line, " ");
@@ -140,106 +298,117 @@ static const char *find_failure(const char *log, char *text, size_t size) {
 /* Running ------------------------------------------------------------------------------------------ */
 
 /* at_end: the limit was what is left of the time for all steps, so that being late says nothing. */
-static verdict judge(const doctor_step *s, const child_end *o, const char *log, bool at_end) {
+static verdict judge(const step *s, bool at_end) {
     char line[256];
-    if (o->is_late && (at_end || s->row->flags & STEP_MAY_BE_CUT))
-        return find_failure(log, line, sizeof line) ? WENT_WRONG : WAS_CUT;
-    if (o->is_late || o->is_profuse)
+    if (s->end.is_late && (at_end || s->kind->flags & STEP_MAY_BE_CUT))
+        return find_failure(s->log, line, sizeof line) ? WENT_WRONG : WAS_CUT;
+    if (s->end.is_late || s->end.is_profuse)
         return WENT_WRONG;
-    if (o->status == EXIT_OK || s->row->flags & STEP_TELLS)
+    if (s->end.status == EXIT_OK || s->kind->flags & STEP_TELLS)
         return WENT_WELL;
-    return o->status == EXIT_CANNOT && !(s->row->flags & STEP_OPENS) ? CANNOT_RUN : WENT_WRONG;
+    return s->end.status == EXIT_CANNOT && !(s->kind->flags & STEP_OPENS) ? CANNOT_RUN : WENT_WRONG;
 }
 
 /* Why it is not even tried; NULL if it is. */
-static const char *find_obstacle(const visit *v, size_t i, double left_s) {
-    const doctor_step *s = &v->steps[i];
+static const char *find_obstacle(const visit *v, const step *s, double left_s) {
     static char text[128];
     if (left_s < 1)
         return "the time for all steps is over";
-    for (size_t k = 0; k < i; k++)
-        if (v->steps[k].row->flags & STEP_OPENS && v->found[k].verdict == WENT_WRONG &&
-            strcmp(v->steps[k].device, s->device) == 0) {
-            snprintf(text, sizeof text, "%s failed", v->steps[k].name);
+    for (const step *k = v->steps; k < s; k++)
+        if (k->kind->flags & STEP_OPENS && k->verdict == WENT_WRONG &&
+            strcmp(k->on_device, s->on_device) == 0) {
+            snprintf(text, sizeof text, "%s failed", k->name);
             return text;
         }
     return NULL;
 }
 
-static void describe_end(const doctor_step *s, const child_end *o, const char *log, char *text,
-                         size_t size) {
+static void describe_end(step *s) {
+    const child_end *o = &s->end;
     char line[200];
-    find_line(log, s->row->flags, line, sizeof line);
+    find_line(s->log, s->kind->flags, line, sizeof line);
     if (o->is_late)
-        snprintf(text, size, "ended after %.0f s; last line: %s", o->seconds, line);
+        snprintf(s->text, sizeof s->text, "ended after %.0f s; last line: %s", o->seconds, line);
     else if (o->is_profuse)
-        snprintf(text, size, "ended: it printed more than %d MB", LOG_BYTES >> 20);
+        snprintf(s->text, sizeof s->text, "ended: it printed more than %d MB", LOG_BYTES >> 20);
     else if (o->status > 128)
-        snprintf(text, size, "crashed with signal %d%s%s", o->status - 128,
+        snprintf(s->text, sizeof s->text, "crashed with signal %d%s%s", o->status - 128,
                  line[0] ? "; last line: " : "", line);
     else
-        snprintf(text, size, "%s", line);
+        snprintf(s->text, sizeof s->text, "%s", line);
 }
 
-/* What it printed is kept, whatever becomes of it. */
-static bool run_logged(const visit *v, const char *const *argv, const char *file,
-                       child_limits *limits, child_end *end, err *e) {
-    char path[PATH_MAX], *output = NULL;
-    limits->output_bytes = LOG_BYTES;
-    limits->leads_group = true;
-    bool ok = path_print(path, sizeof path, e, "%s/%s.txt", v->folder, file) &&
-              child_run_within(argv, limits, &output, end, e) &&
-              os_write_file(path, output ? output : "", output ? strlen(output) : 0, e);
-    free(output);
-    return ok;
+/* *log is what it printed, which also goes into a file, whatever becomes of it. */
+static bool run_logged(visit *v, const char *const *argv, const char *file, double limit_s,
+                       char **log, child_end *end, err *e) {
+    char path[PATH_MAX];
+    child_limits limits = {.seconds = limit_s,
+                           .output_bytes = LOG_BYTES,
+                           .leads_group = true,
+                           .progress = v->progress.names ? &v->progress : NULL};
+    if (!path_print(path, sizeof path, e, "%s/%s.txt", v->folder, file) ||
+        !child_run_within(argv, &limits, log, end, e))
+        return false;
+    *log = *log ? *log : strdup("");
+    return os_write_file(path, *log, strlen(*log), e);
 }
 
-static bool run_step(visit *v, size_t i, double left_s, err *e) {
-    const doctor_step *s = &v->steps[i];
-    step_report *f = &v->found[i];
-    double limit_s = settings.limit_s > 0 ? settings.limit_s : s->row->limit_s;
+static bool run_step(visit *v, step *s, double left_s, err *e) {
+    double limit_s = settings.limit_s > 0 ? settings.limit_s : s->kind->limit_s;
     char path[PATH_MAX];
     if (!path_join(path, sizeof path, e, v->folder, s->file))
         return false;
     setenv("FILE", path, 1);
-    setenv("DEVICE", s->device, 1);
+    setenv("DEVICE", s->on_device, 1);
     setenv("LANGUAGE", s->language, 1);
-    const char *command = settings.quick && s->row->quick ? s->row->quick : s->row->command;
+    const char *command = settings.quick && s->kind->quick ? s->kind->quick : s->kind->command;
     const char *const argv[] = {"/bin/sh", "-c", command, NULL};
-    child_limits limits = {.seconds = fmin(limit_s, left_s), .progress = &v->progress};
     err own = {.code = EXIT_OK};
-    if (!run_logged(v, argv, s->file, &limits, &f->end, &own)) {
-        f->verdict = CANNOT_RUN;
-        snprintf(f->text, sizeof f->text, "%s", own.text);
-        if (own.code == EXIT_INTERRUPTED)
-            *e = own;
-        return own.code != EXIT_INTERRUPTED;
+    if (run_logged(v, argv, s->file, fmin(limit_s, left_s), &s->log, &s->end, &own)) {
+        s->verdict = judge(s, left_s < limit_s);
+        describe_end(s);
+        return true;
     }
-    char *log = read_log(v, s);
-    f->verdict = judge(s, &f->end, log, left_s < limit_s);
-    describe_end(s, &f->end, log, f->text, sizeof f->text);
-    free(log);
-    return true;
+    s->verdict = CANNOT_RUN;
+    snprintf(s->text, sizeof s->text, "%s", own.text);
+    if (own.code == EXIT_INTERRUPTED)
+        *e = own;
+    return own.code != EXIT_INTERRUPTED;
+}
+
+static void say(visit *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(visit *v, const char *format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    vprintf(format, args);
+    vfprintf(v->summary, format, again);
+    va_end(again);
+    va_end(args);
+}
+
+static double get_seconds(const visit *v) {
+    return (double)(os_now_ns() - v->start_ns) * 1e-9;
 }
 
 static bool run_steps(visit *v, err *e) {
     double total_s = settings.total_s > 0 ? settings.total_s : settings.quick ? 120 : 600;
     for (size_t i = 0; i < v->count; i++) {
-        step_report *f = &v->found[i];
+        step *s = &v->steps[i];
         double left_s = total_s - get_seconds(v);
-        const char *obstacle = find_obstacle(v, i, left_s);
+        const char *obstacle = find_obstacle(v, s, left_s);
         progress_update(&v->progress, i);
         if (obstacle) {
-            f->verdict = NOT_RUN;
-            snprintf(f->text, sizeof f->text, "%s", obstacle);
-        } else if (!run_step(v, i, left_s, e))
+            s->verdict = NOT_RUN;
+            snprintf(s->text, sizeof s->text, "%s", obstacle);
+        } else if (!run_step(v, s, left_s, e))
             return false;
-        v->counts[f->verdict]++;
+        v->counts[s->verdict]++;
         progress_hide(&v->progress);
         int room = COLUMNS - 1 - 38;
-        say(v, "%-7s %6.1f s  %-18.18s  %.*s\n", verdict_names[f->verdict], f->end.seconds,
-            v->steps[i].name, room, f->text);
-        if (!output_flush(e))
+        say(v, "%-7s %6.1f s  %-18.18s  %.*s\n", verdict_names[s->verdict], s->end.seconds, s->name,
+            room, s->text);
+        if (!verb_flush(e))
             return false;
     }
     return true;
@@ -247,21 +416,18 @@ static bool run_steps(visit *v, err *e) {
 
 /* What came of it ---------------------------------------------------------------------------------- */
 
-static void say_wrong(visit *v, size_t i) {
-    const doctor_step *s = &v->steps[i];
-    const step_report *f = &v->found[i];
-    bool may_hang = f->end.is_late && !(s->row->flags & STEP_MAY_BE_CUT);
+static void say_wrong(visit *v, const step *s) {
+    bool may_hang = s->end.is_late && !(s->kind->flags & STEP_MAY_BE_CUT);
     say(v, "\n  %s (%s.txt)\n    %s\n    %.*s\n", s->name, s->file,
         may_hang ? "It hangs, or this machine is slow: --limit S gives it more time."
-                 : s->row->meaning,
-        COLUMNS - 5, f->text);
-    char *log = read_log(v, s), line[256];
-    const char *at = find_failure(log, line, sizeof line);
+                 : s->kind->meaning,
+        COLUMNS - 5, s->text);
+    char line[256];
+    const char *at = find_failure(s->log, line, sizeof line);
     for (int n = 0; at && n < SHOWN_LINES; n++) {
         say(v, "    %.*s\n", COLUMNS - 5, line);
         at = find_failure(at + strcspn(at, "\n"), line, sizeof line);
     }
-    free(log);
 }
 
 static void say_summary(visit *v) {
@@ -279,8 +445,177 @@ static void say_summary(visit *v) {
             say(v, ", %zu %s", v->counts[i], others[i]);
     say(v, ", in %.0f s\n", get_seconds(v));
     for (size_t i = 0; i < v->count; i++)
-        if (v->found[i].verdict == WENT_WRONG)
-            say_wrong(v, i);
+        if (v->steps[i].verdict == WENT_WRONG)
+            say_wrong(v, &v->steps[i]);
+}
+
+/* The file: a .tar.gz of what the steps wrote, without what says who ran them -------------------- */
+
+enum { MOST_BYTES = 16 << 20, GZIP_SECONDS = 120, RULES = 4 };
+
+/* Private text ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *from, *to;
+    bool in_path; /* only as a whole part of a path */
+} rule;
+
+static bool ends_word(char c) {
+    return !isalnum((unsigned char)c) && c != '_' && c != '-';
+}
+
+static const rule *find_rule(const rule *rules, const char *text, const char *at) {
+    for (size_t i = 0; i < RULES; i++) {
+        size_t n = rules[i].from ? strlen(rules[i].from) : 0;
+        if (n > 1 && strncmp(at, rules[i].from, n) == 0 && ends_word(at[n]) &&
+            (!rules[i].in_path || (at > text && at[-1] == '/')))
+            return &rules[i];
+    }
+    return NULL;
+}
+
+/* The caller frees it. */
+static char *redact(const char *text, size_t *bytes, const char *folder) {
+    const struct passwd *user = getpwuid(getuid());
+    const rule rules[RULES] = {{folder, "TMP", false},
+                               {getenv("HOME"), "~", false},
+                               {user ? user->pw_dir : NULL, "~", false},
+                               {user ? user->pw_name : NULL, "USER", true}};
+    char *out = NULL;
+    size_t used = 0;
+    FILE *to = open_memstream(&out, &used);
+    assert(to);
+    for (const char *p = text, *end = text + *bytes; p < end;) {
+        const rule *r = find_rule(rules, text, p);
+        if (r)
+            fputs(r->to, to);
+        else
+            fputc(*p, to);
+        p += r ? strlen(r->from) : 1;
+    }
+    fclose(to);
+    *bytes = used;
+    return out;
+}
+
+/* An archive in the ustar format, which every tar reads. Nothing about the machine goes in: files belong to
+ * user and group 0 without names. */
+
+enum { BLOCK = 512 };
+
+/* A header (POSIX pax, "ustar Interchange Format"): numbers are octal text. */
+typedef struct {
+    char name[100], mode[8], uid[8], gid[8], size[12], time[12], checksum[8], type, link[100];
+    char magic[6], version[2], user[32], group[32], major[8], minor[8], prefix[155], unused[12];
+} tar_header;
+
+static void tar_pad(FILE *out, size_t bytes) {
+    static const char zeros[BLOCK];
+    fwrite(zeros, 1, (BLOCK - bytes % BLOCK) % BLOCK, out);
+}
+
+static void tar_add(FILE *out, const char *name, const void *data, size_t bytes, uint64_t seconds) {
+    tar_header h;
+    _Static_assert(sizeof h == BLOCK, "the fields fill one block");
+    assert(strlen(name) < sizeof h.name && bytes < (size_t)1 << 33);
+    memset(&h, 0, sizeof h);
+    strcpy(h.name, name);
+    strcpy(h.mode, "0000644");
+    strcpy(h.uid, "0000000");
+    strcpy(h.gid, "0000000");
+    snprintf(h.size, sizeof h.size, "%011zo", bytes);
+    snprintf(h.time, sizeof h.time, "%011" PRIo64, seconds & ((UINT64_C(1) << 33) - 1));
+    memset(h.checksum, ' ', sizeof h.checksum); /* counts as blanks in itself */
+    h.type = '0';
+    memcpy(h.magic, "ustar", 6);
+    memcpy(h.version, "00", 2);
+    unsigned sum = 0;
+    for (size_t i = 0; i < sizeof h; i++)
+        sum += ((const unsigned char *)&h)[i];
+    snprintf(h.checksum, sizeof h.checksum, "%06o", sum);
+    fwrite(&h, sizeof h, 1, out);
+    fwrite(data, 1, bytes, out);
+    tar_pad(out, bytes);
+}
+
+static void tar_end(FILE *out) {
+    static const char zeros[2 * BLOCK];
+    fwrite(zeros, sizeof zeros, 1, out);
+}
+
+/* The archive ------------------------------------------------------------------------------------ */
+
+static int is_plain(const struct dirent *d) {
+    return d->d_name[0] != '.';
+}
+
+static void add_file(FILE *out, const char *path, const char *name, const char *folder) {
+    char inside[100];
+    err why;
+    size_t bytes = 0;
+    char *raw = os_read_plain(path, MOST_BYTES, &bytes, &why);
+    if (!raw)
+        bytes = strlen(why.text);
+    char *text = redact(raw ? raw : why.text, &bytes, folder);
+    snprintf(inside, sizeof inside, "assay-doctor/%.80s", name);
+    tar_add(out, inside, text, bytes, (uint64_t)time(NULL));
+    free(text);
+    free(raw);
+}
+
+/* below: the folders in it, and their files as reports; else its files. */
+static void add_folder(FILE *out, const char *folder, const char *root, bool below,
+                       const char *prefix) {
+    struct dirent **entries;
+    int n = scandir(folder, &entries, is_plain, alphasort);
+    for (int i = 0; i < n; i++) {
+        char path[PATH_MAX], name[PATH_MAX];
+        err ignored;
+        if (path_print(path, sizeof path, &ignored, "%s/%s", folder, entries[i]->d_name) &&
+            path_print(name, sizeof name, &ignored, "%s%s", prefix, entries[i]->d_name)) {
+            bool is_folder = os_is_folder(path);
+            if (is_folder && below) {
+                snprintf(name, sizeof name, "%s%.40s-", prefix, entries[i]->d_name);
+                add_folder(out, path, root, false, name);
+            } else if (!is_folder && !below)
+                add_file(out, path, name, root);
+        }
+        free(entries[i]);
+    }
+    if (n >= 0)
+        free(entries);
+}
+
+/* Packs the files of a folder, and those of the folders below folder/tmp as reports/, without what says who
+ * ran them: the home folder becomes ~, the folder itself TMP, and the user's name in paths USER. `path` is
+ * whole afterwards, or as it was before. */
+static bool pack(const char *folder, const char *path, err *e) {
+    char tmp[PATH_MAX], plain[PATH_MAX], packed[PATH_MAX], *data = NULL, *output = NULL;
+    size_t bytes = 0;
+    if (!path_print(tmp, sizeof tmp, e, "%s/tmp", folder) ||
+        !path_print(plain, sizeof plain, e, "%s/tmp/all.tar", folder) ||
+        !path_print(packed, sizeof packed, e, "%s/tmp/all.tar.gz", folder))
+        return false;
+    FILE *out = open_memstream(&data, &bytes);
+    assert(out);
+    add_folder(out, folder, folder, false, "");
+    add_folder(out, tmp, folder, true, "reports/");
+    tar_end(out);
+    fclose(out);
+    const char *const argv[] = {"gzip", "-n", "-9", plain, NULL};
+    int status = 0;
+    bool ok = os_write_file(plain, data, bytes, e) &&
+              child_run_for(argv, GZIP_SECONDS, &output, &status, e);
+    if (ok && status != 0) {
+        ok = err_set(e, EXIT_CANNOT, "gzip failed with status %d", status);
+        err_set_detail(e, output);
+    }
+    free(data);
+    free(output);
+    data = ok ? os_read_file(packed, &bytes, e) : NULL;
+    ok = data && os_write_file(path, data, bytes, e);
+    free(data);
+    return ok;
 }
 
 static bool write_file(visit *v, err *e) {
@@ -288,7 +623,7 @@ static bool write_file(visit *v, err *e) {
     struct stat file;
     fflush(v->summary);
     if (!path_print(path, sizeof path, e, "%s/summary.txt", v->folder) ||
-        !os_write_file(path, v->text, v->text_bytes, e) || !doctor_pack(v->folder, settings.out, e))
+        !os_write_file(path, v->text, v->text_bytes, e) || !pack(v->folder, settings.out, e))
         return false;
     if (stat(settings.out, &file) == 0)
         printf("\nSend %s (%.0f KB). `tar -xzf` shows what is in it.\n", settings.out,
@@ -296,24 +631,20 @@ static bool write_file(visit *v, err *e) {
     return true;
 }
 
-static void make_progress(visit *v) {
-    const char **names = array_new(v->count, sizeof *names);
-    double *seconds = array_new(v->count, sizeof *seconds);
+static bool visit_machine(visit *v, err *e) {
+    const char **names = array_new(v->count + 1, sizeof *names);
+    double *seconds = array_new(v->count + 1, sizeof *seconds);
     for (size_t i = 0; i < v->count; i++) {
         names[i] = v->steps[i].name;
-        seconds[i] = v->steps[i].row->expected_s;
+        seconds[i] = v->steps[i].kind->expected_s;
     }
     v->progress = progress_new(stderr, "steps", v->count);
     v->progress.names = names;
     v->progress.expected_s = seconds;
-}
-
-static bool visit_machine(visit *v, err *e) {
-    make_progress(v);
     bool ok = run_steps(v, e);
     progress_hide(&v->progress);
-    free((void *)(uintptr_t)v->progress.names);
-    free((void *)(uintptr_t)v->progress.expected_s);
+    free(names);
+    free(seconds);
     if (ok)
         say_summary(v);
     return ok && write_file(v, e);
@@ -323,29 +654,22 @@ static bool visit_machine(visit *v, err *e) {
 
 /* The kinds that info calls available. In a process of its own: a driver may crash. Metal counts as
  * wanted wherever this program was built with it. */
-static size_t find_devices(const visit *v, const char **names, err *e) {
-    char self[PATH_MAX];
-    static char lines[4096];
+static size_t find_devices(visit *v, const char **names, err *e) {
+    static char *log; /* steps have names that are in it */
     size_t count = 0;
     child_end end;
-    if (!os_find_self(self, sizeof self, e))
+    const char *const argv[] = {getenv("ASSAY"), "info", "--field", "devices", NULL};
+    if (!run_logged(v, argv, "00-devices", 60, &log, &end, e))
         return 0;
-    const char *const argv[] = {self, "info", "--field", "devices", NULL};
-    if (!run_logged(v, argv, "00-devices", &(child_limits){.seconds = 60}, &end, e))
-        return 0;
-    char *text = read_log(v, &(doctor_step){.file = "00-devices"});
-    snprintf(lines, sizeof lines, "%s", text);
-    free(text);
-    for (char *line = strtok(lines, "\n"); line && count < MOST_DEVICES;
-         line = strtok(NULL, "\n")) {
-        char *name = line, *state = line + strcspn(line, " ");
+    for (char *line = strtok(log, "\n"); line && count < MOST_DEVICES; line = strtok(NULL, "\n")) {
+        char *state = line + strcspn(line, " ");
         bool is_there = strstr(state, " available") != NULL;
 #if defined(ASSAY_METAL)
-        is_there |= strncmp(name, "metal ", 6) == 0;
+        is_there |= strncmp(line, "metal ", 6) == 0;
 #endif
         if (is_there && *state) {
             *state = 0;
-            names[count++] = name;
+            names[count++] = line;
         }
     }
     if (count == 0)
@@ -353,34 +677,45 @@ static size_t find_devices(const visit *v, const char **names, err *e) {
     return count;
 }
 
-/* Files that steps make for themselves are removed with the folder; reports of validation stay until
- * they are packed. The kernels are Assay's own, also in a project: the folder is none. */
-static bool prepare(visit *v, err *e) {
-    char tmp[PATH_MAX];
-    if (!path_print(tmp, sizeof tmp, e, "%s/tmp", v->folder) || !os_make_folder(tmp, e))
+/* What commands call by these names. Files that steps make for themselves are removed with the folder;
+ * reports of validation stay until they are packed. The kernels are Assay's own, also in a project: the
+ * folder is none. */
+static bool set_environment(const visit *v, err *e) {
+    char self[PATH_MAX], home[PATH_MAX], tmp[PATH_MAX], kernels[PATH_MAX], canaries[PATH_MAX],
+        probes[PATH_MAX];
+    const char *given = getenv("ASSAY_KERNELS");
+    if (!path_join(tmp, sizeof tmp, e, v->folder, "tmp") || !os_make_folder(tmp, e) ||
+        !os_find_self(self, sizeof self, e) || !os_find_home(home, sizeof home, e) ||
+        !path_join(kernels, sizeof kernels, e, home, "kernels") ||
+        !path_join(canaries, sizeof canaries, e, home, "harness/check/canaries") ||
+        !path_join(probes, sizeof probes, e, home, "cli/doctor.metal"))
         return false;
-    return (setenv("TMPDIR", tmp, 1) == 0 && setenv("ASSAY_PROJECT", v->folder, 1) == 0 &&
-            setenv("ASSAY_KEEP_REPORTS", "1", 1) == 0) ||
-           err_set(e, EXIT_CANNOT, "the environment of this process cannot be set");
+    const char *const pairs[][2] = {{"TMPDIR", tmp},
+                                    {"ASSAY_PROJECT", v->folder},
+                                    {"ASSAY_KEEP_REPORTS", "1"},
+                                    {"ASSAY", self},
+                                    {"CANARIES", canaries},
+                                    {"PROBES", probes},
+                                    {"KERNELS", given && *given ? given : kernels}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (setenv(pairs[i][0], pairs[i][1], 1) != 0)
+            return err_set(e, EXIT_CANNOT, "the environment of this process cannot be set");
+    return true;
 }
 
 static bool make_plan(visit *v, const char *const *names, size_t count, err *e) {
-    static const char *found[MOST_DEVICES]; /* steps have their names */
+    const char *found[MOST_DEVICES];
     const char *const *devices = settings.devices.items;
-    size_t devices_given = settings.devices.count;
-    if (devices_given == 0) {
-        devices_given = find_devices(v, found, e);
+    size_t device_count = settings.devices.count;
+    if (!check_names(names, count, e) || !set_environment(v, e))
+        return false;
+    if (device_count == 0) {
+        if ((device_count = find_devices(v, found, e)) == 0)
+            return false;
         devices = found;
     }
-    const doctor_wish wish = {.devices = devices,
-                              .device_count = devices_given,
-                              .names = names,
-                              .name_count = count,
-                              .quick = settings.quick,
-                              .risky = settings.risky};
-    v->count = devices_given > 0 ? doctor_plan(&wish, &v->steps, e) : 0;
-    v->found = array_new(v->count + 1, sizeof *v->found);
-    return v->count > 0;
+    add_steps(v, devices, device_count, names, count);
+    return true;
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
@@ -396,21 +731,22 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     assert(v->summary);
     os_watch_stop(true);
     bool ok = os_check_writable(settings.out, e) &&
-              os_make_scratch(v->folder, sizeof v->folder, e) && prepare(v, e) &&
-              make_plan(v, names, count, e) && visit_machine(v, e);
+              os_make_scratch(v->folder, sizeof v->folder, e) && make_plan(v, names, count, e) &&
+              visit_machine(v, e);
     os_watch_stop(false);
     exit_code code = !ok ? e->code : v->counts[WENT_WRONG] > 0 ? EXIT_WRONG : EXIT_OK;
     if (v->folder[0])
         os_remove_folder(v->folder);
     fclose(v->summary);
+    for (size_t i = 0; i < v->count; i++)
+        free(v->steps[i].log);
     free(v->text);
     free(v->steps);
-    free(v->found);
     free(v);
     return code;
 }
 
-VERB(verb_doctor, "doctor", .names = "[STEP...]",
+VERB(verb_doctor, "doctor", run_verb, .names = "[STEP...]",
      .about = "find what is wrong with this machine, and leave one file to send",
      .notes =
          "Runs one step after another, each in a process of its own with a limit, and goes on\n"

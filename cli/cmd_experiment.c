@@ -12,11 +12,11 @@
 #include "harness/base/csv.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/base/record.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
 #include "harness/measure/freshness.h"
 #include "harness/measure/plot.h"
-#include "output.h"
 #include "verb.h"
 
 static struct {
@@ -42,7 +42,7 @@ static const option options[] = {
                    "give up on an experiment after this many seconds (default 3600)"),
     FLAG_OPTION("json", &settings.json,
                 "print one JSON object instead of the conclusions, or of the list"),
-    {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
+    PLAIN_OPTION("worker", OPTION_FLAG, &settings.worker, NULL, NULL),
 };
 
 /* The answer of a worker: this, then each conclusion with its end of string. Both sides are the same
@@ -92,36 +92,28 @@ static exit_code serve(err *e) {
     return ok ? EXIT_OK : e->code;
 }
 
-/* Files of earlier runs ---------------------------------------------------------------------- */
+/* The other side ------------------------------------------------------------------------------ */
 
-/* What a run would be. */
 typedef struct {
-    const char *folder;
-    const device_facts *facts;
-    lab_level level;
-    uint64_t seed;
-    const char *model; /* as given; NULL: the default */
-} experiment_plan;
+    const char *names[MOST_EXPERIMENTS];
+    size_t count;
+    device_facts facts;
+    char folder[PATH_MAX];
+    exit_code code;
+    size_t done;
+    json object; /* of --json */
+} delivery;
 
-static csv_file *read_file(const experiment_plan *p, const char *name) {
+/* Files of earlier runs; NULL if there is none that can be used. */
+static csv_file *read_file(const delivery *s, const char *name) {
     char path[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/%s.csv", p->folder, name) >= (int)sizeof path)
-        return NULL;
-    csv_file *f = csv_read(path, NULL);
+    csv_file *f = path_print(path, sizeof path, NULL, "%s/%s.csv", s->folder, name)
+                      ? csv_read(path, NULL)
+                      : NULL;
     if (f && results_check_schema(f, NULL))
         return f;
     csv_file_free(f);
     return NULL;
-}
-
-static bool is(const csv_file *f, const char *key, const char *value) {
-    const char *was = csv_get_meta(f, key);
-    return was && strcmp(was, value) == 0;
-}
-
-/* A model is named in the head by its file, without folders. */
-static bool is_same_model(const experiment_plan *p, const csv_file *f) {
-    return !csv_get_meta(f, "model") || !p->model || is(f, "model", path_get_name(p->model));
 }
 
 static const char *get(const csv_file *f, const char *key) {
@@ -129,15 +121,27 @@ static const char *get(const csv_file *f, const char *key) {
     return value ? value : "";
 }
 
-static bool is_finished(const experiment_plan *p, const char *name, freshness *fresh,
+static bool is(const csv_file *f, const char *key, const char *value) {
+    return strcmp(get(f, key), value) == 0;
+}
+
+/* A model is named in the head by its file, without folders. */
+static bool is_same_model(const csv_file *f) {
+    return !csv_get_meta(f, "model") || !settings.model ||
+           is(f, "model", path_get_name(settings.model));
+}
+
+/* Is its file still true: of this program, device, seed, level, math mode and model, and of code that has not
+ * changed since? */
+static bool is_finished(const delivery *s, const char *name, freshness *fresh,
                         const results_meta *now) {
     file_origin made;
-    csv_file *f = read_file(p, name);
+    csv_file *f = read_file(s, name);
     bool yes = f && csv_count_rows(f) > 0 && !csv_get_meta(f, "failed") &&
-               is(f, "device", p->facts->name) && is(f, "compiler", p->facts->compiler) &&
+               is(f, "device", s->facts.name) && is(f, "compiler", s->facts.compiler) &&
                is(f, "seed", results_meta_find(now, "seed")) &&
-               is(f, "level", lab_get_level_name(p->level)) &&
-               is(f, "math", math_mode_get_name(p->facts->math)) && is_same_model(p, f) &&
+               is(f, "level", lab_get_level_name(get_level())) &&
+               is(f, "math", math_mode_get_name(s->facts.math)) && is_same_model(f) &&
                freshness_is_same_program(get(f, "build"), get(f, "commit"), now);
     if (yes) {
         freshness_judge_file(fresh, f, &made);
@@ -147,45 +151,30 @@ static bool is_finished(const experiment_plan *p, const char *name, freshness *f
     return yes;
 }
 
-/* Takes those out of `names` whose files are still true: of this program, device, seed, level, math
- * mode and model, and of code that has not changed since. *kept counts them. */
-static bool drop_true(const experiment_plan *p, const char **names, size_t *count, size_t *kept,
-                      err *e) {
+static bool drop_finished(delivery *s, err *e) {
     size_t left = 0;
-    freshness *fresh = freshness_new(e);
+    freshness *fresh = settings.resume ? freshness_new(e) : NULL;
     if (!fresh)
-        return false;
-    results_meta now = results_meta_new("", p->facts, p->seed);
-    for (size_t i = 0; i < *count; i++)
-        if (!is_finished(p, names[i], fresh, &now))
-            names[left++] = names[i];
+        return !settings.resume;
+    results_meta now = results_meta_new("", &s->facts, settings.seed);
+    for (size_t i = 0; i < s->count; i++)
+        if (!is_finished(s, s->names[i], fresh, &now))
+            s->names[left++] = s->names[i];
     freshness_free(fresh);
-    *kept = *count - left;
-    *count = left;
+    fprintf(stderr, "%zu of %zu experiments are already there\n", s->count - left, s->count);
+    s->count = left;
     return true;
 }
 
 /* The seconds that `name` took at this level last time, or a guess. */
-static double expect_seconds(const experiment_plan *p, const char *name) {
+static double expect_seconds(const delivery *s, const char *name) {
     static const double guess_s[LEVEL_COUNT] = {200, 7, 3};
-    csv_file *f = read_file(p, name);
-    const char *seconds =
-        f && is(f, "level", lab_get_level_name(p->level)) ? csv_get_meta(f, "seconds") : NULL;
-    double known = seconds ? strtod(seconds, NULL) : 0;
+    csv_file *f = read_file(s, name);
+    double known =
+        f && is(f, "level", lab_get_level_name(get_level())) ? strtod(get(f, "seconds"), NULL) : 0;
     csv_file_free(f);
-    return known > 0 ? known : guess_s[p->level];
+    return known > 0 ? known : guess_s[get_level()];
 }
-
-/* The other side ------------------------------------------------------------------------------ */
-
-typedef struct {
-    const char *const *names;
-    const device_facts *facts;
-    char folder[PATH_MAX];
-    exit_code code;
-    size_t done;
-    json object; /* of --json */
-} delivery;
 
 /* One experiment in the list that run_chosen opens. */
 static void add_json(json *j, const char *name, const answer *a, const char *conclusion,
@@ -219,7 +208,7 @@ static void tell_failure(delivery *s, const char *name, const char *why, const c
 /* Its file says so too, and no longer what an earlier run found. */
 static bool fail(delivery *s, const char *name, const char *why, const char *detail, exit_code code,
                  err *e) {
-    const results_meta m = results_meta_new(ASSAY_VERSION, s->facts, settings.seed);
+    const results_meta m = results_meta_new(ASSAY_VERSION, &s->facts, settings.seed);
     if (settings.json)
         add_json(&s->object, name, NULL, NULL, why);
     tell_failure(s, name, why, detail, code);
@@ -252,53 +241,29 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
         add_json(&s->object, name, &a, conclusions, NULL);
     else
         print_conclusions(name, &a, conclusions);
-    if (!output_flush(e))
+    if (!verb_flush(e))
         return false;
     if (!draw(s, name, &chart))
         tell_failure(s, name, chart.text, chart.detail, chart.code);
     return true;
 }
 
-static experiment_plan make_plan(const delivery *s, const device_facts *f) {
-    return (experiment_plan){.folder = s->folder,
-                             .facts = f,
-                             .level = get_level(),
-                             .seed = settings.seed,
-                             .model = settings.model};
-}
-
-static bool drop_finished(const delivery *s, const device_facts *f, const char **names,
-                          size_t *count, err *e) {
-    experiment_plan p = make_plan(s, f);
-    size_t kept, all = *count;
-    if (!settings.resume)
-        return true;
-    if (!drop_true(&p, names, count, &kept, e))
-        return false;
-    fprintf(stderr, "%zu of %zu experiments are already there\n", kept, all);
-    return true;
-}
-
-/* One after the other, or they would time each other. Emulated times say nothing about a GPU: only whole
- * sweeps, which compare them with each other, have the machine to themselves. */
-static int choose_jobs(const device_facts *f) {
-    return f->emulated && get_level() != LEVEL_FULL ? worker_count_jobs(4) : 1;
-}
-
-static bool run_all(delivery *s, size_t count, const device_facts *f, err *e) {
-    settings.device = f->spec;
+static bool run_all(delivery *s, err *e) {
+    const bool is_alone = !s->facts.emulated || get_level() == LEVEL_FULL;
+    settings.device = s->facts.spec;
     settings.out = s->folder;
     double expected_s[MOST_EXPERIMENTS];
-    experiment_plan known = make_plan(s, f);
-    for (size_t i = 0; i < count; i++)
-        expected_s[i] = expect_seconds(&known, s->names[i]);
-    progress shown = progress_new(stderr, "experiments", count);
+    for (size_t i = 0; i < s->count; i++)
+        expected_s[i] = expect_seconds(s, s->names[i]);
+    progress shown = progress_new(stderr, "experiments", s->count);
     shown.names = s->names;
     shown.expected_s = expected_s;
+    /* One after the other, or they would time each other. Emulated times say nothing about a GPU: only whole
+     * sweeps, which compare them with each other, have the machine to themselves. */
     worker_plan plan = {.arguments = LIST_VALUES("experiment", options),
                         .tasks = s->names,
-                        .count = count,
-                        .jobs = choose_jobs(f),
+                        .count = s->count,
+                        .jobs = is_alone ? 1 : worker_count_jobs(4),
                         .timeout_s = settings.timeout_s,
                         .deliver = deliver,
                         .context = s,
@@ -307,15 +272,15 @@ static bool run_all(delivery *s, size_t count, const device_facts *f, err *e) {
 }
 
 /* A run that ends early has what it did until then. */
-static bool run_chosen(delivery *s, size_t count, const device_facts *f, err *e) {
+static bool run_chosen(delivery *s, err *e) {
     json *j = &s->object;
     if (settings.json) {
-        *j = output_open_json(stdout, "experiment", f, settings.seed);
+        *j = verb_open_json(stdout, "experiment", &s->facts, settings.seed);
         json_add_text(j, "level", lab_get_level_name(get_level()));
         json_add_text(j, "folder", s->folder);
         json_open(j, "experiments", '[');
     }
-    bool ok = count == 0 || run_all(s, count, f, e);
+    bool ok = s->count == 0 || run_all(s, e);
     if (settings.json) {
         json_close(j);
         json_add_count(j, "done", s->done);
@@ -324,37 +289,33 @@ static bool run_chosen(delivery *s, size_t count, const device_facts *f, err *e)
     return ok;
 }
 
+static const field list_fields[] = {FIELD(experiment, name, FIELD_TEXT, "experiment"),
+                                    FIELD(experiment, question, FIELD_TEXT, "question")};
+
 static exit_code list_experiments(void) {
-    json j = {.out = NULL};
-    if (settings.json) {
-        j = output_open_json(stdout, "experiment", NULL, settings.seed);
-        json_open(&j, "experiments", '[');
-    }
-    for (size_t i = 0; i < experiment_count; i++)
-        if (settings.json) {
-            json_open(&j, NULL, '{');
-            json_add_text(&j, "experiment", experiments[i]->name);
-            json_add_text(&j, "question", experiments[i]->question);
-            json_close(&j);
-        } else
+    if (!settings.json) {
+        for (size_t i = 0; i < experiment_count; i++)
             printf("%-18s %s\n", experiments[i]->name, experiments[i]->question);
-    if (settings.json) {
-        json_close(&j);
-        json_close(&j);
+        return EXIT_OK;
     }
+    json j = verb_open_json(stdout, "experiment", NULL, settings.seed);
+    sink s = {.record = RECORD(list_fields), .json = &j};
+    json_open(&j, "experiments", '[');
+    for (size_t i = 0; i < experiment_count; i++)
+        sink_add(&s, experiments[i], PAINT_NONE);
+    json_close(&j);
+    json_close(&j);
     return EXIT_OK;
 }
 
 /* "all", or names, each known; false with the valid ones. */
-static bool choose(const char *const *names, size_t count, const char **out, size_t *chosen,
-                   err *e) {
+static bool choose(delivery *s, const char *const *names, size_t count, err *e) {
     const char *valid[MOST_EXPERIMENTS];
     for (size_t i = 0; i < experiment_count; i++)
         valid[i] = experiments[i]->name;
-    *chosen = 0;
     if (count == 1 && strcmp(names[0], "all") == 0) {
-        memcpy(out, valid, experiment_count * sizeof *valid);
-        *chosen = experiment_count;
+        memcpy(s->names, valid, experiment_count * sizeof *valid);
+        s->count = experiment_count;
         return true;
     }
     for (size_t i = 0; i < count; i++) {
@@ -365,39 +326,29 @@ static bool choose(const char *const *names, size_t count, const char **out, siz
                            "no experiment '%.40s'%s%s%s; `assay experiment` lists them", names[i],
                            nearest ? "; did you mean '" : "", nearest ? nearest : "",
                            nearest ? "'?" : "");
-        out[(*chosen)++] = x->name;
+        s->names[s->count++] = x->name;
     }
     return true;
 }
 
-static bool choose_folder(const device_facts *f, char *path, size_t size, err *e) {
-    return settings.out ? path_print(path, size, e, "%s", settings.out)
-                        : results_find_folder(f->name, path, size, e);
-}
-
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
+    static delivery s;
+    const suite find = {.device = settings.device};
     if (settings.worker)
         return serve(e);
     if (count == 0)
         return list_experiments();
     if (count > MOST_EXPERIMENTS)
         return err_code(e, EXIT_USAGE, "%zu names are too many; `all` is every experiment", count);
-    static const char *chosen[MOST_EXPERIMENTS];
-    static delivery s;
-    static device_facts facts;
-    suite find = {.device = settings.device};
-    size_t chosen_count;
-    s.names = chosen;
-    s.facts = &facts;
-    if (!choose(names, count, chosen, &chosen_count, e) || !suite_find_device(&find, &facts, e) ||
-        !choose_folder(&facts, s.folder, sizeof s.folder, e) ||
-        !drop_finished(&s, &facts, chosen, &chosen_count, e) ||
-        !run_chosen(&s, chosen_count, &facts, e))
+    if (!choose(&s, names, count, e) || !suite_find_device(&find, &s.facts, e) ||
+        !(settings.out ? path_print(s.folder, sizeof s.folder, e, "%s", settings.out)
+                       : results_find_folder(s.facts.name, s.folder, sizeof s.folder, e)) ||
+        !drop_finished(&s, e) || !run_chosen(&s, e))
         return e->code;
-    fprintf(stderr, "%zu of %zu experiments done%s; files in %s\n", s.done, chosen_count,
-            facts.emulated     ? ", on the software device: its times say nothing about a GPU"
-            : facts.is_virtual ? ", on a virtual GPU: its times are not those of the GPU"
-                               : "",
+    fprintf(stderr, "%zu of %zu experiments done%s; files in %s\n", s.done, s.count,
+            s.facts.emulated     ? ", on the software device: its times say nothing about a GPU"
+            : s.facts.is_virtual ? ", on a virtual GPU: its times are not those of the GPU"
+                                 : "",
             s.folder);
     if (!plot_is_available())
         fputs("no charts: gnuplot is missing; install it (package gnuplot-nox or gnuplot) and run "
@@ -406,7 +357,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return s.code;
 }
 
-VERB(verb_experiment, "experiment", .names = "[NAME...|all]",
+VERB(verb_experiment, "experiment", run_verb, .names = "[NAME...|all]",
      .about = "answer a question about the device: rows, samples, a chart and a conclusion",
      .notes =
          "Without a name, lists them. Everything that is timed is checked against its oracle\n"

@@ -1,13 +1,12 @@
 /* cmd_judge: `assay judge CANDIDATE.metal`. One verdict: is it right, and is it faster than its base?
  * Composes judge.h (right, in workers) and bench.h (timed, one at a time). */
-#include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_cases.h"
+#include "bench_report.h"
 #include "cases.h"
 #include "harness/base/array.h"
 #include "harness/base/format.h"
@@ -19,7 +18,6 @@
 #include "harness/check/suite.h"
 #include "harness/measure/comparison.h"
 #include "kernels/ops.h"
-#include "output.h"
 #include "report.h"
 #include "verb.h"
 
@@ -124,50 +122,41 @@ typedef struct {
 } judgement;
 
 typedef struct {
+    const kernel *base;
     judgement *items;
     size_t count, room;
 } judgement_list;
 
-static void add_candidate(judgement_list *l, const char *path, const kernel *base) {
-    judgement *j = ARRAY_ADD(l->items, l->count, l->room);
-    *j = (judgement){.given = {strdup(path), settings.kernel, base->name}};
+static bool add_candidate(void *context, const char *path, err *e) {
+    judgement_list *l = context;
+    (void)e;
+    *ARRAY_ADD(l->items, l->count, l->room) =
+        (judgement){.given = {strdup(path), settings.kernel, l->base->name}};
+    return true;
+}
+
+static bool skip_folder(const char *name) {
+    return name != NULL;
 }
 
 /* A folder stands for its .metal files. */
-static bool add_folder(judgement_list *l, const char *folder, const kernel *base, err *e) {
-    struct dirent **entries;
-    size_t before = l->count;
-    int n = scandir(folder, &entries, NULL, alphasort);
-    if (n < 0)
-        return err_set(e, EXIT_USAGE, "cannot read the folder %.200s", folder);
-    for (int i = 0; i < n; i++) {
-        char path[PATH_MAX];
-        const char *dot = strrchr(entries[i]->d_name, '.');
-        if (dot && strcmp(dot, ".metal") == 0 &&
-            path_join(path, sizeof path, NULL, folder, entries[i]->d_name))
-            add_candidate(l, path, base);
-        free(entries[i]);
-    }
-    free(entries);
-    return l->count > before || err_set(e, EXIT_USAGE, "there is no .metal file in %.200s", folder);
-}
-
-static bool find_candidates(judgement_list *l, const char *const *names, size_t count,
-                            const kernel *base, err *e) {
+static bool find_candidates(judgement_list *l, const char *const *names, size_t count, err *e) {
     for (size_t i = 0; i < count; i++) {
-        char *text = NULL;
+        size_t before = l->count;
         if (os_is_folder(names[i])) {
-            if (!add_folder(l, names[i], base, e))
+            if (!folder_walk(names[i], ".metal", skip_folder, add_candidate, l, e))
                 return false;
+            if (l->count == before)
+                return err_set(e, EXIT_USAGE, "there is no .metal file in %.200s", names[i]);
             continue;
         }
-        size_t length = strlen(names[i]);
-        if (length < 7 || strcmp(names[i] + length - 6, ".metal") != 0)
+        if (!path_ends_with(names[i], ".metal"))
             return err_set(e, EXIT_USAGE, "a candidate is a .metal file, not %.160s", names[i]);
-        if (!(text = os_read_plain(names[i], 1 << 20, NULL, e)))
+        char *text = os_read_plain(names[i], 1 << 20, NULL, e);
+        if (!text)
             return false;
         free(text);
-        add_candidate(l, names[i], base);
+        add_candidate(l, names[i], e);
     }
     return true;
 }
@@ -191,21 +180,6 @@ static bool judge_all(judgement_list *l, err *e) {
 
 /* Time ----------------------------------------------------------------------------------------- */
 
-static void compare(judgement *j, const bench_outcome *o, const bench_other *own) {
-    comparison_list list = {.count = 0};
-    comparison_row *c = comparison_add(&list, j->timed_case);
-    c->test.paired = o->row.gpu.count == own->row.gpu.count;
-    c->test.looks = BENCH_LOOKS;
-    comparison_add_run(c, &c->base, o->samples, o->row.gpu.count, CLOCK_GPU, o->row.labels);
-    comparison_add_run(c, &c->now, own->samples, own->row.gpu.count, CLOCK_GPU, own->row.labels);
-    comparison_decide(&list, settings.bench.min_effect / 100, settings.bench.seed);
-    j->test = list.rows[0].test;
-    j->samples = own->row.gpu.count;
-    j->is_timed = true;
-    snprintf(j->labels, sizeof j->labels, "%s", own->row.labels);
-    comparison_free(&list);
-}
-
 /* The base is known to be right, so that its failure is not one of the candidate. */
 static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
     judgement *j = context;
@@ -216,8 +190,16 @@ static bool deliver(void *context, const bench_case *c, const bench_outcome *o, 
     else if (o->row.gpu.count == 0 || own->row.gpu.count == 0)
         return err_set(e, EXIT_CANNOT, "%.80s cannot be timed: %.160s", c->name,
                        o->row.gpu.count == 0 ? o->row.message : own->row.message);
-    else
-        compare(j, o, own);
+    else {
+        comparison_list list = {.count = 0};
+        bench_compare(&list, c->name, &o->row, o->samples, &own->row, own->samples);
+        comparison_decide(&list, settings.bench.min_effect / 100, settings.bench.seed);
+        j->test = list.rows[0].test;
+        j->samples = own->row.gpu.count;
+        j->is_timed = true;
+        snprintf(j->labels, sizeof j->labels, "%s", own->row.labels);
+        comparison_free(&list);
+    }
     return true;
 }
 
@@ -425,7 +407,7 @@ static const field element_fields[] = {
 };
 
 static void print_json(const heading *h, const judgement_list *l) {
-    json j = output_open_json(stdout, "judge", h->facts, settings.judge.seed);
+    json j = verb_open_json(stdout, "judge", h->facts, settings.judge.seed);
     json_add_text(&j, "op", h->op->name);
     json_add_text(&j, "again", h->again);
     json_open(&j, "candidates", '[');
@@ -490,7 +472,7 @@ static exit_code report_all(const heading *h, judgement_list *l, bool is_one, er
                 code = order[k];
     if (is_one)
         code = first->code;
-    return output_flush(e) ? code : e->code;
+    return verb_flush(e) ? code : e->code;
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
@@ -511,9 +493,9 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
                         "name a candidate, as in assay judge mine.metal --op rmsnorm");
     judgement_list l = {.count = 0};
     heading h = {.facts = &facts};
-    const kernel *base = find_base(&facts, &h.op, e);
+    const kernel *base = l.base = find_base(&facts, &h.op, e);
     settings.bench.seed = settings.judge.seed;
-    bool ok = base && find_candidates(&l, names, count, base, e);
+    bool ok = base && find_candidates(&l, names, count, e);
     if (ok && !settings.json)
         report_print_header(&facts, settings.judge.seed);
     fflush(stdout);
@@ -528,7 +510,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
 }
 
 VERB(
-    verb_judge, "judge", .names = "CANDIDATE.metal...",
+    verb_judge, "judge", run_verb, .names = "CANDIDATE.metal...",
     .about = "one verdict on a kernel that claims to be faster: is it right, and is it?",
     .notes =
         "The candidate takes the place of a kernel of the op, its base, with the same buffers and\n"

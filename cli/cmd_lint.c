@@ -7,15 +7,15 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/progress.h"
+#include "harness/base/record.h"
+#include "harness/base/worker.h"
 #include "harness/check/lint.h"
+#include "harness/device/device.h"
 #include "lint_agx.h"
-#include "lint_device.h"
-#include "output.h"
-#include "places.h"
+#include "outcome.h"
 #include "project/project.h"
 #include "verb.h"
 
@@ -146,24 +146,19 @@ static void print_report(const char *path, const lint_report *r, totals *all) {
                     all->errors + t.errors, all->warnings + t.warnings};
 }
 
+static const field place_fields[] = {
+    FIELD(place, path, FIELD_TEXT, "file"),        FIELD(place, line, FIELD_INTEGER, "line"),
+    FIELD(place, column, FIELD_INTEGER, "column"), FIELD(place, level, FIELD_TEXT, "level"),
+    FIELD(place, rule, FIELD_CHARS, "rule"),       FIELD(place, text, FIELD_CHARS, "message"),
+};
+
 static void print_json(const place_list *places, size_t files, size_t errors) {
     json j = json_start(stdout, '{');
     json_add_text(&j, "assay", ASSAY_VERSION);
     json_add_count(&j, "files", files);
     json_add_count(&j, "errors", errors);
-    json_open(&j, "messages", '[');
-    for (size_t i = 0; i < places->count; i++) {
-        const place *p = &places->items[i];
-        json_open(&j, NULL, '{');
-        json_add_text(&j, "file", p->path);
-        json_add_integer(&j, "line", p->line);
-        json_add_integer(&j, "column", p->column);
-        json_add_text(&j, "level", p->is_error ? "error" : "warning");
-        json_add_text(&j, "rule", p->rule);
-        json_add_text(&j, "message", p->text);
-        json_close(&j);
-    }
-    json_close(&j);
+    record_list_json(&(record)RECORD(place_fields), places->items, places->count, sizeof(place),
+                     "messages", &j);
     json_close(&j);
 }
 
@@ -182,7 +177,7 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
             if (!settings.json)
                 print_report(files->paths[i], &r, &all);
             *errors += remark_count(&r.remarks, REMARK_ERROR);
-            ok = output_flush(e);
+            ok = verb_flush(e);
         }
         lint_report_free(&r);
         progress_update(&p, i + 1);
@@ -196,7 +191,7 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
         print_totals(&all);
         putchar('\n');
     }
-    ok = ok && output_flush(e);
+    ok = ok && verb_flush(e);
     places_annotate(stderr, &places);
     ok = ok && (!settings.sarif || places_write_sarif(settings.sarif, "lint", &places, e));
     places_free(&places);
@@ -221,13 +216,168 @@ static bool compile_files(const path_list *files, const msl_extras *extras, size
             print_count(kernels, "kernel", ", ");
             printf("%zu compile%s for NVIDIA GPUs\n", compiled, compiled == 1 ? "s" : "");
             *errors += kernels - compiled;
-            ok = output_flush(e);
+            ok = verb_flush(e);
         }
         remark_free(&remarks);
         progress_update(&p, i + 1);
     }
     progress_hide(&p);
     ptx_linter_free(l);
+    return ok;
+}
+
+/* On a device: every kernel of a file, compiled by the device's own compiler --------------------- */
+
+enum { FILE_SECONDS = 60 };
+
+/* What travels back: this, followed by the text to print. */
+typedef struct {
+    size_t kernels, compiled;
+    bool is_read; /* the file was parsed */
+} answer;
+
+/* Files are compiled in workers, which are this verb again with the hidden option --worker: one at
+ * which a compiler crashes or hangs fails alone. */
+typedef struct {
+    device *device;
+    msl_extras extras;
+} bench;
+
+static void print_pipeline(FILE *out, const pipeline *p) {
+    fprintf(out, "  %-48s %7u threads %4u lanes %7u bytes\n", p->kernel, p->max_group_threads,
+            p->simd_width, p->threadgroup_bytes);
+}
+
+/* The same text does not compile for each of its kernels: its messages are printed once. */
+static void print_failure(FILE *out, const err *why, char *last, size_t size) {
+    fprintf(out, "  %s\n", why->text);
+    if (strncmp(last, why->detail, size - 1) == 0)
+        return;
+    size_t length = strlen(why->detail);
+    fprintf(out, "%s%s", why->detail, why->detail[length - 1] == '\n' ? "" : "\n");
+    snprintf(last, size, "%s", why->detail);
+}
+
+static answer compile_unit(const bench *b, const msl_unit *u, FILE *out) {
+    answer a = {.is_read = true};
+    static char last[sizeof((err *)0)->detail];
+    last[0] = 0;
+    constant_value *ones = lint_make_ones(u);
+    for (size_t i = 0; i < msl_count_kernels(u); i++) {
+        const char *name = msl_get_kernel(u, i)->host_name;
+        err why = {.code = EXIT_OK};
+        if (msl_get_problem(u, i))
+            continue;
+        a.kernels++;
+        pipeline *p =
+            device_new_pipeline(b->device, u, name, ones, msl_count_constants(u), MATH_SAFE, &why);
+        a.compiled += p != NULL;
+        if (!p)
+            print_failure(out, &why, last, sizeof last);
+        else if (!settings.brief)
+            print_pipeline(out, p);
+        pipeline_free(p);
+    }
+    free(ones);
+    return a;
+}
+
+static void *compile_file(void *context, const char *task, size_t *bytes, bool *retire) {
+    (void)retire;
+    bench *b = context;
+    const char *path = strchr(task, '/') + 1;
+    char *text = NULL;
+    size_t used = 0;
+    err why = {.code = EXIT_OK};
+    FILE *out = open_memstream(&text, &used);
+    assert(out);
+    msl_unit *u = msl_load_with(path, &b->extras, &why);
+    answer a = u ? compile_unit(b, u, out) : (answer){0};
+    if (!u)
+        fprintf(out, "  %s\n%s\n", why.text, why.detail);
+    msl_free(u);
+    fclose(out);
+    *bytes = sizeof a + used;
+    char *both = array_new(1, *bytes + 1);
+    memcpy(both, &a, sizeof a);
+    memcpy(both + sizeof a, text, used);
+    free(text);
+    return both;
+}
+
+static exit_code serve(const msl_extras *extras, err *e) {
+    bench b = {.device = device_open(settings.device, e)};
+    if (b.device)
+        b.extras = device_complete_extras(b.device, extras);
+    bool ok = b.device && worker_serve(compile_file, &b, e);
+    device_close(b.device);
+    return ok ? EXIT_OK : e->code;
+}
+
+typedef struct {
+    const char *const *paths;
+    size_t errors, kernels;
+} device_totals;
+
+static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
+    device_totals *t = context;
+    answer a = {0};
+    if (o->failure[0]) {
+        printf("%s: %s\n", t->paths[task], o->failure);
+        t->errors++;
+        return verb_flush(e);
+    }
+    if (o->bytes < sizeof a)
+        return err_set(e, EXIT_CANNOT, WORKER_OTHER_BUILD);
+    memcpy(&a, o->answer, sizeof a);
+    printf("%s: %zu of %zu kernel%s compile%s\n", t->paths[task], a.compiled, a.kernels,
+           a.kernels == 1 ? "" : "s", a.kernels == 1 ? "s" : "");
+    fwrite((const char *)o->answer + sizeof a, 1, o->bytes - sizeof a, stdout);
+    t->errors += a.is_read ? a.kernels - a.compiled : 1;
+    t->kernels += a.kernels;
+    return verb_flush(e);
+}
+
+/* A path after a number of its own: each file is a group, and a hang gives up that group alone. */
+static const char **make_tasks(const char *const *paths, size_t count) {
+    const char **tasks = array_new(count + 1, sizeof *tasks);
+    for (size_t i = 0; i < count; i++) {
+        size_t size = strlen(paths[i]) + 24;
+        char *text = array_new(1, size);
+        snprintf(text, size, "%zu/%s", i, paths[i]);
+        tasks[i] = text;
+    }
+    return tasks;
+}
+
+static bool compile_on_device(const char *const *paths, size_t count, const char *const *arguments,
+                              size_t *errors, err *e) {
+    device *d = device_open(settings.device, e); /* what it is; workers have their own */
+    if (!d)
+        return false;
+    printf("# device: %s\n# compiler: %s\n", device_get_facts(d)->name,
+           device_get_facts(d)->compiler);
+    device_close(d);
+    const char **tasks = make_tasks(paths, count);
+    device_totals t = {.paths = paths};
+    progress p = progress_new(stderr, "files", count);
+    bool ok = worker_run(&(worker_plan){.arguments = arguments,
+                                        .tasks = tasks,
+                                        .count = count,
+                                        .jobs = worker_count_jobs(16),
+                                        .timeout_s = FILE_SECONDS,
+                                        .deliver = deliver,
+                                        .context = &t,
+                                        .progress = &p},
+                         e);
+    for (size_t i = 0; i < count; i++)
+        free((void *)(uintptr_t)tasks[i]);
+    free(tasks);
+    *errors = t.errors;
+    if (ok)
+        printf("%zu kernel%s in %zu file%s, %zu of them %s not compile\n", t.kernels,
+               t.kernels == 1 ? "" : "s", count, count == 1 ? "" : "s", t.errors,
+               t.errors == 1 ? "does" : "do");
     return ok;
 }
 
@@ -249,10 +399,9 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
                          .macro_count = settings.macros.count};
     if (!msl_ask_language(&extras.language, e))
         return e->code;
-    const lint_device_settings on_device = {settings.device, LIST_VALUES("lint", options),
-                                            settings.brief};
+    const char *const *arguments = LIST_VALUES("lint", options);
     if (settings.worker)
-        return lint_device_serve(&on_device, &extras, e);
+        return serve(&extras, e);
     const lint_agx_settings on_agx = {.compare = settings.compare,
                                       .code = settings.code,
                                       .csv = settings.csv,
@@ -263,8 +412,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     bool ok = find_files(names, count, sources.kernels, &files, e) &&
               (settings.agx ? lint_agx_run(&on_agx, (const char *const *)files.paths, files.count,
                                            &extras, e)
-               : settings.device ? lint_device_run(&on_device, (const char *const *)files.paths,
-                                                   files.count, &errors, e)
+               : settings.device ? compile_on_device((const char *const *)files.paths, files.count,
+                                                     arguments, &errors, e)
                : settings.ptx    ? compile_files(&files, &extras, &errors, e)
                                  : lint_files(&files, &extras, &errors, e));
     free_paths(&files);
@@ -272,7 +421,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
 }
 
 VERB(
-    verb_lint, "lint", .names = "FILE.metal...",
+    verb_lint, "lint", run_verb, .names = "FILE.metal...",
     .about = "find mistakes in .metal files without running them, and which kernels compile",
     .notes =
         "FILE is any .metal file or a folder of them (default: the kernels of the project, or\n"

@@ -1,5 +1,9 @@
-/* cmd_mutants: `assay mutants`. How many planted mistakes do check and validate catch? */
+/* cmd_mutants: `assay mutants`. How many planted mistakes do check and validate catch? The outcome of all mutants,
+ * counted by operator and by what caught them, and the list of those that are known to survive. */
+#include "mutant_known.h"
+
 #include <assert.h>
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,19 +14,300 @@
 #include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/base/record.h"
 #include "harness/base/root.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
 #include "harness/measure/results.h"
-#include "mutant_report.h"
 #include "report.h"
-#include "suite_options.h"
 #include "verb.h"
+
+static const char *const fates[MUTANT_FATES] = {
+    [MUTANT_UNCOMPILED] = "does not compile",
+    [MUTANT_CHECKED] = "check",
+    [MUTANT_VALIDATED] = "validate",
+    [MUTANT_CRASHED] = "crash",
+    [MUTANT_TIMED_OUT] = "time-out",
+    [MUTANT_EQUIVALENT] = "same code",
+    [MUTANT_KNOWN] = "known",
+    [MUTANT_SURVIVED] = "survived",
+};
+
+/* The known ones ------------------------------------------------------------------------------ */
+
+/* The next line, without blanks at its ends. */
+static bool next_line(const char **at, const char **begin, size_t *length) {
+    if (!**at)
+        return false;
+    *begin = *at;
+    *length = strcspn(*at, "\n");
+    *at += *length + (**at && (*at)[*length] == '\n');
+    while (*length > 0 && isspace((unsigned char)**begin)) {
+        (*begin)++;
+        (*length)--;
+    }
+    while (*length > 0 && isspace((unsigned char)(*begin)[*length - 1]))
+        (*length)--;
+    return true;
+}
+
+/* Is the line this character and this text, blanks aside? */
+static bool is_line(const char *line, size_t length, char first, const char *text) {
+    if (length == 0 || *line != first)
+        return false;
+    const char *end = line + length;
+    for (line++;; line++, text++) {
+        while (line < end && isspace((unsigned char)*line))
+            line++;
+        while (isspace((unsigned char)*text))
+            text++;
+        if (line == end || !*text)
+            return line == end && !*text;
+        if (*line != *text)
+            return false;
+    }
+}
+
+char *mutant_find_known(const mutant_known *k, const mutant *m) {
+    char at_line[160], *before, *after, *reason = NULL;
+    snprintf(at_line, sizeof at_line, "%s %s", m->file->name, m->edit->where);
+    mutate_describe(m->file->source, m->edit, &before, &after);
+    const char *const wanted[] = {at_line, before, after};
+    const char *at = k->text, *line;
+    size_t length, matched = 0;
+    while (at && !reason && next_line(&at, &line, &length)) {
+        if (length > 0 && *line == '@')
+            matched = 0;
+        if (matched < 3 && is_line(line, length, "@-+"[matched], wanted[matched])) {
+            matched++;
+        } else if (matched == 3 && length > 1 && strchr("=!", *line)) {
+            reason = array_new(length + 1, 1);
+            memcpy(reason, line, length);
+        } else if (length > 0 && strchr("-+", *line)) {
+            matched = 4; /* another one: wait for the next @ */
+        }
+    }
+    free(before);
+    free(after);
+    return reason;
+}
+
+/* Rows ---------------------------------------------------------------------------------------- */
+
+/* A mutant and its fate. */
+typedef struct {
+    const char *file, *function, *mutation, *fate, *class, *by;
+    int line;
+    char *before, *after;
+} mutant_row;
+
+static const field fields[] = {
+    FIELD(mutant_row, file, FIELD_TEXT, "file"),
+    FIELD(mutant_row, line, FIELD_INTEGER, "line"),
+    FIELD(mutant_row, function, FIELD_TEXT, "in"),
+    FIELD(mutant_row, mutation, FIELD_TEXT, "mutation"),
+    FIELD(mutant_row, before, FIELD_TEXT, "before"),
+    FIELD(mutant_row, after, FIELD_TEXT, "after"),
+    FIELD(mutant_row, fate, FIELD_TEXT, "fate"),
+    FIELD(mutant_row, class, FIELD_TEXT, "class"),
+    FIELD(mutant_row, by, FIELD_TEXT, "by"),
+};
+static const record rows = RECORD(fields);
+
+static mutant_row make_row(const mutant *m, const mutant_outcome *o) {
+    mutant_row r = {.file = m->file->name,
+                    .function = m->edit->where,
+                    .mutation = mutate_get_name(m->edit->kind),
+                    .fate = fates[o->fate],
+                    .class = o->class,
+                    .by = o->by,
+                    .line = m->edit->line};
+    mutate_describe(m->file->source, m->edit, &r.before, &r.after);
+    return r;
+}
+
+static void free_row(mutant_row *r) {
+    free(r->before);
+    free(r->after);
+}
+
+static void add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes) {
+    sink s = {.record = rows, .csv = c};
+    record_add_titles(&rows, c);
+    csv_end_row(c);
+    for (size_t i = 0; i < l->count; i++) {
+        mutant_row r = make_row(&l->items[i], &outcomes[i]);
+        sink_add(&s, &r, PAINT_NONE);
+        free_row(&r);
+    }
+}
+
+/* Is this the row of the mutant, whatever its fate was? */
+static bool is_row_of(const mutant_row *r, const mutant *m) {
+    mutant_row own = make_row(m, &(mutant_outcome){.fate = MUTANT_SURVIVED});
+    bool is_same = strcmp(r->file, own.file) == 0 && r->line == own.line &&
+                   strcmp(r->function, own.function) == 0 &&
+                   strcmp(r->mutation, own.mutation) == 0 && strcmp(r->before, own.before) == 0 &&
+                   strcmp(r->after, own.after) == 0;
+    free_row(&own);
+    return is_same;
+}
+
+/* The outcomes that such a file has, *count of them: those of the first mutants of the list. An
+ * error if the file is about others. */
+static bool read_csv(const csv_file *f, const mutant_list *l, mutant_outcome *outcomes,
+                     size_t *count, err *e) {
+    *count = csv_count_rows(f);
+    bool ok = *count <= l->count;
+    for (size_t i = 0; ok && i < *count; i++) {
+        mutant_outcome *o = &outcomes[i];
+        mutant_row r;
+        ok = record_read(&rows, f, i, &r, e) && is_row_of(&r, &l->items[i]);
+        while (ok && o->fate < MUTANT_FATES && strcmp(fates[o->fate], r.fate) != 0)
+            o->fate++;
+        ok = ok && o->fate != MUTANT_FATES;
+        if (ok) {
+            snprintf(o->class, sizeof o->class, "%s", r.class);
+            snprintf(o->by, sizeof o->by, "%s", r.by);
+        }
+    }
+    return ok || err_set(e, EXIT_USAGE,
+                         "%.160s is not of these mutants: remove it, or give another --csv FILE",
+                         csv_get_path(f));
+}
+
+/* Counts -------------------------------------------------------------------------------------- */
+
+/* Of the mutants of a kind, or of all: how many had each fate. */
+typedef struct {
+    const char *kind;
+    size_t all, of[MUTANT_FATES], ended; /* ended: by a crash or a time-out */
+    char percent[16];                    /* of those that could be caught */
+} tally;
+
+static const field tally_fields[] = {
+    FIELD(tally, kind, FIELD_TEXT, NULL, "mutation"),
+    FIELD(tally, all, FIELD_COUNT, NULL, "mutants"),
+    FIELD(tally, of[MUTANT_UNCOMPILED], FIELD_COUNT, NULL, "not compiled"),
+    FIELD(tally, of[MUTANT_CHECKED], FIELD_COUNT, NULL, "check"),
+    FIELD(tally, of[MUTANT_VALIDATED], FIELD_COUNT, NULL, "validate"),
+    FIELD(tally, ended, FIELD_COUNT, NULL, "crash, time"),
+    FIELD(tally, of[MUTANT_EQUIVALENT], FIELD_COUNT, NULL, "same code"),
+    FIELD(tally, of[MUTANT_KNOWN], FIELD_COUNT, NULL, "known"),
+    FIELD(tally, of[MUTANT_SURVIVED], FIELD_COUNT, NULL, "survived", .is_painted = true),
+    FIELD(tally, percent, FIELD_CHARS, NULL, "score"),
+};
+
+static size_t count_killed(const tally *t) {
+    return t->of[MUTANT_CHECKED] + t->of[MUTANT_VALIDATED] + t->ended;
+}
+
+static double get_score(const tally *t) {
+    size_t killed = count_killed(t), all = killed + t->of[MUTANT_SURVIVED];
+    return all ? (double)killed / (double)all : 1;
+}
+
+/* kind: MUTATE_KINDS for all. */
+static tally count_fates(const mutant_list *l, const mutant_outcome *outcomes, int kind) {
+    tally t = {.kind = kind < MUTATE_KINDS ? mutate_get_name((mutate_kind)kind) : "all"};
+    for (size_t i = 0; i < l->count; i++)
+        if (kind == MUTATE_KINDS || (int)l->items[i].edit->kind == kind) {
+            t.of[outcomes[i].fate]++;
+            t.all++;
+        }
+    t.ended = t.of[MUTANT_CRASHED] + t.of[MUTANT_TIMED_OUT];
+    if (count_killed(&t) + t.of[MUTANT_SURVIVED] > 0)
+        snprintf(t.percent, sizeof t.percent, "%5.1f %%", 100 * get_score(&t));
+    return t;
+}
+
+static void print_classes(FILE *out, const mutant_list *l, const mutant_outcome *outcomes) {
+    const char *before = "\nvalidation found: ";
+    for (size_t i = 0; i < l->count; i++) {
+        size_t same = 0, earlier = 0;
+        for (size_t j = 0; outcomes[i].class[0] && j < l->count; j++)
+            if (outcomes[j].fate == MUTANT_VALIDATED &&
+                strcmp(outcomes[i].class, outcomes[j].class) == 0) {
+                same++;
+                earlier += j < i;
+            }
+        if (outcomes[i].fate != MUTANT_VALIDATED || same == 0 || earlier > 0)
+            continue;
+        fprintf(out, "%s%s %zu", before, outcomes[i].class, same);
+        before = ", ";
+    }
+    fputs(*before == ',' ? "\n" : "", out);
+}
+
+static void print_fate(FILE *out, const mutant_list *l, const mutant_outcome *outcomes,
+                       mutant_fate fate, const char *title) {
+    for (size_t i = 0; i < l->count; i++) {
+        if (outcomes[i].fate != fate)
+            continue;
+        mutant_row r = make_row(&l->items[i], &outcomes[i]);
+        if (title)
+            fprintf(out, "\n%s:\n", title);
+        title = NULL;
+        fprintf(out, "%s:%d %s, in %s\n  - %s\n  + %s\n", r.file, r.line, r.mutation, r.function,
+                r.before, r.after);
+        if (r.by[0])
+            fprintf(out, "  = %s\n", r.by);
+        free_row(&r);
+    }
+}
+
+/* The table of operators, what validation found, what survived. Returns the fraction caught of
+ * those that could be. */
+static double print_report(FILE *out, const mutant_list *l, const mutant_outcome *outcomes) {
+    sink s = {.record = RECORD(tally_fields), .out = out};
+    tally all = count_fates(l, outcomes, MUTATE_KINDS);
+    for (int k = 0; k <= MUTATE_KINDS; k++) {
+        tally t = count_fates(l, outcomes, k);
+        sink_add(&s, &t, t.of[MUTANT_SURVIVED] > 0 ? PAINT_BAD : PAINT_NONE);
+    }
+    sink_end(&s);
+    print_classes(out, l, outcomes);
+    print_fate(out, l, outcomes, MUTANT_KNOWN, "known to change nothing");
+    print_fate(out, l, outcomes, MUTANT_SURVIVED, "survived");
+    fprintf(out, "\n%zu mutant%s of %zu; %.1f %% of those that change something were caught",
+            l->count, l->count == 1 ? "" : "s", l->all, 100 * get_score(&all));
+    double score = get_score(&all);
+    if (all.of[MUTANT_KNOWN] > 0) {
+        all.of[MUTANT_SURVIVED] += all.of[MUTANT_KNOWN];
+        fprintf(out, " (%.1f %% if the known ones counted as survivors)", 100 * get_score(&all));
+    }
+    fprintf(out, "\n");
+    return score;
+}
+
+static void print_json(FILE *out, const device_facts *f, uint64_t seed, const mutant_list *l,
+                       const mutant_outcome *outcomes) {
+    tally all = count_fates(l, outcomes, MUTATE_KINDS);
+    json j = verb_open_json(out, "mutants", f, seed);
+    sink s = {.record = rows, .json = &j};
+    json_open(&j, "mutants", '[');
+    for (size_t i = 0; i < l->count; i++) {
+        mutant_row r = make_row(&l->items[i], &outcomes[i]);
+        sink_add(&s, &r, PAINT_NONE);
+        free_row(&r);
+    }
+    json_close(&j);
+    json_open(&j, "fates", '{');
+    for (int i = 0; i < MUTANT_FATES; i++)
+        json_add_count(&j, fates[i], all.of[i]);
+    json_close(&j);
+    json_add_count(&j, "tried", l->count);
+    json_add_count(&j, "of", l->all);
+    json_add_real(&j, "score", get_score(&all));
+    json_close(&j);
+}
+
+/* The verb --------------------------------------------------------------------------------------- */
 
 static const char *csv_path, *extra, *worker_folder;
 static uint64_t sample, seed = 1, jobs;
 static double timeout_s = 10;
-static bool resume, json;
+static bool resume, prints_json;
 
 static const option options[] = {
     {"sample", OPTION_NUMBER, &sample, "N", "try only N of them, drawn at random (default: all)", 1,
@@ -30,14 +315,14 @@ static const option options[] = {
     RANDOM_SEED_OPTION(&seed, "the sample and of the inputs"),
     HELD_OUT_OPTION(&extra),
     TEXT_OPTION("csv", &csv_path, "FILE", "also write one row per mutant to a file"),
-    FLAG_OPTION("json", &json, "print one JSON object; the table goes to stderr"),
+    FLAG_OPTION("json", &prints_json, "print one JSON object; the table goes to stderr"),
     FLAG_OPTION("resume", &resume,
                 "continue a run: skip the mutants that the --csv file has, and add the others"),
     {"jobs", OPTION_NUMBER, &jobs, "N", "workers at the same time (default: one per CPU, up to 8)",
      1, 256},
     SECONDS_OPTION("timeout", &timeout_s, "S",
                    "CPU seconds after which a mutant counts as endless (default 10)"),
-    {"worker", OPTION_TEXT, &worker_folder, NULL, NULL, 0, 0},
+    PLAIN_OPTION("worker", OPTION_TEXT, &worker_folder, NULL, NULL),
 };
 
 #define PASS_SCORE 0.95
@@ -91,7 +376,7 @@ static bool save(const delivery *s, err *e) {
     mutant_list done = *s->list;
     done.count = s->tried;
     csv *file = report_start_csv(s->facts, seed);
-    mutant_add_csv(file, &done, s->outcomes);
+    add_csv(file, &done, s->outcomes);
     bool ok = csv_write(file, csv_path, e);
     csv_free(file);
     return ok;
@@ -111,7 +396,7 @@ static bool read_before(delivery *s, err *e) {
             ok = err_set(e, EXIT_USAGE, "%.120s is of another %s (%.40s, not %.40s): remove it",
                          csv_path, keys[i], was ? was : "unknown", is);
     }
-    ok = ok && mutant_read_csv(f, s->list, s->outcomes, &s->before, e);
+    ok = ok && read_csv(f, s->list, s->outcomes, &s->before, e);
     s->tried = s->before;
     for (size_t i = 0; ok && i < s->before; i++)
         mark_known(s, i);
@@ -189,7 +474,7 @@ static bool read_known(mutant_known *out, err *e) {
         out->text = strdup("");
         return out->text != NULL;
     }
-    return mutant_read_known(path, out, e);
+    return (out->text = os_read_file(path, NULL, e)) != NULL;
 }
 
 static exit_code try_mutants(const mutant_list *l, const char *scratch, const device_facts *f,
@@ -200,7 +485,7 @@ static exit_code try_mutants(const mutant_list *l, const char *scratch, const de
     if (ok) {
         if (s.before == 0) /* else the earlier run has tried them */
             find_plain(&s);
-        if (!json)
+        if (!prints_json)
             report_print_header(f, seed);
         fflush(stdout);
         is_whole = run_tasks(&s, scratch, e);
@@ -210,9 +495,9 @@ static exit_code try_mutants(const mutant_list *l, const char *scratch, const de
     err why = *e;
     mutant_list done = *l;
     done.count = s.tried;
-    double score = ok ? mutant_report(json ? stderr : stdout, &done, s.outcomes) : 0;
-    if (ok && json)
-        mutant_print_json(stdout, f, seed, &done, s.outcomes);
+    double score = ok ? print_report(prints_json ? stderr : stdout, &done, s.outcomes) : 0;
+    if (ok && prints_json)
+        print_json(stdout, f, seed, &done, s.outcomes);
     ok = ok && (!csv_path || save(&s, e));
     if (ok && !is_whole)
         *e = why;
@@ -268,7 +553,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return code;
 }
 
-VERB(verb_mutants, "mutants", .names = "[FILTER...]",
+VERB(verb_mutants, "mutants", run_verb, .names = "[FILTER...]",
      .about = "plant one mistake at a time in the kernels and count what check and validate catch",
      .notes =
          "Each mutant is a copy of the kernels with one edit: a bound off by one, a guard,\n"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cases.h"
-#include "gate.h"
 #include "harness/base/array.h"
 #include "harness/base/csv.h"
 #include "harness/base/host.h"
@@ -16,8 +15,6 @@
 #include "launch_options.h"
 #include "lint_agx.h"
 #include "open_model.h"
-#include "output.h"
-#include "profile_gate.h"
 #include "profile_print.h"
 #include "verb.h"
 
@@ -126,10 +123,10 @@ static const device_facts counting_device = {
     .kind = DEVICE_SOFT, .name = "software", .offers = FEATURE_MATRICES};
 
 /* Of this many threadgroups, one is counted. */
+enum { SAMPLE_OF_LARGE = 64 };
 static uint32_t choose_sample(const kernel_case *c) {
     const double large = 1 << 24;
-    const uint32_t few = 64;
-    return settings.measured && shape_count_values(&c->shape) > large ? few
+    return settings.measured && shape_count_values(&c->shape) > large ? SAMPLE_OF_LARGE
                                                                       : (uint32_t)settings.sample;
 }
 
@@ -150,19 +147,11 @@ static bool count_sampled(const char *folder, const case_list *cases, uint32_t s
 }
 
 static bool count_cases(const char *folder, const case_list *cases, profile_set *out, err *e) {
-    uint32_t done[2] = {0, 0};
-    size_t kinds = 0;
-    bool ok = true;
+    const bool has_large = settings.measured && settings.sample != SAMPLE_OF_LARGE;
     out->items = array_new(cases->count, sizeof *out->items);
     out->count = cases->count;
-    for (size_t i = 0; ok && i < cases->count; i++) {
-        const uint32_t sample = choose_sample(&cases->items[i]);
-        if (sample == done[0] || sample == done[1])
-            continue;
-        done[kinds++] = sample;
-        ok = count_sampled(folder, cases, sample, out, e);
-    }
-    return ok;
+    return count_sampled(folder, cases, (uint32_t)settings.sample, out, e) &&
+           (!has_large || count_sampled(folder, cases, SAMPLE_OF_LARGE, out, e));
 }
 
 /* Largest first. */
@@ -387,11 +376,10 @@ static bool print_all(profile_set *s, err *e) {
     if (!profile_find_gpu(&g, e))
         return false;
     if (settings.measured)
-        return profile_write_times(s, &g, settings.csv, e) && output_flush(e);
-    if (settings.json) {
-        output_start_json(stdout, "profile", NULL, settings.seed);
-        profile_print_json(s, &g);
-    } else if (settings.compare) {
+        return profile_write_times(s, &g, settings.csv, e) && verb_flush(e);
+    if (settings.json)
+        profile_print_json(s, &g, settings.seed);
+    else if (settings.compare) {
         if (s->count != 2)
             return err_set(e, EXIT_USAGE, "--compare takes two cases, and these are %zu", s->count);
         profile_print_pair(&s->items[0], &s->items[1], &g);
@@ -399,7 +387,7 @@ static bool print_all(profile_set *s, err *e) {
         for (size_t i = 0; i < s->count; i++)
             profile_print(&s->items[i], &g, (size_t)settings.top, settings.annotate);
     }
-    return (!settings.csv || profile_write_csv(s, &g, settings.csv, e)) && output_flush(e);
+    return (!settings.csv || profile_write_csv(s, &g, settings.csv, e)) && verb_flush(e);
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
@@ -410,7 +398,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (settings.timeout_s > 0)
         setenv("ASSAY_COUNT_SECONDS", seconds, 1);
     if (settings.play)
-        return play_cases(names, count, e) && output_flush(e) ? EXIT_OK : e->code;
+        return play_cases(names, count, e) && verb_flush(e) ? EXIT_OK : e->code;
     if (settings.model && (count > 0 || settings.sample > 1))
         return err_code(e, EXIT_USAGE, "--model takes neither names nor --sample");
     bool is_launch = settings.launch.args_file || (count > 0 && path_ends_with(names[0], ".metal"));
@@ -442,7 +430,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
 }
 
 VERB(
-    verb_profile, "profile", .names = "[FILTER...] | FILE.metal KERNEL",
+    verb_profile, "profile", run_verb, .names = "[FILTER...] | FILE.metal KERNEL",
     .about = "why a kernel is slow: memory accesses and work counted for each line, without a GPU",
     .notes =
         "Runs cases, a launch as `assay launch` takes it, or one token of a model on the software\n"

@@ -1,6 +1,8 @@
-/* cmd_run: `assay run`. Text from a model: the text goes to stdout as it is generated, the timings
- * to stderr. */
+/* cmd_run: `assay run`, text from a model: the text goes to stdout as it is generated, the timings to stderr; and
+ * `assay tokenize`. */
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +11,45 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
-#include "input.h"
+#include "harness/base/record.h"
 #include "open_model.h"
 #include "runner/generate/chat.h"
 #include "runner/generate/generate.h"
+#include "runner/model/model.h"
 #include "runner/model/nonfinite.h"
+#include "runner/tokenizer/tokenizer.h"
+#include "runner/tokenizer/unicode.h"
 #include "verb.h"
+
+/* All of standard input, any bytes, at most `most`; more are an error. NUL-terminated after them; the
+ * caller frees the text. */
+static char *read_input(size_t most, size_t *bytes, err *e) {
+    size_t room = 4096, used = 0;
+    char *text = malloc(room);
+    while (text && used <= most) {
+        used += fread(text + used, 1, room - 1 - used, stdin);
+        if (used < room - 1)
+            break;
+        room *= 2;
+        char *larger = realloc(text, room);
+        if (!larger)
+            free(text);
+        text = larger;
+    }
+    if (!text)
+        err_set(e, EXIT_CANNOT, "no memory for %zu bytes of standard input", room);
+    else if (ferror(stdin))
+        err_set(e, EXIT_CANNOT, "cannot read standard input: %s", strerror(errno));
+    else if (used > most)
+        err_set(e, EXIT_USAGE, "standard input is longer than %zu bytes; give it in parts", most);
+    else {
+        text[used] = 0;
+        *bytes = used;
+        return text;
+    }
+    free(text);
+    return NULL;
+}
 
 static struct {
     const char *model, *prompt, *file, *device, *kv, *system, *save_state, *load_state;
@@ -66,7 +101,7 @@ static const option options[] = {
     KV_OPTION(&settings.kv),
     DEVICE_OPTION(&settings.device),
     THREADS_OPTION(&settings.threads),
-    {"no-display-prompt", OPTION_FLAG, &settings.no_echo, NULL, NULL, 0, 0},
+    PLAIN_OPTION("no-display-prompt", OPTION_FLAG, &settings.no_echo, NULL, NULL),
     {"n-predict", OPTION_NUMBER, &settings.tokens, "N", NULL, 0, UINT32_MAX},
     {"ctx-size", OPTION_NUMBER, &settings.context, "N", NULL, 1, UINT32_MAX},
     FOREIGN_OPTION("cnv|conversation|no-cnv|no-conversation|i|interactive",
@@ -157,7 +192,7 @@ static char *read_prompt(size_t *bytes, err *e) {
         return text;
     }
     if (settings.prompt && strcmp(settings.prompt, "-") == 0)
-        return input_read(TOKENIZER_TEXT_MAX, bytes, e);
+        return read_input(TOKENIZER_TEXT_MAX, bytes, e);
     const char *given = settings.prompt ? settings.prompt : "";
     *bytes = strlen(given);
     return memcpy(array_new(1, *bytes + 1), given, *bytes);
@@ -384,7 +419,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
 }
 
 VERB(
-    verb_run, "run", .about = "generate text with a model, and report tokens per second",
+    verb_run, "run", run_verb, .about = "generate text with a model, and report tokens per second",
     .notes =
         "The text goes to stdout as it is generated, the timings to stderr. On a terminal the\n"
         "prompt comes first, except with --chat and --ids; in a pipe only with --echo. At\n"
@@ -392,3 +427,188 @@ VERB(
         "the small model that comes with the project is used; `make model` gets a larger one.\n"
         "Ctrl-C ends the text.\n",
     VERB_OPTIONS(options), .math = "fast", .reads_tuned = true);
+
+/* tokenize: text to token ids with the vocabulary of a model file, and back ---------------------- */
+
+static struct {
+    const char *model;
+    bool special, bos, exact, detokenize, pieces;
+} tokenize_settings;
+
+static const option tokenize_option_list[] = {
+    TEXT_OPTION("m|model", &tokenize_settings.model, "FILE",
+                "GGUF file with the vocabulary (default: the model that comes with Assay)"),
+    FLAG_OPTION("special", &tokenize_settings.special,
+                "parse special tokens such as <|im_start|> (default: plain text)"),
+    FLAG_OPTION("bos", &tokenize_settings.bos,
+                "add BOS and EOS where the file asks for them (default: none)"),
+    FLAG_OPTION("exact", &tokenize_settings.exact,
+                "keep bytes that are not UTF-8 (default: replaced by U+FFFD, as in llama.cpp)"),
+    FLAG_OPTION("detokenize", &tokenize_settings.detokenize,
+                "ids to bytes; control tokens are left out unless --special is given"),
+    FLAG_OPTION("pieces", &tokenize_settings.pieces, "print a table of ids and their bytes"),
+};
+
+/* --- input --- */
+
+static bool read_text(const tokenizer *t, const char *name, token_list *ids, err *e) {
+    size_t bytes = strlen(name);
+    char *input = NULL;
+    if (strcmp(name, "-") == 0 && !(input = read_input(TOKENIZER_TEXT_MAX, &bytes, e)))
+        return false;
+    unsigned flags = (tokenize_settings.special ? TOKENIZE_PARSE_SPECIAL : 0) |
+                     (tokenize_settings.bos ? TOKENIZE_ADD_SPECIAL : 0) |
+                     (tokenize_settings.exact ? TOKENIZE_EXACT : 0);
+    tokenizer_encode(t, input ? input : name, bytes, flags, ids);
+    free(input);
+    return true;
+}
+
+static bool is_separator(char c) {
+    return c != 0 && strchr(" ,\t\r\n", c) != NULL;
+}
+
+static bool read_ids(const tokenizer *t, const char *text, size_t bytes, token_list *ids, err *e) {
+    for (size_t i = 0; i < bytes;) {
+        if (is_separator(text[i])) {
+            i++;
+            continue;
+        }
+        size_t begin = i;
+        uint64_t id = 0;
+        bool number = true;
+        for (; i < bytes && !is_separator(text[i]); i++) {
+            number = number && text[i] >= '0' && text[i] <= '9';
+            if (number && id <= UINT32_MAX)
+                id = 10 * id + (uint64_t)(text[i] - '0');
+        }
+        int shown = i - begin < 40 ? (int)(i - begin) : 40;
+        if (!number)
+            return err_set(e, EXIT_USAGE, "'%.*s' is not a token id; ids are whole numbers", shown,
+                           text + begin);
+        if (id >= tokenizer_get_count(t))
+            return err_set(e, EXIT_USAGE, "there is no token %.*s; the largest id is %zu", shown,
+                           text + begin, tokenizer_get_count(t) - 1);
+        token_list_add(ids, (uint32_t)id);
+    }
+    return true;
+}
+
+static bool read_all_ids(const tokenizer *t, const char *const *names, size_t count,
+                         token_list *ids, err *e) {
+    if (count == 1 && strcmp(names[0], "-") == 0) {
+        size_t bytes;
+        char *input = read_input(SIZE_MAX / 4, &bytes, e);
+        bool ok = input && read_ids(t, input, bytes, ids, e);
+        free(input);
+        return ok;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!read_ids(t, names[i], strlen(names[i]), ids, e))
+            return false;
+    return true;
+}
+
+/* --- output --- */
+
+static void print_ids(const token_list *ids) {
+    for (size_t i = 0; i < ids->count; i++)
+        printf("%s%" PRIu32, i ? " " : "", ids->items[i]);
+    putchar('\n');
+}
+
+/* Characters are shown as they are; incomplete or invisible ones as \n, \xE4. */
+static void escape(gguf_text piece, char *out, size_t size) {
+    size_t used = 0;
+    for (size_t i = 0; i < piece.bytes && used + 8 < size;) {
+        uint32_t point;
+        char again[UNICODE_BYTES];
+        size_t length = unicode_decode(piece.data + i, piece.bytes - i, &point);
+        bool whole =
+            length == unicode_encode(point, again) && memcmp(piece.data + i, again, length) == 0;
+        unsigned char c = (unsigned char)piece.data[i];
+        if (c == '"' || c == '\\')
+            used += (size_t)snprintf(out + used, size - used, "\\%c", c);
+        else if (c == '\n' || c == '\t' || c == '\r')
+            used += (size_t)snprintf(out + used, size - used, "\\%c",
+                                     c == '\n'   ? 'n'
+                                     : c == '\t' ? 't'
+                                                 : 'r');
+        else if (whole && (point >= 0xA0 || (c >= ' ' && c < 0x7F)))
+            used += (size_t)snprintf(out + used, size - used, "%.*s", (int)length, piece.data + i);
+        else {
+            used += (size_t)snprintf(out + used, size - used, "\\x%02X", c);
+            length = 1;
+        }
+        i += length;
+    }
+}
+
+typedef struct {
+    uint32_t id;
+    char text[1026];
+} piece_view;
+
+static const field piece_fields[] = {
+    FIELD(piece_view, id, FIELD_COUNT, NULL, "id", .width = 6),
+    FIELD(piece_view, text, FIELD_CHARS, NULL, "piece"),
+};
+
+static void print_pieces(const tokenizer *t, const token_list *ids) {
+    sink s = {.record = RECORD(piece_fields), .out = stdout, .streams = true};
+    for (size_t i = 0; i < ids->count; i++) {
+        char piece[1024] = "";
+        piece_view v = {.id = ids->items[i]};
+        escape(tokenizer_get_piece(t, v.id, true), piece, sizeof piece);
+        snprintf(v.text, sizeof v.text, "\"%s\"", piece);
+        sink_add(&s, &v, PAINT_NONE);
+    }
+    sink_end(&s);
+}
+
+static void print_token_bytes(const tokenizer *t, const token_list *ids) {
+    for (size_t i = 0; i < ids->count; i++) {
+        gguf_text piece = tokenizer_get_piece(t, ids->items[i], tokenize_settings.special);
+        fwrite(piece.data, 1, piece.bytes, stdout);
+    }
+}
+
+static bool tokenize(const tokenizer *t, const char *const *names, size_t count, err *e) {
+    token_list ids = {0};
+    bool ok = tokenize_settings.detokenize ? read_all_ids(t, names, count, &ids, e)
+                                           : read_text(t, names[0], &ids, e);
+    if (ok && tokenize_settings.pieces)
+        print_pieces(t, &ids);
+    else if (ok && tokenize_settings.detokenize)
+        print_token_bytes(t, &ids);
+    else if (ok)
+        print_ids(&ids);
+    token_list_free(&ids);
+    return ok;
+}
+
+static exit_code run_tokenize(const char *const *names, size_t count, err *e) {
+    char path[PATH_MAX];
+    if (count == 0)
+        err_set(e, EXIT_USAGE,
+                "give a text (or ids with --detokenize), or - to read it from stdin");
+    else if (count > 1 && !tokenize_settings.detokenize)
+        err_set(e, EXIT_USAGE, "expected one argument, got %zu: put the text in quotes", count);
+    if (e->code || !model_file_find(tokenize_settings.model, path, sizeof path, e))
+        return e->code;
+    gguf *g = gguf_open(path, e);
+    tokenizer *t = g ? tokenizer_new(g, e) : NULL;
+    bool ok = t && tokenize(t, names, count, e);
+    tokenizer_free(t);
+    gguf_free(g);
+    return ok ? EXIT_OK : e->code;
+}
+
+VERB(verb_tokenize, "tokenize", run_tokenize, .names = "TEXT|-|IDS...",
+     .about = "convert text to token ids, and back",
+     .notes =
+         "The ids are those of llama.cpp, by default of `llama-tokenize --ids --no-bos\n"
+         "--no-parse-special`. UTF-8 text survives the round trip byte for byte if the vocabulary\n"
+         "has all 256 bytes (bytes it lacks are dropped). Bytes that are not UTF-8 become U+FFFD;\n"
+         "with --exact they survive too.\n",
+     VERB_OPTIONS(tokenize_option_list));

@@ -17,7 +17,6 @@
 #include "harness/measure/made_of.h"
 #include "kernels/kernels.h"
 #include "kernels/ops.h"
-#include "output.h"
 #include "report.h"
 #include "verb.h"
 
@@ -230,7 +229,7 @@ static bool write_json(const trace *t, err *e) {
         return err_set(e, EXIT_CANNOT, "no memory for the trace");
     print_json(out, t);
     if (!settings.out)
-        return output_flush(e);
+        return verb_flush(e);
     fclose(out);
     bool ok = os_write_file(settings.out, text, bytes, e);
     free(text);
@@ -271,7 +270,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return ok ? EXIT_OK : e->code;
 }
 
-VERB(verb_trace, "trace", .about = "one decoded token as a timeline: every launch, for Perfetto",
+VERB(verb_trace, "trace", run_verb,
+     .about = "one decoded token as a timeline: every launch, for Perfetto",
      .notes =
          "Writes the launches of one token as Chrome trace JSON, which https://ui.perfetto.dev\n"
          "shows: kernel, op, bytes, start, duration and the gap before it. The token is checked\n"

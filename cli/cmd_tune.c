@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench_cases.h"
+#include "cases.h"
 #include "harness/base/array.h"
 #include "harness/base/path.h"
+#include "harness/base/record.h"
 #include "kernels/ops.h"
 #include "open_model.h"
-#include "output.h"
 #include "runner/choice/rules.h"
 #include "runner/choice/tune.h"
 #include "runner/model/check.h"
@@ -196,6 +196,13 @@ static bool time_alone(run *r, err *e) {
 
 /* The whole model --------------------------------------------------------------------------- */
 
+static const field gain_fields[] = {
+    FIELD(tune_comparison, items[0].test, FIELD_CHARS, "test"),
+    FIELD(tune_comparison, items[0].gain, FIELD_REAL, "gain"),
+    FIELD(tune_comparison, items[0].low, FIELD_REAL, "low"),
+    FIELD(tune_comparison, items[0].high, FIELD_REAL, "high"),
+};
+
 static void add_candidate(json *j, const candidate *c) {
     char text[CHOICE_TEXT];
     choice_get_text(c->choice, text, sizeof text);
@@ -203,22 +210,13 @@ static void add_candidate(json *j, const candidate *c) {
     json_add_text(j, "choice", text);
     json_add_text(j, "kernel", c->way->name);
     json_add_flag(j, "kept", c->is_kept);
-    json_open(j, "tests", '[');
-    for (size_t i = 0; i < c->found.count; i++) {
-        json_open(j, NULL, '{');
-        json_add_text(j, "test", c->found.items[i].test);
-        json_add_real(j, "gain", c->found.items[i].gain);
-        json_add_real(j, "low", c->found.items[i].low);
-        json_add_real(j, "high", c->found.items[i].high);
-        json_close(j);
-    }
-    json_close(j);
+    record_list_json(&(record)RECORD(gain_fields), &c->found, c->found.count,
+                     sizeof *c->found.items, "tests", j);
     json_close(j);
 }
 
 static void print_json(const run *r) {
-    json j =
-        output_open_json(stdout, "tune", device_get_facts(r->opened.device), settings.tune.seed);
+    json j = verb_open_json(stdout, "tune", device_get_facts(r->opened.device), settings.tune.seed);
     json_add_text(&j, "model", r->title);
     json_add_text(&j, "table", r->path);
     json_add_count(&j, "tried", r->tried);
@@ -257,7 +255,7 @@ static bool try_way(run *r, candidate *c, err *e) {
     c->is_tried = true;
     r->tried++;
     r->kept += c->is_kept;
-    return output_flush(e);
+    return verb_flush(e);
 }
 
 /* The two kernels that are fastest alone, if they are faster than what is taken now, and all ways
@@ -322,7 +320,7 @@ static bool decide(run *r, err *e) {
         return false;
     fprintf(stderr, "%zu of %zu ways kept; %s %s\n", r->kept, r->tried,
             r->tuner.table->count ? "table in" : "no table is needed:", r->path);
-    return output_flush(e);
+    return verb_flush(e);
 }
 
 /* The verb ---------------------------------------------------------------------------------- */
@@ -340,13 +338,13 @@ static bool prepare(run *r, err *e) {
         !(settings.out ? path_print(r->path, sizeof r->path, e, "%s", settings.out)
                        : tuned_find_path(device_get_facts(o->device), r->path, sizeof r->path, e)))
         return false;
-    tuned *table = access(r->path, F_OK) == 0 ? tuned_read(r->path, o->lib, e) : tuned_new();
-    if (table && table->stale > 0)
-        fprintf(stderr, "%zu row%s of %s left out: the kernels have changed since\n", table->stale,
-                table->stale == 1 ? "" : "s", r->path);
+    tuned *known = access(r->path, F_OK) == 0 ? tuned_read(r->path, o->lib, e) : tuned_new();
+    if (known && known->stale > 0)
+        fprintf(stderr, "%zu row%s of %s left out: the kernels have changed since\n", known->stale,
+                known->stale == 1 ? "" : "s", r->path);
     open_model_get_title(o, r->title, sizeof r->title);
     r->meta = results_meta_new(ASSAY_VERSION, device_get_facts(o->device), settings.tune.seed);
-    return table && tuner_open(&r->tuner, o->lib, o->file, tests, count, table, &settings.tune, e);
+    return known && tuner_open(&r->tuner, o->lib, o->file, tests, count, known, &settings.tune, e);
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
@@ -365,7 +363,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
 }
 
 VERB(
-    verb_tune, "tune", .names = "[FILTER...]",
+    verb_tune, "tune", run_verb, .names = "[FILTER...]",
     .about = "find kernels that make a model faster on this device than the rules do",
     .notes =
         "A choice is an op, the format of its weights, = or +=, and a shape; --list shows those\n"

@@ -5,14 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate.h"
 #include "harness/base/array.h"
 #include "harness/base/path.h"
 #include "harness/base/progress.h"
 #include "harness/base/record.h"
-#include "lint_device.h"
-#include "output.h"
-#include "profile_source.h"
+#include "profile_print.h"
 #include "verb.h"
 
 typedef struct {
@@ -46,6 +43,20 @@ static const record numbers = {fields + 2, 8};
 static const size_t gated[] = {0, 1, 3, 4, 5};
 
 /* Compiling ---------------------------------------------------------------------------------- */
+
+constant_value *lint_make_ones(const msl_unit *u) {
+    size_t count = msl_count_constants(u);
+    constant_value *ones = array_new(count + 1, sizeof *ones);
+    for (size_t i = 0; i < count; i++) {
+        const msl_constant *c = msl_get_constant(u, i);
+        elem type;
+        if (!elem_find_msl(c->type, &type))
+            type = ELEM_U8; /* bool */
+        ones[i] = (constant_value){.index = (uint32_t)c->index, .type = type};
+        elem_write(type, &ones[i].bits, 0, 1);
+    }
+    return ones;
+}
 
 /* name: "kernel", or "kernel (file)" where two versions are compared. */
 static bool add_row(row_list *rows, agx_compiler *c, const msl_unit *u, const msl_signature *s,
@@ -169,25 +180,36 @@ static exit_code compare_rows(const row_list *rows, const agx_case_settings *s, 
 /* Lines --------------------------------------------------------------------------------------- */
 
 typedef struct {
-    char file[512];
-    int line;
+    counted_line head;
     size_t first; /* instruction, which orders lines with as many */
     size_t instructions, spills, fills;
-} line_count;
+    double percent;
+} line_view;
 
 typedef struct {
-    line_count *items;
+    line_view *items;
     size_t count, room;
 } line_list;
 
-static line_count *find_line(line_list *l, const code_line *c, size_t first) {
-    for (size_t i = 0; i < l->count; i++)
-        if (l->items[i].line == c->line && (int)strlen(l->items[i].file) == c->file_length &&
-            strncmp(l->items[i].file, c->file, (size_t)c->file_length) == 0)
+static const field line_fields[] = {
+    FIELD(line_view, head.place, FIELD_CHARS, NULL, "line", .width = 24),
+    FIELD(line_view, instructions, FIELD_COUNT, NULL, "instructions", .width = 12),
+    FIELD(line_view, percent, FIELD_REAL, NULL, "%", .width = 5, .format = "%.1f"),
+    FIELD(line_view, spills, FIELD_COUNT, NULL, "spills", .width = 6, .rank = 1),
+    FIELD(line_view, fills, FIELD_COUNT, NULL, "fills", .width = 5, .rank = 1),
+    FIELD(line_view, head.source, FIELD_CHARS, NULL, "source", .width = 20),
+};
+
+static line_view *find_line(line_list *l, const code_line *c, size_t first) {
+    for (size_t i = 0; i < l->count; i++) {
+        const counted_line *h = &l->items[i].head;
+        if (h->line == c->line && (int)strlen(h->file) == c->file_length &&
+            strncmp(h->file, c->file, (size_t)c->file_length) == 0)
             return &l->items[i];
-    line_count *new = ARRAY_ADD(l->items, l->count, l->room);
-    *new = (line_count){.line = c->line, .first = first};
-    snprintf(new->file, sizeof new->file, "%.*s", c->file_length, c->file);
+    }
+    line_view *new = ARRAY_ADD(l->items, l->count, l->room);
+    *new = (line_view){.head.line = c->line, .first = first};
+    snprintf(new->head.file, sizeof new->head.file, "%.*s", c->file_length, c->file);
     return new;
 }
 
@@ -196,83 +218,38 @@ static bool has_word(const code_line *c, const char *word) {
     return found && found < c->text + c->text_length;
 }
 
+static int compare_counts(const void *a, const void *b) {
+    const line_view *x = a, *y = b;
+    int order = (x->instructions < y->instructions) - (x->instructions > y->instructions);
+    return order ? order : (x->first > y->first) - (x->first < y->first);
+}
+
+/* Those with most instructions first. */
 static line_list count_lines(const code_list *code) {
     line_list l = {.items = NULL};
     for (size_t i = 0; i < code->count; i++) {
         const code_line *c = &code->items[i];
         if (c->file_length == 0)
             continue;
-        line_count *at = find_line(&l, c, i);
+        line_view *at = find_line(&l, c, i);
         at->instructions++;
+        at->percent = 100 * (double)at->instructions / (double)code->count;
         at->spills += has_word(c, " stack_store ");
         at->fills += has_word(c, " stack_load ");
     }
+    if (l.count > 0)
+        qsort(l.items, l.count, sizeof *l.items, compare_counts);
     return l;
 }
 
-static int compare_counts(const void *a, const void *b) {
-    const line_count *x = a, *y = b;
-    int order = (x->instructions < y->instructions) - (x->instructions > y->instructions);
-    return order ? order : (x->first > y->first) - (x->first < y->first);
-}
-
-typedef struct {
-    char line[240], source[256];
-    size_t instructions, spills, fills;
-    double percent;
-} line_view;
-
-static const field line_fields[] = {
-    FIELD(line_view, line, FIELD_CHARS, NULL, "line", .width = 24),
-    FIELD(line_view, instructions, FIELD_COUNT, NULL, "instructions", .width = 12),
-    FIELD(line_view, percent, FIELD_REAL, NULL, "%", .width = 5, .format = "%.1f"),
-    FIELD(line_view, spills, FIELD_COUNT, NULL, "spills", .width = 6, .rank = 1),
-    FIELD(line_view, fills, FIELD_COUNT, NULL, "fills", .width = 5, .rank = 1),
-    FIELD(line_view, source, FIELD_CHARS, NULL, "source", .width = 20),
-};
-
-static void print_line(sink *rows, const line_count *l, size_t all, const char *source) {
-    line_view v = {.instructions = l->instructions,
-                   .percent = 100 * (double)l->instructions / (double)all,
-                   .spills = l->spills,
-                   .fills = l->fills};
-    snprintf(v.line, sizeof v.line, "%.200s:%d", path_get_name(l->file), l->line);
-    snprintf(v.source, sizeof v.source, "%s", source);
-    sink_add(rows, &v, PAINT_NONE);
-}
-
-/* Every line of each file that has a count. */
-static void print_annotated(const line_list *l, code_list *code, bool with_code, sink *rows,
-                            source_list *sources) {
-    for (size_t i = 0; i < l->count; i++) {
-        const char *file = l->items[i].file;
-        bool is_first = true;
-        for (size_t k = 0; k < i && is_first; k++)
-            is_first = strcmp(l->items[k].file, file) != 0;
-        const char *text = is_first ? source_find(sources, file) : NULL;
-        int n = 1;
-        for (const char *at = text; at && *at; at += strcspn(at, "\n"), at += *at == '\n', n++) {
-            const line_count *found = NULL;
-            for (size_t k = 0; k < l->count; k++)
-                if (l->items[k].line == n && strcmp(l->items[k].file, file) == 0)
-                    found = &l->items[k];
-            char source[256];
-            snprintf(source, sizeof source, "%.*s", (int)strcspn(at, "\n"), at);
-            if (found)
-                print_line(rows, found, code->count, source);
-            else
-                printf("%-24d %s\n", n, source);
-            if (with_code && found)
-                code_print(code, file, n);
-        }
-    }
-}
-
-static void print_shares(const char *name, const code_list *code) {
+/* code: the disassembly that agx_compile gives. */
+static void print_code_lines(const char *name, const char *text, const agx_line_settings *s) {
+    code_list code = code_read_agx(text);
+    line_list l = count_lines(&code);
     size_t exact = 0, near = 0;
-    for (size_t i = 0; i < code->count; i++) {
-        exact += code->items[i].file_length > 0 && !code->items[i].is_near;
-        near += code->items[i].is_near;
+    for (size_t i = 0; i < code.count; i++) {
+        exact += code.items[i].file_length > 0 && !code.items[i].is_near;
+        near += code.items[i].is_near;
     }
     if (exact + near == 0)
         printf("\n%s, %s: Mesa does not say the lines of this kernel: see docs/agx.md\n", name,
@@ -280,29 +257,12 @@ static void print_shares(const char *name, const code_list *code) {
     else
         printf("\n%s, %s: of %zu instructions %zu have their own line, %zu that of an instruction "
                "that they serve, and %zu none\n",
-               name, AGX_LABEL, code->count, exact, near, code->count - exact - near);
-}
-
-/* code: the disassembly that agx_compile gives. */
-static void print_code_lines(const char *name, const char *text, const agx_line_settings *s) {
-    source_list sources = {.items = NULL};
-    code_list code = code_read_agx(text);
-    line_list l = count_lines(&code);
-    sink rows = {.record = RECORD(line_fields), .out = stdout, .streams = true};
-    print_shares(name, &code);
-    if (s->annotate)
-        print_annotated(&l, &code, s->code, &rows, &sources);
-    qsort(l.items, l.count, sizeof *l.items, compare_counts);
-    for (size_t i = 0; i < l.count && i < s->top && !s->annotate; i++) {
-        char source[256];
-        source_copy_line(&sources, l.items[i].file, l.items[i].line, source, sizeof source);
-        print_line(&rows, &l.items[i], code.count, source);
-        if (s->code)
-            code_print(&code, l.items[i].file, l.items[i].line);
-    }
+               name, AGX_LABEL, code.count, exact, near, code.count - exact - near);
+    if (l.count > 0)
+        counted_lines_print((record)RECORD(line_fields), l.items, l.count, sizeof *l.items,
+                            s->annotate, s->top, s->code ? &code : NULL);
     free(l.items);
     code_free(&code);
-    source_free(&sources);
 }
 
 /* Cases --------------------------------------------------------------------------------------- */
@@ -336,7 +296,7 @@ exit_code agx_print_cases(const case_list *cases, const agx_case_settings *s, er
         for (size_t i = 0; i < rows.count; i++)
             if (rows.items[i].code)
                 print_code_lines(rows.items[i].kernel, rows.items[i].code, s->lines);
-        ok = output_flush(e) && (!s->csv || write_csv(c, &rows, s->csv, e));
+        ok = verb_flush(e) && (!s->csv || write_csv(c, &rows, s->csv, e));
     }
     exit_code code = !ok ? e->code : s->baseline ? compare_rows(&rows, s, e) : EXIT_OK;
     free_rows(&rows);
@@ -398,7 +358,7 @@ static bool run_files(const lint_agx_settings *s, agx_compiler *c, const msl_uni
             add_json(&j, &rows.items[k]);
         if (ok && !s->json)
             print_file(s, paths[i], rows.items + before, rows.count - before);
-        ok = ok && output_flush(e);
+        ok = ok && verb_flush(e);
         progress_update(&p, i + 1);
     }
     progress_hide(&p);

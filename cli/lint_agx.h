@@ -8,6 +8,10 @@
 #include "cases.h"
 #include "harness/agx/agx.h"
 
+/* 1 for each function constant of the file, so that whatever it switches on is compiled. The caller
+ * frees them. */
+constant_value *lint_make_ones(const msl_unit *u);
+
 typedef struct {
     const char *compare; /* a file with other versions of the same kernels, or NULL */
     const char *code;    /* a kernel whose machine code alone is printed, or NULL */

@@ -4,12 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "completion.h"
 #include "harness/base/err.h"
 #include "harness/base/os.h"
 #include "harness/device/code_cache.h"
-#include "manual.h"
-#include "output.h"
+#include "help.h"
 #include "verb.h"
 
 static const verb *const verbs[] = {
@@ -18,18 +16,22 @@ static const verb *const verbs[] = {
     &verb_bench,    &verb_compare, &verb_tune,    &verb_experiment, &verb_plot,  &verb_claims,
     &verb_report,   &verb_results, &verb_profile, &verb_run,        &verb_model, &verb_trace,
     &verb_cache,    &verb_tokenize};
-enum { VERB_COUNT = sizeof verbs / sizeof *verbs, MAX_VERBS = 32 };
+enum { MAX_VERBS = 32 };
+static const verb assay = {.name = "assay",
+                           .about = "check, validate, time and explain Metal compute kernels",
+                           .verbs = verbs,
+                           .verb_count = sizeof verbs / sizeof *verbs};
 
-static void print_verbs(FILE *out, const verb *const *list, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        fprintf(out, "  %-10s %s\n", list[i]->name, list[i]->about);
+static void print_verbs(FILE *out, const verb *family) {
+    for (size_t i = 0; i < family->verb_count; i++)
+        fprintf(out, "  %-10s %s\n", family->verbs[i]->name, family->verbs[i]->about);
 }
 
 static void print_help(FILE *out) {
     fputs("assay checks, validates, times and explains Metal compute kernels.\n\n"
           "usage: assay VERB [options]\n\n",
           out);
-    print_verbs(out, verbs, VERB_COUNT);
+    print_verbs(out, &assay);
     fputs(
         "\n"
         "  assay help VERB describes a verb and its options; assay --version prints the version;\n"
@@ -49,41 +51,41 @@ static void print_help(FILE *out) {
         out);
 }
 
-/* family is NULL for a verb of assay itself. */
+/* family: of the verb; of one of assay itself, assay. */
 static void print_usage(FILE *out, const verb *family, const verb *v) {
+    const bool is_inner = family != &assay;
     option options[OPTIONS_MAX];
-    fprintf(out, "usage: assay %s%s%s%s%s%s\n\n%s\n\n", family ? family->name : "",
-            family ? " " : "", v->name, v->names ? " " : "", v->names ? v->names : "",
+    fprintf(out, "usage: assay %s%s%s%s%s%s\n\n%s\n\n", is_inner ? family->name : "",
+            is_inner ? " " : "", v->name, v->names ? " " : "", v->names ? v->names : "",
             v->verbs ? " VERB [options]" : " [options]", v->about);
     if (v->notes)
         fprintf(out, "%s\n", v->notes);
     if (v->verbs)
-        print_verbs(out, v->verbs, v->verb_count);
+        print_verbs(out, v);
     else
         options_print_help(out, options, verb_list_options(v, options));
 }
 
-static const verb *find_verb(const verb *const *list, size_t count, const char *family,
-                             const char *name, err *e) {
+static const verb *find_verb(const verb *family, const char *name, err *e) {
     const char *names[MAX_VERBS];
     char valid[256] = "";
     size_t used = 0;
-    assert(count <= MAX_VERBS);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(list[i]->name, name) == 0)
-            return list[i];
-        names[i] = list[i]->name;
-        used += (size_t)snprintf(valid + used, sizeof valid - used, "%s%s", i ? ", " : "",
-                                 list[i]->name);
+    const verb *found = help_find_verb(family, name);
+    if (found)
+        return found;
+    assert(family->verb_count <= MAX_VERBS);
+    for (size_t i = 0; i < family->verb_count; i++) {
+        names[i] = family->verbs[i]->name;
+        used +=
+            (size_t)snprintf(valid + used, sizeof valid - used, "%s%s", i ? ", " : "", names[i]);
         assert(used < sizeof valid);
     }
-    const char *nearest = options_find_nearest(name, names, count);
-    if (nearest)
-        err_set(e, EXIT_USAGE, "no %sverb '%.40s'; did you mean '%s'? (valid: %s)", family, name,
-                nearest, valid);
-    else
-        err_set(e, EXIT_USAGE, "no %sverb '%.40s' (valid: %s)", family, name, valid);
-    return NULL;
+    const char *nearest = options_find_nearest(name, names, family->verb_count);
+    const bool is_inner = family != &assay;
+    return err_null(e, EXIT_USAGE, "no %s%sverb '%.40s'%s%s%s (valid: %s)",
+                    is_inner ? family->name : "", is_inner ? " " : "", name,
+                    nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
+                    valid);
 }
 
 /* Compiling is most of the time of a first run; the next one finds it in the cache. */
@@ -107,46 +109,41 @@ static exit_code run_verb(const verb *family, const verb *v, int argc, const cha
     if (argc > 0 && !v->names)
         return err_code(e, EXIT_USAGE, "%s takes no names, but was given '%.40s'", v->name,
                         argv[0]);
-    if (!v->runs_ops)
-        return verb_prepare(v, e) ? v->run(argv, (size_t)argc, e) : e->code;
-    cache_room_start_log();
+    if (v->runs_ops)
+        cache_room_start_log();
     exit_code code = verb_prepare(v, e) ? v->run(argv, (size_t)argc, e) : e->code;
-    print_compile_cost();
+    if (v->runs_ops)
+        print_compile_cost();
     return code;
 }
 
 static exit_code run_family(const verb *v, int argc, const char **argv, err *e) {
     bool help = argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0);
     if (argc == 0 || help) {
-        print_usage(help ? stdout : stderr, NULL, v);
+        print_usage(help ? stdout : stderr, &assay, v);
         return help ? EXIT_OK : EXIT_USAGE;
     }
-    char family[32];
-    snprintf(family, sizeof family, "%s ", v->name);
-    const verb *inner = find_verb(v->verbs, v->verb_count, family, argv[0], e);
+    const verb *inner = find_verb(v, argv[0], e);
     return inner ? run_verb(v, inner, argc - 1, argv + 1, e) : e->code;
 }
 
 /* `assay help`, `assay help VERB`, `assay help model info`. */
 static exit_code help(int count, const char **names, err *e) {
-    if (count == 0) {
-        print_help(stdout);
-        return EXIT_OK;
-    }
-    const verb *v = find_verb(verbs, VERB_COUNT, "", names[0], e), *family = NULL;
-    char text[32];
-    if (v && v->verbs && count > 1) {
-        snprintf(text, sizeof text, "%s ", v->name);
+    const verb *family = &assay, *v = &assay;
+    int used = 0;
+    for (; v && v->verbs && used < count; used++) {
         family = v;
-        v = find_verb(family->verbs, family->verb_count, text, names[1], e);
+        v = find_verb(family, names[used], e);
     }
-    int used = family ? 2 : 1;
     if (v && count > used)
         err_set(e, EXIT_USAGE, "help takes the name of one verb, but was given '%.40s' too",
                 names[used]);
     if (!v || count > used)
         return e->code;
-    print_usage(stdout, family, v);
+    if (v == &assay)
+        print_help(stdout);
+    else
+        print_usage(stdout, family, v);
     return EXIT_OK;
 }
 
@@ -162,22 +159,20 @@ static exit_code run(int argc, const char **argv, err *e) {
     if (strcmp(argv[1], "help") == 0)
         return help(argc - 2, argv + 2, e);
     if (strcmp(argv[1], "--manuals") == 0 && argc == 3)
-        return manual_write_all(verbs, VERB_COUNT, argv[2], e) ? EXIT_OK : e->code;
+        return manual_write_all(&assay, argv[2], e) ? EXIT_OK : e->code;
     if (strcmp(argv[1], "--completion") == 0 && argc == 3)
         return completion_print(stdout, argv[2], e) ? EXIT_OK : e->code;
     if (strcmp(argv[1], "--complete") == 0 && argc > 2)
-        return completion_answer(stdout, verbs, VERB_COUNT, argv + 2, (size_t)argc - 2, e)
-                   ? EXIT_OK
-                   : e->code;
+        return completion_answer(stdout, &assay, argv + 2, (size_t)argc - 2, e) ? EXIT_OK : e->code;
     if (strcmp(argv[1], "--version") == 0) {
         puts("assay " ASSAY_VERSION);
         return EXIT_OK;
     }
-    const verb *v = find_verb(verbs, VERB_COUNT, "", argv[1], e);
+    const verb *v = find_verb(&assay, argv[1], e);
     if (!v)
         return e->code;
     return v->verbs ? run_family(v, argc - 2, argv + 2, e)
-                    : run_verb(NULL, v, argc - 2, argv + 2, e);
+                    : run_verb(&assay, v, argc - 2, argv + 2, e);
 }
 
 int main(int argc, char **argv) {
@@ -186,7 +181,7 @@ int main(int argc, char **argv) {
     exit_code code = run(argc, (const char **)argv, &e);
     int status = code == EXIT_INTERRUPTED && os_stop_signal ? 128 + (int)os_stop_signal : (int)code;
     err written;
-    bool is_written = output_flush(&written);
+    bool is_written = verb_flush(&written);
     if (e.code == EXIT_CLOSED || (!is_written && written.code == EXIT_CLOSED))
         return EXIT_CLOSED;
     if (e.text[0])

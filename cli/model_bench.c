@@ -11,13 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bench_files.h"
-#include "bench_print.h"
+#include "bench_report.h"
 #include "harness/base/array.h"
 #include "harness/base/host.h"
 #include "harness/base/progress.h"
 #include "kernels/ops.h"
-#include "model_verbs.h"
 #include "open_model.h"
 #include "runner/model/bench.h"
 #include "runner/tokenizer/tokenizer.h"
@@ -570,7 +568,7 @@ static exit_code run_verb(const char *const *names, size_t name_count, err *e) {
     return code;
 }
 
-VERB(model_bench_verb, "bench",
+VERB(model_bench_verb, "bench", run_verb,
      .about = "tokens per second: prompts (pp) and generation (tg), with llama-bench's names",
      .notes =
          "pp512 is a prompt of 512 tokens, tg128 generates 128 tokens one at a time, '@ d4096' "

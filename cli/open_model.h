@@ -1,11 +1,12 @@
 /* open_model: a model opened for a verb: the file, the device with its kernels, and the model on
- * it. */
+ * it; and the verbs of `assay model`. */
 #pragma once
 
 #include <stdio.h>
 
 #include "runner/choice/tuned.h"
 #include "runner/model/model.h"
+#include "verb.h"
 
 typedef struct {
     char path[512];
@@ -43,3 +44,8 @@ bool open_model_print_findings(const open_model *s, FILE *out);
 /* "SmolLM2 135M Instruct, Q4_0": the name in the file, or the file's own, and the format of most
  * weights. */
 void open_model_get_title(const open_model *s, char *text, size_t size);
+
+/* Those of `assay model` that cmd_model.c does not have itself. */
+extern const verb model_info_verb, model_check_verb, model_bench_verb;
+/* What a file holds, as one object. */
+bool model_info_print_json(FILE *out, const gguf *g, bool tensors, bool metadata, err *e);

@@ -119,29 +119,25 @@ static bool parse_number(const option *o, const char *text, err *e) {
     return true;
 }
 
-static bool parse_positive(const option *o, const char *text, err *e) {
-    char *end;
-    double value = strtod(text, &end);
-    bool is_plain = isdigit((unsigned char)text[0]) || text[0] == '.';
-    if (!is_plain || strpbrk(text, "xX") || *end || !(value > 0) || !(value <= 1e6))
-        return err_set(e, EXIT_USAGE,
-                       "--%s takes a number of %s above 0, such as 60 or 0.5, not '%.40s'",
-                       option_get_name(o), o->kind == OPTION_PERCENT ? "percent" : "seconds", text);
-    *(double *)o->value = value;
-    return true;
-}
-
+/* Of seconds and percent: above 0. */
 static bool parse_real(const option *o, const char *text, err *e) {
     char *end;
+    const bool has_range = o->kind == OPTION_REAL;
     double value = strtod(text, &end);
     bool is_plain = isdigit((unsigned char)text[0]) || text[0] == '.';
-    if (!is_plain || strpbrk(text, "xX") || *end || !(value >= (double)o->min) ||
-        !(value <= (double)o->max))
+    if (is_plain && !strpbrk(text, "xX") && !*end &&
+        (has_range ? value >= (double)o->min && value <= (double)o->max
+                   : value > 0 && value <= 1e6)) {
+        *(double *)o->value = value;
+        return true;
+    }
+    if (has_range)
         return err_set(e, EXIT_USAGE,
                        "--%s takes a number from %" PRIu64 " to %" PRIu64 ", not '%.40s'",
                        option_get_name(o), o->min, o->max, text);
-    *(double *)o->value = value;
-    return true;
+    return err_set(e, EXIT_USAGE,
+                   "--%s takes a number of %s above 0, such as 60 or 0.5, not '%.40s'",
+                   option_get_name(o), o->kind == OPTION_PERCENT ? "percent" : "seconds", text);
 }
 
 static bool add_to_list(const option *o, const char *text, err *e) {
@@ -156,18 +152,16 @@ static bool add_to_list(const option *o, const char *text, err *e) {
 static bool parse_value(const option *o, const char *text, err *e) {
     switch (o->kind) {
     case OPTION_SEED:
-        if (strcmp(text, "random") == 0) {
+    case OPTION_NUMBER:
+        if (o->kind == OPTION_SEED && strcmp(text, "random") == 0) {
             *(uint64_t *)o->value = rng_draw_seed();
             return true;
         }
-        return parse_number(o, text, e);
-    case OPTION_NUMBER:
         return parse_number(o, text, e);
     case OPTION_NUMBERS:
         return parse_numbers(o, text, e);
     case OPTION_SECONDS:
     case OPTION_PERCENT:
-        return parse_positive(o, text, e);
     case OPTION_REAL:
         return parse_real(o, text, e);
     case OPTION_TEXT:
@@ -227,29 +221,22 @@ static bool is_foreign(const option *options, size_t count, const char *argument
     return false;
 }
 
-/* One option at argv[*at]; *at moves to its value if that stands apart. */
+/* One option at argv[*at], --name, --name=5, -n 5 or -n5; *at moves to its value if that stands apart. */
 static bool parse_option(const option *options, size_t count, int argc, const char *const *argv,
                          int *at, bool *seen, err *e) {
-    const char *name = argv[*at] + 2;
-    size_t length = strcspn(name, "=");
+    const bool is_long = argv[*at][1] == '-';
+    const char *text = argv[*at] + (is_long ? 2 : 1);
+    size_t length = is_long ? strcspn(text, "=") : 1;
     for (size_t i = 0; i < count; i++) {
-        const char *known = option_get_name(&options[i]);
-        if (options[i].kind < OPTION_FOREIGN && strlen(known) == length &&
-            strncmp(known, name, length) == 0)
-            return take_value(&options[i], name[length] ? name + length + 1 : NULL, argc, argv, at,
-                              &seen[i], e);
+        const char *name = option_get_name(&options[i]);
+        bool is_it = is_long ? strlen(name) == length && strncmp(name, text, length) == 0
+                             : option_get_letter(&options[i]) == text[0];
+        if (options[i].kind < OPTION_FOREIGN && is_it)
+            return take_value(&options[i], text[length] ? text + length + is_long : NULL, argc,
+                              argv, at, &seen[i], e);
     }
-    return refuse_unknown(options, count, name, length, e);
-}
-
-/* -n 5 or -n5. */
-static bool parse_letter(const option *options, size_t count, int argc, const char *const *argv,
-                         int *at, bool *seen, err *e) {
-    const char *text = argv[*at] + 1;
-    for (size_t i = 0; i < count; i++)
-        if (options[i].kind < OPTION_FOREIGN && option_get_letter(&options[i]) == text[0])
-            return take_value(&options[i], text[1] ? text + 1 : NULL, argc, argv, at, &seen[i], e);
-    return err_set(e, EXIT_USAGE, "no option -%.40s: --help lists them all", text);
+    return is_long ? refuse_unknown(options, count, text, length, e)
+                   : err_set(e, EXIT_USAGE, "no option -%.40s: --help lists them all", text);
 }
 
 /* For a verb that takes two lists of names, `--` stands between them and options may follow. */
@@ -278,9 +265,6 @@ bool options_parse(const option *options, size_t count, int *argc, const char **
             return true;
         } else if (is_foreign(options, count, a, e)) {
             return false;
-        } else if (a[1] != '-') {
-            if (!parse_letter(options, count, *argc, argv, &i, seen, e))
-                return false;
         } else if (!parse_option(options, count, *argc, argv, &i, seen, e)) {
             return false;
         }

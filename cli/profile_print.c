@@ -1,186 +1,323 @@
 /* profile_print: see profile_print.h. */
 #include "profile_print.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "harness/base/array.h"
-#include "harness/base/csv.h"
 #include "harness/base/format.h"
-#include "harness/base/json.h"
+#include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "harness/base/table.h"
-#include "profile_gate.h"
-#include "profile_source.h"
+#include "harness/base/root.h"
+#include "verb.h"
+
+/* Source and machine code ------------------------------------------------------------------------ */
+
+/* Files, each read once. */
+typedef struct {
+    struct source_file {
+        char *file, *text; /* text NULL: it is not found */
+    } * items;
+    size_t count, room;
+} source_list;
+
+static char *read_source(const char *file) {
+    char folder[PATH_MAX], path[PATH_MAX];
+    err e;
+    char *text = os_read_file(file, NULL, &e);
+    for (int i = 0; i < 2 && !text; i++)
+        if ((i == 0 ? root_find_project(folder, sizeof folder)
+                    : os_find_home(folder, sizeof folder, &e)) &&
+            path_join(path, sizeof path, &e, folder, file))
+            text = os_read_file(path, NULL, &e);
+    return text;
+}
+
+/* Files are named as they were given, from the project's folder, or from where the program's own are. */
+static const char *source_find(source_list *s, const char *file) {
+    for (size_t i = 0; i < s->count; i++)
+        if (strcmp(s->items[i].file, file) == 0)
+            return s->items[i].text;
+    const size_t size = strlen(file) + 1;
+    struct source_file *f = ARRAY_ADD(s->items, s->count, s->room);
+    *f = (struct source_file){array_new(size, 1), read_source(file)};
+    memcpy(f->file, file, size);
+    return f->text;
+}
+
+/* Line n, without what is before its first word; "" if there is none. */
+static void source_copy_line(source_list *s, const char *file, int n, char *out, size_t size) {
+    const char *text = source_find(s, file);
+    for (int i = 1; i < n && text; i++) {
+        text = strchr(text, '\n');
+        text = text ? text + 1 : NULL;
+    }
+    text = text ? text + strspn(text, " \t") : "";
+    snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static void source_free(source_list *s) {
+    for (size_t i = 0; i < s->count; i++) {
+        free(s->items[i].file);
+        free(s->items[i].text);
+    }
+    free(s->items);
+    *s = (source_list){.items = NULL};
+}
+
+/* A line such as //## File "/a/b.metal", line 44 comes before its instructions, each of which begins with its
+ * address as a comment. */
+static code_list code_read(const char *disassembly) {
+    static const char place[] = "//## File \"", middle[] = "\", line ";
+    code_list c = {.items = NULL};
+    code_line at = {.file = ""};
+    for (const char *line = disassembly, *end; *line; line = *end ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        const char *p = line + strspn(line, " \t");
+        if (strncmp(p, place, strlen(place)) == 0) {
+            const char *file = p + strlen(place), *quote = strstr(file, middle);
+            if (!quote || quote > end)
+                continue;
+            at.file = file;
+            at.file_length = (int)(quote - file);
+            at.line = (int)strtol(quote + strlen(middle), NULL, 10);
+        } else if (p[0] == '/' && p[1] == '*') {
+            at.text = p;
+            at.text_length = (int)(end - p);
+            *ARRAY_ADD(c.items, c.count, c.room) = at;
+        }
+    }
+    return c;
+}
+
+/* "   4: fe0990098000           mov      $r2, u8 ; kernels/softmax.metal:34", or ";~" and a line that is near. */
+code_list code_read_agx(const char *disassembly) {
+    static const char place[] = " ;", part[] = "; once per launch";
+    code_list c = {.items = NULL};
+    for (const char *line = disassembly, *end; *line && strncmp(line, part, strlen(part)) != 0;
+         line = *end ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        const char *found = strstr(line, place), *colon = end;
+        code_line at = {.file = "", .text = line, .text_length = (int)(end - line)};
+        while (found && colon > found && *colon != ':')
+            colon--;
+        if (found && found < end && colon > found) {
+            at.is_near = found[strlen(place)] == '~';
+            at.file = found + strlen(place) + at.is_near + 1;
+            at.file_length = (int)(colon - at.file);
+            at.line = (int)strtol(colon + 1, NULL, 10);
+            at.text_length = (int)(found - line);
+        }
+        *ARRAY_ADD(c.items, c.count, c.room) = at;
+    }
+    return c;
+}
+
+/* nvdisasm puts the current folder before a path that is not absolute. */
+static bool is_of_file(const code_line *l, const char *file) {
+    const int length = (int)strlen(file), before = l->file_length - length;
+    return before >= 0 && memcmp(l->file + before, file, (size_t)length) == 0 &&
+           (before == 0 || l->file[before - 1] == '/');
+}
+
+/* Prints the instructions of a line of a file. */
+static void code_print(code_list *c, const char *file, int line) {
+    for (size_t i = 0; i < c->count; i++) {
+        const code_line *l = &c->items[i];
+        if (l->line != line || !is_of_file(l, file))
+            continue;
+        printf("    %.*s\n", l->text_length, l->text);
+        c->printed++;
+    }
+}
+
+void code_free(code_list *c) {
+    free(c->items);
+    *c = (code_list){.items = NULL};
+}
+
+/* Lines with counts ----------------------------------------------------------------------------- */
+
+static counted_line *get_line(void *rows, size_t size, size_t i) {
+    return (counted_line *)((char *)rows + i * size);
+}
+
+/* The row of a line, or NULL. */
+static counted_line *find_row(void *rows, size_t count, size_t size, const char *file, int line) {
+    for (size_t i = 0; i < count; i++) {
+        counted_line *l = get_line(rows, size, i);
+        if (l->line == line && strcmp(l->file, file) == 0)
+            return l;
+    }
+    return NULL;
+}
+
+static void print_row(sink *s, counted_line *l, code_list *code) {
+    sink_add(s, l, PAINT_NONE);
+    if (code)
+        code_print(code, l->file, l->line);
+}
+
+/* Every line of each file that has a count. */
+static void print_annotated(sink *s, void *rows, size_t count, size_t size, source_list *sources,
+                            code_list *code) {
+    for (size_t i = 0; i < count; i++) {
+        const char *file = get_line(rows, size, i)->file;
+        bool is_first = true;
+        for (size_t k = 0; k < i && is_first; k++)
+            is_first = strcmp(get_line(rows, size, k)->file, file) != 0;
+        const char *text = is_first ? source_find(sources, file) : NULL;
+        int n = 1;
+        for (const char *at = text; at && *at; at += strcspn(at, "\n"), at += *at == '\n', n++) {
+            counted_line *l = find_row(rows, count, size, file, n);
+            if (!l) {
+                printf("%-24d %.*s\n", n, (int)strcspn(at, "\n"), at);
+                continue;
+            }
+            snprintf(l->source, sizeof l->source, "%.*s", (int)strcspn(at, "\n"), at);
+            print_row(s, l, code);
+        }
+    }
+}
+
+void counted_lines_print(record r, void *rows, size_t count, size_t size, bool annotate, size_t top,
+                         code_list *code) {
+    sink s = {.record = r, .out = stdout, .streams = true};
+    source_list sources = {.items = NULL};
+    for (size_t i = 0; i < count; i++) {
+        counted_line *l = get_line(rows, size, i);
+        snprintf(l->place, sizeof l->place, "%.200s:%d", path_get_name(l->file), l->line);
+        sink_fit(&s, l);
+    }
+    sink_end(&s); /* the header */
+    if (annotate)
+        print_annotated(&s, rows, count, size, &sources, code);
+    for (size_t i = 0; i < count && i < top && !annotate; i++) {
+        counted_line *l = get_line(rows, size, i);
+        source_copy_line(&sources, l->file, l->line, l->source, sizeof l->source);
+        print_row(&s, l, code);
+    }
+    source_free(&sources);
+}
+
+/* Numbers --------------------------------------------------------------------------------------- */
 
 /* What there is to know about a line or a whole, by name: the columns of the CSV file. */
-enum { NUMBERS = 35 };
-static const char *const number_names[NUMBERS] = {
-    "device_loads",       "device_stores",     "constant_loads", "threadgroup_loads",
-    "threadgroup_stores", "private_loads",     "private_stores", "atomics",
-    "contention",         "load_requests",     "store_requests", "bytes",
-    "load_sectors",       "store_sectors",     "lines",          "used_bytes",
-    "new_simdgroup",      "new_threadgroup",   "new_grid",       "miss_8k",
-    "miss_64k",           "miss_8m",           "conflicts_load", "conflicts_store",
-    "instructions",       "lane_instructions", "flops",          "integers",
-    "conversions",        "specials",          "simd_functions", "matrices",
-    "barriers",           "work_most",         "work_mean"};
+/* clang-format off */
+#define NUMBERS(X) \
+    X(device_loads, load[SPACE_DEVICE][COUNT_LANES]) \
+    X(device_stores, store[SPACE_DEVICE][COUNT_LANES]) \
+    X(constant_loads, load[SPACE_CONSTANT][COUNT_LANES]) \
+    X(threadgroup_loads, load[SPACE_THREADGROUP][COUNT_LANES]) \
+    X(threadgroup_stores, store[SPACE_THREADGROUP][COUNT_LANES]) \
+    X(private_loads, load[SPACE_PRIVATE][COUNT_LANES]) \
+    X(private_stores, store[SPACE_PRIVATE][COUNT_LANES]) \
+    X(atomics, atomic[SPACE_DEVICE][COUNT_LANES] + atomic[SPACE_THREADGROUP][COUNT_LANES]) \
+    X(contention, atomic[SPACE_DEVICE][COUNT_CONTENTION] + atomic[SPACE_THREADGROUP][COUNT_CONTENTION]) \
+    X(load_requests, sum_loads(l, COUNT_TIMES)) \
+    X(store_requests, store[SPACE_DEVICE][COUNT_TIMES]) \
+    X(bytes, profile_sum_device(l, COUNT_BYTES)) \
+    X(load_sectors, sum_loads(l, COUNT_SECTORS)) \
+    X(store_sectors, store[SPACE_DEVICE][COUNT_SECTORS]) \
+    X(lines, profile_sum_device(l, COUNT_LINES)) \
+    X(used_bytes, profile_sum_device(l, COUNT_USED)) \
+    X(new_simdgroup, sum_loads(l, COUNT_NEW_SIMD)) \
+    X(new_threadgroup, sum_loads(l, COUNT_NEW_GROUP)) \
+    X(new_grid, sum_loads(l, COUNT_NEW_GRID)) \
+    X(miss_8k, sum_loads(l, COUNT_MISS_8K)) \
+    X(miss_64k, sum_loads(l, COUNT_MISS_64K)) \
+    X(miss_8m, sum_loads(l, COUNT_MISS_8M)) \
+    X(conflicts_load, load[SPACE_THREADGROUP][COUNT_CONFLICTS]) \
+    X(conflicts_store, store[SPACE_THREADGROUP][COUNT_CONFLICTS]) \
+    X(instructions, l->instructions) \
+    X(lane_instructions, l->work[WORK_ALL]) \
+    X(flops, l->work[WORK_FLOPS]) \
+    X(integers, l->work[WORK_INTEGERS]) \
+    X(conversions, l->work[WORK_CONVERSIONS]) \
+    X(specials, l->work[WORK_SPECIALS]) \
+    X(simd_functions, l->simd) \
+    X(matrices, l->matrices) \
+    X(barriers, l->barriers) \
+    X(work_most, l->work_most) \
+    X(work_mean, l->work_mean)
+/* clang-format on */
+
+#define MEMBER(name, value) uint64_t name;
+#define AS_FIELD(name, value) FIELD(numbers, name, FIELD_COUNT, #name),
+#define VALUE(name, value) .name = value,
+typedef struct {
+    NUMBERS(MEMBER)
+} numbers;
+static const field number_fields[] = {NUMBERS(AS_FIELD)};
+static const record all_numbers = RECORD(number_fields);
 
 static uint64_t sum_loads(const profile_line *l, count_field f) {
     return l->n[TRAFFIC_LOAD][SPACE_DEVICE][f] + l->n[TRAFFIC_LOAD][SPACE_CONSTANT][f];
 }
 
-static uint64_t sum_stores(const profile_line *l, count_field f) {
-    return l->n[TRAFFIC_STORE][SPACE_DEVICE][f];
-}
-
-static void get_numbers(const profile_line *l, uint64_t out[NUMBERS]) {
+static numbers get_numbers(const profile_line *l) {
     const uint64_t(*load)[COUNT_FIELDS] = l->n[TRAFFIC_LOAD],
           (*store)[COUNT_FIELDS] = l->n[TRAFFIC_STORE],
           (*atomic)[COUNT_FIELDS] = l->n[TRAFFIC_ATOMIC];
-    const uint64_t all[NUMBERS] = {
-        load[SPACE_DEVICE][COUNT_LANES],
-        store[SPACE_DEVICE][COUNT_LANES],
-        load[SPACE_CONSTANT][COUNT_LANES],
-        load[SPACE_THREADGROUP][COUNT_LANES],
-        store[SPACE_THREADGROUP][COUNT_LANES],
-        load[SPACE_PRIVATE][COUNT_LANES],
-        store[SPACE_PRIVATE][COUNT_LANES],
-        atomic[SPACE_DEVICE][COUNT_LANES] + atomic[SPACE_THREADGROUP][COUNT_LANES],
-        atomic[SPACE_DEVICE][COUNT_CONTENTION] + atomic[SPACE_THREADGROUP][COUNT_CONTENTION],
-        sum_loads(l, COUNT_TIMES),
-        sum_stores(l, COUNT_TIMES),
-        profile_sum_device(l, COUNT_BYTES),
-        sum_loads(l, COUNT_SECTORS),
-        sum_stores(l, COUNT_SECTORS),
-        profile_sum_device(l, COUNT_LINES),
-        profile_sum_device(l, COUNT_USED),
-        sum_loads(l, COUNT_NEW_SIMD),
-        sum_loads(l, COUNT_NEW_GROUP),
-        sum_loads(l, COUNT_NEW_GRID),
-        sum_loads(l, COUNT_MISS_8K),
-        sum_loads(l, COUNT_MISS_64K),
-        sum_loads(l, COUNT_MISS_8M),
-        load[SPACE_THREADGROUP][COUNT_CONFLICTS],
-        store[SPACE_THREADGROUP][COUNT_CONFLICTS],
-        l->instructions,
-        l->work[WORK_ALL],
-        l->work[WORK_FLOPS],
-        l->work[WORK_INTEGERS],
-        l->work[WORK_CONVERSIONS],
-        l->work[WORK_SPECIALS],
-        l->simd,
-        l->matrices,
-        l->barriers,
-        l->work_most,
-        l->work_mean};
-    memcpy(out, all, sizeof all);
+    return (numbers){NUMBERS(VALUE)};
 }
 
 /* For people ----------------------------------------------------------------------------------- */
 
-static void print_percent(char *text, size_t size, double share) {
-    if (isnan(share))
-        snprintf(text, size, "-");
-    else
-        snprintf(text, size, "%.1f", 100 * share);
+static double divide(double part, double whole) {
+    return whole != 0 ? part / whole : NAN;
 }
 
-static double divide(uint64_t part, uint64_t whole) {
-    return whole ? (double)part / (double)whole : NAN;
-}
+typedef struct {
+    counted_line head;
+    uint64_t sectors, requests, conflicts;
+    double share, used, instructions, active; /* percent */
+} line_view;
 
-enum { COLUMNS = 9 };
-
-static void print_line(table *rows, const profile *p, const profile_line *l, const char *source) {
-    char cells[COLUMNS][256];
-    const char *list[COLUMNS];
-    snprintf(cells[0], sizeof cells[0], "%s:%d", path_get_name(l->file), l->line);
-    const uint64_t sectors = profile_sum_device(l, COUNT_SECTORS);
-    snprintf(cells[1], sizeof cells[1], "%llu", (unsigned long long)sectors);
-    print_percent(cells[2], sizeof cells[2],
-                  divide(sectors, profile_sum_device(&p->sum, COUNT_SECTORS)));
-    print_percent(cells[3], sizeof cells[3], profile_get_coalescing(l));
-    snprintf(cells[4], sizeof cells[4], "%llu",
-             (unsigned long long)profile_sum_device(l, COUNT_TIMES));
-    print_percent(cells[5], sizeof cells[5], divide(l->instructions, p->sum.instructions));
-    print_percent(cells[6], sizeof cells[6], profile_get_active(l));
-    snprintf(cells[7], sizeof cells[7], "%llu",
-             (unsigned long long)profile_sum_shared(l, COUNT_CONFLICTS));
-    snprintf(cells[8], sizeof cells[8], "%.255s", source);
-    for (int i = 0; i < COLUMNS; i++)
-        list[i] = cells[i];
-    table_print_row(rows, list, 0, PAINT_NONE);
-}
-
-static table start_table(table_column columns[COLUMNS], const profile *p) {
-    const table_column all[COLUMNS] = {{.title = "line", .width = 24},
-                                       {.title = "sectors", .right = true, .width = 9},
-                                       {.title = "%", .right = true, .width = 5},
-                                       {.title = "used %", .right = true, .width = 6, .rank = 1},
-                                       {.title = "requests", .right = true, .width = 8, .rank = 3},
-                                       {.title = "instr %", .right = true, .width = 7, .rank = 2},
-                                       {.title = "active %", .right = true, .width = 8, .rank = 2},
-                                       {.title = "conflicts", .right = true, .width = 9, .rank = 3},
-                                       {.title = "source", .width = 20}};
-    memcpy(columns, all, sizeof all);
-    for (size_t i = 0; i < p->count; i++) {
-        char text[256];
-        snprintf(text, sizeof text, "%s:%d", path_get_name(p->lines[i].file), p->lines[i].line);
-        table_fit(&columns[0], text);
-    }
-    return table_new(stdout, columns, COLUMNS);
-}
-
-/* Every line of each file that has a count. */
-static void print_annotated(const profile *p, table *rows, source_list *sources, code_list *code) {
-    for (size_t i = 0; i < p->count; i++) {
-        const char *file = p->lines[i].file;
-        bool is_first = true;
-        for (size_t k = 0; k < i && is_first; k++)
-            is_first = strcmp(p->lines[k].file, file) != 0;
-        const char *text = is_first ? source_find(sources, file) : NULL;
-        int n = 1;
-        for (const char *at = text; at && *at; at += strcspn(at, "\n"), at += *at == '\n', n++) {
-            const profile_line none = {.line = n}, *l = &none;
-            for (size_t k = 0; k < p->count; k++)
-                if (p->lines[k].line == n && strcmp(p->lines[k].file, file) == 0)
-                    l = &p->lines[k];
-            char source[256];
-            snprintf(source, sizeof source, "%.*s", (int)strcspn(at, "\n"), at);
-            if (l != &none)
-                print_line(rows, p, l, source);
-            else
-                printf("%-24d %s\n", n, source);
-            code_print(code, file, n);
-        }
-    }
-}
+static const field line_fields[] = {
+    FIELD(line_view, head.place, FIELD_CHARS, NULL, "line", .width = 24),
+    FIELD(line_view, sectors, FIELD_COUNT, NULL, "sectors", .width = 9),
+    FIELD(line_view, share, FIELD_REAL, NULL, "%", .width = 5, .format = "%.1f"),
+    FIELD(line_view, used, FIELD_REAL, NULL, "used %", .width = 6, .rank = 1, .format = "%.1f"),
+    FIELD(line_view, requests, FIELD_COUNT, NULL, "requests", .width = 8, .rank = 3),
+    FIELD(line_view, instructions, FIELD_REAL, NULL, "instr %", .width = 7, .rank = 2,
+          .format = "%.1f"),
+    FIELD(line_view, active, FIELD_REAL, NULL, "active %", .width = 8, .rank = 2, .format = "%.1f"),
+    FIELD(line_view, conflicts, FIELD_COUNT, NULL, "conflicts", .width = 9, .rank = 3),
+    FIELD(line_view, head.source, FIELD_CHARS, NULL, "source", .width = 20),
+};
 
 /* The hottest lines, or all, with the machine code where it was asked for. */
 static void print_lines(const profile *p, size_t top, bool annotate) {
-    table_column columns[COLUMNS];
-    source_list sources = {.items = NULL};
+    const double sectors = (double)profile_sum_device(&p->sum, COUNT_SECTORS);
     code_list code = p->code ? code_read(p->code) : (code_list){.items = NULL};
-    table rows = start_table(columns, p);
-    table_print_header(&rows);
-    if (annotate)
-        print_annotated(p, &rows, &sources, &code);
-    for (size_t i = 0; i < p->count && i < top && !annotate; i++) {
+    line_view *views = array_new(p->count + 1, sizeof *views);
+    for (size_t i = 0; i < p->count; i++) {
         const profile_line *l = &p->lines[i];
-        char source[256];
-        source_copy_line(&sources, l->file, l->line, source, sizeof source);
-        print_line(&rows, p, l, source);
-        code_print(&code, l->file, l->line);
+        line_view *v = &views[i];
+        snprintf(v->head.file, sizeof v->head.file, "%s", l->file);
+        v->head.line = l->line;
+        v->sectors = profile_sum_device(l, COUNT_SECTORS);
+        v->requests = profile_sum_device(l, COUNT_TIMES);
+        v->conflicts = profile_sum_shared(l, COUNT_CONFLICTS);
+        v->share = 100 * divide((double)v->sectors, sectors);
+        v->used = 100 * profile_get_coalescing(l);
+        v->instructions = 100 * divide((double)l->instructions, (double)p->sum.instructions);
+        v->active = 100 * profile_get_active(l);
     }
+    counted_lines_print((record)RECORD(line_fields), views, p->count, sizeof *views, annotate, top,
+                        &code);
     if (p->code)
         printf("%zu of the kernel's %zu instructions stand above; the others come from lines that "
                "are not listed and from Metal's functions\n",
                code.printed, code.count);
     code_free(&code);
-    source_free(&sources);
+    free(views);
 }
 
 /* How wide the loads are, and what a GPU is known to need for a thread. */
@@ -228,16 +365,17 @@ void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate) 
 }
 
 void profile_print_pair(const profile *a, const profile *b, const profile_gpu *g) {
-    uint64_t x[NUMBERS], y[NUMBERS];
-    get_numbers(&a->sum, x);
-    get_numbers(&b->sum, y);
+    const profile *both[] = {a, b};
+    const numbers x = get_numbers(&a->sum), y = get_numbers(&b->sum);
     printf("A: %s\nB: %s\n", a->name, b->name);
     printf("%-20s %20s %20s %8s\n", "", "A", "B", "B / A");
-    for (int i = 0; i < NUMBERS; i++)
-        if (x[i] || y[i])
-            printf("%-20s %20llu %20llu %8.3f\n", number_names[i], (unsigned long long)x[i],
-                   (unsigned long long)y[i], divide(y[i], x[i]));
-    const profile *both[] = {a, b};
+    for (const field *f = number_fields; f < number_fields + all_numbers.count; f++) {
+        const double n = field_get_number(f, &x), m = field_get_number(f, &y);
+        char left[32], right[32];
+        if (n > 0 || m > 0)
+            printf("%-20s %20s %20s %8.3f\n", f->name, field_print(f, &x, left, sizeof left),
+                   field_print(f, &y, right, sizeof right), divide(m, n));
+    }
     for (int i = 0; i < 2; i++) {
         char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE];
         profile_say(both[i], g, sentences);
@@ -250,115 +388,145 @@ void profile_print_pair(const profile *a, const profile *b, const profile_gpu *g
 
 /* For programs --------------------------------------------------------------------------------- */
 
-static void print_json_numbers(const profile_line *l) {
-    uint64_t n[NUMBERS];
-    get_numbers(l, n);
-    for (int i = 0; i < NUMBERS; i++)
-        printf(", \"%s\": %llu", number_names[i], (unsigned long long)n[i]);
+/* A line of a case, or all of it (line 0). */
+typedef struct {
+    const char *name, *kernel, *file, *bound;
+    int line;
+    uint64_t launches, groups, groups_run, simdgroups, must_bytes;
+    uint32_t threads, threadgroup_bytes, private_bytes;
+    double memory_bytes, predicted_ns, measured_ns;
+    numbers n;
+} profile_row;
+
+static const field place_fields[] = {
+    FIELD(profile_row, name, FIELD_TEXT, "case"),
+    FIELD(profile_row, kernel, FIELD_TEXT, "kernel"),
+    FIELD(profile_row, file, FIELD_TEXT, "file"),
+    FIELD(profile_row, line, FIELD_INTEGER, "line"),
+};
+static const field whole_fields[] = {
+    FIELD(profile_row, launches, FIELD_COUNT, "launches"),
+    FIELD(profile_row, groups, FIELD_COUNT, "threadgroups"),
+    FIELD(profile_row, groups_run, FIELD_COUNT, "threadgroups_counted"),
+    FIELD(profile_row, simdgroups, FIELD_COUNT, "simdgroups"),
+    FIELD(profile_row, threads, FIELD_COUNT, "threads"),
+    FIELD(profile_row, threadgroup_bytes, FIELD_COUNT, "threadgroup_bytes"),
+    FIELD(profile_row, private_bytes, FIELD_COUNT, "private_bytes"),
+    FIELD(profile_row, must_bytes, FIELD_COUNT, "must_bytes"),
+    FIELD(profile_row, memory_bytes, FIELD_REAL, "memory_bytes"),
+};
+static const record places = RECORD(place_fields), wholes = RECORD(whole_fields);
+
+static profile_row make_row(const profile *p, const profile_line *l, const profile_gpu *g) {
+    profile_row r = {.name = p->name,
+                     .kernel = p->kernel,
+                     .file = l->file,
+                     .bound = "",
+                     .line = l->line,
+                     .launches = p->launches,
+                     .groups = p->groups,
+                     .groups_run = p->groups_run,
+                     .simdgroups = p->simdgroups,
+                     .threads = p->group_threads,
+                     .threadgroup_bytes = p->threadgroup_bytes,
+                     .private_bytes = p->private_bytes,
+                     .measured_ns = NAN,
+                     .n = get_numbers(l)};
+    if (l != &p->sum)
+        return r;
+    const profile_expectation x = profile_expect(p, g);
+    r.file = "";
+    r.must_bytes = p->must_bytes;
+    r.memory_bytes = x.memory_bytes;
+    r.bound = profile_get_bound_name(x.bound);
+    r.predicted_ns = x.total_ns;
+    r.measured_ns = profile_find_measured(p->name);
+    return r;
 }
 
-void profile_print_json(const profile_set *s, const profile_gpu *g) {
-    printf(", \"profiles\": [");
-    for (size_t i = 0; i < s->count; i++) {
-        const profile *p = &s->items[i];
-        const profile_expectation x = profile_expect(p, g);
-        char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE];
-        profile_say(p, g, sentences);
-        printf("%s\n  {", i ? "," : "");
-        json_print_field(stdout, "case", p->name);
-        json_add_field(stdout, "kernel", p->kernel);
-        json_add_field(stdout, "bound", profile_get_bound_name(x.bound));
-        printf(", \"predicted_ns\": %.0f, \"measured_ns\": ", x.total_ns);
-        json_print_number(stdout, profile_find_measured(p->name), false);
-        printf(", \"memory_bytes\": %.0f, \"must_bytes\": %llu, \"threadgroup_bytes\": %u, "
-               "\"private_bytes\": %u, \"threadgroups\": %llu, \"threadgroups_counted\": %llu, "
-               "\"sentences\": [",
-               x.memory_bytes, (unsigned long long)p->must_bytes, p->threadgroup_bytes,
-               p->private_bytes, (unsigned long long)p->groups, (unsigned long long)p->groups_run);
-        for (int k = 0; k < PROFILE_SENTENCES; k++) {
-            fputs(k ? ", " : "", stdout);
-            json_print_text(stdout, sentences[k], strlen(sentences[k]));
-        }
-        printf("]");
-        print_json_numbers(&p->sum);
-        printf(", \"lines\": [");
-        for (size_t k = 0; k < p->count; k++) {
-            printf("%s\n    {", k ? "," : "");
-            json_print_field(stdout, "file", p->lines[k].file);
-            printf(", \"line\": %d", p->lines[k].line);
-            print_json_numbers(&p->lines[k]);
-            printf("}");
-        }
-        printf("]}");
+static void add_profile(json *j, const profile *p, const profile_gpu *g) {
+    const profile_row r = make_row(p, &p->sum, g);
+    char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE];
+    profile_say(p, g, sentences);
+    json_open(j, NULL, '{');
+    json_add_text(j, "case", r.name);
+    json_add_text(j, "kernel", r.kernel);
+    json_add_text(j, "bound", r.bound);
+    fprintf(json_add_key(j, "predicted_ns"), "%.0f", r.predicted_ns);
+    json_add_real(j, "measured_ns", r.measured_ns);
+    fprintf(json_add_key(j, "memory_bytes"), "%.0f", r.memory_bytes);
+    json_add_count(j, "must_bytes", r.must_bytes);
+    json_add_count(j, "threadgroup_bytes", r.threadgroup_bytes);
+    json_add_count(j, "private_bytes", r.private_bytes);
+    json_add_count(j, "threadgroups", r.groups);
+    json_add_count(j, "threadgroups_counted", r.groups_run);
+    json_open(j, "sentences", '[');
+    for (int k = 0; k < PROFILE_SENTENCES; k++)
+        json_add_text(j, NULL, sentences[k]);
+    json_close(j);
+    record_add_json(&all_numbers, &r.n, j);
+    json_open(j, "lines", '[');
+    for (size_t k = 0; k < p->count; k++) {
+        const numbers n = get_numbers(&p->lines[k]);
+        json_open(j, NULL, '{');
+        json_add_text(j, "file", p->lines[k].file);
+        json_add_integer(j, "line", p->lines[k].line);
+        record_add_json(&all_numbers, &n, j);
+        json_close(j);
     }
-    printf("]}\n");
+    json_close(j);
+    json_close(j);
 }
 
-/* The sentences, or the line of the source. */
-static void add_words(csv *c, const profile *p, const profile_line *l, const profile_gpu *g,
-                      source_list *sources) {
+void profile_print_json(const profile_set *s, const profile_gpu *g, uint64_t seed) {
+    json j = verb_open_json(stdout, "profile", NULL, seed);
+    json_open(&j, "profiles", '[');
+    for (size_t i = 0; i < s->count; i++)
+        add_profile(&j, &s->items[i], g);
+    json_close(&j);
+    json_close(&j);
+}
+
+/* An empty cell is a number that is not known. */
+static void add_known(csv *c, bool is_known, double value) {
+    if (is_known)
+        csv_add_double(c, value);
+    else
+        csv_add_text(c, "");
+}
+
+static void add_row(csv *c, const profile *p, const profile_line *l, const profile_gpu *g,
+                    source_list *sources) {
+    const profile_row r = make_row(p, l, g);
+    const bool is_sum = l == &p->sum, has_registers = is_sum && p->registers;
     char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE], text[PROFILE_SENTENCES * PROFILE_SENTENCE];
-    if (l == &p->sum) {
+    record_add_csv(&places, &r, c);
+    record_add_csv(&all_numbers, &r.n, c);
+    record_add_csv(&wholes, &r, c);
+    add_known(c, has_registers, p->registers);
+    add_known(c, has_registers, p->spill_bytes);
+    csv_add_text(c, r.bound);
+    csv_add_double(c, r.predicted_ns);
+    add_known(c, !isnan(r.measured_ns), r.measured_ns);
+    csv_add_text(c, is_sum ? profile_get_cpu() : "");
+    if (is_sum) {
         profile_say(p, g, sentences);
         snprintf(text, sizeof text, "%s %s %s", sentences[0], sentences[1], sentences[2]);
     } else
         source_copy_line(sources, l->file, l->line, text, sizeof text);
     csv_add_text(c, text);
-}
-
-static void add_row(csv *c, const profile *p, const profile_line *l, const profile_gpu *g,
-                    source_list *sources) {
-    uint64_t n[NUMBERS];
-    const profile_expectation x = profile_expect(p, g);
-    const double measured = profile_find_measured(p->name);
-    const bool is_sum = l == &p->sum;
-    csv_add_text(c, p->name);
-    csv_add_text(c, p->kernel);
-    csv_add_text(c, is_sum ? "" : l->file);
-    csv_add_u64(c, (uint64_t)l->line);
-    get_numbers(l, n);
-    for (int i = 0; i < NUMBERS; i++)
-        csv_add_u64(c, n[i]);
-    const uint64_t whole[] = {p->launches,      p->groups,
-                              p->groups_run,    p->simdgroups,
-                              p->group_threads, p->threadgroup_bytes,
-                              p->private_bytes, is_sum ? p->must_bytes : 0};
-    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
-        csv_add_u64(c, whole[i]);
-    csv_add_double(c, is_sum ? x.memory_bytes : 0);
-    for (int i = 0; i < 2; i++)
-        if (is_sum && p->registers)
-            csv_add_u64(c, i == 0 ? p->registers : p->spill_bytes);
-        else
-            csv_add_text(c, "");
-    csv_add_text(c, is_sum ? profile_get_bound_name(x.bound) : "");
-    csv_add_double(c, is_sum ? x.total_ns : 0);
-    if (is_sum && !isnan(measured))
-        csv_add_double(c, measured);
-    else
-        csv_add_text(c, "");
-    csv_add_text(c, is_sum ? profile_get_cpu() : "");
-    add_words(c, p, l, g, sources);
     csv_end_row(c);
 }
 
 bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
+    static const char *const last[] = {"registers",   "spill_bytes", "bound", "predicted_ns",
+                                       "measured_ns", "cpu",         "text"};
     csv *c = csv_new();
     source_list sources = {.items = NULL};
-    static const char *const first[] = {"case", "kernel", "file", "line"};
-    static const char *const last[] = {"launches",      "threadgroups", "threadgroups_counted",
-                                       "simdgroups",    "threads",      "threadgroup_bytes",
-                                       "private_bytes", "must_bytes",   "memory_bytes",
-                                       "registers",     "spill_bytes",  "bound",
-                                       "predicted_ns",  "measured_ns",  "cpu",
-                                       "text"};
-    for (int i = 0; i < 4; i++)
-        csv_add_text(c, first[i]);
-    for (int i = 0; i < NUMBERS; i++)
-        csv_add_text(c, number_names[i]);
-    for (size_t i = 0; i < sizeof last / sizeof *last; i++)
-        csv_add_text(c, last[i]);
-    csv_end_row(c);
+    record_add_titles(&places, c);
+    record_add_titles(&all_numbers, c);
+    record_add_titles(&wholes, c);
+    csv_add_row(c, last, sizeof last / sizeof *last);
     for (size_t i = 0; i < s->count; i++) {
         const profile *p = &s->items[i];
         add_row(c, p, &p->sum, g, &sources);
@@ -371,53 +539,154 @@ bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *p
     return ok;
 }
 
+/* A case with a measured time; ns as a CSV file has them. */
+typedef struct {
+    const char *name, *bound;
+    uint64_t groups, groups_run;
+    double of[BOUNDS], predicted, measured, error_pct;
+} times;
+
+static const field time_fields[] = {
+    FIELD(times, name, FIELD_TEXT, "case"),
+    FIELD(times, groups, FIELD_COUNT, "threadgroups"),
+    FIELD(times, groups_run, FIELD_COUNT, "threadgroups_counted"),
+    FIELD(times, of[BOUND_MEMORY], FIELD_REAL, "memory_ns"),
+    FIELD(times, of[BOUND_CACHE], FIELD_REAL, "cache_ns"),
+    FIELD(times, of[BOUND_SHARED], FIELD_REAL, "threadgroup_memory_ns"),
+    FIELD(times, of[BOUND_ISSUE], FIELD_REAL, "issue_ns"),
+    FIELD(times, of[BOUND_LATENCY], FIELD_REAL, "latency_ns"),
+    FIELD(times, bound, FIELD_TEXT, "bound"),
+    FIELD(times, predicted, FIELD_REAL, "predicted_ns"),
+    FIELD(times, measured, FIELD_REAL, "measured_ns"),
+    FIELD(times, error_pct, FIELD_REAL, "error_pct"),
+};
+
 static int compare_doubles(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static void add_times(csv *c, const profile *p, const profile_expectation *x, double measured) {
-    csv_add_text(c, p->name);
-    csv_add_u64(c, p->groups);
-    csv_add_u64(c, p->groups_run);
-    for (int i = 0; i < BOUNDS; i++)
-        csv_add_double(c, round(x->ns[i]));
-    csv_add_text(c, profile_get_bound_name(x->bound));
-    csv_add_double(c, round(x->total_ns));
-    csv_add_double(c, round(measured));
-    csv_add_double(c, round(1000 * (x->total_ns / measured - 1)) / 10);
-    csv_end_row(c);
-}
-
 bool profile_write_times(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
-    static const char *const titles[] = {"case",         "threadgroups", "threadgroups_counted",
-                                         "memory_ns",    "cache_ns",     "threadgroup_memory_ns",
-                                         "issue_ns",     "latency_ns",   "bound",
-                                         "predicted_ns", "measured_ns",  "error_pct"};
-    csv *c = csv_new();
+    sink rows = {.record = RECORD(time_fields), .csv = csv_new()};
     double *errors = array_new(s->count + 1, sizeof *errors);
     size_t n = 0;
-    csv_add_meta(c, "device", g->name);
-    csv_add_meta(c, "measured", profile_get_measured_commit());
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        csv_add_text(c, titles[i]);
-    csv_end_row(c);
+    csv_add_meta(rows.csv, "device", g->name);
+    csv_add_meta(rows.csv, "measured", profile_get_measured_commit());
+    record_add_titles(&rows.record, rows.csv);
+    csv_end_row(rows.csv);
     for (size_t i = 0; i < s->count; i++) {
-        const profile_expectation x = profile_expect(&s->items[i], g);
-        const double measured = profile_find_measured(s->items[i].name);
+        const profile *p = &s->items[i];
+        const profile_expectation x = profile_expect(p, g);
+        const double measured = profile_find_measured(p->name);
         if (isnan(measured))
             continue;
-        add_times(c, &s->items[i], &x, measured);
+        times t = {.name = p->name,
+                   .bound = profile_get_bound_name(x.bound),
+                   .groups = p->groups,
+                   .groups_run = p->groups_run,
+                   .predicted = round(x.total_ns),
+                   .measured = round(measured),
+                   .error_pct = round(1000 * (x.total_ns / measured - 1)) / 10};
+        for (int k = 0; k < BOUNDS; k++)
+            t.of[k] = round(x.ns[k]);
+        sink_add(&rows, &t, PAINT_NONE);
         errors[n++] = fabs(x.total_ns / measured - 1);
     }
     qsort(errors, n, sizeof *errors, compare_doubles);
     if (n > 0)
         printf("%zu cases: the prediction is off by %.0f %% at the median, by more than %.0f %% in "
-               "a quarter "
-               "of them\n",
+               "a quarter of them\n",
                n, 100 * errors[n / 2], 100 * errors[n - 1 - n / 4]);
-    bool ok = !path || csv_write(c, path, e);
-    csv_free(c);
+    bool ok = !path || csv_write(rows.csv, path, e);
+    csv_free(rows.csv);
     free(errors);
     return ok;
+}
+
+/* What must not grow ----------------------------------------------------------------------------- */
+
+const char *const profile_gated[PROFILE_GATED] = {"sectors",   "atomics",      "instructions",
+                                                  "conflicts", "idle lanes",   "private bytes",
+                                                  "registers", "spilled bytes"};
+enum { GATED_INSTRUCTIONS = 2, GATED_IDLE = 4 };
+
+static void set_gated(double out[PROFILE_GATED], const numbers *n, double private_bytes,
+                      double registers, double spill_bytes) {
+    const double all[PROFILE_GATED] = {(double)(n->load_sectors + n->store_sectors),
+                                       (double)n->atomics,
+                                       (double)n->instructions,
+                                       (double)(n->conflicts_load + n->conflicts_store),
+                                       (double)(n->instructions * MSL_LANES) -
+                                           (double)n->lane_instructions,
+                                       private_bytes,
+                                       registers,
+                                       spill_bytes};
+    memcpy(out, all, sizeof all);
+}
+
+void profile_get_gated(const profile *p, double out[PROFILE_GATED]) {
+    const numbers n = get_numbers(&p->sum);
+    set_gated(out, &n, p->private_bytes, p->registers ? p->registers : (double)NAN,
+              p->registers ? p->spill_bytes : (double)NAN);
+}
+
+const char *profile_get_cpu(void) {
+    static struct utsname name;
+    return uname(&name) == 0 ? name.machine : "unknown";
+}
+
+/* A column that files of an earlier version lack, or an empty cell, is a number that is not known. */
+static double read_if_known(const csv_file *f, size_t row, const char *title) {
+    err e;
+    size_t at;
+    double n;
+    return csv_find_column(f, title, &at, &e) && csv_get_double(f, row, at, &n, &e) ? n : NAN;
+}
+
+bool profile_is_of_this_cpu(const csv_file *f, size_t row) {
+    err e;
+    size_t at;
+    return !csv_find_column(f, "cpu", &at, &e) ||
+           strcmp(csv_get_text(f, row, at), profile_get_cpu()) == 0;
+}
+
+bool profile_read_gated(const csv_file *f, const char *name, double out[PROFILE_GATED], bool *found,
+                        err *e) {
+    size_t name_at, line_at, private_at, r = 0;
+    double private_bytes;
+    numbers n;
+    *found = false;
+    if (!csv_find_column(f, "case", &name_at, e) || !csv_find_column(f, "line", &line_at, e) ||
+        !csv_find_column(f, "private_bytes", &private_at, e))
+        return false;
+    while (r < csv_count_rows(f) && (strcmp(csv_get_text(f, r, name_at), name) != 0 ||
+                                     strcmp(csv_get_text(f, r, line_at), "0") != 0))
+        r++;
+    if (r == csv_count_rows(f))
+        return true;
+    if (!record_read(&all_numbers, f, r, &n, e) ||
+        !csv_get_double(f, r, private_at, &private_bytes, e))
+        return false;
+    *found = true;
+    set_gated(out, &n, private_bytes, read_if_known(f, r, "registers"),
+              read_if_known(f, r, "spill_bytes"));
+    if (!profile_is_of_this_cpu(f, r))
+        out[GATED_INSTRUCTIONS] = out[GATED_IDLE] = NAN;
+    return true;
+}
+
+void gate_compare(gate *g, const char *name, const char *what, double was, double now) {
+    if (isnan(was) || isnan(now) || now <= was * (1 + g->threshold / 100))
+        return;
+    printf("%s: %s grew from %.0f to %.0f (%+.1f %%)\n", name, what, was, now,
+           was > 0 ? 100 * (now / was - 1) : INFINITY);
+    g->grown++;
+}
+
+exit_code gate_end(const gate *g, const char *things, err *e) {
+    if (g->compared == 0)
+        return err_code(e, EXIT_INCONCLUSIVE, "%.160s has none of these %s", g->baseline, things);
+    fprintf(stderr, "%zu compared with %s, %zu number%s grew by more than %g %%\n", g->compared,
+            g->baseline, g->grown, g->grown == 1 ? "" : "s", g->threshold);
+    return g->grown ? EXIT_REGRESSION : EXIT_OK;
 }

@@ -7,135 +7,136 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "harness/check/findings.h"
+#include "harness/device/validation.h"
 #include "harness/measure/made_of.h"
 #include "harness/measure/results.h"
-#include "output.h"
-#include "places.h"
 #include "verb.h"
 
 /* Of a case, and of a kernel or an op. */
-static const table_column titles[REPORT_COLUMNS] = {
-    {.title = "kernel", .lifts = true},
-    {.title = "shape", .lifts = true},
-    {.title = "input", .lifts = true},
-    {.title = "verdict"},
-    {.title = "max abs", .right = true, .width = 9, .rank = 1},
-    {.title = "max rel", .right = true, .width = 9, .rank = 4},
-    {.title = "max ulp", .right = true, .width = 9, .rank = 2},
-    {.title = "nmse", .right = true, .width = 9, .rank = 5},
-    {.title = "margin", .right = true, .width = 9},
-    {.title = "worst", .right = true, .width = 9, .rank = 3}};
-static const table_column sums[] = {{.title = "kernel"},
-                                    {.title = "verdict"},
-                                    {.title = "cases", .right = true, .width = 6},
-                                    {.title = "margin", .right = true, .width = 9},
-                                    {.title = "time", .right = true, .width = 9}};
-enum { VERDICT_COLUMN = 3, SUMS_VERDICT = 1, SUMS_COLUMNS = sizeof sums / sizeof *sums };
-enum { REPORT_FINDINGS = 8, REPORT_FAILURES = 20 };
+typedef struct {
+    const char *op, *kernel, *input, *shown, *verdict, *message, *made_of;
+    char shape[64];
+    uint64_t seed;
+    comparison n;
+    double worst; /* NaN: nothing was compared */
+} row;
 
-static void add_csv_header(csv *c) {
-    static const char *const names[] = {"op",      "kernel",   "shape",   "input",     "seed",
-                                        "verdict", "elements", "bad",     "nonfinite", "unwritten",
-                                        "max_abs", "max_rel",  "max_ulp", "nmse",      "margin",
-                                        "worst",   "message",  "made_of"};
-    csv_add_row(c, names, sizeof names / sizeof *names);
+#define NUMBER(member, ...)                                                                        \
+    FIELD(row, n.member, FIELD_REAL, __VA_ARGS__, .width = 9, .format = "%.3g")
+static const field case_fields[] = {
+    FIELD(row, op, FIELD_TEXT, "op"),
+    FIELD(row, kernel, FIELD_TEXT, "kernel", "kernel", .lifts = true),
+    FIELD(row, shape, FIELD_CHARS, "shape", "shape", .lifts = true),
+    FIELD(row, input, FIELD_TEXT, "input", "input", .lifts = true),
+    FIELD(row, seed, FIELD_COUNT, "seed"),
+    FIELD(row, shown, FIELD_TEXT, NULL, "verdict", .is_painted = true),
+    FIELD(row, verdict, FIELD_TEXT, "verdict"),
+    FIELD(row, n.count, FIELD_COUNT, "elements"),
+    FIELD(row, n.bad, FIELD_COUNT, "bad"),
+    FIELD(row, n.nonfinite, FIELD_COUNT, "nonfinite"),
+    FIELD(row, n.unwritten, FIELD_COUNT, "unwritten"),
+    NUMBER(max_abs, "max_abs", "max abs", .rank = 1),
+    NUMBER(max_rel, "max_rel", "max rel", .rank = 4),
+    NUMBER(max_ulp, "max_ulp", "max ulp", .rank = 2),
+    NUMBER(nmse, "nmse", "nmse", .rank = 5),
+    NUMBER(margin, "margin", "margin"),
+    FIELD(row, n.worst, FIELD_COUNT, "worst"),
+    FIELD(row, worst, FIELD_REAL, NULL, "worst", .width = 9, .rank = 3, .format = "%.0f"),
+    FIELD(row, message, FIELD_TEXT, "message"),
+    FIELD(row, made_of, FIELD_TEXT, "made_of"),
+};
+static const record case_record = RECORD(case_fields);
+
+/* The first column of these is an op's. */
+#define SUM_FIELDS(title)                                                                          \
+    {                                                                                              \
+        FIELD(report_sum, name, FIELD_TEXT, NULL, title),                                          \
+            FIELD(report_sum, verdict, FIELD_TEXT, NULL, "verdict", .is_painted = true),           \
+            FIELD(report_sum, cases, FIELD_COUNT, NULL, "cases", .width = 6),                      \
+            FIELD(report_sum, margin, FIELD_REAL, NULL, "margin", .width = 9),                     \
+            FIELD(report_sum, ns, FIELD_TIME, NULL, "time", .width = 9)                            \
+    }
+enum { SUM_COLUMNS = 5, CASE_COLUMNS = 10, REPORT_FINDINGS = 8, REPORT_FAILURES = 20 };
+static const field sum_fields[2][SUM_COLUMNS] = {SUM_FIELDS("kernel"), SUM_FIELDS("op")};
+
+/* n: the numbers of a comparison, or NULL if none was made. */
+static row make_row(const report *r, const kernel_case *c, const char *verdict,
+                    const comparison *n) {
+    row v = {.op = c->op->name,
+             .kernel = c->kernel->name,
+             .input = distribution_get_name(c->inputs),
+             .shown = strcmp(verdict, "fail") == 0 ? "FAIL" : verdict,
+             .verdict = verdict,
+             .seed = r->settings->run.seed,
+             .n = {.max_abs = NAN, .max_rel = NAN, .max_ulp = NAN, .nmse = NAN, .margin = NAN},
+             .worst = n ? (double)n->worst : NAN};
+    if (n)
+        v.n = *n;
+    shape_get_text(&c->shape, v.shape, sizeof v.shape);
+    return v;
 }
 
-static void start_table(report *r, FILE *out, const case_list *cases) {
-    bool has_cases = r->detail == REPORT_CASES;
-    memcpy(r->columns, has_cases ? titles : sums, has_cases ? sizeof titles : sizeof sums);
-    r->rows = table_new(out, r->columns, has_cases ? REPORT_COLUMNS : SUMS_COLUMNS);
-    r->rows.heads = has_cases ? REPORT_COLUMNS : 0; /* before any column goes */
-    if (r->detail == REPORT_OPS)
-        r->columns[0].title = "op";
+static void start_table(report *r, const case_list *cases) {
+    r->rows = (sink){.record = {sum_fields[r->detail == REPORT_OPS], SUM_COLUMNS},
+                     .out = r->settings->json ? stderr : stdout,
+                     .streams = true};
+    if (r->detail == REPORT_CASES) {
+        r->rows.record = case_record;
+        r->rows.heads = CASE_COLUMNS; /* before any column goes */
+    }
     for (size_t i = 0; i < cases->count; i++) {
         const kernel_case *c = &cases->items[i];
-        char text[64];
-        table_fit(&r->columns[0], r->detail == REPORT_OPS ? c->op->name : c->kernel->name);
-        if (has_cases) {
-            shape_get_text(&c->shape, text, sizeof text);
-            table_fit(&r->columns[1], text);
-            table_fit(&r->columns[2], distribution_get_name(c->inputs));
-        }
+        const row v = make_row(r, c, "fail", NULL);
+        const report_sum sum = {.name = r->detail == REPORT_OPS ? c->op->name : c->kernel->name,
+                                .verdict = "FAIL"};
+        sink_fit(&r->rows, r->detail == REPORT_CASES ? (const void *)&v : &sum);
     }
-    table_fit(&r->columns[has_cases ? VERDICT_COLUMN : SUMS_VERDICT], "FAIL");
 }
 
-/* Not before the first row: what is printed before it is no part of the table. */
-static void show_header(report *r) {
-    if (r->has_header)
-        return;
-    table_print_header(&r->rows);
-    r->has_header = true;
-}
-
-static void set_command(report *r, const char *name, const suite_settings *s,
-                        const device_facts *f) {
+static void set_command(report *r, const suite_settings *s, const device_facts *f) {
     char seed[40] = "";
     if (s->run.seed != 1)
         snprintf(seed, sizeof seed, " --seed %" PRIu64, s->run.seed);
-    snprintf(r->again, sizeof r->again, "assay %s%s%.40s%s%s%s", name,
+    snprintf(r->again, sizeof r->again, "assay %s%s%.40s%s%s%s", r->verb,
              s->run.device ? " --device " : "", s->run.device ? s->run.device : "",
              f->math == MATH_SAFE ? "" : " --math ",
              f->math == MATH_SAFE ? "" : math_mode_get_name(f->math), seed);
 }
 
 void report_start(report *r, const char *name, const suite_settings *s, const device_facts *f,
-                  const case_list *cases, csv *file) {
-    *r = (report){.seed = s->run.seed,
-                  .csv = file,
-                  .api = f->api,
+                  const case_list *cases) {
+    *r = (report){.settings = s,
+                  .facts = f,
+                  .verb = name,
+                  .began_ns = os_now_ns(),
                   .is_last = true,
-                  .show_skips = s->skipped,
                   .detail = s->quiet || s->json ? REPORT_VERDICT
                             : s->verbose        ? REPORT_CASES
                             : s->ops            ? REPORT_OPS
                                                 : REPORT_KERNELS};
-    set_command(r, name, s, f);
+    if (r->detail != REPORT_VERDICT)
+        report_print_header(f, s->run.seed);
+    set_command(r, s, f);
     r->failures = open_memstream(&r->failure_text, &r->failure_size);
     assert(r->failures);
-    start_table(r, s->json ? stderr : stdout, cases);
-    if (file)
-        add_csv_header(file);
+    start_table(r, cases);
+    fflush(stdout);
 }
 
-static void print_row(report *r, const kernel_case *c, const char *verdict, paint p,
-                      const comparison *n) {
-    if (r->detail != REPORT_CASES)
-        return;
-    char shape_text[64], numbers[REPORT_COLUMNS][32];
-    const char *cells[REPORT_COLUMNS] = {c->kernel->name, shape_text,
-                                         distribution_get_name(c->inputs), verdict};
-    shape_get_text(&c->shape, shape_text, sizeof shape_text);
-    for (int i = VERDICT_COLUMN + 1; i < REPORT_COLUMNS; i++) {
-        cells[i] = numbers[i];
-        strcpy(numbers[i], "-");
-    }
-    if (n) {
-        const double values[] = {n->max_abs, n->max_rel, n->max_ulp, n->nmse, n->margin};
-        for (int i = 0; i < 5; i++)
-            snprintf(numbers[VERDICT_COLUMN + 1 + i], sizeof numbers[0], "%.3g", values[i]);
-        snprintf(numbers[REPORT_COLUMNS - 1], sizeof numbers[0], "%zu", n->worst);
-    }
-    show_header(r);
-    table_print_row(&r->rows, cells, VERDICT_COLUMN, p);
+void report_keep_rows(report *r) {
+    r->csv = report_start_csv(r->facts, r->settings->run.seed);
+    record_add_titles(&case_record, r->csv);
+    csv_end_row(r->csv);
 }
 
 static void print_sum(report *r, report_sum *sum) {
-    char cases[32], margin[32] = "-", time[32];
-    const char *const cells[] = {r->detail == REPORT_OPS ? sum->op->name : sum->kernel->name,
-                                 sum->failed ? "FAIL" : "pass", cases, margin,
-                                 format_time(sum->ns, time, sizeof time)};
     if (sum->is_printed || (r->detail != REPORT_KERNELS && r->detail != REPORT_OPS))
         return;
-    snprintf(cases, sizeof cases, "%zu", sum->passed + sum->failed);
-    if (sum->margin >= 0)
-        format_number(sum->margin, 3, margin, sizeof margin);
-    show_header(r);
-    table_print_row(&r->rows, cells, SUMS_VERDICT, sum->failed ? PAINT_BAD : PAINT_GOOD);
+    sum->name = r->detail == REPORT_OPS ? sum->op->name : sum->kernel->name;
+    sum->verdict = sum->failed ? "FAIL" : "pass";
+    sink_add(&r->rows, sum, sum->failed ? PAINT_BAD : PAINT_GOOD);
     sum->is_printed = true;
 }
 
@@ -153,13 +154,13 @@ static report_sum *find_sum(report *r, const kernel_case *c) {
         if (is_of(r, &r->sums[r->current], c))
             return &r->sums[r->current];
     report_sum *sum = ARRAY_ADD(r->sums, r->sum_count, r->sum_room);
-    *sum = (report_sum){.op = c->op, .kernel = c->kernel, .margin = -1};
+    *sum = (report_sum){.op = c->op, .kernel = c->kernel, .margin = NAN};
     return sum;
 }
 
 static void add_to_sum(report *r, const kernel_case *c, const check_result *result, bool passed) {
     report_sum *sum = find_sum(r, c);
-    sum->passed += passed;
+    sum->cases++;
     sum->failed += !passed;
     r->passed += passed;
     r->failed += !passed;
@@ -178,42 +179,12 @@ static const char *find_made_of(const report *r, const kernel_case *c) {
         text[0] = 0;
         if (!made_of_add_one(text, lib, "kernel", c->kernel->file, NULL) ||
             !made_of_add_one(text, lib, "description", c->op->source, NULL) ||
-            !made_of_add_one(text, lib, "device", r->api, NULL))
+            !made_of_add_one(text, lib, "device", r->facts->api, NULL))
             text[0] = 0; /* a file that is gone has no sum */
         last = c->kernel;
     }
     library_free(lib);
     return text;
-}
-
-static void add_csv_row(const report *r, const kernel_case *c, const char *verdict,
-                        const comparison *n, const char *message) {
-    if (!r->csv)
-        return;
-    static const comparison none = {
-        .max_abs = NAN, .max_rel = NAN, .max_ulp = NAN, .nmse = NAN, .margin = NAN};
-    const comparison *v = n ? n : &none;
-    char text[64];
-    shape_get_text(&c->shape, text, sizeof text);
-    csv_add_text(r->csv, c->op->name);
-    csv_add_text(r->csv, c->kernel->name);
-    csv_add_text(r->csv, text);
-    csv_add_text(r->csv, distribution_get_name(c->inputs));
-    csv_add_u64(r->csv, r->seed);
-    csv_add_text(r->csv, verdict);
-    csv_add_u64(r->csv, v->count);
-    csv_add_u64(r->csv, v->bad);
-    csv_add_u64(r->csv, v->nonfinite);
-    csv_add_u64(r->csv, v->unwritten);
-    csv_add_double(r->csv, v->max_abs);
-    csv_add_double(r->csv, v->max_rel);
-    csv_add_double(r->csv, v->max_ulp);
-    csv_add_double(r->csv, v->nmse);
-    csv_add_double(r->csv, v->margin);
-    csv_add_u64(r->csv, v->worst);
-    csv_add_text(r->csv, message);
-    csv_add_text(r->csv, find_made_of(r, c));
-    csv_end_row(r->csv);
 }
 
 /* A tool's output, indented. */
@@ -234,14 +205,6 @@ static void print_elements(report *r, const check_result *result) {
         else
             fprintf(r->failures, "got %.9g, tolerance %.3g\n", b->got, b->tolerance);
     }
-}
-
-static void add_skip(report *r, const kernel_case *c, const char *reason) {
-    if (r->skipped++ == 0)
-        snprintf(r->first_skip, sizeof r->first_skip, "%.80s %.110s", c->name, reason);
-    if (r->show_skips)
-        fprintf(r->rows.out, "skipped %s: %s\n", c->name, reason);
-    add_csv_row(r, c, "skip", NULL, reason);
 }
 
 /* How many more cases of the kernel have failed than the one that is told. */
@@ -304,32 +267,37 @@ static void print_failures(report *r) {
 
 static void add_row(report *r, const kernel_case *c, const case_report *what) {
     const check_result *result = what->made && !what->failure ? &what->result : NULL;
-    if (r->outcomes)
-        outcome_add(r->outcomes, c, what);
+    const bool passed = result && result->verdict == CHECK_PASS,
+               is_skipped = result && result->verdict == CHECK_SKIP;
+    /* Numbers are only those of a comparison that was made. */
+    const comparison *n =
+        passed || (result && !is_skipped && result->buffer[0]) ? &result->worst : NULL;
+    row v = make_row(r, c, passed ? "pass" : is_skipped ? "skip" : "fail", n);
+    v.message = passed          ? ""
+                : what->failure ? what->failure
+                : result        ? result->message
+                                : what->error.text;
+    outcome_add(&r->outcomes, c, what);
     if (result && result->warning[0] && r->warned_kernel != c->kernel) {
         fprintf(stderr, "warning: %s\n", result->warning);
         r->warned_kernel = c->kernel;
     }
-    if (result && result->verdict == CHECK_PASS) {
-        add_to_sum(r, c, result, true);
-        print_row(r, c, "pass", PAINT_GOOD, &result->worst);
-        add_csv_row(r, c, "pass", &result->worst, "");
-        return;
+    if (is_skipped) {
+        if (r->skipped++ == 0)
+            snprintf(r->first_skip, sizeof r->first_skip, "%.80s %.110s", c->name, v.message);
+        if (r->settings->skipped)
+            fprintf(r->rows.out, "skipped %s: %s\n", c->name, v.message);
+    } else
+        add_to_sum(r, c, n ? result : NULL, passed);
+    if (!is_skipped && r->detail == REPORT_CASES && !what->is_untried)
+        sink_add(&r->rows, &v, passed ? PAINT_GOOD : PAINT_BAD);
+    if (!is_skipped && !passed)
+        tell_failure(r, c, what, result, v.message);
+    if (r->csv) {
+        v.made_of = find_made_of(r, c);
+        record_add_csv(&case_record, &v, r->csv);
+        csv_end_row(r->csv);
     }
-    if (result && result->verdict == CHECK_SKIP) {
-        add_skip(r, c, result->message);
-        return;
-    }
-    /* Numbers are only those of a comparison that was made. */
-    const comparison *n = result && result->buffer[0] ? &result->worst : NULL;
-    const char *message = what->failure ? what->failure
-                          : result      ? result->message
-                                        : what->error.text;
-    add_to_sum(r, c, n ? result : NULL, false);
-    if (!what->is_untried)
-        print_row(r, c, "FAIL", PAINT_BAD, n);
-    tell_failure(r, c, what, result, message);
-    add_csv_row(r, c, "fail", n, message);
 }
 
 void report_end_rows(report *r) {
@@ -345,6 +313,29 @@ void report_end(report *r) {
         fprintf(r->rows.out, ", %zu skipped", r->skipped);
     fputc('\n', r->rows.out);
     fflush(r->rows.out); /* annotations follow on stderr, which must begin a line */
+}
+
+bool report_write(const report *r, const finding_list *found, err *e) {
+    static const finding_list none;
+    const suite_settings *s = r->settings;
+    place_list places = {.count = 0};
+    char name[48];
+    snprintf(name, sizeof name, "%s/%s", r->verb, r->facts->api);
+    places_add_findings(&places, found ? found : &none, validation_is_strict());
+    places_add_outcomes(&places, &r->outcomes);
+    if (s->json)
+        outcome_print_json(stdout, r->verb, r->facts, s->run.seed, &r->outcomes, found);
+    places_annotate(stderr, &places);
+    bool ok = (!s->sarif || places_write_sarif(s->sarif, name, &places, e)) &&
+              (!s->junit || outcome_write_junit(s->junit, r->verb, r->facts, &r->outcomes,
+                                                (double)(os_now_ns() - r->began_ns) * 1e-9, e));
+    places_free(&places);
+    return ok;
+}
+
+void report_free(report *r) {
+    outcome_free(&r->outcomes);
+    csv_free(r->csv);
     free(r->sums);
 }
 
@@ -356,7 +347,7 @@ bool report_check_ran(const report *r, err *e) {
 
 static bool deliver(void *context, const kernel_case *c, const case_report *r, err *e) {
     add_row(context, c, r);
-    return output_flush(e);
+    return verb_flush(e);
 }
 
 suite_listener report_get_listener(report *r) {

@@ -1,13 +1,51 @@
-/* report: prints the results of `check` and `validate`: for people a line per kernel, op or case, then what
- * failed, with details and how to run it alone; for programs the rows of a CSV file. */
+/* report: what `check` and `validate` take on the command line, and how they print their results: for people a
+ * line per kernel, op or case, then what failed, with details and how to run it alone; for programs the
+ * rows of a CSV file. */
 #pragma once
 
-#include "harness/base/csv.h"
-#include "harness/base/table.h"
+#include "cases.h"
+#include "harness/base/record.h"
+#include "harness/check/suite.h"
+#include "options.h"
 #include "outcome.h"
-#include "suite_options.h"
 
-enum { REPORT_COLUMNS = 10 };
+typedef struct {
+    suite run;
+    const char *csv, *junit, *sarif, *shapes, *extra, *input;
+    axes_query axes;
+    bool quick, skipped, quiet, verbose, ops, json, worker;
+} suite_settings;
+
+/* Options that both verbs have, for their tables. */
+/* clang-format off */
+#define HELD_OUT_OPTION(value) \
+    {"shapes", OPTION_TEXT, value, "random:N", "also N shapes per kernel, drawn from the seed, that its op does not list", 0, 0}
+#define SUITE_OPTIONS(settings) \
+    RANDOM_SEED_OPTION(&(settings).run.seed, "the inputs"), \
+    TEXT_OPTION("shape", &(settings).shapes, "S,...", "only cases of these shapes, such as 3x576"), \
+    HELD_OUT_OPTION(&(settings).extra), \
+    AXES_OPTIONS((settings).axes), \
+    TEXT_OPTION("input", &(settings).input, "D", "only this input: normal, zeros, denormals, large, negative"), \
+    FLAG_OPTION("quick", &(settings).quick, "only the edge shapes of each kernel, and one shape with every input"), \
+    FLAG_OPTION("skipped", &(settings).skipped, "also list the cases that are skipped, and why"), \
+    {"v|verbose", OPTION_FLAG, &(settings).verbose, NULL, "a row per case instead of a line per kernel", 0, 0}, \
+    {"ops", OPTION_FLAG, &(settings).ops, NULL, "a line per op instead of a line per kernel", 0, 0}, \
+    {"q|quiet", OPTION_FLAG, &(settings).quiet, NULL, "only the failures and the counts", 0, 0}, \
+    FLAG_OPTION("json", &(settings).json, "print one JSON object instead of the table"), \
+    TEXT_OPTION("junit", &(settings).junit, "FILE.xml", "also write the cases as JUnit XML"), \
+    DEVICE_OPTION(&(settings).run.device), \
+    {"jobs", OPTION_NUMBER, &(settings).run.jobs, "N", \
+     "workers at the same time (default: one per CPU, up to 16)", 1, 256}, \
+    {"timeout", OPTION_SECONDS, &(settings).run.timeout_s, "S", \
+     "give up on a case after this many seconds, not counting compilation (default 60)", 0, 0}, \
+    {"worker", OPTION_FLAG, &(settings).worker, NULL, NULL, 0, 0}
+
+/* The cases that they ask for. */
+#define SUITE_QUERY(settings, names, count) \
+    {.filters = names, .filter_count = count, .shapes = (settings).shapes, .input = (settings).input, \
+     .axes = (settings).axes, .quick = (settings).quick, .extra = (settings).extra, \
+     .seed = (settings).run.seed, .with_skips = true}
+/* clang-format on */
 
 /* What a line is about. */
 typedef enum { REPORT_KERNELS, REPORT_OPS, REPORT_CASES, REPORT_VERDICT } report_detail;
@@ -16,30 +54,30 @@ typedef enum { REPORT_KERNELS, REPORT_OPS, REPORT_CASES, REPORT_VERDICT } report
 typedef struct {
     const op *op;
     const kernel *kernel; /* the last */
-    size_t passed, failed;
-    double margin, ns; /* the largest of all, or below 0; all together */
+    const char *name, *verdict;
+    size_t cases, failed;
+    double margin, ns; /* the largest of all, NaN: none; all together */
     bool is_printed;
 } report_sum;
 
 typedef struct {
+    const suite_settings *settings;
+    const device_facts *facts;
+    const char *verb;
+    uint64_t began_ns;
     report_detail detail;
-    bool show_skips; /* a line for each case that was skipped, with the reason */
     bool
         is_last; /* every case comes once more at most: lines are printed as soon as they are whole */
     bool lists_findings; /* the caller prints them: they are not repeated with failures */
     const char *tool;    /* of several that run the same cases, or NULL */
     char again[160];     /* the command that runs a case alone, up to its name */
-    table rows;
-    bool has_header;
-    table_column columns[REPORT_COLUMNS];
-    csv *csv;        /* NULL if none is wanted */
-    const char *api; /* of the device, for the rows of the file */
-    uint64_t seed;
+    sink rows;
+    csv *csv; /* NULL if none is wanted */
     report_sum *sums;
     size_t sum_count, sum_room, current; /* the one whose cases come */
     size_t passed, failed, skipped;
-    outcome_list *outcomes; /* NULL, or every case is kept there */
-    FILE *failures;         /* text for the end: the cases that failed, with details */
+    outcome_list outcomes; /* every case */
+    FILE *failures;        /* text for the end: the cases that failed, with details */
     char *failure_text;
     size_t failure_size, failure_count;
     const kernel *warned_kernel; /* the last that was warned about */
@@ -48,20 +86,26 @@ typedef struct {
     char first_skip[200];        /* which was the first, and why */
 } report;
 
-/* `name` is the verb's. */
+/* Can the files be written that the settings name? Asked before the first case runs. */
+bool report_can_write(const suite_settings *s, err *e);
+/* name: the verb's. Says where the numbers come from. */
 void report_start(report *r, const char *name, const suite_settings *s, const device_facts *f,
-                  const case_list *cases, csv *file);
+                  const case_list *cases);
+/* From now on a CSV file gets a row for each case. */
+void report_keep_rows(report *r);
 /* For suite_run, which may be called several times with the same cases: shows rows at once. */
 suite_listener report_get_listener(report *r);
 /* Prints the lines that are not printed yet. */
 void report_end_rows(report *r);
-/* The same, which cases failed and the counts; frees what it holds. */
+/* The same, which cases failed and the counts. */
 void report_end(report *r);
 /* False, with e set, if every case was skipped: a run that checked nothing is no success. */
 bool report_check_ran(const report *r, err *e);
+/* What other programs read, also of a run that was interrupted: JSON, JUnit, SARIF, annotations.
+ * found: what validation found, or NULL. */
+bool report_write(const report *r, const finding_list *found, err *e);
+void report_free(report *r);
 
 /* Where the numbers come from: the head of a CSV file, and the same for people. */
-/* Can the files be written that the settings name? Asked before the first case runs. */
-bool report_can_write(const suite_settings *s, err *e);
 csv *report_start_csv(const device_facts *f, uint64_t seed);
 void report_print_header(const device_facts *f, uint64_t seed);

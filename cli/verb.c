@@ -2,6 +2,7 @@
 #include "verb.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,4 +80,30 @@ bool verb_prepare(const verb *v, err *e) {
     if (!choose_math(v, e) || (v->reads_results && !project_use_sources(e)))
         return false;
     return !v->runs_ops || project_load(e);
+}
+
+/* Standard output ------------------------------------------------------------------- */
+
+bool verb_flush(err *e) {
+    errno = 0;
+    bool is_flushed = fflush(stdout) == 0;
+    if (is_flushed && !ferror(stdout))
+        return true;
+    if (errno == EPIPE)
+        return err_set(e, EXIT_CLOSED, "the reader of the output has gone");
+    /* An earlier write may have failed: errno is of something else by then. */
+    return err_set(e, EXIT_CANNOT, "cannot write the output%s%s", is_flushed ? "" : ": ",
+                   is_flushed ? "" : strerror(errno));
+}
+
+json verb_open_json(FILE *out, const char *name, const device_facts *f, uint64_t seed) {
+    json j = json_start(out, '{');
+    json_add_text(&j, "assay", ASSAY_VERSION);
+    json_add_text(&j, "verb", name);
+    if (f) {
+        json_add_text(&j, "device", f->name);
+        json_add_text(&j, "api", f->api);
+    }
+    json_add_count(&j, "seed", seed);
+    return j;
 }

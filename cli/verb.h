@@ -1,7 +1,8 @@
 /* verb: what a command of assay is. Each cmd_<name>.c defines one, and main.c lists them. */
 #pragma once
 
-#include "harness/base/err.h"
+#include "harness/base/json.h"
+#include "harness/device/device.h"
 #include "options.h"
 
 #define ASSAY_VERSION "0.1.0"
@@ -29,8 +30,8 @@ struct verb {
     size_t verb_count;
 };
 
-/* The verb of a file, whose function is run_verb; the other fields follow. */
-#define VERB(symbol, name_, ...) const verb symbol = {.name = name_, .run = run_verb, __VA_ARGS__}
+/* A verb: its name, its function and the other fields. */
+#define VERB(symbol, name_, run_, ...) const verb symbol = {.name = name_, .run = run_, __VA_ARGS__}
 /* For a verb: its table of options. */
 #define VERB_OPTIONS(list) .options = list, .option_count = sizeof list / sizeof *list
 
@@ -38,6 +39,13 @@ struct verb {
 size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]);
 /* Acts on the options that all verbs have, and loads the ops of the project. */
 bool verb_prepare(const verb *v, err *e);
+
+/* Flushes stdout. A reader that hung up is EXIT_CLOSED, which main leaves without a word, as every
+ * tool in a pipe does; anything else is EXIT_CANNOT with a sentence. */
+bool verb_flush(err *e);
+/* The beginning of the one JSON object that a verb prints: the program, the name of the verb, the
+ * device (f may be NULL) and the seed. */
+json verb_open_json(FILE *out, const char *name, const device_facts *f, uint64_t seed);
 
 extern const verb verb_init, verb_import, verb_cache, verb_info, verb_doctor, verb_list, verb_check,
     verb_validate, verb_mutants, verb_launch, verb_lint, verb_agx, verb_tokenize, verb_run,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/model_verbs.h"
+#include "cli/open_model.h"
 #include "craft.h"
 #include "harness/base/os.h"
 #include "runner/gguf/convert.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/cases.h"
-#include "cli/mutant_report.h"
+#include "cli/mutant_known.h"
 #include "command.h"
 #include "harness/base/array.h"
 #include "kernels/kernels.h"

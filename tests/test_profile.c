@@ -129,6 +129,19 @@ TEST a_count_that_grew_fails_the_gate(void) {
     PASS();
 }
 
+#define ATOMICS                                                                                    \
+    "\"$A\" profile up.metal up --arg 0=u32[64]:zero --arg 1=u32[256] --grid 4 --group 64 "
+
+TEST atomics_of_the_same_kernel_have_not_grown(void) {
+    ASSERT_RUN("mkdir -p \"$T\" && cd \"$T\" && printf '%s\\n' '#include <metal_stdlib>' "
+               "'using namespace metal;' 'kernel void up(device atomic_uint *c [[buffer(0)]],' "
+               "'device uint *o [[buffer(1)]], uint i [[thread_position_in_grid]]) {' "
+               "'o[i] = atomic_fetch_add_explicit(&c[i % 64], 1u, memory_order_relaxed); }' > "
+               "up.metal && " ATOMICS "--csv was.csv && " ATOMICS "--baseline was.csv",
+               0);
+    PASS();
+}
+
 TEST instructions_counted_on_another_cpu_are_not_compared(void) {
     ASSERT_RUN(
         "mkdir -p \"$T\" && cd \"$T\" && " BANKS "--csv was.csv && awk -F, -v OFS=, 'NR == 1 { for "
@@ -359,6 +372,7 @@ SUITE(profile_suite) {
     RUN_TEST(banks_barriers_and_simdgroup_functions_are_counted);
     RUN_TEST(two_runs_give_the_same_counts);
     RUN_TEST(a_count_that_grew_fails_the_gate);
+    RUN_TEST(atomics_of_the_same_kernel_have_not_grown);
     RUN_TEST(instructions_counted_on_another_cpu_are_not_compared);
     RUN_TEST(registers_of_an_nvidia_gpu_are_gated_where_both_sides_know_them);
     RUN_TEST(machine_code_follows_the_line_that_it_comes_from);

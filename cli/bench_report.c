@@ -1,13 +1,22 @@
-/* bench_print: what `bench`, `compare` and `model bench` say about times. See bench_print.h. */
-#include "bench_print.h"
+/* bench_report: see bench_report.h; and `assay compare`. */
+#include "bench_report.h"
 
 #include <assert.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness/base/format.h"
-#include "output.h"
+#include "harness/base/os.h"
+#include "harness/base/path.h"
+#include "harness/measure/freshness.h"
+#include "verb.h"
 
 enum { OTHERS = 3 }; /* kernels that the fastest is compared with in words */
 
@@ -99,39 +108,6 @@ void bench_print_markdown(FILE *out, const results_meta *m, const result_row *ro
     for (size_t i = 0; i < count; i++)
         bench_print_row(&s, &rows[i]);
     sink_end(&s);
-}
-
-/* JSON has no NaN and no infinity: unknown values are null. */
-static void add_result(json *j, const result_row *r) {
-    json_open(j, NULL, '{');
-    for (int i = 0; i < RESULT_COLUMNS; i++) {
-        char text[MADE_OF];
-        bool is_number;
-        result_get_column(r, i, text, sizeof text, &is_number);
-        if (is_number)
-            fputs(*text ? text : "null", json_add_key(j, result_get_title(i)));
-        else
-            json_add_text(j, result_get_title(i), text);
-    }
-    json_close(j);
-}
-
-void bench_print_json(FILE *out, const results_meta *m, const result_row *rows, size_t count,
-                      comparison_list *compared, const comparison_options *o) {
-    json j = json_start(out, '{');
-    json_open(&j, "meta", '{');
-    for (size_t i = 0; i < m->count; i++)
-        json_add_text(&j, m->facts[i].key, m->facts[i].value);
-    json_close(&j);
-    json_open(&j, "rows", '[');
-    for (size_t i = 0; i < count; i++)
-        add_result(&j, &rows[i]);
-    json_close(&j);
-    if (compared->count > 0) {
-        comparison_decide(compared, o->min_effect, o->seed);
-        comparison_add_json(&j, "compared", compared, o);
-    }
-    json_close(&j);
 }
 
 /* In sentences -------------------------------------------------------------------------------- */
@@ -285,12 +261,57 @@ static void add_comparisons(sink *s, const comparison_list *l, const comparison_
     sink_end(s);
 }
 
-void comparison_add_json(json *j, const char *key, const comparison_list *l,
-                         const comparison_options *o) {
+/* The rows, which have been decided, as a list. */
+static void comparison_add_json(json *j, const char *key, const comparison_list *l,
+                                const comparison_options *o) {
     sink s = {.json = j};
     json_open(j, key, '[');
     add_comparisons(&s, l, o);
     json_close(j);
+}
+
+/* JSON has no NaN and no infinity: unknown values are null. */
+static void add_result(json *j, const result_row *r) {
+    json_open(j, NULL, '{');
+    for (int i = 0; i < RESULT_COLUMNS; i++) {
+        char text[MADE_OF];
+        bool is_number;
+        result_get_column(r, i, text, sizeof text, &is_number);
+        if (is_number)
+            fputs(*text ? text : "null", json_add_key(j, result_get_title(i)));
+        else
+            json_add_text(j, result_get_title(i), text);
+    }
+    json_close(j);
+}
+
+void bench_print_json(FILE *out, const results_meta *m, const result_row *rows, size_t count,
+                      comparison_list *compared, const comparison_options *o) {
+    json j = json_start(out, '{');
+    json_open(&j, "meta", '{');
+    for (size_t i = 0; i < m->count; i++)
+        json_add_text(&j, m->facts[i].key, m->facts[i].value);
+    json_close(&j);
+    json_open(&j, "rows", '[');
+    for (size_t i = 0; i < count; i++)
+        add_result(&j, &rows[i]);
+    json_close(&j);
+    if (compared->count > 0) {
+        comparison_decide(compared, o->min_effect, o->seed);
+        comparison_add_json(&j, "compared", compared, o);
+    }
+    json_close(&j);
+}
+
+comparison_row *bench_compare(comparison_list *l, const char *key, const result_row *base,
+                              const timing_sample *base_samples, const result_row *now,
+                              const timing_sample *samples) {
+    comparison_row *c = comparison_add(l, key);
+    c->test.paired = base->gpu.count == now->gpu.count;
+    c->test.looks = BENCH_LOOKS;
+    comparison_add_run(c, &c->base, base_samples, base->gpu.count, CLOCK_GPU, base->labels);
+    comparison_add_run(c, &c->now, samples, now->gpu.count, CLOCK_GPU, now->labels);
+    return c;
 }
 
 exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE *out) {
@@ -299,7 +320,7 @@ exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE
     for (size_t i = 0; i < l->count; i++)
         counts[l->rows[i].test.verdict]++;
     if (o->json) {
-        json j = output_open_json(out, "compare", NULL, o->seed);
+        json j = verb_open_json(out, "compare", NULL, o->seed);
         json_add_real(&j, "min_effect", o->min_effect);
         comparison_add_json(&j, "cases", l, o);
         for (int v = 0; v < VERDICT_COUNT; v++)
@@ -319,3 +340,226 @@ exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE
                ? EXIT_INCONCLUSIVE
                : EXIT_OK;
 }
+
+/* Files ------------------------------------------------------------------------------------------ */
+
+bool bench_files_find_rows(const char *out, const char *name, const device_facts *f, char *path,
+                           size_t size, err *e) {
+    char folder[PATH_MAX];
+    if (out)
+        return path_print(path, size, e, "%s", out);
+    return results_find_folder(f->name, folder, sizeof folder, e) &&
+           path_print(path, size, e, "%s/%s.csv", folder, name);
+}
+
+/* Baselines --------------------------------------------------------------------------------- */
+
+static bool get_folder(const char *rows, char *folder, size_t size, err *e) {
+    const char *slash = strrchr(rows, '/');
+    int length = slash ? (int)(slash + 1 - rows) : 0;
+    return path_print(folder, size, e, "%.*sbaselines", length, rows);
+}
+
+static bool is_name(const char *text) {
+    for (const char *p = text; *p; p++)
+        if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
+            return false;
+    return isalnum((unsigned char)text[0]) && strlen(text) <= 64;
+}
+
+bool bench_files_find_named(const char *rows, const char *name, char *path, size_t size, err *e) {
+    char folder[PATH_MAX];
+    if (!is_name(name))
+        return err_set(e, EXIT_USAGE,
+                       "a baseline is named with letters, digits, '-', '_' and '.', not '%.60s'",
+                       name);
+    return get_folder(rows, folder, sizeof folder, e) &&
+           path_print(path, size, e, "%s/%s.csv", folder, name);
+}
+
+/* "main, before" */
+static void list_names(const char *rows, char *text, size_t size) {
+    char folder[PATH_MAX];
+    struct dirent **found = NULL;
+    size_t used = 0;
+    int count = get_folder(rows, folder, sizeof folder, NULL)
+                    ? scandir(folder, &found, NULL, alphasort)
+                    : 0;
+    text[0] = 0;
+    for (int i = 0; i < count; i++) {
+        const char *name = found[i]->d_name;
+        size_t length = strlen(name);
+        bool is_rows = length > 4 && name[0] != '.' && strcmp(name + length - 4, ".csv") == 0 &&
+                       !strstr(name, ".samples.csv");
+        if (is_rows && used + length < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? ", " : "",
+                                     (int)length - 4, name);
+        free(found[i]);
+    }
+    free(found);
+}
+
+static bool is_csv(const char *text) {
+    size_t length = strlen(text);
+    return length > 4 && strcmp(text + length - 4, ".csv") == 0;
+}
+
+static bool is_same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_ino == y.st_ino && x.st_dev == y.st_dev;
+}
+
+bool bench_files_find_baseline(const char *rows, const char *text, char *path, size_t size,
+                               bool *is_folder, err *e) {
+    *is_folder = os_is_folder(text);
+    if (!*is_folder && !is_csv(text) && strchr(text, '/'))
+        return err_set(e, EXIT_USAGE,
+                       "there is no folder of kernels %.140s; a base that has none yet is an empty "
+                       "folder",
+                       text);
+    if (*is_folder || is_csv(text)) {
+        if (!path_print(path, size, e, "%s", text))
+            return false;
+    } else {
+        char names[120];
+        if (!bench_files_find_named(rows, text, path, size, e))
+            return false;
+        list_names(rows, names, sizeof names);
+        if (access(path, F_OK) != 0)
+            return err_set(e, EXIT_USAGE,
+                           "no baseline is called '%.40s'%s%s; `assay bench --save NAME` makes one",
+                           text, names[0] ? "; there are " : "", names);
+    }
+    return *is_folder || !is_same_file(path, rows) ||
+           err_set(e, EXIT_USAGE,
+                   "the baseline %.100s is the file that this run writes: keep it under a name "
+                   "(bench --save NAME), or write to another file with --out",
+                   text);
+}
+
+bool bench_files_read_baseline(const char *path, const char *called, const device_facts *f,
+                               results_list *out, err *e) {
+    if (!results_read(path, out, e))
+        return false;
+    const char *was = results_meta_find(&out->meta, "device");
+    return strcmp(was, f->name) == 0 ||
+           err_set(e, EXIT_USAGE, "the baseline %.80s is from another device: '%.60s', not '%.60s'",
+                   called, was, f->name);
+}
+
+results *bench_files_open(const char *path, const results_meta *m, err *e) {
+    char moved[PATH_MAX];
+    results *file = results_merge(path, m, moved, sizeof moved, e);
+    if (file && moved[0])
+        fprintf(stderr, "%s was measured under other conditions: it is %s now\n", path, moved);
+    return file;
+}
+
+/* Resuming ---------------------------------------------------------------------------------- */
+
+static bool is_true(const result_row *r, const results_meta *m, const device_facts *f,
+                    freshness *fresh) {
+    char changes[80];
+    /* A part that has no name here (?) may have changed. */
+    return r->gpu.count > 0 && !strchr(r->made_of, '?') && strcmp(r->device, f->name) == 0 &&
+           strcmp(r->math, math_mode_get_name(f->math)) == 0 &&
+           freshness_is_same_program(r->build, r->commit, m) &&
+           freshness_judge(fresh, r->made_of, changes, sizeof changes) == ORIGIN_FRESH;
+}
+
+bool bench_files_drop_finished(const char *rows, const results_meta *m, const device_facts *f,
+                               bench_list *l, size_t *kept, err *e) {
+    results_list there;
+    size_t all = l->count;
+    *kept = 0;
+    if (access(rows, F_OK) != 0)
+        return true;
+    if (!results_read(rows, &there, e))
+        return false;
+    freshness *fresh = freshness_new(e);
+    bool ok = fresh && results_check_resume(rows, &there.meta, m, e);
+    l->count = 0;
+    for (size_t i = 0; ok && i < all; i++) {
+        const result_case *row = results_list_find(&there, l->items[i].name);
+        if (!row || !is_true(&row->row, m, f, fresh))
+            l->items[l->count++] = l->items[i];
+    }
+    freshness_free(fresh);
+    results_list_free(&there);
+    *kept = all - l->count;
+    return ok;
+}
+
+/* compare: runs of bench or of an experiment against other runs, from their files ---------------- */
+
+static struct {
+    double min_effect;
+    bool explain, markdown, json;
+    const char *clock;
+    uint64_t seed;
+    size_t split;
+} settings = {.min_effect = 3, .seed = 1};
+
+static const option options[] = {
+    PERCENT_OPTION("min-effect", &settings.min_effect, "PERCENT",
+                   "smallest change worth a verdict (default 3)"),
+    TEXT_OPTION("clock", &settings.clock, "C", "gpu, encode or wall (default gpu)"),
+    FLAG_OPTION("explain", &settings.explain, "the numbers and the rule of each verdict"),
+    FLAG_OPTION("json", &settings.json, "print one JSON object instead of the table"),
+    FLAG_OPTION("md", &settings.markdown, "print Markdown instead of the table"),
+    SEED_OPTION(&settings.seed, "the bootstrap"),
+    PLAIN_OPTION("", OPTION_SPLIT, &settings.split, NULL, NULL),
+};
+
+static bool find_clock(timing_clock *out, err *e) {
+    *out = CLOCK_GPU;
+    for (int i = 0; settings.clock && i < CLOCK_COUNT; i++)
+        if (strcmp(settings.clock, timing_get_clock_name((timing_clock)i)) == 0) {
+            *out = (timing_clock)i;
+            return true;
+        }
+    return !settings.clock ||
+           err_set(e, EXIT_USAGE, "no clock is called '%.40s'; there are gpu, encode and wall",
+                   settings.clock);
+}
+
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
+    comparison_list l = {NULL, 0};
+    timing_clock clock;
+    size_t first = settings.split ? settings.split : 1;
+    if ((!settings.split && count != 2) || first >= count)
+        return err_code(
+            e, EXIT_USAGE,
+            "compare takes two result files or folders, BASE and NEW, or several runs per "
+            "side: BASE... -- NEW...");
+    exit_code code;
+    if (find_clock(&clock, e) &&
+        comparison_read(names, first, names + first, count - first, clock, &l, e)) {
+        comparison_options o = {.min_effect = settings.min_effect / 100,
+                                .explain = settings.explain,
+                                .markdown = settings.markdown,
+                                .json = settings.json,
+                                .seed = settings.seed};
+        code = comparison_print(&l, &o, stdout);
+    } else
+        code = e->code;
+    comparison_free(&l);
+    return code;
+}
+
+VERB(
+    verb_compare, "compare", run_verb, .names = "BASE... [--] NEW...",
+    .about = "compare runs of bench or of experiments: which cases are slower, and is it certain?",
+    .notes =
+        "BASE and NEW are NAME.csv files of bench or of experiments, with their NAME.samples.csv\n"
+        "beside them, or folders of such. `--` separates several runs per side:\n"
+        "    assay compare base1.csv base2.csv base3.csv -- new1.csv new2.csv new3.csv\n"
+        "Rows of the same name in column `case` are compared. A case is slower when the ratio of\n"
+        "medians is beyond the smallest effect, its 99% interval is clear of 1, and a test agrees\n"
+        "after Holm's correction over all cases; same when the whole interval is within the\n"
+        "smallest effect; otherwise it is ambiguous. Several runs per side are compared run by\n"
+        "run: Student's t over their medians. One run per side: a bootstrap and a\n"
+        "Mann-Whitney test, wider where neighbouring samples resemble each other, and ambiguous\n"
+        "if the run was disturbed (labels busy, throttled, ramp). Exit status: 4 if one is\n"
+        "slower, else 5 if one is ambiguous or missing, else 0.\n",
+    VERB_OPTIONS(options), .reads_results = true);

@@ -1,0 +1,17 @@
+/* mutant_known: which mutants are known to survive `assay mutants`. */
+#pragma once
+
+#include "harness/check/mutants.h"
+
+/* The list of mutants that are known to survive, and why:
+ *     @ file.metal function
+ *     - the original line
+ *     + the line with its mutation
+ *     = why nothing changes, for reasons that no compiler can know
+ *     ! or, in place of that: why nothing catches the mistake; it counts as a survivor
+ * Blanks and lines that begin with # are ignored. */
+typedef struct {
+    char *text;
+} mutant_known;
+/* The reason, with its = or ! in front, or NULL. The caller frees it. */
+char *mutant_find_known(const mutant_known *k, const mutant *m);
