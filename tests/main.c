@@ -117,7 +117,6 @@
     X(claims_suite)                                                                                \
     X(plot_suite)                                                                                  \
     X(page_suite)                                                                                  \
-    X(page_charts_suite)                                                                           \
     X(arrows_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);

@@ -14,6 +14,7 @@
 #include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "support.h"
+#include "transcript.h"
 
 SUITE_EXTERN(cache_suite);
 
@@ -161,55 +162,6 @@ TEST the_headers_of_the_shim_are_compiled_once_for_all_kernels(void) {
     PASS();
 }
 
-/* A compiler that does `instead` where it should precompile; the last argument is the file to make. */
-#define WITH_CLANG(instead)                                                                        \
-    "C=$(sh \"$H/tools/clang.sh\") && "                                                            \
-    "printf '#!/bin/sh\\ncase \"$*\" in *-emit-pch*) for last; do :; done; " instead               \
-    "; exit ;; esac\\nexec %s \"$@\"\\n' \"$C\" > \"$T.clang\" && chmod +x \"$T.clang\" && "       \
-    "ASSAY_CLANG=\"$T.clang\" \"$A\" check --device soft --quiet buffer_copy/33/normal"
-
-/* By this process, its workers, and again for a file that is preprocessed. */
-TEST the_compiler_is_asked_for_its_version_once(void) {
-    ASSERT_RUN("C=$(sh \"$H/tools/clang.sh\") && rm -f \"$T.asked\" && printf '#!/bin/sh\\ncase "
-               "\"$*\" in --version) echo asked >> %s ;; esac\\nexec %s \"$@\"\\n' \"$T.asked\" "
-               "\"$C\" > \"$T.clang\" && chmod +x \"$T.clang\" && ASSAY_CLANG=\"$T.clang\" \"$A\" "
-               "check --device soft --jobs 2 'rmsnorm_simdgroup/1x[36]*' && wc -l < \"$T.asked\"",
-               0);
-    ASSERT_SAYS("\n1\n");
-    PASS();
-}
-
-/* Says what it is called with, as a compiler of another version. */
-#define AS_CLANG(version)                                                                          \
-    "C=$(sh \"$H/tools/clang.sh\") && rm -f \"$T.called\" && printf '#!/bin/sh\\ncase \"$1\" in "  \
-    "--version) echo \"" version "\"; exit ;; esac\\necho \"$*\" >> %s\\nexec %s \"$@\"\\n' "      \
-    "\"$T.called\" \"$C\" > \"$T.clang\" && chmod +x \"$T.clang\" && ASSAY_CLANG=\"$T.clang\" "    \
-    "\"$A\" "                                                                                      \
-    "check --device soft --quiet buffer_copy/33/normal && "                                        \
-    "grep bfloat16-excess-precision=none \"$T.called\" > /dev/null"
-
-/* Where shim/types.h takes the compiler's own bfloat, which Apple's has since 17. */
-TEST bfloats_of_the_compiler_round_after_every_operation(void) {
-    ASSERT_RUN(AS_CLANG("Apple clang version 17.0.0 (clang-1700.0.13.3)"), 0);
-    ASSERT_RUN("rm -r \"$XDG_CACHE_HOME\"/assay && " AS_CLANG("Debian clang version 18.1.8"), 0);
-    ASSERT_RUN("rm -r \"$XDG_CACHE_HOME\"/assay && " AS_CLANG("Debian clang version 17.0.6"), 1);
-    ASSERT_RUN("rm -r \"$XDG_CACHE_HOME\"/assay && " AS_CLANG(
-                   "Apple clang version 16.0.0 (clang-1600.0.26.3)"),
-               1);
-    PASS();
-}
-
-TEST kernels_compile_where_headers_cannot_be_precompiled(void) {
-    char path[PATH_MAX];
-    ASSERT_RUN(WITH_CLANG("false"), 0);
-    ASSERT_EQ(0, count_files(".pch", path, sizeof path));
-    ASSERT_EQ(1, count_files(".so", path, sizeof path));
-    ASSERT_RUN("rm -r \"$XDG_CACHE_HOME\"/assay && " WITH_CLANG("echo nonsense > \"$last\""), 0);
-    ASSERT_EQ(1, count_files(".pch", path, sizeof path));
-    ASSERT_EQ(1, count_files(".so", path, sizeof path));
-    PASS();
-}
-
 TEST processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other(void) {
     char path[PATH_MAX];
     enum { PROCESSES = 4 };
@@ -251,84 +203,6 @@ TEST a_compiler_that_is_not_there_is_one_clear_sentence(void) {
     PASS();
 }
 
-/* A folder cannot be made in a file. Where the mode forbids writing, root can write all the same. */
-TEST a_cache_that_cannot_be_written_to_is_this_machines_fault(void) {
-#define CHECK "\"$A\" check --device soft --quiet buffer_copy/33/normal"
-    ASSERT_RUN("mkdir -p \"$T\" && : > \"$T/file\" && XDG_CACHE_HOME=\"$T/file\" " CHECK, 3);
-    ASSERT_SAYS("cannot be written to; set XDG_CACHE_HOME");
-    if (command_run("test $(id -u) -ne 0") == 0)
-        ASSERT_RUN(
-            "mkdir -p \"$T/c/assay\" && chmod 500 \"$T/c/assay\" && XDG_CACHE_HOME=\"$T/c\" " CHECK,
-            3);
-    ASSERT_RUN("rm -rf \"$T\"", 0);
-    PASS();
-}
-
-#define KEEP "ASSAY_CACHE_LIMIT=20K \"$A\" check --device soft --quiet "
-#define OBJECTS "ls \"$XDG_CACHE_HOME\"/assay/soft/*.so"
-
-TEST what_was_not_used_for_longest_leaves_a_full_cache(void) {
-    ASSERT_RUN(KEEP "buffer_copy/33/normal", 0);
-    ASSERT_SAYS("compiled in");
-    ASSERT_RUN(KEEP "buffer_copy/33/normal && " OBJECTS " > \"$XDG_CACHE_HOME\"/first", 0);
-    ASSERT_FALSE(command_says("compiled in"));
-    /* It is young and stays, whatever the limit. */
-    ASSERT_RUN(KEEP "residual_add/33/normal && ls $(cat \"$XDG_CACHE_HOME\"/first)", 0);
-    ASSERT_RUN("touch -t 202001010000 $(" OBJECTS ") && " KEEP "buffer_copy/33/normal && " KEEP
-               "ffn_silu/33/normal && ls $(cat \"$XDG_CACHE_HOME\"/first) && " OBJECTS " | wc -l",
-               0);
-    ASSERT_SAYS("\n2\n"); /* it was used again and stays; residual_add left; ffn_silu is new */
-    PASS();
-}
-
-TEST the_cache_tells_its_size_and_is_cleared(void) {
-    ASSERT_RUN("\"$A\" check --device soft --quiet buffer_copy/33/normal && \"$A\" cache", 0);
-    ASSERT_SAYS(folder);
-    ASSERT_SAYS("MB in 2 files, of at most 1000.0 MB");
-    ASSERT_FALSE(command_says("compiling  0.0 s"));
-    ASSERT_RUN("\"$A\" cache --clear --json", 0);
-    ASSERT_SAYS("removed");
-    ASSERT_SAYS("\"bytes\": 0, \"files\": 0, \"limit\": 1000000000");
-    PASS();
-}
-
-/* It waits for input from a pipe that the shell itself holds open. */
-#define KILLED(signal)                                                                             \
-    IN_TMP "rm -f \"$T.pipe\" && mkfifo \"$T.pipe\" && exec 3<> \"$T.pipe\"; "                     \
-           "\"$A\" tokenize - < \"$T.pipe\" & n=$!; until ls \"$T\" | grep -q assay; do "          \
-           "sleep 0.1; done; kill -" signal " $n; wait $n"
-#define IN_TMP "unset ASSAY_SCRATCH; TMPDIR=\"$T\"; export TMPDIR; "
-#define IS_EMPTY "test -z \"$(ls \"$T\")\""
-TEST a_run_takes_its_temporary_files_with_it(void) {
-    signal(SIGHUP, SIG_DFL); /* nohup has it ignored, also by what is run */
-    ASSERT_RUN("rm -rf \"$T\" && mkdir \"$T\"", 0);
-    ASSERT_RUN(IN_TMP "\"$A\" check buffer_copy > /dev/null 2>&1", 0);
-    ASSERT_RUN(IS_EMPTY, 0);
-    ASSERT_RUN(KILLED("TERM"), 143);
-    ASSERT_RUN(IS_EMPTY, 0);
-    ASSERT_RUN(KILLED("HUP"), 129);
-    ASSERT_RUN(IS_EMPTY, 0);
-    /* A compiler that leaves files behind, as clang does when it crashes. */
-    ASSERT_RUN("printf '#!/bin/sh\\necho \"$TMPDIR\" > \"%s\"; touch \"$TMPDIR/in-1.cpp\"; exit 1' "
-               "\"$T.asked\" > \"$T.clang\"; chmod +x \"$T.clang\"; " IN_TMP
-               "ASSAY_CLANG=\"$T.clang\" \"$A\" check buffer_copy --device soft; "
-               "grep assay \"$T.asked\" && " IS_EMPTY,
-               0);
-    PASS();
-}
-
-TEST what_a_killed_run_left_goes_a_day_later(void) {
-    ASSERT_RUN("rm -rf \"$T\" && mkdir \"$T\"", 0);
-    ASSERT_RUN(KILLED("KILL"), 137);
-    ASSERT_RUN("ls \"$T\"/assay-*", 0);
-    ASSERT_RUN("mkdir -p \"$T/assay-$$-abcdef\" \"$T/assay-log\" && " IN_TMP
-               "\"$A\" --version && ls \"$T\"/assay-$$-abcdef \"$T\"/assay-*-?????? && "
-               "touch -t 202001010000 \"$T\"/assay-* && \"$A\" --version && "
-               "test \"$(cd \"$T\"; echo *)\" = \"assay-$$-abcdef assay-log\"",
-               0);
-    PASS();
-}
-
 SUITE(cache_suite) {
     SET_SETUP(enter, NULL);
     SET_TEARDOWN(leave, NULL);
@@ -337,14 +211,8 @@ SUITE(cache_suite) {
     RUN_TEST(a_changed_kernel_is_never_served_from_the_old_file);
     RUN_TEST(a_damaged_file_is_compiled_again);
     RUN_TEST(the_headers_of_the_shim_are_compiled_once_for_all_kernels);
-    RUN_TEST(the_compiler_is_asked_for_its_version_once);
-    RUN_TEST(bfloats_of_the_compiler_round_after_every_operation);
-    RUN_TEST(kernels_compile_where_headers_cannot_be_precompiled);
     RUN_TEST(processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other);
     RUN_TEST(a_compiler_that_is_not_there_is_one_clear_sentence);
-    RUN_TEST(a_cache_that_cannot_be_written_to_is_this_machines_fault);
-    RUN_TEST(what_was_not_used_for_longest_leaves_a_full_cache);
-    RUN_TEST(the_cache_tells_its_size_and_is_cleared);
-    RUN_TEST(a_run_takes_its_temporary_files_with_it);
-    RUN_TEST(what_a_killed_run_left_goes_a_day_later);
+    signal(SIGHUP, SIG_DFL); /* nohup has it ignored, also by what is run */
+    transcript_run("cache");
 }

@@ -13,6 +13,7 @@
 #include "harness/base/sha256.h"
 #include "runner/gguf/synth.h"
 #include "runner/gguf/write.h"
+#include "transcript.h"
 
 SUITE(convert_suite);
 
@@ -370,8 +371,6 @@ TEST an_invented_world_vocabulary_has_the_parts_of_a_real_one(void) {
 
 /* --- verbs --- */
 
-#define SYNTH "\"$A\" model synth tiny \"$T.gguf\" && "
-
 TEST every_shape_of_the_table_is_in_the_help(void) {
     const synth_shape *s;
     ASSERT_RUN("\"$A\" model synth --help", 0);
@@ -380,54 +379,6 @@ TEST every_shape_of_the_table_is_in_the_help(void) {
         ASSERTm(s->name, s->hidden % s->heads == 0 && s->heads % s->kv_heads == 0);
         ASSERTm(s->name, s->vocab >= SYNTH_MIN_VOCAB && s->vocab <= SYNTH_MAX_VOCAB);
     }
-    PASS();
-}
-
-TEST model_verbs_have_their_own_help_and_errors(void) {
-    ASSERT_RUN("\"$A\" model", 2);
-    ASSERT_SAYS("usage: assay model VERB");
-    ASSERT_RUN("\"$A\" model convert --help", 0);
-    ASSERT_SAYS("usage: assay model convert IN OUT");
-    ASSERT_RUN("\"$A\" model convret", 2);
-    ASSERT_SAYS("did you mean 'convert'?");
-    ASSERT_RUN("\"$A\" model synth big \"$T.gguf\"", 2);
-    ASSERT_SAYS("valid: tiny, smollm-135m");
-    ASSERT_RUN(SYNTH "\"$A\" model convert \"$T.gguf\" \"$T.x\"", 2);
-    ASSERT_SAYS("needs --type");
-    ASSERT_RUN("\"$A\" model convert \"$T.gguf\" \"$T.x\" --type q3", 2);
-    ASSERT_SAYS("valid: q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, f16, f32");
-    ASSERT_RUN("\"$A\" model convert \"$T.gguf\" \"$T.gguf\" --type f16", 2);
-    ASSERT_SAYS("is the input file");
-    ASSERT_RUN("\"$A\" model convert \"$T.none\" \"$T.x\" --type f16", 2);
-    ASSERT_RUN("\"$A\" model info /tmp", 2);
-    ASSERT_RUN("\"$A\" model convert \"$T.gguf\" \"$T.x\" --type f16 && "
-               "\"$A\" model info \"$T.x\"; rm -f \"$T.gguf\" \"$T.x\"",
-               0);
-    ASSERT_SAYS("F16");
-    ASSERT_SAYS("head_dim     16");
-    ASSERT_SAYS("runs         yes");
-    PASS();
-}
-
-/* A disk that is full, for a process: a limit on the size of files. */
-TEST a_full_disk_is_one_sentence_and_leaves_nothing(void) {
-    ASSERT_RUN("trap '' XFSZ; ulimit -f 40; \"$A\" model synth tiny \"$T.gguf\"", 3);
-    ASSERT_SAYS("cannot write");
-    ASSERT_RUN("ls \"$T\".gguf* 2> /dev/null", 2);
-    PASS();
-}
-
-TEST a_model_is_described_as_json(void) {
-    ASSERT_RUN(SYNTH "\"$A\" model info \"$T.gguf\" --json --tensors --metadata; "
-                     "rm -f \"$T.gguf\"",
-               0);
-    ASSERT_SAYS("\"architecture\": \"llama\"");
-    ASSERT_SAYS("\"rope_base\": 10000");
-    ASSERT_SAYS("{\"type\": \"Q4_0\", \"tensors\": 14, \"bytes\": 48384}");
-    ASSERT_SAYS("\"runs\": true");
-    ASSERT_SAYS("{\"name\": \"blk.1.ffn_down.weight\", \"type\": \"Q4_0\", \"dims\": [160, 64]");
-    ASSERT_SAYS(
-        "{\"key\": \"tokenizer.ggml.add_bos_token\", \"type\": \"bool\", \"value\": false}");
     PASS();
 }
 
@@ -472,8 +423,6 @@ SUITE(convert_suite) {
     RUN_TEST(an_invented_vocabulary_has_just_so_many_tokens_and_none_twice);
     RUN_TEST(an_invented_world_vocabulary_has_the_parts_of_a_real_one);
     RUN_TEST(every_shape_of_the_table_is_in_the_help);
-    RUN_TEST(model_verbs_have_their_own_help_and_errors);
-    RUN_TEST(a_full_disk_is_one_sentence_and_leaves_nothing);
-    RUN_TEST(a_model_is_described_as_json);
     RUN_TEST(any_bytes_become_a_json_string);
+    transcript_run("convert");
 }

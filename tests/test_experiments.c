@@ -10,6 +10,7 @@
 #include "experiments/experiment.h"
 #include "harness/base/csv.h"
 #include "harness/measure/plot.h"
+#include "transcript.h"
 
 SUITE(experiments_suite);
 
@@ -99,26 +100,6 @@ TEST its_chart_is_there_in_two_forms(const experiment *x) {
     PASS();
 }
 
-TEST an_experiment_that_is_still_true_is_not_run_again(void) {
-    ASSERT_RUN(
-        "rm -rf $T/again; $A experiment small_matrix split_dispatch --smoke --device soft --out "
-        "$T/again && rm $T/again/split_dispatch.csv && $A experiment small_matrix "
-        "split_dispatch --smoke --device soft --out $T/again --resume",
-        0);
-    ASSERT_SAYS("1 of 2 experiments are already there");
-    ASSERT_RUN(
-        "test -s $T/again/split_dispatch.csv && $A experiment small_matrix --smoke --device soft "
-        "--out $T/again --resume --seed 2",
-        0);
-    ASSERT_SAYS("0 of 1 experiments are already there");
-    ASSERT_RUN(
-        "$A experiment small_matrix --quick --device soft --out $T/again --resume --seed 2 2>&1 | "
-        "grep '0 of 1'",
-        0);
-    ASSERT_RUN("rm -r $T/again", 0);
-    PASS();
-}
-
 TEST a_wrong_kernel_has_no_time(void) {
     ASSERT_RUN(
         "rm -rf $T/wrong; mkdir -p $T/wrong; cp -R $H/kernels/. $T/wrong; "
@@ -147,12 +128,6 @@ TEST names_are_checked(void) {
     ASSERT_RUN("$A plot", 2);
     ASSERT_RUN("$A plot $T/nowhere", 2);
     ASSERT_SAYS("there is no folder");
-    PASS();
-}
-
-TEST without_gnuplot_one_sentence_says_so(void) {
-    ASSERT_RUN("PATH=$T $A plot $T/results", 3);
-    ASSERT_SAYS("gnuplot is missing");
     PASS();
 }
 
@@ -362,13 +337,11 @@ SUITE(experiments_suite) {
     }
     RUN_TEST(a_trace_has_the_launches_of_a_token_one_after_the_other);
     RUN_TEST(charts_are_drawn_again_from_files);
-    RUN_TEST(without_gnuplot_one_sentence_says_so);
-    RUN_TEST(an_experiment_that_is_still_true_is_not_run_again);
     RUN_TEST(a_wrong_kernel_has_no_time);
     RUN_TEST(names_are_checked);
     RUN_TEST(a_sheet_keeps_what_it_was_given);
     RUN_TEST(rows_of_experiments_can_be_compared_and_charted);
     RUN_TEST(two_rows_of_one_name_are_refused);
     RUN_TEST(a_device_has_one_folder);
-    command_run("rm -rf $T");
+    transcript_run("experiments");
 }

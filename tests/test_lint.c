@@ -8,6 +8,7 @@
 #include "command.h"
 #include "harness/base/os.h"
 #include "support.h"
+#include "transcript.h"
 
 SUITE(lint_suite);
 
@@ -170,13 +171,6 @@ TEST the_mistakes_of_a_file_are_found_at_their_lines(const linted_file *f) {
     PASS();
 }
 
-TEST warnings_alone_are_no_failure(void) {
-    ASSERT_RUN("\"$A\" lint \"$H/tests/kernels/lint/guard.metal\"", 0);
-    ASSERT_RUN("\"$A\" lint \"$H/tests/kernels/lint/unsupported.metal\"", 0);
-    ASSERT_RUN("\"$A\" lint \"$H/tests/kernels/lint/right.metal\"", 0);
-    PASS();
-}
-
 /* In the words of Apple's compiler, up to the version that takes it. */
 TEST what_apples_compiler_refuses_is_found_in_its_words(const char *language) {
     static const struct {
@@ -210,62 +204,12 @@ TEST what_apples_compiler_refuses_is_found_in_its_words(const char *language) {
     PASS();
 }
 
-/* .ci/run lints all kernels, as Metal 3.0 and 4.0. */
-TEST the_examples_are_clean(void) {
-    ASSERT_RUN("\"$A\" lint --language 3.0 \"$H/kernels/buffer_copy.metal\" \"$H/examples\"", 0);
-    ASSERTm(command_get_output(), !command_says("error:") && !command_says("warning:"));
-    ASSERTm(command_get_output(), !command_says("not linted"));
-    ASSERT_SAYS("buffer_copy.metal: 1 kernel, 1 compiles, 0 errors, 0 warnings, linted\n");
-    PASS();
-}
-
-TEST a_folder_is_searched_for_metal_files(void) {
-    ASSERT_RUN(
-        "mkdir -p \"$T/inner\" && cd \"$H/tests/kernels/lint\" && cp broken.metal \"$T\" && "
-        "cp unsupported.metal \"$T/inner\" && "
-        "\"$A\" lint --brief \"$T\" \"$H/kernels/rmsnorm.metal\"; s=$?; rm -r \"$T\"; exit $s",
-        1);
-    ASSERT_SAYS("broken.metal: ");
-    ASSERT_SAYS("unsupported.metal: ");
-    ASSERT_SAYS("rmsnorm.metal: ");
-    ASSERTm(command_get_output(), !command_says(": kernel fine"));
-    PASS();
-}
-
-TEST templates_over_vectors_are_compiled_and_not_linted(void) {
-    ASSERT_RUN("printf '%s\\n' '#include <metal_stdlib>' 'using namespace metal;'"
-               " 'template <typename V> V both(float a) { return V(a, a); }'"
-               " 'kernel void k(device float2 *x [[buffer(0)]]) { x[0] = both<float2>(1.0f); }'"
-               " > \"$T.metal\"; \"$A\" lint \"$T.metal\"; s=$?; rm -f \"$T.metal\"; exit $s",
-               0);
-    ASSERT_SAYS("1 kernel, 1 compiles, 0 errors, 0 warnings, compiled, not linted: ");
-    ASSERT_SAYS(".metal:3: ");
-    PASS();
-}
-
-TEST files_that_cannot_be_read_are_errors(void) {
-    ASSERT_RUN("\"$A\" lint \"$T/none.metal\"", 2);
-    ASSERT_SAYS("none.metal");
-    ASSERT_RUN("\"$A\" lint", 2);
-    ASSERT_RUN("mkdir \"$T\"; \"$A\" lint \"$T\"; s=$?; rmdir \"$T\"; exit $s", 2);
-    ASSERT_SAYS("no .metal file");
-    ASSERT_RUN("printf 'kernel void k( {\\n' > \"$T.metal\"; \"$A\" lint \"$T.metal\"; s=$?;"
-               " rm -f \"$T.metal\"; exit $s",
-               1);
-    ASSERT_SAYS(" error: ");
-    PASS();
-}
-
 SUITE(lint_suite) {
     for (size_t i = 0; i < sizeof linted_files / sizeof *linted_files; i++)
         RUN_TESTp(the_mistakes_of_a_file_are_found_at_their_lines, &linted_files[i]);
-    RUN_TEST(warnings_alone_are_no_failure);
     RUN_TESTp(what_apples_compiler_refuses_is_found_in_its_words, "3.0");
     RUN_TESTp(what_apples_compiler_refuses_is_found_in_its_words, "3.1");
     RUN_TESTp(what_apples_compiler_refuses_is_found_in_its_words, "3.2");
     RUN_TESTp(what_apples_compiler_refuses_is_found_in_its_words, "4.0");
-    RUN_TEST(the_examples_are_clean);
-    RUN_TEST(a_folder_is_searched_for_metal_files);
-    RUN_TEST(templates_over_vectors_are_compiled_and_not_linted);
-    RUN_TEST(files_that_cannot_be_read_are_errors);
+    transcript_run("lint");
 }

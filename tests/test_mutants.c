@@ -9,6 +9,7 @@
 #include "harness/base/array.h"
 #include "kernels/kernels.h"
 #include "support.h"
+#include "transcript.h"
 
 SUITE(mutants_suite);
 
@@ -249,40 +250,6 @@ TEST a_known_mutant_is_found_by_its_text(void) {
     PASS();
 }
 
-TEST a_small_sample_is_caught(void) {
-    ASSERT_RUN("$A mutants buffer_copy residual_add residual_add_inplace", 0);
-    ASSERT_SAYS("100.0 % of those that change something were caught");
-    ASSERTm(command_get_output(), !command_says("survived:"));
-    PASS();
-}
-
-/* `i + 0`: without its term, or with a minus, it is the same machine code. */
-TEST a_mutant_of_the_same_machine_code_is_equivalent(void) {
-#if !defined(__linux__)
-    SKIPm("machine code is compared in ELF files only");
-#endif
-    ASSERT_RUN("rm -rf $T && cp -R $H/kernels/. $T && "
-               "sed 's/dst.i. = /dst[i + 0] = /' $H/kernels/buffer_copy.metal > "
-               "$T/buffer_copy.metal && ASSAY_KERNELS=$T $A mutants buffer_copy --csv $T/rows; "
-               "s=$?; grep 'same code' $T/rows; rm -r $T; exit $s",
-               0);
-    ASSERT_SAYS("+ to -,dst[i + 0] = src[i];,dst[i - 0] = src[i];,same code");
-    ASSERT_SAYS("dropped term,dst[i + 0] = src[i];,dst[i ] = src[i];,same");
-    PASS();
-}
-
-TEST a_run_that_ended_early_is_resumed(void) {
-    ASSERT_RUN(
-        "mkdir $T && cd $T && "
-        "$A mutants buffer_copy --sample 4 --resume --csv rows > whole && cp rows all && "
-        "sed '$d' all > rows && $A mutants buffer_copy --sample 4 --resume --csv rows > rest && "
-        "diff whole rest && grep -v '^# ' all > a && grep -v '^# ' rows > b && cmp a b && "
-        "! $A mutants residual_add --sample 4 --resume --csv rows; s=$?; rm -r $T; exit $s",
-        0);
-    ASSERT_SAYS("is not of these mutants");
-    PASS();
-}
-
 SUITE(mutants_suite) {
     RUN_TEST(each_operator_makes_its_edit);
     RUN_TEST(what_is_no_code_has_no_mutants);
@@ -290,7 +257,5 @@ SUITE(mutants_suite) {
     RUN_TEST(a_kernel_is_made_of_what_it_mentions);
     RUN_TEST(every_kernel_has_mutants_and_samples_are_the_same_every_time);
     RUN_TEST(a_known_mutant_is_found_by_its_text);
-    RUN_TEST(a_small_sample_is_caught);
-    RUN_TEST(a_run_that_ended_early_is_resumed);
-    RUN_TEST(a_mutant_of_the_same_machine_code_is_equivalent);
+    transcript_run("mutants");
 }

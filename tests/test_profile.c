@@ -8,6 +8,7 @@
 #include "harness/check/check.h"
 #include "kernels/ops.h"
 #include "support.h"
+#include "transcript.h"
 
 SUITE(profile_suite);
 
@@ -106,121 +107,6 @@ TEST banks_barriers_and_simdgroup_functions_are_counted(void) {
         ASSERT_COUNT(2, 28, "simd_functions");
         ASSERT_COUNT(4096, 0, "threadgroup_bytes");
     }
-    PASS();
-}
-
-TEST two_runs_give_the_same_counts(void) {
-    ASSERT_RUN("mkdir -p \"$T\" && cd \"$T\" && " ACCESSES "--csv a.csv && " ACCESSES
-               "--csv b.csv && cmp a.csv b.csv",
-               0);
-    ASSERT_SAYS("% of the sectors come from profile.metal:");
-    ASSERT_SAYS("float a = x[lane * 8];");
-    PASS();
-}
-
-TEST a_count_that_grew_fails_the_gate(void) {
-    ASSERT_RUN(
-        "mkdir -p \"$T\" && cd \"$T\" && " BANKS "--csv was.csv && " BANKS "--baseline was.csv", 0);
-    ASSERT_RUN("mkdir -p \"$T\" && cd \"$T\" && awk -F, -v OFS=, 'NR > 1 && $4 == 0 { $17 = 1 } { "
-               "print }' was.csv > "
-               "less.csv && " BANKS "--baseline less.csv",
-               4);
-    ASSERT_SAYS("sectors grew from ");
-    PASS();
-}
-
-#define ATOMICS                                                                                    \
-    "\"$A\" profile up.metal up --arg 0=u32[64]:zero --arg 1=u32[256] --grid 4 --group 64 "
-
-TEST atomics_of_the_same_kernel_have_not_grown(void) {
-    ASSERT_RUN("mkdir -p \"$T\" && cd \"$T\" && printf '%s\\n' '#include <metal_stdlib>' "
-               "'using namespace metal;' 'kernel void up(device atomic_uint *c [[buffer(0)]],' "
-               "'device uint *o [[buffer(1)]], uint i [[thread_position_in_grid]]) {' "
-               "'o[i] = atomic_fetch_add_explicit(&c[i % 64], 1u, memory_order_relaxed); }' > "
-               "up.metal && " ATOMICS "--csv was.csv && " ATOMICS "--baseline was.csv",
-               0);
-    PASS();
-}
-
-TEST instructions_counted_on_another_cpu_are_not_compared(void) {
-    ASSERT_RUN(
-        "mkdir -p \"$T\" && cd \"$T\" && " BANKS "--csv was.csv && awk -F, -v OFS=, 'NR == 1 { for "
-        "(i = 1; i <= NF; i++) if ($i == \"instructions\") at = i } NR > 1 && $4 == 0 { $at = 1 } "
-        "{ print }' was.csv > less.csv && " BANKS "--baseline less.csv",
-        4);
-    ASSERT_SAYS("instructions grew from 1 ");
-    ASSERT_RUN("cd \"$T\" && sed \"s/,$(uname -m),/,z80,/\" less.csv > other.csv && " BANKS
-               "--baseline other.csv",
-               0);
-    ASSERT_SAYS("Instructions are not compared: other.csv was counted on another CPU than ");
-    PASS();
-}
-
-/* ptxas and nvdisasm that say what the tests know. */
-#define TOOLS                                                                                      \
-    "mkdir -p \"$T/tools\" && cd \"$T/tools\" && printf '#!/bin/sh\\necho \"  8 bytes stack "      \
-    "frame, 4 "                                                                                    \
-    "bytes spill stores, 4 bytes spill loads\"\\necho \"ptxas info : Used $REGISTERS "             \
-    "registers\"\\n' > "                                                                           \
-    "ptxas && printf '#!/bin/sh\\necho \"//## File \\\\\"$H/tests/kernels/profile.metal\\\\\", "   \
-    "line "                                                                                        \
-    "26\"\\necho \"  /*0010*/ LDS R7, [R6] ;\"\\necho \"//## File \\\\\"/elsewhere.h\\\\\", line " \
-    "26\"\\necho \"  /*0020*/ EXIT ;\"\\n' > nvdisasm && chmod +x ptxas nvdisasm && "              \
-    "export PATH=\"$T/tools:$PATH\" && cd \"$T\" && "
-
-#define NEEDS_PTX()                                                                                \
-    do {                                                                                           \
-        if (command_run("\"$A\" lint --ptx \"$H/tests/kernels/profile.metal\"") == 3)              \
-            SKIPm("no PTX is compiled here");                                                      \
-    } while (0)
-
-TEST registers_of_an_nvidia_gpu_are_gated_where_both_sides_know_them(void) {
-    NEEDS_PTX();
-    ASSERT_RUN(TOOLS "REGISTERS=40 " BANKS "--csv 40.csv", 0);
-    ASSERT_SAYS("ptxas gives each thread 40 registers");
-    ASSERT_SAYS("8 bytes of spilled ones");
-    ASSERT_RUN(TOOLS "REGISTERS=48 " BANKS "--baseline 40.csv", 4);
-    ASSERT_SAYS("registers grew from 40 to 48 (+20.0 %)");
-    ASSERT_RUN(TOOLS "sed 's/spill_bytes/other/; s/registers/older/' 40.csv > none.csv && "
-                     "REGISTERS=48 " BANKS "--baseline none.csv",
-               0);
-    PASS();
-}
-
-TEST machine_code_follows_the_line_that_it_comes_from(void) {
-    NEEDS_PTX();
-    ASSERT_RUN(TOOLS "REGISTERS=40 " BANKS "--annotate --code", 0);
-    ASSERT_SAYS("float a = s[i % 32 * 32];\n    /*0010*/ LDS R7, [R6] ;\n");
-    ASSERT_SAYS("1 of the kernel's 2 instructions stand above");
-    PASS();
-}
-
-TEST a_kernel_that_hangs_or_crashes_is_one_sentence(void) {
-    ASSERT_RUN(PROFILE("endless", "--arg '0=f32[64]:zero' --threads 32 --group 32 --timeout 1"), 1);
-    ASSERT_SAYS("kernel 'endless' was stopped after 1 s of counting");
-    ASSERT_RUN(PROFILE("wild", "--arg '0=f32[64]:zero' --threads 32 --group 32"), 1);
-    ASSERT_SAYS("kernel 'wild' crashed (");
-    PASS();
-}
-
-TEST atomics_that_wait_are_said(void) {
-    ASSERT_RUN(ACCESSES, 0);
-    ASSERT_SAYS("97 % of the lanes of atomics that wait for another lane at the same address "
-                "(profile.metal:15)");
-    PASS();
-}
-
-TEST a_part_of_the_threadgroups_is_scaled_and_said(void) {
-    ASSERT_RUN("\"$A\" profile buffer_copy --shape 4096 --sample 4", 0);
-    ASSERT_SAYS("counted: 4 of them; counts are scaled");
-    PASS();
-}
-
-TEST two_variants_stand_side_by_side(void) {
-    ASSERT_RUN("\"$A\" profile rmsnorm/1x576/normal rmsnorm_simdgroup/1x576/normal --shape 1x576 "
-               "--compare",
-               0);
-    ASSERT_SAYS("B / A");
     PASS();
 }
 
@@ -332,54 +218,10 @@ TEST matrices_are_counted_in_the_places_of_an_nvidia_gpu(void) {
     PASS();
 }
 
-TEST the_counters_of_a_gpu_stand_beside_the_counts(void) {
-    ASSERT_RUN("mkdir -p \"$T/bin\" && cp \"$H/tests/fake_ncu.sh\" \"$T/bin/ncu\" && cd \"$H\" && "
-               "PATH=\"$T/bin:$PATH\" ASSAY=\"$A\" ASSAY_DEVICE=soft sh tools/profile-ncu.sh "
-               "\"$T/ncu\" 60 copy",
-               0);
-    ASSERT_SAYS(" launches in ");
-    ASSERT_SAYS("copy.ab: ");  /* 24 cases at a time */
-    ASSERT_SAYS("addresses-"); /* those with conflicts once more */
-    ASSERT_RUN("cd \"$H\" && PATH=/usr/bin:/bin ASSAY=\"$A\" ASSAY_DEVICE=soft sh "
-               "tools/profile-ncu.sh \"$T/ncu\" 60 copy",
-               0); /* done: ncu, which is not there, is not asked again */
-    ASSERT_RUN("cd \"$H\" && printf 'case,made_of,conflicts\\nbuffer_copy/4096/normal,was,1\\n"
-               "gone/1/normal,was,7\\n' > \"$T/was.csv\" && ASSAY=\"$A\" sh "
-               "tools/profile-compare.sh \"$T/ncu\" \"$T/was.csv\"",
-               0);
-    ASSERT_SAYS("\nbuffer_copy/4096/normal,512,1000,512,1000,128,1000,128,1000,0,2000,");
-    ASSERT_SAYS("\ngone/1/normal,,,,,,,,,7,,,,,,,,,,was\n"); /* only there: its row is kept */
-    ASSERT_SAYS("kernel:buffer_copy=");
-    ASSERT(!command_says("conflicts 0, ncu")); /* the 2000 are not of addresses */
-    PASS();
-}
-
-TEST kernels_of_a_project_are_counted_and_gated(void) {
-    ASSERT_RUN("\"$A\" init \"$T/mine\" && \"$A\" profile -C \"$T/mine\" softcap", 0);
-    ASSERT_SAYS("softcap.metal:14");
-    ASSERT_SAYS("y[i] = cap * precise::tanh(x[i] / cap);"); /* its source, from another folder */
-    ASSERT_RUN(
-        "cp -r \"$T/mine\" \"$T/was\" && sed -i.old 's/y\\[i\\] = cap/y[i] = x[i * 8 % n] + cap/' "
-        "\"$T/mine/softcap.metal\" && \"$A\" profile -C \"$T/mine\" softcap --baseline \"$T/was\"",
-        4);
-    ASSERT_SAYS("softcap/100003/normal: sectors grew from 25002 to ");
-    PASS();
-}
-
 SUITE(profile_suite) {
     RUN_TEST(sectors_requests_and_work_are_those_counted_by_hand);
     RUN_TEST(lanes_that_are_off_and_what_caches_catch_are_counted);
     RUN_TEST(banks_barriers_and_simdgroup_functions_are_counted);
-    RUN_TEST(two_runs_give_the_same_counts);
-    RUN_TEST(a_count_that_grew_fails_the_gate);
-    RUN_TEST(atomics_of_the_same_kernel_have_not_grown);
-    RUN_TEST(instructions_counted_on_another_cpu_are_not_compared);
-    RUN_TEST(registers_of_an_nvidia_gpu_are_gated_where_both_sides_know_them);
-    RUN_TEST(machine_code_follows_the_line_that_it_comes_from);
-    RUN_TEST(a_kernel_that_hangs_or_crashes_is_one_sentence);
-    RUN_TEST(atomics_that_wait_are_said);
-    RUN_TEST(a_part_of_the_threadgroups_is_scaled_and_said);
-    RUN_TEST(two_variants_stand_side_by_side);
     RUN_TEST(an_access_is_in_pieces_of_its_alignment);
     RUN_TEST(copies_are_counted_in_pieces_of_eight_bytes_and_loops_as_loops);
     RUN_TEST(banks_of_wide_accesses_are_those_counted_by_hand);
@@ -387,6 +229,5 @@ SUITE(profile_suite) {
     RUN_TEST(a_kernel_is_counted_as_on_a_gpu_whatever_the_cpu_has);
     RUN_TEST(a_constant_in_a_buffer_is_loaded_once_by_every_simdgroup);
     RUN_TEST(matrices_are_counted_in_the_places_of_an_nvidia_gpu);
-    RUN_TEST(the_counters_of_a_gpu_stand_beside_the_counts);
-    RUN_TEST(kernels_of_a_project_are_counted_and_gated);
+    transcript_run("profile");
 }

@@ -136,6 +136,7 @@ void transcript_run(const char *suite) {
             next[0] = '\n';
     }
     free(text);
+    command_run("rm -rf $T $T.*");
 }
 
 /* Suites that have nothing but a transcript ------------------------------------------------------ */
@@ -147,8 +148,14 @@ void transcript_run(const char *suite) {
     }
 TRANSCRIPT(ci)
 TRANSCRIPT(describe)
+TRANSCRIPT(doctor)
+TRANSCRIPT(failures)
+TRANSCRIPT(gate)
+TRANSCRIPT(import)
 TRANSCRIPT(install)
 TRANSCRIPT(launch)
+TRANSCRIPT(page)
 TRANSCRIPT(project)
 TRANSCRIPT(run)
+TRANSCRIPT(run_all)
 TRANSCRIPT(tune_verb)
