@@ -86,8 +86,11 @@ TEST section(char *text) {
             ASSERT_RUN(command, status);
             continue;
         }
-        if (line[0] == '%' && command_run(line + 2) != 0)
-            SKIPm(line + 2);
+        if (line[0] == '%') {
+            snprintf(command, sizeof command, "%s\n%s", prelude, line + 2);
+            if (command_run(command) != 0)
+                SKIPm(line + 2);
+        }
         bool is_met = line[0] == '%' || agrees(line);
         snprintf(message, sizeof message, "%s, which the output does not meet: %s", line,
                  command_get_output());
