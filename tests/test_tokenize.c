@@ -1,4 +1,4 @@
-/* Tests of `assay tokenize` and of chat templates. */
+/* Tests of chat templates; transcripts/tokenize.txt has those of `assay tokenize`. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "runner/generate/chat.h"
+#include "transcript.h"
 #include "vocabulary.h"
 
 SUITE(tokenize_suite);
@@ -113,86 +114,14 @@ static bool make_file(void) {
     return command_run("true") == 0 && vocabulary_write(v, getenv("T"), &e);
 }
 
-static const char *get_line(void) {
-    static char line[256];
-    snprintf(line, sizeof line, "%s", command_get_output());
-    return line;
-}
-
-TEST texts_become_ids_on_one_line(void) {
-    ASSERTm(e.text, make_file());
-    ASSERT_RUN("\"$A\" tokenize -m \"$T\" 'aaa b'", 0);
-    ASSERT_STR_EQ("256 97 32 98\n", get_line());
-    ASSERT_RUN("\"$A\" tokenize --model=\"$T\" ''", 0);
-    ASSERT_STR_EQ("\n", get_line());
-    ASSERT_RUN("\"$A\" tokenize -m \"$T\" '<s>a'", 0);
-    ASSERT_STR_EQ("60 115 62 97\n", get_line());
-    ASSERT_RUN("\"$A\" tokenize -m \"$T\" --special '<s>a'", 0);
-    ASSERT_STR_EQ("257 97\n", get_line());
-    ASSERT_RUN("printf 'a\\000\\377\\n' | \"$A\" tokenize -m \"$T\" -", 0);
-    ASSERT_STR_EQ("97 0 239 191 189 10\n", get_line());
-    ASSERT_RUN("\"$A\" tokenize -m \"$T\" -- -b", 0);
-    ASSERT_STR_EQ("45 98\n", get_line());
-    PASS();
-}
-
-TEST ids_become_bytes_again(void) {
-    ASSERTm(e.text, make_file());
-    ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 256 97,32 '98 98'", 0);
-    ASSERT_STR_EQ("aaa bb", get_line());
-    ASSERT_RUN("printf '256,97\\n32 257\\n' | \"$A\" tokenize -m \"$T\" --detokenize -", 0);
-    ASSERT_STR_EQ("aaa ", get_line());
-    ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize --special 257 97", 0);
-    ASSERT_STR_EQ("<s>a", get_line());
-    ASSERT_RUN(
-        "head -c 3000 \"$A\" | tr '\\200-\\377' 'a-z' > \"$T.in\"; \"$A\" tokenize -m \"$T\" - "
-        "< \"$T.in\" | \"$A\" tokenize -m \"$T\" --detokenize - | cmp - \"$T.in\"",
-        0);
-    PASS();
-}
-
-TEST pieces_are_shown_in_a_table(void) {
-    ASSERTm(e.text, make_file());
-    ASSERT_RUN("\"$A\" tokenize -m \"$T\" --pieces --special '<s>aa\"\n\xC3\xA9'", 0);
-    ASSERT_SAYS("257  \"<s>\"");
-    ASSERT_SAYS("256  \"aa\"");
-    ASSERT_SAYS(" 34  \"\\\"\"");
-    ASSERT_SAYS(" 10  \"\\n\"");
-    ASSERT_SAYS("195  \"\\xC3\"");
-    PASS();
-}
-
-TEST what_cannot_be_tokenized_is_told(void) {
-    ASSERTm(e.text, make_file());
-    ASSERT_RUN("\"$A\" tokenize -m \"$T\"", 2);
-    ASSERT_SAYS("give a text");
-    ASSERT_RUN("\"$A\" tokenize -m \"$T\" two words", 2);
-    ASSERT_SAYS("put the text in quotes");
-    ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 1 x2", 2);
-    ASSERT_SAYS("'x2' is not a token id");
-    ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 258", 2);
-    ASSERT_SAYS("there is no token 258; the largest id is 257");
-    ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 99999999999999999999999", 2);
-    ASSERT_SAYS("there is no token 99999999999999999999999");
-    ASSERT_RUN("\"$A\" tokenize -m \"$T.none\" x", 2);
-    ASSERT_SAYS("make model");
-    ASSERT_RUN("\"$A\" tokenize -m \"$A\" x", 2);
-    PASS();
-}
-
-static void clear(void) {
-    command_run("rm -f \"$T\" \"$T.in\"");
-}
-
 SUITE(tokenize_suite) {
     RUN_TEST(a_question_is_put_in_chatml);
     RUN_TEST(a_later_question_ends_the_answer_and_repeats_no_system_message);
     RUN_TEST(a_question_may_hold_any_bytes);
     RUN_TEST(the_default_system_message_is_that_of_the_template);
     RUN_TEST(models_that_are_not_asked_in_chatml_are_refused);
-    RUN_TEST(texts_become_ids_on_one_line);
-    RUN_TEST(ids_become_bytes_again);
-    RUN_TEST(pieces_are_shown_in_a_table);
-    RUN_TEST(what_cannot_be_tokenized_is_told);
-    clear();
+    if (make_file())
+        transcript_run("tokenize");
+    else
+        fprintf(stderr, "no model for the suite tokenize: %s\n", e.text);
 }
