@@ -303,15 +303,12 @@ static void list_names(page *p) {
 
 /* The folder of a file that may not exist yet. */
 static bool find_folder(const char *path, char *folder, err *e) {
-    char copy[PATH_MAX];
-    if (!path_print(copy, sizeof copy, e, "%s", path))
-        return false;
-    char *slash = strrchr(copy, '/');
-    if (slash)
-        slash[slash == copy] = 0;
-    const char *name = slash ? copy : ".";
-    return realpath(name, folder) != NULL ||
-           err_set(e, EXIT_USAGE, "there is no folder %.160s to write the page to", name);
+    char given[PATH_MAX];
+    const int length = (int)(path_get_name(path) - path);
+    return path_print(given, sizeof given, e, "%.*s.", length, path) &&
+           (realpath(given, folder) ||
+            err_set(e, EXIT_USAGE, "there is no folder %.*s to write the page to",
+                    length < 160 ? length : 160, path));
 }
 
 bool page_write(const page_content *c, const char *home, const char *path, err *e) {

@@ -144,39 +144,27 @@ static void print_rate(FILE *out, const store_folder *f, const char *title, cons
                file);
 }
 
-/* The largest share of a file; rows above the roof were not measured right. */
-static double find_best(const store_file *file, const char *op, const char *format, size_t *best) {
-    double most = NAN;
-    for (size_t r = 0; r < csv_count_rows(file->csv); r++) {
-        double share = page_get_number(file->csv, r, "pct_roof");
-        if (isnan(share) || share <= most || share > 100 ||
-            (op && (strcmp(page_get_cell(file->csv, r, "op"), op) != 0 ||
-                    strcmp(page_get_cell(file->csv, r, "format"), format) != 0)))
-            continue;
-        most = share;
-        *best = r;
-    }
-    return most;
-}
-
 static bool has_shares(const store_file *file) {
     return file->kind == STORE_BENCH ||
            (file->kind == STORE_EXPERIMENT && strcmp(file->name, "roofline") == 0);
 }
 
-/* Of an op and a format; NULL: of all. *where gets the file and *row the row. */
+/* The largest share of an op and a format; NULL: of all. Rows above the roof were not measured right. *where gets
+ * the file and *row the row. */
 static double find_share(const store_folder *f, const char *op, const char *format,
                          const store_file **where, size_t *row) {
     double most = NAN;
-    for (size_t i = 0; i < f->count; i++) {
-        size_t best = 0;
-        double share = has_shares(&f->files[i]) ? find_best(&f->files[i], op, format, &best) : NAN;
-        if (!isnan(share) && !(share <= most)) {
+    for (const store_file *file = f->files; file < f->files + f->count; file++)
+        for (size_t r = 0; has_shares(file) && r < csv_count_rows(file->csv); r++) {
+            double share = page_get_number(file->csv, r, "pct_roof");
+            if (isnan(share) || share <= most || share > 100 ||
+                (op && (strcmp(page_get_cell(file->csv, r, "op"), op) != 0 ||
+                        strcmp(page_get_cell(file->csv, r, "format"), format) != 0)))
+                continue;
             most = share;
-            *where = &f->files[i];
-            *row = best;
+            *where = file;
+            *row = r;
         }
-    }
     return most;
 }
 

@@ -18,6 +18,22 @@
 #include "root.h"
 #include "sha256.h"
 
+/* The value of the first line `key : value` of a file, or `key value`, as Linux has them. */
+static bool read_value(const char *path, const char *key, char *value, size_t size) {
+    char *text = os_read_file(path, NULL, NULL);
+    const char *at = text;
+    value[0] = 0;
+    while (at && (strncmp(at, key, strlen(key)) != 0 || !strchr(" \t:", at[strlen(key)])))
+        at = (at = strchr(at, '\n')) ? at + 1 : NULL;
+    if (at) {
+        at += strlen(key);
+        at += strspn(at, " \t:");
+        snprintf(value, size, "%.*s", (int)strcspn(at, "\n"), at);
+    }
+    free(text);
+    return value[0] != 0;
+}
+
 #if defined(__APPLE__)
 static uint64_t ask_number(const char *name) {
     uint64_t value = 0;
@@ -43,35 +59,14 @@ size_t host_find_cache(void) {
     return (size_t)most;
 }
 #else
-/* The value of the first line `key : value` of /proc/cpuinfo. */
-static bool find_cpu_field(const char *text, const char *key, char *value, size_t size) {
-    size_t length = strlen(key);
-    for (const char *p = text; p && *p; p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
-        if (strncmp(p, key, length) != 0)
-            continue;
-        p += length;
-        p += strspn(p, " \t");
-        if (*p != ':')
-            continue;
-        p++;
-        p += strspn(p, " \t");
-        snprintf(value, size, "%.*s", (int)strcspn(p, "\n"), p);
-        return *value != 0;
-    }
-    return false;
-}
-
 /* On Arm, Linux gives numbers where other CPUs have a name. */
 bool host_find_cpu(char *name, size_t size) {
-    char *text = os_read_file("/proc/cpuinfo", NULL, NULL), maker[32], part[32];
-    if (!text)
-        return false;
-    bool is_found = find_cpu_field(text, "model name", name, size);
-    if (!is_found && find_cpu_field(text, "CPU implementer", maker, sizeof maker) &&
-        find_cpu_field(text, "CPU part", part, sizeof part))
-        is_found = snprintf(name, size, "Arm implementer %s part %s", maker, part) > 0;
-    free(text);
-    return is_found;
+    static const char info[] = "/proc/cpuinfo";
+    char maker[32], part[32];
+    return read_value(info, "model name", name, size) ||
+           (read_value(info, "CPU implementer", maker, sizeof maker) &&
+            read_value(info, "CPU part", part, sizeof part) &&
+            snprintf(name, size, "Arm implementer %s part %s", maker, part) > 0);
 }
 
 uint64_t host_count_memory(void) {
@@ -98,13 +93,12 @@ size_t host_find_cache(void) {
 #endif
 
 static double find_steal(void) {
+    char times[256];
     double steal = 0;
-    char *text = os_read_file("/proc/stat", NULL, NULL);
-    if (text && sscanf(text, "cpu %*f %*f %*f %*f %*f %*f %*f %lf", &steal) != 1)
-        steal = 0;
-    free(text);
-    long ticks = sysconf(_SC_CLK_TCK);
-    return ticks > 0 ? steal / (double)ticks : 0;
+    const long ticks = sysconf(_SC_CLK_TCK);
+    bool is_known = read_value("/proc/stat", "cpu", times, sizeof times) && ticks > 0 &&
+                    sscanf(times, "%*f %*f %*f %*f %*f %*f %*f %lf", &steal) == 1;
+    return is_known ? steal / (double)ticks : 0;
 }
 
 /* Linux keeps it per thread: "ns on a core, ns waiting for one, time slices". process: "self" or its
@@ -131,15 +125,10 @@ static void add_times(const char *process, double *ran_s, double *wait_s) {
 /* Preempted threads, as "nonvoluntary_ctxt_switches" of the process's first thread says: the one that
  * leads. */
 static double find_switches(int process) {
-    char path[40];
-    double switches = 0;
+    char path[40], switches[32];
     snprintf(path, sizeof path, "/proc/%d/status", process);
-    char *text = os_read_file(path, NULL, NULL);
-    const char *line = text ? strstr(text, "nonvoluntary_ctxt_switches:") : NULL;
-    if (line && sscanf(line, "%*s %lf", &switches) != 1)
-        switches = 0;
-    free(text);
-    return switches;
+    read_value(path, "nonvoluntary_ctxt_switches", switches, sizeof switches);
+    return strtod(switches, NULL);
 }
 
 enum { MOST_PROCESSES = 16 };

@@ -354,65 +354,44 @@ ssize_t os_read_more(int fd, os_text *t) {
     return n;
 }
 
-/* The rest of an open file; closes it. */
-static char *read_open(int fd, const char *path, size_t first_room, size_t most, size_t *bytes,
-                       err *e) {
-    os_text t = {.text = malloc(first_room), .room = first_room};
-    ssize_t n;
-    while ((n = os_read_more(fd, &t)) > 0 && t.used <= most)
+/* is_plain: what is not a file of the disk is refused. */
+static char *read_path(const char *path, bool is_plain, size_t most, size_t *bytes, err *e) {
+    struct stat s = {0};
+    ssize_t n = 0;
+    /* opening a FIFO would wait for a writer */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | (is_plain ? O_NONBLOCK : 0));
+    bool ok = fd >= 0 && fstat(fd, &s) == 0;
+    if (!ok)
+        err_set(e, EXIT_USAGE, "cannot read %.160s: %s", path, strerror(errno));
+    else if (S_ISDIR(s.st_mode))
+        ok = err_set(e, EXIT_USAGE, "%.200s is a folder, not a file", path);
+    else if (is_plain && !S_ISREG(s.st_mode))
+        ok = err_set(e, EXIT_USAGE, "%.160s is not a plain file", path);
+    /* Also for its NUL, and for a read that sees the end. */
+    bool is_known = s.st_size > 0 && (uintmax_t)s.st_size <= most;
+    os_text t = {.room = is_known ? (size_t)s.st_size + 2 : 4096};
+    t.text = ok ? malloc(t.room) : NULL;
+    while (ok && t.used <= most && (n = os_read_more(fd, &t)) > 0)
         continue;
     if (n < 0)
-        err_set(e, EXIT_CANNOT, "cannot read %.160s: %s", path, strerror(errno));
+        ok = err_set(e, EXIT_CANNOT, "cannot read %.160s: %s", path, strerror(errno));
     else if (t.used > most)
-        err_set(e, EXIT_USAGE, "%.160s has more than %zu bytes", path, most);
-    close(fd);
-    if (n < 0 || t.used > most) {
-        free(t.text);
-        return NULL;
-    }
-    if (bytes)
-        *bytes = t.used;
-    return t.text;
-}
-
-/* flags: of open, beside reading. */
-static int open_to_read(const char *path, int flags, struct stat *s, err *e) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
-    if (fd >= 0 && fstat(fd, s) == 0 && !S_ISDIR(s->st_mode))
-        return fd;
-    if (fd >= 0 && S_ISDIR(s->st_mode))
-        err_set(e, EXIT_USAGE, "%.200s is a folder, not a file", path);
-    else
-        err_set(e, EXIT_USAGE, "cannot read %.160s: %s", path, strerror(errno));
+        ok = err_set(e, EXIT_USAGE, "%.160s has more than %zu bytes", path, most);
     if (fd >= 0)
         close(fd);
-    return -1;
-}
-
-/* Also for its NUL, and for a read that sees the end. */
-static size_t choose_room(const struct stat *s) {
-    return s->st_size > 0 ? (size_t)s->st_size + 2 : 4096;
+    if (!ok)
+        free(t.text);
+    else if (bytes)
+        *bytes = t.used;
+    return ok ? t.text : NULL;
 }
 
 char *os_read_file(const char *path, size_t *bytes, err *e) {
-    struct stat s = {0};
-    int fd = open_to_read(path, 0, &s, e);
-    return fd < 0 ? NULL : read_open(fd, path, choose_room(&s), SIZE_MAX, bytes, e);
+    return read_path(path, false, SIZE_MAX, bytes, e);
 }
 
 char *os_read_plain(const char *path, size_t most, size_t *bytes, err *e) {
-    struct stat s = {0};
-    int fd = open_to_read(path, O_NONBLOCK, &s, e); /* opening a FIFO would wait for a writer */
-    if (fd < 0)
-        return NULL;
-    if (S_ISREG(s.st_mode) && (uintmax_t)s.st_size <= most)
-        return read_open(fd, path, choose_room(&s), most, bytes, e);
-    close(fd);
-    if (S_ISREG(s.st_mode))
-        err_set(e, EXIT_USAGE, "%.160s has more than %zu bytes", path, most);
-    else
-        err_set(e, EXIT_USAGE, "%.160s is not a plain file", path);
-    return NULL;
+    return read_path(path, true, most, bytes, e);
 }
 
 bool os_write_all(int fd, const void *data, size_t bytes) {
@@ -429,16 +408,13 @@ bool os_write_all(int fd, const void *data, size_t bytes) {
     return true;
 }
 
-/* Devices and FIFOs are written to as they are; so is the end of a link that leads nowhere yet. */
-static bool write_through(const char *path, const void *data, size_t bytes, err *e) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+/* 0, or why it could not be written. */
+static int write_and_close(int fd, const void *data, size_t bytes) {
     bool ok = fd >= 0 && os_write_all(fd, data, bytes);
-    int why = errno;
-    if (fd >= 0 && close(fd) != 0 && ok) {
+    int why = ok ? 0 : errno;
+    if (fd >= 0 && close(fd) != 0 && ok)
         why = errno;
-        ok = false;
-    }
-    return ok || os_refuse_write(path, why, e);
+    return why;
 }
 
 /* What a file replaces (the end of its links), and where it is written first; beside is empty for
@@ -464,17 +440,13 @@ static bool find_destination(const char *path, destination *d, err *e) {
                 PATH_MAX, "a file to write", e);
 }
 
-static int open_beside(const destination *d) {
-    return open(d->beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-}
-
 bool os_check_writable(const char *path, err *e) {
     destination d;
     if (!find_destination(path, &d, e))
         return false;
     if (!d.beside[0])
         return true;
-    int fd = open_beside(&d);
+    int fd = open(d.beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return os_refuse_write(path, errno, e);
     close(fd);
@@ -486,19 +458,15 @@ bool os_write_file(const char *path, const void *data, size_t bytes, err *e) {
     destination d;
     if (!find_destination(path, &d, e))
         return false;
-    if (!d.beside[0])
-        return write_through(path, data, bytes, e);
-    int fd = open_beside(&d);
-    if (fd < 0)
-        return os_refuse_write(path, errno, e);
-    bool ok = os_write_all(fd, data, bytes);
-    int why = errno;
-    ok = close(fd) == 0 && ok;
-    if (ok && rename(d.beside, d.target) == 0)
-        return true;
-    why = ok ? errno : why;
-    unlink(d.beside);
-    return os_refuse_write(path, why, e);
+    /* Devices and FIFOs are written to as they are; so is the end of a link that leads nowhere yet. */
+    const char *first = d.beside[0] ? d.beside : path;
+    int fd = open(first, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int why = write_and_close(fd, data, bytes);
+    if (!why && d.beside[0] && rename(d.beside, d.target) != 0)
+        why = errno;
+    if (why && fd >= 0 && d.beside[0])
+        unlink(d.beside);
+    return !why || os_refuse_write(path, why, e);
 }
 
 bool os_find_program(const char *name, char *path, size_t size) {
