@@ -9,7 +9,7 @@
 #include "cases.h"
 #include "harness/base/os.h"
 #include "harness/check/suite.h"
-#include "kernels/roof_kernels.h"
+#include "kernels/kernels.h"
 #include "project/project.h"
 #include "verb.h"
 

@@ -10,7 +10,7 @@
 #include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "kernels/roof_kernels.h"
+#include "kernels/kernels.h"
 #include "reference/quant.h"
 #include "runner/choice/tuned.h"
 #include "runner/generate/sampler.h"

@@ -9,7 +9,8 @@
 enum { MOST_PARTS = 3 };
 static const char *const names[MOST_PARTS] = {"a", "b", "c"};
 
-#define KERNEL(name) OP_KERNEL(name, NULL, "one thread per float", name ".metal", .group = 256)
+#define KERNEL(name)                                                                               \
+    OP_KERNEL(name, NULL, "one thread per float", "concat_buffers.metal", .group = 256)
 static const kernel kernels_2[] = {KERNEL("concat_buffers_2")},
                     kernels_3[] = {KERNEL("concat_buffers_3")};
 

@@ -1,155 +1,340 @@
 /* elementwise: launches, oracles and cases of the ops that compute each float of an output from the
- * floats at the same index of their inputs: residual_add, residual_add_inplace, ffn_silu; and
- * bias_add, which repeats its second input for each row.
+ * floats at the same index of their operands, or from a row that is repeated: residual_add,
+ * residual_add_inplace, bias_add, ffn_silu, and the steps of a recurrent layer add, mul,
+ * add_activate, affine, lerp, control_k_v7.
  *
- * A new one needs a description, a record function and its op. */
+ * All are one table. A new one needs a kernel, a function that computes one float, a line in the
+ * table, a record function and its op. */
 #include "kernels.h"
 
+#include <math.h>
+
+#include "activation_judge.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
 enum { MOST_OPERANDS = 3 };
 
-/* An op of n floats: its buffers in binding order. n follows them. */
+/* in has the floats of one index, of all operands; one that is only written is 0. scalars are the op's
+ * arguments after n and the period. */
 typedef struct {
-    const char *names[MOST_OPERANDS];
-    access_mode access[MOST_OPERANDS];
-    size_t operands;
+    double value, magnitude;
+} result;
+typedef result compute_fn(const double *in, const float *scalars);
+
+static result compute_add(const double *in, const float *scalars) {
+    (void)scalars;
+    return (result){in[1] + in[0], fabs(in[0]) + fabs(in[1])};
+}
+
+static result compute_silu(const double *in, const float *scalars) {
+    (void)scalars;
+    const float gate = (float)in[0], up = (float)in[1];
+    result r;
+    reference_ffn_silu(&gate, &up, 1, &r.value, &r.magnitude);
+    return r;
+}
+
+static result compute_mul(const double *in, const float *scalars) {
+    (void)scalars;
+    return (result){in[1] * in[0], fabs(in[1] * in[0])};
+}
+
+static result compute_affine(const double *in, const float *scalars) {
+    double scaled = (double)scalars[0] * in[0], bias = (double)scalars[1];
+    return (result){scaled + bias, fabs(scaled) + fabs(bias)};
+}
+
+static result mix(double from, double to, double share) {
+    return (result){from + (to - from) * share, fabs(from) + (fabs(to) + fabs(from)) * fabs(share)};
+}
+
+static result compute_lerp(const double *in, const float *scalars) {
+    (void)scalars;
+    return mix(in[1], in[2], in[0]);
+}
+
+static result compute_lerp_reversed(const double *in, const float *scalars) {
+    (void)scalars;
+    return mix(in[2], in[1], in[0]);
+}
+
+static result compute_control_k(const double *in, const float *scalars) {
+    (void)scalars;
+    double k = in[2];
+    return (result){k * (1 + (in[1] - 1) * in[0]), fabs(k) * (1 + (fabs(in[1]) + 1) * fabs(in[0]))};
+}
+
+/* Which operand is repeated for each row where the launch says so; NEVER: none can be. */
+enum { NEVER = -1 };
+/* The numbers after the operands: how many floats, and how long a row is where one is repeated; how
+ * long a row is, and how many there are. */
+typedef enum { COUNT, COUNT_PERIOD, DIM_ROWS } numbers;
+
+typedef struct {
+    const char *names[MOST_OPERANDS]; /* in binding order */
+    int operands, output, repeated;
+    access_mode access; /* of the output */
+    numbers numbers;
+    bool has_scalars; /* two floats */
+    bool has_activation;
+    double roundings;
     uint32_t flops; /* per float */
-    oracle_fn oracle;
+    compute_fn *compute;
 } description;
 
-static expected *find_output(oracle_io *io) {
-    int i = 0;
-    while (!io->out[i].value)
-        i++;
-    return &io->out[i];
+enum {
+    RESIDUAL_ADD,
+    RESIDUAL_ADD_INPLACE,
+    BIAS_ADD,
+    FFN_SILU,
+    FFN_SILU_PER_THREAD,
+    ADD,
+    MUL,
+    ADD_ACTIVATE,
+    AFFINE,
+    LERP,
+    LERP_REVERSED,
+    CONTROL_K
+};
+
+/* Floats per thread where it is not one: rows. */
+#define OUT(name) OP_KERNEL(name, NULL, "one thread per float", "elementwise.metal", .group = 256)
+#define IN_PLACE(name, variant, about)                                                             \
+    OP_KERNEL(name, variant, about, "elementwise.metal", .accumulates = true, .group = 256)
+#define ONE_THREAD "one thread per float"
+static const kernel kernels[] = {
+    [RESIDUAL_ADD] = OUT("residual_add"),
+    [RESIDUAL_ADD_INPLACE] = IN_PLACE("residual_add_inplace", NULL, ONE_THREAD),
+    [BIAS_ADD] = IN_PLACE("bias_add", NULL, ONE_THREAD),
+    [FFN_SILU] = OP_KERNEL("ffn_silu", "plain", ONE_THREAD, "ffn_silu.metal", .group = 256),
+    [FFN_SILU_PER_THREAD] =
+        OP_KERNEL("ffn_silu_per_thread", "per_thread", "one thread per 64 floats", "ffn_silu.metal",
+                  .group = 1, .rows = 64),
+    [ADD] = IN_PLACE("add", NULL, ONE_THREAD),
+    [MUL] = IN_PLACE("mul", NULL, ONE_THREAD),
+    [ADD_ACTIVATE] = IN_PLACE("add_activate", NULL, ONE_THREAD),
+    [AFFINE] = IN_PLACE("affine", NULL, ONE_THREAD),
+    [LERP] = IN_PLACE("lerp", "plain", "f is the share of y"),
+    [LERP_REVERSED] = IN_PLACE("lerp_reversed", "reversed", "f is the share of x"),
+    [CONTROL_K] = IN_PLACE("control_k_v7", NULL, ONE_THREAD),
+};
+
+/* exp to 4 ULP and division to 2 count double, then + and * */
+#define SILU                                                                                       \
+    { {"gate", "up", "out"}, 3, 2, NEVER, ACCESS_WRITE, COUNT, false, false, 12, 4, compute_silu }
+/* clang-format off */
+static const description descriptions[] = {
+    [RESIDUAL_ADD] =  {{"a", "b", "out"}, 3, 2, NEVER, ACCESS_WRITE, COUNT, false, false, 0, 1, compute_add},
+    [RESIDUAL_ADD_INPLACE] = {{"a", "b"}, 2, 0, NEVER, ACCESS_BOTH, COUNT, false, false, 0, 1, compute_add},
+    [BIAS_ADD] =      {{"a", "b"}, 2, 0, 1, ACCESS_BOTH, DIM_ROWS, false, false, 0, 1, compute_add},
+    [FFN_SILU] = SILU,
+    [FFN_SILU_PER_THREAD] = SILU,
+    [ADD] =           {{"x", "y"}, 2, 1, 0, ACCESS_BOTH, COUNT_PERIOD, false, false, 0, 1, compute_add},
+    [MUL] =           {{"x", "y"}, 2, 1, 0, ACCESS_BOTH, COUNT_PERIOD, false, false, 1, 1, compute_mul},
+    [ADD_ACTIVATE] =  {{"x", "y"}, 2, 1, 0, ACCESS_BOTH, COUNT_PERIOD, false, true, 0, 5, compute_add},
+    [AFFINE] =        {{"y"}, 1, 0, NEVER, ACCESS_BOTH, COUNT, true, false, 2, 2, compute_affine},
+    [LERP] =          {{"f", "x", "y"}, 3, 2, 0, ACCESS_BOTH, COUNT_PERIOD, false, false, 3, 3, compute_lerp},
+    [LERP_REVERSED] = {{"f", "x", "y"}, 3, 2, 0, ACCESS_BOTH, COUNT_PERIOD, false, false, 3, 3, compute_lerp_reversed},
+    [CONTROL_K] =     {{"k_a", "a", "k"}, 3, 2, 0, ACCESS_BOTH, COUNT_PERIOD, false, false, 4, 4, compute_control_k},
+};
+/* clang-format on */
+
+static const description *find_description(const kernel *k) {
+    return &descriptions[k - kernels];
 }
 
-static void add_oracle(const launch *l, oracle_io *io) {
-    (void)l;
-    expected *out = find_output(io);
-    reference_residual_add(io->in[0], io->in[1], out->count, out->value, out->scale);
-    out->roundings = 0; /* one addition and nothing else */
+static void oracle(const launch *l, oracle_io *io) {
+    const description *d = find_description(l->kernel);
+    int at = d->operands, after = at + (d->numbers == COUNT ? 1 : 2);
+    expected *out = &io->out[d->output];
+    size_t period =
+        d->numbers == COUNT ? out->count : oracle_u32(io, d->numbers == DIM_ROWS ? at : at + 1);
+    float scalars[2] = {0, 0};
+    for (int s = 0; d->has_scalars && s < 2; s++)
+        scalars[s] = oracle_f32(io, after + s);
+    for (size_t i = 0; i < out->count; i++) {
+        double in[MOST_OPERANDS] = {0};
+        for (int o = 0; o < d->operands; o++)
+            if (o != d->output || d->access == ACCESS_BOTH)
+                in[o] = (double)((const float *)io->in[o])[o == d->repeated ? i % period : i];
+        result r = d->compute(in, scalars);
+        out->value[i] = r.value;
+        out->scale[i] = r.magnitude;
+    }
+    out->roundings = d->roundings;
+    if (d->has_activation)
+        activation_judge(oracle_u32(io, after), l->pipeline->math != MATH_SAFE, out);
 }
 
-static void silu_oracle(const launch *l, oracle_io *io) {
-    (void)l;
-    expected *out = find_output(io);
-    reference_ffn_silu(io->in[0], io->in[1], out->count, out->value, out->scale);
-    out->roundings = 12; /* exp to 4 ULP and division to 2 count double, then + and * */
-}
+typedef struct {
+    uint32_t rows, dim;
+    bool repeats;
+    float scalars[2];
+    uint32_t activation;
+} arguments;
 
-static const description residual_add = {
-    {"a", "b", "out"}, {ACCESS_READ, ACCESS_READ, ACCESS_WRITE}, 3, 1, add_oracle};
-static const description residual_add_inplace = {
-    {"a", "b"}, {ACCESS_BOTH, ACCESS_READ}, 2, 1, add_oracle};
-static const description ffn_silu = {{"gate", "up", "out"},
-                                     {ACCESS_READ, ACCESS_READ, ACCESS_WRITE},
-                                     3,
-                                     4, /* exp, add, divide, multiply */
-                                     silu_oracle};
-
-static bool record(tape *t, const kernel *k, const description *d, const slice *at, uint32_t n,
-                   err *e) {
-    launch_arg args[MOST_OPERANDS + 1];
-    for (size_t i = 0; i < d->operands; i++)
-        args[i] =
-            (launch_arg)ARG_BUFFER(d->names[i], at[i], n, d->access[i], ELEM_F32, sizeof(float));
-    args[d->operands] = (launch_arg)ARG_U32(n);
-    const launch_work w = {.threads = divide_up(n, k->rows ? k->rows : 1),
+static bool record(tape *t, const kernel *k, const slice *at, const arguments *a, err *e) {
+    const description *d = find_description(k);
+    size_t n = size_multiply(a->rows, a->dim);
+    if (n > UINT32_MAX - k->group)
+        return err_set(e, EXIT_CANNOT, "%s: %u rows of %u overflow a 32-bit index", k->name,
+                       a->rows, a->dim);
+    if (d->has_activation &&
+        !RECORD_TAKES(&add_activate_op, k, e, a->rows, a->dim, a->repeats, a->activation))
+        return false;
+    launch_arg args[MOST_OPERANDS + 4];
+    size_t count = 0;
+    for (int i = 0; i < d->operands; i++)
+        args[count++] = (launch_arg)ARG_BUFFER(
+            d->names[i], at[i], a->repeats && i == d->repeated ? a->dim : n,
+            i == d->output ? d->access : ACCESS_READ, ELEM_F32, sizeof(float));
+    args[count++] = (launch_arg)ARG_U32(d->numbers == DIM_ROWS ? a->dim : (uint32_t)n);
+    if (d->numbers == DIM_ROWS)
+        args[count++] = (launch_arg)ARG_U32(a->rows);
+    if (d->numbers == COUNT_PERIOD)
+        args[count++] = (launch_arg)ARG_U32(a->repeats ? a->dim : (uint32_t)n);
+    if (d->has_activation)
+        args[count++] = (launch_arg)ARG_U32(a->activation);
+    for (int s = 0; d->has_scalars && s < 2; s++)
+        args[count++] = (launch_arg)ARG_F32(a->scalars[s]);
+    const launch_work w = {.threads = divide_up((uint32_t)n, k->rows ? k->rows : 1),
                            .flops = d->flops * (uint64_t)n,
-                           .oracle = d->oracle};
-    return record_args(t, k, args, d->operands + 1, &w, e);
-}
-
-static bool build(kernel_case *c, const description *d, err *e) {
-    uint32_t n = c->shape.dim[0];
-    slice at[MOST_OPERANDS];
-    for (size_t i = 0; i < d->operands; i++)
-        if (!(d->access[i] & ACCESS_READ
-                  ? case_input_f32(c, d->names[i], n, &at[i], e)
-                  : case_output(c, d->names[i], n * sizeof(float), &at[i], e)))
-            return false;
-    return record(c->tape, c->kernel, d, at, n, e);
+                           .oracle = oracle};
+    return record_args(t, k, args, count, &w, e);
 }
 
 bool residual_add_record(tape *t, const kernel *k, slice a, slice b, slice out, uint32_t n,
                          err *e) {
-    return record(t, k, &residual_add, (slice[]){a, b, out}, n, e);
+    return record(t, k, (slice[]){a, b, out}, &(arguments){.rows = 1, .dim = n}, e);
 }
 
 bool ffn_silu_record(tape *t, const kernel *k, slice gate, slice up, slice out, uint32_t n,
                      err *e) {
-    return record(t, k, &ffn_silu, (slice[]){gate, up, out}, n, e);
+    return record(t, k, (slice[]){gate, up, out}, &(arguments){.rows = 1, .dim = n}, e);
 }
 
-static const shape add_shapes[] = {
+bool bias_add_record(tape *t, const kernel *k, slice a, slice b, uint32_t rows, uint32_t dim,
+                     err *e) {
+    return record(t, k, (slice[]){a, b}, &(arguments){rows, dim, true, {0, 0}, 0}, e);
+}
+
+bool add_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t dim,
+                bool repeats, err *e) {
+    return record(t, k, (slice[]){x, y}, &(arguments){rows, dim, repeats, {0, 0}, 0}, e);
+}
+
+bool mul_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t dim,
+                bool repeats, err *e) {
+    return record(t, k, (slice[]){x, y}, &(arguments){rows, dim, repeats, {0, 0}, 0}, e);
+}
+
+bool add_activate_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t dim,
+                         bool repeats, uint32_t activation, err *e) {
+    return record(t, k, (slice[]){x, y}, &(arguments){rows, dim, repeats, {0, 0}, activation}, e);
+}
+
+bool lerp_record(tape *t, const kernel *k, slice f, slice x, slice y, uint32_t rows, uint32_t dim,
+                 bool repeats, err *e) {
+    return record(t, k, (slice[]){f, x, y}, &(arguments){rows, dim, repeats, {0, 0}, 0}, e);
+}
+
+bool control_k_v7_record(tape *t, const kernel *k, slice k_a, slice a, slice keys, uint32_t rows,
+                         uint32_t dim, err *e) {
+    return record(t, k, (slice[]){k_a, a, keys}, &(arguments){rows, dim, true, {0, 0}, 0}, e);
+}
+
+/* --- cases --- */
+
+/* rows x dim x repeats x activation; of the ops without rows, the first is their number of floats. What is
+ * read has one float more than is used, and so has what is changed: a kernel without the guard of its
+ * tail then overwrites a float that the check looks at. */
+static bool build(kernel_case *c, err *e) {
+    const description *d = find_description(c->kernel);
+    const uint32_t *dim = c->shape.dim;
+    bool has_rows = dim[1] != 0,
+         always = c->kernel == &kernels[CONTROL_K] || c->kernel == &kernels[BIAS_ADD];
+    const arguments a = {has_rows ? dim[0] : 1,
+                         has_rows ? dim[1] : dim[0],
+                         (dim[2] == 1 || always) && d->repeated != NEVER,
+                         {-0.75f, 3.5f},
+                         dim[3]};
+    size_t n = size_multiply(a.rows, a.dim);
+    slice at[MOST_OPERANDS];
+    for (int i = 0; i < d->operands; i++)
+        if (i == d->output && d->access == ACCESS_WRITE
+                ? !case_output(c, d->names[i], n * sizeof(float), &at[i], e)
+                : !case_input_f32(c, d->names[i], a.repeats && i == d->repeated ? a.dim : n + 1,
+                                  &at[i], e))
+            return false;
+    return record(c->tape, c->kernel, at, &a, e);
+}
+
+static const shape residual_shapes[] = {
     {{1}}, {{31}}, {{32}}, {{33}}, {{576}}, {{1536}}, {{4096}}, {{65537}}, {{1000003}},
 };
 static const shape silu_shapes[] = {
     {{1}}, {{31}}, {{32}}, {{33}}, {{576}}, {{1536}}, {{14336}}, {{500009}},
 };
-
-#define KERNEL(name, accumulates_)                                                                 \
-    OP_KERNEL(name, NULL, "one thread per float", name ".metal", .accumulates = accumulates_,      \
-              .group = 256)
-/* Floats per thread where it is not one: rows. */
-#define ELEMENTWISE(name, about, shapes, ...)                                                      \
-    static bool name##_build(kernel_case *c, err *e) {                                             \
-        return build(c, &name, e);                                                                 \
-    }                                                                                              \
-    static const kernel name##_kernels[] = {__VA_ARGS__};                                          \
-    OP(name, about, "n", name##_kernels, SHAPE_LIST(shapes, 77), .sizes = "n",                     \
-       .build = name##_build)
-ELEMENTWISE(residual_add, "out = a + b", add_shapes, KERNEL("residual_add", false));
-ELEMENTWISE(residual_add_inplace, "a += b", add_shapes, KERNEL("residual_add_inplace", true));
-ELEMENTWISE(ffn_silu, "out = silu(gate) * up", silu_shapes,
-            OP_KERNEL("ffn_silu", "plain", "one thread per float", "ffn_silu.metal", .group = 256),
-            OP_KERNEL("ffn_silu_per_thread", "per_thread", "one thread per 64 floats",
-                      "ffn_silu.metal", .group = 1, .rows = 64));
-
-/* bias_add ---------------------------------------------------------------------------------- */
-
-static void bias_add_oracle(const launch *l, oracle_io *io) {
-    (void)l;
-    expected *out = &io->out[0];
-    const float *a = io->in[0];
-    uint32_t dim = oracle_u32(io, 2), rows = oracle_u32(io, 3);
-    for (size_t r = 0; r < rows; r++)
-        reference_residual_add(a + r * dim, io->in[1], dim, out->value + r * dim,
-                               out->scale + r * dim);
-    out->roundings = 0; /* one addition and nothing else */
-}
-
-bool bias_add_record(tape *t, const kernel *k, slice a, slice b, uint32_t rows, uint32_t dim,
-                     err *e) {
-    size_t count = size_multiply(rows, dim);
-    if (count > UINT32_MAX / sizeof(float))
-        return err_set(e, EXIT_CANNOT, "%s: %u rows of %u overflow a 32-bit index", k->name, rows,
-                       dim);
-    const launch_work w = {.threads = (uint32_t)count, .flops = count, .oracle = bias_add_oracle};
-    return RECORD_ARGS(t, k, &w, e, ARG_BOTH("a", a, count), ARG_IN("b", b, dim), ARG_U32(dim),
-                       ARG_U32(rows));
-}
-
-/* The last row is followed by one float that must not change: adding to the NaN of a guard zone
- * would go unseen. */
-static bool bias_add_build(kernel_case *c, err *e) {
-    uint32_t rows = c->shape.dim[0], dim = c->shape.dim[1];
-    slice a, b;
-    return case_input_f32(c, "a", size_multiply(rows, dim) + 1, &a, e) &&
-           case_input_f32(c, "b", dim, &b, e) &&
-           bias_add_record(c->tape, c->kernel, a, b, rows, dim, e);
-}
-
 static const shape bias_shapes[] = {
     {{1, 1}},    {{1, 31}},  {{3, 1}},    {{2, 33}},   {{4, 64}},     {{1, 576}},     {{64, 576}},
     {{19, 192}}, {{7, 896}}, {{33, 128}}, {{5, 4096}}, {{100, 1536}}, {{1000, 1003}},
 };
+/* One value, the edges of a simdgroup and of a threadgroup, rows of a model, a large odd size. */
+static const shape shapes[] = {
+    {{1, 1}},      {{1, 31}},     {{1, 32}},    {{1, 33}},       {{1, 768}},
+    {{7, 2048}},   {{3, 1, 1}},   {{2, 33, 1}}, {{64, 4, 1}},    {{9, 31, 1}},
+    {{5, 768, 1}}, {{19, 64, 1}}, {{33, 2560}}, {{501, 999, 1}},
+};
+static const shape rows_shapes[] = {
+    {{1, 1}},  {{1, 31}},  {{1, 257}}, {{3, 1}},   {{2, 33}},
+    {{64, 4}}, {{5, 768}}, {{19, 64}}, {{1, 768}}, {{301, 999}},
+};
+static const shape flat_shapes[] = {
+    {{1, 1}}, {{1, 31}}, {{1, 33}}, {{1, 256}}, {{1, 257}}, {{5, 768}}, {{501, 999}},
+};
 
-static const kernel bias_kernels[] = {KERNEL("bias_add", true)};
+/* Each activation at one shape, and one of them at all edges. */
+static const shape activate_shapes[] = {
+    {{1, 1, 0, 2}},   {{1, 31, 0, 2}},    {{1, 257, 1, 2}}, {{3, 33, 1, 2}},  {{64, 4, 1, 2}},
+    {{5, 768, 1, 0}}, {{5, 768, 1, 1}},   {{5, 768, 1, 2}}, {{5, 768, 1, 3}}, {{5, 768, 1, 4}},
+    {{5, 768, 1, 5}}, {{301, 999, 1, 5}}, {{2, 77, 0, 1}},  {{2, 77, 0, 3}},  {{2, 77, 0, 4}},
+};
 
-OP(bias_add, "a += b for each row of a", "rows x dim", bias_kernels, SHAPE_LIST(bias_shapes, 7, 11),
-   .sizes = "rows dim", .build = bias_add_build);
+static bool accepts(const kernel *k, const shape *s, err *e) {
+    return !find_description(k)->has_activation || activation_check(s->dim[3], e);
+}
+
+/* An op of `count` kernels from the one called `first` on. */
+#define ELEMENTWISE(name_, first, count, about_, dims_, sizes_, shapes_)                           \
+    const op name_##_op = {.name = #name_,                                                         \
+                           .source = __FILE__,                                                     \
+                           .about = about_,                                                        \
+                           .dims = dims_,                                                          \
+                           .kernels = &kernels[first],                                             \
+                           .kernel_count = count,                                                  \
+                           .shapes = shapes_,                                                      \
+                           .sizes = sizes_,                                                        \
+                           .accepts = accepts,                                                     \
+                           .build = build}
+ELEMENTWISE(residual_add, RESIDUAL_ADD, 1, "out = a + b", "n", "n",
+            SHAPE_LIST(residual_shapes, 77));
+ELEMENTWISE(residual_add_inplace, RESIDUAL_ADD_INPLACE, 1, "a += b", "n", "n",
+            SHAPE_LIST(residual_shapes, 77));
+ELEMENTWISE(bias_add, BIAS_ADD, 1, "a += b for each row of a", "rows x dim", "rows dim",
+            SHAPE_LIST(bias_shapes, 7, 11));
+ELEMENTWISE(ffn_silu, FFN_SILU, 2, "out = silu(gate) * up", "n", "n", SHAPE_LIST(silu_shapes, 77));
+ELEMENTWISE(add, ADD, 1, "y += x, x repeated for each row or not", "rows x dim x repeats",
+            "rows dim", SHAPE_LIST(shapes, 7, 11, 1));
+ELEMENTWISE(mul, MUL, 1, "y *= x, x repeated for each row or not", "rows x dim x repeats",
+            "rows dim", SHAPE_LIST(shapes, 7, 11, 1));
+ELEMENTWISE(add_activate, ADD_ACTIVATE, 1, "y = activation(y + x)",
+            "rows x dim x repeats x activation", "rows dim",
+            SHAPE_LIST(activate_shapes, 7, 11, 1, ACTIVATION_SIGMOID));
+ELEMENTWISE(affine, AFFINE, 1, "y = scale * y + bias", "rows x dim", "rows dim",
+            SHAPE_LIST(flat_shapes, 1, 77));
+ELEMENTWISE(lerp, LERP, 2, "y between x and y, by f", "rows x dim x repeats", "rows dim",
+            SHAPE_LIST(shapes, 7, 11, 1));
+ELEMENTWISE(control_k_v7, CONTROL_K, 1, "k = k * (1 + (a - 1) * k_a)", "rows x dim", "rows dim",
+            SHAPE_LIST(rows_shapes, 7, 11));

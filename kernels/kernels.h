@@ -12,6 +12,7 @@
 #pragma once
 
 #include "activations.h"
+#include "harness/measure/roof.h"
 #include "ops.h"
 #include "product/product.h"
 #include "reference/quant.h"
@@ -78,6 +79,10 @@ enum {
 bool decode_advance_record(tape *t, const kernel *k, slice next, slice state, slice history,
                            uint32_t ring, err *e);
 
+/* Kernels with a format, which is F16, have caches of it; the others have floats. */
+elem cache_get_elem(const kernel *k);
+enum { ATTENTION_MAX_HEAD_DIM = 256 };
+
 /* out (n_heads, head_dim) = attention of q, of the same shape, to rows 0 to kv_len - 1 of the
  * caches (rows, n_kv_heads, head_dim), each head by itself: softmax(scale * q K^T) V. The slices of
  * the caches give the number of rows; if kv_len is in device memory, bytes and flops are those of
@@ -104,6 +109,9 @@ bool dequantize_record(tape *t, const kernel *k, slice blocks, slice floats, uin
 
 /* counter (1, u32) += 1 */
 bool dispatch_overhead_noop_record(tape *t, const kernel *k, slice counter, err *e);
+
+/* Those above that harness/measure/roof.h measures a device with. */
+extern const roof_kernels bandwidth_roof_kernels;
 
 /* out (n, hidden) = rows ids (n, u32) of table (vocab, hidden), in the format of the kernel. The
  * table has exactly vocab rows; the row of any other id is NaN. */

@@ -2,15 +2,15 @@
  * many (kv_cache_copy_tokens, whose number of rows is one more argument). */
 #include "kernels.h"
 
-#include "attention_case.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
 #define KERNELS(name)                                                                              \
-    OP_KERNEL(name, NULL, "one thread per float of k and of v", name ".metal", .group = 256),      \
-        OP_KERNEL(name "_f16", NULL, "the same to caches of halves", name ".metal", .group = 256,  \
-                  .format = &format_f16)
+    OP_KERNEL(name, NULL, "one thread per float of k and of v", "kv_cache_copy.metal",             \
+              .group = 256),                                                                       \
+        OP_KERNEL(name "_f16", NULL, "the same to caches of halves", "kv_cache_copy.metal",        \
+                  .group = 256, .format = &format_f16)
 static const kernel row_kernels[] = {KERNELS("kv_cache_copy")},
                     tokens_kernels[] = {KERNELS("kv_cache_copy_tokens")};
 

@@ -22,10 +22,6 @@ void reference_buffer_copy(const float *src, size_t count, double *dst);
 void reference_kv_cache_copy(const float *k, const float *v, size_t kv_dim, size_t row,
                              double *k_cache, double *v_cache);
 
-/* out (count) = a + b */
-void reference_residual_add(const float *a, const float *b, size_t count, double *out,
-                            double *magnitude);
-
 /* out (count) = silu(gate) * up, where silu(g) = g / (1 + e^-g) */
 void reference_ffn_silu(const float *gate, const float *up, size_t count, double *out,
                         double *magnitude);

@@ -5,7 +5,6 @@
 
 #include "harness/measure/meter.h"
 #include "kernels/kernels.h"
-#include "kernels/roof_kernels.h"
 #include "support.h"
 
 SUITE(subject_suite);

@@ -9,7 +9,6 @@
 #include "harness/base/os.h"
 #include "harness/check/fill.h"
 #include "runner/tokenizer/bpe.h"
-#include "runner/tokenizer/pretokenize.h"
 #include "runner/tokenizer/unicode.h"
 #include "vocabulary.h"
 

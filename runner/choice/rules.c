@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/attention_case.h"
 #include "kernels/formats/formats.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"

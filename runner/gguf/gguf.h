@@ -96,10 +96,6 @@ typedef struct {
     void *impl;
 } gguf;
 
-/* parse.c, for gguf.c alone: g has its map and bytes; the rest is filled from them. On failure what was
- * filled is still g's to free. */
-bool gguf_parse(gguf *g, const char *name, err *e);
-
 /* The next multiple of an alignment, which is a power of 2. */
 uint64_t gguf_round_up(uint64_t value, uint32_t alignment);
 
@@ -129,3 +125,26 @@ bool gguf_text_equals(gguf_text t, const char *text);
 /* Bytes of a file as text for a message: what is not printable ASCII becomes '?'. Long ones are cut
  * to fit, with "..." at the end. Returns out. */
 char *gguf_print_text(gguf_text t, char *out, size_t size);
+
+/* --- texts, numbered in the order in which they are added ---
+ *
+ * They are not copied unless they are added with a copy: they must outlive the set. */
+
+#define TEXT_NONE UINT32_MAX
+
+typedef struct {
+    gguf_text *items;
+    uint32_t count;
+    size_t capacity;
+    uint32_t *slots; /* numbers, or TEXT_NONE where empty; at most half of them are taken */
+    size_t slot_count;
+    char **copies;
+    size_t copy_count, copy_capacity;
+} text_set;
+
+void text_set_free(text_set *s); /* empty again */
+
+uint32_t text_set_find(const text_set *s, gguf_text text); /* TEXT_NONE: not there */
+/* The number of a text, which is added if it is not there. */
+uint32_t text_set_add(text_set *s, gguf_text text);
+uint32_t text_set_add_copy(text_set *s, gguf_text text);

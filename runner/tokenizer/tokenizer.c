@@ -1,4 +1,4 @@
-/* tokenizer: see tokenizer.h. Puts the parts together: special knows which tokens are which and finds
+/* tokenizer: see tokenizer.h. Puts the parts together: vocabulary.c knows which tokens are which and finds
  * them in a text, the vocabulary's kind encodes what is between them, and each token's bytes are here. */
 #include "tokenizer.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "special.h"
+#include "vocabulary.h"
 
 /* The bytes that each token stands for. */
 typedef struct {
