@@ -281,21 +281,13 @@ static void explain(const claim *c, const store_folder *f, const store_metric *m
              c->device, published, measured, difference, slack, spread);
 }
 
-/* Does the text contain every word, ignoring case? */
-static bool has_words(const char *text, const char *words) {
+/* Does the text contain it, ignoring case? */
+static bool has_word(const char *text, const char *word) {
     char lower[256];
     snprintf(lower, sizeof lower, "%s", text);
     for (char *p = lower; *p; p++)
         *p = (char)tolower((unsigned char)*p);
-    for (const char *p = words; *p;) {
-        char word[64];
-        size_t length = strcspn(p, " ");
-        snprintf(word, sizeof word, "%.*s", (int)length, p);
-        if (!strstr(lower, word))
-            return false;
-        p += length + strspn(p + length, " ");
-    }
-    return true;
+    return strstr(lower, word) != NULL;
 }
 
 /* "q4_0", "f16", "bf16": the type of weights, which a file knows better than its name does. */
@@ -311,7 +303,7 @@ static bool is_of_model(const claim *c, const store_file *file) {
         char word[64];
         size_t length = strcspn(p, " ");
         snprintf(word, sizeof word, "%.*s", (int)length, p);
-        if (!has_words(is_type_word(word) && weights ? weights : model ? model : "", word))
+        if (!has_word(is_type_word(word) && weights ? weights : model ? model : "", word))
             return false;
         p += length + strspn(p + length, " ");
     }

@@ -55,11 +55,8 @@ size_t page_print_charts(const page *p, FILE *out, const store_folder *f, const 
 
 /* What `assay check` and `assay validate` found in a folder. */
 typedef struct {
-    bool is_known;
-    size_t cases, wrong;
+    size_t checked, wrong;              /* cases */
+    size_t validated, failed, findings; /* a case may fail without a finding */
 } page_verdict;
 
-page_verdict page_count_checks(const store_folder *f);
-/* Cases that failed, with or without a finding. */
-page_verdict page_count_validations(const store_folder *f);
-size_t page_count_findings(const store_folder *f);
+page_verdict page_count(const store_folder *f);

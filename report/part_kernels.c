@@ -20,44 +20,26 @@ static bool is_skipped(const csv_file *f, size_t row) {
     return strcmp(page_get_cell(f, row, "verdict"), "skip") == 0;
 }
 
-page_verdict page_count_checks(const store_folder *f) {
-    page_verdict v = {.cases = 0};
-    for (size_t i = 0; i < f->count; i++) {
-        const csv_file *c = f->files[i].csv;
-        if (f->files[i].kind != STORE_CHECK)
-            continue;
-        v.is_known = true;
-        for (size_t r = 0; r < csv_count_rows(c); r++) {
-            v.cases += !is_skipped(c, r);
-            v.wrong += !is_skipped(c, r) && !is_right(c, r);
-        }
-    }
-    return v;
-}
-
 static size_t get_count(const csv_file *f, const char *key) {
     const char *text = csv_get_meta(f, key);
     return text ? (size_t)strtoull(text, NULL, 10) : 0;
 }
 
-page_verdict page_count_validations(const store_folder *f) {
-    page_verdict v = {.cases = 0};
-    for (size_t i = 0; i < f->count; i++) {
-        if (f->files[i].kind != STORE_VALIDATE)
+page_verdict page_count(const store_folder *f) {
+    page_verdict v = {.checked = 0};
+    for (const store_file *file = f->files; file < f->files + f->count; file++) {
+        const csv_file *c = file->csv;
+        for (size_t r = 0; file->kind == STORE_CHECK && r < csv_count_rows(c); r++) {
+            v.checked += !is_skipped(c, r);
+            v.wrong += !is_skipped(c, r) && !is_right(c, r);
+        }
+        if (file->kind != STORE_VALIDATE)
             continue;
-        v.is_known = true;
-        v.wrong += get_count(f->files[i].csv, "failed");
-        v.cases += get_count(f->files[i].csv, "passed") + get_count(f->files[i].csv, "failed");
+        v.failed += get_count(c, "failed");
+        v.validated += get_count(c, "passed") + get_count(c, "failed");
+        v.findings += csv_count_rows(c);
     }
     return v;
-}
-
-size_t page_count_findings(const store_folder *f) {
-    size_t count = 0;
-    for (size_t i = 0; i < f->count; i++)
-        if (f->files[i].kind == STORE_VALIDATE)
-            count += csv_count_rows(f->files[i].csv);
-    return count;
 }
 
 /* Kernels against the reference --------------------------------------------------------------- */
@@ -174,11 +156,11 @@ static void print_findings(FILE *out, const csv_file *f) {
 
 static void print_validation(const page *p, FILE *out, const store_folder *f,
                              const store_file *file) {
-    page_verdict v = page_count_validations(f);
+    page_verdict v = page_count(f);
     const char *canaries = csv_get_meta(file->csv, "canaries");
     fputs("<p><strong>Memory.</strong> Every load and store was watched", out);
-    if (v.cases > 0)
-        html(out, " in %zu cases; %zu failed", v.cases, v.wrong);
+    if (v.validated > 0)
+        html(out, " in %zu cases; %zu failed", v.validated, v.failed);
     fputs(". ", out);
     if (canaries)
         html(out,

@@ -32,37 +32,27 @@ void page_print_doubts(const page *p, FILE *out) {
 
 /* What failed --------------------------------------------------------------------------------- */
 
-static bool is_wrong(page_verdict v) {
-    return v.is_known && v.wrong > 0;
-}
-
-static bool has_findings(const store_folder *f) {
-    page_verdict validated = page_count_validations(f);
-    return validated.is_known && page_count_findings(f) + validated.wrong > 0;
-}
-
 static void print_folder_failures(FILE *out, const store_folder *f) {
-    page_verdict checked = page_count_checks(f), validated = page_count_validations(f);
-    size_t findings = page_count_findings(f);
+    page_verdict v = page_count(f);
     for (const store_file *file = f->files; file < f->files + f->count; file++)
         if (store_get_failure(file))
             html(out, "<li>%s: the experiment <a href=\"#x-%s\">%s</a> failed: %s</li>\n",
                  f->device, file->name, file->name, store_get_failure(file));
-    if (is_wrong(checked))
+    if (v.wrong > 0)
         html(out, "<li>%s: %zu of %zu cases are <a href=\"#right\">wrong</a></li>\n", f->device,
-             checked.wrong, checked.cases);
-    if (has_findings(f))
+             v.wrong, v.checked);
+    if (v.findings + v.failed > 0)
         html(
             out,
             "<li>%s: validation has <a href=\"#right\">%zu finding%s</a>, %zu case%s failed</li>\n",
-            f->device, findings, findings == 1 ? "" : "s", validated.wrong,
-            validated.wrong == 1 ? "" : "s");
+            f->device, v.findings, v.findings == 1 ? "" : "s", v.failed, v.failed == 1 ? "" : "s");
 }
 
 size_t page_count_failures(const store *s) {
     size_t count = 0;
     for (const store_folder *f = s->folders; f < s->folders + s->count; f++) {
-        count += (size_t)is_wrong(page_count_checks(f)) + (size_t)has_findings(f);
+        page_verdict v = page_count(f);
+        count += (size_t)(v.wrong > 0) + (size_t)(v.findings + v.failed > 0);
         for (size_t k = 0; k < f->count; k++)
             count += store_get_failure(&f->files[k]) != NULL;
     }
@@ -182,11 +172,11 @@ static void print_share(FILE *out, const store_folder *f) {
 }
 
 static void print_right(FILE *out, const store_folder *f) {
-    page_verdict v = page_count_checks(f);
-    bool is_known = v.is_known && v.cases > 0;
+    page_verdict v = page_count(f);
+    bool is_known = v.checked > 0;
     char value[64] = "-";
     if (is_known)
-        snprintf(value, sizeof value, "%zu of %zu", v.cases - v.wrong, v.cases);
+        snprintf(value, sizeof value, "%zu of %zu", v.checked - v.wrong, v.checked);
     print_text_tile(out,
                     !is_known ? ""
                     : v.wrong ? " bad"
@@ -214,21 +204,22 @@ static bool count_mutants(const store_folder *f, size_t *caught, size_t *count) 
 static void print_bugs(FILE *out, const store_folder *f) {
     const store_file *file = store_find(f, STORE_VALIDATE, NULL);
     const char *canaries = file ? csv_get_meta(file->csv, "canaries") : NULL;
-    page_verdict v = page_count_validations(f);
-    size_t findings = page_count_findings(f), caught, count, planted;
+    page_verdict v = page_count(f);
+    size_t caught, count, planted;
     char value[64] = "-", about[160] = "nothing was validated";
     if (count_mutants(f, &caught, &count))
         snprintf(value, sizeof value, "%zu of %zu", caught, count);
     else if (canaries && sscanf(canaries, "%zu of %zu", &caught, &planted) == 2)
         snprintf(value, sizeof value, "%zu of %zu", caught, planted);
     if (file)
-        snprintf(about, sizeof about, "and %zu in the kernels, in %zu cases", findings, v.cases);
+        snprintf(about, sizeof about, "and %zu in the kernels, in %zu cases", v.findings,
+                 v.validated);
     else if (count > 0)
         snprintf(about, sizeof about, "mutants of the kernels");
     print_text_tile(out,
-                    !file                ? ""
-                    : findings + v.wrong ? " bad"
-                                         : " good",
+                    !file                   ? ""
+                    : v.findings + v.failed ? " bad"
+                                            : " good",
                     "Planted bugs found", "right", value, about, file);
 }
 
