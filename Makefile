@@ -289,7 +289,7 @@ $(BUILD)/obj/%.o: %.m $(BUILD)/flags | $(READY)
 	@mkdir -p $(@D)
 	$(QUIET)$(OBJC) $(ALL_CFLAGS) $(OBJC_WARNINGS) $(OBJC_FLAGS) $(TEST_CFLAGS) -c -o $@ $<
 
-# What results are made of besides kernels (harness/measure/made_of.h): hashed now, because an installed program
+# What results are made of besides kernels (harness/measure/freshness.h): hashed now, because an installed program
 # has no sources.
 HASHED := $(sort $(wildcard kernels/*.[ch] kernels/product/*.[ch] experiments/*.[ch] runner/*/*.[ch] harness/device/*.[ch] \
     harness/device/*/*.[chm] harness/device/*/*/*.h))

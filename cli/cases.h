@@ -3,7 +3,6 @@
  * regime and a cache state too; and the axes of the command line that choose among them. */
 #pragma once
 
-#include "harness/check/kernel_case.h"
 #include "harness/check/op.h"
 #include "harness/measure/bench.h"
 #include "options.h"

@@ -19,7 +19,7 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/worker.h"
-#include "harness/check/findings.h"
+#include "harness/check/suite.h"
 #include "harness/device/cuda/sanitizer.h"
 #include "verb.h"
 

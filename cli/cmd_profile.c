@@ -11,7 +11,7 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/check/lint.h"
-#include "harness/measure/made_of.h"
+#include "harness/measure/freshness.h"
 #include "launch_options.h"
 #include "lint_agx.h"
 #include "open_model.h"

@@ -14,7 +14,7 @@
 #include "harness/base/os.h"
 #include "harness/base/record.h"
 #include "harness/base/stats.h"
-#include "harness/measure/made_of.h"
+#include "harness/measure/freshness.h"
 #include "kernels/kernels.h"
 #include "kernels/ops.h"
 #include "report.h"
@@ -238,11 +238,11 @@ static bool write_json(const trace *t, err *e) {
 
 static bool write_csv(const trace *t, err *e) {
     const record rows = RECORD(fields);
-    char origin[MADE_OF] = "", number[32];
+    char made_of[MADE_OF] = "", number[32];
     csv *c = report_start_csv(lab_get_facts(t->lab), settings.seed);
-    bool ok = registry_add_used(origin, lab_get_library(t->lab), e) &&
-              made_of_add_one(origin, lab_get_library(t->lab), "runner", "model", e);
-    csv_add_meta(c, "made of", origin);
+    bool ok = registry_add_used(made_of, lab_get_library(t->lab), e) &&
+              made_of_add_one(made_of, lab_get_library(t->lab), "runner", "model", e);
+    csv_add_meta(c, "made of", made_of);
     csv_add_meta(c, "model", lab_get_model_name(t->lab));
     csv_add_meta(c, "how", t->how);
     snprintf(number, sizeof number, "%zu", (size_t)settings.depth);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "harness/base/path.h"
-#include "harness/check/findings.h"
+#include "harness/check/suite.h"
 #include "harness/device/code_cache.h"
 #include "harness/device/validation.h"
 

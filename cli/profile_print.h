@@ -3,7 +3,7 @@
 #pragma once
 
 #include "harness/base/record.h"
-#include "harness/measure/profile_say.h"
+#include "harness/measure/profile.h"
 
 typedef struct {
     profile *items;

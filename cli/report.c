@@ -8,9 +8,9 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
-#include "harness/check/findings.h"
+#include "harness/check/suite.h"
 #include "harness/device/validation.h"
-#include "harness/measure/made_of.h"
+#include "harness/measure/freshness.h"
 #include "harness/measure/results.h"
 #include "verb.h"
 

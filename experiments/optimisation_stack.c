@@ -14,7 +14,7 @@
 
 #include "decoding.h"
 #include "harness/base/os.h"
-#include "harness/measure/verdict.h"
+#include "harness/measure/comparison.h"
 #include "kernels/record.h"
 #include "runner/generate/sampler.h"
 
@@ -135,14 +135,11 @@ static void decide(const measurement *cases, verdict_case step[STEPS], verdict_c
     for (size_t i = 0; i < STEPS; i++) {
         size_t before = i > 0 ? i - 1 : 0;
         times[i] = timing_list_clock(&cases[i].result, CLOCK_WALL);
-        step[i] = (verdict_case){.base = times[before],
-                                 .now = times[i],
-                                 .base_count = cases[before].result.count,
-                                 .now_count = cases[i].result.count,
+        step[i] = (verdict_case){.base = series_new(times[before], cases[before].result.count),
+                                 .now = series_new(times[i], cases[i].result.count),
                                  .paired = true};
         all[i] = step[i];
-        all[i].base = times[0];
-        all[i].base_count = cases[0].result.count;
+        all[i].base = series_new(times[0], cases[0].result.count);
     }
     verdict_decide(step + 1, STEPS - 1, MIN_EFFECT, seed);
     verdict_decide(all + 1, STEPS - 1, MIN_EFFECT, seed);

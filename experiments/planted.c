@@ -70,16 +70,14 @@ static void decide(const measurement cases[2], const planted_options *o, uint64_
                    verdict_case *out) {
     double *base = timing_list_clock(&cases[0].result, CLOCK_GPU),
            *now = timing_list_clock(&cases[1].result, CLOCK_GPU);
-    *out = (verdict_case){.base = base,
-                          .now = now,
-                          .base_count = cases[0].result.count,
-                          .now_count = cases[1].result.count,
+    *out = (verdict_case){.base = series_new(base, cases[0].result.count),
+                          .now = series_new(now, cases[1].result.count),
                           .paired = true,
                           .looks = BENCH_LOOKS};
     verdict_decide(out, 1, o->min_effect, seed);
     free(base);
     free(now);
-    out->base = out->now = NULL;
+    out->base.samples = out->now.samples = NULL;
 }
 
 bool planted_compare(lab *l, const planted *p, double share, const planted_options *o,

@@ -4,7 +4,7 @@
  * the size is that of the slowdown and not of the loop. */
 #pragma once
 
-#include "harness/measure/verdict.h"
+#include "harness/measure/comparison.h"
 #include "lab.h"
 
 typedef struct {

@@ -24,7 +24,7 @@
 
 #include "harness/base/size.h"
 #include "harness/check/accuracy.h"
-#include "harness/check/kernel_case.h"
+#include "harness/check/op.h"
 #include "kernels/record.h"
 #include "project/abi.h"
 #include "reference/reference.h"

@@ -2,8 +2,8 @@
  * description (<name>_op in kernels/<name>.c) does not link. */
 #pragma once
 
-#include "harness/check/kernel_case.h"
-#include "harness/measure/made_of.h"
+#include "harness/check/op.h"
+#include "harness/measure/freshness.h"
 
 #define OPS(X)                                                                                     \
     X(buffer_copy)                                                                                 \

@@ -1,7 +1,7 @@
 /* record: what the record functions and test cases of several ops share. */
 #pragma once
 
-#include "harness/check/kernel_case.h"
+#include "harness/check/op.h"
 #include "reference/quant.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])

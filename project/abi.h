@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "harness/check/kernel_case.h"
+#include "harness/check/op.h"
 
 /* Goes up when what a description may use changes its meaning. Sizes are compared besides. */
 enum { ASSAY_ABI = 3 };

@@ -12,7 +12,7 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/root.h"
-#include "harness/check/kernel_case.h"
+#include "harness/check/op.h"
 #include "harness/device/source_hash.h"
 #include "kernels/ops.h"
 #include "load.h"

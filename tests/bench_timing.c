@@ -31,7 +31,7 @@ static bool run_trial(lab *l, const planted *p, const trial *t, bool *is_met, er
             counts[c.verdict]++;
             printf("planted %4.1f %%  %2d  %-9s ratio %.4f (%.4f to %.4f), %zu samples each%s\n",
                    100 * size, i + 1, verdict_get_name(c.verdict), c.interval.ratio, c.interval.low,
-                   c.interval.high, c.now_count,
+                   c.interval.high, c.now.count,
                    cases[0].result.labels & LABEL_BUSY ? ", busy" : "");
             fflush(stdout);
         }

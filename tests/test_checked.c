@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "harness/base/os.h"
-#include "harness/check/canary.h"
+#include "harness/check/suite.h"
 #include "harness/device/soft/engine.h"
 #include "support.h"
 
@@ -56,7 +56,7 @@ static void close_checked(void) {
 }
 
 /* One launch over N threads in groups of 64; `in` counts up, `out` is as nothing had written it. */
-static launch *prepare(const char *kernel) {
+static launch *prepare(const char *name) {
     if (!open_checked())
         return NULL;
     for (int i = 0; i < N; i++)
@@ -64,14 +64,14 @@ static launch *prepare(const char *kernel) {
     buffer_fill_pattern(out, 0, N * 4, POISON_PATTERN, &last);
     tape_free(current);
     current = tape_new(kernels);
-    launch *l = tape_add(current, "checked.metal", kernel, &last);
+    launch *l = tape_add(current, "checked.metal", name, &last);
     if (l)
         launch_set_groups(l, (size3){2, 1, 1}, (size3){N / 2, 1, 1});
     return l;
 }
 
-static launch *prepare_pair(const char *kernel) {
-    launch *l = prepare(kernel);
+static launch *prepare_pair(const char *name) {
+    launch *l = prepare(name);
     if (l) {
         launch_bind(l, 0, slice_whole(in), ACCESS_READ, ELEM_F32);
         launch_bind(l, 1, slice_whole(out), ACCESS_BOTH, ELEM_F32);
@@ -170,9 +170,9 @@ TEST bad_loads_give_zero_and_bad_stores_are_dropped(int by) {
     PASS();
 }
 
-TEST an_index_that_underflows_is_reported_and_survived(const char *kernel, finding_class what,
+TEST an_index_that_underflows_is_reported_and_survived(const char *name, finding_class what,
                                                        int index) {
-    launch *l = prepare_pair(kernel);
+    launch *l = prepare_pair(name);
     if (!l)
         FAILm(last.text);
     const finding *f = find(play(), what);
@@ -221,10 +221,10 @@ TEST findings_are_folded_with_a_count(void) {
 }
 
 /* On a device that traces values: one that cannot play it gives no finding. */
-static const finding_list *play_traced(const char *kernel) {
+static const finding_list *play_traced(const char *name) {
     close_checked();
     setenv("ASSAY_TRACE_NAN", "1", 1);
-    prepare_pair(kernel);
+    prepare_pair(name);
     unsetenv("ASSAY_TRACE_NAN");
     return play();
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/check/compare.h"
+#include "harness/check/check.h"
 #include "harness/device/device.h"
 
 SUITE(compare_suite);

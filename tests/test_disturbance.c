@@ -1,7 +1,7 @@
 /* Tests of harness/measure/disturbance: the rule on made-up facts, and spin loops on both clocks. */
 #include <greatest.h>
 
-#include "harness/measure/disturbance.h"
+#include "harness/measure/timing.h"
 
 SUITE(disturbance_suite);
 

@@ -6,8 +6,8 @@
 
 #include "harness/base/stats.h"
 #include "harness/check/fill.h"
+#include "harness/measure/comparison.h"
 #include "harness/measure/fit.h"
-#include "harness/measure/verdict.h"
 
 SUITE(significance_suite);
 
@@ -162,7 +162,7 @@ static size_t count_verdicts(double slowdown, bool paired, verdict_kind wanted) 
                 b[i] = draw_time(&r, 100000 * slowdown);
             }
         verdict_case c = {
-            .base = a, .now = b, .base_count = SAMPLES, .now_count = SAMPLES, .paired = paired};
+            .base = series_new(a, SAMPLES), .now = series_new(b, SAMPLES), .paired = paired};
         verdict_decide(&c, 1, 0.03, seed);
         count += c.verdict == wanted;
     }
@@ -210,14 +210,8 @@ static size_t count_differences(const disturbed *n, size_t runs, double slowdown
             draw_run(&r, n, 100000, a + i * RUN);
             draw_run(&r, n, 100000 * slowdown, b + i * RUN);
         }
-        verdict_case c = {.base = a,
-                          .now = b,
-                          .base_count = runs * RUN,
-                          .now_count = runs * RUN,
-                          .base_runs = counts,
-                          .now_runs = counts,
-                          .base_run_count = runs,
-                          .now_run_count = runs};
+        verdict_case c = {.base = {a, runs * RUN, counts, runs},
+                          .now = {b, runs * RUN, counts, runs}};
         verdict_decide(&c, 1, 0.03, seed);
         found += c.verdict == VERDICT_SLOWER || c.verdict == VERDICT_FASTER;
     }
@@ -255,7 +249,7 @@ TEST a_longer_run_counts_no_more_than_a_short_one(void) {
         a[i] = i < 300 ? 100 : i < 320 ? 110 : 121;
     for (int i = 0; i < 6; i++)
         b[i] = 110;
-    run_set x = {a, a_counts, 3}, y = {b, b_counts, 3};
+    series x = {a, 340, a_counts, 3}, y = {b, 6, b_counts, 3};
     ratio_interval r = significance_compare_runs(&x, &y, 0.05, &p);
     /* Logarithms: -l 0 l against 0 0 0, l = ln 1.1; variance l^2/2, error l sqrt(1/3); t(4) 2.776. */
     ASSERT(is_near(r.ratio, 1, 1e-12) && is_near(p, 1, 1e-12));
@@ -296,7 +290,7 @@ TEST many_equal_cases_raise_no_alarm(void) {
             b[c][i] = 100000 * (1 + 0.2 * rng_uniform(&r));
         }
         cases[c] =
-            (verdict_case){.base = a[c], .now = b[c], .base_count = SAMPLES, .now_count = SAMPLES};
+            (verdict_case){.base = series_new(a[c], SAMPLES), .now = series_new(b[c], SAMPLES)};
     }
     verdict_decide(cases, CASES, 0.001, 1);
     for (int c = 0; c < CASES; c++)
@@ -307,13 +301,13 @@ TEST many_equal_cases_raise_no_alarm(void) {
 TEST what_cannot_be_said_is_not_said(void) {
     const double few[] = {100, 101, 99}, many[] = {100, 101, 99, 100, 102, 98, 100};
     verdict_case c[] = {
-        {.base = few, .now = many, .base_count = 3, .now_count = 7},
-        {.base = many, .now = NULL, .base_count = 7},
-        {.base = NULL, .now = many, .now_count = 7},
-        {.base = many, .now = many, .base_count = 7, .now_count = 7, .obstacle = "another device"},
-        {.base = many, .now = many, .base_count = 7, .now_count = 7},
-        {.base = many, .now = many, .base_count = 7, .now_count = 7, .paired = true, .busy = true},
-        {.base = NULL, .now = many, .now_count = 7, .obstacle = "the base cannot be timed"},
+        {.base = series_new(few, 3), .now = series_new(many, 7)},
+        {.base = series_new(many, 7)},
+        {.now = series_new(many, 7)},
+        {.base = series_new(many, 7), .now = series_new(many, 7), .obstacle = "another device"},
+        {.base = series_new(many, 7), .now = series_new(many, 7)},
+        {.base = series_new(many, 7), .now = series_new(many, 7), .paired = true, .busy = true},
+        {.now = series_new(many, 7), .obstacle = "the base cannot be timed"},
     };
     static const verdict_kind want[] = {VERDICT_AMBIGUOUS, VERDICT_MISSING, VERDICT_NEW,
                                         VERDICT_AMBIGUOUS, VERDICT_SAME,    VERDICT_AMBIGUOUS,
@@ -380,14 +374,14 @@ TEST a_fit_recovers_the_parts_of_times_without_noise(void) {
     err e;
     ASSERT(fit_parts(&rows[0][0], times, make_rows(parts, 0, 1, rows, times), 4, &f, &e));
     for (int i = 0; i < 4; i++)
-        ASSERT(f.known[i] && is_near(f.value[i], parts[i], 1e-6 * parts[i]));
-    ASSERT(f.relative_rms < 1e-9 && f.r2 > 1 - 1e-9);
+        ASSERT(is_near(f.value[i], parts[i], 1e-6 * parts[i]));
+    ASSERT(f.relative_rms < 1e-9);
     PASS();
 }
 
-TEST a_fit_recovers_the_parts_of_noisy_times_within_their_errors(void) {
+TEST a_fit_recovers_the_parts_of_noisy_times(void) {
     const double parts[4] = {100000, 1500, 8000, 2500};
-    int near_submit = 0, near_compute = 0, inside = 0;
+    int near_submit = 0, near_compute = 0, near_stream = 0;
     for (uint64_t seed = 1; seed <= 50; seed++) {
         double rows[24][4], times[24];
         fit f;
@@ -395,10 +389,10 @@ TEST a_fit_recovers_the_parts_of_noisy_times_within_their_errors(void) {
         ASSERT(fit_parts(&rows[0][0], times, make_rows(parts, 0.02, seed, rows, times), 4, &f, &e));
         near_submit += is_near(f.value[0], parts[0], 0.05 * parts[0]);
         near_compute += is_near(f.value[3], parts[3], 0.05 * parts[3]);
-        inside += is_near(f.value[2], parts[2], 3 * f.error[2]);
+        near_stream += is_near(f.value[2], parts[2], 0.1 * parts[2]);
         ASSERT(f.relative_rms > 0.005 && f.relative_rms < 0.04);
     }
-    ASSERT(near_submit >= 48 && near_compute >= 48 && inside >= 45);
+    ASSERT(near_submit >= 48 && near_compute >= 48 && near_stream >= 48);
     PASS();
 }
 
@@ -412,14 +406,14 @@ TEST no_part_is_negative(void) {
     PASS();
 }
 
-TEST parts_that_rows_do_not_tell_apart_are_said_to_be_so(void) {
-    /* The first two columns are equal: their sum is known, they are not. */
+TEST of_parts_that_rows_do_not_tell_apart_one_has_all(void) {
+    /* The first two columns are equal: their sum is known. */
     const double rows[4][3] = {{1, 1, 1}, {1, 1, 2}, {1, 1, 4}, {1, 1, 8}};
     const double times[4] = {110, 120, 140, 180};
     fit f;
     err e;
     ASSERT(fit_parts(&rows[0][0], times, 4, 3, &f, &e));
-    ASSERT(!f.known[0] && !f.known[1] && f.known[2]);
+    ASSERT((f.value[0] == 0) != (f.value[1] == 0));
     ASSERT(is_near(f.value[0] + f.value[1], 100, 1e-6) && is_near(f.value[2], 10, 1e-6));
     PASS();
 }
@@ -455,8 +449,8 @@ SUITE(significance_suite) {
     RUN_TEST(what_cannot_be_said_is_not_said);
     RUN_TEST(turns_cancel_what_both_sides_share);
     RUN_TEST(a_fit_recovers_the_parts_of_times_without_noise);
-    RUN_TEST(a_fit_recovers_the_parts_of_noisy_times_within_their_errors);
+    RUN_TEST(a_fit_recovers_the_parts_of_noisy_times);
     RUN_TEST(no_part_is_negative);
-    RUN_TEST(parts_that_rows_do_not_tell_apart_are_said_to_be_so);
+    RUN_TEST(of_parts_that_rows_do_not_tell_apart_one_has_all);
     RUN_TEST(a_fit_of_too_little_or_of_nonsense_is_inconclusive);
 }

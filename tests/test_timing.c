@@ -9,10 +9,10 @@
 #include "harness/base/host.h"
 #include "harness/base/os.h"
 #include "harness/check/fill.h"
+#include "harness/measure/comparison.h"
 #include "harness/measure/results.h"
 #include "harness/measure/roof.h"
 #include "harness/measure/timing.h"
-#include "harness/measure/verdict.h"
 
 SUITE(timing_suite);
 
@@ -210,11 +210,8 @@ static verdict_kind compare_models(double slowdown, uint64_t seed) {
     if (!timing_run(&p, sources, 2, r, &e))
         abort();
     double *base = timing_list_clock(&r[0], CLOCK_GPU), *now = timing_list_clock(&r[1], CLOCK_GPU);
-    verdict_case c = {.base = base,
-                      .now = now,
-                      .base_count = r[0].count,
-                      .now_count = r[1].count,
-                      .paired = true};
+    verdict_case c = {
+        .base = series_new(base, r[0].count), .now = series_new(now, r[1].count), .paired = true};
     verdict_decide(&c, 1, 0.03, seed);
     free(base);
     free(now);

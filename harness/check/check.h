@@ -6,10 +6,38 @@
  * kernel that keeps what an earlier run left reads what it may only write, and is refused. */
 #pragma once
 
-#include "compare.h"
-#include "kernel_case.h"
+#include "op.h"
 
-/* Skipped: the device cannot run the case as written (device_can_play). */
+/* Does an output agree with the oracle? The verdict of an element is !(error <= tolerance), which NaN cannot pass: */
+
+enum { COMPARE_SHOWN = 4 };
+
+typedef struct {
+    size_t index;
+    double want, got, tolerance;
+    bool unwritten; /* still holds the poison */
+} bad_element;
+
+typedef struct {
+    size_t count, bad, nonfinite,
+        unwritten; /* nonfinite: NaN or infinity where a finite value was expected */
+    double max_abs, max_rel, max_ulp; /* over finite elements */
+    double nmse;                      /* sum of squared errors over sum of squares */
+    double margin;                    /* largest error / tolerance: above 1 is wrong */
+    size_t worst;                     /* index of the largest error / tolerance */
+    bad_element first[COMPARE_SHOWN];
+    size_t shown;
+} comparison;
+
+/* The tolerance of one element; its definition explains how it is derived. */
+double compare_get_tolerance(elem type, const expected *want, size_t i, bool flushes_denormals);
+
+/* poisoned: the output held POISON_PATTERN before the launch, so an element that still does was
+ * never written and is wrong even where NaN is expected. */
+void compare_output(elem type, const expected *want, const void *got, bool poisoned,
+                    bool flushes_denormals, comparison *out);
+
+/* The verdict of a case. Skipped: the device cannot run the case as written (device_can_play). */
 typedef enum { CHECK_PASS, CHECK_FAIL, CHECK_SKIP } check_verdict;
 
 typedef struct {
@@ -61,3 +89,18 @@ bool check_case(library *lib, const kernel_case *c, const check_stand_in *other,
 
 /* Small ones first, because the first failure often ends it. */
 void check_sort_cases(kernel_case *cases, size_t count);
+
+/* What is right here and may not be elsewhere:
+ *
+ * A threadgroup larger than Mesa's compiler has room for on an M1 (harness/agx/agx.h): there such a launch
+ * fails, or computes nothing, while newer Apple GPUs, NVIDIA's and the software device run it. Silent where the compiler is not installed, and for threadgroups of up to 384 threads, which always fit.
+ * Only what is in the cache already is looked up, which takes less than a millisecond, unless asked to compile.
+ *
+ * In fast math, a test for NaN or infinity, which Apple's compiler may leave out where clang has not. */
+
+/* From now on kernels that are not in the cache are compiled: about a second each. */
+void warn_agx_compile(bool on);
+
+/* text gets a sentence, or "". */
+void warn_launch(const msl_unit *u, const char *name, const constant_value *constants, size_t count,
+                 size3 group, math_mode math, char *text, size_t size);

@@ -1,11 +1,11 @@
-/* compare: see compare.h. Owns the verdict of an element and its tolerance; knows nothing of
+/* compare: the part of check.h that compares an output with the oracle. Owns the verdict of an element and its tolerance; knows nothing of
  * devices or of how the output was made.
  *
  * Infinity is right where the oracle's finite double is too large for the output type, because
  * rounding it gives that infinity. Where the magnitudes that were added, or multiplied with each other,
  * are too large for a float together, what is in between may be infinite, and the result infinite or NaN:
  * such an element says nothing. */
-#include "compare.h"
+#include "check.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* contents: see contents.h. Owns the formats of values and files. */
-#include "contents.h"
+/* contents: what buffers start with (description.h). Owns the formats of values and files. */
+#include "description.h"
 
 #include <ctype.h>
 #include <errno.h>

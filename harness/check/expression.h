@@ -1,24 +1,47 @@
 /* expression: arithmetic over names and arrays, written as in C. A text is parsed once and
- * evaluated many times, with a bound of the error that a kernel may make beside each value (bounded.h).
+ * evaluated many times, with a bound of how far a right kernel may be from it beside each value.
  *
  *   (out_dim + 7) / 8          + - * / %, & | ^ << >> ~ of whole numbers, unary - and !,
  *                              < <= > >= == !=, && ||, c ? a : b
  *   x[r, j]                    an element; one index counts all elements of an array
  *   sum(j < n: x[r, j] * w[j]) also max(j < n: ...) and min(j < n: ...)
- *   exp(x), min(a, b), ...     functions: those of bounded.h, min, max, divide_up and int
+ *   exp(x), min(a, b), ...     functions: those of expression.c, min, max, divide_up and int
  *
  * Whole numbers stay whole (1/2 is 0, and an overflow is an error): sizes, literals without a
  * point, elements of integer arrays. Everything else is a double. && || and ?: compute only the
  * side that is needed. A subscript past the end of its array is an error. A loop that depends on
  * nothing that changed since it was last computed is not computed again. A comparison of values that are
- * closer than their errors may go either way, so both sides of a ?: count. */
+ * closer than their errors may go either way, so both sides of a ?: count. *
+ * The bound is a first-order running error analysis. Elements and values are exact. Each operation carries the
+ * errors of its operands on and adds its own: one rounding (u = 2^-24 of its result) or what the
+ * Metal specification allows a function (accuracy.h). What a function makes of an error is the
+ * difference to its value at both ends of the interval. Additions other than one of two exact values are charged with
+ * the magnitudes of both sides, because a kernel may add in another order, or multiply first. */
 #pragma once
 
-#include "bounded.h"
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "harness/base/err.h"
 #include "harness/device/elem.h"
 
 enum { EXPRESSION_AXES = 4 };
+
+/* A number with a fraction, or a whole one, whose error is 1 if it was rounded from a number that may
+ * be on either side of a step. Who has it knows which. */
+typedef struct {
+    union {
+        double value;
+        int64_t whole;
+    };
+    double error;
+} bounded;
+
+/* How the kernel computes. */
+typedef struct {
+    bool fast;    /* not safe math */
+    bool flushes; /* denormals may become 0 */
+} arithmetic;
 
 typedef struct {
     bool is_real;  /* has, or may have, a fraction */

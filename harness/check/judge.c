@@ -9,6 +9,7 @@
 #include "harness/base/array.h"
 #include "harness/base/child.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/base/worker.h"
 #include "harness/device/validation.h"
 #include "lint.h"
@@ -53,8 +54,7 @@ static bool refuse(trial *t, judge_stage stage, const char *reason) {
 /* The text --------------------------------------------------------------------------------------- */
 
 static void keep_remark(trial *t, const remark *m) {
-    const char *slash = strrchr(m->file, '/');
-    snprintf(t->out->file, sizeof t->out->file, "%.127s", slash ? slash + 1 : m->file);
+    snprintf(t->out->file, sizeof t->out->file, "%.127s", path_get_name(m->file));
     snprintf(t->out->class, sizeof t->out->class, "%.31s", m->rule ? m->rule : "");
     t->out->line = m->line;
 }
@@ -80,9 +80,8 @@ static bool choose_kernel(trial *t, const lint_report *r) {
                              r->kernels[i].name);
         return refuse(t, JUDGE_TEXT, text);
     }
-    const char *slash = strrchr(t->given.path, '/');
     snprintf(t->out->kernel, sizeof t->out->kernel, "%s", found->name);
-    snprintf(t->out->file, sizeof t->out->file, "%.127s", slash ? slash + 1 : t->given.path);
+    snprintf(t->out->file, sizeof t->out->file, "%.127s", path_get_name(t->given.path));
     t->out->line = found->line;
     return true;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "findings.h"
+#include "check.h"
 #include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "harness/base/os.h"
@@ -17,7 +17,7 @@
 #include "harness/device/cuda/sanitizer.h"
 #include "harness/device/tape.h"
 #include "harness/device/validation.h"
-#include "warn.h"
+#include "suite.h"
 
 enum { USUAL_ELEMENTS = 16 };
 

@@ -1,4 +1,5 @@
-/* lint: see lint.h. Owns the order of the steps, and which kernels a compiler error applies to. */
+/* lint: see lint.h. Owns the order of the steps, which kernels a compiler error applies to, and what is found by the
+ * words of a text or by reading it again as C++ for OpenCL. */
 #include "lint.h"
 
 #include <ctype.h>
@@ -6,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/array.h"
+#include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/soft/compile.h"
@@ -49,7 +52,7 @@ static bool is_ours(const char *file) {
 }
 
 /* An error inside the shim is attributed to the line that led there. */
-const diagnostic *lint_find_place(const diagnostic_list *list, size_t i) {
+static const diagnostic *find_place(const diagnostic_list *list, size_t i) {
     for (size_t n = i; n < diagnostic_end_notes(list, i); n++)
         if (!is_ours(list->items[n].file))
             return &list->items[n];
@@ -60,7 +63,7 @@ const diagnostic *lint_find_place(const diagnostic_list *list, size_t i) {
  * note; errors outside kernels belong to all of them. */
 static void blame(const msl_unit *u, const diagnostic_list *list, size_t i, bool *guilty) {
     bool is_found = false;
-    const diagnostic *place = lint_find_place(list, i);
+    const diagnostic *place = find_place(list, i);
     for (size_t n = i + 1; n < diagnostic_end_notes(list, i); n++)
         if (strstr(list->items[n].text, "in instantiation of"))
             is_found |=
@@ -104,7 +107,7 @@ static void report_messages(const msl_unit *u, const char *messages, lint_report
     bool *guilty = array_new(out->kernel_count + 1, sizeof *guilty);
     out->compiled = list.count > 0;
     for (size_t i = 0; i < list.count; i = diagnostic_end_notes(&list, i)) {
-        const diagnostic *place = lint_find_place(&list, i);
+        const diagnostic *place = find_place(&list, i);
         if (report_warning(place, list.items[i].text, &out->remarks))
             continue;
         /* One that only one instantiation makes too large leaves the others as they are. */
@@ -126,13 +129,17 @@ static void report_messages(const msl_unit *u, const char *messages, lint_report
     diagnostic_free(&list);
 }
 
+static void add_messages(const diagnostic_list *list, const char *rule, remark_list *out) {
+    for (size_t i = 0; i < list->count; i = diagnostic_end_notes(list, i))
+        remark_add(out, REMARK_ERROR, list->items[i].file, list->items[i].line,
+                   list->items[i].column, rule, "%s", list->items[i].text);
+}
+
 /* A file that the front end cannot read. Its messages begin with file and line where known. */
 static void report_unread(const char *path, const err *why, lint_report *out) {
     diagnostic_list list;
     diagnostic_read(why->detail, &list);
-    for (size_t i = 0; i < list.count; i = diagnostic_end_notes(&list, i))
-        remark_add(&out->remarks, REMARK_ERROR, list.items[i].file, list.items[i].line,
-                   list.items[i].column, "parse", "%s", list.items[i].text);
+    add_messages(&list, "parse", &out->remarks);
     if (list.count == 0) {
         const char *text = why->text;
         size_t n = strlen(path);
@@ -146,6 +153,530 @@ static void report_unread(const char *path, const err *why, lint_report *out) {
     diagnostic_free(&list);
     for (size_t i = 0; i < out->kernel_count; i++)
         out->kernels[i].compiles = false;
+}
+
+/* Does a text ask who reads it? -------------------------------------------------------------------
+
+   A kernel that asks which compiler, processor, system or harness it is compiled for, or where and
+   when, can be one kernel when it is checked and another when it is used. What the language itself
+   defines (__METAL_VERSION__, __HAVE_BFLOAT__, __METAL_MACOS__, TARGET_OS_...) and what a project
+   defines may be asked for.
+
+   Looks at the words of the file and of all that it includes, directives too, as they are written:
+   a branch that is left out here is taken elsewhere. */
+
+enum { LONGEST_FILE = 16 << 20, LONGEST_WORD = 128 };
+
+/* A word that ends in * is the beginning of words. */
+static const struct {
+    const char *subject, *words[24];
+} questions[] = {
+    {"which harness runs it", {"__ASSAY*", "ASSAY_*"}},
+    {"which compiler reads it",
+     {"__clang*", "__GNUC*", "__GNUG__", "__VERSION__", "__llvm__", "__apple_build*", "_MSC_*",
+      "__INTEL*", "__NVCC__", "__CUDA*", "__OPENCL*", "__HIP*", "__OPTIMIZE*", "__NO_INLINE__",
+      "__SANITIZE*", "__has_*", "__is_target*", "__is_identifier", "__building_module"}},
+    {"how it is compiled",
+     {"__STDC*", "__GCC_*", "__GXX_*", "__AIR*", "__FINITE_MATH*", "__FLT*", "__DBL*", "__LDBL*",
+      "__INT*", "__UINT*", "__SIZEOF*", "__CHAR*", "__WCHAR*", "__PTRDIFF*", "__EXCEPTIONS",
+      "__LP64__", "_LP64", "__BYTE_ORDER*", "__ORDER_*"}},
+    {"which processor runs it",
+     {"__x86_64*", "__amd64*", "__i386*", "__aarch64*", "__arm*", "__ARM*", "__riscv*", "__ppc*",
+      "__PPC*", "__powerpc*", "__s390*", "__wasm*", "__NVPTX*", "__PTX*", "__SPIR*", "__AMDGCN*",
+      "__AMDGPU*", "__SSE*", "__AVX*"}},
+    {"which system it is on",
+     {"__APPLE__", "__MACH__", "__linux*", "__gnu_linux__", "__unix*", "__ELF__", "_WIN32",
+      "_WIN64", "__FreeBSD__", "__ANDROID__"}},
+    {"where or when it is compiled",
+     {"__FILE*", "__BASE_FILE__", "__INCLUDE_LEVEL__", "__DATE__", "__TIME__", "__TIMESTAMP__"}},
+};
+
+/* What a word asks for; NULL: nothing. */
+static const char *find_subject(const char *word) {
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+        for (const char *const *w = questions[i].words; *w; w++) {
+            size_t n = strlen(*w);
+            bool is_stem = (*w)[n - 1] == '*';
+            if (is_stem ? strncmp(word, *w, n - 1) == 0 : strcmp(word, *w) == 0)
+                return questions[i].subject;
+        }
+    return NULL;
+}
+
+typedef struct {
+    const char *p, *start; /* where it is, and where its line begins */
+    int line;
+} reader;
+
+static void step(reader *r) {
+    if (*r->p++ == '\n') {
+        r->line++;
+        r->start = r->p;
+    }
+}
+
+/* A backslash joins two lines, also in the middle of a word and with blanks after it. */
+static void join_lines(reader *r) {
+    for (;;) {
+        size_t n = r->p[0] == '\\' ? 1 + strspn(r->p + 1, " \t\v\f\r") : 0;
+        if (n == 0 || r->p[n] != '\n')
+            return;
+        while (*r->p != '\n')
+            step(r);
+        step(r);
+    }
+}
+
+static bool is_word(char c) {
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* A comment or a literal; true if there was one. */
+static bool skip_passage(reader *r) {
+    char c = r->p[0], end = c == '/' && r->p[1] == '/'   ? '\n'
+                            : c == '/' && r->p[1] == '*' ? '*'
+                                                         : c;
+    if (c != '"' && c != '\'' && end == c)
+        return false;
+    step(r);
+    if (end != c)
+        step(r);
+    for (; *r->p; step(r)) {
+        if (*r->p == '\\' && r->p[1] && end != '*')
+            step(r);
+        else if (*r->p == end && (end != '*' || r->p[1] == '/'))
+            break;
+        else if (*r->p == '\n' && end != '*') /* a literal that does not end */
+            return true;
+    }
+    for (int i = 0; i < (end == '*' ? 2 : 1) && *r->p; i++)
+        step(r);
+    return true;
+}
+
+/* A word or a number, in which ' separates digits. */
+static void check_word(reader *r, const char *file, remark_list *out) {
+    char word[LONGEST_WORD];
+    size_t n = 0;
+    int line = r->line, column = (int)(r->p - r->start) + 1;
+    bool is_number = isdigit((unsigned char)*r->p);
+    for (; is_word(*r->p) || (is_number && *r->p == '\'' && is_word(r->p[1])); join_lines(r)) {
+        word[n] = *r->p;
+        n += n + 1 < sizeof word;
+        step(r);
+    }
+    word[n] = 0;
+    const char *subject = find_subject(word);
+    if (subject)
+        remark_add(out, REMARK_ERROR, file, line, column, "environment",
+                   "'%s' asks %s: a kernel must be the same whoever compiles and runs it", word,
+                   subject);
+}
+
+static void check_text(const char *text, const char *file, remark_list *out) {
+    reader r = {text, text, 1};
+    while (*r.p) {
+        join_lines(&r);
+        if (is_word(*r.p))
+            check_word(&r, file, out);
+        else if (*r.p && !skip_passage(&r))
+            step(&r);
+    }
+}
+
+/* Files of the program: its devices, and the headers of its kernels that offer what only some devices
+ * have. */
+static bool is_own(const char *file) {
+    static const char *const own[] = {"/kernels/bytes.h",          "/kernels/prefetch.h",
+                                      "/kernels/eight.h",          "/kernels/product/elements.h",
+                                      "/kernels/product/skinny.h", "/kernels/swap.h"};
+    char home[PATH_MAX], base[PATH_MAX], real[PATH_MAX];
+    err ignored;
+    if (!os_find_home(home, sizeof home, &ignored) || !realpath(home, base) ||
+        !realpath(file, real))
+        return false;
+    size_t n = strlen(base);
+    if (strncmp(real, base, n) != 0)
+        return false;
+    bool is_found = strncmp(real + n, "/harness/device/", 16) == 0;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        is_found = is_found || strcmp(real + n, own[i]) == 0;
+    return is_found;
+}
+
+/* The name in a line mark, `#line 1 "file"` or `# 1 "file"`; "" if the line is none. */
+static void read_mark(const char *line, char *name, size_t size) {
+    size_t used = 0;
+    name[0] = 0;
+    if (*line++ != '#')
+        return;
+    line += strspn(line, " ");
+    line += strncmp(line, "line ", 5) == 0 ? 5 : 0;
+    line += strspn(line, "0123456789 ");
+    if (*line++ != '"')
+        return;
+    for (; *line && *line != '"' && *line != '\n' && used + 1 < size; line++) {
+        line += *line == '\\' && line[1];
+        name[used++] = *line;
+    }
+    name[used] = 0;
+}
+
+typedef struct {
+    char **names;
+    size_t count, room;
+} file_list;
+
+static void check_file(file_list *done, const char *file, remark_list *out) {
+    err ignored;
+    for (size_t i = 0; i < done->count; i++)
+        if (strcmp(done->names[i], file) == 0)
+            return;
+    *ARRAY_ADD(done->names, done->count, done->room) = strdup(file);
+    char *text = is_own(file) ? NULL : os_read_plain(file, LONGEST_FILE, NULL, &ignored);
+    if (text)
+        check_text(text, file, out);
+    free(text);
+}
+
+/* A word that is put together, by ## or in another way, is not seen above. What asks for this program reads
+ * differently with and without it. */
+static void check_reading(const char *path, const msl_unit *u, const msl_extras *extras,
+                          remark_list *out) {
+    msl_extras own = *extras;
+    err ignored;
+    own.is_apple = false;
+    msl_unit *other = msl_load_with(path, &own, &ignored);
+    if (!other || strcmp(msl_get_expanded(u), msl_get_expanded(other)) != 0)
+        remark_add(out, REMARK_ERROR, path, 1, 1, "environment",
+                   "it asks which harness runs it: with __ASSAY__ defined it reads differently");
+    msl_free(other);
+}
+
+/* Without a unit, of a file that cannot be parsed, only the file itself is searched. */
+static void check_environment(const char *path, const msl_unit *u, const msl_extras *extras,
+                              remark_list *out) {
+    file_list done = {0};
+    char name[PATH_MAX];
+    size_t before = out->count;
+    bool has_own = false;
+    check_file(&done, path, out);
+    for (const char *p = u ? msl_get_text(u) : ""; *p; p += *p == '\n') {
+        read_mark(p, name, sizeof name);
+        if (name[0] && name[0] != '<')
+            check_file(&done, name, out);
+        p += strcspn(p, "\n");
+    }
+    for (size_t i = 0; i < done.count; i++)
+        has_own = has_own || is_own(done.names[i]);
+    if (u && !has_own && out->count == before)
+        check_reading(path, u, extras, out);
+    while (done.count > 0)
+        free(done.names[--done.count]);
+    free(done.names);
+}
+
+/* Read as C++ for OpenCL, which finds the address-space mistakes of MSL ----------------------------
+
+   The file must already compile for the software device. An error is then either a mistake that C++
+   cannot see, or valid MSL that the strict parser rejects. The compiler's message tells which: what is
+   about types and names can be either, and such a file counts as not wholly judged; the rest is the
+   file's mistake. Here is the wording of clang's messages: what they mean and how they are translated to
+   MSL's terms. */
+
+/* What an error of the strict parse is. */
+typedef enum {
+    VERDICT_FINE,    /* MSL allows it */
+    VERDICT_SPACE,   /* an address-space mistake */
+    VERDICT_MISTAKE, /* another mistake that C++ lets pass */
+    VERDICT_BEYOND   /* types and names, as the first compiler knows them better */
+} verdict;
+
+enum { SPACES = 4, STRICT_SECONDS = 300 };
+static const char *const opencl_spaces[SPACES] = {"__private", "__global", "__local", "__constant"};
+static const char *const msl_spaces[SPACES] = {"thread", "device", "threadgroup", "constant"};
+
+static bool has(const char *text, const char *what) {
+    return strstr(text, what) != NULL;
+}
+
+static bool has_one_of(const char *text, const char *const *list) {
+    for (; *list; list++)
+        if (has(text, *list))
+            return true;
+    return false;
+}
+
+/* The space that a quoted type begins with; NULL if it says none. */
+static const char *find_space(const char *type, size_t bytes) {
+    const char *first = NULL;
+    for (int i = 0; i < SPACES; i++) {
+        const char *p = strstr(type, opencl_spaces[i]);
+        if (p && p < type + bytes && (!first || p < first))
+            first = p;
+    }
+    return first;
+}
+
+/* 'const __private S' and '__global S': do two types in the message differ in their spaces? Types
+ * of values do all the time; pointers, references and objects of methods must not. */
+static bool has_two_spaces(const char *text) {
+    const char *seen = NULL;
+    bool is_object = has(text, "object parameter");
+    for (const char *p = strchr(text, '\''); p;) {
+        const char *end = strchr(p + 1, '\'');
+        if (!end)
+            return false;
+        size_t bytes = (size_t)(end - p);
+        const char *space = find_space(p, bytes);
+        if (space && (is_object || memchr(p, '*', bytes) || memchr(p, '&', bytes) ||
+                      memchr(p, '[', bytes))) {
+            if (seen && strncmp(seen, space, 7) != 0)
+                return true;
+            seen = space;
+        }
+        p = strchr(end + 1, '\'');
+    }
+    return false;
+}
+
+/* A temporary is in no space for the compiler, and in thread memory for MSL. */
+static bool is_about_temporary(const char *text) {
+    static const char *const subjects[] = {"temporary object", "binding reference",
+                                           "object parameter", NULL};
+    return has_one_of(text, subjects) && has(text, "__private") && !has(text, "__global") &&
+           !has(text, "__local") && !has(text, "__constant");
+}
+
+static bool is_in_kernel(const msl_unit *u, const diagnostic *d) {
+    bool *marks = array_new(msl_count_kernels(u) + 1, sizeof *marks);
+    bool is_found = msl_mark_kernels(u, d->file, d->line, marks);
+    free(marks);
+    return is_found;
+}
+
+/* What Apple's compiler says where clang says something else; NULL: the same. */
+static const char *find_words(const char *text) {
+    static const char *const words[][2] = {
+        {"use of type 'double'", "'double' is not supported in Metal"},
+        {"use of type 'long double'", "'long double' is not supported in Metal"},
+        {"'default new'", "'new' is not supported in Metal"},
+        {"'default delete'", "'delete' is not supported in Metal"},
+        {"'thread_local'", "'thread_local' is not supported in Metal"},
+        {"thread-local storage", "'thread_local' is not supported in Metal"},
+        {"'register'", "Metal does not support the 'register' storage class specifier"},
+        {"static local variable", "variables in function scope cannot be declared static"},
+        {"array size is not a constant", "variable length arrays are not supported in Metal"},
+        {"variable length array", "variable length arrays are not supported in Metal"},
+        {"operator\"\"h'", "invalid suffix 'h' on integer constant"},
+        {"zero size arrays", "zero-length arrays are not permitted in C++"},
+        {"cannot be called 'main'", "non-qualified function cannot be called 'main'"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (has(text, words[i][0]))
+            return words[i][1];
+    return NULL;
+}
+
+/* Structs are copied between address spaces in MSL, and temporaries are thread memory. The note must
+ * say that a copy, or a reference to a temporary, fails by where the value is, or by being no
+ * temporary; a value of another type is another matter. */
+static bool is_about_copy(const char *note) {
+    static const char *const copies[] = {"implicit copy constructor", "implicit copy assignment",
+                                         "implicit move", NULL};
+    static const char *const reasons[] = {"address space", "expects an rvalue",
+                                          "would lose const qualifier", NULL};
+    bool is_temporary = (has(note, "default address space") && has(note, "'__private'")) ||
+                        has(note, "object in address space unqualified");
+    /* The class that stands for bfloat takes no conversion that MSL makes by itself. */
+    bool is_bfloat = has(note, "no known conversion from") && has(note, "bfloat' for");
+    return is_temporary || is_bfloat || (has_one_of(note, copies) && has_one_of(note, reasons));
+}
+
+static verdict judge(const msl_unit *u, const diagnostic_list *list, size_t i) {
+    /* A template of a kernel is a kernel, and its threadgroup variables may be in any block;
+     * float4 x = {1} and h4 * 2.0f are right. */
+    static const char *const places[] = {"cannot be declared in local address space",
+                                         "outermost scope of a kernel", NULL};
+    static const char *const dialect[] = {
+        "static assertion", /* settled by the first compiler, as what follows */
+        "static_assert",
+        "does not have a default constructor",
+        "must be initialized by a constant",
+        "in constant address space must be initialized",
+        "initializer element is not a compile-time",
+        "implicitly-deleted",
+        "implicitly deleted",
+        "too few elements in vector initialization",
+        "scalar operand type has greater rank",
+        "reference to overloaded function could not be resolved",
+        "cannot be used as the type of a kernel parameter",
+        "kernel parameters may not contain pointers",
+        "kernel parameter cannot be declared as a pointer",
+        "bit-fields are not supported",
+        "variable cannot have an initializer",
+        "kernel must have void", /* rules of msl/language.c */
+        "conflicting types for", /* likewise, but for those of two namespaces */
+        NULL};
+    static const char *const mistakes[] = {"is ambiguous", "no viable overloaded '",
+                                           "no matching function for call to 'atomic_", NULL};
+    /* Vectors are not classes there, and the library is declared with fewer types than it has. */
+    static const char *const beyond[] = {"no matching ",
+                                         "no viable ",
+                                         "no member named",
+                                         "no template named",
+                                         "no type named",
+                                         "cannot initialize",
+                                         "cannot convert",
+                                         "cannot bind",
+                                         "cannot be deduced",
+                                         "cannot be narrowed",
+                                         "incompatible type",
+                                         "invalid operands",
+                                         "invalid argument type",
+                                         "non-type template argument",
+                                         "template argument",
+                                         "template parameter",
+                                         "excess elements",
+                                         "does not match any declaration",
+                                         "undefined template",
+                                         "incomplete type",
+                                         "member reference",
+                                         "undeclared identifier",
+                                         "unknown type name",
+                                         "is not allowed",
+                                         "expected ",
+                                         "function pointer",
+                                         "constant expression",
+                                         NULL};
+    const diagnostic *d = &list->items[i];
+    bool is_space = has(d->text, "address space") || has_two_spaces(d->text);
+    if ((has(d->text, "'bfloat'") && !is_space) || is_about_temporary(d->text))
+        return VERDICT_FINE;
+    for (size_t n = i + 1; n < diagnostic_end_notes(list, i); n++) {
+        if (is_about_copy(list->items[n].text))
+            return VERDICT_FINE;
+        is_space = is_space || has(list->items[n].text, "address space") ||
+                   has_two_spaces(list->items[n].text);
+    }
+    if (has_one_of(d->text, places) && is_in_kernel(u, d))
+        return VERDICT_FINE;
+    if (has_one_of(d->text, dialect))
+        return VERDICT_FINE;
+    if (is_space)
+        return VERDICT_SPACE;
+    bool is_mistake = has_one_of(d->text, mistakes) || find_words(d->text);
+    return is_mistake || !has_one_of(d->text, beyond) ? VERDICT_MISTAKE : VERDICT_BEYOND;
+}
+
+static void replace(char *text, size_t size, const char *what, const char *with) {
+    size_t n = strlen(what), m = strlen(with);
+    for (char *p = strstr(text, what); p; p = strstr(p + m, what)) {
+        if (strlen(text) - n + m >= size)
+            return;
+        memmove(p + m, p + n, strlen(p + n) + 1);
+        memcpy(p, with, m);
+    }
+}
+
+/* The message, with the note that explains it, in MSL's terms. */
+static void translate(const diagnostic_list *list, size_t i, char *text, size_t size) {
+    snprintf(text, size, "%s", list->items[i].text);
+    for (size_t n = i + 1; n < diagnostic_end_notes(list, i); n++)
+        if (has(list->items[n].text, "address space")) {
+            size_t used = strlen(text);
+            snprintf(text + used, size - used, "; %s", list->items[n].text);
+            break;
+        }
+    const char *words = find_words(list->items[i].text);
+    if (words)
+        snprintf(text, size, "%s", words);
+    replace(text, size, "C++ for OpenCL", "Metal");
+    replace(text, size, "OpenCL", "Metal");
+    replace(text, size, "*__private", "*");
+    replace(text, size, "local address space", "threadgroup address space");
+    for (int s = 0; s < SPACES; s++)
+        replace(text, size, opencl_spaces[s], msl_spaces[s]);
+}
+
+/* The compiler says some things twice, in two ways. */
+static bool is_last(const remark_list *list, const diagnostic *d, const char *text) {
+    const remark *r = list->count ? &list->items[list->count - 1] : NULL;
+    return r && r->line == d->line && r->column == d->column && strcmp(r->text, text) == 0;
+}
+
+/* What is beyond the parse does not make it wrong about the rest: clang goes on behind it. */
+static void judge_all(const msl_unit *u, const diagnostic_list *list, remark_list *out,
+                      strict_result *result) {
+    char text[448];
+    result->taken = true;
+    for (size_t i = 0; i < list->count; i = diagnostic_end_notes(list, i)) {
+        const diagnostic *d = find_place(list, i);
+        verdict v = judge(u, list, i);
+        if (v == VERDICT_FINE)
+            continue;
+        translate(list, i, text, sizeof text);
+        if (v != VERDICT_BEYOND && !is_last(out, d, text))
+            remark_add(out, REMARK_ERROR, d->file, d->line, d->column,
+                       v == VERDICT_SPACE ? "address-space" : "language", "%s", text);
+        if (v == VERDICT_BEYOND && result->taken) {
+            snprintf(result->why, sizeof result->why, "%.120s:%d: %.200s", d->file, d->line, text);
+            result->taken = false;
+        }
+    }
+}
+
+static bool run_clang(const char *clang, const char *source, bool has_tensors, char **messages,
+                      int *status, err *e) {
+    char home[PATH_MAX - 64], header[PATH_MAX];
+    if (!os_find_home(home, sizeof home, e))
+        return false;
+    snprintf(header, sizeof header, "%s/harness/device/msl/strict/metal.h", home);
+    const char *const argv[] = {clang,
+                                "-x",
+                                "clcpp",
+                                "-cl-std=clc++2021",
+                                "--target=spir64-unknown-unknown",
+                                "-cl-no-stdinc",
+                                "-cl-single-precision-constant",
+                                "-Xclang",
+                                "-cl-ext=-all,+cl_khr_fp16,+__cl_clang_function_pointers",
+                                "-fsyntax-only",
+                                "-fno-caret-diagnostics",
+                                "-ferror-limit=0",
+                                "-Wno-everything",
+                                "-Werror=zero-length-array",
+                                has_tensors ? "-DASSAY_TENSORS=1" : "-UASSAY_TENSORS",
+                                "-include",
+                                header,
+                                source,
+                                NULL};
+    return child_run_for(argv, STRICT_SECONDS, messages, status, e);
+}
+
+bool strict_check(const char *clang, const msl_unit *u, remark_list *out, strict_result *result,
+                  err *e) {
+    char cache[PATH_MAX - 64], source[PATH_MAX], *messages = NULL;
+    int status = 0;
+    *result = (strict_result){.taken = false};
+    if (!os_find_cache(cache, sizeof cache, e))
+        return false;
+    snprintf(source, sizeof source, "%s/strict.%ld.clcpp", cache, (long)getpid());
+    char *text = msl_rewrite_strict(u);
+    bool ok = os_write_file(source, text, strlen(text), e) &&
+              run_clang(clang, source, msl_text_has_tensors(text), &messages, &status, e);
+    free(text);
+    unlink(source);
+    diagnostic_list list;
+    diagnostic_read(ok ? messages : NULL, &list);
+    if (ok && status != 0 && list.count == 0)
+        snprintf(result->why, sizeof result->why, "%.*s",
+                 messages ? (int)strcspn(messages, "\n") : 0, messages ? messages : "");
+    else if (ok)
+        judge_all(u, &list, out, result);
+    diagnostic_free(&list);
+    free(messages);
+    return ok;
 }
 
 /* Steps ------------------------------------------------------------------------------------- */
@@ -201,7 +732,7 @@ bool linter_check(linter *l, const char *path, const msl_extras *given, lint_rep
     } else {
         report_unread(path, &why, out);
     }
-    environment_check(path, u, &extras, &out->remarks);
+    check_environment(path, u, &extras, &out->remarks);
     msl_free(u);
     remark_drop_silenced(&out->remarks, path, text);
     remark_sort(&out->remarks);
@@ -246,9 +777,7 @@ const char *ptx_linter_get_name(const ptx_linter *l) {
 static void report_ptx(const msl_signature *s, const char *path, const err *why, remark_list *out) {
     diagnostic_list list;
     diagnostic_read(why->detail, &list);
-    for (size_t i = 0; i < list.count; i = diagnostic_end_notes(&list, i))
-        remark_add(out, REMARK_ERROR, list.items[i].file, list.items[i].line, list.items[i].column,
-                   "ptx", "%s", list.items[i].text);
+    add_messages(&list, "ptx", out);
     if (list.count == 0)
         remark_add(out, REMARK_ERROR, path, s->line, 1, "ptx", "%s%s%.*s", why->text,
                    why->detail[0] ? ": " : "", (int)strcspn(why->detail, "\n"), why->detail);

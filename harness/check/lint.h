@@ -1,7 +1,7 @@
 /* lint: finds mistakes in a .metal file without running it.
  *
  * A file is read as Apple's compiler reads it, without __ASSAY__, compiled for the software device,
- * read again as C++ for OpenCL, which knows address spaces (strict.c), and searched for what neither
+ * read again as C++ for OpenCL, which knows address spaces, and searched for what neither
  * reports:
  *     position-type       a thread position that is not uint or ushort, or an index that is a vector
  *     position-shape      positions of one kernel with different numbers of components
@@ -37,7 +37,7 @@
 #include "harness/device/diagnostic.h"
 #include "harness/device/msl/msl.h"
 
-/* What the file read as C++ for OpenCL gave (strict.c). */
+/* What the file read as C++ for OpenCL gave. */
 typedef struct {
     bool taken;    /* the whole file could be judged */
     char why[384]; /* if not: the reason */
@@ -66,15 +66,9 @@ void linter_free(linter *l);
 bool linter_check(linter *l, const char *path, const msl_extras *extras, lint_report *out, err *e);
 void lint_report_free(lint_report *r);
 
-/* Parts of linter_check. strict_check: a file that compiles, read as C++ for OpenCL; false only if clang
- * could not be run. environment_check: does the text ask who reads it? Without a unit, of a file that cannot be
- * parsed, only the file itself is searched. */
+/* A part of linter_check: a file that compiles, read as C++ for OpenCL; false only if clang could not be run. */
 bool strict_check(const char *clang, const msl_unit *u, remark_list *out, strict_result *result,
                   err *e);
-void environment_check(const char *path, const msl_unit *u, const msl_extras *extras,
-                       remark_list *out);
-/* Where a file led to an error in what is ours: the message itself, or the first of its notes elsewhere. */
-const diagnostic *lint_find_place(const diagnostic_list *list, size_t i);
 
 /* For NVIDIA GPUs, without one: clang makes PTX, and ptxas assembles it if the CUDA toolkit is
  * installed. */

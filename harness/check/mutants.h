@@ -1,11 +1,11 @@
 /* mutants: the kernels of a folder, each with one small mistake in it.
  *
  * harness/device/msl/mutate.h says what the mistakes are. Here they are numbered, assigned to the
- * kernels of the given cases that contain them, and tried (mutant_trial.c). */
+ * kernels of the given cases that contain them, and tried. */
 #pragma once
 
 #include "harness/device/msl/mutate.h"
-#include "kernel_case.h"
+#include "op.h"
 
 /* One .metal file, or a header that such files include. */
 typedef struct {

@@ -8,7 +8,7 @@
 
 #include <limits.h>
 
-#include "kernel_case.h"
+#include "op.h"
 
 typedef struct {
     const char *given;     /* "path/FILE.metal:KERNEL", as on the command line */

@@ -1,23 +1,578 @@
-/* bench: see bench.h. The side that hands out cases. */
+/* bench: see bench.h. First the side that times, in a worker, then the side that hands out cases.
+ *
+ * What is timed interleaved with a kernel of ours, an earlier version of it (the base) or kernels of others
+ * (rivals), is checked before anything is timed, in a worker of its own if it crashes: one that is wrong is not
+ * timed, and does not keep ours from being timed. */
 #include "bench.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "bench_wire.h"
+#include "comparison.h"
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/worker.h"
+#include "harness/check/check.h"
 
-static void free_outcome(bench_outcome *o) {
-    free(o->samples);
-    for (size_t i = 0; i < o->other_count; i++)
-        free(o->others[i].samples);
-    *o = (bench_outcome){.other_count = 0};
+/* Tasks and answers ---------------------------------------------------------------------------
+
+   prepare:C   compiles what case C needs, before anything is timed; there is no answer
+   roof        the roof alone
+   check:R:C   the base, or rival number R, against the oracle of case C, before anything is timed
+   M:C         times case C and, interleaved, the others of the mask M
+
+   Both sides are the same program, so an answer is the bytes of a struct, followed by samples:
+   rows[i].gpu.count of each side. */
+
+#define WIRE_PREPARE "prepare:"
+#define WIRE_ROOF "roof"
+
+enum { WIRE_SIDES = 1 + BENCH_OTHERS, WIRE_TASK = 300 };
+
+typedef struct {
+    bool made;    /* else the error says why not; with fewer sides than asked for, why others are
+                     missing */
+    bool skipped; /* not made, because this device cannot run the case as written, the rival is not
+                     for it, or the base does not have it */
+    bool uncompiled; /* not made, because there is no pipeline: the kernel's other cases fail too */
+    err error;
+    roof_facts roof; /* of WIRE_ROOF */
+    size_t sides;
+    result_row rows[WIRE_SIDES]; /* ours, then the others */
+} wire_answer;
+
+static void *pack(const wire_answer *a, const timing_sample *const *samples, size_t *bytes) {
+    *bytes = sizeof *a;
+    for (size_t i = 0; i < a->sides; i++)
+        *bytes += a->rows[i].gpu.count * sizeof **samples;
+    char *all = malloc(*bytes), *at = all + sizeof *a;
+    assert(all);
+    memcpy(all, a, sizeof *a);
+    for (size_t i = 0; i < a->sides; i++) {
+        size_t size = a->rows[i].gpu.count * sizeof **samples;
+        if (size > 0)
+            memcpy(at, samples[i], size);
+        at += size;
+    }
+    return all;
 }
 
-/* Handing out ------------------------------------------------------------------------------- */
+/* False if the bytes are not a valid answer. */
+static bool unpack(const void *data, size_t bytes, wire_answer *a, timing_sample **samples) {
+    if (bytes < sizeof *a)
+        return false;
+    memcpy(a, data, sizeof *a);
+    size_t left = bytes - sizeof *a, each = sizeof **samples;
+    bool ok = a->sides <= WIRE_SIDES;
+    for (size_t i = 0; ok && i < a->sides; left -= a->rows[i++].gpu.count * each)
+        ok = a->rows[i].gpu.count <= left / each;
+    if (!ok || left > 0)
+        return false;
+    const char *at = (const char *)data + sizeof *a;
+    for (size_t i = 0; i < a->sides; i++) {
+        size_t count = a->rows[i].gpu.count;
+        samples[i] = calloc(count + 1, each);
+        assert(samples[i]);
+        memcpy(samples[i], at, count * each);
+        at += count * each;
+    }
+    return true;
+}
+
+/* The base -------------------------------------------------------------------------------------- */
+
+/* The only kernel of an op that the other version of the op does not have; else NULL. */
+static const kernel *find_only(const op *o, const op *other) {
+    const kernel *only = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < o->kernel_count; i++)
+        if (!op_find_kernel(other, o->kernels[i].name)) {
+            only = &o->kernels[i];
+            count++;
+        }
+    return count == 1 ? only : NULL;
+}
+
+static const kernel *find_kernel(const bench_base *b, const kernel_case *ours, const op **from) {
+    const kernel *found = NULL;
+    for (size_t i = 0; i < b->op_count && !found; i++)
+        if ((found = op_find_kernel(b->ops[i], ours->kernel->name)))
+            *from = b->ops[i];
+    for (size_t i = 0; i < b->op_count && !found; i++)
+        if (strcmp(b->ops[i]->name, ours->op->name) == 0 &&
+            find_only(ours->op, b->ops[i]) == ours->kernel) {
+            found = find_only(b->ops[i], ours->op);
+            *from = b->ops[i];
+        }
+    return found;
+}
+
+/* Without descriptions of its own: the file is there and has the kernel. */
+static bool has_kernel(library *lib, const kernel *k) {
+    char path[PATH_MAX];
+    if (!library_find_path(lib, k->file, path, sizeof path, NULL) || access(path, F_OK) != 0)
+        return false;
+    const msl_unit *u = library_find_unit(lib, k->file, NULL);
+    return !u || msl_find_kernel(u, k->name, NULL); /* what cannot be read is reported later */
+}
+
+/* What a case of ours was in the base: the kernel of its name, or the only one of its op that is gone now
+ * where ours is the only new one (it was renamed), launched as the base's own description says. An
+ * error if the base does not have it. */
+static bool find_base(const bench_base *b, library *lib, const kernel_case *ours, kernel_case *out,
+                      err *e) {
+    const op *from = ours->op;
+    if (b->error.code != EXIT_OK) {
+        *e = b->error;
+        return false;
+    }
+    const kernel *k = b->ops                          ? find_kernel(b, ours, &from)
+                      : has_kernel(lib, ours->kernel) ? ours->kernel
+                                                      : NULL;
+    if (!k)
+        return err_set(e, EXIT_USAGE, "%.80s is not in the base", ours->kernel->name);
+    if (strcmp(from->dims, ours->op->dims) != 0)
+        return err_set(e, EXIT_USAGE, "the sizes of the base's %.60s are %.60s, not %.60s", k->name,
+                       from->dims, ours->op->dims);
+    *out = case_new(from, k, &ours->shape, ours->inputs);
+    memcpy(out->name, ours->name, sizeof out->name); /* the inputs follow from it */
+    return true;
+}
+
+static bool is_same_place(const binding *a, const binding *b) {
+    return a->kind == b->kind && a->access == b->access && a->type == b->type &&
+           (a->kind != BIND_BUFFER ||
+            (a->at.bytes == b->at.bytes && a->at.buffer->bytes == b->at.buffer->bytes &&
+             a->at.offset == b->at.offset));
+}
+
+static bool are_same_contents(const slice *a, const slice *b, bool *same, err *e) {
+    char *x = array_new(a->bytes + 1, 1), *y = array_new(a->bytes + 1, 1);
+    bool ok = buffer_download(a->buffer, a->offset, x, a->bytes, e) &&
+              buffer_download(b->buffer, b->offset, y, a->bytes, e);
+    *same = ok && memcmp(x, y, a->bytes) == 0;
+    free(x);
+    free(y);
+    return ok;
+}
+
+/* Lets the base work on our buffers where they are the same in number, size and contents: a second set
+ * would map to the caches differently, and that would look like a difference between kernels. */
+static bool share_buffers(const tape *ours, tape *base, err *e) {
+    bool same = ours->count == base->count;
+    for (size_t i = 0; same && i < ours->count; i++)
+        for (int j = 0; same && j < LAUNCH_BUFFERS; j++) {
+            const binding *a = &ours->launches[i].args[j], *b = &base->launches[i].args[j];
+            same = is_same_place(a, b);
+            if (same && a->kind == BIND_BUFFER && !are_same_contents(&a->at, &b->at, &same, e))
+                return false;
+        }
+    for (size_t i = 0; same && i < ours->count; i++)
+        for (int j = 0; j < LAUNCH_BUFFERS; j++)
+            if (ours->launches[i].args[j].kind == BIND_BUFFER)
+                base->launches[i].args[j].at = ours->launches[i].args[j].at;
+    return true;
+}
+
+/* The worker ------------------------------------------------------------------------------------ */
+
+/* Samples, where a verdict depends on them. */
+enum { COMPARED_LEAST = 61, COMPARED_MOST = 2000 };
+
+#define WINDOW_S 5.0 /* a roof older than this is measured again */
+#define ROOF_S 0.05  /* for each of its parts */
+
+typedef struct {
+    const bench_settings *settings;
+    bench_finder *find;
+    const bench_base *base;
+    library *lib, *base_lib;
+    library *rival_libs[BENCH_OTHERS];
+    kernel rival_kernels[BENCH_OTHERS]; /* as rows name them */
+    meter *meter;
+} server;
+
+/* A case and what is timed with it: sides[0] is ours. */
+typedef struct {
+    bench_case timed;
+    measurement sides[WIRE_SIDES];
+    rival_problem problems[WIRE_SIDES];
+    size_t count;
+} contest;
+
+static meter *new_meter(const server *s, const roof_kernels *k) {
+    meter_options o = {.plan = timing_plan_new(),
+                       .sample_s = TIMING_SAMPLE_S,
+                       .roof_s = fmin(ROOF_S, s->settings->budget_s),
+                       .window_s = WINDOW_S};
+    o.plan.budget_s = s->settings->budget_s;
+    if (s->base_lib || s->settings->rival_count > 0) {
+        o.plan.min_samples = COMPARED_LEAST;
+        o.plan.max_samples = COMPARED_MOST;
+    }
+    return meter_new(s->lib, k, &o);
+}
+
+static bool open_base(server *s, contest *c, err *e) {
+    measurement *ours = &c->sides[0], *base = &c->sides[c->count];
+    kernel_case found;
+    if (!find_base(s->base, s->base_lib, &c->timed.timed, &found, e))
+        return false;
+    c->count++;
+    if (!measurement_open(base, s->base_lib, &found, s->settings->seed, c->timed.regime,
+                          c->timed.cache, e))
+        return false;
+    base->like = ours;
+    return share_buffers(ours->tape, base->tape, e);
+}
+
+/* The rival works on our buffers too. */
+static bool open_rival(server *s, contest *c, size_t number, err *e) {
+    measurement *ours = &c->sides[0], *x = &c->sides[c->count];
+    rival_problem *p = &c->problems[c->count++];
+    *x = (measurement){.regime = ours->regime, .cache = ours->cache, .like = ours};
+    kernel_case made = case_new(c->timed.timed.op, &s->rival_kernels[number], &c->timed.timed.shape,
+                                c->timed.timed.inputs);
+    snprintf(x->key, sizeof x->key, "%s/%s/%s", made.name, timing_get_regime_name(x->regime),
+             timing_get_cache_name(x->cache));
+    made.tape = x->tape = tape_new(s->rival_libs[number]);
+    x->built = made;
+    return rival_record(&s->settings->rivals[number], &ours->built, x->tape, p, e);
+}
+
+static bool open_ours(server *s, contest *c, const char *name, err *e) {
+    *c = (contest){.count = 1};
+    return s->find(name, &c->timed, e) &&
+           measurement_open(&c->sides[0], s->lib, &c->timed.timed, s->settings->seed,
+                            c->timed.regime, c->timed.cache, e);
+}
+
+static void close_contest(contest *c) {
+    for (size_t i = c->count; i-- > 0;)
+        measurement_close(&c->sides[i]);
+}
+
+static bool open_other(server *s, contest *c, size_t number, err *e) {
+    return s->base_lib ? open_base(s, c, e) : open_rival(s, c, number, e);
+}
+
+static bool open_others(server *s, contest *c, uint32_t mask, err *e) {
+    for (size_t i = 0; i < bench_count_others(s->settings); i++)
+        if (mask >> i & 1 && !open_other(s, c, i, e))
+            return false;
+    return true;
+}
+
+/* Is there a verdict, also if it is held against those of all other cases? */
+static bool is_decided(const server *s, const measurement *ours, const measurement *base) {
+    double *now = timing_list_clock(&ours->result, CLOCK_GPU),
+           *was = timing_list_clock(&base->result, CLOCK_GPU);
+    verdict_case c = {.base = series_new(was, base->result.count),
+                      .now = series_new(now, ours->result.count),
+                      .paired = true,
+                      .looks = BENCH_LOOKS};
+    verdict_decide(&c, 1, s->settings->min_effect / 100, s->settings->seed);
+    free(now);
+    free(was);
+    return c.verdict == VERDICT_SAME ||
+           (c.verdict != VERDICT_AMBIGUOUS &&
+            c.p * (double)s->settings->compared < VERDICT_LEVEL / (double)BENCH_LOOKS);
+}
+
+static bool are_decided(const server *s, const contest *c) {
+    for (size_t i = 1; i < c->count; i++)
+        if (!is_decided(s, &c->sides[0], &c->sides[i]))
+            return false;
+    return true;
+}
+
+/* A case that is ambiguous is timed again until it is not, or until its time is up. */
+static bool decide(server *s, contest *c, err *e) {
+    bool ok = true;
+    for (int look = 1; ok && look < BENCH_LOOKS && !are_decided(s, c); look++)
+        ok = meter_time_again(s->meter, c->sides, c->count,
+                              s->settings->again_s / (BENCH_LOOKS - 1), e);
+    return ok;
+}
+
+static bool time_contest(server *s, contest *c, uint32_t mask, const char *name, err *e) {
+    return open_ours(s, c, name, e) && open_others(s, c, mask, e) &&
+           meter_time(s->meter, c->sides, c->count, e) && decide(s, c, e);
+}
+
+/* Then nothing more can be timed in this process. */
+static bool is_lost(const server *s) {
+    return device_is_lost(library_get_device(s->lib));
+}
+
+/* Another may be right alone and wrong when it is run many times: then ours is timed without, and the
+ * error is about the others. */
+static void *time_case(server *s, uint32_t mask, const char *name, size_t *bytes, bool *retire) {
+    static wire_answer a;
+    static contest c;
+    err alone;
+    const timing_sample *samples[WIRE_SIDES];
+    a = (wire_answer){.made = false};
+    a.made = time_contest(s, &c, mask, name, &a.error);
+    *retire = !a.made; /* a kernel that is wrong may have written anywhere */
+    if (!a.made && mask && a.error.code == EXIT_WRONG && !is_lost(s)) {
+        close_contest(&c);
+        a.made = time_contest(s, &c, 0, name, &alone);
+        if (!a.made)
+            a.error = alone;
+    }
+    for (size_t i = 0; a.made && i < c.count; i++) {
+        samples[i] = c.sides[i].result.samples;
+        a.made = meter_fill_row(s->meter, &c.sides[i], &a.rows[i], &a.error);
+    }
+    a.skipped = !a.made && c.sides[0].tape && !device_can_play(c.sides[0].tape, NULL);
+    a.uncompiled = !a.made && library_has_failed(s->lib);
+    *retire = *retire || !a.made;
+    if (!a.made)
+        device_tell_loss(library_get_device(s->lib), &a.error);
+    a.sides = a.made ? c.count : 0;
+    void *all = pack(&a, samples, bytes);
+    close_contest(&c);
+    return all;
+}
+
+/* The base or a rival on the inputs of a case, against the oracle. What cannot be launched on them, but
+ * compiles, is not for the case. */
+static void *check_other(server *s, size_t number, const char *name, size_t *bytes, bool *retire) {
+    static wire_answer a;
+    static contest c;
+    check_result result = {.verdict = CHECK_PASS};
+    a = (wire_answer){.made = false};
+    if (!open_ours(s, &c, name, &a.error))
+        a.skipped = a.error.code == EXIT_CANNOT;
+    else if (open_other(s, &c, number, &a.error)) {
+        const check_options o = {.unordered = c.timed.timed.op->unordered};
+        a.skipped = !device_can_play(c.sides[1].tape, &a.error);
+        a.made = !a.skipped && check_tape(c.sides[1].tape, &o, &result, &a.error);
+    } else
+        a.skipped = s->base_lib ? s->base->error.code == EXIT_OK && !library_has_failed(s->base_lib)
+                                : a.error.code == EXIT_CANNOT;
+    if (a.made && result.verdict != CHECK_PASS)
+        a.made = err_set(&a.error, EXIT_WRONG, "%.250s", result.message);
+    *retire = is_lost(s) || (!a.made && !a.skipped);
+    if (!a.made)
+        device_tell_loss(library_get_device(s->lib), &a.error);
+    close_contest(&c);
+    return pack(&a, NULL, bytes);
+}
+
+/* Errors are those of the case, which tells them when it is timed. */
+static void prepare_case(const server *s, const char *name) {
+    bench_case c;
+    kernel_case base;
+    err ignored;
+    if (!s->find(name, &c, &ignored))
+        return;
+    bool has_base = s->base_lib && find_base(s->base, s->base_lib, &c.timed, &base, &ignored);
+    case_open(&c.timed, s->lib, s->settings->seed, &ignored);
+    case_close(&c.timed);
+    if (!has_base)
+        return;
+    case_open(&base, s->base_lib, s->settings->seed, &ignored);
+    case_close(&base);
+}
+
+static void *run_task(void *context, const char *task, size_t *bytes, bool *retire) {
+    server *s = context;
+    roof *r = NULL;
+    unsigned number;
+    int used = 0;
+    *bytes = 0;
+    if (strncmp(task, WIRE_PREPARE, strlen(WIRE_PREPARE)) == 0) {
+        prepare_case(s, task + strlen(WIRE_PREPARE));
+        return NULL;
+    }
+    if (sscanf(task, "check:%u:%n", &number, &used) == 1 && used > 0)
+        return check_other(s, number, task + used, bytes, retire);
+    if (sscanf(task, "%x:%n", &number, &used) == 1 && used > 0)
+        return time_case(s, number, task + used, bytes, retire);
+    static wire_answer a;
+    a = (wire_answer){.made = false};
+    a.made = meter_find_roof(s->meter, &r, &a.error);
+    if (a.made)
+        a.roof = *roof_get_facts(r);
+    *retire = !a.made;
+    return pack(&a, NULL, bytes);
+}
+
+static bool open_rivals(server *s, device *d, err *e) {
+    for (size_t i = 0; i < s->settings->rival_count; i++) {
+        s->rival_kernels[i] = (kernel){.name = s->settings->rivals[i].name, .variant = BENCH_RIVAL};
+        if (!(s->rival_libs[i] = rival_new_library(&s->settings->rivals[i], d, e)))
+            return false;
+    }
+    return true;
+}
+
+static bool open_base_library(server *s, device *d, err *e) {
+    if (!s->settings->base_folder)
+        return true;
+    s->base_lib = s->base->sources ? library_new_of(d, s->base->sources, e)
+                                   : library_new(d, s->settings->base_folder, e);
+    return s->base_lib != NULL;
+}
+
+exit_code bench_serve(const bench_settings *s, bench_finder *find, const bench_base *base,
+                      const roof_kernels *k, err *e) {
+    server own = {.settings = s, .find = find, .base = base};
+    device *d = device_open_with(s->device, &(device_options){.cpu_clock = true}, e);
+    bool ok = d && (own.lib = library_new(d, NULL, e)) && open_base_library(&own, d, e) &&
+              open_rivals(&own, d, e) && (own.meter = new_meter(&own, k)) &&
+              worker_serve(run_task, &own, e);
+    meter_free(own.meter);
+    for (size_t i = 0; i < s->rival_count; i++)
+        library_free(own.rival_libs[i]);
+    library_free(own.base_lib);
+    library_free(own.lib);
+    device_close(d);
+    return ok ? EXIT_OK : e->code;
+}
+
+/* Handing out ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    char (*texts)[WIRE_TASK];
+    const char **texts_of; /* as a plan takes them */
+    size_t count;
+} task_list;
+
+static task_list tasks_new(size_t most) {
+    return (task_list){array_new(most + 1, WIRE_TASK), array_new(most + 1, sizeof(char *)), 0};
+}
+
+/* Where the text of the next task goes. */
+static char *add_task(task_list *l) {
+    char *text = l->texts[l->count];
+    l->texts_of[l->count++] = text;
+    return text;
+}
+
+/* The plan has what is not the same for all kinds of tasks. */
+static bool run_tasks(const bench_settings *s, task_list *l, worker_plan plan, progress shown,
+                      err *e) {
+    plan.arguments = s->arguments;
+    plan.tasks = l->texts_of;
+    plan.count = l->count;
+    plan.timeout_s += s->timeout_s;
+    plan.progress = &shown;
+    bool ok = l->count == 0 || worker_run(&plan, e);
+    free(l->texts);
+    free(l->texts_of);
+    return ok;
+}
+
+/* Checking others: */
+
+/* What the check of the base or of a rival on a case found. */
+typedef struct {
+    bool refused, skipped;
+    char why[256];
+} other_verdict;
+
+typedef struct {
+    const bench_settings *settings;
+    other_verdict *verdicts; /* (cases, others) */
+    size_t *places;          /* of each task: where in verdicts */
+} checking;
+
+static bool deliver_verdict(void *context, size_t task, const worker_outcome *o, err *e) {
+    const checking *c = context;
+    other_verdict *v = &c->verdicts[c->places[task]];
+    static wire_answer a;
+    timing_sample *none[WIRE_SIDES];
+    v->refused = true;
+    if (o->failure[0])
+        snprintf(v->why, sizeof v->why, "%s", o->failure);
+    else if (!unpack(o->answer, o->bytes, &a, none))
+        snprintf(v->why, sizeof v->why, "%s", WORKER_OTHER_BUILD);
+    else if (!a.made && a.error.code == EXIT_USAGE && c->settings->rival_count > 0) {
+        *e = a.error;
+        return false;
+    } else {
+        v->refused = !a.made;
+        v->skipped = a.skipped;
+        snprintf(v->why, sizeof v->why, "%s", a.made ? "" : a.error.text);
+    }
+    return true;
+}
+
+/* The first case with the same kernel, shape and input: regime and cache do not matter here. */
+static size_t find_first(const bench_list *cases, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(cases->items[k].timed.name, cases->items[i].timed.name) == 0)
+            return k;
+    return i;
+}
+
+/* Checks the base or the rivals on every case that they are for: (cases, others), to be freed. NULL with
+ * e set if a description of a rival does not fit. */
+static other_verdict *check_others(const bench_settings *s, const bench_list *cases, err *e) {
+    size_t others = bench_count_others(s), all = cases->count * others;
+    checking own = {s, array_new(all + 1, sizeof *own.verdicts),
+                    array_new(all + 1, sizeof *own.places)};
+    task_list tasks = tasks_new(all);
+    for (size_t i = 0; i < cases->count; i++)
+        for (size_t r = 0; r < others; r++) {
+            const bench_case *c = &cases->items[i];
+            if (!(bench_get_others(s, c) >> r & 1) || find_first(cases, i) != i)
+                continue;
+            own.places[tasks.count] = i * others + r;
+            snprintf(add_task(&tasks), WIRE_TASK, "check:%zu:%s", r, c->name);
+        }
+    progress shown = progress_new(
+        stderr, s->base_folder ? "cases of the base checked" : "third-party kernels checked",
+        tasks.count);
+    bool ok = run_tasks(
+        s, &tasks, (worker_plan){.jobs = 1, .deliver = deliver_verdict, .context = &own}, shown, e);
+    for (size_t i = 0; i < cases->count; i++)
+        memcpy(&own.verdicts[i * others], &own.verdicts[find_first(cases, i) * others],
+               find_first(cases, i) == i ? 0 : others * sizeof *own.verdicts);
+    free(own.places);
+    if (ok)
+        return own.verdicts;
+    free(own.verdicts);
+    return NULL;
+}
+
+/* Compiling: */
+
+static bool ignore_outcome(void *context, size_t task, const worker_outcome *o, err *e) {
+    (void)context, (void)task, (void)o, (void)e;
+    return true;
+}
+
+static bool is_smaller(const bench_case *a, const bench_case *b) {
+    return shape_count_values(&a->timed.shape) < shape_count_values(&b->timed.shape);
+}
+
+/* The smallest case of each kernel, in several workers: compilers would wait for one another in the
+ * one worker that times. */
+static bool compile_kernels(const bench_settings *s, const bench_list *cases, err *e) {
+    task_list tasks = tasks_new(cases->count);
+    for (size_t i = 0, end; i < cases->count; i = end) {
+        const bench_case *best = &cases->items[i];
+        for (end = i; end < cases->count && cases->items[end].timed.kernel == best->timed.kernel;
+             end++)
+            best = is_smaller(&cases->items[end], best) ? &cases->items[end] : best;
+        snprintf(add_task(&tasks), WIRE_TASK, "%s%s", WIRE_PREPARE, best->name);
+    }
+    if (tasks.count == 1)
+        tasks.count = 0;
+    return run_tasks(s, &tasks,
+                     (worker_plan){.jobs = worker_count_jobs(16), .deliver = ignore_outcome},
+                     progress_new(stderr, "kernels compiled", tasks.count), e);
+}
+
+/* Timing: */
 
 typedef struct {
     const bench_settings *settings;
@@ -49,7 +604,7 @@ static result_row make_untimed(const bench_case *c, const char *name, const devi
 static const char *find_failure(const worker_outcome *o, wire_answer *a, timing_sample **samples) {
     if (o->failure[0])
         return o->failure;
-    if (!wire_unpack(o->answer, o->bytes, a, samples))
+    if (!unpack(o->answer, o->bytes, a, samples))
         return WORKER_OTHER_BUILD;
     return a->made ? NULL : a->error.text;
 }
@@ -95,7 +650,9 @@ static bool deliver_case(const delivery *s, size_t number, const wire_answer *a,
     if (s->verdicts)
         add_others(s, number, failure ? NULL : a, samples, &out);
     bool ok = s->listener->deliver(s->listener->context, c, &out, e);
-    free_outcome(&out);
+    free(out.samples);
+    for (size_t i = 0; i < out.other_count; i++)
+        free(out.others[i].samples);
     return ok;
 }
 
@@ -126,47 +683,6 @@ static uint32_t find_mask(const delivery *s, size_t number) {
     return mask;
 }
 
-/* Compiling ---------------------------------------------------------------------------------- */
-
-static bool ignore_outcome(void *context, size_t task, const worker_outcome *o, err *e) {
-    (void)context, (void)task, (void)o, (void)e;
-    return true;
-}
-
-static bool is_smaller(const bench_case *a, const bench_case *b) {
-    return shape_count_values(&a->timed.shape) < shape_count_values(&b->timed.shape);
-}
-
-/* The smallest case of each kernel, in several workers: compilers would wait for one another in the
- * one worker that times. */
-static bool compile_kernels(const bench_settings *s, const bench_list *cases, err *e) {
-    char(*texts)[WIRE_TASK] = calloc(cases->count + 1, sizeof *texts);
-    const char **tasks = calloc(cases->count + 1, sizeof *tasks);
-    size_t count = 0;
-    assert(texts && tasks);
-    for (size_t i = 0, end; i < cases->count; i = end) {
-        const bench_case *best = &cases->items[i];
-        for (end = i; end < cases->count && cases->items[end].timed.kernel == best->timed.kernel;
-             end++)
-            best = is_smaller(&cases->items[end], best) ? &cases->items[end] : best;
-        snprintf(texts[count], sizeof *texts, "%s%s", WIRE_PREPARE, best->name);
-        tasks[count] = texts[count];
-        count++;
-    }
-    progress shown = progress_new(stderr, "kernels compiled", count);
-    worker_plan plan = {.arguments = s->arguments,
-                        .tasks = tasks,
-                        .count = count,
-                        .jobs = worker_count_jobs(16),
-                        .timeout_s = s->timeout_s,
-                        .deliver = ignore_outcome,
-                        .progress = &shown};
-    bool ok = count < 2 || worker_run(&plan, e);
-    free(tasks);
-    free(texts);
-    return ok;
-}
-
 static worker_scope give_up(void *context, size_t task, const worker_outcome *o, char *why,
                             size_t size) {
     const delivery *s = context;
@@ -179,36 +695,25 @@ static worker_scope give_up(void *context, size_t task, const worker_outcome *o,
 }
 
 static bool time_cases(const bench_settings *s, const bench_list *cases, delivery *own, err *e) {
-    char(*texts)[WIRE_TASK] = calloc(cases->count + 1, sizeof *texts);
-    const char **tasks = calloc(cases->count + 1, sizeof *tasks);
-    assert(texts && tasks);
-    tasks[0] = WIRE_ROOF;
-    for (size_t i = 0; i < cases->count; i++) {
-        snprintf(texts[i], sizeof *texts, "%x:%s", find_mask(own, i), cases->items[i].name);
-        tasks[i + 1] = texts[i];
-    }
+    task_list tasks = tasks_new(cases->count + 1);
+    snprintf(add_task(&tasks), WIRE_TASK, WIRE_ROOF);
+    for (size_t i = 0; i < cases->count; i++)
+        snprintf(add_task(&tasks), WIRE_TASK, "%x:%s", find_mask(own, i), cases->items[i].name);
     progress shown = progress_new(stderr, "cases timed", cases->count);
     shown.uncounted = 1; /* the roof */
-    worker_plan plan = {.arguments = s->arguments,
-                        .tasks = tasks,
-                        .count = cases->count + 1,
-                        .jobs = 1,
-                        .timeout_s = s->timeout_s + (own->verdicts ? s->again_s : 0),
-                        .deliver = deliver,
-                        .give_up = give_up,
-                        .context = own,
-                        .progress = &shown};
-    bool ok = worker_run(&plan, e);
-    free(tasks);
-    free(texts);
-    return ok;
+    const worker_plan plan = {.jobs = 1,
+                              .timeout_s = own->verdicts ? s->again_s : 0,
+                              .deliver = deliver,
+                              .give_up = give_up,
+                              .context = own};
+    return run_tasks(s, &tasks, plan, shown, e);
 }
 
 bool bench_run(const bench_settings *s, const device_facts *f, const bench_list *cases,
                const bench_listener *listener, err *e) {
     other_verdict *verdicts = NULL;
     if (!compile_kernels(s, cases, e) ||
-        (bench_count_others(s) > 0 && !(verdicts = bench_check_others(s, cases, e))))
+        (bench_count_others(s) > 0 && !(verdicts = check_others(s, cases, e))))
         return false;
     delivery own = {s, cases, f, verdicts, listener};
     bool ok = time_cases(s, cases, &own, e);

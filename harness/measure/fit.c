@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/base/stats.h"
-
 typedef struct {
     double at[FIT_PARTS][FIT_PARTS];
 } matrix;
@@ -68,14 +66,6 @@ static void solve(const matrix *lower, size_t count, double *x) {
     }
 }
 
-static size_t list_chosen(unsigned mask, size_t parts, size_t *chosen) {
-    size_t count = 0;
-    for (size_t i = 0; i < parts; i++)
-        if (mask >> i & 1)
-            chosen[count++] = i;
-    return count;
-}
-
 double fit_predict(const fit *f, const double *row) {
     double sum = 0;
     for (size_t i = 0; i < f->parts; i++)
@@ -94,9 +84,12 @@ static double sum_squares(const fit *f, const double *rows, const double *times,
 
 /* The parts of a choice; false if they cannot be told apart or one is negative. */
 static bool try_choice(const normal_form *n, unsigned mask, size_t parts, fit *out) {
-    size_t chosen[FIT_PARTS], count = list_chosen(mask, parts, chosen);
+    size_t chosen[FIT_PARTS], count = 0;
     double x[FIT_PARTS];
     matrix lower;
+    for (size_t i = 0; i < parts; i++)
+        if (mask >> i & 1)
+            chosen[count++] = i;
     if (!factor(n, chosen, count, &lower))
         return false;
     for (size_t i = 0; i < count; i++)
@@ -109,53 +102,6 @@ static bool try_choice(const normal_form *n, unsigned mask, size_t parts, fit *o
         out->value[chosen[i]] = x[i] * n->scale[chosen[i]];
     }
     return true;
-}
-
-/* A part is known if its column is not made of the others'. */
-static void find_known(const normal_form *n, size_t parts, fit *f) {
-    for (size_t i = 0; i < parts; i++) {
-        size_t chosen[FIT_PARTS], count = 0;
-        matrix lower;
-        /* The others first, as many of them as are independent; then this one. */
-        for (size_t j = 0; j < parts; j++) {
-            chosen[count] = j;
-            if (j != i && factor(n, chosen, count + 1, &lower))
-                count++;
-        }
-        chosen[count] = i;
-        f->known[i] = factor(n, chosen, count + 1, &lower);
-    }
-}
-
-/* Standard errors from the inverse of the squares of the parts that are not 0. */
-static void find_errors(const normal_form *n, size_t count, double squares, fit *f) {
-    unsigned mask = 0;
-    for (size_t i = 0; i < f->parts; i++) {
-        f->error[i] = NAN;
-        mask |= f->value[i] > 0 ? 1u << i : 0;
-    }
-    size_t chosen[FIT_PARTS], used = list_chosen(mask, f->parts, chosen);
-    matrix lower;
-    if (used == 0 || count <= used || !factor(n, chosen, used, &lower))
-        return;
-    double variance = squares / (double)(count - used);
-    for (size_t i = 0; i < used; i++) {
-        double unit[FIT_PARTS] = {0};
-        unit[i] = 1;
-        solve(&lower, used, unit);
-        if (f->known[chosen[i]])
-            f->error[chosen[i]] = sqrt(variance * unit[i]) * n->scale[chosen[i]];
-    }
-}
-
-static double find_r2(const fit *f, const double *rows, const double *times, size_t count) {
-    double mean = stats_compute(times, count).mean, left = 0, all = 0;
-    for (size_t r = 0; r < count; r++) {
-        double off = times[r] - fit_predict(f, rows + r * f->parts);
-        left += off * off;
-        all += (times[r] - mean) * (times[r] - mean);
-    }
-    return all > 0 ? 1 - left / all : NAN;
 }
 
 bool fit_parts(const double *rows, const double *times, size_t count, size_t parts, fit *out,
@@ -183,9 +129,6 @@ bool fit_parts(const double *rows, const double *times, size_t count, size_t par
     }
     if (!isfinite(best))
         return err_set(e, EXIT_INCONCLUSIVE, "no parts above 0 explain the %zu times", count);
-    find_known(&n, parts, out);
-    find_errors(&n, count, best, out);
     out->relative_rms = sqrt(best / (double)count);
-    out->r2 = find_r2(out, rows, times, count);
     return true;
 }

@@ -5,7 +5,7 @@
  * it was taken, every sample is kept. */
 #pragma once
 
-#include "harness/check/kernel_case.h"
+#include "harness/check/op.h"
 #include "results.h"
 #include "roof.h"
 

@@ -1,8 +1,10 @@
-/* results: see results.h. Owns how the files are written; what a row's columns are is result_row.c's. */
+/* results: see results.h. Owns the columns of a row, as text and back, and how files are written and read. */
 #include "results.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,21 +13,344 @@
 #include <unistd.h>
 
 #include "harness/base/array.h"
-#include "harness/base/csv.h"
 #include "harness/base/host.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/base/record.h"
+#include "harness/base/root.h"
+
+#define TEXT(title, member) FIELD(result_row, member, FIELD_CHARS, title)
+#define NUMBER(title, member) FIELD(result_row, member, FIELD_REAL, title, .may_be_empty = true)
+/* Files that were written before there was such a column lack it. */
+#define LATER(title, kind, member)                                                                 \
+    FIELD(result_row, member, kind, title, .is_optional = true, .may_be_empty = true)
+
+static const field columns[RESULT_COLUMNS] = {
+    /* what it is */
+    TEXT("case", name),
+    TEXT("device", device),
+    TEXT("api", api),
+    TEXT("model", model),
+    TEXT("op", op),
+    TEXT("kernel", kernel),
+    TEXT("variant", variant),
+    TEXT("format", format),
+    TEXT("shape", shape),
+    NUMBER("batch", batch),
+    TEXT("input", input),
+    TEXT("math", math),
+    TEXT("regime", regime),
+    TEXT("cache", cache),
+    /* how long it takes */
+    FIELD(result_row, gpu.count, FIELD_COUNT, "n"),
+    NUMBER("gpu_ns", gpu.median),
+    NUMBER("gpu_q1_ns", gpu.q1),
+    NUMBER("gpu_q3_ns", gpu.q3),
+    NUMBER("gpu_min_ns", gpu.min),
+    NUMBER("gpu_p95_ns", gpu.p95),
+    NUMBER("gpu_mean_ns", gpu.mean),
+    NUMBER("gpu_mad_ns", gpu.mad),
+    NUMBER("encode_ns", encode_ns),
+    NUMBER("wall_ns", wall.median),
+    NUMBER("wall_q1_ns", wall.q1),
+    NUMBER("wall_q3_ns", wall.q3),
+    NUMBER("repeats", repeats),
+    NUMBER("copies", copies),
+    /* what it does in that time */
+    NUMBER("bytes", bytes),
+    NUMBER("flops", flops),
+    NUMBER("gb_s", gb_s),
+    NUMBER("gflop_s", gflop_s),
+    NUMBER("roof_gb_s", roof_gb_s),
+    NUMBER("pct_roof", pct_roof),
+    NUMBER("launch_ns", launch_ns),
+    NUMBER("submit_ns", submit_ns),
+    /* how far to trust it */
+    TEXT("stop", stop),
+    TEXT("labels", labels),
+    TEXT("samples", samples),
+    TEXT("message", message),
+    /* where it comes from */
+    LATER("date", FIELD_CHARS, date),
+    LATER("commit", FIELD_CHARS, commit),
+    LATER("build", FIELD_CHARS, build),
+    LATER("roof_gflop_s", FIELD_REAL, roof_gflop_s),
+    LATER("made_of", FIELD_CHARS, made_of),
+};
+
+const char *result_get_title(int i) {
+    return columns[i].name;
+}
+
+result_row result_row_new(void) {
+    result_row r = {.gpu = stats_compute(NULL, 0), .wall = stats_compute(NULL, 0)};
+    double unknown = NAN;
+    for (int i = 0; i < RESULT_COLUMNS; i++)
+        if (columns[i].kind == FIELD_REAL)
+            memcpy((char *)&r + columns[i].at, &unknown, sizeof unknown);
+    return r;
+}
+
+/* Nine digits are more than any clock has. No number is infinite: something was divided by nothing,
+ * and charts refuse it. */
+void result_format_number(double value, char *text, size_t size) {
+    if (!isfinite(value))
+        snprintf(text, size, "%s", "");
+    else
+        snprintf(text, size, value == floor(value) && fabs(value) < 1e15 ? "%.0f" : "%.9g", value);
+}
+
+void result_get_column(const result_row *r, int i, char *text, size_t size, bool *is_number) {
+    const field *c = &columns[i];
+    *is_number = c->kind != FIELD_CHARS;
+    if (*is_number)
+        result_format_number(field_get_number(c, r), text, size);
+    else
+        snprintf(text, size, "%s", (const char *)r + c->at);
+}
+
+bool result_read_row(const csv_file *f, size_t row, result_row *out, err *e) {
+    *out = result_row_new();
+    return record_read(&(record)RECORD(columns), f, row, out, e);
+}
+
+bool results_has_rows(const csv_file *f) {
+    size_t at;
+    return csv_find_column(f, "case", &at, NULL) && csv_find_column(f, "gpu_ns", &at, NULL);
+}
+
+void result_row_sign(result_row *r, const results_meta *m) {
+    snprintf(r->date, sizeof r->date, "%.23s", results_meta_find(m, "date"));
+    snprintf(r->commit, sizeof r->commit, "%.31s", results_meta_find(m, "commit"));
+    snprintf(r->build, sizeof r->build, "%.19s", results_meta_find(m, "build"));
+}
+
+/* The head ---------------------------------------------------------------------------------- */
+
+void results_meta_add(results_meta *m, const char *key, const char *value) {
+    assert(m->count < RESULTS_META);
+    results_fact *f = &m->facts[m->count++];
+    assert(strlen(key) < sizeof f->key && strlen(value) < sizeof f->value);
+    snprintf(f->key, sizeof f->key, "%s", key);
+    snprintf(f->value, sizeof f->value, "%s", value);
+}
+
+const char *results_meta_find(const results_meta *m, const char *key) {
+    for (size_t i = 0; i < m->count; i++)
+        if (strcmp(m->facts[i].key, key) == 0)
+            return m->facts[i].value;
+    return "";
+}
+
+results_meta results_meta_new(const char *version, const device_facts *f, uint64_t seed) {
+    results_meta m = {.count = 0};
+    char text[320];
+    snprintf(text, sizeof text, "%d", RESULTS_SCHEMA);
+    results_meta_add(&m, "schema", text);
+    results_meta_add(&m, "assay", version);
+    results_meta_add(&m, "device", f->name);
+    results_meta_add(&m, "api", f->api);
+    results_meta_add(&m, "emulated", f->emulated ? "yes" : "no");
+    if (f->is_virtual)
+        results_meta_add(&m, "virtual", "yes");
+    snprintf(text, sizeof text, "none");
+    if (f->kind == DEVICE_METAL) /* comes with the system and has its version */
+        host_get_os(text, sizeof text);
+    else if (f->kind == DEVICE_CUDA)
+        host_get_nvidia_driver(text, sizeof text);
+    results_meta_add(&m, "driver", text);
+    results_meta_add(&m, "compiler", f->compiler);
+    host_get_os(text, sizeof text);
+    results_meta_add(&m, "os", text);
+    if (!host_find_cpu(text, sizeof text))
+        snprintf(text, sizeof text, "unknown");
+    results_meta_add(&m, "cpu", text);
+    results_meta_add(&m, "host compiler", __VERSION__);
+    host_get_commit(text, sizeof text);
+    results_meta_add(&m, "commit", text);
+    host_get_build(text, sizeof text);
+    results_meta_add(&m, "build", text);
+    snprintf(text, sizeof text, "%" PRIu64, seed);
+    results_meta_add(&m, "seed", text);
+    host_get_date(text, sizeof text);
+    results_meta_add(&m, "date", text);
+    return m;
+}
+
+/* Reading ----------------------------------------------------------------------------------- */
+
+static const char *const sample_titles[] = {"case", "i", "gpu_ns", "encode_ns", "wall_ns"};
+enum { SAMPLE_COLUMNS = sizeof sample_titles / sizeof *sample_titles };
+
+void results_get_folder(const char *name, char *folder, size_t size) {
+    size_t used = 0;
+    for (const char *p = name; *p && used + 1 < size; p++)
+        if (isalnum((unsigned char)*p))
+            folder[used++] = (char)tolower((unsigned char)*p);
+        else if (used > 0 && folder[used - 1] != '-')
+            folder[used++] = '-';
+    while (used > 0 && folder[used - 1] == '-')
+        used--;
+    folder[used] = 0;
+}
+
+bool results_find_folder(const char *name, char *path, size_t size, err *e) {
+    char root[PATH_MAX], folder[96];
+    results_get_folder(name, folder, sizeof folder);
+    return root_find(root, sizeof root, e) &&
+           path_print(path, size, e, "%s/results/%s", root, folder);
+}
+
+bool results_find_samples_path(const char *path, char *out, size_t size, err *e) {
+    if (!path_ends_with(path, ".csv"))
+        return err_set(e, EXIT_USAGE, "results are written to a file NAME.csv, not to '%.120s'",
+                       path);
+    return path_print(out, size, e, "%.*s.samples.csv", (int)strlen(path) - 4, path);
+}
+
+bool results_check_schema(const csv_file *f, err *e) {
+    const char *schema = csv_get_meta(f, "schema");
+    char ours[16];
+    snprintf(ours, sizeof ours, "%d", RESULTS_SCHEMA);
+    if (!schema)
+        return err_set(e, EXIT_USAGE, "%.140s:1: no line '# schema: %s': not a file of results",
+                       csv_get_path(f), ours);
+    return strcmp(schema, ours) == 0 ||
+           err_set(e, EXIT_USAGE,
+                   "%.140s:1: schema %.20s, but this assay reads schema %s: measure it again",
+                   csv_get_path(f), schema, ours);
+}
+
+/* What the head of an experiment has besides, in lines of any number and length. */
+static bool is_of_experiment(const char *key) {
+    static const char *const keys[] = {"question", "claim",  "how",   "conclusion",
+                                       "metric",   "spread", "failed"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool read_meta(const csv_file *f, results_meta *m, err *e) {
+    const char *key, *value;
+    if (!results_check_schema(f, e))
+        return false;
+    for (size_t i = 0; csv_list_meta(f, i, &key, &value); i++) {
+        if (is_of_experiment(key))
+            continue;
+        if (m->count == RESULTS_META || strlen(key) >= sizeof m->facts[0].key ||
+            strlen(value) >= sizeof m->facts[0].value)
+            return err_set(e, EXIT_USAGE, "%.140s: the head is too long at '# %.40s'",
+                           csv_get_path(f), key);
+        results_meta_add(m, key, value);
+    }
+    return true;
+}
+
+result_case *results_list_find(const results_list *l, const char *name) {
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->cases[i].row.name, name) == 0)
+            return &l->cases[i];
+    return NULL;
+}
+
+static bool read_rows(const csv_file *f, results_list *out, err *e) {
+    out->cases = array_new(csv_count_rows(f) + 1, sizeof *out->cases);
+    for (size_t i = 0; i < csv_count_rows(f); i++) {
+        result_case c = {.count = 0};
+        if (!result_read_row(f, i, &c.row, e))
+            return false;
+        if (!c.row.name[0])
+            return err_set(e, EXIT_USAGE, "%.120s:%zu: the row has no name in column 'case'",
+                           csv_get_path(f), csv_get_line(f, i));
+        if (results_list_find(out, c.row.name))
+            return err_set(e, EXIT_USAGE, "%.120s:%zu: the case %.80s appears twice",
+                           csv_get_path(f), csv_get_line(f, i), c.row.name);
+        out->cases[out->count++] = c;
+    }
+    return true;
+}
+
+static bool read_sample(const csv_file *f, size_t row, const size_t *column, timing_sample *out,
+                        err *e) {
+    return csv_get_double(f, row, column[2], &out->gpu_ns, e) &&
+           csv_get_double(f, row, column[3], &out->encode_ns, e) &&
+           csv_get_double(f, row, column[4], &out->wall_ns, e);
+}
+
+/* Samples of a name that no row has are of a case that was never finished, or an experiment's finer
+ * ones. */
+static bool read_samples(const csv_file *f, results_list *l, err *e) {
+    size_t column[SAMPLE_COLUMNS];
+    result_case *c = NULL;
+    for (int i = 0; i < SAMPLE_COLUMNS; i++)
+        if (!csv_find_column(f, sample_titles[i], &column[i], e))
+            return false;
+    for (size_t i = 0; i < csv_count_rows(f); i++) {
+        const char *name = csv_get_text(f, i, column[0]);
+        if (!c || strcmp(c->row.name, name) != 0)
+            c = results_list_find(l, name);
+        if (!c)
+            continue;
+        if (!c->samples) {
+            size_t most = csv_count_rows(f) - i; /* whatever its row says */
+            c->samples = array_new(c->row.gpu.count < most ? c->row.gpu.count + 1 : most + 1,
+                                   sizeof *c->samples);
+        }
+        if (c->count == c->row.gpu.count)
+            return err_set(e, EXIT_USAGE,
+                           "%.120s:%zu: more samples of %.80s than the %zu of its row",
+                           csv_get_path(f), csv_get_line(f, i), name, c->count);
+        timing_sample *s = &c->samples[c->count++];
+        if (!read_sample(f, i, column, s, e))
+            return false;
+        if (!(s->gpu_ns >= 0 && s->encode_ns >= 0 && s->wall_ns >= 0) || isinf(s->gpu_ns) ||
+            isinf(s->encode_ns) || isinf(s->wall_ns))
+            return err_set(e, EXIT_USAGE,
+                           "%.120s:%zu: a time is negative, infinite or not a number",
+                           csv_get_path(f), csv_get_line(f, i));
+    }
+    return true;
+}
+
+static bool check_counts(const results_list *l, const char *samples_path, err *e) {
+    for (size_t i = 0; i < l->count; i++)
+        if (l->cases[i].count != l->cases[i].row.gpu.count)
+            return err_set(e, EXIT_USAGE, "%.120s: %zu samples of %.80s, but its row says %zu",
+                           samples_path, l->cases[i].count, l->cases[i].row.name,
+                           l->cases[i].row.gpu.count);
+    return true;
+}
+
+bool results_read(const char *path, results_list *out, err *e) {
+    *out = (results_list){.count = 0};
+    char samples_path[PATH_MAX];
+    csv_file *rows = NULL, *samples = NULL;
+    bool ok = results_find_samples_path(path, samples_path, sizeof samples_path, e) &&
+              (rows = csv_read_lines(path, e)) && read_meta(rows, &out->meta, e) &&
+              read_rows(rows, out, e) && (samples = csv_read_lines(samples_path, e)) &&
+              read_samples(samples, out, e) && check_counts(out, samples_path, e);
+    csv_file_free(rows);
+    csv_file_free(samples);
+    if (!ok)
+        results_list_free(out);
+    return ok;
+}
+
+void results_list_free(results_list *l) {
+    for (size_t i = 0; i < l->count; i++)
+        free(l->cases[i].samples);
+    free(l->cases);
+    *l = (results_list){.count = 0};
+}
+
+/* Writing ----------------------------------------------------------------------------------- */
 
 struct results {
     char path[PATH_MAX], samples_path[PATH_MAX];
     results_list known; /* all that is in the files */
     lock *lock;
 };
-
-static const char *const sample_titles[] = {RESULTS_SAMPLE_TITLES};
-enum { SAMPLE_COLUMNS = sizeof sample_titles / sizeof *sample_titles };
-
-/* Writing ----------------------------------------------------------------------------------- */
 
 void results_add_head(csv *c, const results_meta *m) {
     for (size_t i = 0; i < m->count; i++)
@@ -176,14 +501,18 @@ bool results_add(results *r, const result_row *row, const timing_sample *samples
 
 /* Merging ----------------------------------------------------------------------------------- */
 
-/* Times of other conditions do not belong in one file. */
-static bool is_alike(const results_meta *a, const results_meta *b) {
-    static const char *const keys[] = {"device", "api", "driver",        "compiler",
-                                       "os",     "cpu", "host compiler", "seed"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(results_meta_find(a, keys[i]), results_meta_find(b, keys[i])) != 0)
-            return false;
-    return true;
+/* What times depend on and rows do not say themselves: times of other conditions do not belong in one file. A run has
+ * one budget, but a file may have rows of several. */
+static const char *const conditions[] = {"device", "api",  "driver",        "compiler", "os",
+                                         "cpu",    "seed", "host compiler", "budget"};
+enum { CONDITIONS = sizeof conditions / sizeof *conditions };
+
+/* The first of them that is not the same; NULL: none. */
+static const char *find_difference(const results_meta *a, const results_meta *b, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(results_meta_find(a, conditions[i]), results_meta_find(b, conditions[i])) != 0)
+            return conditions[i];
+    return NULL;
 }
 
 /* FOLDER/NAME.csv becomes FOLDER/baselines/NAME-DATE.csv, and so do its samples. */
@@ -210,7 +539,7 @@ static bool merge(results *r, const results_meta *m, char *moved, size_t size, e
     if (access(r->path, F_OK) != 0)
         return start_files(r, m, e);
     bool is_read = results_read(r->path, &there, &why);
-    if (!is_read || !is_alike(&there.meta, m)) {
+    if (!is_read || find_difference(&there.meta, m, CONDITIONS - 1)) {
         if (is_read)
             results_list_free(&there);
         return move_aside(r, moved, size, e) && start_files(r, m, e);
@@ -232,21 +561,12 @@ results *results_merge(const char *path, const results_meta *m, char *moved, siz
 
 bool results_check_resume(const char *path, const results_meta *was, const results_meta *now,
                           err *e) {
-    static const char *const may_change[] = {"date",  "commit", "build",
-                                             "assay", "cache",  "cache sweep, GB/s"};
-    for (size_t i = 0; i < now->count; i++) {
-        const char *key = now->facts[i].key, *value = results_meta_find(was, key);
-        bool is_free = strcmp(value, now->facts[i].value) == 0;
-        for (size_t k = 0; k < sizeof may_change / sizeof *may_change; k++)
-            is_free = is_free || strcmp(key, may_change[k]) == 0;
-        if (!is_free)
-            return err_set(
-                e, EXIT_USAGE,
-                "cannot resume %.80s: its %s was '%.40s' and is '%.40s' now; run without "
-                "--resume, or into another file",
-                path, key, value, now->facts[i].value);
-    }
-    return true;
+    const char *key = find_difference(was, now, CONDITIONS);
+    return !key ||
+           err_set(e, EXIT_USAGE,
+                   "cannot resume %.80s: its %s was '%.40s' and is '%.40s' now; run without "
+                   "--resume, or into another file",
+                   path, key, results_meta_find(was, key), results_meta_find(now, key));
 }
 
 /* A whole run ------------------------------------------------------------------------------- */

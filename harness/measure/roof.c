@@ -277,9 +277,7 @@ bool roof_measure(roof *r, size_t bytes, timing_cache cache, roof_window *out, e
     for (int k = 0; k < KINDS; k++)
         if (!measure_mover(r, at, k, e))
             return false;
-    *out = (roof_window){.read_gb_s = r->movers[at][READ].gb_s,
-                         .copy_gb_s = r->movers[at][COPY].gb_s,
-                         .triad_gb_s = r->movers[at][TRIAD].gb_s};
+    *out = (roof_window){.best_gb_s = 0};
     for (size_t i = at; i < f->sizes; i++)
         for (int k = 0; k < KINDS; k++)
             out->best_gb_s = fmax(out->best_gb_s, r->movers[i][k].gb_s);

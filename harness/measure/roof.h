@@ -28,11 +28,12 @@ typedef struct {
 
 /* One window. */
 typedef struct {
-    double read_gb_s, copy_gb_s, triad_gb_s; /* over the given number of bytes, chained */
-    double best_gb_s;                        /* of these and of larger sizes that were measured */
-    double gflop_s;                          /* of the kernel that does arithmetic alone */
-    double launch_ns;                        /* an empty launch in a chain */
-    double submit_ns;                        /* wall time of an empty launch by itself */
+    double
+        best_gb_s; /* of read, copy and triad over the given number of bytes, chained, and of larger sizes that
+                         were measured */
+    double gflop_s;   /* of the kernel that does arithmetic alone */
+    double launch_ns; /* an empty launch in a chain */
+    double submit_ns; /* wall time of an empty launch by itself */
 } roof_window;
 
 typedef struct {

@@ -13,8 +13,7 @@ enum { EXACT_MAX = 20, LEAST_FOR_MEMORY = 20 };
 #define MUCH_MEMORY 3 /* samples in a row that say as much as one: something came and went */
 
 static double *new_doubles(size_t count) {
-    double *all = array_new(count + 1, sizeof *all);
-    return all;
+    return array_new(count + 1, sizeof(double));
 }
 
 /* The bootstrap ----------------------------------------------------------------------------- */
@@ -316,7 +315,7 @@ static double find_t_quantile(double level, double freedom) {
 
 /* The mean of the logarithms of the runs' medians, their squared distances from it, and the mean of
  * the squared uncertainties that the samples within each run leave. */
-static double sum_runs(const run_set *r, double *squares, double *within) {
+static double sum_runs(const series *r, double *squares, double *within) {
     const double *samples = r->samples;
     double *room = new_doubles(r->runs), mean = 0;
     *squares = *within = 0;
@@ -334,7 +333,7 @@ static double sum_runs(const run_set *r, double *squares, double *within) {
     return mean;
 }
 
-ratio_interval significance_compare_runs(const run_set *a, const run_set *b, double level,
+ratio_interval significance_compare_runs(const series *a, const series *b, double level,
                                          double *p) {
     assert(a->runs > 0 && b->runs > 0 && a->runs + b->runs > 2);
     double a_squares, b_squares, a_within, b_within, freedom = (double)(a->runs + b->runs) - 2;

@@ -10,6 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Samples in the order they were taken, one run after the other. */
+typedef struct {
+    const double *samples;
+    size_t count;
+    const size_t *counts; /* (runs): how many each run has, none of them 0 */
+    size_t runs;          /* 0: as if it were one */
+} series;
+static inline series series_new(const double *samples, size_t count) {
+    return (series){.samples = samples, .count = count};
+}
+
 /* b relative to a: 1.05 is 5 percent more. */
 typedef struct {
     double ratio;
@@ -49,20 +60,12 @@ rank_test significance_test_series(const double *a, size_t a_count, const double
  * more than any other. */
 rank_test significance_test_pairs(const double *a, const double *b, size_t count);
 
-/* Several runs per side: samples of one run after the other. */
-typedef struct {
-    const double *samples;
-    const size_t *counts; /* (runs): how many each has, none of them 0 */
-    size_t runs;
-} run_set;
-
-/* The same question with runs as the unit: what differs between runs of the same program (where memory
+/* The same question with several runs per side, and runs as the unit: what differs between runs of the same program (where memory
  * lies, what else the machine does) counts, and a longer run counts no more than a short one. The
  * geometric mean of the medians of b's runs over that of a's, by Student's t with one variance for
  * both sides, which is no smaller than the samples within runs say. At least 3 runs in all; *p is
  * two-sided. */
-ratio_interval significance_compare_runs(const run_set *a, const run_set *b, double level,
-                                         double *p);
+ratio_interval significance_compare_runs(const series *a, const series *b, double level, double *p);
 
 /* The chance that Student's t is at least that far from 0. */
 double significance_find_t_tail(double t, double freedom);

@@ -6,7 +6,7 @@
  * which order its kernels take it, table.h lists the kernels, oracle.c is what they should compute. */
 #pragma once
 
-#include "harness/check/kernel_case.h"
+#include "harness/check/op.h"
 #include "kernels/activations.h"
 
 enum { PRODUCT_MATRICES = 7 };

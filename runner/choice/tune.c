@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "harness/base/array.h"
+#include "harness/measure/comparison.h"
 #include "harness/measure/timing.h"
-#include "harness/measure/verdict.h"
 #include "runner/tokenizer/tokenizer.h"
 
 /* Choices ----------------------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ static bool time_both(const tuner *t, bench_player players[2], verdict_case *out
     enum { LEAST = 15, MOST = 200 };
     const double most_s = 60, far = 1.5 /* times as slow: more samples would not change that */;
     const timing_source sources[] = {{take, &players[0]}, {take, &players[1]}};
-    timing_result results[2] = {{.samples = NULL}, {.samples = NULL}};
+    timing_result taken[2] = {{.samples = NULL}, {.samples = NULL}};
     timing_plan plan = timing_plan_new();
     double least[2];
     if (!play_a_few(&players[0], &least[0], e) || !play_a_few(&players[1], &least[1], e))
@@ -109,20 +109,18 @@ static bool time_both(const tuner *t, bench_player players[2], verdict_case *out
     plan.max_samples = MOST;
     plan.target = t->settings.min_effect / 400;
     plan.on_cpu = device_get_facts(library_get_device(t->lib))->emulated;
-    bool ok = timing_run(&plan, sources, 2, results, e);
-    double *was = timing_list_clock(&results[0], CLOCK_WALL),
-           *now = timing_list_clock(&results[1], CLOCK_WALL);
-    *out = (verdict_case){.base = was,
-                          .now = now,
-                          .base_count = results[0].count,
-                          .now_count = results[1].count,
+    bool ok = timing_run(&plan, sources, 2, taken, e);
+    double *was = timing_list_clock(&taken[0], CLOCK_WALL),
+           *now = timing_list_clock(&taken[1], CLOCK_WALL);
+    *out = (verdict_case){.base = series_new(was, taken[0].count),
+                          .now = series_new(now, taken[1].count),
                           .paired = true};
     if (ok)
         verdict_decide(out, 1, t->settings.min_effect / 100, t->settings.seed);
     free(was);
     free(now);
-    timing_result_free(&results[0]);
-    timing_result_free(&results[1]);
+    timing_result_free(&taken[0]);
+    timing_result_free(&taken[1]);
     return ok;
 }
 

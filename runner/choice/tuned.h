@@ -11,8 +11,8 @@
 #include <limits.h>
 
 #include "harness/device/tape.h"
-#include "harness/measure/made_of.h"
-#include "harness/measure/result_row.h"
+#include "harness/measure/freshness.h"
+#include "harness/measure/results.h"
 #include "rules.h"
 
 typedef struct {

@@ -1,8 +1,10 @@
-/* description_read: the lines of a description. Owns their grammar.
+/* description: see description.h. Owns the grammar of its lines.
  *
  * Sizes are read first and what uses names of other lines last, so that the order of lines is free.
  * Each expression is parsed when its line is read, except those of a launch of others, whose names are
  * known when it is recorded. */
+#include "description.h"
+
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -10,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "description.h"
 #include "harness/base/array.h"
 #include "harness/base/line.h"
 #include "harness/base/path.h"
+#include "harness/base/size.h"
 
 bool describe_refuse(const description *d, int line, err *e, const char *format, ...) {
     char text[220];
@@ -26,7 +28,7 @@ bool describe_refuse(const description *d, int line, err *e, const char *format,
     return err_set(e, EXIT_USAGE, "%.60s:%d: %s", d->file, line, text);
 }
 
-described_argument *describe_find_argument(description *d, const char *name) {
+static described_argument *find_argument(description *d, const char *name) {
     for (size_t i = 0; i < d->argument_count; i++)
         if (strcmp(d->arguments[i].name, name) == 0)
             return &d->arguments[i];
@@ -81,8 +83,7 @@ static bool read_sizes(description *d, char *text, size_t most, expressions *out
 
 /* Lines about the op -------------------------------------------------------------------------- */
 
-static bool read_op(description *d, char *rest, int what, err *e) {
-    (void)what;
+static bool read_op(description *d, char *rest, err *e) {
     char *colon = strchr(rest, ':');
     if (colon)
         *colon = 0;
@@ -95,8 +96,7 @@ static bool read_op(description *d, char *rest, int what, err *e) {
                                                  rest);
 }
 
-static bool read_dims(description *d, char *rest, int what, err *e) {
-    (void)what;
+static bool read_dims(description *d, char *rest, err *e) {
     for (char *word; *(word = line_take_word(&rest));) {
         if (!line_is_name(word) || d->dim_count == SHAPE_DIMS)
             return describe_refuse(d, d->line, e,
@@ -119,8 +119,7 @@ static bool read_shape(const description *d, const char *word, shape *out, err *
                            word, d->dim_count);
 }
 
-static bool read_shapes(description *d, char *rest, int what, err *e) {
-    (void)what;
+static bool read_shapes(description *d, char *rest, err *e) {
     for (char *word; *(word = line_take_word(&rest)); d->op.shapes.count++) {
         if (d->op.shapes.count == DESCRIBE_SHAPES)
             return describe_refuse(d, d->line, e, "more than %d shapes", DESCRIBE_SHAPES);
@@ -130,22 +129,21 @@ static bool read_shapes(description *d, char *rest, int what, err *e) {
     return true;
 }
 
-static bool read_inputs(description *d, char *rest, int what, err *e) {
-    (void)what;
+static bool read_inputs(description *d, char *rest, err *e) {
     return read_shape(d, rest, &d->op.shapes.any_input, e);
 }
 
 /* An expression of the op: needs, terms, roundings or flops, by its place in the description. */
-static bool read_expression_once(description *d, char *rest, int at, err *e) {
-    described_expression *x = (void *)((char *)d + at);
+static bool read_expression_once(description *d, char *rest, err *e) {
+    described_expression *x = (void *)((char *)d + d->what);
     if (x->text || !*rest)
         return describe_refuse(d, d->line, e, "%s takes one expression, once", d->word);
     return read_expression(d, rest, x == &d->needs, x, e);
 }
 
 /* An include or a define. */
-static bool read_extra(description *d, char *rest, int at, err *e) {
-    described_extras *list = (void *)((char *)d + at);
+static bool read_extra(description *d, char *rest, err *e) {
+    described_extras *list = (void *)((char *)d + d->what);
     if (!*rest || list->count == DESCRIBE_EXTRAS)
         return describe_refuse(d, d->line, e,
                                "include and define take one thing each, %d times at most",
@@ -195,8 +193,7 @@ static bool count_group(description *d, const described_grid *g, uint32_t *count
 }
 
 /* An op names the file of each kernel. A launch may name the format of its weights instead. */
-static bool read_kernel(description *d, char *rest, int what, err *e) {
-    (void)what;
+static bool read_kernel(description *d, char *rest, err *e) {
     static const char *const words[] = {"format",   "group",       "threads", "groups",
                                         "dispatch", "threadgroup", "about",   NULL};
     bool is_op = d->kind == DESCRIBES_OP;
@@ -252,7 +249,7 @@ static bool add_argument(description *d, const described_argument *a, err *e) {
     if (!line_is_name(a->name))
         return describe_refuse(d, d->line, e, "a name has letters, digits and _, not '%.40s'",
                                a->name);
-    const described_argument *other = describe_find_argument(d, a->name);
+    const described_argument *other = find_argument(d, a->name);
     if (other)
         return describe_refuse(d, d->line, e, "'%.40s' is given twice: see line %d", a->name,
                                other->line);
@@ -364,8 +361,8 @@ static bool check_contents(description *d, const described_argument *a, err *e) 
                            "[] needs a file or a list of values that says how many there are");
 }
 
-static bool read_buffer(description *d, char *rest, int kind, err *e) {
-    described_argument a = new_argument(d, (argument_kind)kind, &rest);
+static bool read_buffer(description *d, char *rest, err *e) {
+    described_argument a = new_argument(d, (argument_kind)d->what, &rest);
     bool has_type = d->kind != DESCRIBES_LAUNCH, fits;
     if ((has_type && !read_array(d, &a, &rest, e)) || !read_options(d, &a, rest, &fits, e))
         return false;
@@ -396,8 +393,7 @@ static bool read_scalar(description *d, char **rest, elem *type, described_expre
     return d->kind != DESCRIBES_OP || read_expression(d, text, !elem_is_float(*type), value, e);
 }
 
-static bool read_value(description *d, char *rest, int what, err *e) {
-    (void)what;
+static bool read_value(description *d, char *rest, err *e) {
     static const char form[] = "value NAME TYPE = EXPRESSION";
     described_argument a = new_argument(d, ARGUMENT_VALUE, &rest);
     bool fits;
@@ -406,8 +402,7 @@ static bool read_value(description *d, char *rest, int what, err *e) {
     return fits ? add_argument(d, &a, e) : describe_refuse(d, d->line, e, "expected: %s", form);
 }
 
-static bool read_struct(description *d, char *rest, int what, err *e) {
-    (void)what;
+static bool read_struct(description *d, char *rest, err *e) {
     described_argument a = new_argument(d, ARGUMENT_STRUCT, &rest);
     bool fits;
     a.first_field = d->field_count;
@@ -417,8 +412,7 @@ static bool read_struct(description *d, char *rest, int what, err *e) {
                 : describe_refuse(d, d->line, e, "expected: struct NAME, and its lines field");
 }
 
-static bool read_field(description *d, char *rest, int what, err *e) {
-    (void)what;
+static bool read_field(description *d, char *rest, err *e) {
     described_argument *a = d->argument_count ? &d->arguments[d->argument_count - 1] : NULL;
     const char *name = line_take_word(&rest);
     if (!a || a->kind != ARGUMENT_STRUCT)
@@ -439,8 +433,7 @@ static bool read_field(description *d, char *rest, int what, err *e) {
     return true;
 }
 
-static bool read_constant(description *d, char *rest, int what, err *e) {
-    (void)what;
+static bool read_constant(description *d, char *rest, err *e) {
     static const char form[] = "constant INDEX TYPE = EXPRESSION";
     const char *index = line_take_word(&rest);
     if (d->constant_count == DESCRIBE_CONSTANTS || !*index || strlen(index) > 5 ||
@@ -519,12 +512,11 @@ static described_rule *add_rule(description *d, err *e) {
     return r;
 }
 
-static bool read_oracle(description *d, char *rest, int what, err *e) {
-    (void)what;
+static bool read_oracle(description *d, char *rest, err *e) {
     described_rule *r = add_rule(d, e);
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)line_count_name(rest), rest);
-    described_argument *a = describe_find_argument(d, name);
+    described_argument *a = find_argument(d, name);
     if (!r)
         return false;
     if (!a || !describe_is_output(a))
@@ -540,13 +532,12 @@ static bool read_oracle(description *d, char *rest, int what, err *e) {
 }
 
 /* let m[r < rows] = EXPRESSION, or let s = EXPRESSION */
-static bool read_let(description *d, char *rest, int what, err *e) {
-    (void)what;
+static bool read_let(description *d, char *rest, err *e) {
     described_rule *r = add_rule(d, e);
     if (!r || !read_rule(d, rest, false, r, e))
         return false;
     r->name = rest;
-    if (!line_is_name(rest) || describe_find_argument(d, rest))
+    if (!line_is_name(rest) || find_argument(d, rest))
         return describe_refuse(
             d, d->line, e, "'%.40s' is an argument already, or not of letters, digits and _", rest);
     r->symbol = describe_add_symbol(d, r->name, SYMBOL_ARRAY, ELEM_COUNT, r->index_count);
@@ -582,22 +573,21 @@ static size_t find_outputs(description *d, char **rest, described_argument **fou
 }
 
 /* rtol or atol, by its place in an argument. */
-static bool read_tolerance(description *d, char *rest, int at, err *e) {
+static bool read_tolerance(description *d, char *rest, err *e) {
     described_argument *outputs[DESCRIBE_ARGUMENTS];
     size_t count = find_outputs(d, &rest, outputs);
     described_expression limit;
     if (!*rest || count == 0)
         return describe_refuse(d, d->line, e, "expected: %s [OUTPUT] NUMBER", d->word);
     for (size_t i = 0; i < count; i++) {
-        *(described_expression *)(void *)((char *)outputs[i] + at) =
+        *(described_expression *)(void *)((char *)outputs[i] + d->what) =
             (described_expression){rest, d->line};
         set_why(d, outputs[i], "");
     }
     return read_expression(d, rest, false, &limit, e);
 }
 
-static bool read_exact(description *d, char *rest, int what, err *e) {
-    (void)what;
+static bool read_exact(description *d, char *rest, err *e) {
     described_argument *outputs[DESCRIBE_ARGUMENTS];
     size_t count = find_outputs(d, &rest, outputs);
     for (size_t i = 0; i < count; i++)
@@ -608,10 +598,9 @@ static bool read_exact(description *d, char *rest, int what, err *e) {
 /* All lines ----------------------------------------------------------------------------------- */
 
 enum { PASSES = 3 };
-typedef bool line_reader(description *d, char *rest, int what, err *e);
 static const struct reader {
     const char *word;
-    line_reader *read;
+    bool (*read)(description *d, char *rest, err *e);
     description_kind kind; /* what has such lines */
     int pass;
     int what; /* the reader's business */
@@ -655,10 +644,16 @@ static const struct reader *find_reader(const description *d, const char *word, 
     return NULL;
 }
 
+static bool read_with(description *d, const struct reader *r, char *rest, err *e) {
+    d->word = r->word;
+    d->what = r->what;
+    return r->read(d, rest, e);
+}
+
 bool describe_read_line(description *d, char *line, err *e) {
     char *rest = line;
     const struct reader *r = find_reader(d, line_take_word(&rest), e);
-    return r && r->read(d, line_skip_blanks(rest), r->what, e);
+    return r && read_with(d, r, line_skip_blanks(rest), e);
 }
 
 typedef struct {
@@ -707,8 +702,7 @@ static bool read_lines(description *d, const cut_line *lines, size_t count, err 
         for (size_t i = 0; i < count; i++) {
             const struct reader *r = lines[i].reader;
             d->line = lines[i].number;
-            d->word = r ? r->word : "oracle";
-            if (r ? r->pass == pass && !r->read(d, lines[i].rest, r->what, e)
+            if (r ? r->pass == pass && !read_with(d, r, lines[i].rest, e)
                   : pass == PASSES - 1 && !add_block(d, lines[i].rest, e))
                 return false;
         }
@@ -781,4 +775,153 @@ bool describe_read(description *d, description_kind kind, const char *path, char
     ok = ok && read_lines(d, lines, count, e) && check(d, last_line, e);
     free(lines);
     return ok;
+}
+
+/* The launch: constants, grid, values and structs, but neither buffers nor their contents ---------- */
+
+static expression_scope get_scope(const description *d) {
+    return (expression_scope){.symbols = d->symbols, .symbol_count = d->size_count};
+}
+
+bool describe_compute(const description *d, const described_expression *x, number *out, err *e) {
+    const expression_scope scope = get_scope(d);
+    err why;
+    return expression_evaluate(x->text, &scope, out, &why) ||
+           describe_refuse(d, x->line, e, "%s", why.text);
+}
+
+bool describe_compute_size(const description *d, const described_expression *x, int64_t least,
+                           int64_t most, int64_t *out, err *e) {
+    number value;
+    if (!describe_compute(d, x, &value, e))
+        return false;
+    *out = value.whole;
+    return (!value.is_real && value.whole >= least && value.whole <= most) ||
+           describe_refuse(d, x->line, e,
+                           "'%.60s' is %.9g, expected a whole number from %lld to %lld", x->text,
+                           value.real, (long long)least, (long long)most);
+}
+
+bool describe_count_elements(const description *d, const described_argument *a, int64_t *sizes,
+                             size_t *count, err *e) {
+    const int64_t most = (int64_t)1 << 36;
+    int64_t size = 0;
+    *count = 1;
+    for (size_t i = 0; i < a->sizes.count; i++) {
+        if (!describe_compute_size(d, &a->sizes.items[i], 1, most, &size, e))
+            return false;
+        if (!size_multiply_checked(*count, (size_t)size, count) || *count > (size_t)most)
+            return describe_refuse(d, a->line, e, "the buffer '%.40s' would be too large", a->name);
+        if (sizes)
+            sizes[i] = size;
+    }
+    return true;
+}
+
+/* Stores the value as an element; one that does not fit is an error. */
+static bool write_scalar(const description *d, const described_expression *x, elem type, void *out,
+                         err *e) {
+    const expression_scope scope = get_scope(d);
+    err why;
+    return contents_parse_value(x->text, type, &scope, out, &why) ||
+           describe_refuse(d, x->line, e, "%s", why.text);
+}
+
+static bool set_inline(const description *d, launch *l, const described_argument *a,
+                       const void *data, size_t bytes, err *e) {
+    if (((size_t)l->inline_used + 15) / 16 * 16 + bytes > LAUNCH_INLINE_BYTES)
+        return describe_refuse(d, a->line, e, "values and structs have more than %d bytes in all",
+                               LAUNCH_INLINE_BYTES);
+    launch_set_bytes(l, a->index, data, bytes);
+    return true;
+}
+
+/* Fields are aligned as in C. */
+static bool set_struct(description *d, launch *l, const described_argument *a, err *e) {
+    uint8_t data[LAUNCH_INLINE_BYTES] = {0};
+    size_t used = 0, alignment = 1;
+    for (size_t i = 0; i < a->field_count; i++) {
+        described_scalar *f = &d->fields[a->first_field + i];
+        size_t bytes = elem_get_bytes(f->type);
+        f->offset = (used + bytes - 1) / bytes * bytes;
+        used = f->offset + bytes;
+        alignment = bytes > alignment ? bytes : alignment;
+        if (used > sizeof data)
+            return describe_refuse(d, f->value.line, e, "a struct has at most %zu bytes",
+                                   sizeof data);
+        if (!write_scalar(d, &f->value, f->type, data + f->offset, e))
+            return false;
+    }
+    return set_inline(d, l, a, data, (used + alignment - 1) / alignment * alignment, e);
+}
+
+bool describe_set_value(description *d, launch *l, const described_argument *a, err *e) {
+    uint64_t bits = 0;
+    return a->kind == ARGUMENT_STRUCT ? set_struct(d, l, a, e)
+                                      : write_scalar(d, &a->value, a->type, &bits, e) &&
+                                            set_inline(d, l, a, &bits, elem_get_bytes(a->type), e);
+}
+
+static bool compute_sizes(const description *d, const expressions *list, int64_t *out, err *e) {
+    out[0] = out[1] = out[2] = 1;
+    for (size_t i = 0; i < list->count; i++)
+        if (!describe_compute_size(d, &list->items[i], 1, INT32_MAX, &out[i], e))
+            return false;
+    return true;
+}
+
+bool describe_compute_group(const description *d, const described_grid *g, size3 *out, err *e) {
+    int64_t group[3];
+    if (!compute_sizes(d, &g->group, group, e))
+        return false;
+    *out = (size3){(uint32_t)group[0], (uint32_t)group[1], (uint32_t)group[2]};
+    return true;
+}
+
+bool describe_set_grid(const description *d, const described_grid *g, launch *l, err *e) {
+    int64_t grid[3], bytes = 0;
+    size3 group;
+    if (!describe_compute_group(d, g, &group, e) || !compute_sizes(d, &g->grid, grid, e))
+        return false;
+    for (size_t i = 0; i < g->threadgroup.count; i++) {
+        if (!describe_compute_size(d, &g->threadgroup.items[i], 0, 1 << 20, &bytes, e))
+            return false;
+        l->threadgroup_bytes[i] = (uint32_t)bytes;
+    }
+    size3 size = {(uint32_t)grid[0], (uint32_t)grid[1], (uint32_t)grid[2]};
+    if (g->grid_kind == 'd')
+        launch_set_threads(l, size, group);
+    else if (g->grid_kind == 't')
+        launch_set_groups(l,
+                          (size3){(size.x + group.x - 1) / group.x,
+                                  (size.y + group.y - 1) / group.y,
+                                  (size.z + group.z - 1) / group.z},
+                          group);
+    else
+        launch_set_groups(l, size, group);
+    return true;
+}
+
+bool describe_compute_constants(const description *d, constant_value *out, err *e) {
+    for (size_t i = 0; i < d->constant_count; i++) {
+        const described_scalar *s = &d->constants[i];
+        out[i] = (constant_value){.index = (uint32_t)s->index, .type = s->type};
+        if (!write_scalar(d, &s->value, s->type, &out[i].bits, e))
+            return false;
+    }
+    return true;
+}
+
+launch *describe_add_launch(const description *d, tape *t, const char *file, const char *name,
+                            err *e) {
+    constant_value constants[DESCRIBE_CONSTANTS];
+    const msl_unit *unit = d->constant_count ? library_find_unit(t->lib, file, e) : NULL;
+    err why;
+    if ((d->constant_count > 0 && !unit) || !describe_compute_constants(d, constants, e))
+        return NULL;
+    if (unit && !constant_check(unit, constants, d->constant_count, &why)) {
+        describe_refuse(d, d->constants[0].value.line, e, "%s", why.text);
+        return NULL;
+    }
+    return tape_add_specialised(t, file, name, constants, d->constant_count, e);
 }
