@@ -149,6 +149,8 @@ void transcript_run(const char *suite) {
     SUITE(name##_suite) {                                                                          \
         transcript_run(#name);                                                                     \
     }
+TRANSCRIPT(attack)
+TRANSCRIPT(bench)
 TRANSCRIPT(ci)
 TRANSCRIPT(describe)
 TRANSCRIPT(doctor)
