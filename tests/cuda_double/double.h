@@ -17,71 +17,28 @@
 
 /* Programs -------------------------------------------------------------------------------------- */
 
-typedef enum {
-    OP_ABS,
-    OP_ACTIVEMASK,
-    OP_ADD,
-    OP_ADDC,
-    OP_AND,
-    OP_ASYNC_COPY,
-    OP_ASYNC_CLOSE,
-    OP_ASYNC_LEAVE,
-    OP_ASYNC_WAIT,
-    OP_ATOM,
-    OP_BAR,
-    OP_BARRIER_ARRIVE,
-    OP_BARRIER_ASK,
-    OP_BARRIER_INIT,
-    OP_BARWARP,
-    OP_BFE,
-    OP_BFI,
-    OP_BRA,
-    OP_BREV,
-    OP_CLZ,
-    OP_BULK_COPY,
-    OP_CLUSTER_ARRIVE,
-    OP_CLUSTER_WAIT,
-    OP_CVT,
-    OP_CVTA,
-    OP_DIV,
-    OP_EX2,
-    OP_FENCE,
-    OP_FMA,
-    OP_LD,
-    OP_LG2,
-    OP_MAD,
-    OP_MADC,
-    OP_MAPA,
-    OP_MAX,
-    OP_MIN,
-    OP_MMA,
-    OP_MOV,
-    OP_MOVMATRIX,
-    OP_MUL,
-    OP_NEG,
-    OP_NOT,
-    OP_OR,
-    OP_POPC,
-    OP_PRMT,
-    OP_RCP,
-    OP_REM,
-    OP_RET,
-    OP_RSQRT,
-    OP_SELP,
-    OP_SEND,
-    OP_SETP,
-    OP_SHF,
-    OP_SHFL,
-    OP_SHL,
-    OP_SHR,
-    OP_SQRT,
-    OP_ST,
-    OP_SUB,
-    OP_VOTE,
-    OP_WGMMA,
-    OP_XOR,
-    OP_COUNT
-} ptx_op;
+/* By the first word; an instruction that is known in one form only, by all of it. */
+/* clang-format off */
+#define PTX_OPS(X) \
+    X(ABS, "abs") X(ACTIVEMASK, "activemask") X(ADD, "add") X(ADDC, "addc") X(AND, "and") \
+    X(ASYNC_COPY, "cp.async.cg.shared.global") X(ASYNC_CLOSE, "cp.async.commit_group") \
+    X(ASYNC_LEAVE, "cp.async.wait_group") X(ASYNC_WAIT, "cp.async.wait_all") X(ATOM, "atom") X(BAR, "bar") \
+    X(BARRIER_ARRIVE, "mbarrier.arrive.expect_tx.shared.b64") \
+    X(BARRIER_ASK, "mbarrier.try_wait.parity.shared.b64") X(BARRIER_INIT, "mbarrier.init.shared.b64") \
+    X(BARWARP, "bar.warp") X(BFE, "bfe") X(BFI, "bfi") X(BRA, "bra") X(BREV, "brev") X(CLZ, "clz") \
+    X(BULK_COPY, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes") \
+    X(CLUSTER_ARRIVE, "barrier.cluster.arrive.release.aligned") \
+    X(CLUSTER_WAIT, "barrier.cluster.wait.acquire.aligned") X(CVT, "cvt") X(CVTA, "cvta") X(DIV, "div") \
+    X(EX2, "ex2") X(FENCE, "fence") X(FMA, "fma") X(LD, "ld") X(LG2, "lg2") X(MAD, "mad") X(MADC, "madc") \
+    X(MAPA, "mapa.shared::cluster.u64") X(MAX, "max") X(MIN, "min") X(MMA, "mma") X(MOV, "mov") \
+    X(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16") X(MUL, "mul") X(NEG, "neg") X(NOT, "not") \
+    X(OR, "or") X(POPC, "popc") X(PRMT, "prmt") X(RCP, "rcp") X(REM, "rem") X(RET, "ret") X(RSQRT, "rsqrt") \
+    X(SELP, "selp") X(SEND, "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32") X(SETP, "setp") \
+    X(SHF, "shf") X(SHFL, "shfl") X(SHL, "shl") X(SHR, "shr") X(SQRT, "sqrt") X(ST, "st") X(SUB, "sub") \
+    X(VOTE, "vote") X(WGMMA, "wgmma") X(XOR, "xor")
+#define PTX_NAME_OP(op, text) OP_##op,
+typedef enum { PTX_OPS(PTX_NAME_OP) OP_COUNT } ptx_op;
+/* clang-format on */
 
 typedef struct {
     char kind; /* u, s, f, b, p (predicate), x (bfloat), h (two halves), t (tf32) */
@@ -189,6 +146,13 @@ struct ptx_cluster {
     ptx_copies *copies;
 };
 
+static inline uint64_t ptx_mask(uint64_t v, unsigned bits) {
+    return bits >= 64 ? v : v & ((1ull << bits) - 1);
+}
+static inline int64_t ptx_extend(uint64_t v, unsigned bits) {
+    return bits >= 64 ? (int64_t)v : (int64_t)(v << (64 - bits)) >> (64 - bits);
+}
+
 /* The float in the lowest bits of a register. */
 double ptx_to_float(uint64_t v, ptx_type t);
 
@@ -199,11 +163,11 @@ uint64_t ptx_compute(const ptx_insn *i, ptx_thread *t, const uint64_t *v);
 void ptx_step(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fault);
 uint64_t ptx_read(const ptx_block *b, const ptx_thread *t, const ptx_arg *a);
 
-/* The memory that an operand addresses. *fault: it is misaligned, or not there. */
-uint8_t *ptx_find_shared(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
-                         size_t align, CUresult *fault);
-uint8_t *ptx_find_global(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
-                         size_t align, CUresult *fault);
+/* The memory that an operand addresses: anything that the thread may touch, shared memory of its block or of any
+ * of the cluster, or global memory. *fault: it is misaligned, or not there. */
+typedef enum { PLACE_ANY, PLACE_SHARED, PLACE_REMOTE, PLACE_GLOBAL } ptx_place;
+uint8_t *ptx_find(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, ptx_place where,
+                  size_t bytes, size_t align, CUresult *fault);
 
 /* ptx_product.c: mma and movmatrix, by all lanes of a warp; wgmma, by those of one of its four warps. */
 void ptx_multiply(const ptx_block *b, ptx_thread *lanes, const ptx_insn *i);
@@ -211,10 +175,6 @@ void ptx_transpose(const ptx_block *b, ptx_thread *lanes, const ptx_insn *i);
 void ptx_multiply_group(const ptx_block *b, ptx_thread *lanes, const ptx_insn *i, CUresult *fault);
 
 size_t ptx_get_shared_bytes(const ptx_launch *l); /* of a block */
-
-/* Shared memory of any block of the cluster. */
-uint8_t *ptx_find_remote(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
-                         size_t align, CUresult *fault);
 
 /* ptx_copy.c: copies, and init and arrivals of their barriers. */
 void ptx_step_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *i, CUresult *fault);

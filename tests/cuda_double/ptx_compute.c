@@ -7,14 +7,6 @@
 
 /* Values ---------------------------------------------------------------------------------------- */
 
-static uint64_t mask(uint64_t v, unsigned bits) {
-    return bits >= 64 ? v : v & ((1ull << bits) - 1);
-}
-
-static int64_t extend(uint64_t v, unsigned bits) {
-    return bits >= 64 ? (int64_t)v : (int64_t)(v << (64 - bits)) >> (64 - bits);
-}
-
 double ptx_to_float(uint64_t v, ptx_type t) {
     float f;
     double d;
@@ -81,7 +73,7 @@ static uint64_t compute_float(const ptx_insn *i, const uint64_t *v) {
     case OP_ABS:
         return v[0] & ~(1ull << (i->type.bits - 1));
     case OP_NEG:
-        return mask(v[0] ^ 1ull << (i->type.bits - 1), i->type.bits);
+        return ptx_mask(v[0] ^ 1ull << (i->type.bits - 1), i->type.bits);
     case OP_SQRT:
         r = sqrt(a);
         break;
@@ -119,8 +111,8 @@ static uint64_t multiply_high(uint64_t a, uint64_t b, ptx_type t) {
     __extension__ typedef __int128 wide;
     __extension__ typedef unsigned __int128 unsigned_wide;
     if (t.kind == 's')
-        return (uint64_t)(((wide)extend(a, t.bits) * extend(b, t.bits)) >> t.bits);
-    return (uint64_t)(((unsigned_wide)mask(a, t.bits) * mask(b, t.bits)) >> t.bits);
+        return (uint64_t)(((wide)ptx_extend(a, t.bits) * ptx_extend(b, t.bits)) >> t.bits);
+    return (uint64_t)(((unsigned_wide)ptx_mask(a, t.bits) * ptx_mask(b, t.bits)) >> t.bits);
 }
 
 static uint64_t multiply(const ptx_insn *i, uint64_t a, uint64_t b) {
@@ -128,32 +120,32 @@ static uint64_t multiply(const ptx_insn *i, uint64_t a, uint64_t b) {
     if (i->is_high)
         return multiply_high(a, b, t);
     if (i->is_wide && t.kind == 's')
-        return (uint64_t)(extend(a, t.bits) * extend(b, t.bits));
-    return i->is_wide ? mask(a, t.bits) * mask(b, t.bits) : a * b;
+        return (uint64_t)(ptx_extend(a, t.bits) * ptx_extend(b, t.bits));
+    return i->is_wide ? ptx_mask(a, t.bits) * ptx_mask(b, t.bits) : a * b;
 }
 
 static uint64_t divide(const ptx_insn *i, uint64_t a, uint64_t b) {
     ptx_type t = i->type;
     bool rest = i->op == OP_REM;
-    if (mask(b, t.bits) == 0)
+    if (ptx_mask(b, t.bits) == 0)
         return ~0ull;
     if (t.kind == 's') {
-        int64_t x = extend(a, t.bits), y = extend(b, t.bits);
+        int64_t x = ptx_extend(a, t.bits), y = ptx_extend(b, t.bits);
         if (y == -1)
             return rest ? 0 : -(uint64_t)x;
         return (uint64_t)(rest ? x % y : x / y);
     }
-    return rest ? mask(a, t.bits) % mask(b, t.bits) : mask(a, t.bits) / mask(b, t.bits);
+    return rest ? ptx_mask(a, t.bits) % ptx_mask(b, t.bits) : ptx_mask(a, t.bits) / ptx_mask(b, t.bits);
 }
 
 static uint64_t shift(const ptx_insn *i, uint64_t a, uint64_t by) {
     unsigned bits = i->type.bits;
-    by = mask(by, 32);
+    by = ptx_mask(by, 32);
     if (i->op == OP_SHL)
         return by >= bits ? 0 : a << by;
     if (i->type.kind == 's')
-        return (uint64_t)(extend(a, bits) >> (by >= bits ? bits - 1 : by));
-    return by >= bits ? 0 : mask(a, bits) >> by;
+        return (uint64_t)(ptx_extend(a, bits) >> (by >= bits ? bits - 1 : by));
+    return by >= bits ? 0 : ptx_mask(a, bits) >> by;
 }
 
 /* A field of `length` bits from `at`; signed fields are extended. */
@@ -163,9 +155,9 @@ static uint64_t extract(ptx_type t, uint64_t a, uint64_t at, uint64_t length) {
     if (length == 0 || (at >= t.bits && t.kind != 's'))
         return 0;
     uint64_t top = at + length > t.bits ? t.bits : at + length;
-    uint64_t field = at >= t.bits ? (uint64_t)(extend(a, t.bits) >> 63)
-                                  : mask(mask(a, t.bits) >> at, (unsigned)(top - at));
-    return t.kind == 's' && at < t.bits ? (uint64_t)extend(field, (unsigned)(top - at)) : field;
+    uint64_t field = at >= t.bits ? (uint64_t)(ptx_extend(a, t.bits) >> 63)
+                                  : ptx_mask(ptx_mask(a, t.bits) >> at, (unsigned)(top - at));
+    return t.kind == 's' && at < t.bits ? (uint64_t)ptx_extend(field, (unsigned)(top - at)) : field;
 }
 
 static uint64_t insert(ptx_type t, uint64_t field, uint64_t into, uint64_t at, uint64_t length) {
@@ -173,12 +165,12 @@ static uint64_t insert(ptx_type t, uint64_t field, uint64_t into, uint64_t at, u
     length &= 255;
     if (at >= t.bits || length == 0)
         return into;
-    uint64_t bits = mask(~0ull, (unsigned)(length > 64 ? 64 : length)) << at;
+    uint64_t bits = ptx_mask(~0ull, (unsigned)(length > 64 ? 64 : length)) << at;
     return (into & ~bits) | (field << at & bits);
 }
 
 static uint64_t permute(uint64_t a, uint64_t b, uint64_t selector) {
-    uint64_t all = mask(a, 32) | b << 32, r = 0;
+    uint64_t all = ptx_mask(a, 32) | b << 32, r = 0;
     for (int n = 0; n < 4; n++) {
         uint64_t s = selector >> 4 * n & 15, byte = all >> 8 * (s & 7) & 255;
         if (s & 8)
@@ -189,7 +181,7 @@ static uint64_t permute(uint64_t a, uint64_t b, uint64_t selector) {
 }
 
 static uint64_t funnel(const ptx_insn *i, uint64_t low, uint64_t high, uint64_t by) {
-    uint64_t both = mask(low, 32) | high << 32, n = i->wraps ? by & 31 : by > 32 ? 32 : by;
+    uint64_t both = ptx_mask(low, 32) | high << 32, n = i->wraps ? by & 31 : by > 32 ? 32 : by;
     return i->how[0] == 'l' ? (n == 0 ? high : both >> (32 - n)) : both >> n;
 }
 
@@ -201,8 +193,8 @@ static uint64_t reverse(uint64_t a, unsigned bits) {
 }
 
 static bool is_less(ptx_type t, uint64_t a, uint64_t b) {
-    return t.kind == 's' ? extend(a, t.bits) < extend(b, t.bits)
-                         : mask(a, t.bits) < mask(b, t.bits);
+    return t.kind == 's' ? ptx_extend(a, t.bits) < ptx_extend(b, t.bits)
+                         : ptx_mask(a, t.bits) < ptx_mask(b, t.bits);
 }
 
 static uint64_t compute_integer(const ptx_insn *i, const uint64_t *v) {
@@ -224,7 +216,7 @@ static uint64_t compute_integer(const ptx_insn *i, const uint64_t *v) {
     case OP_MAX:
         return is_less(t, v[0], v[1]) ? v[1] : v[0];
     case OP_ABS:
-        return extend(v[0], t.bits) < 0 ? -v[0] : v[0];
+        return ptx_extend(v[0], t.bits) < 0 ? -v[0] : v[0];
     case OP_NEG:
         return -v[0];
     case OP_NOT:
@@ -247,12 +239,12 @@ static uint64_t compute_integer(const ptx_insn *i, const uint64_t *v) {
     case OP_BREV:
         return reverse(v[0], t.bits);
     case OP_CLZ:
-        return mask(v[0], t.bits) ? (uint64_t)__builtin_clzll(mask(v[0], t.bits)) - 64 + t.bits
+        return ptx_mask(v[0], t.bits) ? (uint64_t)__builtin_clzll(ptx_mask(v[0], t.bits)) - 64 + t.bits
                                   : t.bits;
     case OP_SHF:
         return funnel(i, v[0], v[1], v[2]);
     default:
-        return (uint64_t)__builtin_popcountll(mask(v[0], t.bits));
+        return (uint64_t)__builtin_popcountll(ptx_mask(v[0], t.bits));
     }
 }
 
@@ -260,17 +252,17 @@ static uint64_t compute_integer(const ptx_insn *i, const uint64_t *v) {
 static uint64_t compute_carry(const ptx_insn *i, ptx_thread *t, const uint64_t *v) {
     __extension__ typedef unsigned __int128 wide;
     const unsigned bits = i->type.bits;
-    const wide a = mask(v[0], bits), b = mask(v[1], bits);
+    const wide a = ptx_mask(v[0], bits), b = ptx_mask(v[1], bits);
     wide sum = (i->op == OP_ADDC || i->op == OP_MADC) && t->carry;
     if (i->op == OP_SUB)
         sum = a - b;
     else if (i->op == OP_ADD || i->op == OP_ADDC)
         sum += a + b;
     else
-        sum += mask((uint64_t)(i->is_high ? a * b >> bits : a * b), bits) + (wide)mask(v[2], bits);
+        sum += ptx_mask((uint64_t)(i->is_high ? a * b >> bits : a * b), bits) + (wide)ptx_mask(v[2], bits);
     if (i->sets_carry)
         t->carry = sum >> bits & 1;
-    return mask((uint64_t)sum, bits);
+    return ptx_mask((uint64_t)sum, bits);
 }
 
 /* Conversions and comparisons ------------------------------------------------------------------- */
@@ -290,20 +282,20 @@ static uint64_t to_integer(double x, ptx_type t) {
     if (x < low)
         return (uint64_t)(int64_t)low;
     if (x >= above)
-        return mask(t.kind == 's' ? (1ull << (t.bits - 1)) - 1 : ~0ull, t.bits);
+        return ptx_mask(t.kind == 's' ? (1ull << (t.bits - 1)) - 1 : ~0ull, t.bits);
     return t.kind == 's' ? (uint64_t)(int64_t)x : (uint64_t)x;
 }
 
 static uint64_t convert(const ptx_insn *i, uint64_t v) {
     if (!is_float(i->from)) {
         if (is_float(i->type)) {
-            double x = i->from.kind == 's' ? (double)extend(v, i->from.bits)
-                                           : (double)mask(v, i->from.bits);
+            double x = i->from.kind == 's' ? (double)ptx_extend(v, i->from.bits)
+                                           : (double)ptx_mask(v, i->from.bits);
             float f =
-                i->from.kind == 's' ? (float)extend(v, i->from.bits) : (float)mask(v, i->from.bits);
+                i->from.kind == 's' ? (float)ptx_extend(v, i->from.bits) : (float)ptx_mask(v, i->from.bits);
             return from_float(i->type.bits == 32 ? (double)f : x, i->type);
         }
-        return i->from.kind == 's' ? (uint64_t)extend(v, i->from.bits) : mask(v, i->from.bits);
+        return i->from.kind == 's' ? (uint64_t)ptx_extend(v, i->from.bits) : ptx_mask(v, i->from.bits);
     }
     double x = ptx_to_float(v, i->from);
     if (!is_float(i->type))
@@ -332,7 +324,7 @@ static bool compare(const ptx_insn *i, uint64_t a, uint64_t b) {
         equal = x == y;
     } else {
         less = is_less(i->type, a, b);
-        equal = mask(a, i->type.bits) == mask(b, i->type.bits);
+        equal = ptx_mask(a, i->type.bits) == ptx_mask(b, i->type.bits);
     }
     if (strcmp(how, "num") == 0 || strcmp(how, "nan") == 0)
         return unordered == (how[1] == 'a');
@@ -357,12 +349,12 @@ uint64_t ptx_compute(const ptx_insn *i, ptx_thread *t, const uint64_t *v) {
     case OP_SETP:
         return compare(i, v[0], v[1]);
     case OP_SELP:
-        return mask(v[2] & 1 ? v[0] : v[1], i->type.bits);
+        return ptx_mask(v[2] & 1 ? v[0] : v[1], i->type.bits);
     case OP_CVT: { /* the register may be wider, and holds the sign too */
         if (i->type.kind == 'h')
             return convert_pair(i, v);
         uint64_t r = convert(i, v[0]);
-        return i->type.kind == 's' ? (uint64_t)extend(r, i->type.bits) : mask(r, i->type.bits);
+        return i->type.kind == 's' ? (uint64_t)ptx_extend(r, i->type.bits) : ptx_mask(r, i->type.bits);
     }
     default:
         break;
@@ -371,6 +363,6 @@ uint64_t ptx_compute(const ptx_insn *i, ptx_thread *t, const uint64_t *v) {
         return compute_carry(i, t, v);
     if (i->type.kind == 'h')
         return compute_halves(i, v);
-    return mask(is_float(i->type) ? compute_float(i, v) : compute_integer(i, v),
+    return ptx_mask(is_float(i->type) ? compute_float(i, v) : compute_integer(i, v),
                 i->is_wide ? 2u * i->type.bits : i->type.bits);
 }

@@ -110,19 +110,19 @@ static void start_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *
     copy made = {.owner = t, .bytes = is_sent ? 4u * i->width : (uint32_t)ptx_read(b, t, &i->args[2])};
     size_t align = is_sent ? made.bytes : 16;
     if (is_sent) {
-        made.to = ptx_find_remote(b, t, &i->args[0], made.bytes, align, fault);
+        made.to = ptx_find(b, t, &i->args[0], PLACE_REMOTE, made.bytes, align, fault);
         for (uint32_t n = 0; n < i->width; n++)
             made.values[n] = (uint32_t)ptx_read(b, t, &i->args[1 + n]);
-        made.barrier = ptx_find_remote(b, t, &i->args[1 + i->width], 8, 8, fault);
+        made.barrier = ptx_find(b, t, &i->args[1 + i->width], PLACE_REMOTE, 8, 8, fault);
     } else {
-        made.to = ptx_find_shared(b, t, &i->args[0], made.bytes, align, fault);
+        made.to = ptx_find(b, t, &i->args[0], PLACE_SHARED, made.bytes, align, fault);
         if (is_own && i->count > 3) {
             size_t present = (uint32_t)ptx_read(b, t, &i->args[3]);
             made.zeros = present < made.bytes ? made.bytes - present : 0;
             made.bytes -= made.zeros;
         }
-        made.from = ptx_find_global(b, t, &i->args[1], made.bytes, align, fault);
-        made.barrier = is_own ? NULL : ptx_find_shared(b, t, &i->args[3], 8, 8, fault);
+        made.from = ptx_find(b, t, &i->args[1], PLACE_GLOBAL, made.bytes, align, fault);
+        made.barrier = is_own ? NULL : ptx_find(b, t, &i->args[3], PLACE_SHARED, 8, 8, fault);
     }
     barrier state;
     if (is_sent && !t->has_met)
@@ -187,7 +187,7 @@ void ptx_step_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *i, C
         return;
     }
     bool is_init = i->op == OP_BARRIER_INIT;
-    uint8_t *at = ptx_find_shared(b, t, &i->args[is_init ? 0 : 1], 8, 8, fault);
+    uint8_t *at = ptx_find(b, t, &i->args[is_init ? 0 : 1], PLACE_SHARED, 8, 8, fault);
     barrier state;
     if (*fault)
         return;
@@ -209,7 +209,7 @@ bool ptx_ask(const ptx_block *b, ptx_thread *lanes, uint32_t party, const ptx_in
         if (!(party >> n & 1))
             continue;
         barrier state;
-        uint8_t *at = ptx_find_shared(b, &lanes[n], &i->args[1], 8, 8, fault);
+        uint8_t *at = ptx_find(b, &lanes[n], &i->args[1], PLACE_SHARED, 8, 8, fault);
         if (!*fault && !read_barrier(at, &state))
             *fault = CUDA_ERROR_LAUNCH_FAILED;
         if (*fault)

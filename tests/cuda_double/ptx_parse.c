@@ -1,29 +1,166 @@
 /* ptx_parse: reads the PTX of one module with one entry, as clang prints it. */
 #include <assert.h>
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ptx_parse.h"
+#include "double.h"
+
+typedef struct {
+    char name[48];
+    uint32_t index; /* register or instruction */
+} label;
+
+typedef struct {
+    ptx_program *program;
+    label *registers, *labels;
+    size_t register_count, label_count;
+    char *log;
+    size_t log_size;
+    uint32_t line;
+    bool has_failed;
+} parser;
+
+/* Room for one more. */
+static void *grow(void *array, size_t count, size_t size) {
+    if (count & (count - 1) && count)
+        return array;
+    array = realloc(array, (count ? 2 * count : 1) * size);
+    assert(array);
+    return array;
+}
+
+/* The first failure is kept, with its line. */
+__attribute__((format(printf, 2, 3))) static void fail(parser *p, const char *format, ...) {
+    if (p->has_failed)
+        return;
+    p->has_failed = true;
+    int used = snprintf(p->log, p->log_size, "line %u: ", p->line);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(p->log + used, p->log_size - (size_t)used, format, args);
+    va_end(args);
+}
+
+/* Names ----------------------------------------------------------------------------------------- */
+
+/* Made if it is new. */
+static uint32_t find_register(parser *p, const char *name) {
+    for (size_t i = p->register_count; i-- > 0;)
+        if (strcmp(p->registers[i].name, name) == 0)
+            return p->registers[i].index;
+    p->registers = grow(p->registers, p->register_count, sizeof *p->registers);
+    label *l = &p->registers[p->register_count];
+    snprintf(l->name, sizeof l->name, "%.47s", name);
+    l->index = (uint32_t)p->register_count++;
+    return l->index;
+}
+
+static bool is_declared(const parser *p, const char *name) {
+    for (size_t i = 0; i < p->register_count; i++)
+        if (strcmp(p->registers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* ".reg .b16 tmp;" names one; those of ".reg .b32 %r<9>;" are known by their percent sign. */
+static void declare_registers(parser *p, char *text) {
+    char *rest = NULL;
+    for (char *word = strtok_r(text, " \t\n,", &rest); word; word = strtok_r(NULL, " \t\n,", &rest))
+        if (word[0] != '.' && word[0] != '%')
+            find_register(p, word);
+}
+
+/* -1: there is none. */
+static int find_symbol(const parser *p, const char *name) {
+    for (size_t i = 0; i < p->program->symbol_count; i++)
+        if (strcmp(p->program->symbols[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static void add_symbol(parser *p, const char *name, ptx_space space, size_t at) {
+    ptx_program *g = p->program;
+    g->symbols = grow(g->symbols, g->symbol_count, sizeof *g->symbols);
+    ptx_symbol *s = &g->symbols[g->symbol_count++];
+    snprintf(s->name, sizeof s->name, "%.159s", name);
+    s->space = space;
+    s->at = at;
+}
+
+/* Variables ------------------------------------------------------------------------------------- */
+
+static size_t take_room(size_t *used, size_t align, size_t bytes) {
+    size_t at = (*used + align - 1) / align * align;
+    *used = at + bytes;
+    return at;
+}
+
+static void read_values(parser *p, const char *list, size_t at, size_t step, size_t room) {
+    for (size_t i = 0; list && *list && *list != '}' && (i + 1) * step <= room; i++) {
+        list += strspn(list, "{, \t\n");
+        if (*list == '}')
+            break;
+        uint64_t value = strtoull(list, NULL, 0);
+        if (list[0] == '0' && (list[1] == 'f' || list[1] == 'd'))
+            value = strtoull(list + 2, NULL, 16);
+        else if (!isdigit((unsigned char)*list) && *list != '-')
+            fail(p, "an initial value that is not a number");
+        memcpy(p->program->data + at + i * step, &value, step);
+        list += strcspn(list, ",}");
+    }
+}
+
+/* ".visible .const .align 4 .b8 name[24] = {...};" */
+static void read_variable(parser *p, char *text, ptx_space space) {
+    ptx_program *g = p->program;
+    size_t align = 1, step = 1, count = 1;
+    char *equals = strchr(text, '='), *bracket, *name = NULL, *rest = NULL;
+    char *values = equals ? strchr(equals, '{') ? strchr(equals, '{') : equals + 1 : NULL;
+    if (equals)
+        *equals = 0;
+    for (char *word = strtok_r(text, " \t\n,;()", &rest); word;
+         word = strtok_r(NULL, " \t\n,;()", &rest)) {
+        if (strcmp(word, ".align") == 0) {
+            word = strtok_r(NULL, " \t\n", &rest);
+            align = word ? (size_t)atoi(word) : 1;
+        } else if (word[0] == '.' && isdigit((unsigned char)word[strlen(word) - 1]))
+            step = (size_t)atoi(strpbrk(word, "0123456789")) / 8;
+        else if (word[0] != '.')
+            name = word;
+    }
+    if (!name) {
+        fail(p, "a variable without a name");
+        return;
+    }
+    align = align > step ? align : step;
+    if ((bracket = strchr(name, '['))) {
+        *bracket = 0;
+        count = (size_t)strtoul(bracket + 1, NULL, 10);
+        if (count == 0)
+            space = SPACE_DYNAMIC;
+    }
+    size_t none = 0, *used = space == SPACE_SHARED  ? &g->shared_bytes
+                             : space == SPACE_LOCAL ? &g->local_bytes
+                             : space == SPACE_PARAM ? &g->param_bytes
+                             : space == SPACE_DATA  ? &g->data_bytes
+                                                    : &none;
+    size_t at = take_room(used, align, step * count);
+    add_symbol(p, name, space, at);
+    if (space != SPACE_DATA)
+        return;
+    g->data = realloc(g->data, g->data_bytes);
+    assert(g->data);
+    memset(g->data + at, 0, step * count);
+    read_values(p, values, at, step, step * count);
+}
 
 /* Instructions ---------------------------------------------------------------------------------- */
 
-/* By the first word; an instruction that is known in one form only, by all of it. */
-/* clang-format off */
-static const char *const op_names[OP_COUNT] = {
-    "abs", "activemask", "add", "addc", "and", "cp.async.cg.shared.global",
-    "cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all", "atom",
-    "bar", "mbarrier.arrive.expect_tx.shared.b64", "mbarrier.try_wait.parity.shared.b64",
-    "mbarrier.init.shared.b64", "bar.warp", "bfe", "bfi", "bra", "brev", "clz",
-    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
-    "barrier.cluster.arrive.release.aligned", "barrier.cluster.wait.acquire.aligned", "cvt", "cvta",
-    "div", "ex2", "fence", "fma", "ld", "lg2", "mad", "madc", "mapa.shared::cluster.u64", "max", "min",
-    "mma", "mov", "movmatrix.sync.aligned.m8n8.trans.b16", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "ret", "rsqrt",
-    "selp",
-    "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32", "setp", "shf", "shfl", "shl",
-    "shr", "sqrt", "st", "sub", "vote", "wgmma", "xor"};
-/* clang-format on */
+#define TEXT_OF(op, text) text,
+static const char *const op_names[OP_COUNT] = {PTX_OPS(TEXT_OF)};
 
 static bool find_op(const char *name, ptx_op *op) {
     for (int i = 0; i < OP_COUNT; i++)
@@ -92,13 +229,13 @@ static void read_modifier(parser *p, ptx_insn *i, const char *word, int *types) 
             if (strcmp(word, silent[n]) == 0 && !(i->op == OP_SHFL && strcmp(word, "idx") == 0))
                 return;
         if (i->how[0])
-            ptx_fail(p, "two ways in one instruction: %s and %s", i->how, word);
+            fail(p, "two ways in one instruction: %s and %s", i->how, word);
         snprintf(i->how, sizeof i->how, "%.7s", word);
     } else {
         for (size_t n = 0; silent[n]; n++)
             if (strcmp(word, silent[n]) == 0)
                 return;
-        ptx_fail(p, "the word .%s is not known", word);
+        fail(p, "the word .%s is not known", word);
     }
 }
 
@@ -125,7 +262,7 @@ static void read_product(parser *p, ptx_insn *i, const char *form) {
             i->from = known[n].factor;
             return;
         }
-    ptx_fail(p, "the product mma.%s is not known", form);
+    fail(p, "the product mma.%s is not known", form);
 }
 
 /* Products of a warpgroup are done at once: only ptxas looks at what awaits them. */
@@ -139,7 +276,7 @@ static void read_group_product(parser *p, ptx_insn *i, const char *form) {
     i->op = OP_WGMMA;
     if (sscanf(form, "mma_async.sync.aligned.m64n%uk16.%23s", &columns, rest) != 2 ||
         strcmp(rest, "f32.f16.f16") != 0 || columns == 0 || columns > 128 || columns % 8 != 0)
-        ptx_fail(p, "the product wgmma.%s is not known", form);
+        fail(p, "the product wgmma.%s is not known", form);
     i->width = (uint8_t)columns;
 }
 
@@ -177,7 +314,7 @@ static void read_opcode(parser *p, ptx_insn *i, char *opcode) {
         return;
     }
     if (!find_op(word, &i->op)) {
-        ptx_fail(p, "the instruction %s is not known", word);
+        fail(p, "the instruction %s is not known", word);
         return;
     }
     while (i->op != OP_BAR && i->op != OP_FENCE && (word = strtok_r(NULL, ".", &rest)))
@@ -199,7 +336,7 @@ static void read_number(const char *word, ptx_arg *a) {
 /* A register, number, symbol, or a sum of one of them and a number. */
 static void read_arg(parser *p, ptx_insn *i, char *word) {
     if (i->count == PTX_ARGS) {
-        ptx_fail(p, "too many operands");
+        fail(p, "too many operands");
         return;
     }
     ptx_arg *a = &i->args[i->count++];
@@ -216,21 +353,21 @@ static void read_arg(parser *p, ptx_insn *i, char *word) {
         }
     if (word[0] == '%' || strcmp(word, "_") == 0) { /* _: a register that nothing reads */
         a->kind = ARG_REGISTER;
-        a->index = ptx_find_register(p, word);
+        a->index = find_register(p, word);
         return;
     }
     if (isdigit((unsigned char)word[0]) || word[0] == '-') {
         read_number(word, a);
         return;
     }
-    int symbol = ptx_find_symbol(p, word);
-    if (symbol < 0 && ptx_is_declared(p, word)) {
+    int symbol = find_symbol(p, word);
+    if (symbol < 0 && is_declared(p, word)) {
         a->kind = ARG_REGISTER;
-        a->index = ptx_find_register(p, word);
+        a->index = find_register(p, word);
         return;
     }
     if (symbol < 0)
-        ptx_fail(p, "the name %s is not known", word);
+        fail(p, "the name %s is not known", word);
     a->kind = ARG_SYMBOL;
     a->index = (uint32_t)symbol;
 }
@@ -247,14 +384,14 @@ static void read_insn(parser *p, char *text, jump **jumps, size_t *jump_count) {
     if (text[0] == '@') {
         i.unless = text[1] == '!' ? -1 : 1;
         char *name = strtok_r(text + (i.unless < 0 ? 2 : 1), " \t\n", &rest);
-        i.predicate = ptx_find_register(p, name);
+        i.predicate = find_register(p, name);
         text = rest + strspn(rest, " \t\n");
     }
     char *opcode = strtok_r(text, " \t\n", &rest);
     read_opcode(p, &i, opcode);
     if (i.op == OP_BRA) {
         const char *word = strtok_r(NULL, " \t,", &rest);
-        *jumps = ptx_grow(*jumps, *jump_count, sizeof **jumps);
+        *jumps = grow(*jumps, *jump_count, sizeof **jumps);
         (*jumps)[*jump_count].insn = p->program->count;
         snprintf((*jumps)[(*jump_count)++].name, 48, "%.47s", word ? word : "");
     } else {
@@ -264,12 +401,12 @@ static void read_insn(parser *p, char *text, jump **jumps, size_t *jump_count) {
             read_arg(p, &i, word);
     }
     ptx_program *g = p->program;
-    g->code = ptx_grow(g->code, g->count, sizeof *g->code);
+    g->code = grow(g->code, g->count, sizeof *g->code);
     g->code[g->count++] = i;
 }
 
 static void add_label(parser *p, const char *name, size_t length) {
-    p->labels = ptx_grow(p->labels, p->label_count, sizeof *p->labels);
+    p->labels = grow(p->labels, p->label_count, sizeof *p->labels);
     label *l = &p->labels[p->label_count++];
     snprintf(l->name, sizeof l->name, "%.*s", (int)length, name);
     l->index = (uint32_t)p->program->count;
@@ -288,7 +425,7 @@ static void finish(parser *p, const jump *jumps, size_t jump_count) {
     ptx_program *g = p->program;
     for (size_t i = 0; i < jump_count; i++)
         if (!find_label(p, jumps[i].name, &g->code[jumps[i].insn].target))
-            ptx_fail(p, "the label %s is not there", jumps[i].name);
+            fail(p, "the label %s is not there", jumps[i].name);
     g->registers = (uint32_t)p->register_count;
     g->local_bytes = (g->local_bytes + 15) / 16 * 16;
 }
@@ -325,18 +462,18 @@ static bool begins(const char *text, const char *word) {
 
 static void read_statement(parser *p, char *s, jump **jumps, size_t *jump_count) {
     if (begins(s, ".reg"))
-        ptx_declare_registers(p, s);
+        declare_registers(p, s);
     else if (s[0] != '.') {
         if (*s)
             read_insn(p, s, jumps, jump_count);
     } else if (strstr(s, ".shared"))
-        ptx_read_variable(p, s, SPACE_SHARED);
+        read_variable(p, s, SPACE_SHARED);
     else if (strstr(s, ".local"))
-        ptx_read_variable(p, s, SPACE_LOCAL);
+        read_variable(p, s, SPACE_LOCAL);
     else if (strstr(s, ".const") || strstr(s, ".global"))
-        ptx_read_variable(p, s, SPACE_DATA);
+        read_variable(p, s, SPACE_DATA);
     else
-        ptx_fail(p, "%.40s is not known", s);
+        fail(p, "%.40s is not known", s);
 }
 
 /* The braces of bodies go; what is in parentheses after .entry are its parameters. */
@@ -361,7 +498,7 @@ static void read_all(parser *p, char *text) {
             name += strspn(name, " \t");
             snprintf(p->program->entry, sizeof p->program->entry, "%.*s", (int)(open - name), name);
             *close = 0;
-            ptx_read_variable(p, open + 1, SPACE_PARAM);
+            read_variable(p, open + 1, SPACE_PARAM);
             char *body = strchr(close + 1, '{');
             *body = 0;
             const char *cluster = strstr(close + 1, ".reqnctapercluster ");
@@ -371,13 +508,13 @@ static void read_all(parser *p, char *text) {
             continue;
         }
         if (strstr(s, ".func") && strstr(s, ".func") < s + strcspn(s, ";\n")) {
-            ptx_fail(p, "functions that are called are not known");
+            fail(p, "functions that are called are not known");
             break;
         }
         /* A variable's values stand in braces. */
         end = strchr(s, ';');
         if (!end) {
-            ptx_fail(p, "a statement without an end: %.30s", s);
+            fail(p, "a statement without an end: %.30s", s);
             break;
         }
         *end = 0;

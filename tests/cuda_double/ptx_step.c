@@ -4,14 +4,6 @@
 
 #include "double.h"
 
-static uint64_t mask(uint64_t v, unsigned bits) {
-    return bits >= 64 ? v : v & ((1ull << bits) - 1);
-}
-
-static uint64_t extend(uint64_t v, unsigned bits) {
-    return bits >= 64 ? v : (uint64_t)((int64_t)(v << (64 - bits)) >> (64 - bits));
-}
-
 /* Operands -------------------------------------------------------------------------------------- */
 
 /* Where dynamic memory begins. */
@@ -80,62 +72,34 @@ static bool may_touch(const ptx_block *b, const ptx_thread *t, const uint8_t *at
            is_inside(at, bytes, b->launch->params, p->param_bytes) || is_global(b, at, bytes);
 }
 
-static uint8_t *find_aligned(const ptx_block *b, const ptx_thread *t, const ptx_arg *a,
-                             size_t align, CUresult *fault) {
+uint8_t *ptx_find(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, ptx_place where,
+                  size_t bytes, size_t align, CUresult *fault) {
     uint8_t *at = (uint8_t *)(uintptr_t)ptx_read(b, t, a);
+    bool is_there = where == PLACE_SHARED   ? is_shared(b, at, bytes)
+                    : where == PLACE_GLOBAL ? is_global(b, at, bytes)
+                                            : where == PLACE_ANY && may_touch(b, t, at, bytes);
+    for (uint32_t n = 0; where == PLACE_REMOTE && n < b->cluster->count; n++)
+        is_there = is_there || is_shared(&b->cluster->blocks[n], at, bytes);
     if ((uintptr_t)at % align != 0)
         *fault = CUDA_ERROR_MISALIGNED_ADDRESS;
-    return at;
-}
-
-uint8_t *ptx_find_shared(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
-                         size_t align, CUresult *fault) {
-    uint8_t *at = find_aligned(b, t, a, align, fault);
-    if (!*fault && !is_shared(b, at, bytes))
-        *fault = CUDA_ERROR_ILLEGAL_ADDRESS;
-    return at;
-}
-
-uint8_t *ptx_find_remote(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
-                         size_t align, CUresult *fault) {
-    uint8_t *at = find_aligned(b, t, a, align, fault);
-    bool is_there = false;
-    for (uint32_t n = 0; n < b->cluster->count; n++)
-        is_there = is_there || is_shared(&b->cluster->blocks[n], at, bytes);
     if (!*fault && !is_there)
-        *fault = CUDA_ERROR_ILLEGAL_ADDRESS;
-    return at;
-}
-
-uint8_t *ptx_find_global(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
-                         size_t align, CUresult *fault) {
-    uint8_t *at = find_aligned(b, t, a, align, fault);
-    if (!*fault && !is_global(b, at, bytes))
-        *fault = CUDA_ERROR_ILLEGAL_ADDRESS;
-    return at;
-}
-
-static uint8_t *find_place(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
-                           CUresult *fault) {
-    uint8_t *at = find_aligned(b, t, a, bytes, fault);
-    if (!*fault && !may_touch(b, t, at, bytes))
         *fault = CUDA_ERROR_ILLEGAL_ADDRESS;
     return at;
 }
 
 static void load(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fault) {
     size_t each = i->type.bits / 8;
-    const uint8_t *at = find_place(b, t, &i->args[i->width], each * i->width, fault);
+    const uint8_t *at = ptx_find(b, t, &i->args[i->width], PLACE_ANY, each * i->width, each * i->width, fault);
     for (int n = 0; n < i->width && !*fault; n++) {
         uint64_t v = 0;
         memcpy(&v, at + (size_t)n * each, each);
-        t->registers[i->args[n].index] = i->type.kind == 's' ? extend(v, i->type.bits) : v;
+        t->registers[i->args[n].index] = i->type.kind == 's' ? (uint64_t)ptx_extend(v, i->type.bits) : v;
     }
 }
 
 static void store(const ptx_block *b, const ptx_thread *t, const ptx_insn *i, CUresult *fault) {
     size_t each = i->type.bits / 8;
-    uint8_t *at = find_place(b, t, &i->args[0], each * i->width, fault);
+    uint8_t *at = ptx_find(b, t, &i->args[0], PLACE_ANY, each * i->width, each * i->width, fault);
     for (int n = 0; n < i->width && !*fault; n++) {
         uint64_t v = ptx_read(b, t, &i->args[n + 1]);
         memcpy(at + (size_t)n * each, &v, each);
@@ -144,7 +108,7 @@ static void store(const ptx_block *b, const ptx_thread *t, const ptx_insn *i, CU
 
 static void update(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fault) {
     size_t bytes = i->type.bits / 8;
-    uint8_t *at = find_place(b, t, &i->args[1], bytes, fault);
+    uint8_t *at = ptx_find(b, t, &i->args[1], PLACE_ANY, bytes, bytes, fault);
     if (*fault)
         return;
     uint64_t old = 0, x = ptx_read(b, t, &i->args[2]), made = x;
@@ -159,7 +123,7 @@ static void update(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresul
                                            : OP_MOV;
     const uint64_t v[4] = {old, x};
     if (strcmp(i->how, "cas") == 0)
-        made = mask(old, i->type.bits) == mask(x, i->type.bits) ? ptx_read(b, t, &i->args[3]) : old;
+        made = ptx_mask(old, i->type.bits) == ptx_mask(x, i->type.bits) ? ptx_read(b, t, &i->args[3]) : old;
     else if (same.op != OP_MOV)
         made = ptx_compute(&same, t, v);
     memcpy(at, &made, bytes);
@@ -168,7 +132,7 @@ static void update(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresul
 
 /* mapa: where another block of the cluster has what is at an address of this one. */
 static void map_address(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fault) {
-    const uint8_t *at = ptx_find_shared(b, t, &i->args[1], 1, 1, fault);
+    const uint8_t *at = ptx_find(b, t, &i->args[1], PLACE_SHARED, 1, 1, fault);
     uint32_t n = (uint32_t)ptx_read(b, t, &i->args[2]);
     if (n >= b->cluster->count)
         *fault = CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -184,18 +148,18 @@ static void move(const ptx_block *b, ptx_thread *t, const ptx_insn *i) {
     unsigned bits = i->type.bits;
     uint64_t whole = 0;
     if (i->count == 2) {
-        t->registers[i->args[0].index] = mask(ptx_read(b, t, &i->args[1]), bits < 8 ? 64 : bits);
+        t->registers[i->args[0].index] = ptx_mask(ptx_read(b, t, &i->args[1]), bits < 8 ? 64 : bits);
         return;
     }
     unsigned parts = i->count - 1u, each = bits / parts;
     if (i->unpacks) {
         whole = ptx_read(b, t, &i->args[parts]);
         for (unsigned n = 0; n < parts; n++)
-            t->registers[i->args[n].index] = mask(whole >> n * each, each);
+            t->registers[i->args[n].index] = ptx_mask(whole >> n * each, each);
         return;
     }
     for (unsigned n = 0; n < parts; n++)
-        whole |= mask(ptx_read(b, t, &i->args[n + 1]), each) << n * each;
+        whole |= ptx_mask(ptx_read(b, t, &i->args[n + 1]), each) << n * each;
     t->registers[i->args[0].index] = whole;
 }
 
