@@ -15,19 +15,14 @@ NSErrorUserInfoKey const MTLCommandBufferEncoderInfoErrorKey =
 /* How one encoder ended. */
 @interface DoubleEncoderInfo : DoubleObject <MTLCommandBufferEncoderInfo> {
   @package
-    NSString *_label;
     MTLCommandEncoderErrorState _errorState;
 }
 @end
 
 @implementation DoubleEncoderInfo
-@synthesize label = _label, errorState = _errorState;
+@synthesize errorState = _errorState;
 - (NSArray *)debugSignposts {
     return [NSArray array];
-}
-- (void)dealloc {
-    [_label release];
-    [super dealloc];
 }
 @end
 
@@ -57,10 +52,10 @@ void double_start_over(void) {
 }
 
 @implementation DoubleCommands
-@synthesize label = _label, status = _status, error = _error;
+@synthesize status = _status, error = _error;
 
 - (id)initWithQueue:(DoubleQueue *)given descriptor:(MTLCommandBufferDescriptor *)descriptor {
-    self = [super init];
+    self = [super initWithDevice:given->owner];
     queue = [given retain];
     used = [[NSMutableArray alloc] init];
     recorded = tape_new(NULL);
@@ -79,14 +74,10 @@ void double_start_over(void) {
     tape_free(recorded);
     [used release];
     [_error release];
-    [_label release];
     [queue release];
     [super dealloc];
 }
 
-- (id<MTLDevice>)device {
-    return queue->owner;
-}
 - (id<MTLCommandQueue>)commandQueue {
     return queue;
 }
@@ -163,7 +154,7 @@ static void copy_memory(const segment *s) {
         return;
     if (s->is_concurrent && s->count > 1)
         double_check_order(self, s);
-    if (!device_submit(queue->owner->soft, recorded, s->first, s->count, &s->ticket, &e))
+    if (!device_submit(owner->soft, recorded, s->first, s->count, &s->ticket, &e))
         double_refuse(self, @selector(commit), "%s", e.text);
     s->is_submitted = true;
 }
@@ -313,7 +304,7 @@ static void keep_for_later(const char *text) {
 }
 
 - (void)reportFindings {
-    device *soft = queue->owner->soft;
+    device *soft = owner->soft;
     const char *wanted = getenv("MTL_SHADER_VALIDATION_REPORT_TO_STDERR");
     const finding_list *found = device_get_findings(soft);
     bool is_told = wanted && strcmp(wanted, "1") == 0 && !double_has("no-reports");
@@ -358,7 +349,7 @@ static void take_samples(const segment *s, uint64_t begin, uint64_t end) {
     for (size_t i = 0; i < segment_count; i++) {
         segment *s = &segments[i];
         err e = {.code = EXIT_OK};
-        bool fine = !s->is_submitted || device_wait(queue->owner->soft, &s->ticket, &s->times, &e);
+        bool fine = !s->is_submitted || device_wait(owner->soft, &s->ticket, &s->times, &e);
         if (fine && s->is_submitted && does_fault(recorded, s))
             fine = err_set(&e, EXIT_WRONG, "Caused GPU Address Fault Error");
         s->state = !ok    ? MTLCommandEncoderErrorStatePending

@@ -12,25 +12,10 @@
     _mathMode = MTLMathModeFast;
     return self;
 }
-
-- (id)copyWithZone:(NSZone *)zone {
-    MTLCompileOptions *copy = [[MTLCompileOptions allocWithZone:zone] init];
-    [copy setFastMathEnabled:_fastMathEnabled];
-    [copy setMathMode:_mathMode];
-    [copy setMathFloatingPointFunctions:_mathFloatingPointFunctions];
-    [copy setLanguageVersion:_languageVersion];
-    return copy;
-}
 @end
 
 @implementation MTLComputePipelineDescriptor
 @synthesize label = _label, computeFunction = _computeFunction;
-- (id)copyWithZone:(NSZone *)zone {
-    MTLComputePipelineDescriptor *copy = [[MTLComputePipelineDescriptor allocWithZone:zone] init];
-    [copy setLabel:_label];
-    [copy setComputeFunction:_computeFunction];
-    return copy;
-}
 - (void)dealloc {
     [_label release];
     [_computeFunction release];
@@ -40,12 +25,6 @@
 
 @implementation MTLResidencySetDescriptor
 @synthesize label = _label, initialCapacity = _initialCapacity;
-- (id)copyWithZone:(NSZone *)zone {
-    MTLResidencySetDescriptor *copy = [[MTLResidencySetDescriptor allocWithZone:zone] init];
-    [copy setLabel:_label];
-    [copy setInitialCapacity:_initialCapacity];
-    return copy;
-}
 - (void)dealloc {
     [_label release];
     [super dealloc];
@@ -59,26 +38,11 @@
     _retainedReferences = YES;
     return self;
 }
-- (id)copyWithZone:(NSZone *)zone {
-    MTLCommandBufferDescriptor *copy = [[MTLCommandBufferDescriptor allocWithZone:zone] init];
-    [copy setRetainedReferences:_retainedReferences];
-    [copy setErrorOptions:_errorOptions];
-    return copy;
-}
 @end
 
 @implementation MTLCounterSampleBufferDescriptor
 @synthesize counterSet = _counterSet, label = _label, storageMode = _storageMode;
 @synthesize sampleCount = _sampleCount;
-- (id)copyWithZone:(NSZone *)zone {
-    MTLCounterSampleBufferDescriptor *copy =
-        [[MTLCounterSampleBufferDescriptor allocWithZone:zone] init];
-    [copy setCounterSet:_counterSet];
-    [copy setLabel:_label];
-    [copy setStorageMode:_storageMode];
-    [copy setSampleCount:_sampleCount];
-    return copy;
-}
 - (void)dealloc {
     [_counterSet release];
     [_label release];
@@ -90,14 +54,6 @@
 @synthesize sampleBuffer = _sampleBuffer;
 @synthesize startOfEncoderSampleIndex = _startOfEncoderSampleIndex;
 @synthesize endOfEncoderSampleIndex = _endOfEncoderSampleIndex;
-- (id)copyWithZone:(NSZone *)zone {
-    MTLComputePassSampleBufferAttachmentDescriptor *copy =
-        [[MTLComputePassSampleBufferAttachmentDescriptor allocWithZone:zone] init];
-    [copy setSampleBuffer:_sampleBuffer];
-    [copy setStartOfEncoderSampleIndex:_startOfEncoderSampleIndex];
-    [copy setEndOfEncoderSampleIndex:_endOfEncoderSampleIndex];
-    return copy;
-}
 - (void)dealloc {
     [_sampleBuffer release];
     [super dealloc];
@@ -130,11 +86,6 @@
     _sampleBufferAttachments = [[MTLComputePassSampleBufferAttachmentDescriptorArray alloc] init];
     return self;
 }
-- (id)copyWithZone:(NSZone *)zone {
-    MTLComputePassDescriptor *copy = [[MTLComputePassDescriptor allocWithZone:zone] init];
-    [copy setDispatchType:_dispatchType];
-    return copy;
-}
 - (MTLComputePassSampleBufferAttachmentDescriptorArray *)sampleBufferAttachments {
     return _sampleBufferAttachments;
 }
@@ -150,13 +101,6 @@
     self = [super init];
     _destination = MTLCaptureDestinationDeveloperTools;
     return self;
-}
-- (id)copyWithZone:(NSZone *)zone {
-    MTLCaptureDescriptor *copy = [[MTLCaptureDescriptor allocWithZone:zone] init];
-    [copy setCaptureObject:_captureObject];
-    [copy setDestination:_destination];
-    [copy setOutputURL:_outputURL];
-    return copy;
 }
 - (void)dealloc {
     [_captureObject release];

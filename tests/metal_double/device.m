@@ -235,11 +235,8 @@ NSArray *MTLCopyAllDevices(void) {
 /* Queues ------------------------------------------------------------------------------------- */
 
 @implementation DoubleQueue
-@synthesize label = _label;
-
 - (id)initWithDevice:(DoubleDevice *)device {
-    self = [super init];
-    owner = [device retain];
+    self = [super initWithDevice:device];
     running = [[NSMutableArray alloc] init];
     sets = [[NSMutableArray alloc] init];
     return self;
@@ -250,13 +247,7 @@ NSArray *MTLCopyAllDevices(void) {
         [c finish];
     [running release];
     [sets release];
-    [_label release];
-    [owner release];
     [super dealloc];
-}
-
-- (id<MTLDevice>)device {
-    return owner;
 }
 
 - (void)addResidencySet:(id<MTLResidencySet>)residencySet {
@@ -286,16 +277,13 @@ NSArray *MTLCopyAllDevices(void) {
 /* Memory ------------------------------------------------------------------------------------- */
 
 @implementation DoubleBuffer
-@synthesize label = _label;
-
 /* Metal gives memory with zeros in it. */
 - (id)initWithDevice:(DoubleDevice *)device
               length:(NSUInteger)length
                 mode:(MTLStorageMode)storage
               memory:(void *)memory {
-    self = [super init];
+    self = [super initWithDevice:device];
     err e = {.code = EXIT_OK};
-    owner = [device retain];
     bytes = length;
     mode = storage;
     soft = memory ? device_wrap_memory(owner->soft, memory, length, "buffer", &e)
@@ -314,8 +302,6 @@ NSArray *MTLCopyAllDevices(void) {
     if (soft)
         owner->allocated -= bytes;
     buffer_free(soft);
-    [_label release];
-    [owner release];
     [super dealloc];
 }
 
@@ -325,9 +311,6 @@ NSArray *MTLCopyAllDevices(void) {
     snprintf(soft->label, sizeof soft->label, "%s", label ? [label UTF8String] : "buffer");
 }
 
-- (id<MTLDevice>)device {
-    return owner;
-}
 - (NSUInteger)length {
     return soft->storage == STORAGE_NO_COPY && double_has("empty-no-copy") ? 0 : bytes;
 }
@@ -343,20 +326,6 @@ NSArray *MTLCopyAllDevices(void) {
 @end
 
 @implementation DoubleFence
-@synthesize label = _label;
-- (id)initWithDevice:(DoubleDevice *)device {
-    self = [super init];
-    owner = [device retain];
-    return self;
-}
-- (void)dealloc {
-    [_label release];
-    [owner release];
-    [super dealloc];
-}
-- (id<MTLDevice>)device {
-    return owner;
-}
 @end
 
 /* Counters ----------------------------------------------------------------------------------- */
@@ -370,8 +339,7 @@ NSArray *MTLCopyAllDevices(void) {
 @implementation DoubleSamples
 - (id)initWithDevice:(DoubleDevice *)device
           descriptor:(MTLCounterSampleBufferDescriptor *)descriptor {
-    self = [super init];
-    owner = [device retain];
+    self = [super initWithDevice:device];
     _label = [[descriptor label] copy];
     count = [descriptor sampleCount];
     times = calloc(count, sizeof *times);
@@ -379,15 +347,7 @@ NSArray *MTLCopyAllDevices(void) {
 }
 - (void)dealloc {
     free(times);
-    [_label release];
-    [owner release];
     [super dealloc];
-}
-- (id<MTLDevice>)device {
-    return owner;
-}
-- (NSString *)label {
-    return _label;
 }
 - (NSUInteger)sampleCount {
     return count;

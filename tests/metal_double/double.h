@@ -44,8 +44,17 @@ void double_start_over(void);
 
 NSError *double_make_error(NSErrorDomain domain, NSUInteger code, const err *e);
 
-/* Everything that Metal gives out. */
-@interface DoubleObject : NSObject
+@class DoubleDevice;
+
+/* Everything that Metal gives out: of a device, which it keeps, and with a label. */
+@interface DoubleObject : NSObject {
+  @package
+    DoubleDevice *owner;
+    NSString *_label;
+}
+@property(copy) NSString *label;
+@property(readonly) id<MTLDevice> device;
+- (id)initWithDevice:(DoubleDevice *)device;
 @end
 size_t double_count_objects(void);   /* that live */
 size_t double_count_commits(void);   /* command buffers, so far */
@@ -64,12 +73,10 @@ uint64_t double_step_clock(uint64_t ns);
 /* What may be wired. */
 @interface DoubleResidencySet : DoubleObject <MTLResidencySet> {
   @package
-    id<MTLDevice> owner;
-    NSString *_label;
     NSMutableSet *members, *wanted; /* now, and after the next commit */
     uint64_t lasts_until_ns;        /* what was asked for, unless there is work before */
 }
-- (id)initWithDevice:(id<MTLDevice>)device descriptor:(MTLResidencySetDescriptor *)descriptor;
+- (id)initWithDevice:(DoubleDevice *)device descriptor:(MTLResidencySetDescriptor *)descriptor;
 - (bool)holds:(DoubleBuffer *)buffer;
 - (void)keep; /* there was work */
 @end
@@ -84,21 +91,16 @@ uint64_t double_step_clock(uint64_t ns);
 
 @interface DoubleQueue : DoubleObject <MTLCommandQueue> {
   @package
-    DoubleDevice *owner;
     NSMutableArray *running; /* committed and not finished, oldest first */
     NSMutableArray *sets;    /* of residency */
-    NSString *_label;
 }
-- (id)initWithDevice:(DoubleDevice *)device;
 @end
 
 @interface DoubleBuffer : DoubleObject <MTLBuffer> {
   @package
-    DoubleDevice *owner;
     buffer *soft;
     MTLStorageMode mode;
     NSUInteger bytes;
-    NSString *_label;
 }
 - (id)initWithDevice:(DoubleDevice *)device
               length:(NSUInteger)length
@@ -108,19 +110,14 @@ uint64_t double_step_clock(uint64_t ns);
 
 @interface DoubleFence : DoubleObject <MTLFence> {
   @package
-    DoubleDevice *owner;
-    NSString *_label;
     bool is_updated;
 }
-- (id)initWithDevice:(DoubleDevice *)device;
 @end
 
 @interface DoubleLibrary : DoubleObject <MTLLibrary> {
   @package
-    DoubleDevice *owner;
     msl_unit *unit;
     math_mode math;
-    NSString *_label;
 }
 - (id)initWithDevice:(DoubleDevice *)device unit:(msl_unit *)parsed;
 @end
@@ -128,7 +125,7 @@ uint64_t double_step_clock(uint64_t ns);
 @interface DoubleFunction : DoubleObject <MTLFunction> {
   @package
     DoubleLibrary *home;
-    NSString *_name, *_label;
+    NSString *_name;
     NSData *constants; /* constant_value */
 }
 @end
@@ -137,7 +134,6 @@ uint64_t double_step_clock(uint64_t ns);
   @package
     DoubleFunction *function;
     pipeline *soft;
-    NSString *_label;
 }
 - (id)initWithFunction:(DoubleFunction *)given
                  label:(NSString *)label
@@ -146,8 +142,6 @@ uint64_t double_step_clock(uint64_t ns);
 
 @interface DoubleSamples : DoubleObject <MTLCounterSampleBuffer> {
   @package
-    DoubleDevice *owner;
-    NSString *_label;
     NSUInteger count;
     uint64_t *times;
 }
@@ -185,7 +179,6 @@ typedef struct {
     MTLCommandBufferStatus _status;
     MTLCommandBufferErrorOption options;
     NSError *_error;
-    NSString *_label;
     double start, end, kernel_start, kernel_end;
     bool keeps; /* what it uses */
 }
@@ -201,7 +194,6 @@ typedef struct {
     size_t part; /* segment */
     int groups;
     bool has_ended;
-    NSString *_label;
 }
 - (id)initWithCommands:(DoubleCommands *)given;
 - (void)checkOpen:(SEL)what;

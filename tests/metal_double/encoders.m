@@ -4,10 +4,8 @@
 #include "double.h"
 
 @implementation DoubleEncoder
-@synthesize label = _label;
-
 - (id)initWithCommands:(DoubleCommands *)given {
-    self = [super init];
+    self = [super initWithDevice:given->owner];
     commands = [given retain];
     part = given->segment_count;
     [given addSegment];
@@ -18,13 +16,8 @@
 - (void)dealloc {
     if (!has_ended)
         double_refuse(self, _cmd, "the encoder is released and has not ended");
-    [_label release];
     [commands release];
     [super dealloc];
-}
-
-- (id<MTLDevice>)device {
-    return [commands device];
 }
 
 - (void)checkOpen:(SEL)what {
@@ -56,7 +49,7 @@
 }
 
 - (void)checkBuffer:(id<MTLBuffer>)buffer for:(SEL)what {
-    if (buffer && [buffer device] != [commands device])
+    if (buffer && [buffer device] != owner)
         double_refuse(self, what, "buffer '%s' is of another device",
                       [[buffer label] ? [buffer label] : @"" UTF8String]);
 }
@@ -152,7 +145,7 @@ static void take_samples(DoubleComputeEncoder *self, SEL what, MTLComputePassDes
     [self checkOpen:_cmd];
     if (!given)
         double_refuse(self, _cmd, "the pipeline is nil");
-    if ([given device] != [commands device])
+    if ([given device] != owner)
         double_refuse(self, _cmd, "pipeline '%s' is of another device", [[given label] UTF8String]);
     [given retain];
     [state release];

@@ -60,8 +60,8 @@ static void play(const trial *t, size_t i) {
     DoubleCommands *c = t->commands;
     err e;
     ticket k;
-    if (!device_submit(c->queue->owner->soft, c->recorded, t->segment->first + i, 1, &k, &e) ||
-        !device_wait(c->queue->owner->soft, &k, NULL, &e))
+    if (!device_submit(c->owner->soft, c->recorded, t->segment->first + i, 1, &k, &e) ||
+        !device_wait(c->owner->soft, &k, NULL, &e))
         double_refuse(c, @selector(commit), "%s", e.text);
 }
 
@@ -141,7 +141,7 @@ static bool is_known(const trial *t) {
 
 void double_check_order(DoubleCommands *commands, const segment *s) {
     trial t = {.commands = commands, .segment = s};
-    if (device_get_facts(commands->queue->owner->soft)->validates || is_known(&t))
+    if (device_get_facts(commands->owner->soft)->validates || is_known(&t))
         return;
     [commands finishOthers];
     watch(&t);

@@ -24,12 +24,6 @@ static const struct {
     return self;
 }
 
-- (id)copyWithZone:(NSZone *)zone {
-    MTLFunctionConstantValues *copy = [[MTLFunctionConstantValues allocWithZone:zone] init];
-    [copy->_values addEntriesFromDictionary:_values];
-    return copy;
-}
-
 - (void)dealloc {
     [_values release];
     [super dealloc];
@@ -61,30 +55,21 @@ static size_t count_constants(const DoubleFunction *f) {
 }
 
 @implementation DoubleLibrary
-@synthesize label = _label;
-
 - (id)initWithDevice:(DoubleDevice *)device unit:(msl_unit *)parsed {
-    self = [super init];
-    owner = [device retain];
+    self = [super initWithDevice:device];
     unit = parsed;
     return self;
 }
 
 - (void)dealloc {
     msl_free(unit);
-    [_label release];
-    [owner release];
     [super dealloc];
-}
-
-- (id<MTLDevice>)device {
-    return owner;
 }
 
 - (id<MTLFunction>)newFunctionWithName:(NSString *)functionName {
     if (!msl_find_kernel(unit, [functionName UTF8String], NULL))
         return nil;
-    DoubleFunction *f = [[DoubleFunction alloc] init];
+    DoubleFunction *f = [[DoubleFunction alloc] initWithDevice:owner];
     f->home = [self retain];
     f->_name = [functionName copy];
     return f;
@@ -120,16 +105,12 @@ static bool has_all(const DoubleFunction *f, err *e) {
 @end
 
 @implementation DoubleFunction
-@synthesize name = _name, label = _label;
+@synthesize name = _name;
 - (void)dealloc {
     [constants release];
     [_name release];
-    [_label release];
     [home release];
     [super dealloc];
-}
-- (id<MTLDevice>)device {
-    return home->owner;
 }
 @end
 
@@ -149,15 +130,15 @@ static int count_lines(const DoublePipeline *p) {
 - (id)initWithFunction:(DoubleFunction *)given
                  label:(NSString *)label
                  error:(__autoreleasing NSError **)error {
-    self = [super init];
+    self = [super initWithDevice:given->owner];
     err e = {.code = EXIT_OK};
     function = [given retain];
     _label = [label copy];
-    if (![given->home->owner supportsFamily:MTLGPUFamilyApple7] &&
+    if (![owner supportsFamily:MTLGPUFamilyApple7] &&
         msl_uses_matrices(given->home->unit, [given->_name UTF8String]))
         err_set(&e, EXIT_WRONG, "SC compilation failure: There is a call to an undefined label");
     else
-        soft = device_new_pipeline(given->home->owner->soft, given->home->unit,
+        soft = device_new_pipeline(owner->soft, given->home->unit,
                                    [given->_name UTF8String], [given->constants bytes],
                                    count_constants(given), given->home->math, &e);
     if (soft)
@@ -169,15 +150,8 @@ static int count_lines(const DoublePipeline *p) {
 }
 - (void)dealloc {
     pipeline_free(soft);
-    [_label release];
     [function release];
     [super dealloc];
-}
-- (NSString *)label {
-    return _label;
-}
-- (id<MTLDevice>)device {
-    return [function device];
 }
 /* Long kernels are taken for those that need many registers, unless they say for how many threads
  * these must do, and validation needs some itself. */

@@ -98,6 +98,13 @@ static void bury(id body) {
 }
 
 @implementation DoubleObject
+@synthesize label = _label, device = owner;
+
+- (id)initWithDevice:(DoubleDevice *)device {
+    self = [super init];
+    owner = [device retain];
+    return self;
+}
 + (id)allocWithZone:(NSZone *)zone {
     pthread_mutex_lock(&lock);
     objects++;
@@ -107,6 +114,8 @@ static void bury(id body) {
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wobjc-missing-super-calls" /* the memory is kept */
 - (void)dealloc {
+    [_label release];
+    [owner release];
     bury(self);
 }
 #pragma clang diagnostic pop

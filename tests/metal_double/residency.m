@@ -6,9 +6,7 @@
 enum { LASTS_NS = 1000000000 };
 
 @implementation DoubleResidencySet
-@synthesize device = owner, label = _label;
-
-- (id)initWithDevice:(id<MTLDevice>)device descriptor:(MTLResidencySetDescriptor *)descriptor {
+- (id)initWithDevice:(DoubleDevice *)device descriptor:(MTLResidencySetDescriptor *)descriptor {
     self = [super init];
     owner = device; /* not retained, as Metal's: the queue that has the set keeps it */
     _label = [[descriptor label] copy];
@@ -20,7 +18,7 @@ enum { LASTS_NS = 1000000000 };
 - (void)dealloc {
     [members release];
     [wanted release];
-    [_label release];
+    owner = nil;
     [super dealloc];
 }
 

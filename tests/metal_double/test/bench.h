@@ -15,14 +15,10 @@ typedef struct {
     err e;
 } bench;
 
-bool bench_set_up(bench *b, int launches); /* false: b->e says why */
-void bench_tear_down(bench *b);            /* also forgets METAL_DOUBLE and faults */
+extern bench b;                      /* of the test that runs */
+bool bench_set_up(int launches);     /* false: b.e says why */
+void bench_tear_down(void *unused);  /* after each test; also forgets METAL_DOUBLE and faults */
 
-/* Sets b up, or fails the test with the reason. */
-#define SET_UP(b, launches)                                                                        \
-    do {                                                                                           \
-        if (!bench_set_up(&b, launches))                                                           \
-            FAILm(b.e.text);                                                                       \
-    } while (0)
+#define SET_UP(launches) ASSERTm(b.e.text, bench_set_up(launches))
 
 #endif

@@ -16,8 +16,7 @@
 SUITE_EXTERN(memory_suite);
 
 TEST memory_of_the_caller_counts_as_allocated(void) {
-    bench b;
-    SET_UP(b, 1);
+    SET_UP(1);
     id<MTLDevice> gpu = metal_get(b.device)->device;
     NSUInteger before = [gpu currentAllocatedSize];
     char *mapped = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANON, -1, 0);
@@ -27,15 +26,13 @@ TEST memory_of_the_caller_counts_as_allocated(void) {
                   "%lu");
     buffer_free(place);
     munmap(mapped, 1 << 20);
-    bench_tear_down(&b);
     PASS();
 }
 
 /* Pages of a file are taken in place if they are shared, as those of models are. */
 TEST weights_of_a_model_are_not_copied(void) {
-    bench b;
     char path[1024], home[900];
-    SET_UP(b, 1);
+    SET_UP(1);
     ASSERT(os_find_home(home, sizeof home, &b.e));
     snprintf(path, sizeof path, "%s/models/assay-tiny.gguf", home);
     gguf *file = gguf_open(path, &b.e);
@@ -44,14 +41,12 @@ TEST weights_of_a_model_are_not_copied(void) {
     ASSERT(place && place->contents == (void *)(uintptr_t)file->map);
     buffer_free(place);
     gguf_free(file);
-    bench_tear_down(&b);
     PASS();
 }
 
 TEST memory_that_metal_does_not_take_in_place_is_copied(const char *fault) {
-    bench b;
     setenv("METAL_DOUBLE", fault, 1);
-    SET_UP(b, 1);
+    SET_UP(1);
     char *mapped = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
     ASSERT(mapped != MAP_FAILED);
     memcpy(mapped + 100, "some weights", 12);
@@ -69,13 +64,11 @@ TEST memory_that_metal_does_not_take_in_place_is_copied(const char *fault) {
     buffer_free(copy);
     buffer_free(place);
     munmap(mapped, 16384);
-    bench_tear_down(&b);
     PASS();
 }
 
 TEST private_memory_is_copied_at_any_byte(void) {
-    bench b;
-    SET_UP(b, 1);
+    SET_UP(1);
     enum { BYTES = (9 << 20) + 3 };
     char *in = malloc(BYTES), *out = malloc(BYTES);
     for (size_t i = 0; i < BYTES; i++)
@@ -96,21 +89,18 @@ TEST private_memory_is_copied_at_any_byte(void) {
     buffer_free(p);
     free(in);
     free(out);
-    bench_tear_down(&b);
     PASS();
 }
 
 TEST a_buffer_that_does_not_fit_is_refused_with_its_numbers(void) {
-    bench b;
     setenv("METAL_DOUBLE", "no-room", 1);
-    SET_UP(b, 1);
+    SET_UP(1);
     ASSERT_EQ(NULL, device_new_buffer(b.device, 3 << 20, STORAGE_PRIVATE, "kv", &b.e));
     ASSERT_EQ(EXIT_CANNOT, b.e.code);
     ASSERTm(b.e.text, strstr(b.e.text, "'kv'") && strstr(b.e.text, "does not fit"));
     unsetenv("METAL_DOUBLE");
     ASSERT_EQ(NULL, device_new_buffer(b.device, (size_t)1 << 50, STORAGE_SHARED, "all", &b.e));
     ASSERTm(b.e.text, strstr(b.e.text, "per buffer"));
-    bench_tear_down(&b);
     PASS();
 }
 
@@ -126,8 +116,7 @@ static long count_kilobytes(void) {
 
 TEST ten_thousand_plays_leave_nothing_behind(void) {
     enum { PLAYS = 10000 };
-    bench b;
-    SET_UP(b, 2);
+    SET_UP(2);
     size_t objects = 0;
     long kilobytes = 0;
     for (int i = 0; i < PLAYS; i++) {
@@ -148,12 +137,13 @@ TEST ten_thousand_plays_leave_nothing_behind(void) {
     ASSERT(count_kilobytes() <= kilobytes + 512);
 #endif
     ASSERT_EQ((float)PLAYS * 6, ((float *)b.x->contents)[0]);
-    bench_tear_down(&b);
+    bench_tear_down(NULL);
     ASSERT_EQ_FMT((size_t)0, double_count_objects(), "%zu");
     PASS();
 }
 
 SUITE(memory_suite) {
+    SET_TEARDOWN(bench_tear_down, NULL);
     RUN_TESTp(memory_that_metal_does_not_take_in_place_is_copied, "no-copy");
     RUN_TESTp(memory_that_metal_does_not_take_in_place_is_copied, "empty-no-copy");
     RUN_TEST(memory_of_the_caller_counts_as_allocated);

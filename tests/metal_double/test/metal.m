@@ -39,8 +39,7 @@ TEST a_gpu_is_picked_by_a_part_of_its_name(void) {
 }
 
 TEST facts_are_asked_of_the_gpu(void) {
-    bench b;
-    SET_UP(b, 1);
+    SET_UP(1);
     const device_facts *f = device_get_facts(b.device);
     ASSERT_STR_EQ("metal", f->api);
     ASSERT(strstr(f->compiler, "safe math, precise functions") &&
@@ -49,35 +48,30 @@ TEST facts_are_asked_of_the_gpu(void) {
     ASSERT(f->unified && f->emulated && !f->is_virtual && f->flushes_denormals);
     ASSERT(strstr(f->family, "Apple7") && strstr(f->family, "Metal3") && f->simd_width == 32);
     ASSERT_EQ(1024u, b.tape->launches[0].pipeline->max_group_threads);
-    bench_tear_down(&b);
     PASS();
 }
 
 TEST times_that_cannot_be_are_the_walls_and_say_so(const char *fault) {
-    bench b;
     play_times t;
     setenv("METAL_DOUBLE", fault, 1);
-    SET_UP(b, 1);
+    SET_UP(1);
     ASSERT(tape_play(b.tape, PLAY_WHOLE, &t, NULL, &b.e));
     ASSERT(t.gpu_is_wall && t.gpu_ns == t.wall_ns && t.wall_ns > 0);
     unsetenv("METAL_DOUBLE");
     ASSERT(tape_play(b.tape, PLAY_WHOLE, &t, NULL, &b.e));
     ASSERT(!t.gpu_is_wall && t.gpu_ns > 0 && t.gpu_ns <= t.wall_ns);
     ASSERT(t.driver_ns > 0);
-    bench_tear_down(&b);
     PASS();
 }
 
 TEST counters_time_each_launch_in_one_command_buffer(const char *fault) {
     enum { LAUNCHES = 5 };
-    bench b;
     play_times total, each[LAUNCHES];
     if (fault)
         setenv("METAL_DOUBLE", fault, 1);
-    SET_UP(b, LAUNCHES);
+    SET_UP(LAUNCHES);
     ASSERT_EQ(!fault, device_can_sample(b.device));
-    if (!tape_play(b.tape, PLAY_SAMPLED, &total, each, &b.e))
-        FAILm(b.e.text);
+    ASSERTm(b.e.text, tape_play(b.tape, PLAY_SAMPLED, &total, each, &b.e));
     ASSERT_EQ((float)LAUNCHES, ((float *)b.x->contents)[N - 1]);
     uint64_t sum = 0;
     for (int i = 0; i < LAUNCHES; i++) {
@@ -87,61 +81,52 @@ TEST counters_time_each_launch_in_one_command_buffer(const char *fault) {
     }
     ASSERT(!total.samples_overlap && sum <= total.gpu_ns * 2);
     ASSERT(tape_play(b.tape, PLAY_SAMPLED, NULL, NULL, &b.e));
-    bench_tear_down(&b);
     PASS();
 }
 
 TEST more_launches_than_samples_are_played_in_parts(void) {
     enum { LAUNCHES = 5000 };
-    bench b;
     static play_times each[LAUNCHES];
-    SET_UP(b, LAUNCHES);
+    SET_UP(LAUNCHES);
     ASSERT(tape_play(b.tape, PLAY_SAMPLED, NULL, each, &b.e));
     ASSERT_EQ((float)LAUNCHES, ((float *)b.x->contents)[0]);
     for (int i = 0; i < LAUNCHES; i++)
         ASSERT(each[i].gpu_is_sampled && each[i].gpu_ns > 0);
-    bench_tear_down(&b);
     PASS();
 }
 
 TEST samples_that_are_lost_are_no_times(void) {
-    bench b;
     play_times each[2];
-    SET_UP(b, 2);
+    SET_UP(2);
     ASSERT(device_can_sample(b.device));
     setenv("METAL_DOUBLE", "zero-counters", 1);
     ASSERT(tape_play(b.tape, PLAY_SAMPLED, NULL, each, &b.e));
     ASSERT(each[0].gpu_is_sampled && each[0].gpu_ns == 0 && each[1].gpu_ns == 0);
     ASSERT_EQ(2.0f, ((float *)b.x->contents)[0]);
-    bench_tear_down(&b);
     PASS();
 }
 
 TEST samples_that_sum_past_the_whole_are_kept_and_marked(void) {
     enum { LAUNCHES = 400 };
-    bench b;
     static play_times each[LAUNCHES];
     play_times total;
     setenv("METAL_DOUBLE", "overlap", 1);
-    SET_UP(b, LAUNCHES);
+    SET_UP(LAUNCHES);
     ASSERT(device_can_sample(b.device));
-    if (!tape_play(b.tape, PLAY_SAMPLED, &total, each, &b.e))
-        FAILm(b.e.text);
+    ASSERTm(b.e.text, tape_play(b.tape, PLAY_SAMPLED, &total, each, &b.e));
     uint64_t sum = 0;
     for (int i = 0; i < LAUNCHES; i++) {
         ASSERT(each[i].gpu_is_sampled && each[i].samples_overlap && each[i].gpu_ns > 0);
         sum += each[i].gpu_ns;
     }
     ASSERT(total.samples_overlap && sum > total.gpu_ns);
-    bench_tear_down(&b);
     PASS();
 }
 
 /* Names of failed encoders cost time: they are for checks, never for what is timed. */
 TEST only_a_check_asks_for_the_details_of_errors(void) {
-    bench b;
     check_result result;
-    SET_UP(b, 2);
+    SET_UP(2);
     size_t before = double_count_explained();
     ASSERT(tape_play(b.tape, PLAY_WHOLE, NULL, NULL, &b.e));
     ASSERT(tape_play(b.tape, PLAY_LAUNCHES, NULL, NULL, &b.e));
@@ -153,20 +138,17 @@ TEST only_a_check_asks_for_the_details_of_errors(void) {
     before = double_count_explained();
     ASSERT(tape_play(b.tape, PLAY_WHOLE, NULL, NULL, &b.e));
     ASSERT_EQ_FMT(before, double_count_explained(), "%zu");
-    bench_tear_down(&b);
     PASS();
 }
 
 TEST a_virtual_gpu_is_a_gpu_whose_times_are_labelled(void) {
-    bench b;
     char labels[128];
     setenv("METAL_DOUBLE", "paravirtual", 1);
-    SET_UP(b, 1);
+    SET_UP(1);
     const device_facts *f = device_get_facts(b.device);
     ASSERT(f->is_virtual && !f->emulated);
     timing_get_labels(timing_find_labels(f), labels, sizeof labels);
     ASSERTm(labels, strstr(labels, "virtual") && !strstr(labels, "emulated"));
-    bench_tear_down(&b);
     PASS();
 }
 
@@ -185,9 +167,8 @@ TEST kernels_for_other_simdgroups_than_the_gpus_are_refused(void) {
         bool can;
     } cases[] = {
         {"plain", 32, true}, {"fixed", 64, false}, {"asks", 64, true}, {"asks", 32, false}};
-    bench b;
     setenv("METAL_DOUBLE", "simd-64", 1);
-    SET_UP(b, 1);
+    SET_UP(1);
     ASSERT_EQ(0u, device_get_facts(b.device)->simd_width);
     msl_unit *unit = msl_from_text("lanes.metal", lanes, &b.e);
     ASSERTm(b.e.text, unit);
@@ -209,7 +190,6 @@ TEST kernels_for_other_simdgroups_than_the_gpus_are_refused(void) {
         pipeline_free(p);
     }
     msl_free(unit);
-    bench_tear_down(&b);
     PASS();
 }
 
@@ -223,8 +203,7 @@ static const char tiles[] =
 
 /* Lengths of threadgroup memory stay set in an encoder, cannot be 0, and count towards the limit. */
 TEST threadgroup_memory_of_one_launch_does_not_stand_in_the_way_of_the_next(void) {
-    bench b;
-    SET_UP(b, 1);
+    SET_UP(1);
     msl_unit *unit = msl_from_text("tiles.metal", tiles, &b.e);
     pipeline *dynamic = device_new_pipeline(b.device, unit, "dynamic", NULL, 0, MATH_SAFE, &b.e);
     pipeline *fixed = device_new_pipeline(b.device, unit, "fixed", NULL, 0, MATH_SAFE, &b.e);
@@ -241,50 +220,46 @@ TEST threadgroup_memory_of_one_launch_does_not_stand_in_the_way_of_the_next(void
             launch_set_groups(l, (size3){1, 1, 1}, (size3){N, 1, 1});
         }
         memset(b.x->contents, 0, N * 4);
-        if (!tape_play(t, PLAY_WHOLE, NULL, NULL, &b.e))
-            FAILm(b.e.text);
+        ASSERTm(b.e.text, tape_play(t, PLAY_WHOLE, NULL, NULL, &b.e));
         ASSERT_EQ(4.0f, ((float *)b.x->contents)[N - 1]);
         tape_free(t);
     }
     pipeline_free(dynamic);
     pipeline_free(fixed);
     msl_free(unit);
-    bench_tear_down(&b);
     PASS();
 }
 
 TEST one_bad_kernel_takes_its_file_with_it(void) {
-    bench b;
     static const char text[] = "kernel void good(device float *x) { x[0] = 1; }\n"
                                "kernel void bad(device float *x) { x[0] = nothing; }\n";
-    SET_UP(b, 1);
+    SET_UP(1);
     msl_unit *unit = msl_from_text("bad.metal", text, &b.e);
     ASSERTm(b.e.text, unit);
     ASSERT_EQ(NULL, device_new_pipeline(b.device, unit, "good", NULL, 0, MATH_SAFE, &b.e));
     ASSERT_EQ(EXIT_WRONG, b.e.code);
     ASSERTm(b.e.detail, strstr(b.e.detail, "bad.metal:2") && strstr(b.e.detail, "nothing"));
     msl_free(unit);
-    bench_tear_down(&b);
     PASS();
 }
 
 /* What Apple's compiler says of a text in a version of the language; NULL: it takes it. */
-static const char *compile_as(bench *b, int language, const char *statement) {
+static const char *compile_as(int language, const char *statement) {
     char text[512];
     snprintf(text, sizeof text,
              "#include <metal_stdlib>\nusing namespace metal;\n"
              "kernel void k(device float *x [[buffer(0)]]) {\n    %s\n}\n",
              statement);
-    b->e = (err){.code = EXIT_OK};
+    b.e = (err){.code = EXIT_OK};
     msl_extras extras = {.language = language};
-    extras = device_complete_extras(b->device, &extras);
-    msl_unit *unit = msl_from_text_with("k.metal", text, &extras, &b->e);
+    extras = device_complete_extras(b.device, &extras);
+    msl_unit *unit = msl_from_text_with("k.metal", text, &extras, &b.e);
     pipeline *p =
-        unit ? device_new_pipeline(b->device, unit, "k", NULL, 0, MATH_SAFE, &b->e) : NULL;
+        unit ? device_new_pipeline(b.device, unit, "k", NULL, 0, MATH_SAFE, &b.e) : NULL;
     bool is_taken = p != NULL;
     pipeline_free(p);
     msl_free(unit);
-    return is_taken ? NULL : b->e.detail;
+    return is_taken ? NULL : b.e.detail;
 }
 
 TEST a_text_is_compiled_in_its_version_of_the_language(void) {
@@ -307,14 +282,13 @@ TEST a_text_is_compiled_in_its_version_of_the_language(void) {
         {"#ifdef __ASSAY__\nx[0] = nothing;\n#endif", "", 300},
         {"static_assert(__METAL_VERSION__ >= 320, \"old\");", "old", 320},
     };
-    bench b;
-    SET_UP(b, 1);
+    SET_UP(1);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (int v = 0; v < MSL_LANGUAGES; v++) {
             int next = v + 1 < MSL_LANGUAGES ? msl_languages[v + 1] : 500;
             bool is_last = next == texts[i].since, is_first = msl_languages[v] == texts[i].since;
             const char *said = is_last || is_first
-                                   ? compile_as(&b, msl_languages[v], texts[i].statement)
+                                   ? compile_as(msl_languages[v], texts[i].statement)
                                    : NULL;
             if (is_last)
                 ASSERTm(texts[i].statement, said && strstr(said, texts[i].refused) &&
@@ -322,28 +296,24 @@ TEST a_text_is_compiled_in_its_version_of_the_language(void) {
             else
                 ASSERTm(said, !said);
         }
-    bench_tear_down(&b);
     PASS();
 }
 
 TEST a_fault_names_the_encoder(play_mode mode) {
-    bench b;
-    SET_UP(b, 3);
+    SET_UP(3);
     setenv("METAL_DOUBLE", "fault", 1);
     ASSERT_FALSE(tape_play(b.tape, mode, NULL, NULL, &b.e));
     ASSERT_EQ(EXIT_WRONG, b.e.code);
     ASSERTm(b.e.text, strstr(b.e.text, "advance") && strstr(b.e.text, "Address Fault"));
     if (mode == PLAY_WHOLE)
         ASSERTm(b.e.text, strstr(b.e.text, "step: advance and 2 more"));
-    bench_tear_down(&b);
     PASS();
 }
 
 TEST a_capture_needs_the_variable_a_new_file_and_its_suffix(void) {
-    bench b;
     char path[128], other[160];
     snprintf(path, sizeof path, "/tmp/assay-test-%ld.gputrace", (long)getpid());
-    SET_UP(b, 2);
+    SET_UP(2);
     unsetenv("METAL_CAPTURE_ENABLED");
     ASSERT_FALSE(device_start_capture(b.device, path, &b.e));
     ASSERTm(b.e.text, strstr(b.e.text, "METAL_CAPTURE_ENABLED=1"));
@@ -351,8 +321,7 @@ TEST a_capture_needs_the_variable_a_new_file_and_its_suffix(void) {
     snprintf(other, sizeof other, "%s.txt", path);
     ASSERT_FALSE(device_start_capture(b.device, other, &b.e));
     ASSERT_EQ(EXIT_USAGE, b.e.code);
-    if (!device_start_capture(b.device, path, &b.e))
-        FAILm(b.e.text);
+    ASSERTm(b.e.text, device_start_capture(b.device, path, &b.e));
     ASSERT(tape_play(b.tape, PLAY_LAUNCHES, NULL, NULL, &b.e));
     device_stop_capture(b.device);
     char *text = os_read_file(path, NULL, &b.e);
@@ -362,11 +331,11 @@ TEST a_capture_needs_the_variable_a_new_file_and_its_suffix(void) {
     ASSERTm(b.e.text, strstr(b.e.text, "already exists"));
     unlink(path);
     unsetenv("METAL_CAPTURE_ENABLED");
-    bench_tear_down(&b);
     PASS();
 }
 
 SUITE(metal_suite) {
+    SET_TEARDOWN(bench_tear_down, NULL);
     RUN_TEST(without_a_gpu_there_is_a_sentence);
     RUN_TEST(a_gpu_is_picked_by_a_part_of_its_name);
     RUN_TEST(facts_are_asked_of_the_gpu);

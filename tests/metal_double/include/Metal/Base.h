@@ -97,8 +97,7 @@ API_AVAILABLE(macos(10.13), ios(10.0))
 @property(nullable, copy, atomic) NSString *label;
 @end
 
-MTL_EXPORT API_AVAILABLE(macos(15.0), ios(18.0)) @interface MTLResidencySetDescriptor
-    : NSObject<NSCopying> {
+MTL_EXPORT API_AVAILABLE(macos(15.0), ios(18.0)) @interface MTLResidencySetDescriptor : NSObject {
     NSString *_label;
     NSUInteger _initialCapacity;
 }

@@ -23,8 +23,7 @@ API_AVAILABLE(macos(10.15), ios(14.0))
 @property(readonly, copy) NSString *name API_AVAILABLE(macos(10.15), ios(14.0));
 @end
 
-MTL_EXPORT API_AVAILABLE(macos(10.15), ios(14.0)) @interface MTLCounterSampleBufferDescriptor
-    : NSObject<NSCopying> {
+MTL_EXPORT API_AVAILABLE(macos(10.15), ios(14.0)) @interface MTLCounterSampleBufferDescriptor : NSObject {
     id<MTLCounterSet> _counterSet;
     NSString *_label;
     MTLStorageMode _storageMode;
@@ -54,7 +53,7 @@ typedef NS_ENUM(NSUInteger, MTLDispatchType) {
 };
 
 MTL_EXPORT API_AVAILABLE(macos(11.0), ios(14.0))
-    @interface MTLComputePassSampleBufferAttachmentDescriptor : NSObject<NSCopying> {
+    @interface MTLComputePassSampleBufferAttachmentDescriptor : NSObject {
     id<MTLCounterSampleBuffer> _sampleBuffer;
     NSUInteger _startOfEncoderSampleIndex, _endOfEncoderSampleIndex;
 }
@@ -71,8 +70,7 @@ MTL_EXPORT API_AVAILABLE(macos(11.0), ios(14.0))
     (NSUInteger)attachmentIndex;
 @end
 
-MTL_EXPORT API_AVAILABLE(macos(11.0), ios(14.0)) @interface MTLComputePassDescriptor
-    : NSObject<NSCopying> {
+MTL_EXPORT API_AVAILABLE(macos(11.0), ios(14.0)) @interface MTLComputePassDescriptor : NSObject {
     MTLDispatchType _dispatchType;
     MTLComputePassSampleBufferAttachmentDescriptorArray *_sampleBufferAttachments;
 }
@@ -85,9 +83,7 @@ MTL_EXPORT API_AVAILABLE(macos(11.0), ios(14.0)) @interface MTLComputePassDescri
 
 typedef NS_ENUM(NSUInteger, MTLCommandBufferStatus) {
     MTLCommandBufferStatusNotEnqueued = 0,
-    MTLCommandBufferStatusEnqueued = 1,
     MTLCommandBufferStatusCommitted = 2,
-    MTLCommandBufferStatusScheduled = 3,
     MTLCommandBufferStatusCompleted = 4,
     MTLCommandBufferStatusError = 5,
 };
@@ -96,35 +92,26 @@ API_AVAILABLE(macos(10.11), ios(8.0))
 MTL_EXTERN NSErrorDomain const MTLCommandBufferErrorDomain;
 
 typedef NS_ENUM(NSUInteger, MTLCommandBufferError) {
-    MTLCommandBufferErrorNone = 0,
     MTLCommandBufferErrorInternal = 1,
     MTLCommandBufferErrorTimeout = 2,
     MTLCommandBufferErrorPageFault = 3,
-    MTLCommandBufferErrorNotPermitted = 7,
-    MTLCommandBufferErrorOutOfMemory = 8,
-    MTLCommandBufferErrorInvalidResource = 9,
-    MTLCommandBufferErrorMemoryless = 10,
-    MTLCommandBufferErrorDeviceRemoved = 11,
 };
 
 API_AVAILABLE(macos(11.0), ios(14.0))
 MTL_EXTERN NSErrorUserInfoKey const MTLCommandBufferEncoderInfoErrorKey;
 
 typedef NS_OPTIONS(NSUInteger, MTLCommandBufferErrorOption) {
-    MTLCommandBufferErrorOptionNone = 0,
     MTLCommandBufferErrorOptionEncoderExecutionStatus = 1 << 0,
 };
 
 typedef NS_ENUM(NSInteger, MTLCommandEncoderErrorState) {
-    MTLCommandEncoderErrorStateUnknown = 0,
     MTLCommandEncoderErrorStateCompleted = 1,
     MTLCommandEncoderErrorStateAffected = 2,
     MTLCommandEncoderErrorStatePending = 3,
     MTLCommandEncoderErrorStateFaulted = 4,
 };
 
-MTL_EXPORT API_AVAILABLE(macos(11.0), ios(14.0)) @interface MTLCommandBufferDescriptor
-    : NSObject<NSCopying> {
+MTL_EXPORT API_AVAILABLE(macos(11.0), ios(14.0)) @interface MTLCommandBufferDescriptor : NSObject {
     BOOL _retainedReferences;
     MTLCommandBufferErrorOption _errorOptions;
 }
@@ -175,8 +162,6 @@ API_AVAILABLE(macos(10.11), ios(8.0))
 
 typedef NS_OPTIONS(NSUInteger, MTLBarrierScope) {
     MTLBarrierScopeBuffers = 1 << 0,
-    MTLBarrierScopeTextures = 1 << 1,
-    MTLBarrierScopeRenderTargets = 1 << 2,
 };
 
 API_AVAILABLE(macos(10.11), ios(8.0))

@@ -7,7 +7,6 @@
 NS_ASSUME_NONNULL_BEGIN
 
 typedef NS_ENUM(NSUInteger, MTLDataType) {
-    MTLDataTypeNone = 0,
     MTLDataTypeFloat = 3,
     MTLDataTypeHalf = 16,
     MTLDataTypeInt = 29,
@@ -42,8 +41,7 @@ typedef NS_ENUM(NSInteger, MTLMathFloatingPointFunctions) {
     MTLMathFloatingPointFunctionsPrecise = 1,
 };
 
-MTL_EXPORT API_AVAILABLE(macos(10.11), ios(8.0)) @interface MTLCompileOptions
-    : NSObject<NSCopying> {
+MTL_EXPORT API_AVAILABLE(macos(10.11), ios(8.0)) @interface MTLCompileOptions : NSObject {
     MTLLanguageVersion _languageVersion;
     MTLMathMode _mathMode;
     MTLMathFloatingPointFunctions _mathFloatingPointFunctions;
@@ -63,15 +61,12 @@ MTL_EXTERN NSErrorDomain const MTLLibraryErrorDomain;
 
 typedef NS_ENUM(NSUInteger, MTLLibraryError) {
     MTLLibraryErrorUnsupported = 1,
-    MTLLibraryErrorInternal = 2,
     MTLLibraryErrorCompileFailure = 3,
     MTLLibraryErrorCompileWarning = 4,
     MTLLibraryErrorFunctionNotFound = 5,
-    MTLLibraryErrorFileNotFound = 6,
 };
 
-MTL_EXPORT API_AVAILABLE(macos(10.12), ios(10.0)) @interface MTLFunctionConstantValues
-    : NSObject<NSCopying> {
+MTL_EXPORT API_AVAILABLE(macos(10.12), ios(10.0)) @interface MTLFunctionConstantValues : NSObject {
     NSMutableDictionary *_values;
 }
 - (void)setConstantValue:(const void *)value type:(MTLDataType)type atIndex:(NSUInteger)index;
@@ -97,15 +92,12 @@ API_AVAILABLE(macos(10.11), ios(8.0))
 
 typedef NS_OPTIONS(NSUInteger, MTLPipelineOption) {
     MTLPipelineOptionNone = 0,
-    MTLPipelineOptionArgumentInfo = 1 << 0,
-    MTLPipelineOptionBufferTypeInfo = 1 << 1,
 };
 
 typedef __autoreleasing MTLComputePipelineReflection
     *_Nullable MTLAutoreleasedComputePipelineReflection;
 
-MTL_EXPORT API_AVAILABLE(macos(10.11), ios(9.0)) @interface MTLComputePipelineDescriptor
-    : NSObject<NSCopying> {
+MTL_EXPORT API_AVAILABLE(macos(10.11), ios(9.0)) @interface MTLComputePipelineDescriptor : NSObject {
     NSString *_label;
     id<MTLFunction> _computeFunction;
 }

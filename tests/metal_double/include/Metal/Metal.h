@@ -100,8 +100,7 @@ typedef NS_ENUM(NSInteger, MTLCaptureDestination) {
     MTLCaptureDestinationGPUTraceDocument,
 };
 
-MTL_EXTERN API_AVAILABLE(macos(10.15), ios(13.0)) @interface MTLCaptureDescriptor
-    : NSObject<NSCopying> {
+MTL_EXTERN API_AVAILABLE(macos(10.15), ios(13.0)) @interface MTLCaptureDescriptor : NSObject {
     id _captureObject;
     MTLCaptureDestination _destination;
     NSURL *_outputURL;
