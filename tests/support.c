@@ -149,3 +149,8 @@ void support_end(void) {
         copies[buffer_count] = NULL;
     }
 }
+
+void support_end_test(void *unused) {
+    (void)unused;
+    support_end();
+}

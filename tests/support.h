@@ -46,7 +46,8 @@ double support_get_distance(const float *a, const float *b, size_t count);
 bool support_play(void); /* the tape, whole */
 const err *support_get_error(void);
 
-/* Frees buffers and tape. Call at the end of each test. */
+/* Frees buffers and tape. Call at the end of each test, or SET_TEARDOWN(support_end_test, NULL) in the suite. */
 void support_end(void);
+void support_end_test(void *unused);
 
 #endif

@@ -443,8 +443,7 @@ TEST functions_agree_with_models_at_the_edges(size_t which) {
     edge_values v;
     make_integers(type, v.whole);
     make_floats(type, v.number);
-    if (!run_kernel(which, &v, &e))
-        FAILm(e.detail[0] ? e.detail : e.text);
+    ASSERTm(e.detail[0] ? e.detail : e.text, run_kernel(which, &v, &e));
     for (size_t i = 0; i < (functions + TYPES) * LENGTHS * TOTAL; i++) {
         const size_t row = i / TOTAL / LENGTHS;
         const int n = (int)(i / TOTAL % LENGTHS) + 1, t = (int)(i % TOTAL);

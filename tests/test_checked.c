@@ -112,16 +112,13 @@ static bool play_canary(const canary *c, bool *caught, char *message, size_t siz
 }
 
 TEST every_canary_is_caught_at_its_line(size_t i) {
-    if (!open_checked())
-        FAILm(last.text);
+    ASSERTm(last.text, open_checked());
     if (!canary_is_for(&canaries[i], device_get_facts(checked)))
         SKIPm("it is for a build that traces values");
     bool caught = false;
     char message[200] = "";
-    if (!play_canary(&canaries[i], &caught, message, sizeof message))
-        FAILm(last.text);
-    if (!caught)
-        FAILm(message);
+    ASSERTm(last.text, play_canary(&canaries[i], &caught, message, sizeof message));
+    ASSERTm(message, caught);
     PASS();
 }
 
@@ -135,16 +132,14 @@ TEST an_index_that_leaves_its_binding_is_caught_where_kernels_run_in_a_thread(vo
     char message[200] = "";
     ok = ok && play_canary(&canaries[i], &caught, message, sizeof message);
     soft_engine_use_threads(false);
-    if (!ok)
-        FAILm(last.text);
+    ASSERTm(last.text, ok);
     ASSERTm(message, caught);
     PASS();
 }
 
 TEST bad_loads_give_zero_and_bad_stores_are_dropped(int by) {
     launch *l = prepare_pair("far_outside");
-    if (!l)
-        FAILm(last.text);
+    ASSERTm(last.text, l);
     launch_set_bytes(l, 2, &by, sizeof by);
     const finding_list *found = play();
     const finding *load = find(found, FINDING_LOAD_OUTSIDE);
@@ -173,8 +168,7 @@ TEST bad_loads_give_zero_and_bad_stores_are_dropped(int by) {
 TEST an_index_that_underflows_is_reported_and_survived(const char *name, finding_class what,
                                                        int index) {
     launch *l = prepare_pair(name);
-    if (!l)
-        FAILm(last.text);
+    ASSERTm(last.text, l);
     const finding *f = find(play(), what);
     ASSERT(f);
     ASSERT_EQ(1u, f->count);
@@ -190,8 +184,7 @@ TEST an_index_that_underflows_is_reported_and_survived(const char *name, finding
 TEST updates_are_lost_where_threads_take_turns(void) {
     const char *const named = ", when threads take turns at atomics";
     launch *l = prepare("counted_twice");
-    if (!l)
-        FAILm(last.text);
+    ASSERTm(last.text, l);
     memset(out->contents, 0, N * 4);
     launch_bind(l, 0, slice_whole(out), ACCESS_BOTH, ELEM_U32);
     const finding_list *found = play();
@@ -206,8 +199,7 @@ TEST updates_are_lost_where_threads_take_turns(void) {
 TEST findings_are_folded_with_a_count(void) {
     int by = 1;
     launch *l = prepare_pair("far_outside");
-    if (!l)
-        FAILm(last.text);
+    ASSERTm(last.text, l);
     launch_set_bytes(l, 2, &by, sizeof by);
     play();
     const finding_list *found = device_get_findings(checked);
@@ -251,8 +243,7 @@ TEST the_birth_of_a_nan_in_a_function_is_traced_to_its_return(void) {
 TEST who_stored_a_wrong_element_is_found(void) {
     close_checked();
     launch *l = prepare_pair("births");
-    if (!l)
-        FAILm(last.text);
+    ASSERTm(last.text, l);
     l->watched = slice_part(out, 9 * 4, 4);
     const finding *f = find(play(), FINDING_WRONG);
     ASSERT(f);

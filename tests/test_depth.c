@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/os.h"
 #include "kernels/kernels.h"
+#include "models.h"
 #include "runner/choice/tuned.h"
-#include "runner/gguf/synth.h"
 #include "runner/model/bench.h"
 #include "runner/model/check.h"
 #include "runner/tokenizer/tokenizer.h"
@@ -16,14 +15,10 @@
 
 SUITE(depth_suite);
 
-static char folder[512];
-static library *lib; /* the project's own kernels */
 static gguf *file;
 static tuned *table;
 static model *plain, *m;
 static err e;
-
-#define ASSERT_OK(condition) ASSERTm(e.text, condition)
 
 enum { FEW = 60, MANY = 76 }; /* before and after the 64 keys where the table changes its mind */
 
@@ -42,20 +37,12 @@ static tuned *make_table(void) {
 
 /* The shipped model by the rules, and with the table. */
 static bool open_both(void) {
-    table = make_table();
-    return (file = gguf_open(support_get_path("models/assay-tiny.gguf"), &e)) &&
-           (plain = model_new(lib, file, &(model_options){.context = 128}, &e)) &&
-           (m = model_new(lib, file, &(model_options){.context = 128, .tuned = table}, &e));
-}
-
-static void close_both(void) {
-    model_free(m);
-    model_free(plain);
     tuned_free(table);
-    gguf_free(file);
-    m = plain = NULL;
-    table = NULL;
-    file = NULL;
+    table = make_table();
+    file = models_keep(gguf_open(support_get_path("models/assay-tiny.gguf"), &e));
+    plain = models_open(file, &(model_options){.context = 128}, &e);
+    m = models_open(file, &(model_options){.context = 128, .tuned = table}, &e);
+    return plain && m;
 }
 
 static bool is_ranges(void) {
@@ -88,7 +75,7 @@ TEST the_position_of_a_step_decides_which_tape_is_played(void) {
     ASSERT_OK(open_both());
     uint32_t tokens[MANY], vocab = model_get_shape(m)->vocab, wanted[MODEL_IN_FLIGHT],
                            got[MODEL_IN_FLIGHT];
-    float *a = malloc(vocab * sizeof *a), *b = malloc(vocab * sizeof *b);
+    float *a = models_new_logits(m), *b = models_new_logits(m);
     for (uint32_t i = 0; i < MANY; i++)
         tokens[i] = (7 * i + 3) % vocab;
     ASSERT_FALSE(model_changes_tape(m, 0, 64));
@@ -108,18 +95,14 @@ TEST the_position_of_a_step_decides_which_tape_is_played(void) {
         ASSERT_OK(feed(plain, tokens, i, i + 1, a) && feed(m, tokens, i, i + 1, b));
         ASSERT(support_get_distance(a, b, vocab) < 1e-4);
     }
-    free(a);
-    free(b);
-    close_both();
     PASS();
 }
 
 TEST a_state_that_is_loaded_at_a_depth_goes_on_with_its_tape(void) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/deep.state", folder);
+    const char *path = models_get_path("deep.state");
     ASSERT_OK(open_both());
     uint32_t tokens[MANY], vocab = model_get_shape(m)->vocab, pending;
-    float *a = malloc(vocab * sizeof *a), *b = malloc(vocab * sizeof *b);
+    float *a = models_new_logits(m), *b = models_new_logits(m);
     for (uint32_t i = 0; i < MANY; i++)
         tokens[i] = (5 * i + 1) % vocab;
     ASSERT_OK(model_forward_prompt(plain, tokens, MANY - 1, PLAY_WHOLE, a, NULL, &e));
@@ -128,9 +111,6 @@ TEST a_state_that_is_loaded_at_a_depth_goes_on_with_its_tape(void) {
     ASSERT(is_ranges());
     ASSERT_OK(feed(plain, tokens, MANY - 1, MANY, a) && feed(m, tokens, MANY - 1, MANY, b));
     ASSERT(support_get_distance(a, b, vocab) < 1e-4);
-    free(a);
-    free(b);
-    close_both();
     PASS();
 }
 
@@ -143,24 +123,21 @@ TEST the_start_of_a_prompt_decides_too(void) {
     uint32_t start = 1, tokens[MANY] = {0};
     choice_watch watch = {note_start, &start};
     ASSERT_OK(open_both());
-    model *watched = model_new(lib, file, &(model_options){.context = 128, .watch = &watch}, &e);
+    model *watched = models_open(file, &(model_options){.context = 128, .watch = &watch}, &e);
     ASSERT_OK(watched);
-    float *logits = malloc(model_get_shape(m)->vocab * sizeof *logits);
+    float *logits = models_new_logits(m);
     ASSERT_OK(model_forward_prompt(watched, tokens, 8, PLAY_WHOLE, logits, NULL, &e));
     ASSERT_EQ(0, start);
     ASSERT_OK(model_forward_prompt(watched, tokens, 60, PLAY_WHOLE, logits, NULL, &e));
     ASSERT_OK(model_forward_prompt(watched, tokens, 8, PLAY_WHOLE, logits, NULL, &e));
     ASSERT_EQ(128, start); /* the band of position 68 */
-    free(logits);
-    model_free(watched);
-    close_both();
     PASS();
 }
 
 /* --- caches of halves --- */
 
 static model *open_halves(void) {
-    return model_new(lib, file, &(model_options){.context = 128, .cache = &format_f16}, &e);
+    return models_open(file, &(model_options){.context = 128, .cache = &format_f16}, &e);
 }
 
 /* Launch by launch, the whole against the reference with rounded keys and values, and deep ones. */
@@ -179,8 +156,6 @@ TEST a_cache_of_halves_is_checked_like_one_of_floats(void) {
     for (size_t i = 0; i < report.count; i++)
         ASSERTm(report.rows[i].found, report.rows[i].passed);
     ASSERT(report.count > 5);
-    model_free(halves);
-    close_both();
     PASS();
 }
 
@@ -193,25 +168,20 @@ TEST halves_change_the_logits_a_little(void) {
         tokens[i] = (7 * i + 3) % vocab;
     model *halves = open_halves();
     ASSERT_OK(halves);
-    float *a = malloc(vocab * sizeof *a), *b = malloc(vocab * sizeof *b);
+    float *a = models_new_logits(m), *b = models_new_logits(m);
     ASSERT_OK(model_forward_prompt(plain, tokens, FEW, PLAY_WHOLE, a, NULL, &e));
     ASSERT_OK(model_forward_prompt(halves, tokens, FEW, PLAY_WHOLE, b, NULL, &e));
     double far = support_get_distance(a, b, vocab);
     ASSERT(far > 1e-5 && far < 0.1);
-    free(a);
-    free(b);
-    model_free(halves);
-    close_both();
     PASS();
 }
 
 TEST a_state_says_what_its_cache_holds(void) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/halves.state", folder);
+    const char *path = models_get_path("halves.state");
     ASSERT_OK(open_both());
     model *halves = open_halves();
     uint32_t token = 1, pending;
-    float *logits = malloc(model_get_shape(plain)->vocab * sizeof *logits);
+    float *logits = models_new_logits(m);
     ASSERT_OK(halves && feed(halves, &token, 0, 1, logits));
     ASSERT_OK(model_write_state(halves, path, MODEL_NO_TOKEN, &e));
     ASSERT_FALSE(model_read_state(plain, path, &pending, &e));
@@ -222,9 +192,6 @@ TEST a_state_says_what_its_cache_holds(void) {
     ASSERT_OK(model_write_state(plain, path, MODEL_NO_TOKEN, &e));
     ASSERT_FALSE(model_read_state(halves, path, &pending, &e));
     ASSERT(strstr(e.text, "in F32: load it with --kv f32, not f16"));
-    free(logits);
-    model_free(halves);
-    close_both();
     PASS();
 }
 
@@ -235,15 +202,10 @@ TEST models_that_cannot_have_halves_say_why(void) {
     } cases[] = {{"tiny", "needs heads of a multiple of 32 dimensions, and this model's have 16"},
                  {"rwkv7-tiny", "a model of the family rwkv7 has no cache to keep in F16"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char path[600];
-        snprintf(path, sizeof path, "%s/%s.gguf", folder, cases[i].shape);
-        synth_options o = {.seed = 1, .type = gguf_find_type_name("Q4_0")};
-        ASSERT_OK(synth_write_model(synth_find_shape(cases[i].shape, &e), path, &o, &e));
-        gguf *g = gguf_open(path, &e);
+        gguf *g = models_make(cases[i].shape, "Q4_0", 1, &e);
         ASSERT_OK(g);
-        ASSERT_FALSE(model_new(lib, g, &(model_options){.cache = &format_f16}, &e));
+        ASSERT_FALSE(models_open(g, &(model_options){.cache = &format_f16}, &e));
         ASSERTm(e.text, strstr(e.text, cases[i].says));
-        gguf_free(g);
     }
     PASS();
 }
@@ -251,11 +213,11 @@ TEST models_that_cannot_have_halves_say_why(void) {
 /* Every row of the cache is there, at once: the next token attends to it, with finite logits. */
 TEST a_filled_cache_stands_for_a_prompt(const weight_format *cache) {
     ASSERT_OK(open_both());
-    model *deep = model_new(lib, file, &(model_options){.context = 5000, .cache = cache}, &e);
+    model *deep = models_open(file, &(model_options){.context = 5000, .cache = cache}, &e);
     ASSERT_OK(deep && model_has_cache(deep));
     uint32_t token = 3, vocab = model_get_shape(deep)->vocab;
-    float *empty = malloc(vocab * sizeof *empty), *a = malloc(vocab * sizeof *a),
-          *b = malloc(vocab * sizeof *b);
+    float *empty = models_new_logits(deep), *a = models_new_logits(deep),
+          *b = models_new_logits(deep);
     ASSERT_OK(feed(deep, &token, 0, 1, empty));
     ASSERT_OK(model_fill_cache(deep, 4096, 1, &e));
     ASSERT_EQ(4096, model_get_position(deep));
@@ -269,20 +231,12 @@ TEST a_filled_cache_stands_for_a_prompt(const weight_format *cache) {
     ASSERT_OK(model_bench(deep, &test, 1, TOKEN_NONE, 1, &result, &e));
     ASSERT(result.is_filled && result.mean_rate > 0);
     free(result.sample_ns);
-    free(empty);
-    free(a);
-    free(b);
-    model_free(deep);
-    close_both();
     PASS();
 }
 
 SUITE(depth_suite) {
-    if (!os_make_scratch(folder, sizeof folder, &e) || !support_get_device() ||
-        !(lib = library_new(support_get_device(), NULL, &e))) {
-        fprintf(stderr, "no device for the suite depth: %s\n", e.text);
+    if (!models_begin(&e))
         return;
-    }
     RUN_TEST(the_position_of_a_step_decides_which_tape_is_played);
     RUN_TEST(a_state_that_is_loaded_at_a_depth_goes_on_with_its_tape);
     RUN_TEST(the_start_of_a_prompt_decides_too);
@@ -292,6 +246,7 @@ SUITE(depth_suite) {
     RUN_TEST(models_that_cannot_have_halves_say_why);
     RUN_TESTp(a_filled_cache_stands_for_a_prompt, NULL);
     RUN_TESTp(a_filled_cache_stands_for_a_prompt, &format_f16);
-    library_free(lib);
-    os_remove_folder(folder);
+    models_end();
+    tuned_free(table);
+    table = NULL;
 }

@@ -104,8 +104,7 @@ static const char *describe(const char *kernel, const finding *f) {
 
 TEST right_kernels_are_left_in_peace(const char *file, const char *kernel) {
     const finding_list *found = play(file, kernel);
-    if (!found)
-        FAILm(describe(kernel, NULL));
+    ASSERTm(describe(kernel, NULL), found);
     if (found->count > 0)
         FAILm(describe(kernel, &found->items[0]));
     PASS();
@@ -130,18 +129,15 @@ static bool is_marked(const char *text, int line, finding_class what, bool *is_f
 TEST wrong_kernels_are_reported_where_they_are_wrong(const char *file, const char *kernel,
                                                      const char *text) {
     const finding_list *found = play(file, kernel);
-    if (!found)
-        FAILm(describe(kernel, NULL));
+    ASSERTm(describe(kernel, NULL), found);
     if (found->count == 0)
         FAILm(describe(kernel, NULL));
     bool is_found = false;
     for (size_t i = 0; i < found->count; i++) {
         const finding *f = &found->items[i];
-        if (!is_marked(text, f->line, f->what, &is_found))
-            FAILm(describe(kernel, f));
+        ASSERTm(describe(kernel, f), is_marked(text, f->line, f->what, &is_found));
     }
-    if (!is_found)
-        FAILm(describe(kernel, &found->items[0]));
+    ASSERTm(describe(kernel, &found->items[0]), is_found);
     if (strcmp(kernel, "overflows") == 0)
         ASSERT_EQ_FMT(19u, (unsigned)found->count, "%u"); /* as many as lines are marked */
     PASS();

@@ -59,7 +59,6 @@ TEST vector_constructors_swizzles_and_operators_are_msl(void) {
             FAILm(text);
         }
     ASSERT_EQ_FMT((double)VECTOR_CLAIMS, (double)got[VECTOR_CLAIMS], "%g");
-    support_end();
     PASS();
 }
 
@@ -83,8 +82,7 @@ TEST every_half_widens_to_the_float_it_is(void) {
     for (uint32_t i = 0; i < 65536; i++)
         all[i] = (uint16_t)i;
     slice in = support_buffer(all, sizeof all), out = support_buffer(NULL, 65536 * 4);
-    if (!run_map("widen_half", in, out, ELEM_F16, ELEM_F32, 65536))
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, run_map("widen_half", in, out, ELEM_F16, ELEM_F32, 65536));
     const float *got = support_read(out);
     for (uint32_t i = 0; i < 65536; i++) {
         float want = half_to_float((uint16_t)i);
@@ -93,7 +91,6 @@ TEST every_half_widens_to_the_float_it_is(void) {
         else
             ASSERT_MEM_EQ(&want, &got[i], 4);
     }
-    support_end();
     PASS();
 }
 
@@ -115,8 +112,7 @@ TEST floats_round_to_the_nearest_half_and_ties_to_even(void) {
         x[4 * i + 3] = a;
     }
     slice in = support_buffer(x, N * 4), out = support_buffer(NULL, N * 2);
-    if (!run_map("round_to_half", in, out, ELEM_F32, ELEM_F16, N))
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, run_map("round_to_half", in, out, ELEM_F32, ELEM_F16, N));
     const uint16_t *got = support_read(out);
     for (uint32_t i = 0; i < N; i++) {
         if (x[i] != x[i])
@@ -125,7 +121,6 @@ TEST floats_round_to_the_nearest_half_and_ties_to_even(void) {
             ASSERT_EQ_FMT(half_from_float(x[i]), got[i], "%04x");
     }
     free(x);
-    support_end();
     PASS();
 }
 
@@ -162,8 +157,7 @@ TEST short_floats_round_after_every_operation(const short_float *f) {
     slice in_a = support_buffer(a, sizeof a), in_b = support_buffer(b, sizeof b);
     slice out = support_buffer(NULL, sizeof a * 4);
     launch *l = support_launch("language.metal", f->kernel);
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     launch_bind(l, 0, in_a, ACCESS_READ, f->type);
     launch_bind(l, 1, in_b, ACCESS_READ, f->type);
     launch_bind(l, 2, out, ACCESS_WRITE, f->type);
@@ -179,7 +173,6 @@ TEST short_floats_round_after_every_operation(const short_float *f) {
             if (!is_same_number(f, want[k], got[4 * i + k]))
                 ASSERT_EQ_FMT(want[k], got[4 * i + k], "%04x");
     }
-    support_end();
     PASS();
 }
 
@@ -192,8 +185,7 @@ TEST function_constants_specialise_a_pipeline_and_gate_its_arguments(void) {
     const float x[2] = {1, 10}, bias[2] = {100, 200};
     slice in = support_buffer(x, 8), out = support_buffer(NULL, 8), add = support_buffer(bias, 8);
     launch *l = support_launch_specialised("language.metal", "specialised", with_bias, 3);
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
     launch_bind(l, 1, out, ACCESS_WRITE, ELEM_F32);
     launch_bind(l, 2, add, ACCESS_READ, ELEM_F32);
@@ -207,18 +199,15 @@ TEST function_constants_specialise_a_pipeline_and_gate_its_arguments(void) {
     launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
     launch_bind(l, 1, out, ACCESS_WRITE, ELEM_F32);
     launch_set_threads(l, (size3){2, 1, 1}, (size3){2, 1, 1});
-    if (!support_play())
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, support_play());
     ASSERT_EQ(-8.0f, ((const float *)support_read(out))[0]);
     ASSERT_EQ(-80.0f, ((const float *)support_read(out))[1]);
-    support_end();
     PASS();
 }
 
 TEST a_function_constant_that_is_not_given_is_an_error(void) {
     ASSERT_EQ(NULL, support_launch_specialised("language.metal", "specialised", with_bias, 2));
     ASSERT(strstr(support_get_error()->text, "scale"));
-    support_end();
     PASS();
 }
 
@@ -230,18 +219,15 @@ TEST structs_arrive_as_they_were_laid_out(void) {
     } o = {3, 0, {1, 20}, {1, 2, 300}, 0};
     slice out = support_buffer(NULL, 16);
     launch *l = support_launch("language.metal", "with_struct");
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     launch_bind(l, 0, out, ACCESS_WRITE, ELEM_F32);
     launch_set_bytes(l, 1, &o, sizeof o);
     launch_set_threads(l, (size3){4, 1, 1}, (size3){4, 1, 1});
-    if (!support_play())
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, support_play());
     const float *got = support_read(out);
     ASSERT_EQ(320.0f, got[0]);
     ASSERT_EQ(320.0f, got[2]);
     ASSERT(got[3] != got[3]);
-    support_end();
     PASS();
 }
 
@@ -249,13 +235,11 @@ TEST host_names_choose_the_instantiation_of_a_template(void) {
     const float x = 1.5f;
     const int32_t n = 21;
     slice in = support_buffer(&x, 4), out = support_buffer(NULL, 4);
-    if (!run_map("doubled_float", in, out, ELEM_F32, ELEM_F32, 1))
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, run_map("doubled_float", in, out, ELEM_F32, ELEM_F32, 1));
     ASSERT_EQ(3.0f, *(const float *)support_read(out));
     in = support_buffer(&n, 4);
     ASSERT(run_map("doubled_int", in, out, ELEM_I32, ELEM_I32, 1));
     ASSERT_EQ(42, *(const int32_t *)support_read(out));
-    support_end();
     PASS();
 }
 
@@ -263,15 +247,13 @@ TEST buffers_without_numbers_are_counted_in_order(void) {
     const float x = 1;
     slice in = support_buffer(&x, 4), out = support_buffer(NULL, 4);
     launch *l = support_launch("language.metal", "unnumbered");
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
     launch_set_f32(l, 1, 0.25f);
     launch_bind(l, 2, out, ACCESS_WRITE, ELEM_F32);
     launch_set_threads(l, (size3){1, 1, 1}, (size3){1, 1, 1});
     ASSERT(support_play());
     ASSERT_EQ(1.25f, *(const float *)support_read(out));
-    support_end();
     PASS();
 }
 
@@ -281,18 +263,17 @@ TEST a_compile_error_shows_the_line_of_the_metal_file(void) {
     ASSERT(strstr(support_get_error()->text, "uncompilable"));
     ASSERT(strstr(support_get_error()->detail, "uncompilable.metal:5:"));
     ASSERT(strstr(support_get_error()->detail, "not_declared"));
-    support_end();
     PASS();
 }
 
 TEST an_unknown_kernel_is_answered_with_the_ones_there_are(void) {
     ASSERT_EQ(NULL, support_launch("language.metal", "vector"));
     ASSERT(strstr(support_get_error()->text, "vectors"));
-    support_end();
     PASS();
 }
 
 SUITE(language_suite) {
+    SET_TEARDOWN(support_end_test, NULL);
     RUN_TEST(vector_constructors_swizzles_and_operators_are_msl);
     RUN_TEST(every_half_widens_to_the_float_it_is);
     RUN_TEST(floats_round_to_the_nearest_half_and_ties_to_even);

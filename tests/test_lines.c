@@ -241,11 +241,9 @@ TEST objects_of_macos_are_inspected(const char *target) {
         {"-DOPTIONS=1", "wants another library"},
     };
     err e = {.code = EXIT_OK};
-    if (!start(&e))
-        FAILm(e.text);
+    ASSERTm(e.text, start(&e));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (!compile(target, cases[i].define, name_file("lines.o"), &e))
-            FAILm(e.text);
+        ASSERTm(e.text, compile(target, cases[i].define, name_file("lines.o"), &e));
         bool ok = soft_inspect(name_file("lines.o"), "call", &e);
         ASSERT_EQ_FMTm(cases[i].define, !cases[i].says, ok, "%d");
         if (cases[i].says)

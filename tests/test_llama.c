@@ -7,32 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/os.h"
+#include "models.h"
 #include "runner/generate/generate.h"
-#include "runner/gguf/synth.h"
 #include "runner/model/check.h"
 #include "support.h"
 
 enum { CONTEXT = 160 };
 
-static char folder[512];
-static library *lib; /* the project's own kernels */
 static err e;
 
-/* --- models made here --- */
-
-/* A tiny model of a type; NULL with e set. The caller frees it. */
-static gguf *make_model(const char *type) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/%s.gguf", folder, type);
-    synth_options o = {.seed = 7, .type = gguf_find_type_name(type)};
-    const synth_shape *s = synth_find_shape("tiny", &e);
-    return s && synth_write_model(s, path, &o, &e) ? gguf_open(path, &e) : NULL;
-}
-
-static model *open_model(const gguf *g, uint32_t context, uint32_t tile) {
-    model_options o = {.context = context, .tile = tile};
-    return model_new(lib, g, &o, &e);
+/* Of a tiny model of random weights of a type. */
+static model *open_model(const char *type, uint32_t context, uint32_t tile) {
+    const model_options o = {.context = context, .tile = tile};
+    return models_open(models_make("tiny", type, 7, &e), &o, &e);
 }
 
 static void draw_tokens(uint32_t *tokens, size_t count, uint32_t vocab, const char *name) {
@@ -41,14 +28,10 @@ static void draw_tokens(uint32_t *tokens, size_t count, uint32_t vocab, const ch
         tokens[i] = rng_below(&r, vocab);
 }
 
-#define ASSERT_OK(condition) ASSERTm(e.text, condition)
-
 /* --- what is computed --- */
 
 TEST a_model_passes_its_check(const char *type) {
-    gguf *g = make_model(type);
-    ASSERT_OK(g);
-    model *m = open_model(g, CONTEXT, 0);
+    model *m = open_model(type, CONTEXT, 0);
     ASSERT_OK(m);
     uint32_t prompt[20];
     draw_tokens(prompt, 20, model_get_shape(m)->vocab, "check");
@@ -59,19 +42,15 @@ TEST a_model_passes_its_check(const char *type) {
     for (size_t i = 0; i < report.count; i++)
         ASSERTm(report.rows[i].found, report.rows[i].passed);
     ASSERT_EQ(6, report.count);
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
 TEST a_prompt_of_any_length_is_its_tokens_one_by_one(void) {
     static const size_t lengths[] = {1, 2, 3, 7, 8, 9, 32, 63, 64, 100};
-    gguf *g = make_model("Q4_0");
-    ASSERT_OK(g);
-    model *one = open_model(g, CONTEXT, 0), *many = open_model(g, CONTEXT, 0);
+    model *one = open_model("Q4_0", CONTEXT, 0), *many = open_model("Q4_0", CONTEXT, 0);
     ASSERT_OK(one && many);
     uint32_t vocab = model_get_shape(one)->vocab, tokens[100], next[2];
-    float *a = malloc(vocab * sizeof *a), *b = malloc(vocab * sizeof *b);
+    float *a = models_new_logits(one), *b = models_new_logits(one);
     draw_tokens(tokens, 100, vocab, "lengths");
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         model_rewind(one, 0);
@@ -86,40 +65,26 @@ TEST a_prompt_of_any_length_is_its_tokens_one_by_one(void) {
         ASSERT_OK(model_forward_greedy(many, 5, PLAY_WHOLE, &next[1], NULL, &e));
         ASSERT_EQ(next[0], next[1]);
     }
-    free(a);
-    free(b);
-    model_free(one);
-    model_free(many);
-    gguf_free(g);
     PASS();
 }
 
 TEST a_small_tile_gives_what_a_large_one_gives(void) {
-    gguf *g = make_model("Q8_0");
-    ASSERT_OK(g);
-    model *small = open_model(g, CONTEXT, 5), *large = open_model(g, CONTEXT, 64);
+    model *small = open_model("Q8_0", CONTEXT, 5), *large = open_model("Q8_0", CONTEXT, 64);
     ASSERT_OK(small && large);
     uint32_t vocab = model_get_shape(small)->vocab, tokens[43];
-    float *a = malloc(vocab * sizeof *a), *b = malloc(vocab * sizeof *b);
+    float *a = models_new_logits(small), *b = models_new_logits(small);
     draw_tokens(tokens, 43, vocab, "tiles");
     ASSERT_OK(model_forward_prompt(small, tokens, 43, PLAY_WHOLE, a, NULL, &e));
     ASSERT_OK(model_forward_prompt(large, tokens, 43, PLAY_WHOLE, b, NULL, &e));
     ASSERT(support_get_distance(a, b, vocab) <= 1e-5);
-    free(a);
-    free(b);
-    model_free(small);
-    model_free(large);
-    gguf_free(g);
     PASS();
 }
 
 TEST what_a_prompt_left_in_the_buffers_does_not_reach_the_next(void) {
-    gguf *g = make_model("Q4_0");
-    ASSERT_OK(g);
-    model *used = open_model(g, CONTEXT, 0), *fresh = open_model(g, CONTEXT, 0);
+    model *used = open_model("Q4_0", CONTEXT, 0), *fresh = open_model("Q4_0", CONTEXT, 0);
     ASSERT_OK(used && fresh);
     uint32_t vocab = model_get_shape(used)->vocab, first[90], second[33];
-    float *a = malloc(vocab * sizeof *a), *b = malloc(vocab * sizeof *b);
+    float *a = models_new_logits(used), *b = models_new_logits(used);
     draw_tokens(first, 90, vocab, "first");
     draw_tokens(second, 33, vocab, "second");
     ASSERT_OK(model_forward_prompt(used, first, 90, PLAY_WHOLE, a, NULL, &e));
@@ -127,11 +92,6 @@ TEST what_a_prompt_left_in_the_buffers_does_not_reach_the_next(void) {
     ASSERT_OK(model_forward_prompt(used, second, 33, PLAY_WHOLE, a, NULL, &e));
     ASSERT_OK(model_forward_prompt(fresh, second, 33, PLAY_WHOLE, b, NULL, &e));
     ASSERT_MEM_EQ(b, a, vocab * sizeof *a);
-    free(a);
-    free(b);
-    model_free(used);
-    model_free(fresh);
-    gguf_free(g);
     PASS();
 }
 
@@ -139,12 +99,10 @@ TEST what_a_prompt_left_in_the_buffers_does_not_reach_the_next(void) {
 
 TEST the_context_can_be_filled_to_the_last_slot_and_no_further(void) {
     enum { SLOTS = 24, PROMPT = 20 };
-    gguf *g = make_model("Q4_0");
-    ASSERT_OK(g);
-    model *m = open_model(g, SLOTS, 0);
+    model *m = open_model("Q4_0", SLOTS, 0);
     ASSERT_OK(m);
     uint32_t vocab = model_get_shape(m)->vocab, tokens[SLOTS + 1], next = 0;
-    float *logits = malloc(vocab * sizeof *logits);
+    float *logits = models_new_logits(m);
     draw_tokens(tokens, SLOTS + 1, vocab, "full");
     ASSERT_FALSE(model_forward_prompt(m, tokens, SLOTS + 1, PLAY_WHOLE, logits, NULL, &e));
     ASSERT_EQ(EXIT_USAGE, e.code);
@@ -159,9 +117,6 @@ TEST the_context_can_be_filled_to_the_last_slot_and_no_further(void) {
     ASSERT_EQ(EXIT_USAGE, e.code);
     ASSERT_FALSE(model_forward_token(m, next, PLAY_WHOLE, logits, NULL, &e));
     ASSERT_EQ(SLOTS, model_get_position(m));
-    free(logits);
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
@@ -189,9 +144,7 @@ static bool generate_tokens(model *m, uint32_t in_flight, const sampler_settings
 }
 
 TEST generation_ends_where_the_context_does(void) {
-    gguf *g = make_model("Q4_0");
-    ASSERT_OK(g);
-    model *m = open_model(g, 16, 0);
+    model *m = open_model("Q4_0", 16, 0);
     ASSERT_OK(m);
     uint32_t prompt[10];
     draw_tokens(prompt, 10, model_get_shape(m)->vocab, "end");
@@ -205,15 +158,11 @@ TEST generation_ends_where_the_context_does(void) {
     ASSERT_OK(generate_tokens(m, 1, &drawn, prompt, 10, 50, &h, &r));
     ASSERT_EQ(END_CONTEXT, r.end);
     ASSERT_EQ(7, h.count);
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
 TEST tokens_in_flight_behind_a_stop_are_forgotten(void) {
-    gguf *g = make_model("Q4_0");
-    ASSERT_OK(g);
-    model *m = open_model(g, CONTEXT, 0);
+    model *m = open_model("Q4_0", CONTEXT, 0);
     ASSERT_OK(m);
     uint32_t prompt[10];
     draw_tokens(prompt, 10, model_get_shape(m)->vocab, "flight");
@@ -232,26 +181,19 @@ TEST tokens_in_flight_behind_a_stop_are_forgotten(void) {
         ASSERT_OK(model_forward_greedy(m, cut.tokens[4], PLAY_WHOLE, &cut.tokens[5], NULL, &e));
         ASSERT_EQ(all.tokens[5], cut.tokens[5]);
     }
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
 TEST an_empty_prompt_and_unknown_tokens_are_refused(void) {
-    gguf *g = make_model("Q4_0");
-    ASSERT_OK(g);
-    model *m = open_model(g, CONTEXT, 0);
+    model *m = open_model("Q4_0", CONTEXT, 0);
     ASSERT_OK(m);
     uint32_t vocab = model_get_shape(m)->vocab, tokens[2] = {0, vocab}, next;
-    float *logits = malloc(vocab * sizeof *logits);
+    float *logits = models_new_logits(m);
     ASSERT_FALSE(model_forward_prompt(m, tokens, 0, PLAY_WHOLE, logits, NULL, &e));
     ASSERT_FALSE(model_forward_prompt(m, tokens, 2, PLAY_WHOLE, logits, NULL, &e));
     ASSERT(strstr(e.text, "there is no token"));
     ASSERT_FALSE(model_forward_greedy(m, vocab, PLAY_WHOLE, &next, NULL, &e));
     ASSERT_EQ(0, model_get_position(m));
-    free(logits);
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
@@ -277,11 +219,11 @@ TEST a_prompt_gives_its_text(const char *path, const char *prompt, const char *w
     snprintf(full, sizeof full, "%s", support_get_path(path));
     if (access(full, R_OK) != 0)
         SKIPm("the model is not there: make model");
-    gguf *g = gguf_open(full, &e);
+    gguf *g = models_keep(gguf_open(full, &e));
     ASSERT_OK(g);
     tokenizer *t = tokenizer_new(g, &e);
     ASSERT_OK(t);
-    model *m = open_model(g, 128, 0);
+    model *m = models_open(g, &(model_options){.context = 128}, &e);
     ASSERT_OK(m);
     token_list ids = {0};
     tokenizer_encode(t, prompt, strlen(prompt), TOKENIZE_ADD_SPECIAL, &ids);
@@ -296,14 +238,11 @@ TEST a_prompt_gives_its_text(const char *path, const char *prompt, const char *w
     sampler_free(s);
     token_list_free(&ids);
     tokenizer_free(t);
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
 SUITE(llama_suite) {
-    device *d = support_get_device();
-    if (!d || !(lib = library_new(d, NULL, &e)) || !os_make_scratch(folder, sizeof folder, &e))
+    if (!models_begin(&e))
         return;
     RUN_TESTp(a_model_passes_its_check, "Q4_0");
     RUN_TESTp(a_model_passes_its_check, "Q8_0");
@@ -324,6 +263,5 @@ SUITE(llama_suite) {
               "\nAnswer: The melting point of gold is 1064 degrees.");
     RUN_TESTp(a_prompt_gives_its_text, "models/smollm2-135m-instruct-q4_1.gguf",
               "The capital of France is", " Paris.\n\nThe answer is: 2018-01");
-    os_remove_folder(folder);
-    library_free(lib);
+    models_end();
 }

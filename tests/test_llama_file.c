@@ -7,23 +7,17 @@
 #include <string.h>
 
 #include "command.h"
-#include "harness/base/os.h"
+#include "models.h"
 #include "runner/gguf/synth.h"
 #include "runner/gguf/write.h"
 #include "runner/llama/llama.h"
 #include "runner/model/check.h"
-#include "support.h"
 
-static char folder[512];
-static library *lib; /* the project's own kernels */
-static gguf *base;   /* the model that the others are copies of, all in F32 */
+static gguf *base; /* the model that the others are copies of, all in F32 */
 static err e;
 
-#define ASSERT_OK(condition) ASSERTm(e.text, condition)
-
 static model *open_model(const gguf *g) {
-    model_options o = {.context = 48};
-    return model_new(lib, g, &o, &e);
+    return models_open(g, &(model_options){.context = 48}, &e);
 }
 
 /* --- files that are refused --- */
@@ -41,8 +35,7 @@ typedef struct {
 
 /* A copy of a model with one thing changed. */
 static gguf *change_model(const gguf *g, const change *c) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/changed.gguf", folder);
+    const char *path = models_get_path("changed.gguf");
     gguf_writer *w = gguf_writer_new(path, &e);
     for (size_t i = 0; i < g->value_count; i++)
         if (!(c->key && gguf_text_equals(g->values[i].key, c->key)) &&
@@ -272,8 +265,7 @@ static bool write_part(gguf_writer *w, const part *p) {
 }
 
 static gguf *make_variant(const variant *v) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/variant.gguf", folder);
+    const char *path = models_get_path("variant.gguf");
     gguf_writer *w = gguf_writer_new(path, &e);
     llama_shape s;
     llama_read_sizes(base, &s, &e);
@@ -317,8 +309,7 @@ TEST it_runs(const char *name, const variant *v) {
     for (size_t i = 0; i < report.count; i++)
         ASSERTm(report.rows[i].found, report.rows[i].passed);
     ASSERTm(name, report.passed);
-    model_free(m);
-    gguf_free(g);
+    models_keep(g);
     PASS();
 }
 
@@ -338,24 +329,18 @@ TEST what_a_file_has_makes_a_difference(void) {
         model *m = open_model(g);
         ASSERT_OK(m);
         const uint32_t prompt[] = {3, 1, 4, 1, 5, 9, 2, 6};
-        float *logits = malloc(model_get_shape(m)->vocab * sizeof *logits);
+        float *logits = models_new_logits(m);
         ASSERT_OK(model_forward_prompt(m, prompt, 8, PLAY_WHOLE, logits, NULL, &e));
         first[i] = logits[0];
         for (size_t j = 0; j < i; j++)
             ASSERT(first[i] != first[j]);
-        free(logits);
-        model_free(m);
-        gguf_free(g);
+        models_keep(g);
     }
     PASS();
 }
 
 static bool set_up(void) {
-    char path[600];
-    device *d = support_get_device();
-    if (!d || !(lib = library_new(d, NULL, &e)) || !os_make_scratch(folder, sizeof folder, &e))
-        return false;
-    snprintf(path, sizeof path, "%s/base.gguf", folder);
+    const char *path = models_get_path("base.gguf");
     synth_options o = {.seed = 11, .type = gguf_find_type_name("F32")};
     const synth_shape *s = synth_find_shape("tiny", &e);
     base = s && synth_write_model(s, path, &o, &e) ? gguf_open(path, &e) : NULL;
@@ -368,6 +353,8 @@ TEST a_small_model_can_be_made(void) {
 }
 
 SUITE(llama_file_suite) {
+    if (!models_begin(&e))
+        return;
     RUN_TEST(a_small_model_can_be_made);
     if (!base)
         return;
@@ -382,6 +369,5 @@ SUITE(llama_file_suite) {
     RUN_TESTp(it_runs, "a head of its own", (&(variant){.type = "Q4_0", .has_head = true}));
     RUN_TEST(what_a_file_has_makes_a_difference);
     gguf_free(base);
-    os_remove_folder(folder);
-    library_free(lib);
+    models_end();
 }

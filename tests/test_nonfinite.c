@@ -5,29 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/os.h"
+#include "models.h"
 #include "runner/generate/generate.h"
-#include "runner/gguf/synth.h"
 #include "runner/model/check.h"
 #include "runner/model/nonfinite.h"
-#include "support.h"
 
-static char folder[512];
-static library *lib;
 static err e;
 
-#define ASSERT_OK(condition) ASSERTm(e.text, condition)
 #define TENSOR "blk.1.ffn_up.weight"
 enum { ROW = 5, BLOCK = 1 };
 
 /* A tiny model with one NaN in a tensor: a scale of block BLOCK of row ROW, or that element. */
 static gguf *make_model(const char *type, bool has_nan) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/%s.gguf", folder, type);
-    synth_options o = {.seed = 7, .type = gguf_find_type_name(type)};
-    if (!synth_write_model(synth_find_shape("tiny", &e), path, &o, &e))
-        return NULL;
-    gguf *g = gguf_open(path, &e);
+    gguf *g = models_make("tiny", type, 7, &e);
     if (!g || !has_nan)
         return g;
     const gguf_tensor *t = gguf_find_tensor(g, TENSOR);
@@ -36,26 +26,23 @@ static gguf *make_model(const char *type, bool has_nan) {
     size_t per_row = t->dim[0] / t->type->values;
     size_t at =
         (size_t)((const uint8_t *)t->data - g->map) + (ROW * per_row + BLOCK) * t->type->bytes;
-    gguf_free(g);
-    FILE *f = fopen(path, "r+b");
+    FILE *f = fopen(g->path, "r+b");
     bool ok = f && fseek(f, (long)at, SEEK_SET) == 0 &&
               fwrite(is_f32 ? nan32 : nan16, is_f32 ? 4 : 2, 1, f) == 1;
     if (f)
         fclose(f);
-    return ok ? gguf_open(path, &e) : NULL;
+    return ok ? models_keep(gguf_open(g->path, &e)) : NULL;
 }
 
 TEST a_nan_in_the_weights_is_named_with_tensor_row_and_block(const char *type) {
     gguf *good = make_model(type, false);
     ASSERT_OK(good);
     ASSERT_OK(nonfinite_scan(good, &e));
-    gguf_free(good);
     gguf *bad = make_model(type, true);
     ASSERT_OK(bad);
     ASSERT_FALSE(nonfinite_scan(bad, &e));
     ASSERT_EQ(EXIT_WRONG, e.code);
     ASSERT_OK(strstr(e.text, TENSOR) && strstr(e.text, "row 5, block 1"));
-    gguf_free(bad);
     PASS();
 }
 
@@ -95,9 +82,7 @@ static bool hear(void *context, uint32_t token) {
 }
 
 TEST logits_that_are_not_finite_name_the_first_launch(double temperature) {
-    gguf *g = make_model("Q4_0", true);
-    ASSERT_OK(g);
-    model *m = model_new(lib, g, &(model_options){.context = 32}, &e);
+    model *m = models_open(make_model("Q4_0", true), &(model_options){.context = 32}, &e);
     ASSERT_OK(m);
     const uint32_t prompt[] = {4, 5, 6};
     size_t heard = 0;
@@ -112,15 +97,11 @@ TEST logits_that_are_not_finite_name_the_first_launch(double temperature) {
     ASSERT_OK(strstr(e.text, "layer 1") && strstr(e.text, "with " TENSOR) &&
               strstr(e.text, "'up'"));
     sampler_free(s);
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
 TEST a_check_names_the_weight_and_the_launch(void) {
-    gguf *g = make_model("Q8_0", true);
-    ASSERT_OK(g);
-    model *m = model_new(lib, g, &(model_options){.context = 32}, &e);
+    model *m = models_open(make_model("Q8_0", true), &(model_options){.context = 32}, &e);
     ASSERT_OK(m);
     const uint32_t prompt[] = {4, 5, 6};
     model_check_options o = {
@@ -135,29 +116,22 @@ TEST a_check_names_the_weight_and_the_launch(void) {
     }
     ASSERT(names_weight);
     ASSERT(names_launch);
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
 TEST a_model_without_nan_has_nothing_to_trace(void) {
-    gguf *g = make_model("Q4_0", false);
-    ASSERT_OK(g);
-    model *m = model_new(lib, g, &(model_options){.context = 32}, &e);
+    model *m = models_open(make_model("Q4_0", false), &(model_options){.context = 32}, &e);
     ASSERT_OK(m);
     const uint32_t prompt[] = {4, 5, 6};
     nonfinite n;
     ASSERT_OK(model_trace(m, prompt, 3, &n, &e));
     ASSERT_FALSE(n.found);
     ASSERT_EQ(3, model_get_position(m));
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
 SUITE(nonfinite_suite) {
-    device *d = support_get_device();
-    if (!d || !(lib = library_new(d, NULL, &e)) || !os_make_scratch(folder, sizeof folder, &e))
+    if (!models_begin(&e))
         return;
     RUN_TESTp(a_nan_in_the_weights_is_named_with_tensor_row_and_block, "Q4_0");
     RUN_TESTp(a_nan_in_the_weights_is_named_with_tensor_row_and_block, "Q8_0");
@@ -168,6 +142,5 @@ SUITE(nonfinite_suite) {
     RUN_TESTp(logits_that_are_not_finite_name_the_first_launch, 1.0);
     RUN_TEST(a_check_names_the_weight_and_the_launch);
     RUN_TEST(a_model_without_nan_has_nothing_to_trace);
-    os_remove_folder(folder);
-    library_free(lib);
+    models_end();
 }

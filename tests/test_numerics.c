@@ -109,8 +109,7 @@ TEST a_flushing_device_takes_denormals_for_zero_and_copies_them_whole(void) {
     ASSERT(memcmp(x, got, sizeof x) == 0);
     for (int i = 0; i < N; i++)
         ASSERT(sum[i] == (i % 8 == 5 ? 2 * x[i] : 0));
-    if (!compute(&plain, "twice", x, N, 1, sum))
-        FAILm(last.text);
+    ASSERTm(last.text, compute(&plain, "twice", x, N, 1, sum));
     for (int i = 0; i < N; i++)
         ASSERT(sum[i] == 2 * x[i]); /* and the test program itself keeps them */
     PASS();
@@ -125,8 +124,7 @@ TEST halves_are_not_flushed(void) {
               tape_play(s.tape, PLAY_WHOLE, NULL, NULL, &last) &&
               buffer_download(s.out, 0, got, sizeof got, &last);
     setup_close(&s);
-    if (!ok)
-        FAILm(last.text);
+    ASSERTm(last.text, ok);
     for (int i = 0; i < N; i++)
         ASSERT_EQ_FMT(2 * (i + 1), (int)got[i], "%d");
     PASS();
@@ -274,8 +272,7 @@ TEST fast_math_alone_takes_it_that_nothing_is_nan(void) {
     const float x[N] = {1, NAN, 2, NAN};
     float got[MATH_COUNT][N];
     for (math_mode m = 0; m < MATH_COUNT; m++)
-        if (!compute(&(device_options){.math = m}, "is_it_nan", x, N, 1, got[m]))
-            FAILm(last.text);
+        ASSERTm(last.text, compute(&(device_options){.math = m}, "is_it_nan", x, N, 1, got[m]));
     ASSERT(got[MATH_SAFE][1] == 1 && got[MATH_RELAXED][1] == 1 && got[MATH_FAST][1] == 0);
     ASSERT(got[MATH_SAFE][0] == 0 && got[MATH_RELAXED][0] == 0 && got[MATH_FAST][0] == 0);
     PASS();
@@ -337,8 +334,7 @@ TEST fast_powers_are_right_to_the_ends_of_the_range(void) {
     enum { OUTSIDE = 8, SMALL = 4 };
     for (int i = OUTSIDE; i < N; i++) /* -126 to 127.99 */
         x[i] = -126.0f + (float)(i - OUTSIDE) * (253.99f / (N - 1 - OUTSIDE));
-    if (!compute(&(device_options){.math = MATH_FAST}, "powers_of_two", x, N, 2, y))
-        FAILm(last.text);
+    ASSERTm(last.text, compute(&(device_options){.math = MATH_FAST}, "powers_of_two", x, N, 2, y));
     for (int i = 0; i < 2 * N; i++)
         if (i / 2 >= OUTSIDE)
             ASSERT(count_roundings(exp2((double)x[i / 2]), y[i]) <= 4);

@@ -10,29 +10,24 @@
 #include "command.h"
 #include "golden_rwkv7.h"
 #include "harness/base/os.h"
+#include "models.h"
 #include "runner/generate/generate.h"
 #include "runner/gguf/convert.h"
-#include "runner/gguf/synth.h"
 #include "runner/model/check.h"
 #include "runner/rwkv7/rwkv7.h"
 #include "support.h"
 
-static char folder[512];
-static library *lib;
 static err e;
 
-#define ASSERT_OK(condition) ASSERTm(e.text, condition)
-
 static gguf *open_golden(const golden_options *o) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/golden.gguf", folder);
-    return golden_rwkv7_write(path, o, &e) ? gguf_open(path, &e) : NULL;
+    const char *path = models_get_path("golden.gguf");
+    return golden_rwkv7_write(path, o, &e) ? models_keep(gguf_open(path, &e)) : NULL;
 }
 
 static model_fusion fusion; /* of the models that are opened */
 
 static model *open_model(const gguf *g, uint32_t tile) {
-    return model_new(lib, g, &(model_options){.tile = tile, .fusion = fusion}, &e);
+    return models_open(g, &(model_options){.tile = tile, .fusion = fusion}, &e);
 }
 
 /* The numbers have six digits. */
@@ -79,9 +74,7 @@ static enum greatest_test_res has_golden_state(const model *m) {
 }
 
 TEST tokens_give_the_golden_logits_and_state(const golden_options *o) {
-    gguf *g = open_golden(o);
-    ASSERT_OK(g);
-    model *m = open_model(g, 0);
+    model *m = open_model(open_golden(o), 0);
     ASSERT_OK(m);
     float logits[GOLDEN_VOCAB];
     for (size_t i = 0; i < GOLDEN_TOKENS; i++) {
@@ -89,29 +82,21 @@ TEST tokens_give_the_golden_logits_and_state(const golden_options *o) {
         CHECK_CALL(is_golden(logits, i));
     }
     CHECK_CALL(has_golden_state(m));
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
 TEST a_prompt_gives_the_golden_logits_and_state(uint32_t tile) {
-    gguf *g = open_golden(&(golden_options){0});
-    ASSERT_OK(g);
-    model *m = open_model(g, tile);
+    model *m = open_model(open_golden(&(golden_options){0}), tile);
     ASSERT_OK(m);
     float logits[GOLDEN_VOCAB];
     ASSERT_OK(model_forward_prompt(m, golden_tokens, GOLDEN_TOKENS, PLAY_WHOLE, logits, NULL, &e));
     CHECK_CALL(is_golden(logits, GOLDEN_TOKENS - 1));
     CHECK_CALL(has_golden_state(m));
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
 TEST the_reference_gives_the_golden_logits(void) {
-    gguf *g = open_golden(&(golden_options){0});
-    ASSERT_OK(g);
-    model *m = open_model(g, 1);
+    model *m = open_model(open_golden(&(golden_options){0}), 1);
     ASSERT_OK(m);
     model_reference *r = model_reference_new(m, GOLDEN_TOKENS, false, &e);
     ASSERT_OK(r);
@@ -124,8 +109,6 @@ TEST the_reference_gives_the_golden_logits(void) {
         CHECK_CALL(is_golden(logits, i));
     }
     model_reference_free(r);
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
@@ -144,22 +127,16 @@ static enum greatest_test_res passes_check(const gguf *g, uint32_t tile) {
     for (size_t i = 0; i < report.count; i++)
         ASSERTm(report.rows[i].found, report.rows[i].passed);
     ASSERT_EQ(6, report.count);
-    model_free(m);
     PASS();
 }
 
 TEST a_model_of_any_type_passes_its_check(const char *type) {
-    char path[600];
     gguf *from = open_golden(&(golden_options){.half_vectors = true, .more_dims = true});
     ASSERT_OK(from);
-    snprintf(path, sizeof path, "%s/%s.gguf", folder, type);
+    const char *path = models_get_path("converted.gguf");
     convert_options o = {.type = convert_find_type(type, &e), .is_pure = true};
     ASSERT_OK(convert_model(from, path, &o, &e));
-    gguf *g = gguf_open(path, &e);
-    ASSERT_OK(g);
-    CHECK_CALL(passes_check(g, 4));
-    gguf_free(g);
-    gguf_free(from);
+    CHECK_CALL(passes_check(models_keep(gguf_open(path, &e)), 4));
     PASS();
 }
 
@@ -183,9 +160,7 @@ TEST a_model_is_the_same_however_its_ops_are_fused(model_fusion how, size_t laun
     tape *t = model_get_token_tape(m, false, &e);
     ASSERT_OK(t);
     ASSERT_EQ(launches, t->count);
-    model_free(m);
     CHECK_CALL(passes_check(g, 4));
-    gguf_free(g);
     fusion = FUSION_BEST;
     PASS();
 }
@@ -197,28 +172,25 @@ static char *shipped(void) {
 }
 
 TEST the_shipped_model_passes_its_check(void) {
-    gguf *g = gguf_open(shipped(), &e);
+    gguf *g = models_keep(gguf_open(shipped(), &e));
     ASSERT_OK(g);
     CHECK_CALL(passes_check(g, 0));
-    gguf_free(g);
     PASS();
 }
 
 /* Tiles of every size, from one token to all, and a prompt in two parts. */
 TEST a_prompt_in_tiles_of_any_size_is_the_same(void) {
     enum { TOKENS = 23 };
-    gguf *g = gguf_open(shipped(), &e);
-    ASSERT_OK(g);
     static const uint32_t tiles[] = {1, 2, 3, 7, 8, 22, 23, 64};
     uint32_t tokens[TOKENS], vocab = 0;
     float *want = NULL, *got = NULL;
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
-        model *m = open_model(g, tiles[i]);
+        model *m = open_model(models_keep(gguf_open(shipped(), &e)), tiles[i]);
         ASSERT_OK(m);
         if (!want) {
             vocab = model_get_shape(m)->vocab;
-            want = malloc(vocab * sizeof *want);
-            got = malloc(vocab * sizeof *got);
+            want = models_new_logits(m);
+            got = models_new_logits(m);
             for (uint32_t k = 0; k < TOKENS; k++)
                 tokens[k] = (300 + 37 * k) % vocab;
             for (uint32_t k = 0; k < TOKENS; k++)
@@ -231,11 +203,7 @@ TEST a_prompt_in_tiles_of_any_size_is_the_same(void) {
         ASSERT_OK(model_forward_prompt(m, tokens, 9, PLAY_WHOLE, got, NULL, &e));
         ASSERT_OK(model_forward_prompt(m, tokens + 9, TOKENS - 9, PLAY_WHOLE, got, NULL, &e));
         ASSERT(support_get_distance(got, want, vocab) <= 1e-5);
-        model_free(m);
     }
-    free(want);
-    free(got);
-    gguf_free(g);
     PASS();
 }
 
@@ -244,7 +212,7 @@ TEST the_shipped_model_writes_sense(void) {
     static const char prompt[] = "How do I";
     static const char want[] = " find my way? Ask somebody, or look at the sun. In the morning it "
                                "is in the east, and in the evening it is in the west.";
-    gguf *g = gguf_open(shipped(), &e);
+    gguf *g = models_keep(gguf_open(shipped(), &e));
     ASSERT_OK(g);
     tokenizer *t = tokenizer_new(g, &e);
     ASSERT_OK(t);
@@ -254,7 +222,7 @@ TEST the_shipped_model_writes_sense(void) {
     char text[400] = "";
     size_t used = 0;
     uint32_t next = 0;
-    float *logits = malloc(model_get_shape(m)->vocab * sizeof *logits);
+    float *logits = models_new_logits(m);
     tokenizer_encode(t, prompt, sizeof prompt - 1, TOKENIZE_ADD_SPECIAL, &tokens);
     ASSERT_OK(model_forward_prompt(m, tokens.items, tokens.count, PLAY_WHOLE, logits, NULL, &e));
     next = sampler_find_largest(logits, model_get_shape(m)->vocab);
@@ -266,18 +234,13 @@ TEST the_shipped_model_writes_sense(void) {
         ASSERT_OK(model_forward_greedy(m, next, PLAY_WHOLE, &next, NULL, &e));
     }
     ASSERT_STR_EQ(want, text);
-    free(logits);
     token_list_free(&tokens);
-    model_free(m);
     tokenizer_free(t);
-    gguf_free(g);
     PASS();
 }
 
 TEST memory_is_made_once_and_does_not_grow(void) {
-    gguf *g = open_golden(&(golden_options){0});
-    ASSERT_OK(g);
-    model *m = open_model(g, 2);
+    model *m = open_model(open_golden(&(golden_options){0}), 2);
     ASSERT_OK(m);
     model_memory before = model_get_memory(m), after;
     ASSERT_EQ((size_t)GOLDEN_LAYERS * (2 + 64) * GOLDEN_HIDDEN * sizeof(float), before.state);
@@ -289,19 +252,13 @@ TEST memory_is_made_once_and_does_not_grow(void) {
     ASSERT_EQ(before.state, after.state);
     ASSERT_EQ(before.scratch, after.scratch);
     ASSERT_EQ(before.weights, after.weights);
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
 /* --- invented ones --- */
 
 static gguf *open_tiny(const char *type) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/tiny-%s.gguf", folder, type);
-    synth_options o = {.seed = 3, .type = gguf_find_type_name(type)};
-    const synth_shape *s = synth_find_shape("rwkv7-tiny", &e);
-    return s && synth_write_model(s, path, &o, &e) ? gguf_open(path, &e) : NULL;
+    return models_make("rwkv7-tiny", type, 3, &e);
 }
 
 TEST an_invented_model_passes_its_check(const char *type) {
@@ -312,7 +269,6 @@ TEST an_invented_model_passes_its_check(const char *type) {
     ASSERT_OK(t);
     ASSERT_EQ(512, tokenizer_get_count(t));
     tokenizer_free(t);
-    gguf_free(g);
     PASS();
 }
 
@@ -341,8 +297,6 @@ TEST tensors_get_the_types_that_published_files_have(void) {
         ASSERT_STR_EQ(
             want[i].type,
             convert_choose_type(floats, gguf_find_tensor(floats, want[i].name), &o)->name);
-    gguf_free(floats);
-    gguf_free(g);
     PASS();
 }
 
@@ -365,12 +319,11 @@ static double find_largest_state(const model *m) {
 /* What a state holds decays: it does not grow with the text. */
 TEST a_state_stays_bounded_over_thousands_of_tokens(void) {
     enum { TOKENS = 4096, PARTS = 4 };
-    gguf *g = open_tiny("Q8_0");
-    ASSERT_OK(g);
-    model *m = open_model(g, 64);
+    model *m = open_model(open_tiny("Q8_0"), 64);
     ASSERT_OK(m);
-    uint32_t vocab = model_get_shape(m)->vocab, *tokens = malloc(TOKENS * sizeof *tokens);
-    float *logits = malloc(vocab * sizeof *logits);
+    static uint32_t tokens[TOKENS];
+    uint32_t vocab = model_get_shape(m)->vocab;
+    float *logits = models_new_logits(m);
     rng r = rng_new(4, "long");
     double first = 0, last = 0;
     for (size_t i = 0; i < TOKENS; i++)
@@ -385,10 +338,6 @@ TEST a_state_stays_bounded_over_thousands_of_tokens(void) {
     }
     ASSERT(last > 0 && last <= 3 * first);
     ASSERT_EQ(TOKENS, model_get_position(m));
-    free(tokens);
-    free(logits);
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
@@ -400,7 +349,6 @@ TEST a_file_is_refused(const golden_options *o, const char *says) {
     ASSERT_FALSE(model_check_file(g, &e));
     ASSERT_EQ(EXIT_USAGE, e.code);
     ASSERT_OK(strstr(e.text, says));
-    gguf_free(g);
     PASS();
 }
 
@@ -425,8 +373,7 @@ TEST a_small_error_moves_logits_further_than_rounding_may(void) {
 }
 
 SUITE(rwkv7_suite) {
-    device *d = support_get_device();
-    if (!d || !(lib = library_new(d, NULL, &e)) || !os_make_scratch(folder, sizeof folder, &e))
+    if (!models_begin(&e))
         return;
     const golden_options plain = {0}, bare = {.no_dummies = true}, deep = {.more_dims = true};
     RUN_TESTp(tokens_give_the_golden_logits_and_state, &plain);
@@ -462,7 +409,6 @@ SUITE(rwkv7_suite) {
     RUN_TESTp(a_file_is_refused, &no_head, "no tensor output.weight");
     RUN_TESTp(a_file_is_refused, &scaled, "rescale_every_n_layers is 6, which changes the result");
     RUN_TESTp(a_file_is_refused, &unknown, "the file has rwkv7.new_trick");
-    os_remove_folder(folder);
-    library_free(lib);
+    models_end();
     RUN_TEST(a_small_error_moves_logits_further_than_rounding_may);
 }

@@ -139,7 +139,6 @@ TEST a_lane_addresses_two_neighbours_of_a_row(int which) {
         }
         ASSERT(fabs((double)got[i] - want) <= 16 * elem_get_roundoff(ELEM_F32) * scale);
     }
-    support_end();
     PASS();
 }
 
@@ -184,11 +183,11 @@ TEST matrices_that_are_multiplied_together_have_their_own_sums(int which) {
     const float *first = support_read(halfway); /* after 16 more columns than the turn before */
     for (int i = 0; i < N * N; i++)
         ASSERT(is_near_sum(type, a, b, i / N, N + i % N, DEPTH - 16, (double)first[i]));
-    support_end();
     PASS();
 }
 
 SUITE(simd_matrix_suite) {
+    SET_TEARDOWN(support_end_test, NULL);
     for (int i = 0; i < (int)(sizeof tiles / sizeof *tiles); i++)
         RUN_TESTp(matrices_that_are_multiplied_together_have_their_own_sums, i);
     for (int i = 0; i < (int)(sizeof products / sizeof *products); i++)

@@ -55,8 +55,7 @@ TEST every_way_to_play_gives_the_same_result(play_mode mode, play_order order) {
     play_times total, each[6];
     err e;
     for (int play = 1; play <= 3; play++) {
-        if (!tape_play(t, mode, &total, each, &e))
-            FAILm(e.text);
+        ASSERTm(e.text, tape_play(t, mode, &total, each, &e));
         const float *got = support_read(x);
         for (int i = 0; i < N; i++)
             ASSERT_EQ_FMT((double)expect_after(play, 3), (double)got[i], "%g");
@@ -71,7 +70,6 @@ TEST every_way_to_play_gives_the_same_result(play_mode mode, play_order order) {
         ASSERT_EQ(wall, total.wall_ns);
     }
     tape_free(t);
-    support_end();
     PASS();
 }
 
@@ -85,14 +83,12 @@ TEST a_sampled_play_gives_a_time_for_each_launch_and_says_how(void) {
     bool can = device_can_sample(support_get_device());
     play_times total, each[4];
     err e;
-    if (!tape_play(t, PLAY_SAMPLED, &total, each, &e))
-        FAILm(e.text);
+    ASSERTm(e.text, tape_play(t, PLAY_SAMPLED, &total, each, &e));
     ASSERT_EQ_FMT((double)expect_after(1, 2), (double)((const float *)support_read(x))[0], "%g");
     ASSERT(total.gpu_ns > 0);
     for (int i = 0; i < 4; i++)
         ASSERT(each[i].gpu_is_sampled == can && each[i].gpu_ns > 0);
     tape_free(t);
-    support_end();
     PASS();
 }
 
@@ -112,7 +108,6 @@ TEST several_plays_can_be_in_flight_and_finish_in_order(void) {
     ASSERT_EQ_FMT((double)expect_after(4, 1), (double)((const float *)support_read(x))[N - 1],
                   "%g");
     tape_free(t);
-    support_end();
     PASS();
 }
 
@@ -129,7 +124,6 @@ TEST a_tape_can_be_cleared_and_recorded_again(void) {
     ASSERT(tape_play(t, PLAY_WHOLE, NULL, NULL, NULL));
     ASSERT_EQ_FMT((double)expect_after(1, 2), (double)((const float *)support_read(x))[0], "%g");
     tape_free(t);
-    support_end();
     PASS();
 }
 
@@ -158,7 +152,6 @@ TEST launches_that_change_between_plays_are_played_as_they_are(play_order order)
     ASSERT(tape_play(t, PLAY_WHOLE, NULL, NULL, NULL));           /* y = 34 * 5 + 5 */
     ASSERT_EQ(175.0f, ((const float *)support_read(y))[0]);
     tape_free(t);
-    support_end();
     PASS();
 }
 
@@ -177,8 +170,7 @@ TEST plays_in_flight_keep_their_constants(void) {
     ticket k[3];
     err e;
     launch *l = support_launch("tape.metal", "use_constants");
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     for (uint32_t i = 0; i < 3; i++) {
         out[i] = support_buffer(NULL, 64 * 4);
         s.at = i;
@@ -191,12 +183,10 @@ TEST plays_in_flight_keep_their_constants(void) {
         launch_set_bytes(l, 4, &word, 2);
         launch_set_bytes(l, 5, pair, 8);
         launch_set_threads(l, (size3){64, 1, 1}, (size3){32, 1, 1});
-        if (!device_submit(support_get_device(), support_get_tape(), 0, 1, &k[i], &e))
-            FAILm(e.text);
+        ASSERTm(e.text, device_submit(support_get_device(), support_get_tape(), 0, 1, &k[i], &e));
     }
     for (int i = 0; i < 3; i++)
-        if (!device_wait(support_get_device(), &k[i], NULL, &e))
-            FAILm(e.text);
+        ASSERTm(e.text, device_wait(support_get_device(), &k[i], NULL, &e));
     for (uint32_t i = 0; i < 3; i++) {
         const float *got = support_read(out[i]);
         for (uint32_t j = 0; j < 64; j++) {
@@ -205,7 +195,6 @@ TEST plays_in_flight_keep_their_constants(void) {
             ASSERT_EQ_FMT((double)want, (double)got[j], "%g");
         }
     }
-    support_end();
     PASS();
 }
 
@@ -213,8 +202,7 @@ TEST a_write_outside_a_buffer_is_found_in_its_guard_zone(int past) {
     const float zeros[5] = {0};
     slice x = support_buffer(zeros, sizeof zeros);
     launch *l = support_launch("tape.metal", "write_outside");
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     launch_bind(l, 0, x, ACCESS_BOTH, ELEM_F32);
     launch_set_bytes(l, 1, &past, sizeof past);
     launch_set_u32(l, 2, 5);
@@ -230,7 +218,6 @@ TEST a_write_outside_a_buffer_is_found_in_its_guard_zone(int past) {
         ASSERT_EQ_FMT(past > 0 ? first : first + 20 + 3, at, "%td");
         ASSERT_EQ(EXIT_WRONG, e.code);
     }
-    support_end();
     PASS();
 }
 
@@ -262,8 +249,7 @@ static const char *find_unrefused(const char *kernel, const char *word, const ch
 TEST a_launch_that_does_not_fit_its_signature_is_refused(int spoiled) {
     slice x, step;
     launch *l = make_right(&x, &step);
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     const char *word = "", *other = "";
     switch (spoiled) {
     case 0:
@@ -299,7 +285,6 @@ TEST a_launch_that_does_not_fit_its_signature_is_refused(int spoiled) {
         FAILm(wrong);
     for (int i = 0; i < N; i++)
         ASSERT_EQ(0.0f, ((const float *)support_read(x))[i]);
-    support_end();
     PASS();
 }
 
@@ -314,8 +299,7 @@ static launch *make_output_only(const char *kernel, uint32_t threads, uint32_t g
 
 TEST threadgroup_memory_that_is_missing_or_too_much_is_refused(void) {
     launch *l = make_output_only("needs_memory", 32, 32);
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     const char *wrong = find_unrefused("needs_memory", "0", "scratch");
     if (wrong)
         FAILm(wrong);
@@ -329,19 +313,16 @@ TEST threadgroup_memory_that_is_missing_or_too_much_is_refused(void) {
     wrong = find_unrefused("too_much_memory", "40000", "32768");
     if (wrong)
         FAILm(wrong);
-    support_end();
     PASS();
 }
 
 TEST a_kernel_can_limit_its_threadgroup(void) {
-    if (!make_output_only("small_groups", 128, 64))
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, make_output_only("small_groups", 128, 64));
     ASSERTm(support_get_error()->text, support_play());
     ASSERT(make_output_only("small_groups", 128, 128));
     const char *wrong = find_unrefused("small_groups", "128", "64");
     if (wrong)
         FAILm(wrong);
-    support_end();
     PASS();
 }
 
@@ -362,6 +343,7 @@ TEST an_unavailable_device_says_why_and_an_unknown_one_what_there_is(void) {
 }
 
 SUITE(tape_suite) {
+    SET_TEARDOWN(support_end_test, NULL);
     for (int order = ORDER_SERIAL; order <= ORDER_CONCURRENT; order++)
         for (int mode = PLAY_WHOLE; mode <= PLAY_LAUNCHES; mode++)
             RUN_TESTp(every_way_to_play_gives_the_same_result, (play_mode)mode, (play_order)order);

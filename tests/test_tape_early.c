@@ -50,7 +50,6 @@ TEST what_is_loaded_early_is_what_launches_before_it_wrote(bool is_scalar) {
     for (int i = 0; i < N; i++)
         ASSERT_EQ_FMT(is_scalar ? 3.0 : 3.0 * i, (double)found[i], "%g");
     tape_free(t);
-    support_end();
     PASS();
 }
 
@@ -71,11 +70,11 @@ TEST rows_that_are_loaded_early_are_what_launches_before_wrote(bool appends) {
     for (size_t i = 0; i < N; i++)
         ASSERT_EQ_FMT(i < first ? 3.0 : (double)(i - first), (double)found[i], "%g");
     tape_free(t);
-    support_end();
     PASS();
 }
 
 SUITE(tape_early_suite) {
+    SET_TEARDOWN(support_end_test, NULL);
     for (int i = 0; i < N; i++)
         threes[i] = 3;
     RUN_TESTp(what_is_loaded_early_is_what_launches_before_it_wrote, false);

@@ -112,12 +112,10 @@ TEST tiles_with_edges_are_multiplied_exactly(size_t i) {
     launch *l = open_bench(&t, products[i].layout, false)
                     ? prepare(&t, products[i].kernel, products[i].in, products[i].out, shape)
                     : NULL;
-    if (!l)
-        FAILm(t.last.text);
+    ASSERTm(t.last.text, l);
     launch_set_bytes(l, 3, shape, sizeof shape);
     launch_set_groups(l, (size3){2, 2, 1}, (size3){128, 1, 1});
-    if (!tape_play(t.tape, PLAY_WHOLE, NULL, NULL, &t.last))
-        FAILm(t.last.text);
+    ASSERTm(t.last.text, tape_play(t.tape, PLAY_WHOLE, NULL, NULL, &t.last));
     for (int row = 0; row < shape[0]; row++)
         for (int column = 0; column < shape[1]; column++) {
             double want = multiply(shape, products[i].is_left_turned, products[i].is_right_turned,
@@ -135,14 +133,12 @@ TEST a_destination_in_memory_is_added_to(void) {
     bench t;
     launch *l =
         open_bench(&t, NULL, false) ? prepare(&t, "added", ELEM_F16, ELEM_F32, shape) : NULL;
-    if (!l)
-        FAILm(t.last.text);
+    ASSERTm(t.last.text, l);
     launch_set_bytes(l, 3, shape, sizeof shape);
     launch_set_groups(l, (size3){3, 2, 1}, (size3){32, 1, 1});
     for (size_t i = 0; i < 32 * 48; i++)
         ((float *)t.c->contents)[i] = (float)i;
-    if (!tape_play(t.tape, PLAY_WHOLE, NULL, NULL, &t.last))
-        FAILm(t.last.text);
+    ASSERTm(t.last.text, tape_play(t.tape, PLAY_WHOLE, NULL, NULL, &t.last));
     for (int i = 0; i < 32 * 48; i++)
         ASSERT_EQ_FMT(i + multiply(shape, false, false, i / 48, i % 48),
                       read_c(&t, ELEM_F32, (size_t)i), "%g");
@@ -155,11 +151,9 @@ TEST every_thread_can_multiply_alone(void) {
     bench t;
     launch *l =
         open_bench(&t, NULL, false) ? prepare(&t, "alone", ELEM_F32, ELEM_F32, shape) : NULL;
-    if (!l)
-        FAILm(t.last.text);
+    ASSERTm(t.last.text, l);
     launch_set_groups(l, (size3){1, 1, 1}, (size3){40, 1, 1});
-    if (!tape_play(t.tape, PLAY_WHOLE, NULL, NULL, &t.last))
-        FAILm(t.last.text);
+    ASSERTm(t.last.text, tape_play(t.tape, PLAY_WHOLE, NULL, NULL, &t.last));
     for (int i = 0; i < 40 * 16; i++)
         ASSERT_EQ_FMT(multiply(shape, false, false, i / 4, i % 4), read_c(&t, ELEM_F32, (size_t)i),
                       "%g");

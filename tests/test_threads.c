@@ -42,13 +42,11 @@ TEST every_thread_of_a_grid_knows_its_place(const uint32_t threads[3], const uin
     const size_t count = (size_t)threads[0] * threads[1] * threads[2];
     slice out = support_buffer(NULL, count * sizeof(place));
     launch *l = support_launch("threads.metal", "places_3d");
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     launch_bind(l, 0, out, ACCESS_WRITE, ELEM_U32);
     launch_set_threads(l, (size3){threads[0], threads[1], threads[2]},
                        (size3){group[0], group[1], group[2]});
-    if (!support_play())
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, support_play());
     const place *p = support_read(out);
     for (uint32_t z = 0; z < threads[2]; z++)
         for (uint32_t y = 0; y < threads[1]; y++)
@@ -57,7 +55,6 @@ TEST every_thread_of_a_grid_knows_its_place(const uint32_t threads[3], const uin
                 if (wrong)
                     FAILm(wrong);
             }
-    support_end();
     PASS();
 }
 
@@ -65,8 +62,7 @@ TEST two_dimensions_of_short_positions_work(void) {
     uint16_t want[4];
     slice out = support_buffer(NULL, 7 * 5 * 8);
     launch *l = support_launch("threads.metal", "places_2d");
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     launch_bind(l, 0, out, ACCESS_WRITE, ELEM_U16);
     launch_set_threads(l, (size3){7, 5, 1}, (size3){4, 2, 1});
     ASSERT(support_play());
@@ -75,7 +71,6 @@ TEST two_dimensions_of_short_positions_work(void) {
             want[0] = x, want[1] = y, want[2] = x % 4, want[3] = y % 2;
             ASSERT_MEM_EQ(want, (const char *)support_read(out) + (y * 7 + x) * 8, 8);
         }
-    support_end();
     PASS();
 }
 
@@ -83,15 +78,13 @@ TEST one_dimension_covers_large_grids_exactly_once(void) {
     const uint32_t n = 1000003;
     slice out = support_buffer(NULL, n * 4);
     launch *l = support_launch("threads.metal", "places_1d");
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     launch_bind(l, 0, out, ACCESS_WRITE, ELEM_U32);
     launch_set_threads(l, (size3){n, 1, 1}, (size3){256, 1, 1});
     ASSERT(support_play());
     const uint32_t *got = support_read(out);
     for (uint32_t i = 0; i < n; i++)
         ASSERT_EQ(i * 3 + 1, got[i]);
-    support_end();
     PASS();
 }
 
@@ -99,8 +92,7 @@ TEST grids_can_be_tall(void) {
     enum { WIDTH = 3, HEIGHT = 70001 };
     slice out = support_buffer(NULL, WIDTH * HEIGHT * 4);
     launch *l = support_launch("threads.metal", "places_tall");
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     launch_bind(l, 0, out, ACCESS_WRITE, ELEM_U32);
     launch_set_groups(l, (size3){WIDTH, HEIGHT, 1}, (size3){1, 1, 1});
     ASSERT(support_play());
@@ -108,7 +100,6 @@ TEST grids_can_be_tall(void) {
     for (uint32_t y = 0; y < HEIGHT; y++)
         for (uint32_t x = 0; x < WIDTH; x++)
             ASSERT_EQ(y * 3 + x, got[y * WIDTH + x]);
-    support_end();
     PASS();
 }
 
@@ -151,8 +142,8 @@ TEST barriers_make_threadgroup_memory_visible(int which, uint32_t size) {
     const uint32_t results = which == TREE ? groups : n;
     float *x = make_ramp(n);
     slice in = support_buffer(x, n * 4), out = support_buffer(NULL, results * 4);
-    if (!run_groups(exchanges[which].kernel, groups, size, which == TREE ? size * 4 : 0, in, out))
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, run_groups(exchanges[which].kernel, groups, size,
+                                                  which == TREE ? size * 4 : 0, in, out));
     const float *got = support_read(out);
     for (uint32_t i = 0; i < results; i++) {
         const uint32_t first = which == TREE ? i * size : i / size * size;
@@ -161,7 +152,6 @@ TEST barriers_make_threadgroup_memory_visible(int which, uint32_t size) {
         ASSERT_EQ_FMT((double)want, (double)got[i], "%g");
     }
     free(x);
-    support_end();
     PASS();
 }
 
@@ -170,8 +160,7 @@ TEST threads_that_returned_are_not_waited_for(void) {
     float *x = make_ramp(64);
     slice in = support_buffer(x, 64 * 4), out = support_buffer(NULL, n * 4);
     launch *l = support_launch("threads.metal", "early_return");
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
     launch_bind(l, 1, out, ACCESS_WRITE, ELEM_F32);
     launch_set_u32(l, 2, n);
@@ -183,7 +172,6 @@ TEST threads_that_returned_are_not_waited_for(void) {
         ASSERT_EQ_FMT((double)want, (double)got[i], "%g");
     }
     free(x);
-    support_end();
     PASS();
 }
 
@@ -191,8 +179,7 @@ TEST threadgroup_memory_does_not_survive_its_threadgroup(void) {
     SKIP_ON_MAC();
     slice out = support_buffer(NULL, 64 * 4);
     launch *l = support_launch("threads.metal", "stale_threadgroup");
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     if (strcmp(device_get_facts(support_get_device())->api, "cuda") == 0) {
         support_end();
         SKIPm("this GPU leaves threadgroup memory as the last threadgroup left it");
@@ -204,7 +191,6 @@ TEST threadgroup_memory_does_not_survive_its_threadgroup(void) {
     ASSERT_EQ(1.0f, got[0]);
     for (int i = 1; i < 64; i++)
         ASSERT(got[i] != got[i]);
-    support_end();
     PASS();
 }
 
@@ -219,15 +205,13 @@ TEST atomics_in_threadgroup_and_device_memory_lose_nothing(void) {
     const uint32_t zeros[16] = {0};
     slice in = support_buffer(x, sizeof x), bins = support_buffer(zeros, sizeof zeros);
     launch *l = support_launch("threads.metal", "histogram");
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     launch_bind(l, 0, in, ACCESS_READ, ELEM_U32);
     launch_bind(l, 1, bins, ACCESS_BOTH, ELEM_U32);
     launch_set_u32(l, 2, N);
     launch_set_threads_rounded(l, N, 128);
     ASSERT(support_play());
     ASSERT_MEM_EQ(want, support_read(bins), sizeof want);
-    support_end();
     PASS();
 }
 
@@ -249,8 +233,7 @@ TEST every_kind_of_atomic_gives_the_right_result(void) {
     slice in = support_buffer(x, sizeof x), result = support_buffer(start, sizeof start);
     slice words = support_buffer(bits, sizeof bits), total = support_buffer(&zero, 4);
     launch *l = support_launch("threads.metal", "atomics");
-    if (!l)
-        FAILm(support_get_error()->text);
+    ASSERTm(support_get_error()->text, l);
     launch_bind(l, 0, in, ACCESS_READ, ELEM_I32);
     launch_bind(l, 1, result, ACCESS_BOTH, ELEM_I32);
     launch_bind(l, 2, words, ACCESS_BOTH, ELEM_U32);
@@ -262,11 +245,11 @@ TEST every_kind_of_atomic_gives_the_right_result(void) {
     ASSERT_MEM_EQ(want, support_read(result), sizeof want);
     ASSERT_MEM_EQ(want_bits, support_read(words), sizeof want_bits);
     ASSERT_EQ((float)N / 2.0f, *(const float *)support_read(total));
-    support_end();
     PASS();
 }
 
 SUITE(threads_suite) {
+    SET_TEARDOWN(support_end_test, NULL);
     static const uint32_t grids[][2][3] = {
         {{1, 1, 1}, {1, 1, 1}},     {{100, 1, 1}, {32, 1, 1}},    {{65, 1, 1}, {64, 1, 1}},
         {{9, 7, 1}, {4, 4, 1}},     {{5, 6, 7}, {2, 3, 4}},       {{3, 3, 33}, {1, 1, 32}},

@@ -26,43 +26,6 @@ REJOIN(rejoin_dead) {
     return HERE;
 }
 
-REJOIN(rejoin_continue) {
-    uint r = 0;
-    for (uint k = 0; k < 3; k++) {
-        if (lane % 3 == k)
-            continue;
-        r = r * 100 + HERE;
-    }
-    return r * 100 + HERE;
-}
-
-// What stands before a break belongs to its iteration.
-REJOIN(rejoin_break) {
-    uint r = 0;
-    for (uint k = 0;; k++) {
-        if (x % 4 == k) {
-            r = r * 100 + HERE;
-            break;
-        }
-        if (k == 1)
-            r += HERE;
-    }
-    return r * 100 + HERE;
-}
-
-REJOIN(rejoin_return) {
-    uint k = 0;
-    while (true) {
-        if (k++ == lane / 8)
-            return 100 * k + HERE;
-        if (lane % 2)
-            continue;
-        if (HERE > 12)
-            break;
-    }
-    return HERE;
-}
-
 __attribute__((noinline)) static uint count_twice(uint lane) {
     uint r = HERE;
     if (lane % 2)
@@ -72,32 +35,6 @@ __attribute__((noinline)) static uint count_twice(uint lane) {
 REJOIN(rejoin_called) {
     uint r = x < 16 ? count_twice(lane) : 1000000 + count_twice(lane);
     return r + 10000 * HERE;
-}
-
-REJOIN(rejoin_nested) {
-    uint r = 0, i = 0;
-    do {
-        for (uint k = 0; k < lane % 4; k++)
-            r += HERE;
-        r *= 2;
-    } while (++i <= lane / 16);
-    return 100 * r + HERE;
-}
-
-REJOIN(rejoin_switch) {
-    uint r = 0;
-    switch (lane % 4) {
-    case 0:
-        r = HERE;
-    case 1:
-        r = r * 100 + HERE;
-        break;
-    case 2:
-        return 7;
-    default:
-        r = 50 + HERE;
-    }
-    return r * 100 + HERE;
 }
 
 // The inner loop is left by return alone: it has no exit, and the outer one has.

@@ -1,8 +1,8 @@
 // Every simdgroup and quadgroup function, with all lanes or with the lanes of a mask.
 //
 // One simdgroup a threadgroup. Lanes whose bit in `mask` is not set do not take part and write
-// nothing. `op` chooses the function (the same for all lanes); tests/test_simd.c has the same list
-// as a scalar model.
+// nothing. `asked` has the function and its argument, the same for all lanes; tests/test_simd.c has the
+// same list as a scalar model.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -47,10 +47,12 @@ template <typename T> T reduce(T x, uint op, uint arg) {
 
 template <typename T>
 kernel void simd_of(device const T *in [[buffer(0)]], device T *out [[buffer(1)]],
-                    constant uint &mask [[buffer(2)]], constant uint &op [[buffer(3)]],
-                    constant uint &arg [[buffer(4)]], uint lane [[thread_index_in_simdgroup]]) {
+                    constant uint &mask [[buffer(2)]], device const uint2 *asked [[buffer(3)]],
+                    uint group [[threadgroup_position_in_grid]],
+                    uint lane [[thread_index_in_simdgroup]]) {
+    const uint at = 32 * group + lane;
     if (mask >> lane & 1)
-        out[lane] = reduce(in[lane], op, arg);
+        out[at] = reduce(in[at], asked[group].x, asked[group].y);
 }
 #define SIMD_OF(T) template [[host_name("simd_" #T)]] kernel decltype(simd_of<T>) simd_of<T>;
 SIMD_OF(float)
