@@ -16,19 +16,24 @@ static err e;
 /* NULL where this machine has no libdevice: the tests below are skipped. */
 static ptx_compiler *compiler;
 
-static char *compile(const char *file, const char *kernel, msl_signature *s) {
+/* The PTX stands until the next, with its signature. */
+static char *ptx;
+static msl_signature signature;
+
+static bool compile(const char *file, const char *kernel) {
     msl_unit *u = msl_load(support_get_path(file), &e);
     char *text = u ? msl_rewrite(u, kernel, NULL, 0, &e) : NULL;
-    char *ptx = text ? ptx_compile(compiler, text, kernel, MATH_SAFE, NULL, 0, &e) : NULL;
+    free(ptx);
+    ptx = text ? ptx_compile(compiler, text, kernel, MATH_SAFE, NULL, 0, &e) : NULL;
     if (ptx) {
-        *s = *msl_find_kernel(u, kernel, NULL);
-        for (size_t i = 0; i < s->count; i++)
-            s->params[i].value_bytes = 0;
-        ptx_complete_signature(ptx, msl_find_kernel(u, kernel, NULL), s);
+        signature = *msl_find_kernel(u, kernel, NULL);
+        for (size_t i = 0; i < signature.count; i++)
+            signature.params[i].value_bytes = 0;
+        ptx_complete_signature(ptx, msl_find_kernel(u, kernel, NULL), &signature);
     }
     free(text);
     msl_free(u);
-    return ptx;
+    return ptx != NULL;
 }
 
 #define NEEDS_COMPILER()                                                                           \
@@ -74,14 +79,11 @@ TEST what_the_compiler_lacks_is_named(void) {
 static enum greatest_test_res ptx_says(const char *file, const char *kernel, const char *const *has,
                                        const char *const *lacks) {
     NEEDS_COMPILER();
-    msl_signature s;
-    char *ptx = compile(file, kernel, &s);
-    ASSERTm(e.text, ptx);
+    ASSERTm(e.text, compile(file, kernel));
     for (; *has; has++)
         ASSERTm(*has, strstr(ptx, *has));
     for (; *lacks; lacks++)
         ASSERT_FALSEm(*lacks, strstr(ptx, *lacks));
-    free(ptx);
     PASS();
 }
 
@@ -157,46 +159,33 @@ TEST products_of_a_kernel_are_merged(void) {
 
 TEST the_host_learns_sizes_and_threadgroup_memory_from_the_ptx(void) {
     NEEDS_COMPILER();
-    msl_signature s;
-    char *ptx = compile("tests/kernels/tape.metal", "use_constants", &s);
-    ASSERTm(e.text, ptx);
+    ASSERTm(e.text, compile("tests/kernels/tape.metal", "use_constants"));
     const uint32_t want[] = {4, 4, 24, 1, 2, 8, 0};
-    ASSERT_EQ(7u, s.count);
-    for (size_t i = 0; i < s.count; i++)
-        ASSERT_EQ_FMT(want[i], s.params[i].value_bytes, "%u");
+    ASSERT_EQ(7u, signature.count);
+    for (size_t i = 0; i < signature.count; i++)
+        ASSERT_EQ_FMT(want[i], signature.params[i].value_bytes, "%u");
     ASSERT_EQ(0u, ptx_count_shared(ptx));
-    free(ptx);
-    ptx = compile("tests/kernels/tape.metal", "too_much_memory", &s);
-    ASSERTm(e.text, ptx);
+    ASSERTm(e.text, compile("tests/kernels/tape.metal", "too_much_memory"));
     ASSERT_EQ_FMT(40000u, ptx_count_shared(ptx), "%u");
-    free(ptx);
-    ptx = compile("tests/kernels/threads.metal", "two_level_sum", &s); /* float[32] and a float */
-    ASSERTm(e.text, ptx);
+    ASSERTm(e.text,
+            compile("tests/kernels/threads.metal", "two_level_sum")); /* float[32] and a float */
     ASSERT_EQ_FMT(132u, ptx_count_shared(ptx), "%u");
-    free(ptx);
     PASS();
 }
 
 TEST the_host_learns_from_the_ptx_what_a_kernel_loads_early(void) {
     NEEDS_COMPILER();
-    msl_signature s;
     uint32_t buffers = 0, caches = 1;
-    char *ptx = compile("tests/kernels/tape.metal", "copy_early", &s);
-    ASSERTm(e.text, ptx);
+    ASSERTm(e.text, compile("tests/kernels/tape.metal", "copy_early"));
     ASSERT(ptx_find_early_loads(ptx, &buffers, &caches));
     ASSERT_EQ_FMT(1u, buffers, "%u");
     ASSERT_EQ_FMT(0u, caches, "%u");
-    free(ptx);
-    ptx = compile("kernels/decode_attention.metal", "decode_attention_spread", &s);
-    ASSERTm(e.text, ptx);
+    ASSERTm(e.text, compile("kernels/decode_attention.metal", "decode_attention_spread"));
     ASSERT(ptx_find_early_loads(ptx, &buffers, &caches));
     ASSERT_EQ_FMT(0u, buffers, "%u");
     ASSERT_EQ_FMT(1u << 1 | 1u << 2, caches, "%u");
-    free(ptx);
-    ptx = compile("tests/kernels/tape.metal", "advance", &s);
-    ASSERTm(e.text, ptx);
+    ASSERTm(e.text, compile("tests/kernels/tape.metal", "advance"));
     ASSERT_FALSE(ptx_find_early_loads(ptx, &buffers, &caches));
-    free(ptx);
     PASS();
 }
 
@@ -206,45 +195,36 @@ TEST the_host_learns_from_the_ptx_how_much_shared_memory_a_kernel_adds(void) {
     enum { STAGES = 2 * 16 * 8 * (2 * 144 + 4), DIGITS = 16 * (1024 + 8), SUMS = 4 * 3 * 256 };
     enum { SQUARES = 64, SUMS_OF_X = 16 * 32, BARRIERS = 128 };
     NEEDS_COMPILER();
-    msl_signature s;
-    char *ptx = compile("kernels/cuda/matvec_bulk.metal", "matvec_q4_k_bulk", &s);
-    ASSERTm(e.text, ptx);
+    ASSERTm(e.text, compile("kernels/cuda/matvec_bulk.metal", "matvec_q4_k_bulk"));
     ASSERT_EQ_FMT(STAGES + DIGITS + SUMS + SQUARES + SUMS_OF_X + BARRIERS + 0u, ptx_count_bulk(ptx),
                   "%u");
     ASSERT(strstr(ptx, ".version 8.1") && !strstr(ptx, "_depot"));
     ASSERT_EQ_FMT(1u, ptx_count_cluster(ptx), "%u");
     ASSERT_FALSE(strstr(ptx, ".reqnctapercluster"));
-    free(ptx);
-    ptx = compile("kernels/cuda/skinny_bulk.metal", "multi_token_matvec_q4_0_tiled_bulk", &s);
-    ASSERTm(e.text, ptx);
+    ASSERTm(e.text,
+            compile("kernels/cuda/skinny_bulk.metal", "multi_token_matvec_q4_0_tiled_bulk"));
     ASSERT_EQ_FMT(2u, ptx_count_cluster(ptx), "%u");
     const char *entry = strstr(ptx, ".entry"),
                *cluster = strstr(ptx, ".reqnctapercluster 2, 1, 1\n{");
     ASSERT(cluster && entry && entry < cluster && !strstr(ptx, "_depot"));
-    free(ptx);
-    ptx = compile("kernels/product/matvec_q4_k.metal", "matvec_q4_k_vec16", &s);
-    ASSERTm(e.text, ptx);
+    ASSERTm(e.text, compile("kernels/product/matvec_q4_k.metal", "matvec_q4_k_vec16"));
     ASSERT_EQ_FMT(0u, ptx_count_bulk(ptx), "%u");
     ASSERT(strstr(ptx, ".version 7.8"));
-    free(ptx);
     PASS();
 }
 
 /* racecheck takes the relaxed load and store of a flag for a race. */
 TEST under_racecheck_atomic_loads_and_stores_are_updates(void) {
     NEEDS_COMPILER();
-    msl_signature s;
     const char *file = "tests/kernels/right_threads.metal", *kernel = "released_many_times";
-    char *plain = compile(file, kernel, &s);
+    ASSERTm(e.text, compile(file, kernel));
+    ASSERT_FALSE(strstr(ptx, "atom.") || !strstr(ptx, "ld.volatile"));
     setenv("ASSAY_SANITIZER", "racecheck", 1);
-    char *watched = compile(file, kernel, &s);
+    bool ok = compile(file, kernel);
     unsetenv("ASSAY_SANITIZER");
-    ASSERTm(e.text, plain && watched);
-    ASSERT_FALSE(strstr(plain, "atom.") || !strstr(plain, "ld.volatile"));
-    ASSERT(strstr(watched, "atom.") && strstr(watched, ".exch"));
-    ASSERT_FALSE(strstr(watched, "ld.volatile") || strstr(watched, "st.volatile"));
-    free(plain);
-    free(watched);
+    ASSERTm(e.text, ok);
+    ASSERT(strstr(ptx, "atom.") && strstr(ptx, ".exch"));
+    ASSERT_FALSE(strstr(ptx, "ld.volatile") || strstr(ptx, "st.volatile"));
     PASS();
 }
 

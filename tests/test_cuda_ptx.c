@@ -1,13 +1,137 @@
-/* Instructions and launches that only some kernels need, written in PTX: products of a warp, pairs of
- * halves, the clock, much shared memory. */
+/* Kernels written in PTX and run by NVIDIA's driver itself, or by its double: instructions and launches that only
+ * some kernels need. Products of a warp, pairs of halves, the clock, much shared memory; copies with their
+ * barriers, in bulk or by one thread, and values that blocks of a cluster send each other. */
 #include <greatest.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/device/cuda/driver.h"
 #include "harness/device/elem.h"
-#include "ptx_trial.h"
+#include "support.h"
 
 SUITE_EXTERN(cuda_ptx_suite);
+SUITE_EXTERN(cuda_copies_suite);
+
+enum { MAX_DYNAMIC_BYTES = 8 }; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+
+static const cuda_driver *driver;
+static bool is_double;
+
+/* With ASSAY_DEVICE=cuda, on a GPU or on the double of its driver; what is undefined on a GPU, on the
+ * double only. */
+static void begin(void) {
+    char name[64] = "";
+    if (strncmp(support_get_device_name(), "cuda", 4) == 0)
+        driver = cuda_find_driver(NULL);
+    if (driver)
+        driver->device_name(name, (int)sizeof name, 0);
+    is_double = strcmp(name, "CUDA double") == 0;
+}
+
+#define NEEDS_DRIVER()                                                                             \
+    do {                                                                                           \
+        if (!driver)                                                                               \
+            SKIPm("only with ASSAY_DEVICE=cuda");                                                  \
+    } while (0)
+
+#define NEEDS_DOUBLE()                                                                             \
+    do {                                                                                           \
+        if (!is_double)                                                                            \
+            SKIPm("only on the double of NVIDIA's driver");                                        \
+    } while (0)
+
+/* One launch of one block, or of `blocks`. data (words long) is copied to the GPU and back; its
+ * address there is the first parameter, `given` the next two. granted: dynamic bytes that the
+ * function asks to be allowed. */
+typedef struct {
+    const char *ptx;
+    uint32_t blocks, threads, dynamic_bytes, granted;
+    uint32_t given[2];
+    uint32_t *data;
+    size_t words;
+} trial;
+
+/* A kernel with its address in %rd1, its two numbers in %r1 and %r2, its thread in %r3. */
+#define KERNEL(variables, body) KERNEL_WITH("", variables, body)
+#define KERNEL_WITH(directives, variables, body)                                                   \
+    ".version 8.1\n.target sm_90\n.address_size 64\n" variables                                    \
+    ".visible .entry trial(.param .align 8 .b8 trial_param_0[16])\n" directives "{\n"              \
+    ".reg .pred %p<9>;\n.reg .b32 %r<40>;\n.reg .b64 %rd<20>;\n"                                   \
+    "ld.param.u64 %rd1, [trial_param_0];\ncvta.to.global.u64 %rd1, %rd1;\n"                        \
+    "ld.param.u32 %r1, [trial_param_0+8];\nld.param.u32 %r2, [trial_param_0+12];\n"                \
+    "mov.u32 %r3, %tid.x;\n" body "ret;\n}\n"
+
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        if (!result)                                                                               \
+            result = call;                                                                         \
+    } while (0)
+
+static CUresult run_on(const trial *t, CUmodule module, CUstream stream, CUdeviceptr memory) {
+    CUfunction function = NULL;
+    CUgraph graph = NULL;
+    CUgraphNode node;
+    CUgraphExec made = NULL;
+    struct {
+        CUdeviceptr memory;
+        uint32_t given[2];
+    } params = {memory, {t->given[0], t->given[1]}};
+    CUresult result = driver->module_function(&function, module, "trial");
+    if (t->granted)
+        TRY(driver->function_set_attribute(function, MAX_DYNAMIC_BYTES, (int)t->granted));
+    CUDA_KERNEL_NODE_PARAMS what = {.func = function,
+                                    .gridDimX = t->blocks ? t->blocks : 1,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = t->threads,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
+                                    .sharedMemBytes = t->dynamic_bytes,
+                                    .kernelParams = (void *[]){&params}};
+    TRY(driver->graph_new(&graph, 0));
+    TRY(driver->graph_add_kernel(&node, graph, NULL, 0, &what));
+    TRY(driver->graph_instantiate(&made, graph, 0));
+    TRY(driver->copy_in(memory, t->data, t->words * sizeof *t->data, stream));
+    TRY(driver->graph_launch(made, stream));
+    TRY(driver->copy_out(t->data, memory, t->words * sizeof *t->data, stream));
+    TRY(driver->stream_wait(stream));
+    if (made)
+        driver->graph_drop(made);
+    if (graph)
+        driver->graph_free(graph);
+    return result;
+}
+
+/* In a context of its own: a fault ends with it. */
+static CUresult run_trial(const trial *t) {
+    char log[256] = "";
+    int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    CUcontext context = NULL;
+    CUmodule module = NULL;
+    CUstream stream = NULL;
+    CUdeviceptr memory = 0;
+    CUresult result = driver->context_retain(&context, 0);
+    TRY(driver->context_set(context));
+    TRY(driver->module_load(&module, t->ptx, 2, options, values));
+    TRY(driver->stream_new(&stream, CU_STREAM_NON_BLOCKING));
+    TRY(driver->memory_new(&memory, t->words * sizeof *t->data));
+    if (!result)
+        result = run_on(t, module, stream, memory);
+    if (log[0])
+        fprintf(stderr, "%s\n", log);
+    if (memory)
+        driver->memory_free(memory);
+    if (stream)
+        driver->stream_free(stream);
+    if (module)
+        driver->module_unload(module);
+    driver->context_release(0);
+    return result;
+}
 
 enum { INVALID_VALUE = 1, WORDS = 256 };
 
@@ -84,7 +208,7 @@ TEST a_warp_multiplies_matrices(const product *p) {
             word[FIRST_OF_C + n] = encode(sums, c[g + n / 2 * 8][2 * t + n % 2]);
     }
     const trial run_it = {.ptx = p->ptx, .threads = LANES, .data = data, .words = LANES * PER_LANE};
-    ASSERT_EQ_FMT(CUDA_SUCCESS, ptx_trial_run(&run_it), "%d");
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run_trial(&run_it), "%d");
     for (uint32_t lane = 0; lane < LANES; lane++)
         for (uint32_t n = 0; n < 4; n++) {
             uint32_t row = lane / 4 + n / 2 * 8, column = lane % 4 * 2 + n % 2;
@@ -131,7 +255,7 @@ static enum greatest_test_res makes_halves(const char *ptx, const uint32_t (*cas
     const trial t = {.ptx = ptx, .threads = count, .data = data, .words = 3 * count};
     for (uint32_t i = 0; i < count; i++)
         data[3 * i + 2] = ~cases[i][2];
-    ASSERT_EQ_FMT(CUDA_SUCCESS, ptx_trial_run(&t), "%d");
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run_trial(&t), "%d");
     for (uint32_t i = 0; i < count; i++) {
         uint32_t want = cases[i][2], got = data[3 * i + 2];
         if (!is_half(want >> 16, got >> 16) || !is_half(want & 0xFFFF, got & 0xFFFF))
@@ -188,7 +312,7 @@ TEST a_loop_that_waits_for_so_many_clocks_ends(void) {
                      .given = {3000, 0},
                      .data = data,
                      .words = 2};
-    ASSERT_EQ_FMT(CUDA_SUCCESS, ptx_trial_run(&t), "%d");
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run_trial(&t), "%d");
     ASSERT(data[0] >= 3000);
     ASSERT(data[1] > 1 && data[1] < 3000); /* a turn takes more than a clock */
     PASS();
@@ -223,7 +347,7 @@ TEST much_shared_memory_must_be_asked_for(void) {
                          .given = {last, 4711},
                          .data = data,
                          .words = 2};
-        ASSERT_EQ_FMT(cases[i].want, ptx_trial_run(&t), "%d");
+        ASSERT_EQ_FMT(cases[i].want, run_trial(&t), "%d");
         ASSERT_EQ_FMT(cases[i].want ? 0 : 4711u, data[0], "%u");
         ASSERT_EQ_FMT(cases[i].want ? 0 : last, data[1], "%u");
     }
@@ -231,11 +355,244 @@ TEST much_shared_memory_must_be_asked_for(void) {
 }
 
 SUITE(cuda_ptx_suite) {
-    ptx_trial_begin();
+    begin();
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         RUN_TESTp(a_warp_multiplies_matrices, &products[i]);
     RUN_TEST(two_floats_become_halves_rounded_to_the_nearest);
     RUN_TEST(the_larger_of_two_halves_is_a_number_if_one_of_them_is);
     RUN_TEST(a_loop_that_waits_for_so_many_clocks_ends);
     RUN_TEST(much_shared_memory_must_be_asked_for);
+}
+
+/* Bulk copies ----------------------------------------------------------------------------------- */
+
+#define TILE                                                                                       \
+    ".shared .align 16 .b8 tile[512];\n.shared .align 8 .b8 barrier[8];\n"                         \
+    ".shared .align 8 .b8 other[8];\n"
+
+#define ADDRESSES                                                                                  \
+    "mov.u64 %rd2, tile;\nmov.u64 %rd3, barrier;\nmov.u64 %rd4, other;\n"                          \
+    "mul.wide.u32 %rd5, %r3, 4;\n" /* a word per thread */                                         \
+    "setp.ne.s32 %p1, %r3, 63;\n"  /* the last thread, of the last warp, copies */
+
+#define INIT                                                                                       \
+    "@%p1 bra $L_ready;\nmbarrier.init.shared.b64 [%rd3], 1;\n"                                    \
+    "mbarrier.init.shared.b64 [%rd4], 1;\nfence.proxy.async.shared::cta;\n"                        \
+    "$L_ready:\nbar.sync 0;\n"
+
+/* r1 bytes from r2 bytes into the memory on; `expected` of them awaited. */
+#define COPY(label, barrier, expected)                                                             \
+    "@%p1 bra " label ";\n"                                                                        \
+    "mbarrier.arrive.expect_tx.shared.b64 _, [" barrier "], " expected ";\n"                       \
+    "cvt.u64.u32 %rd6, %r2;\nadd.s64 %rd6, %rd1, %rd6;\n"                                          \
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "                           \
+    "[%rd2], [%rd6], %r1, [" barrier "];\n" label ":\n"
+
+#define ASK(barrier, parity)                                                                       \
+    "mov.u32 %r5, " parity ";\n"                                                                   \
+    "{ .reg .pred done; mbarrier.try_wait.parity.shared.b64 done, [" barrier                       \
+    "], %r5; selp.u32 %r4, 1, 0, done; }\n"
+
+#define WAIT(label, barrier, parity)                                                               \
+    label ":\n" ASK(barrier, parity) "setp.eq.s32 %p2, %r4, 0;\n@%p2 bra " label ";\n"
+
+/* Each thread puts its word of the tile at a place in the memory. */
+#define PUT(place)                                                                                 \
+    "add.s64 %rd7, %rd2, %rd5;\nld.shared.b32 %r6, [%rd7];\n"                                      \
+    "add.s64 %rd8, %rd1, %rd5;\nst.global.b32 [%rd8+" place "], %r6;\n"
+
+static uint32_t words[WORDS]; /* of the last kernel: what it was given, and what it made of it */
+
+static void fill(void) {
+    for (uint32_t i = 0; i < WORDS; i++)
+        words[i] = i * 2654435761u;
+}
+
+/* r1 and r2 of the kernel are `bytes` and `from`. */
+static CUresult run(const char *ptx, uint32_t blocks, uint32_t threads, uint32_t bytes,
+                    uint32_t from) {
+    const trial t = {ptx, blocks, threads, 0, 0, {bytes, from}, words, WORDS};
+    fill();
+    return run_trial(&t);
+}
+
+/* Two phases of a barrier: words 64 to 127 go to 128, then words 68 to 131 to 192. */
+TEST a_bulk_copy_is_there_after_its_barrier_was_awaited(void) {
+    NEEDS_DRIVER();
+    uint32_t want[WORDS];
+    static const char ptx[] = KERNEL(
+        TILE, "griddepcontrol.launch_dependents;\ngriddepcontrol.wait;\n" ADDRESSES INIT COPY(
+                  "$L_first", "%rd3", "%r1") WAIT("$L_ask", "%rd3", "0")
+                  PUT("512") "add.s32 %r2, %r2, 16;\nbar.sync 0;\n" COPY("$L_second", "%rd3", "256")
+                      WAIT("$L_again", "%rd3", "1") PUT("768"));
+    fill();
+    memcpy(want, words, sizeof want);
+    memcpy(want + 128, want + 64, 256);
+    memcpy(want + 192, want + 68, 256); /* its last four were written by the first */
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(ptx, 1, 64, 256, 256), "%d");
+    ASSERT_MEM_EQ(want, words, sizeof want);
+    PASS();
+}
+
+TEST a_bulk_copy_needs_aligned_memory_that_is_there(void) {
+    NEEDS_DOUBLE();
+    static const struct {
+        uint32_t bytes, from;
+        CUresult want;
+    } cases[] = {{256, 0, CUDA_SUCCESS},
+                 {256, 8, CUDA_ERROR_MISALIGNED_ADDRESS},
+                 {248, 0, CUDA_ERROR_MISALIGNED_ADDRESS},
+                 {256, WORDS * 4 - 128, CUDA_ERROR_ILLEGAL_ADDRESS},
+                 {1008, 0, CUDA_ERROR_ILLEGAL_ADDRESS}}; /* more than there is shared memory */
+    static const char ptx[] =
+        KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1") WAIT("$L_ask", "%rd3", "0"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ASSERT_EQ_FMT(cases[i].want, run(ptx, 1, 64, cases[i].bytes, cases[i].from), "%d");
+    PASS();
+}
+
+/* Each would be right now and then on a GPU. */
+TEST a_kernel_that_does_not_wait_reads_no_copy(void) {
+    NEEDS_DOUBLE();
+    static const char *const kernels[] = {
+        KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1") PUT("512")
+                         WAIT("$L_ask", "%rd3", "0")), /* too late */
+        KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1") ASK("%rd3", "0") PUT("512")
+                         WAIT("$L_ask", "%rd3", "0")), /* only once */
+        KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1") WAIT("$L_ask", "%rd3", "1")
+                         PUT("512") WAIT("$L_again", "%rd3", "0")), /* for another phase */
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        ASSERT_EQ_FMT(CUDA_SUCCESS, run(kernels[i], 1, 64, 256, 0), "%d");
+        ASSERT_EQ_FMT(UINT32_MAX, words[128 + 5], "%u");
+    }
+    PASS();
+}
+
+TEST a_barrier_that_is_used_wrongly_is_a_fault(void) {
+    NEEDS_DOUBLE();
+    static const struct {
+        const char *ptx;
+        CUresult want;
+    } cases[] = {
+        {KERNEL(TILE, ADDRESSES WAIT("$L_ask", "%rd3", "0")), CUDA_ERROR_LAUNCH_FAILED},
+        {KERNEL(TILE, ADDRESSES COPY("$L_copy", "%rd3", "%r1")), CUDA_ERROR_LAUNCH_FAILED},
+        /* no wait; fewer bytes expected than come; more; two arrivals where the barrier has one */
+        {KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1")), CUDA_ERROR_LAUNCH_FAILED},
+        {KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "240") WAIT("$L_ask", "%rd3", "0")),
+         CUDA_ERROR_LAUNCH_FAILED},
+        {KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "272") WAIT("$L_ask", "%rd3", "0")),
+         CUDA_ERROR_LAUNCH_TIMEOUT},
+        {KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1") COPY("$L_more", "%rd3", "%r1")
+                          WAIT("$L_ask", "%rd3", "0")),
+         CUDA_ERROR_LAUNCH_FAILED},
+        /* the wrong barrier */
+        {KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1") WAIT("$L_ask", "%rd4", "0")),
+         CUDA_ERROR_LAUNCH_TIMEOUT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ASSERT_EQ_FMT(cases[i].want, run(cases[i].ptx, 1, 64, 256, 0), "%d");
+    PASS();
+}
+
+/* Copies of one thread -------------------------------------------------------------------------- */
+
+/* Each of 32 threads copies 16 bytes for itself. */
+#define OWN_COPY                                                                                   \
+    "mul.wide.u32 %rd6, %r3, 16;\nadd.s64 %rd7, %rd2, %rd6;\nadd.s64 %rd8, %rd1, %rd6;\n"          \
+    "cp.async.cg.shared.global [%rd7], [%rd8], 16;\n"
+#define OWN_PUT "ld.shared.b32 %r6, [%rd7+4];\nst.global.b32 [%rd8+512], %r6;\n"
+
+TEST a_thread_has_its_own_copies_after_it_waited(void) {
+    NEEDS_DRIVER();
+    uint32_t want[WORDS];
+    fill();
+    memcpy(want, words, sizeof want);
+    for (size_t i = 0; i < 32; i++)
+        want[128 + 4 * i] = want[4 * i + 1];
+    static const char ptx[] = KERNEL(TILE, ADDRESSES OWN_COPY "cp.async.wait_all;\n" OWN_PUT);
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(ptx, 1, 32, 0, 0), "%d");
+    ASSERT_MEM_EQ(want, words, sizeof want);
+    PASS();
+}
+
+TEST a_thread_that_does_not_wait_has_no_copy(void) {
+    NEEDS_DOUBLE();
+    ASSERT_EQ_FMT(CUDA_SUCCESS,
+                  run(KERNEL(TILE, ADDRESSES OWN_COPY OWN_PUT "cp.async.wait_all;\n"), 1, 32, 0, 0),
+                  "%d");
+    ASSERT_EQ_FMT(UINT32_MAX, words[128], "%u");
+    /* It has not come when the block ends. */
+    ASSERT_EQ_FMT(CUDA_ERROR_LAUNCH_FAILED, run(KERNEL(TILE, ADDRESSES OWN_COPY), 1, 32, 0, 0),
+                  "%d");
+    PASS();
+}
+
+/* Clusters -------------------------------------------------------------------------------------- */
+
+/* The last thread expects what the 64 of the other block send: 1000 times its number and theirs. */
+#define PAIR(body) KERNEL_WITH(".reqnctapercluster 2, 1, 1\n", TILE, ADDRESSES body)
+#define EXPECT_SENT                                                                                \
+    "@%p1 bra $L_ready;\nmbarrier.init.shared.b64 [%rd3], 1;\n"                                    \
+    "fence.mbarrier_init.release.cluster;\n"                                                       \
+    "mbarrier.arrive.expect_tx.shared.b64 _, [%rd3], 256;\n$L_ready:\nbar.sync 0;\n"
+#define ARRIVE "barrier.cluster.arrive.relaxed.aligned;\n"
+#define MEET "barrier.cluster.wait.acquire.aligned;\n"
+#define SEND                                                                                       \
+    "mov.u32 %r7, %ctaid.x;\nxor.b32 %r8, %r7, 1;\nmad.lo.s32 %r9, %r7, 1000, %r3;\n"              \
+    "add.s64 %rd7, %rd2, %rd5;\nmapa.shared::cluster.u64 %rd9, %rd7, %r8;\n"                       \
+    "mapa.shared::cluster.u64 %rd10, %rd3, %r8;\nmov.b32 %f1, %r9;\n"                              \
+    "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%rd9], %f1, [%rd10];\n"
+#define PUT_OF_PAIR                                                                                \
+    "mad.lo.s32 %r10, %r7, 64, %r3;\nmul.wide.u32 %rd8, %r10, 4;\nadd.s64 %rd8, %rd1, %rd8;\n"     \
+    "ld.shared.b32 %r6, [%rd7];\nst.global.b32 [%rd8], %r6;\n"
+#define FLOATS ".reg .f32 %f<3>;\n"
+
+TEST blocks_of_a_cluster_send_each_other_values(void) {
+    NEEDS_DRIVER();
+    static const char ptx[] =
+        PAIR(FLOATS EXPECT_SENT ARRIVE MEET SEND WAIT("$L_ask", "%rd3", "0") PUT_OF_PAIR);
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(ptx, 2, 64, 0, 0), "%d");
+    for (uint32_t i = 0; i < 128; i++)
+        ASSERT_EQ_FMT(i < 64 ? 1000 + i : i - 64, words[i], "%u");
+    PASS();
+}
+
+TEST a_block_that_sends_or_reads_too_soon_is_found(void) {
+    NEEDS_DOUBLE();
+    static const struct {
+        const char *ptx;
+        uint32_t blocks;
+        CUresult want;
+    } cases[] = {
+        /* before the other one has begun */
+        {PAIR(FLOATS EXPECT_SENT SEND WAIT("$L_ask", "%rd3", "0")), 2, CUDA_ERROR_LAUNCH_FAILED},
+        /* one that never arrives is waited for in vain */
+        {PAIR(FLOATS EXPECT_SENT MEET SEND), 2, CUDA_ERROR_LAUNCH_TIMEOUT},
+        /* nothing is sent */
+        {PAIR(EXPECT_SENT ARRIVE MEET WAIT("$L_ask", "%rd3", "0")), 2, CUDA_ERROR_LAUNCH_TIMEOUT},
+        /* no block waits for what is sent */
+        {PAIR(FLOATS EXPECT_SENT ARRIVE MEET SEND), 2, CUDA_ERROR_LAUNCH_FAILED},
+        /* half a cluster */
+        {PAIR(EXPECT_SENT), 3, CUDA_ERROR_LAUNCH_FAILED},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ASSERT_EQ_FMT(cases[i].want, run(cases[i].ptx, cases[i].blocks, 64, 0, 0), "%d");
+    static const char soon[] =
+        PAIR(FLOATS EXPECT_SENT ARRIVE MEET SEND PUT_OF_PAIR WAIT("$L_ask", "%rd3", "0"));
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(soon, 2, 64, 0, 0), "%d");
+    ASSERT_EQ_FMT(UINT32_MAX, words[64 + 5], "%u");
+    PASS();
+}
+
+SUITE(cuda_copies_suite) {
+    begin();
+    RUN_TEST(a_bulk_copy_is_there_after_its_barrier_was_awaited);
+    RUN_TEST(a_bulk_copy_needs_aligned_memory_that_is_there);
+    RUN_TEST(a_kernel_that_does_not_wait_reads_no_copy);
+    RUN_TEST(a_barrier_that_is_used_wrongly_is_a_fault);
+    RUN_TEST(a_thread_has_its_own_copies_after_it_waited);
+    RUN_TEST(a_thread_that_does_not_wait_has_no_copy);
+    RUN_TEST(blocks_of_a_cluster_send_each_other_values);
+    RUN_TEST(a_block_that_sends_or_reads_too_soon_is_found);
 }

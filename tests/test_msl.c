@@ -1,23 +1,34 @@
-/* The MSL front end: what it finds in a text and what it turns it into; test_msl_launch.c has the
- * launches that it refuses, test_msl_source.c what becomes of includes and macros. No device and no
- * compiler. */
+/* The MSL front end: what it finds in a text and what it turns it into; includes, macros and lines; launches that it
+ * refuses. No device; no compiler but a preprocessor. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "harness/base/os.h"
+#include "harness/base/toolchain.h"
+#include "harness/device/launch.h"
 #include "harness/device/msl/msl.h"
 
 SUITE(msl_suite);
+SUITE(msl_source_suite);
+SUITE(msl_launch_suite);
 
 static err why;        /* of the last function that failed */
 static msl_unit *unit; /* of the last text that was read */
 
-static bool read(const char *text) {
+static bool read_msl(const char *text) {
     msl_free(unit);
     why = (err){.code = EXIT_OK};
     unit = msl_from_text("test.metal", text, &why);
     return unit != NULL;
+}
+
+static void read_nothing(void *unused) {
+    (void)unused;
+    msl_free(unit);
+    unit = NULL;
 }
 
 static const msl_signature *find(const char *kernel) {
@@ -43,7 +54,7 @@ static const char attributes[] =
     "    uint u [[dispatch_threads_per_grid]]) {}\n";
 
 TEST kernel_attributes_of_all_kinds_are_found(void) {
-    ASSERT(read(attributes));
+    ASSERT(read_msl(attributes));
     const msl_signature *s = find("all");
     ASSERT(s);
     ASSERT_EQ_FMT((size_t)25, s->count, "%zu");
@@ -75,7 +86,7 @@ TEST parameters_say_type_space_size_and_index(void) {
         {MSL_THREADGROUP, "shared", "float *", MSL_SPACE_THREADGROUP, .index = 1, .value_bytes = 4},
         {MSL_THREADGROUP, "more", "char *", MSL_SPACE_THREADGROUP, .index = 0, .value_bytes = 1},
         {MSL_THREAD_POSITION_IN_GRID, "a", "uint3", MSL_SPACE_NONE, .index = -1}};
-    ASSERT(read(attributes));
+    ASSERT(read_msl(attributes));
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         const msl_param *p = &find("all")->params[i];
         ASSERT_STR_EQ(want[i].name, p->name);
@@ -88,10 +99,11 @@ TEST parameters_say_type_space_size_and_index(void) {
 }
 
 TEST indices_may_be_named_by_enumerators_and_constants(void) {
-    ASSERT(read("enum args { first, second = first + 4, third };\n"
-                "constant constexpr int fourth = 2 * third;\n"
-                "kernel void k(device int *a [[buffer(third)]], device int *b\n"
-                "  [[buffer(fourth + (1 << 2))]], device packed_float3 *c [[buffer(0x7)]]) {}"));
+    ASSERT(
+        read_msl("enum args { first, second = first + 4, third };\n"
+                 "constant constexpr int fourth = 2 * third;\n"
+                 "kernel void k(device int *a [[buffer(third)]], device int *b\n"
+                 "  [[buffer(fourth + (1 << 2))]], device packed_float3 *c [[buffer(0x7)]]) {}"));
     const msl_param *p = find("k")->params;
     ASSERT_EQ(5, p[0].index);
     ASSERT_EQ(14, p[1].index);
@@ -101,12 +113,13 @@ TEST indices_may_be_named_by_enumerators_and_constants(void) {
 }
 
 TEST kernels_are_found_however_they_are_marked(void) {
-    ASSERT(read("[[kernel]] void a(device int *x) {}\n"
-                "[[kernel, max_total_threads_per_threadgroup(32 * 4)]] void b(device int *x) {}\n"
-                "[[host_name(\"other\")]] kernel void c(device int *x) {}\n"
-                "namespace deep { namespace er { kernel void d(device int *x) {} } }\n"
-                "void e(device int *x) {}\n"
-                "kernel void f(device int *x);\n"));
+    ASSERT(
+        read_msl("[[kernel]] void a(device int *x) {}\n"
+                 "[[kernel, max_total_threads_per_threadgroup(32 * 4)]] void b(device int *x) {}\n"
+                 "[[host_name(\"other\")]] kernel void c(device int *x) {}\n"
+                 "namespace deep { namespace er { kernel void d(device int *x) {} } }\n"
+                 "void e(device int *x) {}\n"
+                 "kernel void f(device int *x);\n"));
     ASSERT_EQ_FMT((size_t)4, msl_count_kernels(unit), "%zu");
     ASSERT(find("a") && find("deep::er::d"));
     ASSERT_EQ(128, find("b")->max_total_threads);
@@ -123,7 +136,7 @@ TEST kernels_are_found_however_they_are_marked(void) {
     "template [[host_name(\"t_int\")]] kernel t_t t<int, sizeof(int) < 8 ? 3 : 4>;\n"
 
 TEST templates_are_known_by_the_host_names_of_their_instantiations(void) {
-    ASSERT(read(TEMPLATES));
+    ASSERT(read_msl(TEMPLATES));
     ASSERT_EQ_FMT((size_t)3, msl_count_kernels(unit), "%zu");
     ASSERT_STR_EQ("t<half>", find("t_half")->function);
     ASSERT_EQ(64, find("t_half")->max_total_threads);
@@ -143,11 +156,11 @@ static const struct {
                 {"three", {"three", "image, bare, far, good", "test.metal"}}};
 
 TEST a_kernel_that_cannot_be_had_is_refused_with_the_reason(void) {
-    ASSERT(read("kernel void image(texture2d<float> t [[texture(0)]]) {}\n"
-                "kernel void bare(device int *x, uint i) {}\n"
-                "kernel void far(device int *x [[buffer(31)]]) {}\n"
-                "vertex float4 corner(uint id [[vertex_id]]) { return 0; }\n"
-                "kernel void good(device int *x) {}\n"));
+    ASSERT(read_msl("kernel void image(texture2d<float> t [[texture(0)]]) {}\n"
+                    "kernel void bare(device int *x, uint i) {}\n"
+                    "kernel void far(device int *x [[buffer(31)]]) {}\n"
+                    "vertex float4 corner(uint id [[vertex_id]]) { return 0; }\n"
+                    "kernel void good(device int *x) {}\n"));
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         ASSERT_FALSE(find(refusals[i].kernel));
         ASSERT_EQ(EXIT_USAGE, why.code);
@@ -167,16 +180,17 @@ TEST a_kernel_that_reaches_simdgroup_functions_is_known(void) {
                 {"lane", true, false, false},
                 {"tile", true, true, false},
                 {"part", true, true, true}};
-    ASSERT(read("float sum(float x) { return simd_sum(x); } /* simdgroup_barrier */\n"
-                "float twice(float x) { return sum(x) + sum(x); }\n"
-                "template <typename T> void add(device T *x) { x[0] = twice(x[0]); }\n"
-                "kernel void deep(device float *x) { add(x); }\n"
-                "kernel void plain(device float *x) { x[0] += 1; /* simd_sum(x[0]) */ }\n"
-                "kernel void lane(device uint *x, uint i [[thread_index_in_simdgroup]]) "
-                "{ x[i] = i; }\n"
-                "kernel void tile(device float *x) { simdgroup_float8x8 m; }\n"
-                "float get(simdgroup_float8x8 m) { return m.thread_elements()[0]; }\n"
-                "kernel void part(device float *x) { x[0] = get(simdgroup_float8x8(x[0])); }\n"));
+    ASSERT(
+        read_msl("float sum(float x) { return simd_sum(x); } /* simdgroup_barrier */\n"
+                 "float twice(float x) { return sum(x) + sum(x); }\n"
+                 "template <typename T> void add(device T *x) { x[0] = twice(x[0]); }\n"
+                 "kernel void deep(device float *x) { add(x); }\n"
+                 "kernel void plain(device float *x) { x[0] += 1; /* simd_sum(x[0]) */ }\n"
+                 "kernel void lane(device uint *x, uint i [[thread_index_in_simdgroup]]) "
+                 "{ x[i] = i; }\n"
+                 "kernel void tile(device float *x) { simdgroup_float8x8 m; }\n"
+                 "float get(simdgroup_float8x8 m) { return m.thread_elements()[0]; }\n"
+                 "kernel void part(device float *x) { x[0] = get(simdgroup_float8x8(x[0])); }\n"));
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         ASSERT_EQ(want[i].simdgroups, msl_uses_simdgroups(unit, want[i].kernel));
         ASSERT_EQ(want[i].matrices, msl_uses_matrices(unit, want[i].kernel));
@@ -204,7 +218,7 @@ TEST a_kernel_that_reaches_simdgroup_functions_is_known(void) {
 TEST function_constants_are_found_and_gate_parameters(void) {
     const msl_constant_text on[] = {{7, "true"}, {4, "64u"}}, off[] = {{7, "false"}, {4, "64u"}};
     msl_signature s;
-    ASSERT(read(GATED));
+    ASSERT(read_msl(GATED));
     ASSERT_EQ_FMT((size_t)3, msl_count_constants(unit), "%zu");
     const msl_constant *c = msl_get_constant(unit, 1);
     ASSERT_STR_EQ("width", c->name);
@@ -345,7 +359,7 @@ static int find_line(const char *text, const char *part) {
 }
 
 TEST a_kernel_becomes_cpp(const rewriting *r) {
-    ASSERTm(r->text, read(r->text));
+    ASSERTm(r->text, read_msl(r->text));
     char *cpp = msl_rewrite(unit, r->kernel, r->given, r->given_count, &why);
     for (int i = 0; i < 3 && r->says[i]; i++)
         ASSERTm(why.text, !cpp && strstr(why.text, r->says[i]));
@@ -370,7 +384,7 @@ TEST a_kernel_becomes_cpp(const rewriting *r) {
 /* Broken text --------------------------------------------------------------------------------- */
 
 static void try_text(const char *text) {
-    if (read(text))
+    if (read_msl(text))
         free(msl_rewrite(unit, "k", NULL, 0, &why));
 }
 
@@ -379,7 +393,7 @@ TEST broken_text_is_an_error_and_never_a_crash(void) {
                                          "kernel void k(]) {}",
                                          "constant int x [[function_constant(y)]];", NULL};
     for (size_t i = 0; broken[i]; i++) {
-        ASSERT_FALSE(read(broken[i]));
+        ASSERT_FALSE(read_msl(broken[i]));
         ASSERT(strstr(why.text, "test.metal:1"));
     }
     static const char *const odd[] = {"",
@@ -419,6 +433,279 @@ SUITE(msl_suite) {
     for (size_t i = 0; i < sizeof rewritings / sizeof *rewritings; i++)
         RUN_TESTp(a_kernel_becomes_cpp, &rewritings[i]);
     RUN_TEST(broken_text_is_an_error_and_never_a_crash);
+    read_nothing(NULL);
+}
+
+/* Includes, macros and lines -------------------------------------------------------------------- */
+
+static char folder[32]; /* of the test that runs */
+
+static void make_folder(void *unused) {
+    (void)unused;
+    snprintf(folder, sizeof folder, "/tmp/assay-test-XXXXXX");
+    if (!mkdtemp(folder))
+        abort();
+}
+
+static void remove_folder(void *unused) {
+    (void)unused;
+    os_remove_folder(folder);
+}
+
+TEST macros_are_expanded_by_a_preprocessor_that_keeps_lines(void) {
+    char tool[4096];
+    if (!toolchain_find_preprocessor(tool, sizeof tool, &why))
+        SKIPm("no compiler to preprocess with");
+    unit = msl_from_text(
+        "test.metal",
+        "#include <metal_stdlib>\n#define MAKE(T) kernel void copy_##T(device T *x) {}\n"
+        "#if __METAL_VERSION__ >= 300\nMAKE(float)\n#else\nMAKE(half)\n#endif\n",
+        &why);
+    ASSERTm(why.text, unit);
+    ASSERT_EQ_FMT((size_t)1, msl_count_kernels(unit), "%zu");
+    const msl_signature *k = msl_find_kernel(unit, "copy_float", &why);
+    ASSERT(k && k->line == 4);
+    ASSERT_FALSE(msl_from_text("test.metal", "#if 1\nkernel void k(device int *x) {}\n", &why));
+    ASSERT(strstr(why.text, "test.metal") && strstr(why.detail, "unterminated conditional"));
+    PASS();
+}
+
+/* Writes outer.metal and inner.h to a folder and loads the first. */
+static bool load_with_include(const char *outer, const char *inner) {
+    char path[64];
+    snprintf(path, sizeof path, "%s/inner.h", folder);
+    if (!os_write_file(path, inner, strlen(inner), &why))
+        return false;
+    snprintf(path, sizeof path, "%s/outer.metal", folder);
+    if (!os_write_file(path, outer, strlen(outer), &why))
+        return false;
     msl_free(unit);
-    unit = NULL;
+    why = (err){.code = EXIT_OK};
+    unit = msl_load(path, &why);
+    return unit != NULL;
+}
+
+TEST local_includes_are_read_beside_the_file(void) {
+    ASSERT(load_with_include("#include \"inner.h\"\n#include \"./inner.h\"\n"
+                             "kernel void k(device point *p) {}\n",
+                             "#pragma once\nstruct point { float x; };\n"));
+    ASSERT(msl_find_kernel(unit, "k", &why));
+    ASSERT_EQ(3, msl_find_kernel(unit, "k", &why)->line);
+    char *cpp = msl_rewrite(unit, "k", NULL, 0, &why);
+    ASSERT(cpp);
+    const char *first = strstr(cpp, "struct point");
+    ASSERT(first && !strstr(first + 1, "struct point"));
+    ASSERT(strstr(cpp, "inner.h\"\n") && strstr(cpp, "#line 2 \""));
+    free(cpp);
+    PASS();
+}
+
+TEST the_text_for_a_compiler_of_msl_has_its_includes_macros_and_lines(void) {
+    ASSERT(load_with_include("#include <metal_stdlib>\n#include \"inner.h\"\n"
+                             "kernel void k(device TYPE *p) { p[0] = LIMIT; }\n",
+                             "#pragma once\n#define TYPE float\n#define LIMIT 3\n"));
+    const char *text = msl_get_text(unit);
+    ASSERT(strstr(text, "#include <metal_stdlib>\n"));
+    ASSERT(strstr(text, "#define LIMIT 3\n") && strstr(text, "device TYPE *p"));
+    ASSERT(!strstr(text, "#include \"inner.h\""));
+    /* Given to the compiler alone, it means the same, line by line. */
+    msl_unit *again = msl_from_text("program_source", text, &why);
+    ASSERTm(why.text, again);
+    const msl_signature *k = msl_find_kernel(again, "k", &why);
+    ASSERT(k && k->line == 3);
+    ASSERT_STR_EQ("float *", k->params[0].type);
+    char *here = msl_rewrite(unit, "k", NULL, 0, &why),
+         *there = msl_rewrite(again, "k", NULL, 0, &why);
+    ASSERT(here && there);
+    ASSERT_EQ(find_line(strstr(here, "void k"), "p[0] ="),
+              find_line(strstr(there, "void k"), "p[0] ="));
+    free(here);
+    free(there);
+    msl_free(again);
+    PASS();
+}
+
+/* Is the header in the text that the preprocessor leaves of what a compiler of MSL is given? */
+TEST a_header_left_out_in_one_branch_is_put_in_after_it(void) {
+    static const char *const outers[] = {
+        "#ifdef X\n#include \"inner.h\"\n#endif\n#include \"inner.h\"\n",
+        "#ifndef X\n#include \"inner.h\"\n#endif\n#include \"inner.h\"\n",
+        "#ifdef X\n#include \"inner.h\"\n#else\n#include \"./inner.h\"\n#endif\n"};
+    char outer[160];
+    for (size_t i = 0; i < sizeof outers / sizeof *outers; i++) {
+        snprintf(outer, sizeof outer, "%skernel void k(device point *p) {}\n", outers[i]);
+        ASSERT(load_with_include(outer, "#pragma once\nstruct point { float x; };\n"));
+        msl_unit *again = msl_from_text("program_source", msl_get_text(unit), &why);
+        ASSERTm(why.text, again);
+        const char *first = strstr(msl_get_expanded(again), "struct point");
+        ASSERTm(outer, first && !strstr(first + 1, "struct point"));
+        ASSERT_EQ(4 + (i == 2 ? 2 : 1), msl_find_kernel(again, "k", &why)->line);
+        msl_free(again);
+    }
+    PASS();
+}
+
+TEST a_header_without_the_pragma_is_put_in_each_time(void) {
+    ASSERT(load_with_include("#include \"inner.h\"\n#include \"inner.h\"\n"
+                             "kernel void k(device float *p) {}\n",
+                             "// to be read more than once\nfloat get(int);\n"));
+    const char *first = strstr(msl_get_text(unit), "float get");
+    ASSERT(first && strstr(first + 1, "float get"));
+    PASS();
+}
+
+TEST the_language_and_the_reader_choose_what_the_preprocessor_sees(void) {
+    static const char text[] = "#ifdef __ASSAY__\nkernel void ours(device float *p) {}\n#endif\n"
+                               "kernel void k(device int *p) { p[0] = __METAL_VERSION__; }\n";
+    for (int i = 0; i < MSL_LANGUAGES; i++) {
+        char want[32];
+        msl_extras extras = {.language = msl_languages[i], .is_apple = true};
+        msl_unit *apple = msl_from_text_with("t.metal", text, &extras, &why);
+        ASSERTm(why.text, apple);
+        snprintf(want, sizeof want, "p[0] = %d;", msl_languages[i]);
+        ASSERT(strstr(msl_get_expanded(apple), want));
+        ASSERT_EQ(msl_languages[i], msl_get_language(apple));
+        ASSERT_EQ((size_t)1, msl_count_kernels(apple));
+        msl_free(apple);
+    }
+    msl_free(unit);
+    unit = msl_from_text("t.metal", text, &why);
+    ASSERT(unit && msl_count_kernels(unit) == 2 && msl_get_language(unit) == MSL_LANGUAGE);
+    PASS();
+}
+
+TEST an_include_from_elsewhere_is_put_in_by_the_preprocessor(void) {
+    char apart[64], path[96];
+    snprintf(apart, sizeof apart, "%s/apart", folder);
+    ASSERT(os_make_folder(apart, &why));
+    snprintf(path, sizeof path, "%s/far.h", apart);
+    ASSERT(os_write_file(path, "#define TYPE half\n", 18, &why));
+    setenv("CPATH", apart, 1);
+    bool loaded = load_with_include("#include <metal_stdlib>\n#include \"far.h\"\n"
+                                    "kernel void k(device TYPE *p) {}\n",
+                                    "");
+    unsetenv("CPATH");
+    ASSERTm(why.text, loaded);
+    const char *text = msl_get_text(unit);
+    ASSERT_EQ(text, strstr(text, "#include <metal_stdlib>\n"));
+    ASSERT(strstr(text, "device half *p") && !strstr(text, "far.h\"\nkernel"));
+    PASS();
+}
+
+SUITE(msl_source_suite) {
+    SET_SETUP(make_folder, NULL);
+    SET_TEARDOWN(remove_folder, NULL);
+    RUN_TEST(macros_are_expanded_by_a_preprocessor_that_keeps_lines);
+    RUN_TEST(local_includes_are_read_beside_the_file);
+    RUN_TEST(the_text_for_a_compiler_of_msl_has_its_includes_macros_and_lines);
+    RUN_TEST(a_header_left_out_in_one_branch_is_put_in_after_it);
+    RUN_TEST(a_header_without_the_pragma_is_put_in_each_time);
+    RUN_TEST(the_language_and_the_reader_choose_what_the_preprocessor_sees);
+    RUN_TEST(an_include_from_elsewhere_is_put_in_by_the_preprocessor);
+}
+
+/* Launches -------------------------------------------------------------------------------------- */
+
+/* A launch that fits `k` of the text below, to be spoilt by each test. */
+static const char launched[] =
+    "kernel void k(device const float4 *x [[buffer(0)]], device float *y [[buffer(1)]],\n"
+    "  constant uint &n [[buffer(2)]], threadgroup float *s [[threadgroup(0)]],\n"
+    "  uint i [[thread_position_in_grid]]) {}\n"
+    "[[kernel, max_total_threads_per_threadgroup(64)]] void small(device float *y) {}\n";
+
+static launch make_launch(void) {
+    static char memory; /* never touched: a launch is only described here */
+    buffer *b = (buffer *)(void *)&memory;
+    launch l = {.grid = {4, 1, 1}, .group = {32, 2, 1}};
+    l.args[0] = (binding){BIND_BUFFER, ACCESS_READ, ELEM_F32, {b, 16, 64}, 0, 0};
+    l.args[1] = (binding){BIND_BUFFER, ACCESS_WRITE, ELEM_F32, {b, 4, 64}, 0, 0};
+    l.args[2] = (binding){BIND_BYTES, ACCESS_READ, ELEM_U32, {0}, 0, 4};
+    l.threadgroup_bytes[0] = 128;
+    return l;
+}
+
+static bool check(const char *kernel, const launch *l) {
+    const msl_signature *s = unit ? msl_find_kernel(unit, kernel, &why) : NULL;
+    return s && launch_check_fit(l, s, 1024, 32768, &why);
+}
+
+static bool fits(const launch *l) {
+    return check("k", l);
+}
+
+static bool says(const char *part) {
+    return strstr(why.text, part) != NULL;
+}
+
+TEST a_launch_that_fits_is_accepted(void) {
+    launch l = make_launch();
+    ASSERT(fits(&l));
+    l.args[2] = (binding){BIND_BUFFER, ACCESS_READ, ELEM_U32, {l.args[0].at.buffer, 8, 16}, 0, 0};
+    ASSERT(fits(&l));
+    PASS();
+}
+
+TEST bindings_that_do_not_fit_are_refused_by_name_and_index(void) {
+    launch l = make_launch();
+    l.args[1].kind = BIND_NONE;
+    ASSERT(!fits(&l) && says("kernel k: buffer 1 (y, float *) is not bound"));
+    l = make_launch();
+    l.args[5] = l.args[1];
+    ASSERT(!fits(&l) && says("buffer 5 is bound"));
+    l = make_launch();
+    l.args[2].inline_bytes = 8;
+    ASSERT(!fits(&l) && says("buffer 2 (n, uint &) is given 8 bytes and takes 4"));
+    l.args[2] = (binding){BIND_BUFFER, ACCESS_READ, ELEM_U32, {l.args[0].at.buffer, 0, 2}, 0, 0};
+    ASSERT(!fits(&l) && says("buffer 2 (n, uint &) is bound to 2 bytes and takes 4"));
+    l = make_launch();
+    l.args[0].access = ACCESS_WRITE;
+    ASSERT(!fits(&l) && says("buffer 0 (x, const float4 *)") && says("const in the kernel"));
+    l = make_launch();
+    l.args[0].at.offset = 8;
+    ASSERT(!fits(&l) && says("buffer 0") && says("offset 8") && says("multiple of 16"));
+    PASS();
+}
+
+TEST threadgroup_memory_must_be_what_the_kernel_asks_for(void) {
+    launch l = make_launch();
+    l.threadgroup_bytes[0] = 0;
+    ASSERT(!fits(&l) && says("threadgroup 0 (s, float *) is given no memory"));
+    l = make_launch();
+    l.threadgroup_bytes[3] = 16;
+    ASSERT(!fits(&l) && says("threadgroup 3 is given 16 bytes"));
+    l = make_launch();
+    l.threadgroup_bytes[0] = 32784;
+    ASSERT(!fits(&l) && says("32784 bytes") && says("32768"));
+    PASS();
+}
+
+TEST grids_and_groups_must_be_possible(void) {
+    launch l = make_launch();
+    l.grid.y = 0;
+    ASSERT(!fits(&l) && says("kernel k: the grid is empty: 4 x 0 x 1"));
+    l = make_launch();
+    l.group.z = 0;
+    ASSERT(!fits(&l) && says("threadgroup is empty: 32 x 2 x 0"));
+    l = make_launch();
+    l.group = (size3){1u << 31, 1u << 31, 4};
+    ASSERT(!fits(&l) && says("1024 threads"));
+    l = (launch){.grid = {1, 1, 1}, .group = {65, 1, 1}};
+    l.args[0] = make_launch().args[1];
+    ASSERT_FALSE(check("small", &l));
+    ASSERT(says("small") && says("max_total_threads_per_threadgroup(64)"));
+    PASS();
+}
+
+static void read_text(void *unused) {
+    (void)unused;
+    read_msl(launched);
+}
+
+SUITE(msl_launch_suite) {
+    SET_SETUP(read_text, NULL);
+    SET_TEARDOWN(read_nothing, NULL);
+    RUN_TEST(a_launch_that_fits_is_accepted);
+    RUN_TEST(bindings_that_do_not_fit_are_refused_by_name_and_index);
+    RUN_TEST(threadgroup_memory_must_be_what_the_kernel_asks_for);
+    RUN_TEST(grids_and_groups_must_be_possible);
 }

@@ -163,14 +163,19 @@ static void define_token(const inputs *x, size_t t, size_t head, double S[SIZE][
     }
 }
 
-TEST the_recurrence_over_256_tokens_is_that_of_its_definition(void) {
-    static inputs x;
-    static double state[DIM * SIZE], errors[DIM * SIZE], y[VALUES], y_errors[VALUES];
+static inputs x;
+static double state[DIM * SIZE], errors[DIM * SIZE], y[VALUES], y_errors[VALUES];
+
+static void run_reference(void) {
     const time_mix_v7_sizes n = {TOKENS, HEADS, SIZE};
     draw_inputs(&x);
     for (size_t i = 0; i < DIM * SIZE; i++)
         state[i] = (double)x.state[i];
     reference_time_mix_v7(x.r, x.w, x.packed, &n, state, errors, y, y_errors);
+}
+
+TEST the_recurrence_over_256_tokens_is_that_of_its_definition(void) {
+    run_reference();
     for (size_t head = 0; head < HEADS; head++) {
         double S[SIZE][SIZE], want[SIZE];
         for (size_t i = 0; i < SIZE * SIZE; i++)
@@ -189,13 +194,7 @@ TEST the_recurrence_over_256_tokens_is_that_of_its_definition(void) {
 /* What a rounding of the state is worth fades with the state: 256 tokens are not much worse than 1.
  */
 TEST errors_of_the_recurrence_do_not_grow_without_limit(void) {
-    static inputs x;
-    static double state[DIM * SIZE], errors[DIM * SIZE], y[VALUES], y_errors[VALUES];
-    const time_mix_v7_sizes n = {TOKENS, HEADS, SIZE};
-    draw_inputs(&x);
-    for (size_t i = 0; i < DIM * SIZE; i++)
-        state[i] = (double)x.state[i];
-    reference_time_mix_v7(x.r, x.w, x.packed, &n, state, errors, y, y_errors);
+    run_reference();
     double first = 0, last = 0;
     for (size_t i = 0; i < DIM; i++) {
         first += y_errors[i];
@@ -209,10 +208,10 @@ TEST errors_of_the_recurrence_do_not_grow_without_limit(void) {
 
 /* Rows first to first + count - 1 of each part of packed, as a launch of so many tokens reads them.
  */
-static void put_packed_rows(const inputs *x, size_t first, size_t count, slice at) {
+static void put_packed_rows(size_t first, size_t count, slice at) {
     static float rows[4 * VALUES];
     for (size_t part = 0; part < 4; part++)
-        memcpy(rows + part * count * DIM, x->packed + part * VALUES + first * DIM,
+        memcpy(rows + part * count * DIM, x.packed + part * VALUES + first * DIM,
                count * DIM * sizeof *rows);
     support_write(at, rows, 4 * count * DIM * sizeof *rows);
 }
@@ -222,31 +221,29 @@ static slice take_rows(slice s, size_t first, size_t count) {
 }
 
 /* The prompt through a kernel in chunks of so many tokens: all y, then the state. */
-static bool run_in_chunks(library *lib, const kernel *k, const inputs *x, size_t chunk, float *out,
-                          err *e) {
-    slice state = support_buffer(x->state, sizeof x->state), r = support_buffer(x->r, sizeof x->r),
-          w = support_buffer(x->w, sizeof x->w), y = support_buffer(NULL, sizeof x->r),
-          packed = support_buffer(x->packed, sizeof x->packed);
+static bool run_in_chunks(library *lib, const kernel *k, size_t chunk, float *out, err *e) {
+    slice kept = support_buffer(x.state, sizeof x.state), r = support_buffer(x.r, sizeof x.r),
+          w = support_buffer(x.w, sizeof x.w), made = support_buffer(NULL, sizeof x.r),
+          packed = support_buffer(x.packed, sizeof x.packed);
     bool ok = true;
     for (size_t first = 0; ok && first < TOKENS; first += chunk) {
         size_t count = chunk < TOKENS - first ? chunk : TOKENS - first;
-        put_packed_rows(x, first, count, packed);
+        put_packed_rows(first, count, packed);
         tape *t = tape_new(lib);
         ok = time_mix_v7_record(t, k, take_rows(r, first, count), take_rows(w, first, count),
-                                packed, state, take_rows(y, first, count), (uint32_t)count, HEADS,
+                                packed, kept, take_rows(made, first, count), (uint32_t)count, HEADS,
                                 SIZE, e) &&
              tape_play(t, PLAY_WHOLE, NULL, NULL, e);
         tape_free(t);
     }
     if (ok)
-        memcpy(out, support_read(y), VALUES * sizeof *out);
+        memcpy(out, support_read(made), VALUES * sizeof *out);
     if (ok)
-        memcpy(out + VALUES, support_read(state), sizeof x->state);
+        memcpy(out + VALUES, support_read(kept), sizeof x.state);
     return ok;
 }
 
 TEST chunks_of_any_size_give_the_bits_of_token_by_token(void) {
-    static inputs x;
     static float one[VALUES + DIM * SIZE], many[VALUES + DIM * SIZE];
     static const size_t chunks[] = {2, 7, 33, 64, 100, TOKENS};
     draw_inputs(&x);
@@ -255,11 +252,11 @@ TEST chunks_of_any_size_give_the_bits_of_token_by_token(void) {
     ASSERTm(e.text, lib);
     for (size_t k = 0; k < time_mix_v7_op.kernel_count; k++) {
         const kernel *which = &time_mix_v7_op.kernels[k];
-        bool ok = run_in_chunks(lib, which, &x, 1, one, &e);
+        bool ok = run_in_chunks(lib, which, 1, one, &e);
         support_end();
         ASSERTm(e.text, ok);
         for (size_t c = 0; c < sizeof chunks / sizeof *chunks; c++) {
-            ok = run_in_chunks(lib, which, &x, chunks[c], many, &e);
+            ok = run_in_chunks(lib, which, chunks[c], many, &e);
             support_end();
             ASSERTm(e.text, ok);
             ASSERT_MEM_EQ(one, many, sizeof one);

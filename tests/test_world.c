@@ -12,21 +12,10 @@
 SUITE(world_suite);
 
 static err e;
-static gguf *file;
 static tokenizer *current;
 
-static void stop(void) {
-    tokenizer_free(current);
-    gguf_free(file);
-    current = NULL;
-    file = NULL;
-}
-
 static bool start(const vocabulary *v) {
-    stop();
-    file = vocabulary_open(v, &e);
-    current = file ? tokenizer_new(file, &e) : NULL;
-    return current != NULL;
+    return (current = vocabulary_use(vocabulary_open(v, &e), &e));
 }
 
 /* The id of a byte. */
@@ -230,5 +219,5 @@ SUITE(world_suite) {
     RUN_TEST(of_two_ways_to_write_a_token_the_later_counts);
     RUN_TEST(a_file_names_what_ends_a_text_and_what_is_unknown);
     RUN_TEST(random_texts_are_cut_as_a_search_of_all_tokens_cuts_them);
-    stop();
+    vocabulary_use(NULL, NULL);
 }

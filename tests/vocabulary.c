@@ -112,3 +112,12 @@ gguf *vocabulary_open(const vocabulary *v, err *e) {
     os_remove_folder(folder);
     return g;
 }
+
+tokenizer *vocabulary_use(gguf *g, err *e) {
+    static gguf *used;
+    static tokenizer *made;
+    tokenizer_free(made);
+    gguf_free(used);
+    used = g;
+    return made = g ? tokenizer_new(g, e) : NULL;
+}

@@ -4,6 +4,7 @@
 
 #include "runner/gguf/gguf.h"
 #include "runner/gguf/write.h"
+#include "runner/tokenizer/tokenizer.h"
 
 enum { VOCABULARY_MOST = 4096 };
 
@@ -28,5 +29,7 @@ uint32_t vocabulary_join(vocabulary *v, const char *merge);
 bool vocabulary_write(const vocabulary *v, const char *path, err *e);
 /* The same as a gguf; its file is removed. */
 gguf *vocabulary_open(const vocabulary *v, err *e);
+/* The tokenizer of a file, which it takes and which may be NULL; both stand until the next. NULL with e set. */
+tokenizer *vocabulary_use(gguf *g, err *e);
 
 #endif

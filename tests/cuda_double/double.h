@@ -3,7 +3,7 @@
  * It has the driver calls that the CUDA device uses (driver.c: memory is the process's own, streams
  * are queues that run when something waits for them) and runs the PTX that clang makes (ptx_parse.c
  * reads it, ptx_step.c does one instruction, ptx_run.c runs the threads of a launch, warp by warp;
- * ptx_product.c has the products of a warp, ptx_copy.c copies and their barriers).
+ * ptx_copy.c has copies and their barriers).
  * It knows the instructions that clang emits for kernels and names the first that it does not. It is
  * slow, and its times mean nothing. */
 #ifndef ASSAY_CUDA_DOUBLE_H
@@ -146,19 +146,6 @@ struct ptx_cluster {
     ptx_copies *copies;
 };
 
-static inline uint64_t ptx_mask(uint64_t v, unsigned bits) {
-    return bits >= 64 ? v : v & ((1ull << bits) - 1);
-}
-static inline int64_t ptx_extend(uint64_t v, unsigned bits) {
-    return bits >= 64 ? (int64_t)v : (int64_t)(v << (64 - bits)) >> (64 - bits);
-}
-
-/* The float in the lowest bits of a register. */
-double ptx_to_float(uint64_t v, ptx_type t);
-
-/* The result of an instruction that only computes; v are the values of its operands. */
-uint64_t ptx_compute(const ptx_insn *i, ptx_thread *t, const uint64_t *v);
-
 /* One instruction that needs no other thread. *fault: the driver's error, if it is one. */
 void ptx_step(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fault);
 uint64_t ptx_read(const ptx_block *b, const ptx_thread *t, const ptx_arg *a);
@@ -169,7 +156,7 @@ typedef enum { PLACE_ANY, PLACE_SHARED, PLACE_REMOTE, PLACE_GLOBAL } ptx_place;
 uint8_t *ptx_find(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, ptx_place where,
                   size_t bytes, size_t align, CUresult *fault);
 
-/* ptx_product.c: mma and movmatrix, by all lanes of a warp; wgmma, by those of one of its four warps. */
+/* mma and movmatrix, by all lanes of a warp; wgmma, by those of one of its four warps. */
 void ptx_multiply(const ptx_block *b, ptx_thread *lanes, const ptx_insn *i);
 void ptx_transpose(const ptx_block *b, ptx_thread *lanes, const ptx_insn *i);
 void ptx_multiply_group(const ptx_block *b, ptx_thread *lanes, const ptx_insn *i, CUresult *fault);

@@ -94,184 +94,6 @@ static void do_it_right(void) {
         _exit(3);
     _exit(0);
 }
-static void index_of_buffer(void) {
-    [encoder setBuffer:x offset:0 atIndex:31];
-}
-static void index_of_bytes(void) {
-    [encoder setBytes:"1234" length:4 atIndex:31];
-}
-static void encode_after_end(void) {
-    dispatch(1, 32);
-    [encoder endEncoding];
-    dispatch(1, 32);
-}
-static void end_twice(void) {
-    [encoder endEncoding];
-    [encoder endEncoding];
-}
-static void commit_twice(void) {
-    finish();
-    [commands commit];
-}
-static void commit_with_open_encoder(void) {
-    [commands commit];
-}
-static void two_open_encoders(void) {
-    [commands blitCommandEncoder];
-}
-static void encoder_after_commit(void) {
-    finish();
-    [commands computeCommandEncoder];
-}
-static void wait_before_commit(void) {
-    [encoder endEncoding];
-    [commands waitUntilCompleted];
-}
-static void dispatch_without_pipeline(void) {
-    [encoder endEncoding];
-    encoder = [commands computeCommandEncoder];
-    dispatch(1, 32);
-}
-static void zero_grid(void) {
-    dispatch(0, 32);
-}
-static void zero_group(void) {
-    dispatch(1, 0);
-}
-static void large_group(void) {
-    dispatch(1, 2048);
-}
-static void large_grid(void) {
-    dispatch((NSUInteger)1 << 33, 32);
-}
-static void buffer_of_another_device(void) {
-    DoubleDevice *other = [[DoubleDevice alloc] init];
-    [encoder setBuffer:[other newBufferWithLength:64 options:MTLResourceStorageModeShared]
-                offset:0
-               atIndex:0];
-}
-static void missing_binding(void) {
-    [encoder setBuffer:nil offset:0 atIndex:0];
-    dispatch(1, 32);
-}
-static void offset_beyond_buffer(void) {
-    [encoder setBuffer:x offset:256 atIndex:0];
-}
-static void too_little_for_argument(void) {
-    [encoder setBuffer:x offset:254 atIndex:0];
-    dispatch(1, 1);
-}
-static void large_bytes(void) {
-    static const char many[4097];
-    [encoder setBytes:many length:sizeof many atIndex:1];
-}
-static void bytes_that_are_written(void) {
-    [encoder setBytes:"1234" length:4 atIndex:0];
-    dispatch(1, 1);
-}
-static void over_release(void) {
-    [x release];
-    [encoder endEncoding];
-    [commands commit];
-    [commands waitUntilCompleted];
-    [x release];
-    @autoreleasepool {
-        [x release];
-    }
-}
-static void message_to_the_dead(void) {
-    id<MTLBuffer> y = [gpu newBufferWithLength:64 options:MTLResourceStorageModeShared];
-    [y release];
-    printf("%lu\n", (unsigned long)[y length]);
-}
-static void encoder_left_open(void) {
-    id<MTLCommandBuffer> other = make_commands();
-    @autoreleasepool {
-        [other computeCommandEncoder];
-    }
-}
-static void threadgroup_memory_missing(void) {
-    [encoder setComputePipelineState:shared_sum];
-    dispatch(1, 32);
-}
-static void threadgroup_memory_in_pieces(void) {
-    [encoder setThreadgroupMemoryLength:20 atIndex:0];
-}
-static void threadgroup_memory_of_nothing(void) {
-    [encoder setThreadgroupMemoryLength:0 atIndex:0];
-}
-static void threadgroup_memory_too_much(void) {
-    [encoder setThreadgroupMemoryLength:32768 + 16 atIndex:0];
-    dispatch(1, 32);
-}
-static void debug_group_left_open(void) {
-    [encoder pushDebugGroup:@"layer"];
-    [encoder endEncoding];
-}
-static void debug_group_never_opened(void) {
-    [encoder popDebugGroup];
-}
-static void blit_outside(void) {
-    [encoder endEncoding];
-    [[commands blitCommandEncoder] copyFromBuffer:x
-                                     sourceOffset:200
-                                         toBuffer:x
-                                destinationOffset:0
-                                             size:64];
-}
-static void blit_of_odd_bytes(void) {
-    [encoder endEncoding];
-    [[commands blitCommandEncoder] copyFromBuffer:x
-                                     sourceOffset:0
-                                         toBuffer:x
-                                destinationOffset:128
-                                             size:3];
-}
-static void empty_buffer(void) {
-    [gpu newBufferWithLength:0 options:MTLResourceStorageModeShared];
-}
-static void no_copy_off_the_page(void) {
-    static char memory[65536 * 2];
-    [gpu newBufferWithBytesNoCopy:memory + 1
-                           length:65536
-                          options:MTLResourceStorageModeShared
-                      deallocator:nil];
-}
-static void no_copy_of_nothing(void) {
-    static char memory[65536 * 2];
-    uintptr_t page = ((uintptr_t)memory + 65535) / 65536 * 65536;
-    [gpu newBufferWithBytesNoCopy:(void *)page
-                           length:0
-                          options:MTLResourceStorageModeShared
-                      deallocator:nil];
-}
-static void no_copy_of_no_memory(void) {
-    [gpu newBufferWithBytesNoCopy:(void *)65536
-                           length:65536
-                          options:MTLResourceStorageModeShared
-                      deallocator:nil];
-}
-static void precise_functions_with_fast_math(void) {
-    MTLCompileOptions *o = make_options();
-    [o setMathMode:MTLMathModeFast];
-    [gpu newLibraryWithSource:@"" options:o error:NULL];
-}
-static void fence_never_updated(void) {
-    [encoder waitForFence:[gpu newFence]];
-}
-static void sample_beyond_the_last(void) {
-    MTLCounterSampleBufferDescriptor *d =
-        [[[MTLCounterSampleBufferDescriptor alloc] init] autorelease];
-    [d setCounterSet:[[gpu counterSets] objectAtIndex:0]];
-    [d setSampleCount:2];
-    MTLComputePassDescriptor *pass = [MTLComputePassDescriptor computePassDescriptor];
-    MTLComputePassSampleBufferAttachmentDescriptor *ends =
-        [[pass sampleBufferAttachments] objectAtIndexedSubscript:0];
-    [ends setSampleBuffer:[gpu newCounterSampleBufferWithDescriptor:d error:NULL]];
-    [ends setEndOfEncoderSampleIndex:2];
-    [encoder endEncoding];
-    [commands computeCommandEncoderWithDescriptor:pass];
-}
 
 /* Launches that run at the same time, of which the first adds 2 to the first 32 floats. */
 static void start_concurrent(void) {
@@ -282,26 +104,6 @@ static void start_concurrent(void) {
     [encoder setBuffer:x offset:0 atIndex:0];
     [encoder setBytes:&step length:sizeof step atIndex:1];
     dispatch(1, 32);
-}
-static void no_barrier(void) {
-    start_concurrent();
-    [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
-    dispatch(1, 32);
-    dispatch(1, 32);
-    finish();
-}
-static void overlapping_writes(void) {
-    start_concurrent();
-    [encoder setBuffer:x offset:64 atIndex:0];
-    dispatch(1, 32);
-    finish();
-}
-static void overlapping_read(void) {
-    start_concurrent();
-    [encoder setBuffer:x offset:128 atIndex:0];
-    [encoder setBuffer:x offset:124 atIndex:1]; /* the last float that is written */
-    dispatch(1, 32);
-    finish();
 }
 static void do_apart(void) {
     start_concurrent();
@@ -315,52 +117,97 @@ static void do_apart(void) {
     _exit(got[0] == 2 && got[31] == 2 && got[32] == 4 && got[63] == 4 ? 0 : 3);
 }
 
+/* What is wrong, what the double must say, and how it is made. */
+#define MISTAKES(X) \
+    X(index_of_buffer, "a buffer at index 31", "index 31", [encoder setBuffer:x offset:0 atIndex:31]) \
+    X(index_of_bytes, "bytes at index 31", "index 31", [encoder setBytes:"1234" length:4 atIndex:31]) \
+    X(encode_after_end, "encoding after endEncoding", "the encoder has ended", dispatch(1, 32); \
+      [encoder endEncoding]; dispatch(1, 32)) \
+    X(end_twice, "endEncoding twice", "the encoder has ended", [encoder endEncoding]; [encoder endEncoding]) \
+    X(commit_twice, "commit twice", "committed twice", finish(); [commands commit]) \
+    X(commit_with_open_encoder, "commit with an open encoder", "has not ended", [commands commit]) \
+    X(two_open_encoders, "two open encoders", "has not ended", [commands blitCommandEncoder]) \
+    X(encoder_after_commit, "an encoder after commit", "is committed", finish(); \
+      [commands computeCommandEncoder]) \
+    X(wait_before_commit, "wait before commit", "not committed", [encoder endEncoding]; \
+      [commands waitUntilCompleted]) \
+    X(dispatch_without_pipeline, "dispatch without a pipeline", "no pipeline", [encoder endEncoding]; \
+      encoder = [commands computeCommandEncoder]; dispatch(1, 32)) \
+    X(zero_grid, "a grid of nothing", "zero", dispatch(0, 32)) \
+    X(zero_group, "a threadgroup of nothing", "zero", dispatch(1, 0)) \
+    X(large_group, "a threadgroup that is too large", "2048", dispatch(1, 2048)) \
+    X(large_grid, "a grid that is too large", "8589934592", dispatch((NSUInteger)1 << 33, 32)) \
+    X(buffer_of_another_device, "a buffer of another device", "another device", \
+      DoubleDevice *other = [[DoubleDevice alloc] init]; \
+      [encoder setBuffer:[other newBufferWithLength:64 options:MTLResourceStorageModeShared] offset:0 atIndex:0]) \
+    X(missing_binding, "a missing binding", "missing buffer binding at index 0", \
+      [encoder setBuffer:nil offset:0 atIndex:0]; dispatch(1, 32)) \
+    X(offset_beyond_buffer, "an offset beyond the buffer", "offset 256", \
+      [encoder setBuffer:x offset:256 atIndex:0]) \
+    X(too_little_for_argument, "a buffer with no room for one element", "space for 2 bytes", \
+      [encoder setBuffer:x offset:254 atIndex:0]; dispatch(1, 1)) \
+    X(large_bytes, "more than 4 KB of bytes", "4097 bytes", static const char many[4097]; \
+      [encoder setBytes:many length:sizeof many atIndex:1]) \
+    X(bytes_that_are_written, "bytes for an argument that is written", "write access", \
+      [encoder setBytes:"1234" length:4 atIndex:0]; dispatch(1, 1)) \
+    X(over_release, "a release too many", "released too often", [x release]; [encoder endEncoding]; \
+      [commands commit]; [commands waitUntilCompleted]; [x release]; @autoreleasepool { [x release]; }) \
+    X(message_to_the_dead, "a message to a dead object", "the object is gone", \
+      id<MTLBuffer> y = [gpu newBufferWithLength:64 options:MTLResourceStorageModeShared]; [y release]; \
+      printf("%lu\n", (unsigned long)[y length])) \
+    X(encoder_left_open, "an encoder that is never ended", "has not ended", \
+      id<MTLCommandBuffer> other = make_commands(); @autoreleasepool { [other computeCommandEncoder]; }) \
+    X(threadgroup_memory_missing, "threadgroup memory without a length", "has no length", \
+      [encoder setComputePipelineState:shared_sum]; dispatch(1, 32)) \
+    X(threadgroup_memory_in_pieces, "threadgroup memory not in units of 16", "multiple of 16", \
+      [encoder setThreadgroupMemoryLength:20 atIndex:0]) \
+    X(threadgroup_memory_of_nothing, "threadgroup memory of length 0", "above 0", \
+      [encoder setThreadgroupMemoryLength:0 atIndex:0]) \
+    X(threadgroup_memory_too_much, "too much threadgroup memory", "32784 bytes", \
+      [encoder setThreadgroupMemoryLength:32768 + 16 atIndex:0]; dispatch(1, 32)) \
+    X(debug_group_left_open, "a debug group left open", "debug groups", [encoder pushDebugGroup:@"layer"]; \
+      [encoder endEncoding]) \
+    X(debug_group_never_opened, "a debug group that was never opened", "no debug group", \
+      [encoder popDebugGroup]) \
+    X(blit_outside, "a copy outside of a buffer", "outside of a buffer", [encoder endEncoding]; \
+      [[commands blitCommandEncoder] copyFromBuffer:x sourceOffset:200 toBuffer:x destinationOffset:0 size:64]) \
+    X(blit_of_odd_bytes, "a copy of odd bytes", "whole words", [encoder endEncoding]; \
+      [[commands blitCommandEncoder] copyFromBuffer:x sourceOffset:0 toBuffer:x destinationOffset:128 size:3]) \
+    X(empty_buffer, "a buffer of nothing", "length is 0", \
+      [gpu newBufferWithLength:0 options:MTLResourceStorageModeShared]) \
+    X(no_copy_off_the_page, "memory of the caller off the page", "whole pages", static char memory[65536 * 2]; \
+      [gpu newBufferWithBytesNoCopy:memory + 1 length:65536 options:MTLResourceStorageModeShared deallocator:nil]) \
+    X(no_copy_of_nothing, "no memory of the caller", "length 0", static char memory[65536 * 2]; \
+      uintptr_t page = ((uintptr_t)memory + 65535) / 65536 * 65536; \
+      [gpu newBufferWithBytesNoCopy:(void *)page length:0 options:MTLResourceStorageModeShared deallocator:nil]) \
+    X(no_copy_of_no_memory, "memory of the caller that is not there", "are mapped", \
+      [gpu newBufferWithBytesNoCopy:(void *)65536 length:65536 options:MTLResourceStorageModeShared deallocator:nil]) \
+    X(precise_functions_with_fast_math, "fast math", "do not fit", MTLCompileOptions *o = make_options(); \
+      [o setMathMode:MTLMathModeFast]; [gpu newLibraryWithSource:@"" options:o error:NULL]) \
+    X(fence_never_updated, "a fence that nothing updates", "nothing updates", \
+      [encoder waitForFence:[gpu newFence]]) \
+    X(no_barrier, "dependent launches at the same time", "no barrier between", start_concurrent(); \
+      [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers]; dispatch(1, 32); dispatch(1, 32); finish()) \
+    X(overlapping_writes, "launches that write some of the same bytes", "no barrier between", \
+      start_concurrent(); [encoder setBuffer:x offset:64 atIndex:0]; dispatch(1, 32); finish()) \
+    X(overlapping_read, "a launch that reads what another writes", "no barrier between", start_concurrent(); \
+      [encoder setBuffer:x offset:128 atIndex:0]; [encoder setBuffer:x offset:124 atIndex:1]; dispatch(1, 32); \
+      finish()) \
+    X(sample_beyond_the_last, "a sample beyond the last", "of 2", \
+      MTLCounterSampleBufferDescriptor *d = [[[MTLCounterSampleBufferDescriptor alloc] init] autorelease]; \
+      [d setCounterSet:[[gpu counterSets] objectAtIndex:0]]; [d setSampleCount:2]; \
+      MTLComputePassDescriptor *pass = [MTLComputePassDescriptor computePassDescriptor]; \
+      MTLComputePassSampleBufferAttachmentDescriptor *ends = [[pass sampleBufferAttachments] objectAtIndexedSubscript:0]; \
+      [ends setSampleBuffer:[gpu newCounterSampleBufferWithDescriptor:d error:NULL]]; \
+      [ends setEndOfEncoderSampleIndex:2]; [encoder endEncoding]; \
+      [commands computeCommandEncoderWithDescriptor:pass])
+#define MAKE(function, name, said, ...) static void function(void) { __VA_ARGS__; }
+#define ROW(function, name, said, ...) {function, name, said},
+MISTAKES(MAKE)
 static const struct {
     void (*make)(void);
     const char *name, *said;
-} mistakes[] = {
-    {index_of_buffer, "a buffer at index 31", "index 31"},
-    {index_of_bytes, "bytes at index 31", "index 31"},
-    {encode_after_end, "encoding after endEncoding", "the encoder has ended"},
-    {end_twice, "endEncoding twice", "the encoder has ended"},
-    {commit_twice, "commit twice", "committed twice"},
-    {commit_with_open_encoder, "commit with an open encoder", "has not ended"},
-    {two_open_encoders, "two open encoders", "has not ended"},
-    {encoder_after_commit, "an encoder after commit", "is committed"},
-    {wait_before_commit, "wait before commit", "not committed"},
-    {dispatch_without_pipeline, "dispatch without a pipeline", "no pipeline"},
-    {zero_grid, "a grid of nothing", "zero"},
-    {zero_group, "a threadgroup of nothing", "zero"},
-    {large_group, "a threadgroup that is too large", "2048"},
-    {large_grid, "a grid that is too large", "8589934592"},
-    {buffer_of_another_device, "a buffer of another device", "another device"},
-    {missing_binding, "a missing binding", "missing buffer binding at index 0"},
-    {offset_beyond_buffer, "an offset beyond the buffer", "offset 256"},
-    {too_little_for_argument, "a buffer with no room for one element", "space for 2 bytes"},
-    {large_bytes, "more than 4 KB of bytes", "4097 bytes"},
-    {bytes_that_are_written, "bytes for an argument that is written", "write access"},
-    {over_release, "a release too many", "released too often"},
-    {message_to_the_dead, "a message to a dead object", "the object is gone"},
-    {encoder_left_open, "an encoder that is never ended", "has not ended"},
-    {threadgroup_memory_missing, "threadgroup memory without a length", "has no length"},
-    {threadgroup_memory_in_pieces, "threadgroup memory not in units of 16", "multiple of 16"},
-    {threadgroup_memory_of_nothing, "threadgroup memory of length 0", "above 0"},
-    {threadgroup_memory_too_much, "too much threadgroup memory", "32784 bytes"},
-    {debug_group_left_open, "a debug group left open", "debug groups"},
-    {debug_group_never_opened, "a debug group that was never opened", "no debug group"},
-    {blit_outside, "a copy outside of a buffer", "outside of a buffer"},
-    {blit_of_odd_bytes, "a copy of odd bytes", "whole words"},
-    {empty_buffer, "a buffer of nothing", "length is 0"},
-    {no_copy_off_the_page, "memory of the caller off the page", "whole pages"},
-    {no_copy_of_nothing, "no memory of the caller", "length 0"},
-    {no_copy_of_no_memory, "memory of the caller that is not there", "are mapped"},
-    {precise_functions_with_fast_math, "fast math", "do not fit"},
-    {fence_never_updated, "a fence that nothing updates", "nothing updates"},
-    {no_barrier, "dependent launches at the same time", "no barrier between"},
-    {overlapping_writes, "launches that write some of the same bytes", "no barrier between"},
-    {overlapping_read, "a launch that reads what another writes", "no barrier between"},
-    {sample_beyond_the_last, "a sample beyond the last", "of 2"},
-};
+} mistakes[] = {MISTAKES(ROW)};
 
 /* Runs it in a child. Returns its wait status, and what it said on stderr. */
 static int run_apart(void (*make)(void), char *said, size_t size) {
