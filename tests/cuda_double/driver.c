@@ -202,10 +202,8 @@ CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
     return fault;
 }
 
-/* ASSAY_DOUBLE_THREADS: what a function claims to bear, for kernels with many registers. */
 CUresult cuFuncGetAttribute(int *value, int what, CUfunction f) {
-    const char *given = getenv("ASSAY_DOUBLE_THREADS");
-    *value = what == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? given ? atoi(given) : 1024
+    *value = what == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024
              : what == MAX_DYNAMIC_BYTES                     ? (int)f->max_dynamic_bytes
                                          : (int)f->module->program->shared_bytes;
     return CUDA_SUCCESS;

@@ -11,3 +11,15 @@
 #define IDS                                                                                        \
     uint i [[thread_position_in_grid]], uint l [[thread_position_in_threadgroup]],                 \
         uint g [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]
+
+// Fences and atomics.
+#define RELEASE(memory, scope)                                                                     \
+    atomic_thread_fence(mem_flags::mem_##memory, memory_order_release, thread_scope_##scope)
+#define ACQUIRE(memory, scope)                                                                     \
+    atomic_thread_fence(mem_flags::mem_##memory, memory_order_acquire, thread_scope_##scope)
+#define LOAD(at) atomic_load_explicit(at, memory_order_relaxed)
+#define STORE(at, value) atomic_store_explicit(at, value, memory_order_relaxed)
+#define ADD(at, value) atomic_fetch_add_explicit(at, value, memory_order_relaxed)
+#define EXCHANGE(at, expected, value)                                                              \
+    atomic_compare_exchange_weak_explicit(at, expected, value, memory_order_relaxed,               \
+                                          memory_order_relaxed)

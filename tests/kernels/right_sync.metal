@@ -5,11 +5,6 @@ using namespace metal;
 
 #include "exact.h"
 
-#define RELEASE(memory, scope)                                                                     \
-    atomic_thread_fence(mem_flags::mem_##memory, memory_order_release, thread_scope_##scope)
-#define ACQUIRE(memory, scope)                                                                     \
-    atomic_thread_fence(mem_flags::mem_##memory, memory_order_acquire, thread_scope_##scope)
-
 // ------------------------------------------------------------------------------------------ chains
 
 kernel void simdgroup_barrier_then_release(FOUR, device atomic_uint *flag [[buffer(4)]], IDS) {
@@ -106,13 +101,6 @@ kernel void update_after_a_release(FOUR, device atomic_uint *word [[buffer(4)]],
 }
 
 // ------------------------------------------------------------------------------------ other orders
-
-#define LOAD(at) atomic_load_explicit(at, memory_order_relaxed)
-#define STORE(at, value) atomic_store_explicit(at, value, memory_order_relaxed)
-#define ADD(at, value) atomic_fetch_add_explicit(at, value, memory_order_relaxed)
-#define EXCHANGE(at, expected, value)                                                              \
-    atomic_compare_exchange_weak_explicit(at, expected, value, memory_order_relaxed,               \
-                                          memory_order_relaxed)
 
 kernel void room_taken_and_then_asked_for(FOUR, device atomic_uint *count [[buffer(4)]], IDS) {
     threadgroup float list[48];

@@ -210,11 +210,9 @@ kernel void last_thread_done(FOUR, IDS) {
         atomic_store_explicit(&count, 0, memory_order_relaxed);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     part[l] = in[i];
-    atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_release,
-                        thread_scope_threadgroup);
+    RELEASE(threadgroup, threadgroup);
     if (atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) == 63) {
-        atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_acquire,
-                            thread_scope_threadgroup);
+        ACQUIRE(threadgroup, threadgroup);
         float sum = 0;
         for (uint k = 0; k < 64; k++)
             sum += part[k];
@@ -282,11 +280,11 @@ kernel void released_many_times(FOUR, device atomic_uint *flag [[buffer(4)]], ID
     if (l == 0)
         for (uint k = 0; k < 100; k++) {
             out[i] = in[i % n] + float(k);
-            atomic_thread_fence(mem_flags::mem_device, memory_order_release, thread_scope_device);
+            RELEASE(device, device);
             atomic_store_explicit(&flag[g], k, memory_order_relaxed);
         }
     if (l == 32 && atomic_load_explicit(&flag[g], memory_order_relaxed) == 99) {
-        atomic_thread_fence(mem_flags::mem_device, memory_order_acquire, thread_scope_device);
+        ACQUIRE(device, device);
         out[i] = out[i - 32];
     }
 }

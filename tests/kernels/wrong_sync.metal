@@ -5,11 +5,6 @@ using namespace metal;
 
 #include "exact.h"
 
-#define RELEASE(memory, scope)                                                                     \
-    atomic_thread_fence(mem_flags::mem_##memory, memory_order_release, thread_scope_##scope)
-#define ACQUIRE(memory, scope)                                                                     \
-    atomic_thread_fence(mem_flags::mem_##memory, memory_order_acquire, thread_scope_##scope)
-
 // ------------------------------------------------------------------------------------------ chains
 
 kernel void simdgroup_barrier_of_none_then_release(FOUR, device atomic_uint *flag [[buffer(4)]],
@@ -79,13 +74,6 @@ kernel void release_that_is_overwritten(FOUR, device atomic_uint *flag [[buffer(
 }
 
 // ------------------------------------------------------------------------------------ other orders
-
-#define LOAD(at) atomic_load_explicit(at, memory_order_relaxed)
-#define STORE(at, value) atomic_store_explicit(at, value, memory_order_relaxed)
-#define ADD(at, value) atomic_fetch_add_explicit(at, value, memory_order_relaxed)
-#define EXCHANGE(at, expected, value)                                                              \
-    atomic_compare_exchange_weak_explicit(at, expected, value, memory_order_relaxed,               \
-                                          memory_order_relaxed)
 
 kernel void room_asked_for_before_it_is_taken(FOUR, device atomic_uint *count [[buffer(4)]], IDS) {
     threadgroup float list[48];

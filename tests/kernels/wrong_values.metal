@@ -128,13 +128,13 @@ kernel void lock_of_a_function(FOUR, device atomic_uint *lock [[buffer(4)]], IDS
 kernel void stored_after_many_releases(FOUR, device atomic_uint *flag [[buffer(4)]], IDS) {
     if (l == 0) {
         for (uint k = 0; k < 100; k++) {
-            atomic_thread_fence(mem_flags::mem_device, memory_order_release, thread_scope_device);
+            RELEASE(device, device);
             atomic_store_explicit(&flag[g], k, memory_order_relaxed);
         }
         out[i] = in[i % n];
     }
     if (l == 32 && atomic_load_explicit(&flag[g], memory_order_relaxed) == 99) {
-        atomic_thread_fence(mem_flags::mem_device, memory_order_acquire, thread_scope_device);
+        ACQUIRE(device, device);
         out[i] = out[i - 32]; // bug: race in threadgroup
     }
 }
