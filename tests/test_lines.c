@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/child.h"
+#include "command.h"
 #include "harness/base/os.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/soft/inspect.h"
@@ -68,28 +68,13 @@ static void leave(void *unused) {
 }
 
 static bool compile(const char *target, const char *define, const char *object, err *e) {
-    const char *argv[] = {clang,
-                          target,
-                          "-x",
-                          "c++",
-                          "-O1",
-                          "-fPIC",
-                          "-gdwarf-4",
-                          "-gline-tables-only",
-                          define,
-                          "-c",
-                          name_file("lines.cpp"),
-                          "-o",
-                          object,
-                          NULL};
-    char *output = NULL;
-    int status = 1;
-    bool ok = os_write_file(name_file("lines.cpp"), source, strlen(source), e) &&
-              child_run(argv, &output, &status, e);
-    if (ok && status != 0)
-        ok = err_set(e, EXIT_WRONG, "clang: %.200s", output ? output : "");
-    free(output);
-    return ok;
+    static char line[4 * PATH_MAX];
+    snprintf(line, sizeof line,
+             "\"%s\" %s -x c++ -O1 -fPIC -gdwarf-4 -gline-tables-only %s -c \"%s\" -o \"%s\"",
+             clang, target, define, name_file("lines.cpp"), object);
+    return os_write_file(name_file("lines.cpp"), source, strlen(source), e) &&
+           (command_run(line) == 0 ||
+            err_set(e, EXIT_WRONG, "clang: %.200s", command_get_output()));
 }
 
 static bool start(err *e) {
@@ -118,8 +103,7 @@ static size_t count_bytes(const char *path, size_t bytes[LAST + 1]) {
 TEST every_address_of_an_object_of_macos_has_its_line(const char *target) {
     err e = {.code = EXIT_OK};
     size_t bytes[LAST + 1];
-    if (!start(&e) || !compile(target, "-DFRONT=0", name_file("lines.o"), &e))
-        FAILm(e.text);
+    ASSERTm(e.text, start(&e) && compile(target, "-DFRONT=0", name_file("lines.o"), &e));
     ASSERT(count_bytes(name_file("lines.o"), bytes) > 40);
     static const int code[] = {11, 12, 17, 18}; /* lines that load, add, call and return */
     for (size_t i = 0; i < sizeof code / sizeof *code; i++)
@@ -131,9 +115,8 @@ TEST every_address_of_an_object_of_macos_has_its_line(const char *target) {
  * line table says what the right answers are. */
 TEST addresses_are_translated_by_the_names_of_functions(const char *target) {
     err e = {.code = EXIT_OK};
-    if (!start(&e) || !compile(target, "-DFRONT=0", name_file("object.o"), &e) ||
-        !compile(target, "-DFRONT=1", name_file("image.o"), &e))
-        FAILm(e.text);
+    ASSERTm(e.text, start(&e) && compile(target, "-DFRONT=0", name_file("object.o"), &e) &&
+                        compile(target, "-DFRONT=1", name_file("image.o"), &e));
     size_t object_bytes, image_bytes, same = 0, front = 0;
     char *a = os_read_file(name_file("object.o"), &object_bytes, &e);
     char *b = os_read_file(name_file("image.o"), &image_bytes, &e);
@@ -166,27 +149,13 @@ TEST a_linked_image_has_the_lines_of_the_object_beside_it(const char *target, co
     char linker[PATH_MAX];
     if (!os_find_program("lld", linker, sizeof linker))
         SKIPm("there is no lld");
-    if (!start(&e) || !compile(target, "-DFRONT=0", name_file("lines.o"), &e))
-        FAILm(e.text);
-    const char *argv[] = {linker,
-                          "-flavor",
-                          "darwin",
-                          "-dylib",
-                          "-arch",
-                          cpu,
-                          "-platform_version",
-                          "macos",
-                          "12.0",
-                          "12.0",
-                          "-no_deduplicate",
-                          "-undefined",
-                          "dynamic_lookup",
-                          name_file("lines.o"),
-                          "-o",
-                          name_file("lines.so"),
-                          NULL};
-    int status = 1;
-    ASSERT(child_run(argv, NULL, &status, &e) && status == 0);
+    ASSERTm(e.text, start(&e) && compile(target, "-DFRONT=0", name_file("lines.o"), &e));
+    static char line[4 * PATH_MAX];
+    snprintf(line, sizeof line,
+             "\"%s\" -flavor darwin -dylib -arch %s -platform_version macos 12.0 12.0 "
+             "-no_deduplicate -undefined dynamic_lookup \"%s\" -o \"%s\"",
+             linker, cpu, name_file("lines.o"), name_file("lines.so"));
+    ASSERT_RUN(line, 0);
     size_t object[LAST + 1], image[LAST + 1];
     size_t all = count_bytes(name_file("lines.o"), object);
     ASSERT_EQ_FMT(all, count_bytes(name_file("lines.so"), image), "%zu");
@@ -198,8 +167,7 @@ TEST a_linked_image_has_the_lines_of_the_object_beside_it(const char *target, co
 
 TEST a_damaged_file_has_no_lines_and_does_no_harm(const char *target) {
     err e = {.code = EXIT_OK};
-    if (!start(&e) || !compile(target, "-DFRONT=0", name_file("lines.o"), &e))
-        FAILm(e.text);
+    ASSERTm(e.text, start(&e) && compile(target, "-DFRONT=0", name_file("lines.o"), &e));
     size_t bytes, whole[LAST + 1], part[LAST + 1];
     char *data = os_read_file(name_file("lines.o"), &bytes, &e);
     ASSERT(data && count_bytes(name_file("lines.o"), whole) > 0);

@@ -31,6 +31,14 @@ static tape *start_tape(void) {
     return tape_new(support_get_library());
 }
 
+static void bind_advance(launch *l) {
+    launch_bind(l, 0, x, ACCESS_BOTH, ELEM_F32);
+    launch_set_f32(l, 1, 2);
+    launch_bind(l, 2, step, ACCESS_READ, ELEM_F32);
+    launch_set_u32(l, 3, N);
+    launch_set_threads_rounded(l, N, 32);
+}
+
 /* One decode-like tape: count_up changes the step that the next `advance` reads. */
 static bool record_steps(tape *t, int launches) {
     for (int i = 0; i < launches; i++) {
@@ -44,11 +52,7 @@ static bool record_steps(tape *t, int launches) {
         l = tape_add(t, "tape.metal", "advance", &e);
         if (!l)
             return false;
-        launch_bind(l, 0, x, ACCESS_BOTH, ELEM_F32);
-        launch_set_f32(l, 1, 2);
-        launch_bind(l, 2, step, ACCESS_READ, ELEM_F32);
-        launch_set_u32(l, 3, N);
-        launch_set_threads_rounded(l, N, 32);
+        bind_advance(l);
         tape_barrier(t);
     }
     return true;
@@ -225,11 +229,7 @@ static launch *make_right(void) {
     launch *l = support_launch("tape.metal", "advance");
     if (!l)
         return NULL;
-    launch_bind(l, 0, x, ACCESS_BOTH, ELEM_F32);
-    launch_set_f32(l, 1, 2);
-    launch_bind(l, 2, step, ACCESS_READ, ELEM_F32);
-    launch_set_u32(l, 3, N);
-    launch_set_threads_rounded(l, N, 32);
+    bind_advance(l);
     return l;
 }
 

@@ -84,10 +84,6 @@ static bool comes_back_with(unsigned flags, const char *text, size_t bytes, cons
     return same && at == wanted_bytes;
 }
 
-static bool comes_back(const char *text, size_t bytes, const char *wanted, size_t wanted_bytes) {
-    return comes_back_with(TOKENIZE_PLAIN, text, bytes, wanted, wanted_bytes);
-}
-
 TEST texts_come_back_byte_for_byte(void) {
     static const char *const texts[] = {
         "",
@@ -109,57 +105,38 @@ TEST texts_come_back_byte_for_byte(void) {
         ASSERTm(e.text, start(make_usual(pres[p])));
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
             size_t bytes = strlen(texts[i]);
-            ASSERTm(texts[i], comes_back(texts[i], bytes, texts[i], bytes));
+            ASSERTm(texts[i], comes_back_with(TOKENIZE_PLAIN, texts[i], bytes, texts[i], bytes));
         }
     }
     PASS();
 }
 
-TEST random_characters_come_back_byte_for_byte(void) {
-    rng r = rng_new(1, "characters");
-    for (int round = 0; round < 400; round++) {
-        char text[64 * UNICODE_BYTES];
-        size_t bytes = 0;
-        if (round % 100 == 0)
-            ASSERTm(e.text, start(make_usual(pres[round / 100])));
-        for (uint32_t n = rng_below(&r, 64); n > 0; n--) {
-            static const uint32_t limits[] = {0x80, 0x800, 0x10000, 0x110000};
-            bytes += unicode_encode(rng_below(&r, limits[rng_below(&r, 4)]), text + bytes);
-        }
-        ASSERT(comes_back(text, bytes, text, bytes));
-    }
-    PASS();
-}
+/* Of characters; of bytes, of which those that are not UTF-8 come back replaced, or stay exact. */
+typedef enum { CHARACTERS, ANY_BYTES, EXACT } text_kind;
 
-TEST random_bytes_come_back_with_what_is_no_utf8_replaced(void) {
-    rng r = rng_new(1, "bytes");
+TEST random_texts_come_back(text_kind kind) {
+    rng r = rng_new(1, kind == CHARACTERS ? "characters" : kind == ANY_BYTES ? "bytes" : "exact");
     for (int round = 0; round < 400; round++) {
-        char text[64], wanted[64 * UNICODE_BYTES];
-        size_t bytes = rng_below(&r, sizeof text), wanted_bytes = 0;
+        static const uint32_t limits[] = {0x80, 0x800, 0x10000, 0x110000};
+        char text[96 * UNICODE_BYTES], wanted[96 * UNICODE_BYTES];
+        size_t bytes = 0, wanted_bytes = 0;
         if (round % 100 == 0)
             ASSERTm(e.text, start(make_usual(pres[round / 100])));
-        for (size_t i = 0; i < bytes; i++)
-            text[i] = (char)rng_below(&r, 256);
-        for (size_t i = 0; i < bytes;) {
+        for (uint32_t n = rng_below(&r, kind == EXACT ? 96 : 64); n > 0; n--)
+            if (kind == CHARACTERS)
+                bytes += unicode_encode(rng_below(&r, limits[rng_below(&r, 4)]), text + bytes);
+            else
+                text[bytes++] = (char)rng_below(&r, 256);
+        for (size_t i = 0; i < bytes && kind == ANY_BYTES;) {
             uint32_t point;
             i += unicode_decode(text + i, bytes - i, &point);
             wanted_bytes += unicode_encode(point, wanted + wanted_bytes);
         }
-        ASSERT(comes_back(text, bytes, wanted, wanted_bytes));
-    }
-    PASS();
-}
-
-TEST any_bytes_come_back_when_they_are_to_stay_exact(void) {
-    rng r = rng_new(1, "exact");
-    for (int round = 0; round < 400; round++) {
-        char text[96];
-        size_t bytes = rng_below(&r, sizeof text);
-        if (round % 100 == 0)
-            ASSERTm(e.text, start(make_usual(pres[round / 100])));
-        for (size_t i = 0; i < bytes; i++)
-            text[i] = (char)rng_below(&r, 256);
-        ASSERT(comes_back_with(TOKENIZE_EXACT, text, bytes, text, bytes));
+        if (kind == ANY_BYTES)
+            ASSERT(comes_back_with(TOKENIZE_PLAIN, text, bytes, wanted, wanted_bytes));
+        else
+            ASSERT(comes_back_with(kind == EXACT ? TOKENIZE_EXACT : TOKENIZE_PLAIN, text, bytes,
+                                   text, bytes));
     }
     PASS();
 }
@@ -382,9 +359,9 @@ TEST ids_equal_those_of_llama_cpp_with_the_vocabulary_of_smollm2(void) {
 
 SUITE(tokenizer_suite) {
     RUN_TEST(texts_come_back_byte_for_byte);
-    RUN_TEST(random_characters_come_back_byte_for_byte);
-    RUN_TEST(random_bytes_come_back_with_what_is_no_utf8_replaced);
-    RUN_TEST(any_bytes_come_back_when_they_are_to_stay_exact);
+    RUN_TESTp(random_texts_come_back, CHARACTERS);
+    RUN_TESTp(random_texts_come_back, ANY_BYTES);
+    RUN_TESTp(random_texts_come_back, EXACT);
     RUN_TEST(special_tokens_are_found_only_when_asked_for);
     RUN_TEST(words_do_not_reach_over_special_tokens);
     RUN_TEST(pieces_of_control_tokens_are_shown_when_asked_for);

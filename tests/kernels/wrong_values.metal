@@ -75,14 +75,6 @@ kernel void smoothstep_with_reversed_edges(FOUR, IDS) {
     out[i] = s.x + s.w;
 }
 
-float pick(float x, uint i) {
-    if (i < 100) // bug: no return value
-        return x;
-} // bug: no return value
-kernel void function_without_a_value(FOUR, IDS) {
-    out[i] = pick(in[i % n], i);
-}
-
 // ------------------------------------------------------------------------------------- simdgroups
 
 kernel void shuffle_by_a_delta_of_each_lane(FOUR, IDS) {
