@@ -22,32 +22,24 @@ typedef struct {
     const char *kernel, *file, *from, *to;
 } wrong_kernel;
 
+/* clang-format off */
 static const wrong_kernel wrong_kernels[] = {
     /* one row of a cache */
-    {"kv_cache_copy", "kv_cache_copy.metal", "size_t(row_idx)",
-     "size_t(row_idx - (row_idx == 64))"},
-    {"kv_cache_copy", "kv_cache_copy.metal", "size_t(row_idx)",
-     "size_t(row_idx - (row_idx == 129))"},
-    {"kv_cache_copy", "kv_cache_copy.metal", "size_t(row_idx)",
-     "size_t(row_idx - (row_idx == 255))"},
+    {"kv_cache_copy", "kv_cache_copy.metal", "size_t(row_idx)", "size_t(row_idx - (row_idx == 64))"},
+    {"kv_cache_copy", "kv_cache_copy.metal", "size_t(row_idx)", "size_t(row_idx - (row_idx == 129))"},
+    {"kv_cache_copy", "kv_cache_copy.metal", "size_t(row_idx)", "size_t(row_idx - (row_idx == 255))"},
     {"kv_cache_copy", "kv_cache_copy.metal", "k_src[i]", "k_src[min(i, kv_dim - 2)]"},
-    {"kv_cache_copy_tokens", "kv_cache_copy.metal", "size_t(row_idx)",
-     "size_t(row_idx - (row_idx == 127))"},
-    {"kv_cache_copy_tokens", "kv_cache_copy.metal", "n_tokens * kv_dim)",
-     "n_tokens * kv_dim - (n_tokens == 256))"},
-    {"qkv_rope_append_q4_0", "product/qkv_rope_append.metal", "size_t(pos) * kv_dim",
-     "size_t(pos - (pos == 256)) * kv_dim"},
-    {"qkv_rope_append_q4_0", "product/qkv_rope_append.metal", "float(pos)",
-     "float(pos - (pos == 63))"},
+    {"kv_cache_copy_tokens", "kv_cache_copy.metal", "size_t(row_idx)", "size_t(row_idx - (row_idx == 127))"},
+    {"kv_cache_copy_tokens", "kv_cache_copy.metal", "n_tokens * kv_dim)", "n_tokens * kv_dim - (n_tokens == 256))"},
+    {"qkv_rope_append_q4_0", "product/qkv_rope_append.metal", "size_t(pos) * kv_dim", "size_t(pos - (pos == 256)) * kv_dim"},
+    {"qkv_rope_append_q4_0", "product/qkv_rope_append.metal", "float(pos)", "float(pos - (pos == 63))"},
     /* one id of a vocabulary */
     {"embedding_lookup_f32", "embedding_lookup.metal", "size_t(id)", "size_t(ushort(id))"},
     {"embedding_lookup_f32", "embedding_lookup.metal", "size_t(id)", "size_t(min(id, vocab - 2))"},
     {"embedding_lookup_q4_0", "embedding_lookup.metal", "size_t(id)", "size_t(id - (id == 32768))"},
-    {"embedding_lookup_q8_0", "embedding_lookup.metal", "id < vocab ?",
-     "id < vocab - (vocab > 65536) ?"},
+    {"embedding_lookup_q8_0", "embedding_lookup.metal", "id < vocab ?", "id < vocab - (vocab > 65536) ?"},
     {"repetition_penalty", "repetition_penalty.metal", "id >= vocab)", "id >= vocab - 1)"},
-    {"repetition_penalty", "repetition_penalty.metal", "uint id = ids[i]",
-     "uint id = ids[i] & 0xFFFF"},
+    {"repetition_penalty", "repetition_penalty.metal", "uint id = ids[i]", "uint id = ids[i] & 0xFFFF"},
     {"repetition_penalty", "repetition_penalty.metal", "i >= n)", "i >= n - (n == 256))"},
     {"argmax_reduce", "argmax.metal", "i < end", "i < end - (end == n && n > 65536)"},
     {"argmax_reduce", "argmax.metal", "i < end", "i < end - (end == 65536)"},
@@ -60,29 +52,21 @@ static const wrong_kernel wrong_kernels[] = {
     {"softmax", "softmax.metal", "largest = x[0]", "largest = 0.0f"},
     {"softmax", "softmax.metal", "largest = x[0]", "largest = -1e30f"},
     {"softmax", "softmax.metal", "largest = x[0]", "largest = -1000.0f"},
-    {"softmax", "softmax.metal", "sum += exp(x[i] - largest)",
-     "sum += i == 256 ? 0.0f : exp(x[i] - largest)"},
+    {"softmax", "softmax.metal", "sum += exp(x[i] - largest)", "sum += i == 256 ? 0.0f : exp(x[i] - largest)"},
     {"decode_attention", "attention.h", "NO_SCORE = -0.5f * FLT_MAX", "NO_SCORE = -1e9f"},
-    {"decode_attention_per_thread", "attention.h", "NO_SCORE = -0.5f * FLT_MAX",
-     "NO_SCORE = -1e30f"},
+    {"decode_attention_per_thread", "attention.h", "NO_SCORE = -0.5f * FLT_MAX", "NO_SCORE = -1e30f"},
     {"prefill_attention", "attention.h", "NO_SCORE = -0.5f * FLT_MAX", "NO_SCORE = -1e30f"},
-    {"decode_attention", "decode_attention.metal", "first < kv_len",
-     "first < kv_len - (kv_len == 65)"},
-    {"decode_attention_threadgroup", "decode_attention.metal", "first < kv_len",
-     "first < kv_len - (kv_len == 129)"},
-    {"decode_attention_per_thread", "decode_attention.metal", "min(KEYS,",
-     "min(KEYS - (first == 224),"},
-    {"prefill_attention", "prefill_attention.metal", "start + group.y + 1",
-     "start + group.y + (start + group.y != 64)"},
-    {"prefill_attention_queryblock", "prefill_attention.metal", "head_dim, start, token",
-     "head_dim, start - (start == 128), token"},
+    {"decode_attention", "decode_attention.metal", "first < kv_len", "first < kv_len - (kv_len == 65)"},
+    {"decode_attention_threadgroup", "decode_attention.metal", "first < kv_len", "first < kv_len - (kv_len == 129)"},
+    {"decode_attention_per_thread", "decode_attention.metal", "min(KEYS,", "min(KEYS - (first == 224),"},
+    {"prefill_attention", "prefill_attention.metal", "start + group.y + 1", "start + group.y + (start + group.y != 64)"},
+    {"prefill_attention_queryblock", "prefill_attention.metal", "head_dim, start, token", "head_dim, start - (start == 128), token"},
     /* positions */
     {"rope_apply", "rope_apply.metal", "float(pos)", "float(pos - (pos == 128))"},
     {"rope_apply_dual", "rope_apply.metal", "float(pos)", "float(pos - (pos == 63))"},
     {"rope_apply_tokens", "rope_apply.metal", "pos + token)", "pos + min(token, n_tokens - 2))"},
     {"rope_apply_table_heads", "rope_apply_table.metal", "head < nq", "head < nq - (nq == 256)"},
-    {"decode_advance", "decode_advance.metal", "state->step % ring",
-     "(state->step - (state->step == 128)) % ring"},
+    {"decode_advance", "decode_advance.metal", "state->step % ring", "(state->step - (state->step == 128)) % ring"},
     /* the last of a size */
     {"buffer_copy", "buffer_copy.metal", "i >= count", "i >= count || i == 65536"},
     {"buffer_copy", "buffer_copy.metal", "src[i]", "src[min(i, count - 2)]"},
@@ -95,6 +79,7 @@ static const wrong_kernel wrong_kernels[] = {
     {"token_shift", "token_shift.metal", "i >= count", "i >= count - (tokens == 257)"},
     {"matvec_f32", "product/row.h", "row >= out_dim", "row >= out_dim - (out_dim == 256)"},
 };
+/* clang-format on */
 
 /* A folder of kernels with this one wrong, in a new library. */
 static library *make_wrong(const wrong_kernel *w, const char *folder, err *e) {

@@ -51,6 +51,62 @@ void double_start_over(void) {
     is_refused = false;
 }
 
+/* Captures: GPU trace documents of the double are lists of the command buffers' labels ---------- */
+
+NSErrorDomain const MTLCaptureErrorDomain = @"MTLCaptureErrorDomain";
+
+static FILE *document;
+
+static void note_commit(DoubleCommands *commands) {
+    NSString *label = [commands label];
+    if (document)
+        fprintf(document, "%s\n", label ? [label UTF8String] : "");
+}
+
+@implementation MTLCaptureManager
++ (MTLCaptureManager *)sharedCaptureManager {
+    static MTLCaptureManager *shared;
+    if (!shared)
+        shared = [[MTLCaptureManager alloc] init];
+    return shared;
+}
+
+- (BOOL)supportsDestination:(MTLCaptureDestination)destination {
+    const char *on = getenv("METAL_CAPTURE_ENABLED");
+    return destination == MTLCaptureDestinationGPUTraceDocument && on && strcmp(on, "1") == 0;
+}
+
+- (BOOL)startCaptureWithDescriptor:(MTLCaptureDescriptor *)descriptor
+                             error:(__autoreleasing NSError **)error {
+    err e = {.code = EXIT_OK};
+    const char *path = [[[descriptor outputURL] path] UTF8String];
+    if (document)
+        double_refuse(self, _cmd, "a capture is under way");
+    if (![self supportsDestination:[descriptor destination]])
+        err_set(&e, EXIT_CANNOT, "Capturing is not supported");
+    else if (![descriptor captureObject] || !path)
+        err_set(&e, EXIT_CANNOT, "The descriptor is not whole");
+    else if (!(document = fopen(path, "wx")))
+        err_set(&e, EXIT_CANNOT, "The document cannot be made");
+    if (!document && error)
+        *error = double_make_error(MTLCaptureErrorDomain, MTLCaptureErrorNotSupported, &e);
+    return document != NULL;
+}
+
+- (void)stopCapture {
+    if (!document)
+        double_refuse(self, _cmd, "there is no capture");
+    fclose(document);
+    document = NULL;
+}
+
+- (BOOL)isCapturing {
+    return document != NULL;
+}
+@end
+
+/* Command buffers ---------------------------------------------------------------------------- */
+
 @implementation DoubleCommands
 @synthesize status = _status, error = _error;
 
@@ -179,7 +235,7 @@ static void copy_memory(const segment *s) {
         double_refuse(self, _cmd, "an encoder has not ended");
     _status = MTLCommandBufferStatusCommitted;
     committed++;
-    double_note_commit(self);
+    note_commit(self);
     [self wire];
     kernel_start = now_s();
     [queue->running addObject:self];
@@ -245,13 +301,13 @@ static const launch *find_launch(const tape *t, const char *kernel, int index) {
 
 /* Reports may also come from another thread, after a while, or when the process ends. */
 static char late[65536];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t late_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void say_late(void) {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&late_lock);
     fputs(late, stderr);
     late[0] = 0;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&late_lock);
 }
 
 static void *say_later(void *nothing) {
@@ -264,9 +320,9 @@ static void keep_for_later(const char *text) {
     static bool is_registered;
     if (!is_registered)
         is_registered = atexit(say_late) == 0;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&late_lock);
     snprintf(late + strlen(late), sizeof late - strlen(late), "%s", text);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&late_lock);
     pthread_t thread;
     if (pthread_create(&thread, NULL, say_later, NULL) == 0)
         pthread_detach(thread);

@@ -230,7 +230,4 @@ typedef struct {
  * barriers, and puts everything back. Refuses two that write the same bytes, or whose order matters. */
 void double_check_order(DoubleCommands *commands, const segment *s);
 
-/* While there is a capture, each command buffer that is committed is noted in it. */
-void double_note_commit(DoubleCommands *commands);
-
 #endif
