@@ -658,8 +658,10 @@ static size_t find_devices(visit *v, const char **names, err *e) {
     static char *log; /* steps have names that are in it */
     size_t count = 0;
     child_end end;
-    const char *const argv[] = {getenv("ASSAY"), "info", "--field", "devices", NULL};
-    if (!run_logged(v, argv, "00-devices", 60, &log, &end, e))
+    char self[PATH_MAX];
+    const char *const argv[] = {self, "info", "--field", "devices", NULL};
+    if (!os_find_self(self, sizeof self, e) ||
+        !run_logged(v, argv, "00-devices", 60, &log, &end, e))
         return 0;
     for (char *line = strtok(log, "\n"); line && count < MOST_DEVICES; line = strtok(NULL, "\n")) {
         char *state = line + strcspn(line, " ");
