@@ -9,7 +9,6 @@
 #include "command.h"
 #include "experiments/experiment.h"
 #include "harness/base/csv.h"
-#include "harness/measure/plot.h"
 #include "transcript.h"
 
 SUITE(experiments_suite);
@@ -85,68 +84,6 @@ TEST every_sample_is_kept(const experiment *x) {
     for (size_t r = 0; r < csv_count_rows(f); r++)
         ASSERTm(e.text, csv_get_double(f, r, column, &ns, &e) && ns > 0);
     csv_file_free(f);
-    PASS();
-}
-
-TEST its_chart_is_there_in_two_forms(const experiment *x) {
-    char line[256];
-    if (!plot_is_available())
-        SKIPm("gnuplot is not installed");
-    snprintf(line, sizeof line,
-             "grep -q '<svg' $T/results/%s.svg && grep -q EMULATED $T/results/%s.svg && "
-             "grep -q '</svg>' $T/results/%s.svg && test -s $T/results/%s.png",
-             x->name, x->name, x->name, x->name);
-    ASSERT_RUN(line, 0);
-    PASS();
-}
-
-TEST a_wrong_kernel_has_no_time(void) {
-    ASSERT_RUN(
-        "rm -rf $T/wrong; mkdir -p $T/wrong; cp -R $H/kernels/. $T/wrong; "
-        "sed 's/out.0. + 1/out[0] + 2/' $H/kernels/dispatch_overhead_noop.metal > "
-        "$T/wrong/dispatch_overhead_noop.metal; "
-        "! cmp -s $T/wrong/dispatch_overhead_noop.metal $H/kernels/dispatch_overhead_noop.metal",
-        0);
-    ASSERT_RUN("ASSAY_KERNELS=$T/wrong $A experiment dispatch_overhead --smoke --device soft --out "
-               "$T/none",
-               1);
-    ASSERT_SAYS("dispatch_overhead_noop");
-    ASSERT_RUN("grep -v '^#' $T/none/dispatch_overhead.csv | sed 1d", 0); /* the failure alone */
-    ASSERT(strstr(command_get_output(), "dispatch_overhead,") == command_get_output());
-    ASSERT(strchr(command_get_output(), '\n')[1] == 0);
-    PASS();
-}
-
-TEST names_are_checked(void) {
-    ASSERT_RUN("$A experiment", 0);
-    for (size_t i = 0; i < experiment_count; i++)
-        ASSERT_SAYS(experiments[i]->name);
-    ASSERT_RUN("$A experiment bandwith", 2);
-    ASSERT_SAYS("did you mean 'bandwidth'?");
-    ASSERT_RUN("$A experiment decode -m $T/none.gguf --smoke --device soft --out $T/results", 2);
-    ASSERT_SAYS("none.gguf");
-    ASSERT_RUN("$A plot", 2);
-    ASSERT_RUN("$A plot $T/nowhere", 2);
-    ASSERT_SAYS("there is no folder");
-    PASS();
-}
-
-/* Two folders are two devices in one chart. */
-TEST charts_are_drawn_again_from_files(void) {
-    if (!plot_is_available())
-        SKIPm("gnuplot is not installed");
-    ASSERT_RUN("rm -rf $T/other $T/both; mkdir $T/other; for x in command_buffers prefill; do sed "
-               "'s/^# device: .*/# device: Imaginary X1/; s/^# api: .*/# api: metal/' "
-               "$T/results/$x.csv > $T/other/$x.csv; done; "
-               "$A plot $T/results $T/other",
-               2);
-    ASSERT_SAYS("--out");
-    ASSERT_RUN("$A plot $T/other", 0);
-    ASSERT_SAYS("prefill.svg");
-    ASSERT_RUN("! grep -q EMULATED $T/other/prefill.svg", 0);
-    ASSERT_RUN("$A plot $T/results $T/other --out $T/both && grep -q 'Imaginary X1' "
-               "$T/both/prefill.svg && grep -q 'software Metal device' $T/both/prefill.svg",
-               0);
     PASS();
 }
 
@@ -229,9 +166,6 @@ TEST rows_of_experiments_can_be_compared_and_charted(void) {
     ASSERT_SAYS("a case  slower");
     ASSERT_RUN("$A compare $T/results $T/results > $T/compared; test $? -ne 2", 0);
     ASSERT_RUN("grep 'prefill.csv:prompt/4' $T/compared", 0);
-    if (!plot_is_available())
-        SKIPm("gnuplot is not installed");
-    ASSERT_RUN("$A plot $T/results/made && grep -q 'a case' $T/results/made/a.svg", 0);
     PASS();
 }
 
@@ -333,12 +267,8 @@ SUITE(experiments_suite) {
         RUN_TEST1(its_file_says_where_its_numbers_come_from, experiments[i]);
         RUN_TEST1(every_sample_is_kept, experiments[i]);
         RUN_TEST1(its_rows_are_those_of_any_result, experiments[i]);
-        RUN_TEST1(its_chart_is_there_in_two_forms, experiments[i]);
     }
     RUN_TEST(a_trace_has_the_launches_of_a_token_one_after_the_other);
-    RUN_TEST(charts_are_drawn_again_from_files);
-    RUN_TEST(a_wrong_kernel_has_no_time);
-    RUN_TEST(names_are_checked);
     RUN_TEST(a_sheet_keeps_what_it_was_given);
     RUN_TEST(rows_of_experiments_can_be_compared_and_charted);
     RUN_TEST(two_rows_of_one_name_are_refused);

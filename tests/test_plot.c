@@ -10,6 +10,7 @@
 #include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "harness/measure/plot.h"
+#include "transcript.h"
 
 SUITE(plot_suite);
 
@@ -254,60 +255,6 @@ TEST a_text_outside_is_found(void) {
     PASS();
 }
 
-/* What was not measured is not drawn, as nothing else and not as zero. */
-TEST what_has_no_time_has_no_cell(void) {
-    if (!plot_is_available())
-        SKIPm("gnuplot is not installed");
-    ASSERT_RUN("mkdir -p $T/gap && awk -F, -v OFS=, '/^#/ || /^case/ { print; next } "
-               "$6 == \"matvec_q4_0_vec4\" { $15 = 0; for (i = 16; i < 32; i++) $i = \"\" } "
-               "$6 == \"matvec_q4_0_vec4\" || $6 == \"matvec_q4_0\" { print }' "
-               "$H/results/nvidia-h200/matvec_ladder.csv > $T/gap/matvec_ladder.csv && "
-               "$A plot $T/gap && grep -c '<text>1.0</text>' $T/gap/matvec_ladder.svg && "
-               "grep -v '^#' $T/gap/matvec_ladder.csv | grep -c '^matvec_q4_0/'",
-               0);
-    int cells = -1, rows = -2;
-    ASSERT_EQ(2, sscanf(strstr(command_get_output(), ".svg\n") + 5, "%d %d", &cells, &rows));
-    ASSERT_EQ_FMT(rows, cells, "%d");
-    ASSERT_RUN("! grep -E '<text>(nan|0\\.0|inf)' $T/gap/matvec_ladder.svg", 0);
-    PASS();
-}
-
-/* And the README says the same about the same state of the caches. */
-TEST the_finding_is_the_title(void) {
-    double alone = 0, chained = 0;
-    if (!plot_is_available())
-        SKIPm("gnuplot is not installed");
-    ASSERT_RUN(
-        "grep -A3 'batch_scaling.svg' $H/README.md | grep 'cold caches: most of what a batch "
-        "saves is the submit'",
-        0);
-    ASSERT_RUN("$A plot $H/results/nvidia-h200/batch_scaling.csv --out $T/title && "
-               "grep -q 'font-weight=\"bold\"' $T/title/batch_scaling.svg && "
-               "! grep 'Helvetica:' $T/title/batch_scaling.svg && grep -q 'cold caches' "
-               "$T/title/batch_scaling.svg && grep -o '<text>[^<]*' $T/title/batch_scaling.svg | "
-               "sed 's/<text>//' | tr '\\n' ' ' | "
-               "sed -n 's/.*Cold, a batch of 8 is \\([0-9.]*\\) times .* and "
-               "\\([0-9.]*\\) times in a chain.*/times \\1 \\2/p'",
-               0);
-    const char *line = strstr(command_get_output(), "times ");
-    ASSERTm(command_get_output(), line && sscanf(line, "times %lf %lf", &alone, &chained) == 2);
-    ASSERTm(command_get_output(), alone > 2 * chained);
-    PASS();
-}
-
-/* An experiment of a project: its conclusion is the title, however long it is. */
-TEST a_long_conclusion_is_shown_whole(void) {
-    if (!plot_is_available())
-        SKIPm("gnuplot is not installed");
-    ASSERT_RUN(
-        "mkdir -p $T/long && W=$(printf 'word %.0s' $(seq 1 45))$(printf 'x%.0s' $(seq 1 90)) "
-        "&& sed \"s/^# metric: .*//; s/^# conclusion: .*/# conclusion: $W end./\" "
-        "$H/results/nvidia-h200/decode.csv | grep -v '^$' > $T/long/decode.csv && "
-        "$A plot $T/long/decode.csv && grep '<text>.*end\\.</text>' $T/long/decode.svg",
-        0);
-    PASS();
-}
-
 SUITE(plot_suite) {
     RUN_TEST(a_sentence_has_no_exponents_and_the_units_of_people);
     RUN_TEST(numbers_have_no_exponent);
@@ -318,7 +265,5 @@ SUITE(plot_suite) {
     RUN_TEST(a_text_outside_is_found);
     RUN_TEST(every_text_is_inside_its_chart);
     RUN_TEST(every_text_of_two_devices_is_inside_their_chart);
-    RUN_TEST(what_has_no_time_has_no_cell);
-    RUN_TEST(the_finding_is_the_title);
-    RUN_TEST(a_long_conclusion_is_shown_whole);
+    transcript_run("plot");
 }

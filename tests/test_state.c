@@ -13,6 +13,7 @@
 #include "runner/gguf/write.h"
 #include "runner/model/family.h"
 #include "support.h"
+#include "transcript.h"
 
 SUITE(state_suite);
 
@@ -331,22 +332,6 @@ TEST a_recurrent_state_needs_no_replay_after_a_stop(void) {
     PASS();
 }
 
-TEST run_saves_and_goes_on(void) {
-    ASSERT_RUN("M=\"$H/models/assay-tiny-rwkv7.gguf\"; "
-               "\"$A\" run -m $M -p 'To cast a bell,' -n 3 --ids --save-state \"$T.state\" "
-               "2>/dev/null && "
-               "\"$A\" run -m $M --load-state \"$T.state\" -p ' makes' -n 6 2>/dev/null",
-               0);
-    ASSERT_SAYS(" a mould of clay.");
-    ASSERT_RUN("M=\"$H/models/assay-tiny-rwkv7.gguf\"; "
-               "\"$A\" run --load-state \"$T.state\" -p a -n 1",
-               2);
-    ASSERT_SAYS("was saved from another model");
-    ASSERT_RUN("\"$A\" run -m \"$H/models/assay-tiny-rwkv7.gguf\" --load-state /no/such -p a -n 1",
-               2);
-    PASS();
-}
-
 SUITE(state_suite) {
     device *d = support_get_device();
     if (!d || !(lib = library_new(d, NULL, &e)) || !os_make_scratch(folder, sizeof folder, &e))
@@ -367,7 +352,7 @@ SUITE(state_suite) {
     RUN_TEST(a_state_that_cannot_be_written_is_told_before_the_text);
     RUN_TEST(a_recurrent_state_needs_no_replay_after_a_stop);
     RUN_TEST(a_file_that_is_damaged_changes_nothing);
-    RUN_TEST(run_saves_and_goes_on);
     os_remove_folder(folder);
     library_free(lib);
+    transcript_run("state");
 }
