@@ -49,6 +49,3 @@ bool experiment_run(const experiment *x, lab *l, const char *version, const char
  * that has only a `message`. The head says `# failed: why`; the next success replaces the file. */
 bool experiment_write_failure(const char *name, const results_meta *m, const char *folder,
                               const char *why, err *e);
-/* Where the rows of a run are kept until it ends, and the end of them. */
-bool experiment_find_kept(const char *folder, const char *name, char *path, size_t size, err *e);
-void experiment_drop_kept(const char *path);

@@ -145,7 +145,7 @@ bool lab_read_model_shape(lab *l, model_shape *out, err *e) {
     return open_file(l, e) && model_read_shape(l->file, out, e);
 }
 
-model *lab_open_model(lab *l, const model_options *o, err *e) {
+static model *open_model(lab *l, const model_options *o, err *e) {
     model_options how = *o;
     how.tuned = l->tuned;
     return open_file(l, e) ? model_new(l->lib, l->file, &how, e) : NULL;
@@ -210,7 +210,7 @@ static bool play_once(lab_decoder *d, err *e) {
 
 bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_decoder *d, err *e) {
     *d = (lab_decoder){.position = position ? position : positions[l->options.level]};
-    if (!(d->model = lab_open_model(l, o, e)))
+    if (!(d->model = open_model(l, o, e)))
         return false;
     uint32_t vocab = model_get_shape(d->model)->vocab, count = d->position + 1;
     uint32_t *tokens = array_new(count, sizeof *tokens);

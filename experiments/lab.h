@@ -83,8 +83,6 @@ void lab_choose_family(lab *l, const char *family);
 
 /* `count` random ids, determined by the seed. */
 void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t count);
-/* The model on the device, without a prompt; free it with model_free. */
-model *lab_open_model(lab *l, const model_options *o, err *e);
 bool lab_read_model_shape(lab *l, model_shape *out, err *e);
 /* "smollm2-135m-instruct-q4_0.gguf", for rows and notes; "" before a model was opened. */
 const char *lab_get_model_name(const lab *l);

@@ -102,11 +102,12 @@ static void add_origin(lab *l, sheet *s, double seconds) {
     sheet_add_note(s, "seconds", "%.1f", seconds);
 }
 
-bool experiment_find_kept(const char *folder, const char *name, char *path, size_t size, err *e) {
+/* Where the rows of a run are kept until it ends, and the end of them. */
+static bool find_kept(const char *folder, const char *name, char *path, size_t size, err *e) {
     return path_print(path, size, e, "%s/scratch/%s.csv", folder, name);
 }
 
-void experiment_drop_kept(const char *path) {
+static void drop_kept(const char *path) {
     char samples[PATH_MAX];
     remove(path);
     if (results_find_samples_path(path, samples, sizeof samples, NULL))
@@ -117,9 +118,9 @@ bool experiment_run(const experiment *x, lab *l, const char *version, const char
                     sheet **out, err *e) {
     char path[PATH_MAX], kept[PATH_MAX];
     if (!path_print(path, sizeof path, e, "%s/%s.csv", folder, x->name) ||
-        !experiment_find_kept(folder, x->name, kept, sizeof kept, e))
+        !find_kept(folder, x->name, kept, sizeof kept, e))
         return false;
-    experiment_drop_kept(kept);
+    drop_kept(kept);
     results_meta meta = results_meta_new(version, lab_get_facts(l), lab_get_seed(l));
     sheet *s = sheet_new();
     uint64_t start_ns = os_now_ns();
@@ -135,7 +136,7 @@ bool experiment_run(const experiment *x, lab *l, const char *version, const char
         ok = add_made_of(x, l, s, e) && sheet_write(s, &meta, path, e);
     }
     if (ok)
-        experiment_drop_kept(kept);
+        drop_kept(kept);
     else
         sheet_save(s, NULL); /* for experiment_write_failure */
     if (ok && out)
@@ -209,7 +210,7 @@ bool experiment_write_failure(const char *name, const results_meta *m, const cha
     if (!os_make_folder(folder, e) ||
         !path_print(path, sizeof path, e, "%s/%s.csv", folder, name) ||
         !results_find_samples_path(path, samples, sizeof samples, e) ||
-        !experiment_find_kept(folder, name, kept_path, sizeof kept_path, e) ||
+        !find_kept(folder, name, kept_path, sizeof kept_path, e) ||
         !results_find_samples_path(kept_path, kept_samples, sizeof kept_samples, e))
         return false;
     csv_file *kept = csv_read(kept_path, NULL);
@@ -219,7 +220,7 @@ bool experiment_write_failure(const char *name, const results_meta *m, const cha
     if (kept && csv_count_rows(kept) > 0)
         rename(kept_samples, samples);
     bool ok = csv_write(c, path, e);
-    experiment_drop_kept(kept_path);
+    drop_kept(kept_path);
     csv_free(c);
     csv_file_free(kept);
     free(line);

@@ -13,7 +13,7 @@ static void dequantize_oracle(const launch *l, oracle_io *io) {
     out->terms = out->roundings = 0; /* an f32 holds the product */
 }
 
-bool dequantize_record(tape *t, const kernel *k, slice blocks, slice floats, uint32_t count,
+static bool dequantize_record(tape *t, const kernel *k, slice blocks, slice floats, uint32_t count,
                        err *e) {
     const weight_format *f = k->format;
     size_t bytes = size_multiply(count, f->bytes);

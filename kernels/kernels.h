@@ -103,10 +103,6 @@ typedef struct {
 bool attention_ranges_record(tape *t, const kernel *k, const attention_ranges_slices *a,
                              const attention_ranges_sizes *s, param kv_len, float scale, err *e);
 
-/* floats (32 count) = the values of `count` blocks in the format of the kernel */
-bool dequantize_record(tape *t, const kernel *k, slice blocks, slice floats, uint32_t count,
-                       err *e);
-
 /* counter (1, u32) += 1 */
 bool dispatch_overhead_noop_record(tape *t, const kernel *k, slice counter, err *e);
 
@@ -165,14 +161,8 @@ bool rope_apply_record(tape *t, const kernel *k, slice qk, uint32_t heads, uint3
 bool rope_apply_dual_record(tape *t, const kernel *k, slice q_heads, slice k_heads, uint32_t nq,
                             uint32_t nk, uint32_t head_dim, param pos, float theta, err *e);
 
-/* q (n_tokens, nq, head_dim) and k (n_tokens, nk, head_dim), token t turned to position pos + t, in
- * place. */
-bool rope_apply_tokens_record(tape *t, const kernel *k, slice q_heads, slice k_heads,
-                              uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
-                              param pos, float theta, err *e);
-
-/* The same, turned by (pos + t) * freqs (head_dim / 2) of its pair: whatever rotary frequencies a
- * model has. */
+/* q (n_tokens, nq, head_dim) and k (n_tokens, nk, head_dim), in place, token t turned by (pos + t) *
+ * freqs (head_dim / 2) of its pair: whatever rotary frequencies a model has. */
 bool rope_apply_table_record(tape *t, const kernel *k, slice q_heads, slice k_heads,
                              uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
                              param pos, slice freqs, err *e);
@@ -271,6 +261,3 @@ bool time_mix_v7_token_record(tape *t, const kernel *k, const time_mix_v7_slices
 /* state (dim) = last row of x (tokens, dim), then x = v (tokens, dim) */
 bool channel_mix_v7_record(tape *t, const kernel *k, slice state, slice v, slice x, uint32_t tokens,
                            uint32_t dim, err *e);
-
-/* y (rows, n) = e^x / sum of e^x, each row by itself */
-bool softmax_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t n, err *e);

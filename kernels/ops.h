@@ -40,7 +40,6 @@
     X(rmsnorm)                                                                                     \
     X(rope_apply)                                                                                  \
     X(rope_apply_dual)                                                                             \
-    X(rope_apply_tokens)                                                                           \
     X(rope_apply_table)                                                                            \
     X(matvec)                                                                                      \
     X(matvec_activate)                                                                             \

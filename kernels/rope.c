@@ -1,6 +1,6 @@
 /* rope: launches, oracles and cases of the rotary embedding of one buffer (rope_apply), of q and k
- * (rope_apply_dual), and of those of many tokens, with angles from a base (rope_apply_tokens) or from a
- * table of frequencies (rope_apply_table). The last three differ only in arguments 6 and 7. */
+ * (rope_apply_dual), and of those of many tokens, with angles from a table of frequencies
+ * (rope_apply_table). The last two differ only in arguments 6 and 7. */
 #include "kernels.h"
 
 #include <math.h>
@@ -87,41 +87,29 @@ OP(rope_apply, "rotary embedding of neighbouring pairs, in place", "pos x heads 
 
 /* Of q and k ----------------------------------------------------------------------------------- */
 
-/* Tokens of q and then of k, each by `turn`. */
-typedef void (*turn_fn)(const oracle_io *io, const float *in, size_t heads, size_t head_dim,
-                        uint32_t pos, double *value, double *scale);
-
-static void turn_tokens(const launch *l, oracle_io *io, turn_fn turn, double theta) {
-    uint32_t head_dim = oracle_u32(io, 4), pos = oracle_u32(io, 5),
-             n_tokens = io->in[7] ? oracle_u32(io, 7) : 1;
+static void rope_apply_dual_oracle(const launch *l, oracle_io *io) {
+    double theta = (double)oracle_f32(io, 6);
     for (int i = 0; i < 2; i++) { /* q and nq, then k and nk */
+        expected *out = &io->out[i];
+        reference_rope(io->in[i], oracle_u32(io, 2 + i), oracle_u32(io, 4), oracle_u32(io, 5),
+                       theta, out->value, out->scale);
+        judge(l, io->in[i], theta, out);
+    }
+}
+
+static void rope_apply_table_oracle(const launch *l, oracle_io *io) {
+    uint32_t head_dim = oracle_u32(io, 4), pos = oracle_u32(io, 5), n_tokens = oracle_u32(io, 7);
+    for (int i = 0; i < 2; i++) {
         expected *out = &io->out[i];
         const float *in = io->in[i];
         uint32_t heads = oracle_u32(io, 2 + i);
         for (uint32_t t = 0; t < n_tokens; t++) {
             size_t at = (size_t)t * heads * head_dim;
-            turn(io, in + at, heads, head_dim, pos + t, out->value + at, out->scale + at);
+            reference_rope_table(in + at, heads, head_dim, pos + t, io->in[6], out->value + at,
+                                 out->scale + at);
         }
-        judge(l, in, theta, out);
+        judge(l, in, 0, out);
     }
-}
-
-static void turn_by_base(const oracle_io *io, const float *in, size_t heads, size_t head_dim,
-                         uint32_t pos, double *value, double *scale) {
-    reference_rope(in, heads, head_dim, pos, (double)oracle_f32(io, 6), value, scale);
-}
-
-static void turn_by_table(const oracle_io *io, const float *in, size_t heads, size_t head_dim,
-                          uint32_t pos, double *value, double *scale) {
-    reference_rope_table(in, heads, head_dim, pos, io->in[6], value, scale);
-}
-
-static void rope_apply_tokens_oracle(const launch *l, oracle_io *io) {
-    turn_tokens(l, io, turn_by_base, (double)oracle_f32(io, 6));
-}
-
-static void rope_apply_table_oracle(const launch *l, oracle_io *io) {
-    turn_tokens(l, io, turn_by_table, 0);
 }
 
 /* `turn` is argument 6; a kernel for one token has none after it. */
@@ -154,17 +142,8 @@ bool rope_apply_dual_record(tape *t, const kernel *k, slice q_heads, slice k_hea
                             uint32_t nk, uint32_t head_dim, param pos, float theta, err *e) {
     const launch_arg turn = ARG_F32(theta);
     return RECORD_TAKES(&rope_apply_dual_op, k, e, 0, nq, nk, head_dim) &&
-           record(t, k, q_heads, k_heads, 1, nq, nk, head_dim, pos, &turn, rope_apply_tokens_oracle,
+           record(t, k, q_heads, k_heads, 1, nq, nk, head_dim, pos, &turn, rope_apply_dual_oracle,
                   e);
-}
-
-bool rope_apply_tokens_record(tape *t, const kernel *k, slice q_heads, slice k_heads,
-                              uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
-                              param pos, float theta, err *e) {
-    const launch_arg turn = ARG_F32(theta);
-    return RECORD_TAKES(&rope_apply_tokens_op, k, e, 0, n_tokens, nq, nk, head_dim) &&
-           record(t, k, q_heads, k_heads, n_tokens, nq, nk, head_dim, pos, &turn,
-                  rope_apply_tokens_oracle, e);
 }
 
 bool rope_apply_table_record(tape *t, const kernel *k, slice q_heads, slice k_heads,
@@ -195,14 +174,6 @@ static bool rope_apply_dual_build(kernel_case *c, err *e) {
                                   param_at(place), 10000, e);
 }
 
-static bool rope_apply_tokens_build(kernel_case *c, err *e) {
-    const uint32_t *dim = c->shape.dim;
-    slice q_heads, k_heads, place;
-    return make_inputs(c, dim[1], dim + 2, dim[4], &q_heads, &k_heads, &place, e) &&
-           rope_apply_tokens_record(c->tape, c->kernel, q_heads, k_heads, dim[1], dim[2], dim[3],
-                                    dim[4], param_at(place), 10000, e);
-}
-
 /* The frequencies are arbitrary numbers from 0 to 1, in no order. */
 static bool rope_apply_table_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
@@ -230,11 +201,9 @@ static const shape shapes[] = {
     {{2000, 48, 9, 3, 64}}, {{5, 3, 32, 8, 128}}, {{4000, 9, 2, 1, 256}},
 };
 
-#define KERNEL(name)                                                                               \
-    OP_KERNEL(name, NULL, "one thread per pair of q or of k", "rope_apply.metal", .group = 256,    \
-              .multiple_of = 2)
-static const kernel dual_kernels[] = {KERNEL("rope_apply_dual")},
-                    tokens_kernels[] = {KERNEL("rope_apply_tokens")},
+static const kernel dual_kernels[] = {OP_KERNEL("rope_apply_dual", NULL,
+                                                "one thread per pair of q or of k",
+                                                "rope_apply.metal", .group = 256, .multiple_of = 2)},
                     table_kernels[] = {
                         OP_KERNEL("rope_apply_table", "plain", "one thread per pair of q or of k",
                                   "rope_apply_table.metal", .group = 256, .multiple_of = 2),
@@ -245,10 +214,7 @@ static const kernel dual_kernels[] = {KERNEL("rope_apply_dual")},
 OP(rope_apply_dual, "rotary embedding of q and k in one launch", "pos x nq x nk x head_dim",
    dual_kernels, SHAPE_LIST(dual_shapes, 5, 3, 2, 22), .inner = "head_dim",
    .sizes = "nq nk head_dim", .places = "pos", .build = rope_apply_dual_build);
-#define DIMS "pos x tokens x nq x nk x head_dim"
-OP(rope_apply_tokens, "rotary embedding of q and k of many tokens", DIMS, tokens_kernels,
-   SHAPE_LIST(shapes, 5, 4, 3, 2, 22), .inner = "head_dim", .sizes = "tokens nq nk head_dim",
-   .places = "pos", .build = rope_apply_tokens_build);
-OP(rope_apply_table, "rotary embedding of many tokens, frequencies from a table", DIMS,
-   table_kernels, SHAPE_LIST(shapes, 5, 4, 3, 2, 22), .inner = "head_dim",
-   .sizes = "tokens nq nk head_dim", .places = "pos", .build = rope_apply_table_build);
+OP(rope_apply_table, "rotary embedding of many tokens, frequencies from a table",
+   "pos x tokens x nq x nk x head_dim", table_kernels, SHAPE_LIST(shapes, 5, 4, 3, 2, 22),
+   .inner = "head_dim", .sizes = "tokens nq nk head_dim", .places = "pos",
+   .build = rope_apply_table_build);

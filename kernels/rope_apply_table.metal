@@ -5,8 +5,8 @@ using namespace metal;
 
 #include "prefetch.h"
 
-// A thread rotates one pair of one head of one token, as in rope_apply_tokens, and reads its
-// frequency instead of computing it. Moves 8 bytes in and 8 out per pair; the table stays in cache.
+// A thread rotates one pair of one head of one token: those of q and then those of k, token after token;
+// the rest of the last threadgroup none. It reads its frequency instead of computing it. Moves 8 bytes in and 8 out per pair; the table stays in cache.
 // It exists for models that stretch the frequencies for long contexts, each in its own way: the
 // table is filled once when the model is loaded. That there is no power to compute comes for free.
 kernel void rope_apply_table(device float *q [[buffer(0)]],

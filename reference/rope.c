@@ -1,4 +1,4 @@
-/* The oracle of rope_apply, rope_apply_dual and rope_apply_tokens, and that of rope_apply_table. */
+/* The oracle of rope_apply and rope_apply_dual, and that of rope_apply_table. */
 #include <math.h>
 
 #include "reference.h"

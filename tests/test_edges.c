@@ -64,7 +64,6 @@ static const wrong_kernel wrong_kernels[] = {
     /* positions */
     {"rope_apply", "rope_apply.metal", "float(pos)", "float(pos - (pos == 128))"},
     {"rope_apply_dual", "rope_apply.metal", "float(pos)", "float(pos - (pos == 63))"},
-    {"rope_apply_tokens", "rope_apply.metal", "pos + token)", "pos + min(token, n_tokens - 2))"},
     {"rope_apply_table_heads", "rope_apply_table.metal", "head < nq", "head < nq - (nq == 256)"},
     {"decode_advance", "decode_advance.metal", "state->step % ring", "(state->step - (state->step == 128)) % ring"},
     /* the last of a size */

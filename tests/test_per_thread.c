@@ -57,7 +57,7 @@ static bool multiply(const block_q4_0 *w, const float *x, size_t columns, float 
     return ok;
 }
 
-/* The tolerance of a product: harness/check/compare.c, kernels/product/oracle.c. */
+/* The tolerance of a product: harness/check/compare.c, kernels/product/product.c. */
 TEST x_beside_a_larger_one_keeps_its_bits(input in) {
     static block_q4_0 w[ROWS * MOST_BLOCKS];
     static float x[BLOCK * MOST_BLOCKS], y[ROWS];

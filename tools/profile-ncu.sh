@@ -42,7 +42,7 @@ select_kernels() { # group
         published) echo multi_token_matvec_q4_0/576x576x8/normal multi_token_matvec_q4_0_reuse/576x576x8/normal ;;
         copy) echo buffer_copy kv_cache_copy kv_cache_copy_tokens blit ;;
         norm) echo rmsnorm layer_norm l2_norm group_norm ;;
-        rope) echo rope_apply rope_apply_tokens rope_apply_table rope_apply_dual ;;
+        rope) echo rope_apply rope_apply_table rope_apply_dual ;;
         attention) echo decode_attention prefill_attention attention_ranges attention_merge ;;
         fused) echo rmsnorm_matvec silu_matvec matvec_mixed matvec_batched layer_norm_shift ;;
         activate) echo matvec_activate ;;

@@ -7,13 +7,69 @@
 
 #include "harness/base/array.h"
 #include "harness/base/size.h"
+#include "harness/check/accuracy.h"
+#include "harness/device/launch.h"
 #include "kernels/activation_judge.h"
 #include "kernels/formats/formats.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
-#include "layout.h"
 #include "reference/reference.h"
 #include "table.h"
+
+/* What each op of products has, and where: the arguments of its kernels and the sizes of its shapes, as
+ * lists that the record function, the oracle and the test cases all go through --------------- */
+
+/* What an argument or a size is: buffers, then numbers. */
+typedef enum {
+    NOTHING,
+    WEIGHTS,
+    INPUT,
+    SECOND, /* up */
+    NORM,
+    POWERS,
+    BIAS,
+    OUTPUT,
+    FREQS,
+    ROWS,
+    COLUMNS,
+    TOKENS,
+    ACTIVATION,
+    HAS_BIAS,
+    HEAD_DIM,
+    POSITION,
+    EPS,
+    STACK, /* rows of three matrices, then columns */
+    LIST,  /* product_shape of all matrices */
+    HEADS, /* of a shape: rows / head_dim */
+    COUNT,
+    FORMAT,
+} product_role;
+
+typedef struct {
+    product_role role;
+    uint32_t of; /* which matrix */
+    const char *name;
+} product_part;
+
+typedef enum { AS_IT_IS, SPLIT_HALVES, SILU, NORMED } product_prologue;
+typedef enum { STORED, ACTIVATED, MIXED, GATED, APPENDED } product_epilogue;
+
+typedef struct {
+    const op *op;
+    const char *variant; /* NULL: of all kernels of the op */
+    product_prologue prologue;
+    product_epilogue epilogue;
+    size_t matrices;
+    bool varies; /* there may be fewer */
+    product_part args[LAUNCH_BUFFERS];
+    product_part shape[SHAPE_DIMS];
+} product_layout;
+
+/* A matrix of matvec_mixed as its kernel reads it. */
+typedef struct {
+    uint32_t rows, columns, groups;
+    uint8_t format, activation, has_bias, accumulates;
+} product_shape;
 
 /* The ops -------------------------------------------------------------------------------------- */
 
@@ -84,11 +140,13 @@ static const product_layout *find_layout(const kernel *k) {
 #define FORMAT_ENTRY(f, ...) &format_##f,
 static const weight_format *const formats[] = {FORMATS(FORMAT_ENTRY)};
 
-const weight_format *product_get_format(uint32_t number) {
+/* The formats by the numbers that the kernel knows; NULL: there are no more. */
+static const weight_format *find_format(uint32_t number) {
     return number < COUNT_OF(formats) ? formats[number] : NULL;
 }
 
-uint32_t *product_find_size(product *p, product_part which) {
+/* Where a number of a description is: not for EPS, STACK and LIST. Heads are rows at first. */
+static uint32_t *find_size(product *p, product_part which) {
     product_matrix *m = &p->items[which.of];
     uint32_t *const all[] = {[ROWS] = &m->rows,
                              [HEADS] = &m->rows,
@@ -103,7 +161,7 @@ uint32_t *product_find_size(product *p, product_part which) {
     return all[which.role];
 }
 
-slice *product_find_buffer(product *p, product_part which) {
+static slice *find_buffer(product *p, product_part which) {
     product_matrix *m = &p->items[which.of];
     slice *const all[] = {[WEIGHTS] = &m->w,   [INPUT] = &m->x,         [BIAS] = &m->bias,
                           [OUTPUT] = &m->y,    [SECOND] = &p->up,       [NORM] = &p->norm_w,
@@ -115,14 +173,16 @@ static bool is_cache(const product_layout *a, product_part which) {
     return a->epilogue == APPENDED && which.role == OUTPUT && which.of > 0;
 }
 
-elem product_get_cache_elem(const product_layout *a) {
+/* What the caches of an op hold. */
+static elem get_cache_elem(const product_layout *a) {
     return a->op == &qkv_rope_append_f16_op ? ELEM_F16 : ELEM_F32;
 }
 
-size_t product_count_floats(const product_layout *a, const product *p, product_part which) {
+/* How many floats of a buffer are used. Caches are used whole. */
+static size_t count_used(const product_layout *a, const product *p, product_part which) {
     const product_matrix *m = &p->items[which.of];
     if (is_cache(a, which))
-        return m->y.bytes / elem_get_bytes(product_get_cache_elem(a));
+        return m->y.bytes / elem_get_bytes(get_cache_elem(a));
     if (which.role == POWERS)
         return p->tokens;
     if (which.role == INPUT && a->prologue == SPLIT_HALVES)
@@ -134,13 +194,14 @@ size_t product_count_floats(const product_layout *a, const product *p, product_p
                                which.role == OUTPUT || which.role == BIAS ? m->rows : m->columns);
 }
 
-access_mode product_get_access(const product_layout *a, const product *p, product_part which) {
+static access_mode get_access(const product_layout *a, const product *p, product_part which) {
     return which.role != OUTPUT                                   ? ACCESS_READ
            : is_cache(a, which) || p->items[which.of].accumulates ? ACCESS_BOTH
                                                                   : ACCESS_WRITE;
 }
 
-void product_spread(const product_layout *a, const kernel *k, product *p) {
+/* What all matrices of an op share, from the first of them, and what the kernel decides. */
+static void spread(const product_layout *a, const kernel *k, product *p) {
     if (a->epilogue == MIXED)
         return;
     if (!a->varies)
@@ -187,7 +248,7 @@ static shape get_shape(const product_layout *a, product *p, uint32_t i) {
     for (size_t d = 0; d < SHAPE_DIMS && a->shape[d].role; d++) {
         product_part part = a->shape[d];
         part.of = a->epilogue == MIXED ? i : part.of;
-        s.dim[d] = part.role == COUNT ? 1 : *product_find_size(p, part);
+        s.dim[d] = part.role == COUNT ? 1 : *find_size(p, part);
         if (part.role == HEADS)
             s.dim[d] /= p->head_dim ? p->head_dim : 1;
     }
@@ -199,7 +260,7 @@ static void find_numbers(product *p) {
         const weight_format *f;
         m->has_bias = m->bias.buffer != NULL;
         m->number = 0;
-        while ((f = product_get_format(m->number)) && f != m->format)
+        while ((f = find_format(m->number)) && f != m->format)
             m->number++;
     }
 }
@@ -207,7 +268,7 @@ static void find_numbers(product *p) {
 static bool check_matrix(const product_layout *a, const kernel *k, product *p, uint32_t i, err *e) {
     const product_matrix *m = &p->items[i];
     shape s = get_shape(a, p, i);
-    if (a->epilogue == MIXED && !product_get_format(m->number))
+    if (a->epilogue == MIXED && !find_format(m->number))
         return err_set(e, EXIT_CANNOT, "%s: cannot read weights in %s", k->name, m->format->name);
     if (!record_takes(a->op, k, &s, e))
         return false;
@@ -225,7 +286,7 @@ static bool check_caches(const product_layout *a, const kernel *k, const product
     if (q->rows == 0 || kv->rows == 0 || q->rows % p->head_dim || kv->rows % p->head_dim)
         return err_set(e, EXIT_CANNOT, "%s: %u and %u are not whole heads of %u", k->name, q->rows,
                        kv->rows, p->head_dim);
-    size_t row_bytes = size_multiply(kv->rows, elem_get_bytes(product_get_cache_elem(a))),
+    size_t row_bytes = size_multiply(kv->rows, elem_get_bytes(get_cache_elem(a))),
            bytes = kv->y.bytes;
     size_t row = p->pos.at.buffer ? 0 : p->pos.bits, rows = bytes / row_bytes;
     if (bytes % row_bytes || p->items[2].y.bytes != bytes)
@@ -250,6 +311,199 @@ static bool check(const product_layout *a, const kernel *k, product *p, err *e) 
     if (rows > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: more rows than 32 bits can count", k->name);
     return a->epilogue != APPENDED || check_caches(a, k, p, e);
+}
+
+/* Oracle: what the kernels should compute ------------------------------------------------------ */
+
+/* Roundings besides those of the sums: of a product 4, of rmsnorm 10, of ffn_silu 12, of a rotation
+ * by frequencies from a table (rope.c) 10. */
+enum { OF_PRODUCT = 4, OF_NORM = 10, OF_SILU = 12, OF_TURN = 10 };
+/* Of the means that minima are multiplied with (split_halves.metal): of a sum of 32 values 6; x and the mean lose
+ * 2^-22 in two halves, 4 roundings each. */
+enum { OF_MEANS = 14 };
+
+/* A launch as its kernel sees it. */
+typedef struct {
+    const launch *launch;
+    const product_layout *layout;
+    product p;
+    const void *in[FREQS + 1][PRODUCT_MATRICES]; /* by role */
+    expected *y[PRODUCT_MATRICES];
+} view;
+
+static void read_list(view *v, const product_shape *list) {
+    for (v->p.count = 0; v->p.count < PRODUCT_MATRICES && list[v->p.count].rows; v->p.count++) {
+        const product_shape *s = &list[v->p.count];
+        v->p.items[v->p.count] = (product_matrix){.format = find_format(s->format),
+                                                  .rows = s->rows,
+                                                  .columns = s->columns,
+                                                  .activation = s->activation,
+                                                  .accumulates = s->accumulates,
+                                                  .has_bias = s->has_bias};
+    }
+}
+
+static void read_stack(view *v, const uint32_t *stack) {
+    for (uint32_t i = 0; i < 3; i++)
+        v->p.items[i].rows = stack[i];
+    v->p.items[0].columns = stack[3];
+    v->p.count = stack[2] ? 3 : stack[1] ? 2 : 1;
+}
+
+static void read_arg(view *v, oracle_io *io, int at, product_part part) {
+    const void *in = io->in[at];
+    if (part.role < ROWS)
+        v->in[part.role][part.of] = in;
+    if (part.role == OUTPUT)
+        v->y[part.of] = &io->out[at];
+    else if (part.role == EPS)
+        v->p.eps = oracle_f32(io, at);
+    else if (part.role == LIST)
+        read_list(v, in);
+    else if (part.role == STACK)
+        read_stack(v, in);
+    else if (part.role >= ROWS && in)
+        *find_size(&v->p, part) = oracle_u32(io, at);
+}
+
+/* What W is multiplied with, in double precision, and then the magnitudes. The caller frees it. */
+static double *make_input(const view *v, size_t token) {
+    size_t columns = v->p.items[0].columns;
+    const float *x = (const float *)v->in[INPUT][0] + token * columns;
+    double *made = array_new(2 * columns, sizeof *made);
+    if (v->layout->prologue == NORMED)
+        reference_rmsnorm(x, v->in[NORM][0], 1, columns, (double)v->p.eps, made, made + columns);
+    else
+        reference_ffn_silu(x, v->in[SECOND][0], columns, made, made + columns);
+    return made;
+}
+
+/* The same of what split_halves made, for all tokens. */
+static double *join_halves(const view *v) {
+    size_t columns = v->p.items[0].columns, count = v->p.tokens * columns;
+    double *made = array_new(2 * count, sizeof *made);
+    reference_join_halves(v->in[INPUT][0], v->in[POWERS][0], v->p.tokens, columns, made);
+    for (size_t i = 0; i < count; i++)
+        made[count + i] = fabs(made[i]);
+    return made;
+}
+
+/* value (rows) += W x of matrix i, and its scale; x of make_input. */
+static void add_product(const view *v, size_t i, const double *x, double *value, double *scale) {
+    const product_matrix *m = &v->p.items[i];
+    reference_matvec_fused(m->format, v->in[WEIGHTS][i], x, x + m->columns, m->rows, m->columns, 1,
+                           value, scale);
+}
+
+/* y (tokens, rows) = activation(W x + bias), or y += W x. The sum of a value that is there before is
+ * one term longer. */
+static void expect_plain(const view *v, size_t i) {
+    const product_matrix *m = &v->p.items[i];
+    const float *bias = m->has_bias ? v->in[BIAS][i] : NULL;
+    expected *out = v->y[i];
+    for (size_t j = 0; j < out->count; j++) {
+        if (!m->accumulates) /* else it starts as y before the launch */
+            out->value[j] = bias ? (double)bias[j % m->rows] : 0;
+        out->scale[j] = fabs(out->value[j]);
+    }
+    bool is_longer = m->accumulates || bias || v->layout->epilogue == MIXED;
+    out->terms = m->columns + (is_longer ? 1.0 : 0.0);
+    if (v->layout->prologue == AS_IT_IS) {
+        const void *x = v->in[INPUT][v->layout->epilogue == MIXED ? i : 0];
+        reference_matvec(m->format, v->in[WEIGHTS][i], x, m->rows, m->columns, v->p.tokens,
+                         out->value, out->scale);
+    } else if (v->layout->prologue == SPLIT_HALVES) {
+        double *x = join_halves(v);
+        reference_matvec_fused(m->format, v->in[WEIGHTS][i], x,
+                               x + (size_t)v->p.tokens * m->columns, m->rows, m->columns,
+                               v->p.tokens, out->value, out->scale);
+        free(x);
+    } else {
+        double *x = make_input(v, 0);
+        add_product(v, i, x, out->value, out->scale);
+        free(x);
+    }
+    activation_judge(m->activation, v->launch->pipeline->math != MATH_SAFE, out);
+}
+
+/* The errors of gate and up pass through silu(gate) * up: the slope of silu is at most 1.1. Where up is
+ * smaller than its error, the product of both errors counts. The rest is that of ffn_silu, whose gate
+ * and up are here rounded to floats. */
+static void expect_gated(const view *v, size_t token) {
+    size_t rows = v->p.items[0].rows;
+    double *value = v->y[0]->value + token * rows, *scale = v->y[0]->scale + token * rows;
+    double *x = make_input(v, token), *gate = array_new(4 * rows, sizeof *gate), *up = gate + rows,
+           *gate_scale = up + rows, *up_scale = gate_scale + rows;
+    double unit = elem_get_roundoff(ELEM_F32) * (v->y[0]->roundings + 2 * sqrt(v->y[0]->terms));
+    add_product(v, 0, x, gate, gate_scale);
+    add_product(v, 1, x, up, up_scale);
+    for (size_t i = 0; i < rows; i++) {
+        double silu = gate[i] / (1 + exp(-gate[i]));
+        float g = (float)gate[i], u = (float)up[i];
+        reference_ffn_silu(&g, &u, 1, &value[i], &scale[i]);
+        value[i] = silu * up[i];
+        scale[i] +=
+            1.1 * gate_scale[i] * (fabs(up[i]) + unit * up_scale[i]) + fabs(silu) * up_scale[i];
+    }
+    free(gate);
+    free(x);
+}
+
+/* Queries and keys are turned, values are not. A row that the caches have no room for is left out. */
+static void expect_appended(const view *v, size_t token) {
+    uint32_t pos = v->p.pos.bits + (uint32_t)token;
+    const float *freqs = v->in[FREQS][0];
+    double *x = make_input(v, token);
+    for (size_t i = 0; i < 3; i++) {
+        expected *out = v->y[i];
+        size_t rows = v->p.items[i].rows, at = (i == 0 ? token : pos) * rows;
+        double *value = out->value + at, *scale = out->scale + at;
+        if (at + rows > out->count)
+            continue;
+        memset(value, 0, rows * sizeof *value);
+        memset(scale, 0, rows * sizeof *scale);
+        add_product(v, i, x, value, scale);
+        double operations = out->roundings + 2 * sqrt(out->terms);
+        double sine = v->launch->pipeline->math == MATH_SAFE ? 0 : FAST_SINE / operations;
+        for (size_t k = 0; i < 2 && k + 1 < rows; k += 2)
+            reference_rope_fused(pos * (double)freqs[k % v->p.head_dim / 2], sine, value + k,
+                                 scale + k);
+    }
+    free(x);
+}
+
+/* A norm and a product are two sums of as many terms, one after the other. */
+static void set_lengths(const view *v) {
+    static const double more[] = {[GATED] = OF_SILU, [APPENDED] = OF_TURN};
+    for (uint32_t i = 0; i < v->p.count; i++)
+        if (v->layout->prologue == SPLIT_HALVES) {
+            bool has_minima = v->p.items[i].format->halves > 1;
+            v->y[i]->roundings = OF_PRODUCT + (has_minima ? OF_MEANS : 0);
+        } else if (v->layout->prologue == SILU) {
+            v->y[i]->roundings = OF_PRODUCT + OF_SILU;
+        } else if (v->layout->prologue == NORMED && v->y[i]) {
+            double own = v->layout->epilogue == STORED ? 0 : more[v->layout->epilogue];
+            v->y[i]->terms = 4.0 * v->p.items[0].columns;
+            v->y[i]->roundings = OF_PRODUCT + OF_NORM + own;
+        }
+}
+
+static void oracle(const launch *l, oracle_io *io) {
+    view v = {.launch = l, .layout = l->context, .p = {.tokens = 1}};
+    for (int at = 0; v.layout->args[at].role; at++)
+        read_arg(&v, io, at, v.layout->args[at]);
+    spread(v.layout, l->kernel, &v.p);
+    bool is_plain = v.layout->epilogue < GATED;
+    for (uint32_t i = 0; is_plain && i < v.p.count; i++)
+        expect_plain(&v, i);
+    set_lengths(&v);
+    for (size_t j = 0; v.layout->epilogue == APPENDED && j < v.y[1]->count; j++)
+        v.y[1]->scale[j] = v.y[2]->scale[j] = 0; /* every other row must survive as it is */
+    for (size_t token = 0; !is_plain && token < v.p.tokens; token++)
+        if (v.layout->epilogue == GATED)
+            expect_gated(&v, token);
+        else
+            expect_appended(&v, token);
 }
 
 /* Recording ----------------------------------------------------------------------------------- */
@@ -362,10 +616,10 @@ static launch_arg make_buffer(const product_layout *a, const kernel *k, product 
     const product_matrix *m = &p->items[part.of];
     bool is_x = part.role == INPUT || part.role == SECOND || part.role == NORM;
     elem type = a->prologue == SPLIT_HALVES && part.role == INPUT ? ELEM_U32
-                : part.role == OUTPUT && part.of > 0              ? product_get_cache_elem(a)
+                : part.role == OUTPUT && part.of > 0              ? get_cache_elem(a)
                                                                   : ELEM_F32;
-    launch_arg made = ARG_BUFFER(part.name, *product_find_buffer(p, part),
-                                 product_count_floats(a, p, part), product_get_access(a, p, part),
+    launch_arg made = ARG_BUFFER(part.name, *find_buffer(p, part),
+                                 count_used(a, p, part), get_access(a, p, part),
                                  type, is_x ? get_x_alignment(k) : elem_get_bytes(type));
     if (part.role == WEIGHTS)
         made = (launch_arg)ARG_WEIGHTS(part.name, m->w, m->format, m->rows, m->columns,
@@ -381,7 +635,7 @@ static launch_arg make_value(const kernel *k, product *p, product_part part) {
     else if (part.role == POSITION)
         made = (launch_arg)ARG_PARAM(p->pos);
     else
-        made = (launch_arg)ARG_U32(*product_find_size(p, part));
+        made = (launch_arg)ARG_U32(*find_size(p, part));
     made.is_absent = part.role == TOKENS && k->tokens == 0;
     return made;
 }
@@ -392,7 +646,7 @@ bool product_record(tape *t, const kernel *k, const product *given, err *e) {
     product_shape list[PRODUCT_MATRICES] = {{0}};
     launch_arg args[LAUNCH_BUFFERS];
     size_t count = 0;
-    product_spread(a, k, &p);
+    spread(a, k, &p);
     find_numbers(&p);
     if (!check(a, k, &p, e))
         return false;
@@ -400,7 +654,7 @@ bool product_record(tape *t, const kernel *k, const product *given, err *e) {
                               p.items[0].columns};
     launch_work work = {.groups = find_groups(a, t, k, &p),
                         .flops = count_flops(a, k, &p),
-                        .oracle = product_oracle,
+                        .oracle = oracle,
                         .context = a};
     if (k->most && a->prologue == NORMED && !k->needs) /* it keeps the values */
         work.threadgroup_bytes = p.items[0].columns * (uint32_t)sizeof(float);
@@ -416,7 +670,7 @@ bool product_record(tape *t, const kernel *k, const product *given, err *e) {
             work.appends |= p.tokens == 1 ? 1u << count : 0;
             work.unmoved +=
                 2 * p.items[part.of].y.bytes - (uint64_t)p.tokens * p.items[part.of].rows *
-                                                   elem_get_bytes(product_get_cache_elem(a));
+                                                   elem_get_bytes(get_cache_elem(a));
         }
     }
     return record_args(t, k, args, count, &work, e);
@@ -438,18 +692,18 @@ static bool reads(const kernel *k, const weight_format *f) {
 
 static uint32_t find_next_format(const kernel *k, uint32_t number) {
     do
-        number = product_get_format(number + 1) ? number + 1 : 0;
-    while (!reads(k, product_get_format(number)));
+        number = find_format(number + 1) ? number + 1 : 0;
+    while (!reads(k, find_format(number)));
     return number;
 }
 
 /* matvec_mixed: rows x columns of the first matrix; each next one has 5 rows more, another format,
  * activation and, in turn, a bias, no bias, or an output to which it adds. */
 static void vary(const kernel *k, product *p, uint32_t first) {
-    uint32_t number = product_get_format(first) ? first : 0;
+    uint32_t number = find_format(first) ? first : 0;
     for (uint32_t i = 0; i < p->count && i < PRODUCT_MATRICES; i++) {
         product_matrix *m = &p->items[i];
-        m->format = product_get_format(number);
+        m->format = find_format(number);
         number = find_next_format(k, number);
         m->rows = p->items[0].rows + 5 * i;
         m->columns = p->items[0].columns;
@@ -466,18 +720,18 @@ static void vary(const kernel *k, product *p, uint32_t first) {
 static product read_shape(const product_layout *a, const kernel *k, const shape *s) {
     product p = {.eps = 1e-5f};
     for (size_t d = 0; d < SHAPE_DIMS && a->shape[d].role; d++)
-        *product_find_size(&p, a->shape[d]) = s->dim[d];
+        *find_size(&p, a->shape[d]) = s->dim[d];
     p.tokens = p.tokens ? p.tokens : 1;
     if (a->epilogue == MIXED)
         vary(k, &p, s->dim[3]);
     else if (a->matrices == 3)
         p.count = p.items[2].rows ? 3 : p.items[1].rows ? 2 : 1;
-    product_spread(a, k, &p);
+    spread(a, k, &p);
     for (uint32_t i = 0; a->epilogue == APPENDED && i < 3; i++) {
         p.items[i].rows *= p.head_dim;
         p.items[i].y.bytes = /* of a cache: one more row, which is never written */
             size_multiply((size_t)p.pos.bits + p.tokens + 1, p.items[i].rows) *
-            elem_get_bytes(product_get_cache_elem(a));
+            elem_get_bytes(get_cache_elem(a));
     }
     return p;
 }
@@ -548,8 +802,8 @@ static bool fill_split(kernel_case *c, product *p, err *e) {
 static bool fill_buffer(kernel_case *c, const product_layout *a, product_part part, product *p,
                         err *e) {
     const product_matrix *m = &p->items[part.of];
-    slice *at = product_find_buffer(p, part);
-    size_t count = product_count_floats(a, p, part);
+    slice *at = find_buffer(p, part);
+    size_t count = count_used(a, p, part);
     distribution all = c->inputs;
     if (part.of >= p->count || (part.role == BIAS && !m->has_bias))
         return true;
@@ -561,12 +815,12 @@ static bool fill_buffer(kernel_case *c, const product_layout *a, product_part pa
         return part.role == POWERS || fill_split(c, p, e);
     if (part.role == POSITION)
         return case_input_bytes(c, part.name, &p->pos.bits, sizeof p->pos.bits, at, e);
-    if (product_get_access(a, p, part) == ACCESS_WRITE)
+    if (get_access(a, p, part) == ACCESS_WRITE)
         return case_output(c, part.name, count * sizeof(float), at, e);
     if (part.role == NORM && a->epilogue == GATED && all == INPUT_NEGATIVE)
         c->inputs = INPUT_NORMAL;
     bool is_cache = part.role == OUTPUT && part.of > 0;
-    bool ok = case_input_elem(c, part.name, is_cache ? product_get_cache_elem(a) : ELEM_F32, count,
+    bool ok = case_input_elem(c, part.name, is_cache ? get_cache_elem(a) : ELEM_F32, count,
                               at, e);
     c->inputs = all;
     return ok;

@@ -2,8 +2,8 @@
  * matvec_activate, matvec_mixed, matvec_batched, matvec_split, silu_matvec, rmsnorm_matvec,
  * gate_up_silu and qkv_rope_append.
  *
- * One description and one record function serve all of them. product.c says what each op has and in
- * which order its kernels take it, table.h lists the kernels, oracle.c is what they should compute. */
+ * One description and one record function serve all of them. product.c says what each op has, in
+ * which order its kernels take it and what they should compute; table.h lists the kernels. */
 #pragma once
 
 #include "harness/check/op.h"

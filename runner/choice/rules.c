@@ -312,7 +312,7 @@ static bool has_bulk_kernel(const weight_format *f, uint32_t columns) {
     return false;
 }
 
-/* Weights of at most 11 bits: halves, bfloats, and whole numbers in blocks of 32 (kernels/product/numbers.h). */
+/* Weights of at most 11 bits: halves, bfloats, and whole numbers in blocks of 32 (kernels/product/matrix.h). */
 static bool is_one_product(const weight_format *f) {
     return f && (f->values == 32 || (f->values == 1 && f->bytes == 2));
 }

@@ -283,9 +283,8 @@ static bool make_freqs(model *m, llama *l, err *e) {
     model_claim_tensor(m, "rope_freqs.weight");
     if (!llama_read_freqs(m->file, &l->shape, freqs, &needed, e))
         return false;
-    /* On a device the kernels take them from a table in any case: no power to compute. */
-    bool used = needed || m->device;
-    return (!used || model_make_table(m, "rope freqs", freqs, l->shape.head_dim / 2, &l->freqs, e));
+    /* A table in any case: there is no power to compute then. */
+    return model_make_table(m, "rope freqs", freqs, l->shape.head_dim / 2, &l->freqs, e);
 }
 
 static bool make_cache(model *m, llama *l, err *e) {

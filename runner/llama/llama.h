@@ -40,7 +40,7 @@ typedef struct {
     llama_weights weights;
     llama_scratch scratch;
     llama_cache *cache; /* one for each layer */
-    slice freqs;        /* (head_dim / 2) turns per position; no buffer: none are used */
+    slice freqs;        /* (head_dim / 2) turns per position */
 } llama;
 
 /* The sizes in the file, checked. */

@@ -90,15 +90,9 @@ static bool record_rope(const recording *r) {
     const llama_shape *s = r->s;
     slice q = r->a->q, k = r->a->k;
     param at = model_get_control(r->m, CONTROL_POSITION);
-    if (r->own->freqs.buffer)
-        return rope_apply_table_record(
-            r->t, variants_pick_fixed(&r->m->variants, &rope_apply_table_op), q, k, r->tokens,
-            s->heads, s->kv_heads, s->head_dim, at, r->own->freqs, r->e);
-    if (r->tokens == 1)
-        return rope_apply_dual_record(r->t, &rope_apply_dual_op.kernels[0], q, k, s->heads,
-                                      s->kv_heads, s->head_dim, at, s->rope_base, r->e);
-    return rope_apply_tokens_record(r->t, &rope_apply_tokens_op.kernels[0], q, k, r->tokens,
-                                    s->heads, s->kv_heads, s->head_dim, at, s->rope_base, r->e);
+    return rope_apply_table_record(r->t, variants_pick_fixed(&r->m->variants, &rope_apply_table_op),
+                                   q, k, r->tokens, s->heads, s->kv_heads, s->head_dim, at,
+                                   r->own->freqs, r->e);
 }
 
 static bool record_append(const recording *r) {
@@ -167,8 +161,7 @@ static bool record_qkv(const recording *r) {
     const llama_layer *l = r->l;
     shape fused = {{0, s->heads, s->kv_heads, s->head_dim, s->hidden, r->tokens}};
     bool has_bias = l->q_bias.format || l->k_bias.format || l->v_bias.format;
-    bool can_fuse = fuses_norms(r->m) && !has_bias && r->own->freqs.buffer &&
-                    l->k.format == l->q.format && l->v.format == l->q.format;
+    bool can_fuse = fuses_norms(r->m) && !has_bias && l->k.format == l->q.format && l->v.format == l->q.format;
     const op *append = r->m->cache ? &qkv_rope_append_f16_op : &qkv_rope_append_op;
     const kernel *k = can_fuse ? pick(r, append, l->q.format, fused) : NULL;
     if (!k || !is_aligned(k, &l->q) || !is_aligned(k, &l->k) || !is_aligned(k, &l->v))
