@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "decoding.h"
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/measure/fit.h"
 
@@ -64,9 +65,8 @@ static bool time_prompts(lab *l, sheet *s, model *m, err *e) {
     lab_draw_tokens(l, vocab, tokens, sizeof tokens / sizeof *tokens);
     bool ok = true;
     for (size_t i = 0; i < 2; i++) {
-        p[i] = (prompt){m, tokens, counts[i], malloc(vocab * sizeof(float)),
-                        malloc(vocab * sizeof(float))};
-        assert(p[i].logits && p[i].want);
+        p[i] = (prompt){m, tokens, counts[i], array_new(vocab, sizeof(float)),
+                        array_new(vocab, sizeof(float))};
         strcpy(cases[i].key, names[i]);
         model_rewind(m, 0);
         ok = ok && model_forward_prompt(m, tokens, counts[i], PLAY_WHOLE, p[i].want, NULL, e);

@@ -8,10 +8,11 @@
 #include "reference/reference.h"
 
 enum { MOST_PARTS = 4, PACKED = 4 };
-static const char *const names[MOST_PARTS] = {"a", "b", "c"},
-                         *const packed_names[MOST_PARTS] = {"k", "v", "a", "kk"};
+static const char *const names[MOST_PARTS] = {"a", "b", "c"}, *const packed_names[MOST_PARTS] = {
+                                                                  "k", "v", "a", "kk"};
 
-#define CONCAT(name) OP_KERNEL(name, NULL, "one thread per float", "concat_buffers.metal", .group = 256)
+#define CONCAT(name)                                                                               \
+    OP_KERNEL(name, NULL, "one thread per float", "concat_buffers.metal", .group = 256)
 #define COPY(name) OP_KERNEL(name, NULL, "one thread per value", "pack_kvakk.metal", .group = 256)
 static const kernel kernels_2[] = {CONCAT("concat_buffers_2")},
                     kernels_3[] = {CONCAT("concat_buffers_3")},

@@ -14,7 +14,7 @@ static void dequantize_oracle(const launch *l, oracle_io *io) {
 }
 
 static bool dequantize_record(tape *t, const kernel *k, slice blocks, slice floats, uint32_t count,
-                       err *e) {
+                              err *e) {
     const weight_format *f = k->format;
     size_t bytes = size_multiply(count, f->bytes);
     size_t out_bytes = size_multiply(count, f->values * sizeof(float));

@@ -201,9 +201,9 @@ static const shape shapes[] = {
     {{2000, 48, 9, 3, 64}}, {{5, 3, 32, 8, 128}}, {{4000, 9, 2, 1, 256}},
 };
 
-static const kernel dual_kernels[] = {OP_KERNEL("rope_apply_dual", NULL,
-                                                "one thread per pair of q or of k",
-                                                "rope_apply.metal", .group = 256, .multiple_of = 2)},
+static const kernel dual_kernels[] = {OP_KERNEL(
+    "rope_apply_dual", NULL, "one thread per pair of q or of k", "rope_apply.metal", .group = 256,
+    .multiple_of = 2)},
                     table_kernels[] = {
                         OP_KERNEL("rope_apply_table", "plain", "one thread per pair of q or of k",
                                   "rope_apply_table.metal", .group = 256, .multiple_of = 2),

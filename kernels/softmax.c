@@ -19,7 +19,8 @@ static void softmax_oracle(const launch *l, oracle_io *io) {
                       out->value, out->scale);
 }
 
-static bool softmax_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t n, err *e) {
+static bool softmax_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t n,
+                           err *e) {
     size_t count = size_multiply(rows, n);
     const launch_work w = {
         .groups = {rows, 1, 1}, .flops = 5 * (uint64_t)count, .oracle = softmax_oracle};

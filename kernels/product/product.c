@@ -618,9 +618,9 @@ static launch_arg make_buffer(const product_layout *a, const kernel *k, product 
     elem type = a->prologue == SPLIT_HALVES && part.role == INPUT ? ELEM_U32
                 : part.role == OUTPUT && part.of > 0              ? get_cache_elem(a)
                                                                   : ELEM_F32;
-    launch_arg made = ARG_BUFFER(part.name, *find_buffer(p, part),
-                                 count_used(a, p, part), get_access(a, p, part),
-                                 type, is_x ? get_x_alignment(k) : elem_get_bytes(type));
+    launch_arg made =
+        ARG_BUFFER(part.name, *find_buffer(p, part), count_used(a, p, part), get_access(a, p, part),
+                   type, is_x ? get_x_alignment(k) : elem_get_bytes(type));
     if (part.role == WEIGHTS)
         made = (launch_arg)ARG_WEIGHTS(part.name, m->w, m->format, m->rows, m->columns,
                                        get_alignment(k, m->format));
@@ -668,9 +668,9 @@ bool product_record(tape *t, const kernel *k, const product *given, err *e) {
                                           : make_value(k, &p, part);
         if (a->epilogue == APPENDED && part.role == OUTPUT && part.of > 0) {
             work.appends |= p.tokens == 1 ? 1u << count : 0;
-            work.unmoved +=
-                2 * p.items[part.of].y.bytes - (uint64_t)p.tokens * p.items[part.of].rows *
-                                                   elem_get_bytes(get_cache_elem(a));
+            work.unmoved += 2 * p.items[part.of].y.bytes - (uint64_t)p.tokens *
+                                                               p.items[part.of].rows *
+                                                               elem_get_bytes(get_cache_elem(a));
         }
     }
     return record_args(t, k, args, count, &work, e);
@@ -820,8 +820,7 @@ static bool fill_buffer(kernel_case *c, const product_layout *a, product_part pa
     if (part.role == NORM && a->epilogue == GATED && all == INPUT_NEGATIVE)
         c->inputs = INPUT_NORMAL;
     bool is_cache = part.role == OUTPUT && part.of > 0;
-    bool ok = case_input_elem(c, part.name, is_cache ? get_cache_elem(a) : ELEM_F32, count,
-                              at, e);
+    bool ok = case_input_elem(c, part.name, is_cache ? get_cache_elem(a) : ELEM_F32, count, at, e);
     c->inputs = all;
     return ok;
 }

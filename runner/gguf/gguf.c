@@ -444,26 +444,15 @@ static bool fill(gguf *g, err *e) {
     return true;
 }
 
-static gguf *new_empty(const char *name, err *e) {
-    gguf *g = calloc(1, sizeof *g);
-    hidden *h = calloc(1, sizeof *h);
-    char *copy = malloc(strlen(name) + 1);
-    if (!g || !h || !copy) {
-        err_set(e, EXIT_CANNOT, "no memory to read %.100s", name);
-        free(g);
-        free(h);
-        free(copy);
-        return NULL;
-    }
-    h->name = strcpy(copy, name);
-    g->impl = h;
+static gguf *new_empty(const char *name) {
+    gguf *g = array_new(1, sizeof *g);
+    hidden *h = g->impl = array_new(1, sizeof *h);
+    h->name = strcpy(array_new(strlen(name) + 1, 1), name);
     return g;
 }
 
 gguf *gguf_read(const void *data, size_t bytes, const char *name, err *e) {
-    gguf *g = new_empty(name, e);
-    if (!g)
-        return NULL;
+    gguf *g = new_empty(name);
     g->map = data;
     g->bytes = bytes;
     if (!fill(g, e)) {
@@ -506,9 +495,7 @@ static bool map_file(gguf *g, const char *path, err *e) {
 }
 
 gguf *gguf_open(const char *path, err *e) {
-    gguf *g = new_empty(path, e);
-    if (!g)
-        return NULL;
+    gguf *g = new_empty(path);
     if (strlen(path) >= sizeof g->path)
         err_set(e, EXIT_USAGE, "the path %.100s... is longer than %zu bytes", path,
                 sizeof g->path - 1);

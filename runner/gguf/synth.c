@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/size.h"
+#include "harness/base/array.h"
 #include "harness/check/fill.h"
 #include "runner/tokenizer/bpe.h"
 #include "runner/tokenizer/unicode.h"
@@ -141,25 +141,18 @@ static void add_merges(synth_vocab *v, size_t count, char **at) {
 }
 
 /* Room for `count` tokens and merges. */
-static bool make_room(synth_vocab *v, uint32_t count, err *e) {
-    *v = (synth_vocab){.count = 0};
-    v->tokens = calloc(count, sizeof *v->tokens);
-    v->merges = calloc(count, sizeof *v->merges);
-    v->types = calloc(count, sizeof *v->types);
-    v->letters = malloc(size_multiply(count, TOKEN_ROOM + MERGE_ROOM));
-    if (!v->tokens || !v->merges || !v->types || !v->letters) {
-        synth_vocab_free(v);
-        return err_set(e, EXIT_CANNOT, "no memory for a vocabulary of %u tokens", count);
-    }
-    return true;
+static void make_room(synth_vocab *v, uint32_t count) {
+    *v = (synth_vocab){.tokens = array_new(count, sizeof *v->tokens),
+                       .merges = array_new(count, sizeof *v->merges),
+                       .types = array_new(count, sizeof *v->types),
+                       .letters = array_new(count, TOKEN_ROOM + MERGE_ROOM)};
 }
 
-bool synth_vocab_make(synth_vocab *v, uint32_t count, err *e) {
+void synth_vocab_make(synth_vocab *v, uint32_t count) {
     static const char *const specials[SYNTH_SPECIALS] = {"<|endoftext|>", "<|im_start|>",
                                                          "<|im_end|>"};
     assert(count >= SYNTH_MIN_VOCAB && count <= SYNTH_MAX_VOCAB);
-    if (!make_room(v, count, e))
-        return false;
+    make_room(v, count);
     for (; v->count < SYNTH_SPECIALS; v->count++) {
         v->tokens[v->count] = gguf_to_text(specials[v->count]);
         v->types[v->count] = 3; /* control */
@@ -167,7 +160,6 @@ bool synth_vocab_make(synth_vocab *v, uint32_t count, err *e) {
     char *at = v->letters;
     add_bytes(v, &at);
     add_merges(v, count, &at);
-    return true;
 }
 
 /* --- a World vocabulary --- */
@@ -194,10 +186,9 @@ static int print_byte(char *at, unsigned byte) {
     }
 }
 
-bool synth_vocab_make_world(synth_vocab *v, uint32_t count, err *e) {
+void synth_vocab_make_world(synth_vocab *v, uint32_t count) {
     assert(count >= SYNTH_WORLD_MIN + SYNTH_WORLD_PADDING && count <= SYNTH_MAX_VOCAB);
-    if (!make_room(v, count, e))
-        return false;
+    make_room(v, count);
     char *at = v->letters, pairs[PAIRS][2], seconds[PAIRS][2];
     size_t words = count - SYNTH_WORLD_MIN - SYNTH_WORLD_PADDING, inner = 0, i, j;
     int bytes = sprintf(at, "<s>");
@@ -222,7 +213,6 @@ bool synth_vocab_make_world(synth_vocab *v, uint32_t count, err *e) {
     }
     for (; v->count < count; at += bytes)
         add_world(v, 5, at, bytes = sprintf(at, "[PAD%zu]", v->count));
-    return true;
 }
 
 void synth_vocab_free(synth_vocab *v) {
@@ -396,11 +386,10 @@ static void add_llama_shape(synthesis *s) {
     gguf_writer_add_u32(w, "llama.vocab_size", h->vocab);
 }
 
-static bool add_llama_tokenizer(synthesis *s) {
+static void add_llama_tokenizer(synthesis *s) {
     gguf_writer *w = s->out.file;
     synth_vocab v;
-    if (!synth_vocab_make(&v, s->shape->vocab, s->e))
-        return false;
+    synth_vocab_make(&v, s->shape->vocab);
     gguf_writer_add_text(w, "tokenizer.ggml.model", gguf_to_text("gpt2"));
     gguf_writer_add_text(w, "tokenizer.ggml.pre", gguf_to_text("smollm"));
     gguf_writer_add_texts(w, "tokenizer.ggml.tokens", v.tokens, v.count);
@@ -413,7 +402,6 @@ static bool add_llama_tokenizer(synthesis *s) {
     gguf_writer_add_bool(w, "tokenizer.ggml.add_bos_token", false);
     gguf_writer_add_bool(w, "tokenizer.ggml.add_space_prefix", false);
     synth_vocab_free(&v);
-    return true;
 }
 
 /* --- an RWKV-7 --- */
@@ -499,18 +487,16 @@ static void add_rwkv7_shape(synthesis *s) {
     gguf_writer_add_u32(w, "rwkv7.attention.gate_lora_rank", h->ranks[3]);
 }
 
-static bool add_rwkv7_tokenizer(synthesis *s) {
+static void add_rwkv7_tokenizer(synthesis *s) {
     gguf_writer *w = s->out.file;
     synth_vocab v;
-    if (!synth_vocab_make_world(&v, s->shape->vocab, s->e))
-        return false;
+    synth_vocab_make_world(&v, s->shape->vocab);
     gguf_writer_add_text(w, "tokenizer.ggml.model", gguf_to_text("rwkv"));
     gguf_writer_add_texts(w, "tokenizer.ggml.tokens", v.tokens, v.count);
     gguf_writer_add_i32s(w, "tokenizer.ggml.token_type", v.types, v.count);
     gguf_writer_add_u32(w, "tokenizer.ggml.bos_token_id", 0);
     gguf_writer_add_u32(w, "tokenizer.ggml.eos_token_id", 0);
     synth_vocab_free(&v);
-    return true;
 }
 
 /* --- any --- */
@@ -518,7 +504,7 @@ static bool add_rwkv7_tokenizer(synthesis *s) {
 typedef struct {
     const char *name; /* general.architecture */
     void (*add_shape)(synthesis *s);
-    bool (*add_tokenizer)(synthesis *s);
+    void (*add_tokenizer)(synthesis *s);
     bool (*add_ends)(synthesis *s); /* what is outside of the layers */
     bool (*add_layer)(synthesis *s, uint32_t layer);
 } synth_family;
@@ -546,7 +532,8 @@ static bool write_all(synthesis *s) {
     f->add_shape(s);
     gguf_writer_add_u32(w, "general.quantization_version", 2);
     gguf_writer_add_u32(w, "general.file_type", s->options->type->file_type);
-    if (!f->add_tokenizer(s) || !add_tensors(s, f) || !gguf_writer_finish_header(w, s->e))
+    f->add_tokenizer(s);
+    if (!add_tensors(s, f) || !gguf_writer_finish_header(w, s->e))
         return false;
     s->is_writing = true;
     return add_tensors(s, f) && gguf_writer_finish(w, s->e);

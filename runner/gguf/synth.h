@@ -42,9 +42,9 @@ typedef struct {
     char *letters; /* what the texts point to */
 } synth_vocab;
 
-bool synth_vocab_make(synth_vocab *v, uint32_t count, err *e);
+void synth_vocab_make(synth_vocab *v, uint32_t count);
 /* A World vocabulary: one control token, the 256 bytes, the same pairs of letters and pairs of
  * pairs, and padding at the end. It has no merges. */
 enum { SYNTH_WORLD_MIN = 1 + 256, SYNTH_WORLD_PADDING = 6 };
-bool synth_vocab_make_world(synth_vocab *v, uint32_t count, err *e);
+void synth_vocab_make_world(synth_vocab *v, uint32_t count);
 void synth_vocab_free(synth_vocab *v);

@@ -13,6 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/share.h"
 #include "harness/base/size.h"
@@ -30,16 +31,13 @@ struct gguf_writer {
     byte_list values, infos, sizes; /* sizes: a uint64_t a tensor */
     uint64_t value_count, tensor_count, data_bytes;
     uint32_t alignment;
-    bool is_full;           /* there was no memory */
     uint64_t tensor, wrote; /* the tensor being written, and how much of it is */
 };
 
 gguf_writer *gguf_writer_new(const char *path, err *e) {
-    gguf_writer *w = calloc(1, sizeof *w);
+    gguf_writer *w = array_new(1, sizeof *w);
     struct stat s;
-    if (!w)
-        err_set(e, EXIT_CANNOT, "no memory to write %.160s", path);
-    else if (strlen(path) >= sizeof w->path)
+    if (strlen(path) >= sizeof w->path)
         err_set(e, EXIT_USAGE, "the path %.100s... is longer than %d bytes", path, PATH_BYTES - 1);
     else if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
         err_set(e, EXIT_USAGE, "cannot write %.160s: it is %s", path,
@@ -69,76 +67,71 @@ void gguf_writer_free(gguf_writer *w) {
 
 /* --- what is added --- */
 
-static void put(gguf_writer *w, byte_list *list, const void *data, size_t bytes) {
+static void put(byte_list *list, const void *data, size_t bytes) {
     if (bytes > list->room - list->bytes) {
-        size_t room = 2 * list->room + bytes;
-        uint8_t *more = realloc(list->data, room);
-        if (!more) {
-            w->is_full = true;
-            return;
-        }
-        list->data = more;
-        list->room = room;
+        list->room = 2 * list->room + bytes;
+        list->data = realloc(list->data, list->room);
+        assert(list->data);
     }
     if (bytes)
         memcpy(list->data + list->bytes, data, bytes);
     list->bytes += bytes;
 }
 
-static void put_u32(gguf_writer *w, byte_list *list, uint32_t value) {
-    put(w, list, &value, sizeof value);
+static void put_u32(byte_list *list, uint32_t value) {
+    put(list, &value, sizeof value);
 }
 
-static void put_u64(gguf_writer *w, byte_list *list, uint64_t value) {
-    put(w, list, &value, sizeof value);
+static void put_u64(byte_list *list, uint64_t value) {
+    put(list, &value, sizeof value);
 }
 
-static void put_text(gguf_writer *w, byte_list *list, gguf_text text) {
-    put_u64(w, list, text.bytes);
-    put(w, list, text.data, text.bytes);
+static void put_text(byte_list *list, gguf_text text) {
+    put_u64(list, text.bytes);
+    put(list, text.data, text.bytes);
 }
 
 static void put_key(gguf_writer *w, gguf_text key, gguf_value_type type) {
-    put_text(w, &w->values, key);
-    put_u32(w, &w->values, (uint32_t)type);
+    put_text(&w->values, key);
+    put_u32(&w->values, (uint32_t)type);
     w->value_count++;
 }
 
 static void put_array(gguf_writer *w, gguf_text key, gguf_value_type element, size_t count) {
     put_key(w, key, GGUF_ARRAY);
-    put_u32(w, &w->values, (uint32_t)element);
-    put_u64(w, &w->values, count);
+    put_u32(&w->values, (uint32_t)element);
+    put_u64(&w->values, count);
 }
 
 void gguf_writer_add_u32(gguf_writer *w, const char *key, uint32_t value) {
     put_key(w, gguf_to_text(key), GGUF_U32);
-    put_u32(w, &w->values, value);
+    put_u32(&w->values, value);
 }
 
 void gguf_writer_add_f32(gguf_writer *w, const char *key, float value) {
     put_key(w, gguf_to_text(key), GGUF_F32);
-    put(w, &w->values, &value, sizeof value);
+    put(&w->values, &value, sizeof value);
 }
 
 void gguf_writer_add_bool(gguf_writer *w, const char *key, bool value) {
     put_key(w, gguf_to_text(key), GGUF_BOOL);
-    put(w, &w->values, &(uint8_t){value}, 1);
+    put(&w->values, &(uint8_t){value}, 1);
 }
 
 void gguf_writer_add_text(gguf_writer *w, const char *key, gguf_text value) {
     put_key(w, gguf_to_text(key), GGUF_STRING);
-    put_text(w, &w->values, value);
+    put_text(&w->values, value);
 }
 
 void gguf_writer_add_texts(gguf_writer *w, const char *key, const gguf_text *values, size_t count) {
     put_array(w, gguf_to_text(key), GGUF_STRING, count);
     for (size_t i = 0; i < count; i++)
-        put_text(w, &w->values, values[i]);
+        put_text(&w->values, values[i]);
 }
 
 void gguf_writer_add_i32s(gguf_writer *w, const char *key, const int32_t *values, size_t count) {
     put_array(w, gguf_to_text(key), GGUF_I32, count);
-    put(w, &w->values, values, size_multiply(count, sizeof *values));
+    put(&w->values, values, size_multiply(count, sizeof *values));
 }
 
 /* The alignment of another file becomes that of this one: what the metadata says must hold. */
@@ -147,7 +140,7 @@ void gguf_writer_add_copy(gguf_writer *w, const gguf_value *value) {
         put_array(w, value->key, value->element, value->count);
     else
         put_key(w, value->key, value->type);
-    put(w, &w->values, value->data, value->bytes);
+    put(&w->values, value->data, value->bytes);
     if (gguf_text_equals(value->key, "general.alignment")) {
         assert(w->tensor_count == 0 && value->type == GGUF_U32);
         memcpy(&w->alignment, value->data, sizeof w->alignment);
@@ -158,16 +151,16 @@ void gguf_writer_add_tensor(gguf_writer *w, const char *name, const gguf_type *t
                             const uint64_t *dim, uint32_t dims) {
     assert(dims >= 1 && dims <= GGUF_DIMS && dim[0] % type->values == 0);
     assert(strlen(name) < GGUF_NAME_BYTES);
-    put_text(w, &w->infos, gguf_to_text(name));
-    put_u32(w, &w->infos, dims);
+    put_text(&w->infos, gguf_to_text(name));
+    put_u32(&w->infos, dims);
     uint64_t bytes = dim[0] / type->values * type->bytes;
     for (uint32_t i = 0; i < dims; i++) {
-        put_u64(w, &w->infos, dim[i]);
+        put_u64(&w->infos, dim[i]);
         bytes *= i ? dim[i] : 1;
     }
-    put_u32(w, &w->infos, type->id);
-    put_u64(w, &w->infos, w->data_bytes);
-    put_u64(w, &w->sizes, bytes);
+    put_u32(&w->infos, type->id);
+    put_u64(&w->infos, w->data_bytes);
+    put_u64(&w->sizes, bytes);
     w->data_bytes += gguf_round_up(bytes, w->alignment);
     w->tensor_count++;
 }
@@ -203,8 +196,6 @@ static bool check_room(const gguf_writer *w, uint64_t bytes, err *e) {
 
 bool gguf_writer_finish_header(gguf_writer *w, err *e) {
     assert(!w->file);
-    if (w->is_full)
-        return refuse(w, ENOMEM, e);
     w->file = fopen(w->beside, "wb");
     if (!w->file)
         return refuse(w, errno, e);
@@ -263,12 +254,10 @@ bool gguf_writer_finish(gguf_writer *w, err *e) {
 
 bool weight_stream_open(weight_stream *s, const char *path, weight_watch watch, void *context,
                         err *e) {
-    *s = (weight_stream){.values = malloc(WEIGHT_PIECE * sizeof *s->values),
-                         .blocks = malloc(WEIGHT_PIECE * sizeof(float)), /* F32 takes the most */
+    *s = (weight_stream){.values = array_new(WEIGHT_PIECE, sizeof *s->values),
+                         .blocks = array_new(WEIGHT_PIECE, sizeof(float)), /* F32 takes the most */
                          .watch = watch,
                          .context = context};
-    if (!s->values || !s->blocks)
-        return err_set(e, EXIT_CANNOT, "no memory to write %.160s", path);
     return (s->file = gguf_writer_new(path, e)) != NULL;
 }
 

@@ -2,7 +2,6 @@
  * frequencies, all of it checked so that the rest can rely on it; then the buffers and the cache. */
 #include "llama.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -242,9 +241,7 @@ static bool find_weights(model *m, err *e) {
     llama *own = m->own;
     const llama_shape *s = &own->shape;
     llama_weights *w = &own->weights;
-    w->layers = calloc(s->layers, sizeof *w->layers);
-    if (!w->layers)
-        return err_set(e, EXIT_CANNOT, "no memory for %u layers", s->layers);
+    w->layers = array_new(s->layers, sizeof *w->layers);
     if (!model_find_matrix(m, "token_embd.weight", s->vocab, s->hidden, &w->embedding, e) ||
         !model_find_floats(m, "output_norm.weight", s->hidden, &w->norm, e))
         return false;
@@ -303,8 +300,7 @@ static bool make_cache(model *m, llama *l, err *e) {
 }
 
 static bool open_llama(model *m, err *e) {
-    llama *l = m->own = calloc(1, sizeof *l);
-    assert(l);
+    llama *l = m->own = array_new(1, sizeof *l);
     return llama_read_sizes(m->file, &l->shape, e) && find_weights(m, e) && make_scratch(m, l, e) &&
            make_freqs(m, l, e) && make_cache(m, l, e);
 }

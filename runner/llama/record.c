@@ -161,7 +161,8 @@ static bool record_qkv(const recording *r) {
     const llama_layer *l = r->l;
     shape fused = {{0, s->heads, s->kv_heads, s->head_dim, s->hidden, r->tokens}};
     bool has_bias = l->q_bias.format || l->k_bias.format || l->v_bias.format;
-    bool can_fuse = fuses_norms(r->m) && !has_bias && l->k.format == l->q.format && l->v.format == l->q.format;
+    bool can_fuse =
+        fuses_norms(r->m) && !has_bias && l->k.format == l->q.format && l->v.format == l->q.format;
     const op *append = r->m->cache ? &qkv_rope_append_f16_op : &qkv_rope_append_op;
     const kernel *k = can_fuse ? pick(r, append, l->q.format, fused) : NULL;
     if (!k || !is_aligned(k, &l->q) || !is_aligned(k, &l->k) || !is_aligned(k, &l->v))

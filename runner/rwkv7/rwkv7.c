@@ -5,7 +5,6 @@
  * counted by their elements, because writers differ in how many dimensions of 1 they keep. */
 #include "rwkv7.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,8 +191,7 @@ static bool make_states(model *m, rwkv7 *r, err *e) {
 }
 
 static bool open_rwkv7(model *m, err *e) {
-    rwkv7 *r = m->own = calloc(1, sizeof *r);
-    assert(r);
+    rwkv7 *r = m->own = array_new(1, sizeof *r);
     return read_sizes(m->file, &r->shape, e) && find_weights(m, e) && make_scratch(m, r, e) &&
            make_states(m, r, e);
 }

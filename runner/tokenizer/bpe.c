@@ -449,10 +449,9 @@ typedef struct {
 } work;
 
 static void work_init(work *w, size_t bytes) {
-    *w = (work){.points = malloc(bytes * sizeof *w->points),
-                .classes = malloc(bytes),
-                .word = malloc(bytes * UNICODE_BYTES)};
-    assert(w->points && w->classes && w->word);
+    *w = (work){.points = array_new(bytes, sizeof *w->points),
+                .classes = array_new(bytes, 1),
+                .word = array_new(bytes, UNICODE_BYTES)};
 }
 
 static void work_free(work *w) {
