@@ -1,4 +1,4 @@
-/* embedding_lookup: launches, oracle and cases. There is one kernel per format. */
+/* lookup: launches, oracles and cases of embedding_lookup and dequantize, which decode blocks to floats. */
 #include "kernels.h"
 
 #include <math.h>
@@ -11,6 +11,8 @@
 #include "record.h"
 #include "reference/quant.h"
 #include "reference/reference.h"
+
+/* embedding_lookup ------------------------------------------------------------------------------ */
 
 /* An id past the end has no row: NaN. In every format a value is a product of small integers and
  * halves that an f32 holds exactly, and at most one sum: the only rounding is that of the store. */
@@ -75,7 +77,7 @@ static bool embedding_lookup_build(kernel_case *c, err *e) {
 
 /* Rows of any length for plain floats, of whole blocks of 32 and of 256; the models' rows; more rows
  * than 16 bits count. */
-static const shape shapes[] = {
+static const shape lookup_shapes[] = {
     {{1, 1, 1}},   {{5, 33, 7}},   {{1, 576, 100}}, {{40, 32, 65537}}, {{1, 256, 1}},
     {{3, 256, 2}}, {{9, 512, 40}}, {{33, 768, 90}}, {{4, 4096, 32}},
 };
@@ -83,8 +85,57 @@ static const shape shapes[] = {
 #define KERNEL(type, ...)                                                                          \
     OP_KERNEL("embedding_lookup_" #type, NULL, "one thread per value", "embedding_lookup.metal",   \
               .format = &format_##type, .group = 256),
-static const kernel kernels[] = {FORMATS(KERNEL)};
+static const kernel lookup_kernels[] = {FORMATS(KERNEL)};
 
 OP(embedding_lookup, "rows of a table, decoded; ids are read from device memory",
-   "n x hidden x vocab", kernels, SHAPE_LIST(shapes, 5, 256, 11), .inner = "hidden",
+   "n x hidden x vocab", lookup_kernels, SHAPE_LIST(lookup_shapes, 5, 256, 11), .inner = "hidden",
    .sizes = "n hidden vocab", .build = embedding_lookup_build);
+
+/* dequantize ------------------------------------------------------------------------------------ */
+
+static void dequantize_oracle(const launch *l, oracle_io *io) {
+    expected *out = &io->out[1];
+    reference_decode_row(l->kernel->format, io->in[0], 0, out->count, out->value);
+    out->terms = out->roundings = 0; /* an f32 holds the product */
+}
+
+static bool dequantize_record(tape *t, const kernel *k, slice blocks, slice floats, uint32_t count,
+                              err *e) {
+    const weight_format *f = k->format;
+    size_t bytes = size_multiply(count, f->bytes);
+    size_t out_bytes = size_multiply(count, f->values * sizeof(float));
+    if (!record_trim(k, "blocks", bytes, 2, &blocks, e) ||
+        !record_trim(k, "floats", out_bytes, 16, &floats, e))
+        return false;
+    launch *l = record_launch(t, k, e);
+    if (!l)
+        return false;
+    launch_bind(l, 0, blocks, ACCESS_READ, ELEM_U8);
+    launch_bind(l, 1, floats, ACCESS_WRITE, ELEM_F32);
+    launch_set_threads(l, (size3){count, 1, 1}, (size3){k->group, 1, 1});
+    l->bytes = bytes + out_bytes;
+    l->flops = f->values * (uint64_t)count;
+    l->oracle = dequantize_oracle;
+    return true;
+}
+
+static bool dequantize_build(kernel_case *c, err *e) {
+    const weight_format *f = c->kernel->format;
+    uint32_t count = c->shape.dim[0];
+    slice blocks, floats;
+    return case_input_weights(c, "blocks", f, count, (uint32_t)f->values, &blocks, e) &&
+           case_output(c, "floats", size_multiply(count, f->values * sizeof(float)), &floats, e) &&
+           dequantize_record(c->tape, c->kernel, blocks, floats, count, e);
+}
+
+static const shape decode_shapes[] = {
+    {{1}}, {{31}}, {{32}}, {{33}}, {{255}}, {{256}}, {{257}}, {{10007}},
+};
+
+#define DECODE(type)                                                                               \
+    OP_KERNEL("dequantize_" #type, NULL, "one thread per block", "dequantize.metal",               \
+              .format = &format_##type, .group = 256)
+static const kernel decode_kernels[] = {DECODE(q4_0), DECODE(q8_0)};
+
+OP(dequantize, "decode blocks to floats", "blocks", decode_kernels, SHAPE_LIST(decode_shapes, 77),
+   .sizes = "blocks", .build = dequantize_build);

@@ -1,8 +1,7 @@
-/* argmax: launches, oracles and cases.
- *
- * Two kernels are the two halves of one computation; the first half has a variant. A case of a first half
- * records both; a case of argmax_final feeds it pairs in an order that argmax_reduce would never
- * leave. */
+/* choose: launches, oracles and cases of what follows the logits: repetition_penalty, argmax and
+ * decode_advance. Two kernels of argmax are the two halves of one computation; the first half has a
+ * variant. A case of a first half records both; a case of argmax_final feeds it pairs in an order that
+ * argmax_reduce would never leave. */
 #include "kernels.h"
 
 #include <math.h>
@@ -15,9 +14,87 @@
 #include "record.h"
 #include "reference/reference.h"
 
+/* repetition_penalty ---------------------------------------------------------------------------- */
+
+static void repetition_penalty_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    expected *logits = &io->out[0];
+    size_t room = io->bytes[1] / sizeof(uint32_t), n = oracle_u32(io, 2);
+    reference_repetition_penalty(io->in[1], n < room ? n : room, oracle_u32(io, 4),
+                                 (double)oracle_f32(io, 3), logits->value, logits->scale);
+    logits->terms = 0;
+    logits->roundings = 5; /* a fast division: 2.5 ULP. Unchanged logits have a scale of 0. */
+}
+
+bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids, param n,
+                               uint32_t vocab, float penalty, err *e) {
+    size_t room = ids.bytes / sizeof(uint32_t);
+    if (room > UINT32_MAX / 2 || (!n.at.buffer && n.bits > room))
+        return err_set(e, EXIT_CANNOT, "%s: there is room for %zu ids, but n is %u", k->name, room,
+                       n.bits);
+    if (!(penalty > 0))
+        return err_set(e, EXIT_CANNOT, "%s: the penalty is %g and must be above 0", k->name,
+                       (double)penalty);
+    const launch_work w = {.threads = (uint32_t)room,
+                           .flops = room,
+                           .unmoved = 2 * sizeof(float) * ((uint64_t)vocab - room),
+                           .oracle = repetition_penalty_oracle};
+    return RECORD_ARGS(t, k, &w, e, ARG_BOTH("logits", logits, vocab),
+                       ARG_WORDS("ids", ids, room, ACCESS_READ), ARG_PARAM(n), ARG_F32(penalty),
+                       ARG_U32(vocab));
+}
+
+/* Ids of a case: from a range so small that most of them occur several times, sometimes one past
+ * the end of the vocabulary, by one or by far. 300 more than n follow, just as valid as the others:
+ * only n says that they do not count. Among the last that count are edges of the vocabulary outside that
+ * range; the very last is the only one of its kind. */
+static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err *e) {
+    size_t room = (size_t)n + 300;
+    uint32_t *ids = array_new(room, sizeof *ids);
+    uint32_t range = n / 2 + 2 < vocab ? n / 2 + 2 : vocab;
+    for (size_t i = 0; i < room; i++) {
+        uint32_t id = vocab - 1 - rng_below(&c->random, range), kind = rng_below(&c->random, 20);
+        ids[i] = kind == 0 ? vocab : kind == 1 ? UINT32_MAX - rng_below(&c->random, 9) : id;
+    }
+    for (uint32_t i = 0; i < (n + 1) / 2; i++) {
+        uint32_t id = shapes_get_index(&c->random, i + 1, vocab);
+        if (id < vocab - range && (i == 0 || id != ids[n - 1]))
+            ids[n - 1 - i] = id;
+    }
+    bool ok = case_input_bytes(c, "ids", ids, room * sizeof *ids, out, e);
+    free(ids);
+    return ok;
+}
+
+/* n comes from device memory, as it does in a model. The logits are followed by one that is not
+ * part of the vocabulary. */
+static bool repetition_penalty_build(kernel_case *c, err *e) {
+    uint32_t n = c->shape.dim[0], vocab = c->shape.dim[1];
+    slice logits, ids, place;
+    return case_input_f32(c, "logits", (size_t)vocab + 1, &logits, e) &&
+           make_ids(c, n, vocab, &ids, e) && case_input_bytes(c, "n", &n, sizeof n, &place, e) &&
+           repetition_penalty_record(c->tape, c->kernel, logits, ids, param_at(place), vocab, 1.3f,
+                                     e);
+}
+
+static const shape penalty_shapes[] = {
+    {{0, 10}},   {{1, 1}},      {{2, 1}},       {{3, 2}},
+    {{31, 100}}, {{64, 65537}}, {{600, 32000}}, {{2048, 49152}},
+};
+
+static const kernel penalty_kernels[] = {
+    OP_KERNEL("repetition_penalty", NULL, "one thread per id, only the first of equal ids acts",
+              "repetition_penalty.metal", .group = 256),
+};
+
+OP(repetition_penalty, "lower the logits of tokens seen before", "n x vocab", penalty_kernels,
+   SHAPE_LIST(penalty_shapes, 50, 77), .sizes = "n vocab", .build = repetition_penalty_build);
+
+/* argmax ---------------------------------------------------------------------------------------- */
+
 enum { VALUES_A_GROUP = 1024 };
 
-static const kernel kernels[] = {
+static const kernel argmax_kernels[] = {
     OP_KERNEL("argmax_reduce", "reduce", "the best of each 1024, followed by argmax_final",
               "argmax.metal", .group = 256, .rows = VALUES_A_GROUP),
     OP_KERNEL("argmax_final", "final", "the best of (value, index) pairs in any order",
@@ -25,7 +102,7 @@ static const kernel kernels[] = {
     OP_KERNEL("argmax_reduce_per_thread", "per_thread", "the same as reduce, one thread per 1024",
               "argmax.metal", .group = 1, .rows = VALUES_A_GROUP),
 };
-static const kernel *const final = &kernels[1];
+static const kernel *const final = &argmax_kernels[1];
 
 uint32_t argmax_count_groups(uint32_t n) {
     return divide_up(n, VALUES_A_GROUP);
@@ -196,7 +273,7 @@ static bool argmax_build(kernel_case *c, err *e) {
 }
 
 /* 300007: more threadgroups than argmax_final has threads. */
-static const shape shapes[] = {
+static const shape argmax_shapes[] = {
     {{1, DRAWN}},
     {{2, DRAWN}},
     {{7, DRAWN}},
@@ -231,5 +308,56 @@ static const shape shapes[] = {
     {{1100, SIGNED_ZEROS}},
 };
 
-OP(argmax, "index of the largest logit", "n x pattern", kernels, SHAPE_LIST(shapes, 77, DRAWN),
-   .sizes = "n", .build = argmax_build);
+OP(argmax, "index of the largest logit", "n x pattern", argmax_kernels,
+   SHAPE_LIST(argmax_shapes, 77, DRAWN), .sizes = "n", .build = argmax_build);
+
+/* decode_advance -------------------------------------------------------------------------------- */
+
+static void decode_advance_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    const uint32_t *next = io->in[0], *state = io->in[1];
+    reference_decode_advance(*next, state, oracle_u32(io, 3), io->out[1].value, io->out[2].value);
+}
+
+bool decode_advance_record(tape *t, const kernel *k, slice next, slice state, slice history,
+                           uint32_t ring, err *e) {
+    const launch_work w = {.groups = {1, 1, 1},
+                           .unmoved = 2 * sizeof(uint32_t) * (uint64_t)ring - sizeof(uint32_t),
+                           .oracle = decode_advance_oracle};
+    return RECORD_ARGS(t, k, &w, e, ARG_WORDS("next", next, 1, ACCESS_READ),
+                       ARG_WORDS("state", state, DECODE_STATE_BYTES / 4, ACCESS_BOTH),
+                       ARG_WORDS("history", history, ring, ACCESS_BOTH), ARG_U32(ring));
+}
+
+/* Token, position, cache length and history are arbitrary numbers, all different, so that none can
+ * be mistaken for another. */
+static bool decode_advance_build(kernel_case *c, err *e) {
+    uint32_t step = c->shape.dim[0], ring = c->shape.dim[1];
+    uint32_t any = rng_below(&c->random, 1u << 20), next_token = any + 1;
+    const uint32_t before[] = {any + 5, any + 20, any + 40, step};
+    size_t bytes = size_multiply(ring, sizeof(uint32_t));
+    uint32_t *tokens = array_new(1, bytes);
+    for (uint32_t i = 0; i < ring; i++)
+        tokens[i] = any + 100 + i;
+    slice next, state, history;
+    bool ok = case_input_bytes(c, "next", &next_token, sizeof next_token, &next, e) &&
+              case_input_bytes(c, "state", before, sizeof before, &state, e) &&
+              case_input_bytes(c, "history", tokens, bytes, &history, e) &&
+              decode_advance_record(c->tape, c->kernel, next, state, history, ring, e);
+    free(tokens);
+    return ok;
+}
+
+/* Rings of one token, of any number and of a power of two; steps at their start, at their end, and
+ * after many rounds. */
+static const shape advance_shapes[] = {{{0, 1}},    {{1, 1}},     {{0, 2}},          {{1, 2}},
+                                       {{2, 3}},    {{3, 3}},     {{63, 64}},        {{64, 64}},
+                                       {{1000, 7}}, {{200, 256}}, {{3000000000, 10}}};
+
+static const kernel advance_kernels[] = {
+    OP_KERNEL("decode_advance", NULL, "one thread", "decode_advance.metal", .group = 1),
+};
+
+OP(decode_advance, "the chosen token becomes the next input, on the device", "step x ring",
+   advance_kernels, SHAPE_LIST(advance_shapes, 5, 4), .sizes = "ring", .places = "step",
+   .build = decode_advance_build);
