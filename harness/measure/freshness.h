@@ -3,7 +3,7 @@
  * A row keeps what it was made of as a text: parts, each with a sum, and a space between them:
  *
  *   kernel:rmsnorm=1a2b3c4d     .metal files with all that they include
- *   description:rmsnorm=...     kernels/rmsnorm.c with what it includes of kernels/, or the file of a project
+ *   description:norms=...       kernels/norms.c with what it includes of kernels/, or the file of a project
  *   device:cuda=...             the code of the device
  *   experiment:decode=...       experiments/decode.c with what it includes, and the lab
  *   runner:model=...            how a model becomes tapes
