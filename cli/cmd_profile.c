@@ -344,7 +344,7 @@ static exit_code check_baseline(const case_list *cases, const profile_set *s, er
     gate g = {.baseline = settings.baseline, .threshold = settings.threshold};
     profile_set old = {.items = NULL};
     csv_file *f = NULL;
-    bool is_folder = os_is_folder(settings.baseline);
+    bool is_folder = os_is_folder(settings.baseline), is_other_cpu = false;
     if (is_folder && !cases)
         return err_code(e, EXIT_USAGE, "--baseline takes a folder for cases of the registry alone");
     bool ok = is_folder ? count_cases(settings.baseline, cases, &old, e)
@@ -355,11 +355,11 @@ static exit_code check_baseline(const case_list *cases, const profile_set *s, er
         if (is_folder)
             profile_get_gated(&old.items[i], was);
         else
-            ok = profile_read_gated(f, s->items[i].name, was, &found, e);
+            ok = profile_read_gated(f, s->items[i].name, was, &found, &is_other_cpu, e);
         if (ok && found)
             compare_gated(&g, was, &s->items[i]);
     }
-    if (ok && f && csv_count_rows(f) > 0 && !profile_is_of_this_cpu(f, 0))
+    if (ok && is_other_cpu)
         printf("Instructions are not compared: %s was counted on another CPU than %s.\n",
                settings.baseline, profile_get_cpu());
     csv_file_free(f);

@@ -248,23 +248,89 @@ void counted_lines_print(record r, void *rows, size_t count, size_t size, bool a
 /* clang-format on */
 
 #define MEMBER(name, value) uint64_t name;
-#define AS_FIELD(name, value) FIELD(numbers, name, FIELD_COUNT, #name),
+#define AS_FIELD(name, value) FIELD(profile_row, n.name, FIELD_COUNT, #name),
 #define VALUE(name, value) .name = value,
 typedef struct {
     NUMBERS(MEMBER)
 } numbers;
-static const field number_fields[] = {NUMBERS(AS_FIELD)};
-static const record all_numbers = RECORD(number_fields);
+
+/* A line of a case, or all of it (line 0). */
+typedef struct {
+    const char *name, *kernel, *file, *bound, *cpu, *text;
+    int line;
+    uint64_t launches, groups, groups_run, simdgroups, must_bytes;
+    uint32_t threads, threadgroup_bytes, private_bytes;
+    double memory_bytes, registers, spill_bytes, predicted_ns, measured_ns; /* NaN: not known */
+    numbers n;
+} profile_row;
+
+static const field row_fields[] = {
+    FIELD(profile_row, name, FIELD_TEXT, "case"),
+    FIELD(profile_row, kernel, FIELD_TEXT, "kernel"),
+    FIELD(profile_row, file, FIELD_TEXT, "file"),
+    FIELD(profile_row, line, FIELD_INTEGER, "line"),
+    NUMBERS(AS_FIELD) FIELD(profile_row, launches, FIELD_COUNT, "launches"),
+    FIELD(profile_row, groups, FIELD_COUNT, "threadgroups"),
+    FIELD(profile_row, groups_run, FIELD_COUNT, "threadgroups_counted"),
+    FIELD(profile_row, simdgroups, FIELD_COUNT, "simdgroups"),
+    FIELD(profile_row, threads, FIELD_COUNT, "threads"),
+    FIELD(profile_row, threadgroup_bytes, FIELD_COUNT, "threadgroup_bytes"),
+    FIELD(profile_row, private_bytes, FIELD_COUNT, "private_bytes"),
+    FIELD(profile_row, must_bytes, FIELD_COUNT, "must_bytes"),
+    FIELD(profile_row, memory_bytes, FIELD_REAL, "memory_bytes"),
+    FIELD(profile_row, registers, FIELD_REAL, "registers", .is_optional = true,
+          .may_be_empty = true),
+    FIELD(profile_row, spill_bytes, FIELD_REAL, "spill_bytes", .is_optional = true,
+          .may_be_empty = true),
+    FIELD(profile_row, bound, FIELD_TEXT, "bound"),
+    FIELD(profile_row, predicted_ns, FIELD_REAL, "predicted_ns"),
+    FIELD(profile_row, measured_ns, FIELD_REAL, "measured_ns", .may_be_empty = true),
+    FIELD(profile_row, cpu, FIELD_TEXT, "cpu", .is_optional = true),
+    FIELD(profile_row, text, FIELD_TEXT, "text"),
+};
+enum { NUMBER_COUNT = sizeof(numbers) / sizeof(uint64_t) };
+static const record rows = RECORD(row_fields), all_numbers = {row_fields + 4, NUMBER_COUNT},
+                    line_numbers = {row_fields + 2, NUMBER_COUNT + 2};
 
 static uint64_t sum_loads(const profile_line *l, count_field f) {
     return l->n[TRAFFIC_LOAD][SPACE_DEVICE][f] + l->n[TRAFFIC_LOAD][SPACE_CONSTANT][f];
 }
 
-static numbers get_numbers(const profile_line *l) {
+/* Without what is expected of a GPU. */
+static profile_row start_row(const profile *p, const profile_line *l) {
     const uint64_t(*load)[COUNT_FIELDS] = l->n[TRAFFIC_LOAD],
           (*store)[COUNT_FIELDS] = l->n[TRAFFIC_STORE],
           (*atomic)[COUNT_FIELDS] = l->n[TRAFFIC_ATOMIC];
-    return (numbers){NUMBERS(VALUE)};
+    const bool is_sum = l == &p->sum, has_registers = is_sum && p->registers;
+    return (profile_row){.name = p->name,
+                         .kernel = p->kernel,
+                         .file = is_sum ? "" : l->file,
+                         .line = l->line,
+                         .launches = p->launches,
+                         .groups = p->groups,
+                         .groups_run = p->groups_run,
+                         .simdgroups = p->simdgroups,
+                         .must_bytes = is_sum ? p->must_bytes : 0,
+                         .threads = p->group_threads,
+                         .threadgroup_bytes = p->threadgroup_bytes,
+                         .private_bytes = p->private_bytes,
+                         .registers = has_registers ? p->registers : (double)NAN,
+                         .spill_bytes = has_registers ? p->spill_bytes : (double)NAN,
+                         .measured_ns = NAN,
+                         .n = {NUMBERS(VALUE)}};
+}
+
+static profile_row make_row(const profile *p, const profile_line *l, const profile_gpu *g) {
+    profile_row r = start_row(p, l);
+    if (l != &p->sum)
+        return r;
+    const profile_expectation x = profile_expect(p, g);
+    r.memory_bytes = x.memory_bytes;
+    r.bound = profile_get_bound_name(x.bound);
+    r.predicted_ns = x.total_ns;
+    r.measured_ns = profile_find_measured(p->name);
+    r.cpu = profile_get_cpu();
+    return r;
 }
 
 /* For people ----------------------------------------------------------------------------------- */
@@ -366,10 +432,10 @@ void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate) 
 
 void profile_print_pair(const profile *a, const profile *b, const profile_gpu *g) {
     const profile *both[] = {a, b};
-    const numbers x = get_numbers(&a->sum), y = get_numbers(&b->sum);
+    const profile_row x = start_row(a, &a->sum), y = start_row(b, &b->sum);
     printf("A: %s\nB: %s\n", a->name, b->name);
     printf("%-20s %20s %20s %8s\n", "", "A", "B", "B / A");
-    for (const field *f = number_fields; f < number_fields + all_numbers.count; f++) {
+    for (const field *f = all_numbers.fields; f < all_numbers.fields + NUMBER_COUNT; f++) {
         const double n = field_get_number(f, &x), m = field_get_number(f, &y);
         char left[32], right[32];
         if (n > 0 || m > 0)
@@ -387,62 +453,6 @@ void profile_print_pair(const profile *a, const profile *b, const profile_gpu *g
 }
 
 /* For programs --------------------------------------------------------------------------------- */
-
-/* A line of a case, or all of it (line 0). */
-typedef struct {
-    const char *name, *kernel, *file, *bound;
-    int line;
-    uint64_t launches, groups, groups_run, simdgroups, must_bytes;
-    uint32_t threads, threadgroup_bytes, private_bytes;
-    double memory_bytes, predicted_ns, measured_ns;
-    numbers n;
-} profile_row;
-
-static const field place_fields[] = {
-    FIELD(profile_row, name, FIELD_TEXT, "case"),
-    FIELD(profile_row, kernel, FIELD_TEXT, "kernel"),
-    FIELD(profile_row, file, FIELD_TEXT, "file"),
-    FIELD(profile_row, line, FIELD_INTEGER, "line"),
-};
-static const field whole_fields[] = {
-    FIELD(profile_row, launches, FIELD_COUNT, "launches"),
-    FIELD(profile_row, groups, FIELD_COUNT, "threadgroups"),
-    FIELD(profile_row, groups_run, FIELD_COUNT, "threadgroups_counted"),
-    FIELD(profile_row, simdgroups, FIELD_COUNT, "simdgroups"),
-    FIELD(profile_row, threads, FIELD_COUNT, "threads"),
-    FIELD(profile_row, threadgroup_bytes, FIELD_COUNT, "threadgroup_bytes"),
-    FIELD(profile_row, private_bytes, FIELD_COUNT, "private_bytes"),
-    FIELD(profile_row, must_bytes, FIELD_COUNT, "must_bytes"),
-    FIELD(profile_row, memory_bytes, FIELD_REAL, "memory_bytes"),
-};
-static const record places = RECORD(place_fields), wholes = RECORD(whole_fields);
-
-static profile_row make_row(const profile *p, const profile_line *l, const profile_gpu *g) {
-    profile_row r = {.name = p->name,
-                     .kernel = p->kernel,
-                     .file = l->file,
-                     .bound = "",
-                     .line = l->line,
-                     .launches = p->launches,
-                     .groups = p->groups,
-                     .groups_run = p->groups_run,
-                     .simdgroups = p->simdgroups,
-                     .threads = p->group_threads,
-                     .threadgroup_bytes = p->threadgroup_bytes,
-                     .private_bytes = p->private_bytes,
-                     .measured_ns = NAN,
-                     .n = get_numbers(l)};
-    if (l != &p->sum)
-        return r;
-    const profile_expectation x = profile_expect(p, g);
-    r.file = "";
-    r.must_bytes = p->must_bytes;
-    r.memory_bytes = x.memory_bytes;
-    r.bound = profile_get_bound_name(x.bound);
-    r.predicted_ns = x.total_ns;
-    r.measured_ns = profile_find_measured(p->name);
-    return r;
-}
 
 static void add_profile(json *j, const profile *p, const profile_gpu *g) {
     const profile_row r = make_row(p, &p->sum, g);
@@ -464,14 +474,12 @@ static void add_profile(json *j, const profile *p, const profile_gpu *g) {
     for (int k = 0; k < PROFILE_SENTENCES; k++)
         json_add_text(j, NULL, sentences[k]);
     json_close(j);
-    record_add_json(&all_numbers, &r.n, j);
+    record_add_json(&all_numbers, &r, j);
     json_open(j, "lines", '[');
     for (size_t k = 0; k < p->count; k++) {
-        const numbers n = get_numbers(&p->lines[k]);
+        const profile_row line = start_row(p, &p->lines[k]);
         json_open(j, NULL, '{');
-        json_add_text(j, "file", p->lines[k].file);
-        json_add_integer(j, "line", p->lines[k].line);
-        record_add_json(&all_numbers, &n, j);
+        record_add_json(&line_numbers, &line, j);
         json_close(j);
     }
     json_close(j);
@@ -487,55 +495,33 @@ void profile_print_json(const profile_set *s, const profile_gpu *g, uint64_t see
     json_close(&j);
 }
 
-/* An empty cell is a number that is not known. */
-static void add_known(csv *c, bool is_known, double value) {
-    if (is_known)
-        csv_add_double(c, value);
-    else
-        csv_add_text(c, "");
-}
-
-static void add_row(csv *c, const profile *p, const profile_line *l, const profile_gpu *g,
+static void add_row(sink *to, const profile *p, const profile_line *l, const profile_gpu *g,
                     source_list *sources) {
-    const profile_row r = make_row(p, l, g);
-    const bool is_sum = l == &p->sum, has_registers = is_sum && p->registers;
     char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE], text[PROFILE_SENTENCES * PROFILE_SENTENCE];
-    record_add_csv(&places, &r, c);
-    record_add_csv(&all_numbers, &r.n, c);
-    record_add_csv(&wholes, &r, c);
-    add_known(c, has_registers, p->registers);
-    add_known(c, has_registers, p->spill_bytes);
-    csv_add_text(c, r.bound);
-    csv_add_double(c, r.predicted_ns);
-    add_known(c, !isnan(r.measured_ns), r.measured_ns);
-    csv_add_text(c, is_sum ? profile_get_cpu() : "");
-    if (is_sum) {
+    profile_row r = make_row(p, l, g);
+    if (l == &p->sum) {
         profile_say(p, g, sentences);
         snprintf(text, sizeof text, "%s %s %s", sentences[0], sentences[1], sentences[2]);
     } else
         source_copy_line(sources, l->file, l->line, text, sizeof text);
-    csv_add_text(c, text);
-    csv_end_row(c);
+    r.text = text;
+    sink_add(to, &r, PAINT_NONE);
 }
 
 bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
-    static const char *const last[] = {"registers",   "spill_bytes", "bound", "predicted_ns",
-                                       "measured_ns", "cpu",         "text"};
-    csv *c = csv_new();
+    sink to = {.record = rows, .csv = csv_new()};
     source_list sources = {.items = NULL};
-    record_add_titles(&places, c);
-    record_add_titles(&all_numbers, c);
-    record_add_titles(&wholes, c);
-    csv_add_row(c, last, sizeof last / sizeof *last);
+    record_add_titles(&rows, to.csv);
+    csv_end_row(to.csv);
     for (size_t i = 0; i < s->count; i++) {
         const profile *p = &s->items[i];
-        add_row(c, p, &p->sum, g, &sources);
+        add_row(&to, p, &p->sum, g, &sources);
         for (size_t k = 0; k < p->count; k++)
-            add_row(c, p, &p->lines[k], g, &sources);
+            add_row(&to, p, &p->lines[k], g, &sources);
     }
     source_free(&sources);
-    bool ok = csv_write(c, path, e);
-    csv_free(c);
+    bool ok = csv_write(to.csv, path, e);
+    csv_free(to.csv);
     return ok;
 }
 
@@ -567,13 +553,13 @@ static int compare_doubles(const void *a, const void *b) {
 }
 
 bool profile_write_times(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
-    sink rows = {.record = RECORD(time_fields), .csv = csv_new()};
+    sink to = {.record = RECORD(time_fields), .csv = csv_new()};
     double *errors = array_new(s->count + 1, sizeof *errors);
     size_t n = 0;
-    csv_add_meta(rows.csv, "device", g->name);
-    csv_add_meta(rows.csv, "measured", profile_get_measured_commit());
-    record_add_titles(&rows.record, rows.csv);
-    csv_end_row(rows.csv);
+    csv_add_meta(to.csv, "device", g->name);
+    csv_add_meta(to.csv, "measured", profile_get_measured_commit());
+    record_add_titles(&to.record, to.csv);
+    csv_end_row(to.csv);
     for (size_t i = 0; i < s->count; i++) {
         const profile *p = &s->items[i];
         const profile_expectation x = profile_expect(p, g);
@@ -589,7 +575,7 @@ bool profile_write_times(const profile_set *s, const profile_gpu *g, const char 
                    .error_pct = round(1000 * (x.total_ns / measured - 1)) / 10};
         for (int k = 0; k < BOUNDS; k++)
             t.of[k] = round(x.ns[k]);
-        sink_add(&rows, &t, PAINT_NONE);
+        sink_add(&to, &t, PAINT_NONE);
         errors[n++] = fabs(x.total_ns / measured - 1);
     }
     qsort(errors, n, sizeof *errors, compare_doubles);
@@ -597,8 +583,8 @@ bool profile_write_times(const profile_set *s, const profile_gpu *g, const char 
         printf("%zu cases: the prediction is off by %.0f %% at the median, by more than %.0f %% in "
                "a quarter of them\n",
                n, 100 * errors[n / 2], 100 * errors[n - 1 - n / 4]);
-    bool ok = !path || csv_write(rows.csv, path, e);
-    csv_free(rows.csv);
+    bool ok = !path || csv_write(to.csv, path, e);
+    csv_free(to.csv);
     free(errors);
     return ok;
 }
@@ -610,24 +596,23 @@ const char *const profile_gated[PROFILE_GATED] = {"sectors",   "atomics",      "
                                                   "registers", "spilled bytes"};
 enum { GATED_INSTRUCTIONS = 2, GATED_IDLE = 4 };
 
-static void set_gated(double out[PROFILE_GATED], const numbers *n, double private_bytes,
-                      double registers, double spill_bytes) {
+static void set_gated(double out[PROFILE_GATED], const profile_row *r) {
+    const numbers *n = &r->n;
     const double all[PROFILE_GATED] = {(double)(n->load_sectors + n->store_sectors),
                                        (double)n->atomics,
                                        (double)n->instructions,
                                        (double)(n->conflicts_load + n->conflicts_store),
                                        (double)(n->instructions * MSL_LANES) -
                                            (double)n->lane_instructions,
-                                       private_bytes,
-                                       registers,
-                                       spill_bytes};
+                                       r->private_bytes,
+                                       r->registers,
+                                       r->spill_bytes};
     memcpy(out, all, sizeof all);
 }
 
 void profile_get_gated(const profile *p, double out[PROFILE_GATED]) {
-    const numbers n = get_numbers(&p->sum);
-    set_gated(out, &n, p->private_bytes, p->registers ? p->registers : (double)NAN,
-              p->registers ? p->spill_bytes : (double)NAN);
+    const profile_row r = start_row(p, &p->sum);
+    set_gated(out, &r);
 }
 
 const char *profile_get_cpu(void) {
@@ -635,43 +620,22 @@ const char *profile_get_cpu(void) {
     return uname(&name) == 0 ? name.machine : "unknown";
 }
 
-/* A column that files of an earlier version lack, or an empty cell, is a number that is not known. */
-static double read_if_known(const csv_file *f, size_t row, const char *title) {
-    err e;
-    size_t at;
-    double n;
-    return csv_find_column(f, title, &at, &e) && csv_get_double(f, row, at, &n, &e) ? n : NAN;
-}
-
-bool profile_is_of_this_cpu(const csv_file *f, size_t row) {
-    err e;
-    size_t at;
-    return !csv_find_column(f, "cpu", &at, &e) ||
-           strcmp(csv_get_text(f, row, at), profile_get_cpu()) == 0;
-}
-
 bool profile_read_gated(const csv_file *f, const char *name, double out[PROFILE_GATED], bool *found,
-                        err *e) {
-    size_t name_at, line_at, private_at, r = 0;
-    double private_bytes;
-    numbers n;
+                        bool *is_other_cpu, err *e) {
     *found = false;
-    if (!csv_find_column(f, "case", &name_at, e) || !csv_find_column(f, "line", &line_at, e) ||
-        !csv_find_column(f, "private_bytes", &private_at, e))
-        return false;
-    while (r < csv_count_rows(f) && (strcmp(csv_get_text(f, r, name_at), name) != 0 ||
-                                     strcmp(csv_get_text(f, r, line_at), "0") != 0))
-        r++;
-    if (r == csv_count_rows(f))
-        return true;
-    if (!record_read(&all_numbers, f, r, &n, e) ||
-        !csv_get_double(f, r, private_at, &private_bytes, e))
-        return false;
-    *found = true;
-    set_gated(out, &n, private_bytes, read_if_known(f, r, "registers"),
-              read_if_known(f, r, "spill_bytes"));
-    if (!profile_is_of_this_cpu(f, r))
+    for (size_t i = 0; i < csv_count_rows(f) && !*found; i++) {
+        profile_row r = {.registers = NAN, .spill_bytes = NAN, .cpu = profile_get_cpu()};
+        if (!record_read(&rows, f, i, &r, e))
+            return false;
+        if (strcmp(r.name, name) != 0 || r.line != 0)
+            continue;
+        *found = true;
+        set_gated(out, &r);
+        if (strcmp(r.cpu, profile_get_cpu()) == 0)
+            continue;
         out[GATED_INSTRUCTIONS] = out[GATED_IDLE] = NAN;
+        *is_other_cpu = true;
+    }
     return true;
 }
 

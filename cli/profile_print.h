@@ -56,14 +56,12 @@ enum { PROFILE_GATED = 8 };
 extern const char *const profile_gated[PROFILE_GATED];
 void profile_get_gated(const profile *p, double out[PROFILE_GATED]);
 
-/* Those of a case in a file that --csv wrote; *found: is it there? */
+/* Those of a case in a file that --csv wrote; *found: is it there? On a CPU of another architecture LLVM makes
+ * other instructions of the same kernel: then they are not known, and *is_other_cpu is set. Files of an earlier
+ * version do not say. */
 bool profile_read_gated(const csv_file *f, const char *name, double out[PROFILE_GATED], bool *found,
-                        err *e);
-
-/* The architecture of this CPU: of the same kernel LLVM makes other instructions for another one. */
-const char *profile_get_cpu(void);
-/* Was the row counted on a CPU of this architecture? Files of an earlier version do not say. */
-bool profile_is_of_this_cpu(const csv_file *f, size_t row);
+                        bool *is_other_cpu, err *e);
+const char *profile_get_cpu(void); /* the architecture of this one */
 
 typedef struct {
     const char *baseline; /* what it is compared with, as the user named it */

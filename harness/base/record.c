@@ -102,7 +102,9 @@ void record_add_titles(const record *r, csv *c) {
 void record_add_csv(const record *r, const void *row, csv *c) {
     char text[32];
     for (const field *f = r->fields; f < r->fields + r->count; f++)
-        if (f->name && f->kind >= FIELD_REAL)
+        if (f->name && f->may_be_empty && f->kind >= FIELD_REAL && isnan(get_real(f, row)))
+            csv_add_text(c, "");
+        else if (f->name && f->kind >= FIELD_REAL)
             csv_add_double(c, get_real(f, row));
         else if (f->name)
             csv_add_text(c, f->kind <= FIELD_TEXT ? get_text(f, row)
