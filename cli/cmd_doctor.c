@@ -717,7 +717,9 @@ static bool make_plan(visit *v, const char *const *names, size_t count, err *e) 
         devices = found;
     }
     add_steps(v, devices, device_count, names, count);
-    return true;
+    return v->count > 0 ||
+           err_set(e, EXIT_CANNOT, "nothing was run: %s is a program that is not installed here",
+                   names[0]);
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
