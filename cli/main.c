@@ -10,12 +10,8 @@
 #include "help.h"
 #include "verb.h"
 
-static const verb *const verbs[] = {
-    &verb_init,     &verb_import,  &verb_info,    &verb_doctor,     &verb_list,  &verb_check,
-    &verb_validate, &verb_mutants, &verb_launch,  &verb_lint,       &verb_agx,   &verb_judge,
-    &verb_bench,    &verb_compare, &verb_tune,    &verb_experiment, &verb_plot,  &verb_claims,
-    &verb_report,   &verb_results, &verb_profile, &verb_run,        &verb_model, &verb_trace,
-    &verb_cache,    &verb_tokenize};
+#define ADDRESS(name) &verb_##name,
+static const verb *const verbs[] = {VERBS(ADDRESS)};
 enum { MAX_VERBS = 32 };
 static const verb assay = {.name = "assay",
                            .about = "check, validate, time and explain Metal compute kernels",

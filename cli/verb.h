@@ -47,7 +47,12 @@ bool verb_flush(err *e);
  * device (f may be NULL) and the seed. */
 json verb_open_json(FILE *out, const char *name, const device_facts *f, uint64_t seed);
 
-extern const verb verb_init, verb_import, verb_cache, verb_info, verb_doctor, verb_list, verb_check,
-    verb_validate, verb_mutants, verb_launch, verb_lint, verb_agx, verb_tokenize, verb_run,
-    verb_model, verb_judge, verb_bench, verb_tune, verb_compare, verb_experiment, verb_plot,
-    verb_claims, verb_report, verb_results, verb_trace, verb_profile;
+/* clang-format off */
+/* All verbs, in the order of the help. */
+#define VERBS(X) \
+    X(init) X(import) X(info) X(doctor) X(list) X(check) X(validate) X(mutants) X(launch) X(lint) X(agx) \
+    X(judge) X(bench) X(compare) X(tune) X(experiment) X(plot) X(claims) X(report) X(results) X(profile) \
+    X(run) X(model) X(trace) X(cache) X(tokenize)
+#define DECLARE_VERB(name) extern const verb verb_##name;
+VERBS(DECLARE_VERB)
+/* clang-format on */
