@@ -1,7 +1,7 @@
 // bytes: sixteen bytes side by side that are multiplied as integers, for kernels whose threads work
 // alone. They are eight bytes each of two rows.
 //
-// CPUs that multiply such pairs have them as one vector (shim/cpu/bytes.h), and only there
+// CPUs that multiply such pairs have them as one vector (shim/cpu/eight.h), and only there
 // MULTIPLIES_BYTES is true. Here they are four words: what checked mode runs on the same CPUs.
 #pragma once
 

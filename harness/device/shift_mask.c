@@ -53,7 +53,7 @@ static bool print_shift(FILE *out, span line, int *number) {
         rest = ir_find_after(rest, " ");
     char *after = NULL;
     const long width = ir_begins(rest, "i") ? strtol(rest.at + 1, &after, 10) : 0;
-    if (width < 8 || width > 64) /* vectors are masked already (shim/vec_ops.h) */
+    if (width < 8 || width > 64) /* vectors are masked already (shim/vec.h) */
         return false;
     const span operand = get_operand(ir_cut(line, after));
     const span count = get_operand(ir_cut(line, operand.at + operand.bytes + 2));

@@ -42,46 +42,41 @@ float native_log2(float);
 float native_sin(float);
 float native_cos(float);
 
-// Functions without an LLVM intrinsic: Mesa's libclc has them, under OpenCL's mangled names.
+// Functions without an LLVM intrinsic: Mesa's libclc has them, under OpenCL's mangled names. The others are
+// the compiler's builtins.
+#define ASSAY_LIBM(name) ::agx_clc::name
 namespace agx_clc {
-float acosh(float) __asm__("_Z5acoshf");
-float asinh(float) __asm__("_Z5asinhf");
-float atanh(float) __asm__("_Z5atanhf");
-float tanh(float) __asm__("_Z4tanhf");
-float sinh(float) __asm__("_Z4sinhf");
-float cosh(float) __asm__("_Z4coshf");
-float tan(float) __asm__("_Z3tanf");
-float acos(float) __asm__("_Z4acosf");
-float asin(float) __asm__("_Z4asinf");
-float atan(float) __asm__("_Z4atanf");
-float log10(float) __asm__("_Z5log10f");
-float exp(float) __asm__("_Z3expf");
-float log(float) __asm__("_Z3logf");
-float atan2(float, float) __asm__("_Z5atan2ff");
-float fmod(float, float) __asm__("_Z4fmodff");
-float fdim(float, float) __asm__("_Z4fdimff");
-float pow(float, float) __asm__("_Z3powff");
-float nextafter(float, float) __asm__("_Z9nextafterff");
-int ilogb(float) __asm__("_Z5ilogbf");
-float ldexp(float, int) __asm__("_Z5ldexpfi");
+float acoshf(float) __asm__("_Z5acoshf");
+float asinhf(float) __asm__("_Z5asinhf");
+float atanhf(float) __asm__("_Z5atanhf");
+float tanhf(float) __asm__("_Z4tanhf");
+float sinhf(float) __asm__("_Z4sinhf");
+float coshf(float) __asm__("_Z4coshf");
+float tanf(float) __asm__("_Z3tanf");
+float acosf(float) __asm__("_Z4acosf");
+float asinf(float) __asm__("_Z4asinf");
+float atanf(float) __asm__("_Z4atanf");
+float log10f(float) __asm__("_Z5log10f");
+float expf(float) __asm__("_Z3expf");
+float logf(float) __asm__("_Z3logf");
+float atan2f(float, float) __asm__("_Z5atan2ff");
+float fmodf(float, float) __asm__("_Z4fmodff");
+float fdimf(float, float) __asm__("_Z4fdimff");
+float powf(float, float) __asm__("_Z3powff");
+float nextafterf(float, float) __asm__("_Z9nextafterff");
+int ilogbf(float) __asm__("_Z5ilogbf");
+float ldexpf(float, int) __asm__("_Z5ldexpfi");
+#define AGX_BUILTIN(name)                                                                          \
+    inline __attribute__((always_inline, nodebug)) float name(float x) { return __builtin_##name(x); }
+#define AGX_BUILTIN_2(name, T)                                                                     \
+    inline __attribute__((always_inline, nodebug)) float name(float x, T *p) { return __builtin_##name(x, p); }
+AGX_BUILTIN(cosf)
+AGX_BUILTIN(exp2f)
+AGX_BUILTIN(log2f)
+AGX_BUILTIN(roundf)
+AGX_BUILTIN(sinf)
+AGX_BUILTIN_2(frexpf, int)
+AGX_BUILTIN_2(modff, float)
+#undef AGX_BUILTIN
+#undef AGX_BUILTIN_2
 } // namespace agx_clc
-#define __builtin_acoshf ::agx_clc::acosh
-#define __builtin_asinhf ::agx_clc::asinh
-#define __builtin_atanhf ::agx_clc::atanh
-#define __builtin_tanhf ::agx_clc::tanh
-#define __builtin_sinhf ::agx_clc::sinh
-#define __builtin_coshf ::agx_clc::cosh
-#define __builtin_tanf ::agx_clc::tan
-#define __builtin_acosf ::agx_clc::acos
-#define __builtin_asinf ::agx_clc::asin
-#define __builtin_atanf ::agx_clc::atan
-#define __builtin_log10f ::agx_clc::log10
-#define __builtin_expf ::agx_clc::exp
-#define __builtin_logf ::agx_clc::log
-#define __builtin_atan2f ::agx_clc::atan2
-#define __builtin_fmodf ::agx_clc::fmod
-#define __builtin_fdimf ::agx_clc::fdim
-#define __builtin_powf ::agx_clc::pow
-#define __builtin_nextafterf ::agx_clc::nextafter
-#define __builtin_ilogbf ::agx_clc::ilogb
-#define __builtin_ldexpf ::agx_clc::ldexp

@@ -2,31 +2,15 @@
 #pragma once
 #pragma clang system_header
 
-#include "lane_ops.h"
+#include "words.h"
 
 namespace assay {
-
-constexpr uint all_lanes = ~0u;
 
 METAL_FUNC uint lane_index() {
     return static_cast<uint>(__builtin_spirv_subgroup_local_invocation_id()) % MSL_LANES;
 }
 METAL_FUNC uint active_lanes() { return all_lanes; }
 
-// A value as the 32-bit words that lanes exchange.
-template <class V> struct words {
-    static constexpr int count = (sizeof(V) + 3) / 4;
-    int word[count];
-    METAL_FUNC explicit words(const V &value) {
-        word[count - 1] = 0;
-        __builtin_memcpy(word, &value, sizeof value);
-    }
-    METAL_FUNC V get() const {
-        V value;
-        __builtin_memcpy(&value, word, sizeof value);
-        return value;
-    }
-};
 #define AGX_EXCHANGE(name, function)                                                               \
     template <class V> METAL_FUNC V name(uint, V value, uint n) {                                  \
         words<V> w(value);                                                                         \
@@ -40,20 +24,6 @@ AGX_EXCHANGE(shuffle_up, sub_group_shuffle_up)
 AGX_EXCHANGE(shuffle_down, sub_group_shuffle_down)
 AGX_EXCHANGE(take_one, sub_group_non_uniform_broadcast)
 #undef AGX_EXCHANGE
-
-template <class Op, class V> METAL_FUNC V apply(V a, V b) {
-    if constexpr (is_scalar<V>) {
-        return Op::apply(a, b);
-    } else {
-        for (int i = 0; i < count_of<V>::value; ++i)
-            a[i] = Op::apply(typename scalar_of<V>::type(a[i]), typename scalar_of<V>::type(b[i]));
-        return a;
-    }
-}
-template <class Op, class V> METAL_FUNC V identity() {
-    return V(Op::template identity<typename scalar_of<V>::type>());
-}
-template <int group> METAL_FUNC uint first_of_group() { return lane_index() / group * group; }
 
 // Floats as integers in the same order, and back.
 METAL_FUNC int order_bits(int bits) { return bits ^ (bits >> 31 & 0x7FFFFFFF); }
@@ -114,12 +84,8 @@ template <class Op, int group, bool inclusive, class V> METAL_FUNC V scan_lanes(
     }
 }
 
-template <int group, bool broadcast = false, class V>
-METAL_FUNC V take_from(V value, uint source, const char *) {
-    if constexpr (broadcast && group == 32)
-        return take_one(all_lanes, value, source);
-    else
-        return shuffle(all_lanes, value, source);
+template <int group, class V> METAL_FUNC V take_from(V value, uint source, const char *, uint) {
+    return shuffle(all_lanes, value, source);
 }
 template <int group, class V> METAL_FUNC V take_first(V value) {
     if constexpr (group == 32) {

@@ -43,6 +43,18 @@ template <class A> METAL_FUNC A from_three(three v) {
     return position<A>::from(v.x, v.y, v.z);
 }
 
+METAL_FUNC three read_three(const uint *v) {
+    return three{v[0], v[1], v[2]};
+}
+
+// What is at an address, as a parameter of type A.
+template <class A> METAL_FUNC A refer(void *at) {
+    if constexpr (metal::is_pointer_v<A>)
+        return static_cast<A>(at);
+    else
+        return *static_cast<metal::remove_reference_t<A> *>(at);
+}
+
 METAL_FUNC uint round_up_by(uint threads, uint width) {
     return (threads + width - 1) / width;
 }

@@ -5,7 +5,7 @@
 #pragma once
 #pragma clang system_header
 
-#include "vec_ops.h"
+#include "vec.h"
 
 namespace metal {
 
@@ -42,18 +42,20 @@ template <class T, int C, int R> struct matrix {
     METAL_FUNC constexpr const vec<T, R> &operator[](int c) const { return columns[c]; }
 };
 
-template <class T, int C, int R>
-METAL_FUNC constexpr matrix<T, C, R> operator+(matrix<T, C, R> a, const matrix<T, C, R> &b) {
-    for (int c = 0; c < C; ++c)
-        a[c] += b[c];
-    return a;
-}
-template <class T, int C, int R>
-METAL_FUNC constexpr matrix<T, C, R> operator-(matrix<T, C, R> a, const matrix<T, C, R> &b) {
-    for (int c = 0; c < C; ++c)
-        a[c] -= b[c];
-    return a;
-}
+#define ASSAY_SUM(op)                                                                              \
+    template <class T, int C, int R> METAL_FUNC constexpr matrix<T, C, R> operator op(             \
+        matrix<T, C, R> a, const matrix<T, C, R> &b) {                                             \
+        for (int c = 0; c < C; ++c)                                                                \
+            a[c] op## = b[c];                                                                      \
+        return a;                                                                                  \
+    }                                                                                              \
+    template <class T, int C, int R> METAL_FUNC constexpr matrix<T, C, R> &operator op##=(         \
+        matrix<T, C, R> &a, const matrix<T, C, R> &b) {                                            \
+        return a = a op b;                                                                         \
+    }
+ASSAY_SUM(+)
+ASSAY_SUM(-)
+#undef ASSAY_SUM
 template <class T, int C, int R> METAL_FUNC constexpr matrix<T, C, R> operator-(matrix<T, C, R> a) {
     for (int c = 0; c < C; ++c)
         a[c] = -a[c];
@@ -102,14 +104,6 @@ METAL_FUNC constexpr matrix<T, K, R> operator*(const matrix<T, C, R> &a, const m
     return product;
 }
 
-template <class T, int C, int R>
-METAL_FUNC constexpr matrix<T, C, R> &operator+=(matrix<T, C, R> &a, const matrix<T, C, R> &b) {
-    return a = a + b;
-}
-template <class T, int C, int R>
-METAL_FUNC constexpr matrix<T, C, R> &operator-=(matrix<T, C, R> &a, const matrix<T, C, R> &b) {
-    return a = a - b;
-}
 template <class T, int C, int R, class B>
 METAL_FUNC constexpr matrix<T, C, R> &operator*=(matrix<T, C, R> &a, const B &b) {
     return a = a * b;

@@ -13,19 +13,12 @@
 #include "hooks.h"
 
 #include "atomic.h"
-#include "cast.h"
-#include "geometric.h"
-#include "integer.h"
-#include "internals.h"
-#include "logging.h"
 #include "math.h"
 #include "matrix.h"
-#include "packed.h"
 #include "simd.h"
 #include "simdgroup_matrix.h"
 #include "types.h"
 #include "vec.h"
-#include "vec_ops.h"
 
 #define ASSAY_VECTOR_NAMES(T)                                                                      \
     namespace metal {                                                                              \
@@ -114,26 +107,87 @@ template <class T, size_t n> struct array {
     METAL_FUNC constexpr T &back() { return assay_elements[n - 1]; }
 };
 
+// What kernels log goes nowhere.
+struct os_log {
+    constexpr os_log(const char *, const char *) {}
+    template <class... More> METAL_FUNC void log(const char *, More...) const {}
+    template <class... More> METAL_FUNC void log_debug(const char *, More...) const {}
+    template <class... More> METAL_FUNC void log_info(const char *, More...) const {}
+    template <class... More> METAL_FUNC void log_error(const char *, More...) const {}
+    template <class... More> METAL_FUNC void log_fault(const char *, More...) const {}
+};
+
 // A promise that all threads hold the same value: nothing to a CPU.
 template <class T> using uniform = T;
 template <class T> METAL_FUNC constexpr T make_uniform(T x) {
     return x;
 }
 
+template <class T> struct vec_elements : integral_constant<int, 1> {};
+template <class T, int n> struct vec_elements<vec<T, n>> : integral_constant<int, n> {};
+template <class T> struct make_scalar { using type = typename assay::scalar_of<T>::type; };
+template <class T> using make_scalar_t = typename make_scalar<T>::type;
+template <class T> struct __is_valid_simdgroup_type
+    : bool_constant<(assay::count_of<T>::value > 0)> {};
+
 } // namespace metal
 
 using metal::as_type;
 
-#if !defined(__CUDA__)
+// Names of Apple's own headers that published kernels call directly. Each __metal_x is metal::x; the
+// argument that chooses fast or precise math is ignored, as the namespaces fast and precise are.
+#define ASSAY_ALIAS_1(name)                                                                        \
+    template <class T> METAL_FUNC auto __metal_##name(T x, int = 0) {                              \
+        return metal::name(x);                                                                     \
+    }
+#define ASSAY_ALIAS_2(name)                                                                        \
+    template <class T> METAL_FUNC auto __metal_##name(T x, T y, int = 0) {                         \
+        return metal::name(x, y);                                                                  \
+    }
+#define ASSAY_ALIAS_3(name)                                                                        \
+    template <class T> METAL_FUNC auto __metal_##name(T x, T y, T z, int = 0) {                    \
+        return metal::name(x, y, z);                                                               \
+    }
+#define ASSAY_ALIAS_LANE(name)                                                                     \
+    template <class T> METAL_FUNC auto __metal_##name(T x, ushort n) {                             \
+        return metal::name(x, n);                                                                  \
+    }
+#define ASSAY_ALIAS_FILL(name)                                                                     \
+    template <class T> METAL_FUNC auto __metal_##name(T x, T y, ushort n, ushort m) {              \
+        return metal::name(x, y, n, m);                                                            \
+    }
+
+ASSAY_ALIASES(ASSAY_ALIAS_1, ASSAY_ALIAS_2, ASSAY_ALIAS_3, ASSAY_ALIAS_LANE, ASSAY_ALIAS_FILL)
+#undef ASSAY_ALIASES
+#undef ASSAY_ALIAS_1
+#undef ASSAY_ALIAS_2
+#undef ASSAY_ALIAS_3
+#undef ASSAY_ALIAS_LANE
+#undef ASSAY_ALIAS_FILL
+
+METAL_FUNC float __metal_ldexp(float x, int k, int = 0) {
+    return metal::ldexp(x, k);
+}
+METAL_FUNC float __metal_frexp(float x, int *k, int = 0) {
+    return metal::frexp(x, *k);
+}
+METAL_FUNC ushort __metal_get_simdgroup_size(ushort = 0) {
+    return MSL_LANES;
+}
+METAL_FUNC ushort __metal_get_thread_index_in_simdgroup(ushort = 0) {
+    return static_cast<ushort>(assay::lane_index());
+}
+
+#if !defined(__CUDA__) && !defined(__HIP__)
 #include "eight.h"
 #endif
 
 // Generated kernels spell vector casts this way.
 #define __builtin_convertvector(v, V) static_cast<V>(v)
 
-#if defined(                                                                                       \
-    ASSAY_TENSORS) // the text includes Metal 4's headers of tensors, and the target has them
-#include "tensor_ops.h"
+// The text includes Metal 4's headers of tensors, and the target has them.
+#if defined(ASSAY_TENSORS)
+#include "tensor.h"
 #endif
 
 #undef ASSAY_EACH

@@ -1,13 +1,120 @@
-// simd: the simdgroup, quadgroup and barrier functions of MSL under their names.
+// simd: the simdgroup, quadgroup and barrier functions of MSL.
 //
-// Which lane gives what to whom is in lanes.h; how it gets there is the target's (exchange.h). Every
-// function here is inlined into the kernel, so that each call is a meeting of its own. simd_ and
-// quad_ are one family, for groups of 32 and of 4 lanes.
+// Here is which values lanes exchange, with which operations, and which lane gives what to whom; how it
+// gets there is the target's (exchange.h): reduce_lanes, scan_lanes, take_from, take_first, ask, and the
+// barriers. Every function is inlined into the kernel, so that each call is a meeting of its own. simd_
+// and quad_ are one family, for groups of 32 and of 4 lanes.
 #pragma once
 #pragma clang system_header
 
-#include "lanes.h"
-#include "scopes.h"
+#include "../msl/limits.h"
+#include "math.h"
+
+namespace assay {
+
+template <class V> struct scalar_of { using type = V; };
+template <class T, int n> struct scalar_of<metal::vec<T, n>> { using type = T; };
+
+// Types that lanes exchange: scalars and vectors.
+template <class V> using if_lane_value = metal::enable_if_t<(count_of<V>::value > 0), int>;
+
+constexpr uint no_lane = MSL_LANES;
+
+// What a lane receives from one that takes no part: all ones, a NaN where it is a float. Written and
+// chosen as bytes: to the compiler of fast math a NaN is a value that cannot be.
+template <class V> METAL_FUNC void put_absent(V *at) {
+    __builtin_memset(at, metal::is_same_v<typename scalar_of<V>::type, bool> ? 1 : 0xff, sizeof(V));
+}
+
+// ----------------------------------------------------------------------------- reductions, scans
+// The identity leaves every value as it is, -0 and NaN included. Where a value combined with itself
+// is itself, that of any lane that takes part will do.
+struct op_sum {
+    template <class T> static METAL_FUNC T identity(T) {
+        return metal::is_integral_v<T> ? to<T>(0) : to<T>(-0.0f);
+    }
+    template <class T> static METAL_FUNC T apply(T a, T b) {
+        if constexpr (metal::is_integral_v<T>)
+            return static_cast<T>(static_cast<metal::make_unsigned_t<T>>(a) +
+                                  static_cast<metal::make_unsigned_t<T>>(b));
+        else
+            return static_cast<T>(a + b);
+    }
+};
+struct op_product {
+    template <class T> static METAL_FUNC T identity(T) { return to<T>(1); }
+    template <class T> static METAL_FUNC T apply(T a, T b) {
+        // Twice the width: two ushort would be multiplied as int and overflow.
+        if constexpr (metal::is_integral_v<T>)
+            return static_cast<T>(static_cast<ulong>(a) * static_cast<ulong>(b));
+        else
+            return static_cast<T>(a * b);
+    }
+};
+#define ASSAY_CHOICE(name)                                                                         \
+    struct op_##name {                                                                             \
+        template <class T> static METAL_FUNC T identity(T present) { return present; }             \
+        template <class T> static METAL_FUNC T apply(T a, T b) { return metal::name(a, b); }       \
+    };
+ASSAY_CHOICE(max)
+ASSAY_CHOICE(min)
+#undef ASSAY_CHOICE
+
+#define ASSAY_BITWISE(name, op, neutral)                                                           \
+    struct op_##name {                                                                             \
+        template <class T> static METAL_FUNC T identity(T present) { return neutral; }             \
+        template <class T> static METAL_FUNC T apply(T a, T b) {                                   \
+            using U = metal::make_unsigned_t<T>;                                                   \
+            return __builtin_bit_cast(                                                             \
+                T, static_cast<U>(__builtin_bit_cast(U, a) op __builtin_bit_cast(U, b)));          \
+        }                                                                                          \
+    };
+ASSAY_BITWISE(and, &, present)
+ASSAY_BITWISE(or, |, present)
+ASSAY_BITWISE(xor, ^, to<T>(0))
+#undef ASSAY_BITWISE
+
+} // namespace assay
+
+#include "exchange.h"
+
+namespace assay {
+
+// Where a lane of a group takes its value from. Lanes that would reach over the edge keep theirs; a
+// source outside the group is no_lane and more.
+template <int group> METAL_FUNC uint source_at(uint index) {
+    return index < group ? lane_index() / group * group + index : no_lane + index;
+}
+template <int group> METAL_FUNC uint source_xor(uint mask) {
+    const uint lane = lane_index();
+    return source_at<group>((lane % group) ^ mask);
+}
+template <int group> METAL_FUNC uint source_up(uint delta) {
+    const uint lane = lane_index();
+    return lane % group >= delta ? lane - delta : lane;
+}
+template <int group> METAL_FUNC uint source_down(uint delta) {
+    const uint lane = lane_index();
+    return lane % group + delta < group ? lane + delta : lane;
+}
+template <int group> METAL_FUNC uint source_rotate(uint delta) {
+    const uint lane = lane_index();
+    return lane / group * group + (lane + delta) % group;
+}
+
+// Shift in segments of `modulo` lanes; what comes in over the edge is taken from `filling`.
+template <int group, class V> METAL_FUNC V shift_and_fill(V value, V filling, uint delta,
+                                                          uint modulo, bool up, const char *name) {
+    const uint lane = lane_index();
+    const uint place = lane % modulo, same = delta | modulo << 16;
+    const uint source = lane - place + (up ? place - delta : place + delta) % modulo;
+    const bool inside = up ? place >= delta : place + delta < modulo;
+    const V shifted = take_from<group>(value, inside ? source : lane, name, same);
+    const V filled = take_from<group>(filling, inside ? lane : source, name, same);
+    return inside ? shifted : filled;
+}
+
+} // namespace assay
 
 #define ASSAY_REDUCE(prefix, group, name)                                                          \
     template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T prefix##_##name(T data) {         \

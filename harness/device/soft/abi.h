@@ -97,7 +97,7 @@ typedef struct {
     soft_u32 grid_threads[3]; /* threads_per_grid */
     soft_u32 grid_groups[3];
     soft_u32 group_nominal[3]; /* dispatch_threads_per_threadgroup */
-    soft_u32 tensor_layout;    /* of cooperative tensors in registers (shim/cooperative.h) */
+    soft_u32 tensor_layout;    /* of cooperative tensors in registers (shim/cpu/tensor.h) */
 } soft_launch;
 
 /* How a kernel touches memory. */

@@ -152,7 +152,7 @@ static int add_flags(flag_list kind, const char **argv, int n) {
     return n;
 }
 
-/* What not every CPU of its kind has and kernels ask for (shim/cpu/bytes.h); NULL: nothing. */
+/* What not every CPU of its kind has and kernels ask for (shim/cpu/eight.h); NULL: nothing. */
 static const char *find_cpu_flag(void) {
 #if defined(HWCAP2_I8MM)
     return getauxval(AT_HWCAP2) & HWCAP2_I8MM ? "-march=armv8-a+i8mm" : NULL;

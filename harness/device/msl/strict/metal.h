@@ -5,8 +5,7 @@
 // name exists and what it takes was settled when the file was compiled for the software device. So
 // the declarations are exact where overloads decide what is right, and generous elsewhere.
 //
-// Types are here, functions in functions.h and group.h, names of Apple's own headers in internals.h;
-// constants, type traits and scopes are those of the software device's shim.
+// Tensors are in tensor.h; constants, type traits and scopes are those of the software device's shim.
 #pragma once
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #pragma OPENCL EXTENSION __cl_clang_function_pointers : enable
@@ -14,26 +13,20 @@
 #define METAL_FUNC inline
 #define METAL_INTERNAL inline
 
-typedef unsigned char uchar;
-typedef unsigned short ushort;
-typedef unsigned int uint;
-typedef unsigned long ulong;
 typedef char int8_t;
-typedef unsigned char uint8_t;
-typedef short int16_t;
-typedef unsigned short uint16_t;
-typedef int int32_t;
-typedef unsigned int uint32_t;
-typedef long int64_t;
-typedef unsigned long uint64_t;
-typedef __SIZE_TYPE__ size_t;
-typedef __PTRDIFF_TYPE__ ptrdiff_t;
-typedef __INTPTR_TYPE__ intptr_t;
-typedef __UINTPTR_TYPE__ uintptr_t;
+struct bfloat;
 
-#include "../../shim/constants.h"
+#define ASSAY_CONSTANT __constant
+#include "../../shim/common.h"
+#undef ASSAY_CONSTANT
 
 #define ASSAY_EACH_SPACE(X) X(__private) X(__global) X(__local) X(__constant)
+#define ASSAY_ASSIGN(T, space, op) template <class A> space T &operator op(A) space;
+#define ASSAY_ASSIGNS(T, space)                                                                    \
+    ASSAY_ASSIGN(T, space, +=)                                                                     \
+    ASSAY_ASSIGN(T, space, -=)                                                                     \
+    ASSAY_ASSIGN(T, space, *=)                                                                     \
+    ASSAY_ASSIGN(T, space, /=)
 #define ASSAY_EACH_WRITABLE(X) X(__private) X(__global) X(__local)
 
 // ------------------------------------------------------------------------------------ vectors
@@ -41,17 +34,19 @@ typedef __UINTPTR_TYPE__ uintptr_t;
     typedef T name##2 __attribute__((ext_vector_type(2)));                                         \
     typedef T name##3 __attribute__((ext_vector_type(3)));                                         \
     typedef T name##4 __attribute__((ext_vector_type(4)));
+#define ASSAY_EACH_ELEMENT(X)                                                                      \
+    X(char, char)                                                                                  \
+    X(uchar, uchar)                                                                                \
+    X(short, short)                                                                                \
+    X(ushort, ushort)                                                                              \
+    X(int, int)                                                                                    \
+    X(uint, uint)                                                                                  \
+    X(long, long)                                                                                  \
+    X(ulong, ulong)                                                                                \
+    X(half, half)                                                                                  \
+    X(float, float)
 ASSAY_VECTORS(int, bool) // what a comparison of int and float vectors gives
-ASSAY_VECTORS(char, char)
-ASSAY_VECTORS(uchar, uchar)
-ASSAY_VECTORS(short, short)
-ASSAY_VECTORS(ushort, ushort)
-ASSAY_VECTORS(int, int)
-ASSAY_VECTORS(uint, uint)
-ASSAY_VECTORS(long, long)
-ASSAY_VECTORS(ulong, ulong)
-ASSAY_VECTORS(half, half)
-ASSAY_VECTORS(float, float)
+ASSAY_EACH_ELEMENT(ASSAY_VECTORS)
 #undef ASSAY_VECTORS
 
 // float4(a, b, c), (float4)x and as_type<float4>(x)
@@ -70,17 +65,10 @@ struct bfloat {
     template <class A> bfloat(A);
 #define ASSAY_SPACE(space)                                                                         \
     operator float() const space;                                                                  \
-    template <class A> space bfloat &operator+=(A) space;                                          \
-    template <class A> space bfloat &operator-=(A) space;                                          \
-    template <class A> space bfloat &operator*=(A) space;                                          \
-    template <class A> space bfloat &operator/=(A) space;
+    ASSAY_ASSIGNS(bfloat, space)
     ASSAY_EACH_SPACE(ASSAY_SPACE)
 #undef ASSAY_SPACE
 };
-
-#define ASSAY_CONSTANT __constant
-#include "../../shim/traits.h"
-#undef ASSAY_CONSTANT
 
 namespace metal {
 
@@ -90,16 +78,7 @@ template <class T, int n> struct assay_vec;
     template <> struct assay_vec<T, 3> { typedef name##3 type; };                                  \
     template <> struct assay_vec<T, 4> { typedef name##4 type; };
 ASSAY_VEC(bool, bool)
-ASSAY_VEC(char, char)
-ASSAY_VEC(uchar, uchar)
-ASSAY_VEC(short, short)
-ASSAY_VEC(ushort, ushort)
-ASSAY_VEC(int, int)
-ASSAY_VEC(uint, uint)
-ASSAY_VEC(long, long)
-ASSAY_VEC(ulong, ulong)
-ASSAY_VEC(half, half)
-ASSAY_VEC(float, float)
+ASSAY_EACH_ELEMENT(ASSAY_VEC)
 #undef ASSAY_VEC
 template <int n> struct assay_bfloats {
     bfloat x, y, z, w;
@@ -107,11 +86,8 @@ template <int n> struct assay_bfloats {
     template <class... A> assay_bfloats(A...);
 #define ASSAY_SPACE(space)                                                                         \
     space bfloat &operator[](int) space;                                                           \
-    template <class A> space assay_bfloats &operator=(A) space;                                    \
-    template <class A> space assay_bfloats &operator+=(A) space;                                   \
-    template <class A> space assay_bfloats &operator-=(A) space;                                   \
-    template <class A> space assay_bfloats &operator*=(A) space;                                   \
-    template <class A> space assay_bfloats &operator/=(A) space;
+    ASSAY_ASSIGN(assay_bfloats, space, =)                                                          \
+    ASSAY_ASSIGNS(assay_bfloats, space)
     ASSAY_EACH_SPACE(ASSAY_SPACE)
 #undef ASSAY_SPACE
 };
@@ -136,9 +112,8 @@ template <class T, int n> struct assay_packed {
     ASSAY_EACH_SPACE(ASSAY_SPACE)
 #undef ASSAY_SPACE
 #define ASSAY_SPACE(space)                                                                         \
-    template <class A> space assay_packed &operator=(A) space;                                     \
-    template <class A> space assay_packed &operator+=(A) space;                                    \
-    template <class A> space assay_packed &operator*=(A) space;
+    ASSAY_ASSIGN(assay_packed, space, =)                                                           \
+    ASSAY_ASSIGNS(assay_packed, space)
     ASSAY_EACH_WRITABLE(ASSAY_SPACE)
 #undef ASSAY_SPACE
 };
@@ -150,10 +125,7 @@ template <class T, int C, int R> struct matrix {
     template <class... A> explicit matrix(A...);
 #define ASSAY_SPACE(space)                                                                         \
     space vec<T, R> &operator[](int) space;                                                        \
-    template <class A> space matrix &operator+=(A) space;                                          \
-    template <class A> space matrix &operator-=(A) space;                                          \
-    template <class A> space matrix &operator*=(A) space;                                          \
-    template <class A> space matrix &operator/=(A) space;
+    ASSAY_ASSIGNS(matrix, space)
     ASSAY_EACH_WRITABLE(ASSAY_SPACE)
 #undef ASSAY_SPACE
 #define ASSAY_SPACE(space) space const vec<T, R> &operator[](int) const space;
@@ -232,9 +204,291 @@ typedef metal::assay_bfloats<2> bfloat2;
 typedef metal::assay_bfloats<3> bfloat3;
 typedef metal::assay_bfloats<4> bfloat4;
 
-#include "functions.h"
-#include "group.h"
-#include "internals.h"
+// Names that OpenCL defines itself.
+#define atomic_int metal_atomic_int
+#define atomic_uint metal_atomic_uint
+#define atomic_long metal_atomic_long
+#define atomic_ulong metal_atomic_ulong
+#define atomic_float metal_atomic_float
+#define atomic_bool metal_atomic_bool
+
+// -------------------------------------------- math, integer, geometric and relational functions
+// One overload for each type, as Apple's compiler has them: max(1.0f, 1) is ambiguous here as it is
+// there. A scalar beside a vector is widened by the language.
+#define ASSAY_FLOATS(X) X(float) X(float2) X(float3) X(float4) X(half) X(half2) X(half3) X(half4)
+#define ASSAY_INTEGER(X, T) X(T) X(T##2) X(T##3) X(T##4)
+#define ASSAY_INTEGERS(X)                                                                          \
+    ASSAY_INTEGER(X, char)                                                                         \
+    ASSAY_INTEGER(X, uchar)                                                                        \
+    ASSAY_INTEGER(X, short)                                                                        \
+    ASSAY_INTEGER(X, ushort)                                                                       \
+    ASSAY_INTEGER(X, int)                                                                          \
+    ASSAY_INTEGER(X, uint)                                                                         \
+    ASSAY_INTEGER(X, long)                                                                         \
+    ASSAY_INTEGER(X, ulong)
+
+namespace metal {
+
+using ::as_type;
+
+#define ASSAY_MATH(T)                                                                              \
+    T acos(T), acosh(T), asin(T), asinh(T), atan(T), atanh(T), ceil(T), cos(T), cosh(T), cospi(T), \
+        exp(T), exp2(T), exp10(T), fabs(T), floor(T), fract(T), log(T), log2(T), log10(T),         \
+        rint(T), round(T), rsqrt(T), sin(T), sinh(T), sinpi(T), sqrt(T), tan(T), tanh(T),          \
+        tanpi(T), trunc(T), abs(T);                                                                \
+    T atan2(T, T), copysign(T, T), divide(T, T), fdim(T, T), fmax(T, T), fmin(T, T), fmod(T, T),   \
+        pow(T, T), powr(T, T), max(T, T), min(T, T);                                               \
+    T fma(T, T, T), fmax3(T, T, T), fmin3(T, T, T), fmedian3(T, T, T), clamp(T, T, T);             \
+    T sincos(T, T &), modf(T, T &);
+namespace fast {
+ASSAY_FLOATS(ASSAY_MATH)
+}
+namespace precise {
+ASSAY_FLOATS(ASSAY_MATH)
+}
+ASSAY_FLOATS(ASSAY_MATH)
+#undef ASSAY_MATH
+
+#define ASSAY_COMMON(T)                                                                            \
+    T saturate(T), sign(T);                                                                        \
+    T step(T, T), nextafter(T, T);                                                                 \
+    T mix(T, T, T), smoothstep(T, T, T);
+ASSAY_FLOATS(ASSAY_COMMON)
+#undef ASSAY_COMMON
+
+#define ASSAY_ORDER(T) T max3(T, T, T), min3(T, T, T), median3(T, T, T);
+ASSAY_FLOATS(ASSAY_ORDER)
+ASSAY_INTEGERS(ASSAY_ORDER)
+#undef ASSAY_ORDER
+
+#define ASSAY_WHOLE(T)                                                                             \
+    T abs(T), clz(T), ctz(T), popcount(T), reverse_bits(T);                                        \
+    T absdiff(T, T), addsat(T, T), hadd(T, T), rhadd(T, T), max(T, T), min(T, T), mulhi(T, T),     \
+        rotate(T, T), subsat(T, T);                                                                \
+    T clamp(T, T, T), madhi(T, T, T);                                                              \
+    T extract_bits(T, uint, uint);                                                                 \
+    T insert_bits(T, T, uint, uint);
+ASSAY_INTEGERS(ASSAY_WHOLE)
+#undef ASSAY_WHOLE
+int mad24(int, int, int);
+uint mad24(uint, uint, uint);
+int mul24(int, int);
+uint mul24(uint, uint);
+
+template <class T> int ilogb(T);
+template <class T, class E> T ldexp(T, E);
+template <class T, class E> T frexp(T, E &);
+
+#define ASSAY_GEOMETRY(S, T)                                                                       \
+    S dot(T, T), distance(T, T), distance_squared(T, T);                                           \
+    S length(T), length_squared(T);                                                                \
+    T normalize(T);                                                                                \
+    T reflect(T, T);                                                                               \
+    T refract(T, T, S);                                                                            \
+    T faceforward(T, T, T);
+ASSAY_GEOMETRY(float, float2)
+ASSAY_GEOMETRY(float, float3)
+ASSAY_GEOMETRY(float, float4)
+ASSAY_GEOMETRY(half, half2)
+ASSAY_GEOMETRY(half, half3)
+ASSAY_GEOMETRY(half, half4)
+#undef ASSAY_GEOMETRY
+float3 cross(float3, float3);
+half3 cross(half3, half3);
+
+#define ASSAY_TEST(S, name)                                                                        \
+    bool name(S);                                                                                  \
+    bool2 name(S##2);                                                                              \
+    bool3 name(S##3);                                                                              \
+    bool4 name(S##4);
+#define ASSAY_TESTS(name)                                                                          \
+    ASSAY_TEST(float, name)                                                                        \
+    ASSAY_TEST(half, name)
+ASSAY_TESTS(isfinite)
+ASSAY_TESTS(isinf)
+ASSAY_TESTS(isnan)
+ASSAY_TESTS(isnormal)
+ASSAY_TESTS(signbit)
+#undef ASSAY_TEST
+#undef ASSAY_TESTS
+template <class B> bool all(B);
+template <class B> bool any(B);
+template <class T, class B> T select(T, T, B);
+
+#define ASSAY_UNPACK(name, V, S)                                                                   \
+    V unpack_##name##_to_##V(S);                                                                   \
+    S pack_##V##_to_##name(V);
+ASSAY_UNPACK(unorm4x8, float4, uint)
+ASSAY_UNPACK(snorm4x8, float4, uint)
+ASSAY_UNPACK(unorm2x16, float2, uint)
+ASSAY_UNPACK(snorm2x16, float2, uint)
+ASSAY_UNPACK(unorm4x8, half4, uint)
+ASSAY_UNPACK(snorm4x8, half4, uint)
+#undef ASSAY_UNPACK
+
+// ------------------------------------------------------------ simdgroups, quadgroups, barriers
+void threadgroup_barrier(mem_flags);
+void threadgroup_barrier(mem_flags, thread_scope);
+void threadgroup_barrier(mem_flags, memory_scope);
+void simdgroup_barrier(mem_flags);
+void simdgroup_barrier(mem_flags, thread_scope);
+void simdgroup_barrier(mem_flags, memory_scope);
+void atomic_thread_fence(mem_flags, memory_order);
+void atomic_thread_fence(mem_flags, memory_order, thread_scope);
+
+struct simd_vote {
+    typedef ulong vote_t;
+    explicit simd_vote(ulong);
+    explicit operator ulong() const;
+    bool all() const;
+    bool any() const;
+};
+typedef simd_vote quad_vote;
+
+#define ASSAY_LANES(prefix)                                                                        \
+    template <class T> T prefix##_sum(T);                                                          \
+    template <class T> T prefix##_product(T);                                                      \
+    template <class T> T prefix##_max(T);                                                          \
+    template <class T> T prefix##_min(T);                                                          \
+    template <class T> T prefix##_and(T);                                                          \
+    template <class T> T prefix##_or(T);                                                           \
+    template <class T> T prefix##_xor(T);                                                          \
+    template <class T> T prefix##_prefix_inclusive_sum(T);                                         \
+    template <class T> T prefix##_prefix_exclusive_sum(T);                                         \
+    template <class T> T prefix##_prefix_inclusive_product(T);                                     \
+    template <class T> T prefix##_prefix_exclusive_product(T);                                     \
+    template <class T> T prefix##_broadcast(T, ushort);                                            \
+    template <class T> T prefix##_broadcast_first(T);                                              \
+    template <class T> T prefix##_shuffle(T, ushort);                                              \
+    template <class T> T prefix##_shuffle_xor(T, ushort);                                          \
+    template <class T> T prefix##_shuffle_up(T, ushort);                                           \
+    template <class T> T prefix##_shuffle_down(T, ushort);                                         \
+    template <class T> T prefix##_shuffle_rotate_up(T, ushort);                                    \
+    template <class T> T prefix##_shuffle_rotate_down(T, ushort);                                  \
+    template <class T> T prefix##_shuffle_and_fill_up(T, T, ushort, ushort = 32);                  \
+    template <class T> T prefix##_shuffle_and_fill_down(T, T, ushort, ushort = 32);                \
+    bool prefix##_all(bool);                                                                       \
+    bool prefix##_any(bool);                                                                       \
+    bool prefix##_is_first();                                                                      \
+    bool prefix##_is_helper_thread();                                                              \
+    simd_vote prefix##_ballot(bool);                                                               \
+    simd_vote prefix##_active_threads_mask();
+ASSAY_LANES(simd)
+ASSAY_LANES(quad)
+#undef ASSAY_LANES
+
+// ------------------------------------------------------------------------------------ atomics
+template <class T> struct atomic { T value; };
+typedef atomic<int> atomic_int;
+typedef atomic<uint> atomic_uint;
+typedef atomic<long> atomic_long;
+typedef atomic<ulong> atomic_ulong;
+typedef atomic<float> atomic_float;
+typedef atomic<bool> atomic_bool;
+template <class T> struct assay_plain { typedef T type; };
+
+// Which functions there are for which types: of ulong only minimum and maximum, that return nothing.
+template <class T, bool is_wide> using assay_atomic =
+    typename enable_if<(sizeof(T) == 8) == is_wide, T>::type;
+template <class T> using assay_narrow = assay_atomic<typename assay_plain<T>::type, false>;
+template <class T> using assay_wide = assay_atomic<typename assay_plain<T>::type, true>;
+
+#define ASSAY_FETCH(space, name)                                                                   \
+    template <class T>                                                                             \
+    T atomic_fetch_##name##_explicit(volatile space atomic<T> *, assay_narrow<T>, memory_order);
+#define ASSAY_ATOMICS(space)                                                                       \
+    template <class T>                                                                             \
+    assay_narrow<T> atomic_load_explicit(const volatile space atomic<T> *, memory_order);          \
+    template <class T>                                                                             \
+    void atomic_store_explicit(volatile space atomic<T> *, assay_narrow<T>, memory_order);         \
+    template <class T>                                                                             \
+    T atomic_exchange_explicit(volatile space atomic<T> *, assay_narrow<T>, memory_order);         \
+    template <class T> bool atomic_compare_exchange_weak_explicit(                                 \
+        volatile space atomic<T> *, __private T *, assay_narrow<T>, memory_order, memory_order);   \
+    template <class T>                                                                             \
+    void atomic_min_explicit(volatile space atomic<T> *, assay_wide<T>, memory_order);             \
+    template <class T>                                                                             \
+    void atomic_max_explicit(volatile space atomic<T> *, assay_wide<T>, memory_order);             \
+    ASSAY_FETCH(space, add)                                                                        \
+    ASSAY_FETCH(space, sub)                                                                        \
+    ASSAY_FETCH(space, min)                                                                        \
+    ASSAY_FETCH(space, max)                                                                        \
+    ASSAY_FETCH(space, and)                                                                        \
+    ASSAY_FETCH(space, or)                                                                         \
+    ASSAY_FETCH(space, xor)
+ASSAY_ATOMICS(__global)
+ASSAY_ATOMICS(__local)
+#undef ASSAY_ATOMICS
+#undef ASSAY_FETCH
+
+struct os_log {
+    constexpr os_log(__constant const char *, __constant const char *) __constant {}
+#define ASSAY_LOG(name)                                                                            \
+    template <class... A> void name(__constant const char *, A...) const;                          \
+    template <class... A> void name(__constant const char *, A...) const __constant;
+    ASSAY_LOG(log)
+    ASSAY_LOG(log_debug)
+    ASSAY_LOG(log_info)
+    ASSAY_LOG(log_error)
+    ASSAY_LOG(log_fault)
+#undef ASSAY_LOG
+};
+
+// ------------------------------------------------------------------------ simdgroup matrices
+// What thread_elements() refers to: for Apple's compiler a vector of 64, of which only the elements
+// can be assigned to.
+template <class T> struct assay_fragment {
+    T &operator[](int);
+    const T &operator[](int) const;
+};
+template <class T, int C, int R> struct simdgroup_matrix {
+    simdgroup_matrix() = default;
+    explicit simdgroup_matrix(T);
+    assay_fragment<T> &thread_elements();
+    assay_fragment<T> thread_elements() const;
+};
+typedef simdgroup_matrix<half, 8, 8> simdgroup_half8x8;
+typedef simdgroup_matrix<float, 8, 8> simdgroup_float8x8;
+typedef simdgroup_matrix<bfloat, 8, 8> simdgroup_bfloat8x8;
+
+template <class T, int C, int R = C, class V = T>
+simdgroup_matrix<T, C, R> make_filled_simdgroup_matrix(V);
+template <class T, int C, int R = C, class V = T>
+simdgroup_matrix<T, C, R> make_diagonal_simdgroup_matrix(V);
+#define ASSAY_LOAD(space)                                                                          \
+    template <class T, int C, int R> void simdgroup_load(                                          \
+        simdgroup_matrix<T, C, R> &, const space T *, ulong = 8, ulong2 = 0, bool = false);
+ASSAY_LOAD(__global)
+ASSAY_LOAD(__local)
+ASSAY_LOAD(__constant)
+#undef ASSAY_LOAD
+#define ASSAY_STORE(space)                                                                         \
+    template <class T, int C, int R> void simdgroup_store(simdgroup_matrix<T, C, R>, space T *,    \
+                                                          ulong = 8, ulong2 = 0, bool = false);
+ASSAY_STORE(__global)
+ASSAY_STORE(__local)
+#undef ASSAY_STORE
+template <class T> using assay_8x8 = simdgroup_matrix<T, 8, 8>;
+template <class D, class A, class B>
+void simdgroup_multiply(assay_8x8<D> &, assay_8x8<A>, assay_8x8<B>);
+template <class D, class A, class B, class C>
+void simdgroup_multiply_accumulate(assay_8x8<D> &, assay_8x8<A>, assay_8x8<B>, assay_8x8<C>);
+template <class A, class B>
+simdgroup_matrix<A, 8, 8> operator*(simdgroup_matrix<A, 8, 8>, simdgroup_matrix<B, 8, 8>);
+
+} // namespace metal
+
+// ----------------------------------------------------------- names of Apple's own headers
+#define ASSAY_ALIAS(name) template <class T, class... More> T __metal_##name(T, More...);
+ASSAY_ALIASES(ASSAY_ALIAS, ASSAY_ALIAS, ASSAY_ALIAS, ASSAY_ALIAS, ASSAY_ALIAS)
+ASSAY_ALIAS(ldexp)
+ASSAY_ALIAS(frexp)
+#undef ASSAY_ALIAS
+#undef ASSAY_ALIASES
+
+ushort __metal_get_simdgroup_size(ushort);
+ushort __metal_get_thread_index_in_simdgroup(ushort);
+
 #if defined(ASSAY_TENSORS)
 #include "tensor.h"
 #endif

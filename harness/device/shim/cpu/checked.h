@@ -348,21 +348,16 @@ ASSAY_HOOK void *__tsan_memset(void *to, int value, soft_u64 bytes) {
 #endif
 
 namespace assay {
-// v[i] of a vector: no array to the compiler, so it is asked here.
-#define ASSAY_CHECK_COMPONENT(i, n)                                                                \
-    if (!__builtin_is_constant_evaluated() && static_cast<unsigned>(i) >= n) {                     \
-        const char *site;                                                                          \
-        SOFT_SITE(site);                                                                           \
-        assay::mishap(SOFT_INDEX, static_cast<soft_u64>(i), site + 1, "'vector of " #n "'");       \
-    }
-
-// The same for what the functions of the shim ask themselves: text names the operation.
+// What the functions of the shim ask themselves: text names the operation.
 #define ASSAY_CHECK(is_wrong, what, value, text)                                                   \
     if (!__builtin_is_constant_evaluated() && (is_wrong)) {                                        \
         const char *site;                                                                          \
         SOFT_SITE(site);                                                                           \
         assay::mishap(what, static_cast<soft_u64>(value), site + 1, text);                         \
     }
+// v[i] of a vector: no array to the compiler, so it is asked here.
+#define ASSAY_CHECK_COMPONENT(i, n)                                                                \
+    ASSAY_CHECK(static_cast<unsigned>(i) >= n, SOFT_INDEX, i, "'vector of " #n "'")
 
 ASSAY_UNSEEN ASSAY_INLINE void check_sync(soft_u32 flags, int order, soft_u32 scope) {
     soft_worker *w = soft_here();
@@ -389,15 +384,10 @@ struct type_description {
     unsigned short kind, info;
     char name[1];
 };
-struct index_description {
+struct description {
     const char *file;
     soft_u32 line, column;
-    const type_description *array, *index;
-};
-struct value_description {
-    const char *file;
-    soft_u32 line, column;
-    const type_description *type;
+    const type_description *type[2]; // of an index: of the array and the index; of a shift: left and right
 };
 
 // An integer as the compiler hands it over: narrow ones are padded with zeros.
@@ -416,24 +406,19 @@ ASSAY_HOOK void __ubsan_handle_type_mismatch_v1(void *, void *pointer) {
         assay::mishap(SOFT_MISALIGNED, reinterpret_cast<soft_u64>(pointer), ASSAY_CALLER);
 }
 ASSAY_HOOK void __ubsan_handle_divrem_overflow(void *data, soft_u64, soft_u64 by) {
-    const assay::value_description *d = static_cast<assay::value_description *>(data);
-    if (assay::extend(d->type, by) == 0)
+    const assay::description *d = static_cast<assay::description *>(data);
+    if (assay::extend(d->type[0], by) == 0)
         assay::mishap(SOFT_DIVIDE, 0, ASSAY_CALLER);
     else
         assay::mishap(SOFT_OVERFLOW, 1, ASSAY_CALLER, "division by -1");
 }
-struct assay_shift_description {
-    const char *file;
-    soft_u32 line, column;
-    const assay::type_description *left, *right;
-};
 ASSAY_HOOK void __ubsan_handle_shift_out_of_bounds(void *data, soft_u64, soft_u64 by) {
-    const assay_shift_description *d = static_cast<assay_shift_description *>(data);
-    assay::mishap(SOFT_SHIFT, assay::extend(d->right, by), ASSAY_CALLER);
+    const assay::description *d = static_cast<assay::description *>(data);
+    assay::mishap(SOFT_SHIFT, assay::extend(d->type[1], by), ASSAY_CALLER);
 }
 ASSAY_HOOK void __ubsan_handle_out_of_bounds(void *data, soft_u64 index) {
-    const assay::index_description *d = static_cast<assay::index_description *>(data);
-    assay::mishap(SOFT_INDEX, assay::extend(d->index, index), ASSAY_CALLER, d->array->name);
+    const assay::description *d = static_cast<assay::description *>(data);
+    assay::mishap(SOFT_INDEX, assay::extend(d->type[1], index), ASSAY_CALLER, d->type[0]->name);
 }
 ASSAY_HOOK void __assay_index(soft_u64 index, soft_u64 count) {
     if (index >= count)

@@ -9,7 +9,6 @@
 #pragma once
 #pragma clang system_header
 
-#include "lane_ops.h"
 #include "meet.h"
 
 #define ASSAY_SERVE static __attribute__((noinline, no_sanitize("thread", "undefined")))

@@ -21,11 +21,11 @@ struct here {
         const three p = position(), g = group_position(), n = nominal_size();
         return three{g.x * n.x + p.x, g.y * n.y + p.y, g.z * n.z + p.z};
     }
-    METAL_FUNC three group_position() const { return read(worker->group_position); }
-    METAL_FUNC three group_size() const { return read(worker->group_threads); }
-    METAL_FUNC three nominal_size() const { return read(worker->launch->group_nominal); }
-    METAL_FUNC three groups() const { return read(worker->launch->grid_groups); }
-    METAL_FUNC three grid_size() const { return read(worker->launch->grid_threads); }
+    METAL_FUNC three group_position() const { return read_three(worker->group_position); }
+    METAL_FUNC three group_size() const { return read_three(worker->group_threads); }
+    METAL_FUNC three nominal_size() const { return read_three(worker->launch->group_nominal); }
+    METAL_FUNC three groups() const { return read_three(worker->launch->grid_groups); }
+    METAL_FUNC three grid_size() const { return read_three(worker->launch->grid_threads); }
 
     template <class A> METAL_FUNC A nothing() const { return refer<A>(no_memory); }
     template <class A, int Index> METAL_FUNC A buffer() const {
@@ -33,15 +33,6 @@ struct here {
     }
     template <class A, int Index> METAL_FUNC A dynamic() const {
         return refer<A>(worker->dynamic[Index]);
-    }
-
-  private:
-    static METAL_FUNC three read(const soft_u32 *v) { return three{v[0], v[1], v[2]}; }
-    template <class A> static METAL_FUNC A refer(void *at) {
-        if constexpr (metal::is_pointer_v<A>)
-            return static_cast<A>(at);
-        else
-            return *static_cast<metal::remove_reference_t<A> *>(at);
     }
 };
 

@@ -6,11 +6,9 @@
 #pragma once
 #pragma clang system_header
 
-#include "lane_ops.h"
+#include "words.h"
 
 namespace assay {
-
-constexpr uint all_lanes = ~0u;
 
 // Compilers know what a remainder can be: a source that cannot be outside is not looked at again.
 METAL_FUNC uint lane_index() {
@@ -22,22 +20,6 @@ METAL_FUNC uint active_lanes() {
     __asm__ volatile("activemask.b32 %0;" : "=r"(lanes));
     return lanes;
 }
-
-// A value as the 32-bit words that lanes exchange.
-template <class V> struct words {
-    static constexpr int count = (sizeof(V) + 3) / 4;
-    int word[count];
-
-    METAL_FUNC explicit words(const V &value) {
-        word[count - 1] = 0;
-        __builtin_memcpy(word, &value, sizeof value);
-    }
-    METAL_FUNC V get() const {
-        V value;
-        __builtin_memcpy(&value, word, sizeof value);
-        return value;
-    }
-};
 
 template <class V> METAL_FUNC V shuffle(uint party, V value, uint source) {
     words<V> w(value);
@@ -56,15 +38,6 @@ template <class V> METAL_FUNC V shuffle_xor(uint party, V value, uint mask) {
 // has no branch that it moves nothing across.
 #define ASSAY_SWAP(value, mask) assay::shuffle_xor(assay::all_lanes, value, mask)
 
-template <class Op, class V> METAL_FUNC V apply(V a, V b) {
-    if constexpr (is_scalar<V>) {
-        return Op::apply(a, b);
-    } else {
-        for (int i = 0; i < count_of<V>::value; ++i)
-            a[i] = Op::apply(typename scalar_of<V>::type(a[i]), typename scalar_of<V>::type(b[i]));
-        return a;
-    }
-}
 template <class Op, class V> METAL_FUNC V identity(V present) {
     if constexpr (is_scalar<V>) {
         return Op::identity(present);
@@ -83,10 +56,6 @@ template <class V> METAL_FUNC V choose(bool has_it, const V &value) {
     for (int i = 0; i < w.count; ++i)
         w.word[i] = has_it ? w.word[i] : missing.word[i];
     return w.get();
-}
-
-template <int group> METAL_FUNC uint first_of_group() {
-    return lane_index() / group * group;
 }
 
 // ----------------------------------------------------------------------------- reductions, scans

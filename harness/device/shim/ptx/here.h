@@ -20,7 +20,6 @@ extern __attribute__((shared)) __attribute__((aligned(128))) unsigned char dynam
 } // namespace assay
 
 #include "cuda.h"
-#include "wgmma.h"
 
 namespace assay {
 
@@ -64,8 +63,8 @@ struct here {
         return three{__nvvm_read_ptx_sreg_ntid_x(), __nvvm_read_ptx_sreg_ntid_y(),
                      __nvvm_read_ptx_sreg_ntid_z()};
     }
-    METAL_FUNC three groups() const { return read(given.grid_groups); }
-    METAL_FUNC three grid_size() const { return read(given.grid_threads); }
+    METAL_FUNC three groups() const { return read_three(given.grid_groups); }
+    METAL_FUNC three grid_size() const { return read_three(given.grid_threads); }
 
     template <class A> METAL_FUNC A nothing() const { return refer<A>(no_memory); }
 
@@ -96,17 +95,9 @@ struct here {
         return __builtin_bit_cast(V, static_cast<bits>(reinterpret_cast<ulong>(slot)));
     }
 
-    static METAL_FUNC three read(const uint *v) { return three{v[0], v[1], v[2]}; }
-
     // Through the space it is in, so that accesses need not find it out.
     static METAL_FUNC void *global(void *p) {
         return (void *)(__attribute__((address_space(1))) void *)p;
-    }
-    template <class A> static METAL_FUNC A refer(void *p) {
-        if constexpr (metal::is_pointer_v<A>)
-            return static_cast<A>(p);
-        else
-            return *static_cast<metal::remove_reference_t<A> *>(p);
     }
 
     static METAL_FUNC uint least(uint a, uint b) { return a < b ? a : b; }

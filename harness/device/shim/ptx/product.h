@@ -107,16 +107,16 @@ METAL_FUNC void multiply_tensors(const uint (&a)[2][2], const uint (&b)[2], floa
 // 8 rows of the instruction are empty; cuda/ptx.c, which knows the comment, merges two of them.
 template <class T> METAL_FUNC void multiply_upper(uint a, uint b, float (&d)[2]) {
     float x = 0.0f, y = 0.0f;
+#define ASSAY_MMA_UPPER(type)                                                                      \
+    __asm__("mma.sync.aligned.m16n8k8.row.col.f32." type "." type ".f32 "                          \
+            "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3}; // assay upper rows"              \
+            : "+f"(d[0]), "+f"(d[1]), "+f"(x), "+f"(y)                                             \
+            : "r"(a), "r"(0u), "r"(b))
     if constexpr (metal::is_same_v<T, half>)
-        __asm__("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
-                "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3}; // assay upper rows"
-                : "+f"(d[0]), "+f"(d[1]), "+f"(x), "+f"(y)
-                : "r"(a), "r"(0u), "r"(b));
+        ASSAY_MMA_UPPER("f16");
     else
-        __asm__("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 "
-                "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3}; // assay upper rows"
-                : "+f"(d[0]), "+f"(d[1]), "+f"(x), "+f"(y)
-                : "r"(a), "r"(0u), "r"(b));
+        ASSAY_MMA_UPPER("bf16");
+#undef ASSAY_MMA_UPPER
 }
 
 // A float as two of 11 bits, the lower one made as large as the upper: of a denormal float, the

@@ -1,7 +1,108 @@
-// traits: the type traits of MSL 3.1. msl/strict/metal.h includes it too: in C++ for OpenCL a value
-// that lives as long as the program needs an address space, which ASSAY_CONSTANT names.
+// common: what the shim and msl/strict/metal.h share: integer types, the macros of MSL 3.1 that are
+// numbers, its type traits, the enumerations that barriers, fences and atomics take, and which functions Apple's own
+// headers call by another name.
+//
+// In C++ for OpenCL a value that lives as long as the program needs an address space, which
+// ASSAY_CONSTANT names.
 #pragma once
 #pragma clang system_header
+
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long int64_t;
+typedef unsigned long uint64_t;
+typedef __SIZE_TYPE__ size_t;
+typedef __PTRDIFF_TYPE__ ptrdiff_t;
+typedef __INTPTR_TYPE__ intptr_t;
+typedef __UINTPTR_TYPE__ uintptr_t;
+
+#define __METAL_PRECISE_MATH__ 0
+#define __METAL_MAYBE_FAST_MATH__ 1
+#define __METAL_FAST_MATH__ 2
+#define __METAL_MEMORY_SCOPE_SYSTEM__ 4
+
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+#define HUGE_VALF __builtin_inff()
+#define MAXFLOAT FLT_MAX
+#define FLT_DIG 6
+#define FLT_DECIMAL_DIG 9
+#define FLT_MANT_DIG 24
+#define FLT_MAX_10_EXP 38
+#define FLT_MAX_EXP 128
+#define FLT_MIN_10_EXP (-37)
+#define FLT_MIN_EXP (-125)
+#define FLT_RADIX 2
+#define FLT_MAX 0x1.fffffep127f
+#define FLT_MIN 0x1.0p-126f
+#define FLT_EPSILON 0x1.0p-23f
+#define FP_ILOGB0 (-2147483647 - 1)
+#define FP_ILOGBNAN (-2147483647 - 1)
+
+#define HUGE_VALH static_cast<half>(__builtin_inff())
+#define MAXHALF HALF_MAX
+#define HALF_DIG 3
+#define HALF_DECIMAL_DIG 5
+#define HALF_MANT_DIG 11
+#define HALF_MAX_10_EXP 4
+#define HALF_MAX_EXP 16
+#define HALF_MIN_10_EXP (-4)
+#define HALF_MIN_EXP (-13)
+#define HALF_RADIX 2
+#define HALF_MAX static_cast<half>(0x1.ffcp15f)
+#define HALF_MIN static_cast<half>(0x1.0p-14f)
+#define HALF_EPSILON static_cast<half>(0x1.0p-10f)
+
+#define CHAR_BIT 8
+#define SCHAR_MAX 127
+#define SCHAR_MIN (-128)
+#define UCHAR_MAX 255
+#define CHAR_MAX SCHAR_MAX
+#define CHAR_MIN SCHAR_MIN
+#define SHRT_MAX 32767
+#define SHRT_MIN (-32768)
+#define USHRT_MAX 65535
+#define INT_MAX 2147483647
+#define INT_MIN (-2147483647 - 1)
+#define UINT_MAX 4294967295u
+#define LONG_MAX 9223372036854775807l
+#define LONG_MIN (-9223372036854775807l - 1)
+#define ULONG_MAX 18446744073709551615ul
+
+#define M_E_F 2.71828182845904523536f
+#define M_LOG2E_F 1.44269504088896340736f
+#define M_LOG10E_F 0.43429448190325182765f
+#define M_LN2_F 0.69314718055994530942f
+#define M_LN10_F 2.30258509299404568402f
+#define M_PI_F 3.14159265358979323846f
+#define M_PI_2_F 1.57079632679489661923f
+#define M_PI_4_F 0.78539816339744830962f
+#define M_1_PI_F 0.31830988618379067154f
+#define M_2_PI_F 0.63661977236758134308f
+#define M_2_SQRTPI_F 1.12837916709551257390f
+#define M_SQRT2_F 1.41421356237309504880f
+#define M_SQRT1_2_F 0.70710678118654752440f
+
+#define M_E_H static_cast<half>(M_E_F)
+#define M_LOG2E_H static_cast<half>(M_LOG2E_F)
+#define M_LOG10E_H static_cast<half>(M_LOG10E_F)
+#define M_LN2_H static_cast<half>(M_LN2_F)
+#define M_LN10_H static_cast<half>(M_LN10_F)
+#define M_PI_H static_cast<half>(M_PI_F)
+#define M_PI_2_H static_cast<half>(M_PI_2_F)
+#define M_PI_4_H static_cast<half>(M_PI_4_F)
+#define M_1_PI_H static_cast<half>(M_1_PI_F)
+#define M_2_PI_H static_cast<half>(M_2_PI_F)
+#define M_2_SQRTPI_H static_cast<half>(M_2_SQRTPI_F)
+#define M_SQRT2_H static_cast<half>(M_SQRT2_F)
+#define M_SQRT1_2_H static_cast<half>(M_SQRT1_2_F)
 
 namespace metal {
 
@@ -119,4 +220,59 @@ template <class T> struct make_signed {
 template <class T> using make_unsigned_t = typename make_unsigned<T>::type;
 template <class T> using make_signed_t = typename make_signed<T>::type;
 
+enum class mem_flags {
+    mem_none = 0,
+    mem_device = 1,
+    mem_threadgroup = 2,
+    mem_device_and_threadgroup = 3, // of early versions of the language
+    mem_texture = 4,
+    mem_threadgroup_imageblock = 8,
+    mem_object_data = 16,
+};
+METAL_FUNC constexpr mem_flags operator|(mem_flags a, mem_flags b) {
+    return static_cast<mem_flags>(static_cast<int>(a) | static_cast<int>(b));
+}
+METAL_FUNC constexpr mem_flags operator&(mem_flags a, mem_flags b) {
+    return static_cast<mem_flags>(static_cast<int>(a) & static_cast<int>(b));
+}
+
+enum thread_scope {
+    thread_scope_thread,
+    thread_scope_simdgroup,
+    thread_scope_threadgroup,
+    thread_scope_device,
+};
+enum memory_scope {
+    memory_scope_simdgroup,
+    memory_scope_threadgroup,
+    memory_scope_device,
+};
+enum memory_order {
+    memory_order_relaxed = __ATOMIC_RELAXED,
+    memory_order_acquire = __ATOMIC_ACQUIRE,
+    memory_order_release = __ATOMIC_RELEASE,
+    memory_order_acq_rel = __ATOMIC_ACQ_REL,
+    memory_order_seq_cst = __ATOMIC_SEQ_CST,
+};
+
 } // namespace metal
+
+// THE list of functions that Apple's own headers call __metal_x for metal::x, by what they take: one to
+// three values, a value and a lane, or what a shift that fills takes. metal.h of the shim and of
+// msl/strict make them of it.
+// clang-format off
+#define ASSAY_ALIASES(ONE, TWO, THREE, LANE, FILL) \
+    ONE(acos) ONE(acosh) ONE(asin) ONE(asinh) ONE(atan) ONE(atanh) ONE(ceil) ONE(cos) ONE(cosh) \
+    ONE(cospi) ONE(exp) ONE(exp10) ONE(exp2) ONE(fabs) ONE(floor) ONE(fract) ONE(log) ONE(log10) \
+    ONE(log2) ONE(rint) ONE(round) ONE(rsqrt) ONE(sin) ONE(sinh) ONE(sinpi) ONE(sqrt) ONE(tan) \
+    ONE(tanh) ONE(tanpi) ONE(trunc) ONE(simd_max) ONE(simd_min) \
+    ONE(simd_prefix_exclusive_product) ONE(simd_prefix_exclusive_sum) \
+    ONE(simd_prefix_inclusive_product) ONE(simd_prefix_inclusive_sum) ONE(simd_product) \
+    ONE(simd_sum) ONE(simd_xor) \
+    TWO(atan2) TWO(divide) TWO(fmax) TWO(fmin) TWO(fmod) TWO(nextafter) TWO(pow) TWO(powr) \
+    THREE(fma) THREE(fmax3) THREE(fmedian3) THREE(fmin3) \
+    LANE(simd_broadcast) LANE(simd_shuffle) LANE(simd_shuffle_down) \
+    LANE(simd_shuffle_rotate_down) LANE(simd_shuffle_rotate_up) LANE(simd_shuffle_up) \
+    LANE(simd_shuffle_xor) \
+    FILL(simd_shuffle_and_fill_down) FILL(simd_shuffle_and_fill_up)
+// clang-format on
