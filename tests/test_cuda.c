@@ -21,7 +21,7 @@ static char *ptx;
 static msl_signature signature;
 
 static bool compile(const char *file, const char *kernel) {
-    msl_unit *u = msl_load(support_get_path(file), &e);
+    msl_unit *u = msl_load_with(support_get_path(file), &(msl_extras){0}, &e);
     char *text = u ? msl_rewrite(u, kernel, NULL, 0, &e) : NULL;
     free(ptx);
     ptx = text ? ptx_compile(compiler, text, kernel, MATH_SAFE, NULL, 0, &e) : NULL;

@@ -481,7 +481,7 @@ static bool load_with_include(const char *outer, const char *inner) {
         return false;
     msl_free(unit);
     why = (err){.code = EXIT_OK};
-    unit = msl_load(path, &why);
+    unit = msl_load_with(path, &(msl_extras){0}, &why);
     return unit != NULL;
 }
 

@@ -515,7 +515,7 @@ static verdict judge(const msl_unit *u, const diagnostic_list *list, size_t i) {
         "kernel parameter cannot be declared as a pointer",
         "bit-fields are not supported",
         "variable cannot have an initializer",
-        "kernel must have void", /* rules of msl/language.c */
+        "kernel must have void", /* rules of msl/rules.c */
         "conflicting types for", /* likewise, but for those of two namespaces */
         NULL};
     static const char *const mistakes[] = {"is ambiguous", "no viable overloaded '",

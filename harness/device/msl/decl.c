@@ -133,7 +133,7 @@ bool decl_next(const tokens *t, at *i, at end, decl *out) {
     }
     if (*i >= end)
         return false;
-    *out = (decl){DECL_OTHER, *i, end, NOT_FOUND, NOT_FOUND, NOT_FOUND, NOT_FOUND};
+    *out = (decl){DECL_OTHER, *i, end, NOT_FOUND, NOT_FOUND, NOT_FOUND, NOT_FOUND, ""};
     reader r = {t, out, false, false};
     *i = out->end = read_head(&r, *i, end);
     end_head(out, out->end);
@@ -143,13 +143,12 @@ bool decl_next(const tokens *t, at *i, at end, decl *out) {
     return true;
 }
 
-static bool visit_scope(const tokens *t, at i, at end, const char *prefix, decl_visitor *visit,
-                        void *context) {
+static void read_scope(tokens *t, at i, at end, const char *prefix) {
     decl d;
-    bool ok = true;
-    while (ok && decl_next(t, &i, end, &d)) {
+    while (decl_next(t, &i, end, &d)) {
         if (d.kind != DECL_NAMESPACE) {
-            ok = visit(context, &d, prefix);
+            d.prefix = prefix;
+            *ARRAY_ADD(t->decls, t->decl_count, t->decl_room) = d;
             continue;
         }
         bool has_name = d.name != NOT_FOUND && !token_is_one_of(t, d.name, "namespace extern");
@@ -158,15 +157,14 @@ static bool visit_scope(const tokens *t, at i, at end, const char *prefix, decl_
             first -= 2;
         char *name = tokens_join(t, first, last);
         char *path = text_format("%s%s%s", prefix, name, has_name ? "::" : "");
-        ok = visit_scope(t, d.body + 1, t->list[d.body].pair, path, visit, context);
-        free(path);
+        *ARRAY_ADD(t->prefixes, t->prefix_count, t->prefix_room) = path;
+        read_scope(t, d.body + 1, t->list[d.body].pair, path);
         free(name);
     }
-    return ok;
 }
 
-bool decl_visit(const tokens *t, decl_visitor *visit, void *context) {
-    return visit_scope(t, 0, t->count, "", visit, context);
+void decl_read_all(tokens *t) {
+    read_scope(t, 0, t->count, "");
 }
 
 at decl_find_param_name(const tokens *t, at begin, at end) {

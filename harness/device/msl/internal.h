@@ -1,10 +1,9 @@
 /* msl/internal: what the files of the MSL front end share; no other room includes it.
  *
- * source.c makes one text of a file and its includes, with the lines of macros as expansion.c keeps
- * them, lex.c cuts it into tokens, decl.c finds where declarations begin and end, kernel.c reads
+ * source.c makes one text of a file and its includes, lex.c cuts it into tokens, decl.c finds where declarations begin and end, kernel.c reads
  * kernels out of them, value.c knows sizes of types and values of constants, reach.c what a kernel's
- * text reaches. rewrite.c with storage.c and marks.c turns tokens into C++, strict.c into C++ for
- * OpenCL. rules.c and language.c look for mistakes, foreign.c refuses what is no MSL at all. unit.c is
+ * text reaches. rewrite.c with marks.c turns tokens into C++, strict.c into C++ for
+ * OpenCL. rules.c looks for mistakes, foreign.c refuses what is no MSL at all. unit.c is
  * the front door.
  *
  * Blanks, comments and preprocessor lines are not tokens. They lie between tokens, and output
@@ -46,6 +45,19 @@ typedef struct {
     size_t used, room;
 } text;
 
+/* A declaration of a namespace or class. */
+typedef enum { DECL_NAMESPACE, DECL_CLASS, DECL_FUNCTION, DECL_OTHER } decl_kind;
+
+typedef struct {
+    decl_kind kind;
+    at begin, end;      /* end is after the last token */
+    at head_end;        /* where body, initialiser, member initialisers or ';' begin */
+    at name;            /* of function, class or namespace; the last name of variables */
+    at open;            /* '(' of a function's parameters */
+    at body;            /* '{' of a function, class or namespace */
+    const char *prefix; /* of those of a file: "" or "a::b::" */
+} decl;
+
 typedef struct {
     const char *source;
     token *list; /* ends with TOKEN_END, whose pair is itself */
@@ -54,19 +66,11 @@ typedef struct {
     size_t directive_count, directive_room;
     char **files; /* names that line markers gave */
     uint32_t file_count;
+    decl *decls; /* of the file, namespaces opened, as decl_read_all found them */
+    size_t decl_count, decl_room;
+    char **prefixes; /* that they have */
+    size_t prefix_count, prefix_room;
 } tokens;
-
-/* A declaration of a namespace or class. */
-typedef enum { DECL_NAMESPACE, DECL_CLASS, DECL_FUNCTION, DECL_OTHER } decl_kind;
-
-typedef struct {
-    decl_kind kind;
-    at begin, end; /* end is after the last token */
-    at head_end;   /* where body, initialiser, member initialisers or ';' begin */
-    at name;       /* of function, class or namespace; the last name of variables */
-    at open;       /* '(' of a function's parameters */
-    at body;       /* '{' of a function, class or namespace */
-} decl;
 
 /* A kernel definition. */
 typedef struct {
@@ -115,25 +119,6 @@ struct msl_unit {
 char *source_load(const char *path, const msl_extras *extras, char **whole, err *e);
 char *source_from_text(const char *name, const char *given, const msl_extras *extras, char **whole,
                        err *e);
-
-/* expansion.c. A line in the body of a macro. */
-typedef struct {
-    char *file; /* as line marks write it */
-    char macro[64];
-    int line;
-} macro_line;
-
-typedef struct {
-    macro_line *items;
-    size_t count, room;
-} macro_lines;
-
-/* A text for the preprocessor with the lines of macros' bodies marked, or NULL if there are none that
- * matter; and what the preprocessor made of it, with #line marks for them (NULL: the marks were not
- * where they were put, and the text must do without them). The caller frees both. */
-char *expansion_mark(const char *name, const char *source, macro_lines *lines);
-char *expansion_resolve(const char *preprocessed, const macro_lines *lines);
-void expansion_free(macro_lines *lines);
 
 /* lex.c: strings that grow. Running out of memory ends the program. */
 void text_add(text *t, const char *data, size_t bytes);
@@ -197,9 +182,7 @@ bool attribute_next(const tokens *t, at end, attribute *a);
 
 /* decl.c. Reads the declaration at i and returns where the next one begins; false at the end. */
 bool decl_next(const tokens *t, at *i, at end, decl *out);
-/* Calls visit for each declaration of a file, namespaces opened; prefix is "" or "a::b::". */
-typedef bool decl_visitor(void *context, const decl *d, const char *prefix);
-bool decl_visit(const tokens *t, decl_visitor *visit, void *context);
+void decl_read_all(tokens *t); /* whose brackets are paired */
 /* Where a parameter's name is; NOT_FOUND for one without. */
 at decl_find_param_name(const tokens *t, at begin, at end);
 
@@ -254,30 +237,23 @@ void edits_free(edits *d);
 void edits_drop(edits *d, at begin, at end);
 void edits_replace(edits *d, at i, char *owned); /* takes the string */
 void edits_print(const edits *d, text *out);
+void edits_drop_attributes(edits *d);
+void edits_mark_kernel(edits *d, const kernel *k, const char *mark); /* `kernel` becomes the mark */
 
-/* reach.c. Every word that the entry's text reaches, until visit says false. */
-typedef bool reach_visitor(void *context, at word);
-void reach_visit(const msl_unit *u, const entry *which, reach_visitor *visit, void *context);
-/* Drops the functions and classes that the entry does not reach: without them it compiles
+/* reach.c. Drops the functions and classes that the entry does not reach: without them it compiles
  * in half of the time, and it stays in the cache when only they change. A mistake in one is reported
  * by lint, and with the kernels that reach it. */
 void reach_drop_others(edits *d, const entry *which);
 
-/* storage.c. The size of the threadgroup variables that the statement with `threadgroup` at i
- * declares; 0 when it declares none or its size is unknown. *end is after the statement. */
+/* The size of the threadgroup variables that the statement with `threadgroup` at i declares; 0 when it
+ * declares none or its size is unknown. *end is after the statement. */
 uint64_t storage_measure(const msl_unit *u, at i, at *end);
-/* `threadgroup` at i, in a kernel: if it declares storage, does it all and says so. */
-bool storage_rewrite(edits *d, at i, const kernel *k, uint32_t *slot, bool *done, err *e);
 /* The '=' or '{' of a first value in the threadgroup variables declared there; NOT_FOUND: none. */
 at storage_find_value(const msl_unit *u, at i);
 
 /* marks.c, for checked mode: loops that wait for a lock; ends of statements. */
 void marks_add_spins(edits *d);
 void marks_add_steps(edits *d);
-
-/* language.c: C++ that is not MSL; then what Apple's compiler refuses, in its words. */
-void language_check(const msl_unit *u, remark_list *out);
-int token_column(const tokens *t, at i);
 
 /* foreign.c: false, and a sentence with file and line, if the text has what reaches past MSL: assembly,
  * attributes and pragmas for linkers and sanitizers, addresses of the stack, arrays without measure. */

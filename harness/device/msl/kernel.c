@@ -227,16 +227,14 @@ typedef struct {
 
 /* An explicit instantiation, until all kernels are known. */
 typedef struct {
-    decl where;
+    const decl *where;
     char *host_name;
-    char *prefix;
 } instantiation;
 
 typedef struct {
-    msl_unit *unit;
     instantiation *list;
     size_t count, room;
-} parser;
+} instantiations;
 
 static head read_head(const tokens *t, const decl *d) {
     head h = {.max_total = NOT_FOUND, .template_open = NOT_FOUND};
@@ -329,11 +327,11 @@ static char *find_unsupported(const msl_unit *u, const decl *d, const char *name
                : NULL;
 }
 
-static void add_kernel(msl_unit *u, const decl *d, const head *h, const char *prefix) {
+static void add_kernel(msl_unit *u, const decl *d, const head *h) {
     const tokens *t = &u->tokens;
     kernel *k = ARRAY_ADD(u->kernels, u->kernel_count, u->kernel_room);
     *k = (kernel){.where = *d, .template_open = h->template_open, .max_total = h->max_total};
-    k->name = text_format("%s%.*s", prefix, TOKEN_SPELL(t, d->name));
+    k->name = text_format("%s%.*s", d->prefix, TOKEN_SPELL(t, d->name));
     k->count = read_params(u, d->open, k->name, &k->params, &k->problem);
     if (!k->problem)
         k->problem = find_unsupported(u, d, k->name);
@@ -348,27 +346,24 @@ static void add_kernel(msl_unit *u, const decl *d, const head *h, const char *pr
     finish_entry(u, e, NULL, 0);
 }
 
-static bool visit(void *context, const decl *d, const char *prefix) {
-    parser *p = context;
-    const tokens *t = &p->unit->tokens;
+static void read_decl(msl_unit *u, const decl *d, instantiations *later) {
+    const tokens *t = &u->tokens;
     if (d->name == NOT_FOUND || d->kind == DECL_CLASS)
-        return true;
+        return;
     head h = read_head(t, d);
     bool explicit_one = token_is(t, d->begin, "template") && h.template_open == NOT_FOUND;
     if (explicit_one && (h.host_name || h.kernel)) {
-        drop(p->unit, d);
+        drop(u, d);
         if (h.host_name) {
-            *ARRAY_ADD(p->list, p->count, p->room) =
-                (instantiation){*d, h.host_name, text_copy(prefix, strlen(prefix))};
-            h.host_name = NULL;
+            *ARRAY_ADD(later->list, later->count, later->room) = (instantiation){d, h.host_name};
+            return;
         }
     } else if (h.kernel && d->kind == DECL_FUNCTION && d->body != NOT_FOUND) {
-        add_kernel(p->unit, d, &h, prefix);
+        add_kernel(u, d, &h);
     } else if ((h.kernel || h.graphics) && d->kind == DECL_FUNCTION) {
-        drop(p->unit, d); /* kernels that are only declared: static and not static would clash */
+        drop(u, d); /* kernels that are only declared: static and not static would clash */
     }
     free(h.host_name);
-    return true;
 }
 
 /* The template that is instantiated: by the last part of its name, then by parameters. */
@@ -438,7 +433,7 @@ static size_t count_params(const tokens *t, at open) {
 
 static void add_instantiation(msl_unit *u, const instantiation *n) {
     const tokens *t = &u->tokens;
-    const decl *d = &n->where;
+    const decl *d = n->where;
     at end = d->open != NOT_FOUND ? d->open : d->head_end, first = d->name;
     size_t which = find_template(u, d, d->open != NOT_FOUND ? count_params(t, d->open) : SIZE_MAX);
     if (which == SIZE_MAX)
@@ -447,7 +442,7 @@ static void add_instantiation(msl_unit *u, const instantiation *n) {
         first -= 2;
     entry *e = add_entry(u, n->host_name, which, d->name);
     char *name = tokens_join(t, first, end);
-    set_function(e, n->prefix, name);
+    set_function(e, d->prefix, name);
     free(name);
     if (d->open == d->name + 1)
         cast_function(u, e, d->open);
@@ -460,12 +455,12 @@ static void add_instantiation(msl_unit *u, const instantiation *n) {
 }
 
 void kernel_read_all(msl_unit *u) {
-    parser p = {.unit = u};
-    decl_visit(&u->tokens, visit, &p);
-    for (size_t i = 0; i < p.count; i++) {
-        add_instantiation(u, &p.list[i]);
-        free(p.list[i].host_name);
-        free(p.list[i].prefix);
+    instantiations later = {0};
+    for (size_t i = 0; i < u->tokens.decl_count; i++)
+        read_decl(u, &u->tokens.decls[i], &later);
+    for (size_t i = 0; i < later.count; i++) {
+        add_instantiation(u, &later.list[i]);
+        free(later.list[i].host_name);
     }
-    free(p.list);
+    free(later.list);
 }

@@ -313,6 +313,10 @@ bool tokens_pair(tokens *t, err *e) {
 void tokens_free(tokens *t) {
     for (uint32_t i = 0; i < t->file_count; i++)
         free(t->files[i]);
+    for (size_t i = 0; i < t->prefix_count; i++)
+        free(t->prefixes[i]);
+    free(t->prefixes);
+    free(t->decls);
     free(t->files);
     free(t->list);
     free(t->directives);

@@ -86,17 +86,14 @@ static void mark_body(edits *d, at open) {
     }
 }
 
-static bool visit(void *context, const decl *found, const char *prefix) {
-    (void)prefix;
-    const edits *d = context;
-    if (found->kind == DECL_FUNCTION && found->body != NOT_FOUND &&
-        !tokens_have(&d->unit->tokens, found->begin, found->open, "constexpr"))
-        mark_body(context, found->body);
-    return true;
-}
-
 void marks_add_steps(edits *d) {
-    decl_visit(&d->unit->tokens, visit, d);
+    const tokens *t = &d->unit->tokens;
+    for (size_t i = 0; i < t->decl_count; i++) {
+        const decl *f = &t->decls[i];
+        if (f->kind == DECL_FUNCTION && f->body != NOT_FOUND &&
+            !tokens_have(t, f->begin, f->open, "constexpr"))
+            mark_body(d, f->body);
+    }
 }
 
 /* Loops that wait for a lock ------------------------------------------------------------------ */

@@ -78,11 +78,9 @@ bool msl_read_language(const char *text, int *language, err *e); /* "3.1" */
 bool msl_ask_language(int *language, err *e);
 void msl_spell_language(int language, char text[MSL_LANGUAGE_TEXT]);
 
-/* From a file (local includes resolved beside it), or from text that is given a name for messages.
- */
-msl_unit *msl_load(const char *path, err *e);
-/* The same with folders to look for includes in, and with macros, "NAME" or "NAME=VALUE"; in a
- * version of the language (0: MSL_LANGUAGE); and as Apple's compiler reads it, without __ASSAY__. */
+/* From a file (local includes resolved beside it), or from text that is given a name for messages; with
+ * folders to look for includes in, and with macros, "NAME" or "NAME=VALUE"; in a version of the language
+ * (0: MSL_LANGUAGE); and as Apple's compiler reads it, without __ASSAY__. */
 typedef struct {
     const char *const *folders, *const *macros;
     size_t folder_count, macro_count;

@@ -382,9 +382,7 @@ static void find_between(finder *f, const decl *named, at begin, at end, bool is
     find_in(f);
 }
 
-static bool find_in_decl(void *context, const decl *d, const char *prefix) {
-    (void)prefix;
-    finder *f = context;
+static void find_in_decl(finder *f, const decl *d) {
     decl member;
     f->header_end = 0;
     if (d->kind == DECL_FUNCTION && d->body != NOT_FOUND)
@@ -395,15 +393,23 @@ static bool find_in_decl(void *context, const decl *d, const char *prefix) {
         for (at i = d->body + 1; decl_next(f->t, &i, f->t->list[d->body].pair, &member);)
             if (member.kind == DECL_FUNCTION && member.body != NOT_FOUND)
                 find_between(f, d, member.body + 1, f->t->list[member.body].pair, true);
+}
+
+static bool read_tokens(tokens *t, const char *name, const char *source, err *e) {
+    tokens_cut(t, name, source);
+    if (!tokens_pair(t, e))
+        return false;
+    decl_read_all(t);
     return true;
 }
 
 bool mutate_find(const char *name, const char *source, mutation_list *out, err *e) {
     *out = (mutation_list){NULL, 0, 0};
     tokens t;
-    tokens_cut(&t, name, source);
     finder f = {.t = &t, .out = out};
-    bool ok = tokens_pair(&t, e) && decl_visit(&t, find_in_decl, &f);
+    bool ok = read_tokens(&t, name, source, e);
+    for (size_t i = 0; ok && i < t.decl_count; i++)
+        find_in_decl(&f, &t.decls[i]);
     tokens_free(&t);
     return ok;
 }
@@ -449,24 +455,21 @@ char *mutate_apply(const char *source, const mutation *m) {
     return text_take(&out);
 }
 
-static char *fold_blanks(const char *begin, const char *end) {
-    text out = {0};
-    for (const char *p = begin; p < end; p++) {
-        bool is_blank = isspace((unsigned char)*p) != 0;
-        if (!is_blank)
-            text_add(&out, p, 1);
-        else if (out.used > 0 && p + 1 < end && !isspace((unsigned char)p[1]))
-            text_add(&out, " ", 1);
-    }
-    return text_take(&out);
-}
-
+/* The lines of a range, with blanks folded to one. */
 static char *fold_lines(const char *source, size_t begin, size_t end) {
+    text out = {0};
     while (begin > 0 && source[begin - 1] != '\n')
         begin--;
     while (source[end] && source[end] != '\n')
         end++;
-    return fold_blanks(source + begin, source + end);
+    for (const char *p = source + begin; p < source + end; p++) {
+        bool is_blank = isspace((unsigned char)*p) != 0;
+        if (!is_blank)
+            text_add(&out, p, 1);
+        else if (out.used > 0 && p + 1 < source + end && !isspace((unsigned char)p[1]))
+            text_add(&out, " ", 1);
+    }
+    return text_take(&out);
 }
 
 void mutate_describe(const char *source, const mutation *m, char **before, char **after) {
@@ -504,50 +507,38 @@ static bool add_part(mutate_parts *p, const char *data, size_t bytes) {
     return is_new;
 }
 
-typedef struct {
-    const tokens *t;
-    const char *wanted;
-    mutate_parts *parts;
-    bool has_grown;
-} collector;
-
 /* The kernel's name, as a word, or as strings that stand side by side and give it. */
 static bool is_kernel_name(const tokens *t, at i, const char *name) {
-    if (token_is(t, i, name))
-        return true;
-    size_t left = strlen(name);
-    for (; i < t->count && t->list[i].kind == TOKEN_STRING && t->list[i].bytes >= 2; i++) {
-        size_t n = t->list[i].bytes - 2;
-        if (n > left || memcmp(token_text(t, i) + 1, name, n) != 0)
-            return false;
-        name += n;
-        left -= n;
-        if (left == 0 && !(i + 1 < t->count && t->list[i + 1].kind == TOKEN_STRING))
-            return true;
-    }
-    return false;
+    at end = i;
+    while (end < t->count && t->list[end].kind == TOKEN_STRING)
+        end++;
+    if (end == i)
+        return token_is(t, i, name);
+    char *joined = tokens_unquote(t, i, end);
+    bool is_name = strcmp(joined, name) == 0;
+    free(joined);
+    return is_name;
 }
 
 /* The kernel is it, or is named in it: by a host name, or by a macro that makes it. */
-static bool mentions_kernel(const collector *c, const decl *d) {
+static bool mentions_kernel(const tokens *t, const decl *d, const char *wanted) {
     for (at i = d->begin; i < d->end; i++)
-        if (is_kernel_name(c->t, i, c->wanted))
+        if (is_kernel_name(t, i, wanted))
             return true;
     return false;
 }
 
-static bool collect(void *context, const decl *d, const char *prefix) {
-    (void)prefix;
-    collector *c = context;
+/* Adds what the declaration mentions, if it is a part; true if there was something new. */
+static bool collect(const tokens *t, const decl *d, const char *wanted, mutate_parts *parts) {
+    bool has_grown = false;
     char name[64];
-    name_decl(c->t, d, name, sizeof name);
-    if (!mutate_has_part(c->parts, name) && !mentions_kernel(c, d))
-        return true;
+    name_decl(t, d, name, sizeof name);
+    if (!mutate_has_part(parts, name) && !mentions_kernel(t, d, wanted))
+        return false;
     for (at i = d->begin; i < d->end; i++)
-        if (c->t->list[i].kind == TOKEN_WORD &&
-            add_part(c->parts, token_text(c->t, i), c->t->list[i].bytes))
-            c->has_grown = true;
-    return true;
+        if (t->list[i].kind == TOKEN_WORD && add_part(parts, token_text(t, i), t->list[i].bytes))
+            has_grown = true;
+    return has_grown;
 }
 
 /* What macros mention: any text may use them. */
@@ -573,18 +564,15 @@ bool mutate_find_parts(const char *const *sources, size_t count, const char *nam
     tokens *t = array_new(count + 1, sizeof *t);
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
-        tokens_cut(&t[i], "kernel", sources[i]);
-        ok = tokens_pair(&t[i], e);
+        ok = read_tokens(&t[i], "kernel", sources[i], e);
         collect_macros(&t[i], out);
     }
     add_part(out, name, strlen(name));
-    collector c = {.wanted = name, .parts = out, .has_grown = true};
-    while (ok && c.has_grown) {
-        c.has_grown = false;
-        for (size_t i = 0; i < count; i++) {
-            c.t = &t[i];
-            decl_visit(&t[i], collect, &c);
-        }
+    for (bool has_grown = ok; has_grown;) {
+        has_grown = false;
+        for (size_t i = 0; i < count; i++)
+            for (size_t k = 0; k < t[i].decl_count; k++)
+                has_grown |= collect(&t[i], &t[i].decls[k], name, out);
     }
     for (size_t i = 0; i < count; i++)
         tokens_free(&t[i]);

@@ -12,32 +12,19 @@ typedef struct {
 } named;
 
 typedef struct {
-    range where;
-    bool is_always; /* nothing needs to name it */
-} reached;
-
-typedef struct {
     const msl_unit *unit;
-    reached *decls;
-    size_t decl_count, decl_room;
     named *names;
     size_t name_count, name_room;
-    bool *seen;     /* declarations that were reached */
+    bool *seen;     /* declarations of the file that were reached */
     uint32_t *todo; /* those whose texts are still to be followed */
+    at *words;      /* that were reached, in their order */
+    size_t word_count, word_room;
 } index_of_names;
 
-static void add_name(index_of_names *x, at name) {
-    if (name == NOT_FOUND)
-        return;
-    *ARRAY_ADD(x->names, x->name_count, x->name_room) =
-        (named){token_hash(&x->unit->tokens, name, 0), (uint32_t)x->decl_count};
-}
-
-/* Does an attribute make something else call or keep it? Such code is refused later, not hidden. */
-static bool has_caller(const tokens *t, const decl *d) {
-    return tokens_have(t, d->begin, d->body == NOT_FOUND ? d->end : d->body,
-                       "constructor destructor section used retain __constructor__ "
-                       "__destructor__ __section__ __used__ __retain__");
+static void add_name(index_of_names *x, at name, size_t number) {
+    if (name != NOT_FOUND)
+        *ARRAY_ADD(x->names, x->name_count, x->name_room) =
+            (named){token_hash(&x->unit->tokens, name, 0), (uint32_t)number};
 }
 
 /* The name in `typedef decltype(kernel<half>) kernel_t;`: the type of a kernel, which instantiations
@@ -61,27 +48,23 @@ static bool is_used_unnamed(const msl_unit *u, const decl *d) {
     if (name_of_function_type(t, d) != NOT_FOUND)
         return false;
     /* numeric_limits of a type is Metal's, and asks for the last one. */
-    return d->kind == DECL_OTHER || d->name == NOT_FOUND || has_caller(t, d) ||
+    return d->kind == DECL_OTHER || d->name == NOT_FOUND ||
            token_is_one_of(t, d->name,
                            "operator begin end get final class union struct _numeric_limits_impl");
 }
 
-static bool visit_names(void *context, const decl *d, const char *prefix) {
-    (void)prefix;
-    index_of_names *x = context;
+static void add_names(index_of_names *x, size_t i) {
     const tokens *t = &x->unit->tokens;
-    add_name(x, d->name);
-    add_name(x, name_of_function_type(t, d));
-    for (at i = tokens_end_item(t, d->begin, d->end) + 1; d->kind == DECL_OTHER && i < d->end;
-         i = tokens_end_item(t, i, d->end) + 1)
-        if (t->list[i].kind == TOKEN_WORD)
-            add_name(x, i);
-    for (at i = d->kind == DECL_CLASS ? t->list[d->body].pair : d->end; i < d->end; i++)
-        if (t->list[i].kind == TOKEN_WORD)
-            add_name(x, i); /* of variables that are declared with their class */
-    *ARRAY_ADD(x->decls, x->decl_count, x->decl_room) =
-        (reached){{d->begin, d->end}, is_used_unnamed(x->unit, d)};
-    return true;
+    const decl *d = &t->decls[i];
+    add_name(x, d->name, i);
+    add_name(x, name_of_function_type(t, d), i);
+    for (at k = tokens_end_item(t, d->begin, d->end) + 1; d->kind == DECL_OTHER && k < d->end;
+         k = tokens_end_item(t, k, d->end) + 1)
+        if (t->list[k].kind == TOKEN_WORD)
+            add_name(x, k, i);
+    for (at k = d->kind == DECL_CLASS ? t->list[d->body].pair : d->end; k < d->end; k++)
+        if (t->list[k].kind == TOKEN_WORD)
+            add_name(x, k, i); /* of variables that are declared with their class */
 }
 
 static int compare_names(const void *a, const void *b) {
@@ -106,36 +89,37 @@ static void reach(const index_of_names *x, uint64_t hash, size_t *count) {
         }
 }
 
-/* False when visit said that it has seen enough. */
-static bool follow(const index_of_names *x, range from, reach_visitor *visit, void *context) {
+static void follow(index_of_names *x, at begin, at end) {
     const tokens *t = &x->unit->tokens;
     size_t left = 0;
     for (;;) {
-        for (at i = from.begin; i < from.end; i++) {
+        for (at i = begin; i < end; i++) {
             if (t->list[i].kind != TOKEN_WORD)
                 continue;
-            if (visit && !visit(context, i))
-                return false;
+            *ARRAY_ADD(x->words, x->word_count, x->word_room) = i;
             reach(x, token_hash(t, i, 0), &left);
         }
         if (!left)
-            return true;
-        from = x->decls[x->todo[--left]].where;
+            return;
+        const decl *next = &t->decls[x->todo[--left]];
+        begin = next->begin;
+        end = next->end;
     }
 }
 
 /* Follows what the entry is: its kernel's text and its instantiation. The caller frees the index. */
-static index_of_names follow_entry(const msl_unit *u, const entry *which, reach_visitor *visit,
-                                   void *context) {
+static index_of_names follow_entry(const msl_unit *u, const entry *which) {
     index_of_names x = {.unit = u};
     const decl *own = &u->kernels[which->kernel].where;
-    decl_visit(&u->tokens, visit_names, &x);
+    const size_t count = u->tokens.decl_count;
+    for (size_t i = 0; i < count; i++)
+        add_names(&x, i);
     if (x.name_count > 0)
         qsort(x.names, x.name_count, sizeof *x.names, compare_names);
-    x.seen = array_new(x.decl_count + 1, sizeof *x.seen);
-    x.todo = array_new(x.decl_count + 1, sizeof *x.todo);
-    if (follow(&x, (range){own->begin, own->end}, visit, context))
-        follow(&x, which->where, visit, context);
+    x.seen = array_new(count + 1, sizeof *x.seen);
+    x.todo = array_new(count + 1, sizeof *x.todo);
+    follow(&x, own->begin, own->end);
+    follow(&x, which->where.begin, which->where.end);
     return x;
 }
 
@@ -143,47 +127,36 @@ static void free_index(index_of_names *x) {
     free(x->seen);
     free(x->todo);
     free(x->names);
-    free(x->decls);
-}
-
-void reach_visit(const msl_unit *u, const entry *which, reach_visitor *visit, void *context) {
-    index_of_names x = follow_entry(u, which, visit, context);
-    free_index(&x);
+    free(x->words);
 }
 
 void reach_drop_others(edits *d, const entry *which) {
-    index_of_names x = follow_entry(d->unit, which, NULL, NULL);
-    for (size_t i = 0; i < x.decl_count; i++)
-        if (x.decls[i].is_always) {
+    const msl_unit *u = d->unit;
+    const tokens *t = &u->tokens;
+    index_of_names x = follow_entry(u, which);
+    for (size_t i = 0; i < t->decl_count; i++)
+        if (is_used_unnamed(u, &t->decls[i])) {
             x.seen[i] = true;
-            follow(&x, x.decls[i].where, NULL, NULL);
+            follow(&x, t->decls[i].begin, t->decls[i].end);
         }
-    for (size_t i = 0; i < x.decl_count; i++)
-        if (!x.seen[i] && x.decls[i].where.begin != d->unit->kernels[which->kernel].where.begin)
-            edits_drop(d, x.decls[i].where.begin, x.decls[i].where.end);
+    for (size_t i = 0; i < t->decl_count; i++)
+        if (!x.seen[i] && t->decls[i].begin != u->kernels[which->kernel].where.begin)
+            edits_drop(d, t->decls[i].begin, t->decls[i].end);
     free_index(&x);
 }
 
 /* Questions about a kernel -------------------------------------------------------------------- */
 
-typedef struct {
-    const msl_unit *unit;
-    const char *words;
-    bool is_found;
-} word_search;
-
-static bool visit_word(void *context, at word) {
-    word_search *s = context;
-    s->is_found = token_is_one_of(&s->unit->tokens, word, s->words);
-    return !s->is_found;
-}
-
 static bool reaches_word(const msl_unit *u, const char *host_name, const char *words) {
-    word_search s = {.unit = u, .words = words};
     const entry *w = entry_find(u, host_name, NULL);
-    if (w)
-        reach_visit(u, w, visit_word, &s);
-    return s.is_found;
+    bool is_found = false;
+    if (!w)
+        return false;
+    index_of_names x = follow_entry(u, w);
+    for (size_t i = 0; i < x.word_count && !is_found; i++)
+        is_found = token_is_one_of(&u->tokens, x.words[i], words);
+    free_index(&x);
+    return is_found;
 }
 
 bool msl_uses_simdgroups(const msl_unit *u, const char *host_name) {
@@ -206,36 +179,23 @@ bool msl_uses_elements(const msl_unit *u, const char *host_name) {
 /* Function constants: one that is used and not given has an undefined value on a GPU, which is hard to
  * debug, so it is an error here. ------------------------------------------------------------- */
 
-typedef struct {
-    const msl_unit *unit;
-    const msl_constant_text *given;
-    size_t count;
-    const function_constant *unset;
-} constant_search;
-
-static bool visit_constant(void *context, at word) {
-    constant_search *s = context;
-    const function_constant *c = constant_find(s->unit, word);
-    if (c && !c->optional && word + 1 != c->attribute && !constant_get_text(c, s->given, s->count))
-        s->unset = c;
-    return s->unset == NULL;
-}
-
 bool msl_check_constants(const msl_unit *u, const char *host_name,
                          const msl_constant_text *constants, size_t count, err *e) {
     const entry *w = entry_find(u, host_name, e);
-    constant_search s = {.unit = u, .given = constants, .count = count};
-    bool has_unset = false;
-    for (size_t i = 0; i < u->constant_count; i++)
-        has_unset = has_unset || (!u->constants[i].optional &&
-                                  !constant_get_text(&u->constants[i], constants, count));
-    if (w && has_unset)
-        reach_visit(u, w, visit_constant, &s);
-    if (!s.unset)
+    const function_constant *unset = NULL;
+    if (!w || !u->constant_count)
         return w != NULL;
-    const msl_constant *c = &s.unset->constant;
-    return err_set(
-        e, EXIT_USAGE,
-        "kernel %.80s uses the function constant %.60s (%.30s, index %d), which is not given",
-        host_name, c->name, c->type, c->index);
+    index_of_names x = follow_entry(u, w);
+    for (size_t i = 0; i < x.word_count && !unset; i++) {
+        const function_constant *c = constant_find(u, x.words[i]);
+        if (c && !c->optional && x.words[i] + 1 != c->attribute &&
+            !constant_get_text(c, constants, count))
+            unset = c;
+    }
+    free_index(&x);
+    return !unset ||
+           err_set(e, EXIT_USAGE,
+                   "kernel %.80s uses the function constant %.60s (%.30s, index %d), "
+                   "which is not given",
+                   host_name, unset->constant.name, unset->constant.type, unset->constant.index);
 }

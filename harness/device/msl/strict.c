@@ -36,12 +36,8 @@ static void rewrite_spaces(edits *d) {
                  {"read_write", "read_write_"},
                  {"coherent", ""}};
     const tokens *t = &d->unit->tokens;
+    edits_drop_attributes(d);
     for (at i = 0; i < t->count; i++) {
-        if (attribute_begins(t, i)) {
-            edits_drop(d, i, t->list[i].pair + 1);
-            i = t->list[i].pair;
-            continue;
-        }
         if (token_is_one_of(t, i, "_Pragma coherent") && token_is(t, i + 1, "(")) {
             edits_drop(d, i, t->list[i + 1].pair + 1);
             i = t->list[i + 1].pair;
@@ -67,14 +63,9 @@ static void rewrite_kernels(edits *d) {
             continue;
         }
         const char *mark = k->template_open == NOT_FOUND ? "__kernel" : "";
-        attribute a = attribute_start(k->where.begin);
-        while (attribute_next(t, k->where.open, &a))
-            if (token_is(t, a.name, "kernel"))
-                d->edit[a.begin] = mark;
+        edits_mark_kernel(d, k, mark);
         for (at i = k->where.begin; i < k->where.open; i++)
-            if (token_is(t, i, "kernel") && !d->edit[i])
-                d->edit[i] = mark;
-            else if (token_is_one_of(t, i, "static inline"))
+            if (token_is_one_of(t, i, "static inline"))
                 d->edit[i] = "";
     }
 }

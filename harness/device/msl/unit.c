@@ -40,7 +40,10 @@ static msl_unit *new_unit(const char *name, const msl_extras *extras, char *sour
     u->name = text_copy(name, strlen(name));
     u->source = source;
     tokens_cut(&u->tokens, name, source);
-    if (!tokens_pair(&u->tokens, e) || !constant_read_all(u, e)) {
+    bool ok = tokens_pair(&u->tokens, e);
+    if (ok)
+        decl_read_all(&u->tokens);
+    if (!ok || !constant_read_all(u, e)) {
         msl_free(u);
         return NULL;
     }
@@ -52,10 +55,6 @@ static msl_unit *new_unit(const char *name, const msl_extras *extras, char *sour
 msl_unit *msl_load_with(const char *path, const msl_extras *extras, err *e) {
     char *whole = NULL, *source = source_load(path, extras, &whole, e);
     return new_unit(path, extras, source, whole, e);
-}
-
-msl_unit *msl_load(const char *path, err *e) {
-    return msl_load_with(path, &(msl_extras){0}, e);
 }
 
 msl_unit *msl_from_text_with(const char *name, const char *given, const msl_extras *extras,

@@ -131,27 +131,6 @@ static bool read_constant(msl_unit *u, const attribute *a, const decl *d, at beg
     return true;
 }
 
-typedef struct {
-    msl_unit *unit;
-    err *e;
-} reader;
-
-static bool visit_constant(void *context, const decl *d, const char *prefix) {
-    (void)prefix;
-    reader *r = context;
-    const tokens *t = &r->unit->tokens;
-    for (at begin = d->begin, end; d->kind == DECL_OTHER && begin < d->head_end; begin = end + 1) {
-        end = tokens_end_item(t, begin, d->head_end);
-        attribute a = attribute_start(begin);
-        bool is_one = false;
-        while (!is_one && attribute_next(t, end, &a))
-            is_one = token_is(t, a.name, "function_constant");
-        if (is_one && !read_constant(r->unit, &a, d, begin, end, r->e))
-            return false;
-    }
-    return true;
-}
-
 const function_constant *constant_find(const msl_unit *u, at name) {
     for (size_t i = 0; i < u->constant_count; i++)
         if (token_is(&u->tokens, name, u->constants[i].constant.name))
@@ -167,11 +146,25 @@ const msl_constant_text *constant_get_text(const function_constant *c,
     return NULL;
 }
 
-bool constant_read_all(msl_unit *u, err *e) {
-    reader r = {u, e};
+static bool read_constants(msl_unit *u, const decl *d, err *e) {
     const tokens *t = &u->tokens;
-    if (!decl_visit(t, visit_constant, &r))
-        return false;
+    for (at begin = d->begin, end; begin < d->head_end; begin = end + 1) {
+        end = tokens_end_item(t, begin, d->head_end);
+        attribute a = attribute_start(begin);
+        bool is_one = false;
+        while (!is_one && attribute_next(t, end, &a))
+            is_one = token_is(t, a.name, "function_constant");
+        if (is_one && !read_constant(u, &a, d, begin, end, e))
+            return false;
+    }
+    return true;
+}
+
+bool constant_read_all(msl_unit *u, err *e) {
+    const tokens *t = &u->tokens;
+    for (size_t i = 0; i < t->decl_count; i++)
+        if (t->decls[i].kind == DECL_OTHER && !read_constants(u, &t->decls[i], e))
+            return false;
     for (at i = 0; u->constant_count && i + 2 < t->count; i++)
         if (token_is(t, i, "is_function_constant_defined") && token_is(t, i + 1, "(")) {
             const function_constant *c = constant_find(u, t->list[i + 1].pair - 1);
@@ -240,12 +233,8 @@ static void search_enum(lookup *l, at open) {
 }
 
 /* A declaration at namespace scope: does it give the name a value? */
-static bool search_declaration(void *context, const decl *d, const char *prefix) {
-    (void)prefix;
-    lookup *l = context;
+static void search_declaration(lookup *l, const decl *d) {
     const tokens *t = &l->s->unit->tokens;
-    if (d->kind != DECL_OTHER)
-        return true;
     if (token_is(t, d->begin, "enum") || token_is(t, d->begin + 1, "enum")) {
         at open = d->begin;
         while (open < d->end && !token_is(t, open, "{"))
@@ -257,7 +246,6 @@ static bool search_declaration(void *context, const decl *d, const char *prefix)
         at end = tokens_end_item(t, d->head_end + 1, d->end - 1);
         l->ok = constant_evaluate(l->s, d->head_end + 1, end, &l->value);
     }
-    return !l->found;
 }
 
 bool constant_evaluate_name(scope *s, const char *name, int64_t *value) {
@@ -280,7 +268,9 @@ bool constant_evaluate_name(scope *s, const char *name, int64_t *value) {
         return given && evaluate_text(given->text, value);
     }
     lookup l = {.s = s, .name = name};
-    decl_visit(t, search_declaration, &l);
+    for (size_t i = 0; i < t->decl_count && !l.found; i++)
+        if (t->decls[i].kind == DECL_OTHER)
+            search_declaration(&l, &t->decls[i]);
     *value = l.value;
     return l.found && l.ok;
 }
