@@ -1,4 +1,4 @@
-/* compile: runs the four programs of agx.h one after the other: clang (SPIR-V's LLVM module), opt, llc (SPIR-V),
+/* compile: see agx.h. Runs four programs one after the other: clang (SPIR-V's LLVM module), opt, llc (SPIR-V),
  * agx_driver (Mesa). They are started with the loader and the libraries of their own folder. */
 #include <assert.h>
 #include <ctype.h>
@@ -143,6 +143,248 @@ static bool run_tool(const agx_compiler *c, const char *const *before, int befor
     return ok;
 }
 
+/* What Mesa needs changed in a module, in LLVM's text form. Numbers of address spaces have one digit, so
+ * moving constants changes no length. ---------------------------------------------------------- */
+
+static const char device_pointer[] = "ptr addrspace(1)";
+enum { DIGIT = sizeof device_pointer - 3 };
+
+/* Names of the module (@ and %) that are in the constant space. */
+typedef struct {
+    const char **items;
+    size_t count, room;
+} name_list;
+
+static size_t get_name_length(const char *p) {
+    size_t n = 1;
+    if (p[1] == '"')
+        return 3 + strcspn(p + 2, "\"\n");
+    while (isalnum((unsigned char)p[n]) || (p[n] && strchr("-$._", p[n])))
+        n++;
+    return n;
+}
+
+static bool has_name(const name_list *l, const char *p) {
+    size_t n = get_name_length(p);
+    for (size_t i = 0; i < l->count; i++)
+        if (get_name_length(l->items[i]) == n && strncmp(l->items[i], p, n) == 0)
+            return true;
+    return false;
+}
+
+static char *find_in_line(char *p, const char *end, const char *text) {
+    char *found = strstr(p, text);
+    return found && found < end ? found : NULL;
+}
+
+/* `phi ptr addrspace(1) [ %8, %2 ], [ @table, %1 ]`: the type of all is said once. */
+static bool has_moved_value(char *phi, const char *end, const name_list *moved) {
+    for (char *p = phi; (p = find_in_line(p, end, "[ ")); p++)
+        if (has_name(moved, p + 2))
+            return true;
+    return false;
+}
+
+/* `ptr addrspace(1) @table`, also with attributes between the two. */
+static bool move_pointers(char *line, const char *end, const name_list *moved) {
+    bool any = false, is_phi = find_in_line(line, end, " = phi ");
+    for (char *p = line; (p = find_in_line(p, end, device_pointer)); p++) {
+        char *name = p + strlen(device_pointer);
+        name += strcspn(name, ",%@\n");
+        if (is_phi ? has_moved_value(name, end, moved)
+                   : (*name == '%' || *name == '@') && has_name(moved, name)) {
+            p[DIGIT] = '2';
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* A line that points to a constant: so does what it computes from the pointer. */
+static void follow(char *line, const char *end, name_list *moved) {
+    static const char copy[] = "llvm.memcpy.p0.p1.", *const makes[] = {"getelementptr", "phi",
+                                                                       "select", "freeze"};
+    char *p = line;
+    while ((p = find_in_line(p, end, "ptr addrspace(1) getelementptr")))
+        p[DIGIT] = '2';
+    if ((p = find_in_line(line, end, copy)))
+        p[strlen(copy) - 2] = '2';
+    line += strspn(line, " ");
+    char *equals = *line == '%' ? find_in_line(line, end, " = ") : NULL;
+    for (size_t i = 0; equals && i < sizeof makes / sizeof *makes; i++)
+        if (strncmp(equals + 3, makes[i], strlen(makes[i])) == 0 && !has_name(moved, line))
+            *ARRAY_ADD(moved->items, moved->count, moved->room) = line;
+}
+
+static void move_global(char *line, const char *end, name_list *moved) {
+    char *space = find_in_line(line, end, "addrspace(1) constant ");
+    if (find_in_line(line, end, "llvm.compiler.used") || find_in_line(line, end, "__hip_cuid_"))
+        *line = ';';
+    else if (space && find_in_line(line, end, " = ")) {
+        space[strlen("addrspace(")] = '2';
+        *ARRAY_ADD(moved->items, moved->count, moved->room) = line;
+    }
+}
+
+void agx_move_constants(char *module) {
+    name_list moved = {.count = 0};
+    for (char *line = module, *end; *line; line = end + (*end == '\n')) {
+        end = line + strcspn(line, "\n");
+        if (*line == '@')
+            move_global(line, end, &moved);
+    }
+    for (bool again = moved.count > 0; again;) { /* a loop's phi comes before what it is made of */
+        again = false;
+        for (char *line = module, *end; *line; line = end + (*end == '\n')) {
+            end = line + strcspn(line, "\n");
+            if (*line == '@' || !move_pointers(line, end, &moved))
+                continue;
+            follow(line, end, &moved);
+            again = true;
+        }
+    }
+    free(moved.items);
+}
+
+/* `  %v = load i64, ptr addrspace(1) %p, align 8`: of the names how long they are; false: another line. */
+static bool find_load(const char *line, int *value, const char **at, int *at_length,
+                      unsigned *align) {
+    static const char load[] = " = load i64, ptr addrspace(1) ";
+    if (strncmp(line, "  %", 3) != 0)
+        return false;
+    *value = (int)strcspn(line + 2, " \n");
+    if (strncmp(line + 2 + *value, load, strlen(load)) != 0)
+        return false;
+    *at = line + 2 + *value + strlen(load);
+    *at_length = (int)strcspn(*at, ", \n");
+    return **at == '%' && sscanf(*at + *at_length, ", align %u", align) == 1;
+}
+
+char *agx_split_loads(const char *module) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    assert(out);
+    int i = 0; /* loads so far */
+    for (const char *line = module, *next; *line; line = next) {
+        int value, n;
+        unsigned align;
+        const char *at;
+        next = line + strcspn(line, "\n");
+        next += *next == '\n';
+        if (!find_load(line, &value, &at, &n, &align)) {
+            fwrite(line, 1, (size_t)(next - line), out);
+            continue;
+        }
+        fprintf(out,
+                "  %%agx%d.low = load i32, ptr addrspace(1) %.*s, align %u\n"
+                "  %%agx%d.at = getelementptr i8, ptr addrspace(1) %.*s, i64 4\n"
+                "  %%agx%d.high = load i32, ptr addrspace(1) %%agx%d.at, align %u\n"
+                "  %%agx%d.x = zext i32 %%agx%d.low to i64\n"
+                "  %%agx%d.y = zext i32 %%agx%d.high to i64\n"
+                "  %%agx%d.z = shl i64 %%agx%d.y, 32\n"
+                "  %.*s = or i64 %%agx%d.x, %%agx%d.z\n",
+                i, n, at, align, i, n, at, i, i, align < 4 ? align : 4, i, i, i, i, i, i, value,
+                line + 2, i, i);
+        i++;
+    }
+    fclose(out);
+    return text;
+}
+
+/* What agx_driver printed ------------------------------------------------------------------------ */
+
+static const char statistics[] = "CS shader: ";
+
+static const char *find_last(const char *text, const char *what) {
+    const char *last = NULL;
+    for (const char *p = text; (p = strstr(p, what)); p++)
+        last = p;
+    return last;
+}
+
+bool agx_read_address(const char *line, unsigned long *address) {
+    char *end;
+    const char *p = line + strspn(line, " ");
+    if (!isxdigit((unsigned char)*p))
+        return false;
+    *address = strtoul(p, &end, 16);
+    if (*end != ':' || end[1] != ' ')
+        return false;
+    size_t digits = strspn(end + 2, "0123456789abcdef");
+    return digits >= 4 && digits % 4 == 0 && end[2 + digits] == ' ';
+}
+
+char *agx_shorten_log(const char *log) {
+    const char *made = log ? find_last(log, "== ") : NULL;
+    char *text = NULL;
+    size_t used = 0;
+    unsigned long address;
+    bool has_statistics = false;
+    FILE *out = open_memstream(&text, &used);
+    assert(out);
+    for (const char *line = made; line && *line; line += strcspn(line, "\n") + 1) {
+        const char *end = line + strcspn(line, "\n"), *found = strstr(line, statistics);
+        bool is_statistics = found && found < end;
+        if (line == made || is_statistics || agx_read_address(line, &address))
+            fprintf(out, "%.*s\n", (int)(end - (is_statistics ? found : line)),
+                    is_statistics ? found : line);
+        has_statistics |= is_statistics;
+        if (!*end)
+            break;
+    }
+    fclose(out);
+    if (has_statistics)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* The instructions before the last statistics: the kernel from address 0 on, followed by the part that runs once
+ * per launch and computes what all threads share, from address 0 again. */
+static char *copy_code(const char *answer, const char *last) {
+    unsigned long address;
+    const char *start = answer;
+    for (const char *line = answer; line < last; line += strcspn(line, "\n") + 1)
+        if (!agx_read_address(line, &address))
+            start = line + strcspn(line, "\n") + 1;
+    char *code = NULL;
+    size_t used = 0;
+    FILE *out = open_memstream(&code, &used);
+    assert(out);
+    for (const char *line = start; line < last; line += strcspn(line, "\n") + 1)
+        fprintf(out, "%s%.*s\n",
+                line > start && agx_read_address(line, &address) && address == 0
+                    ? "; once per launch\n"
+                    : "",
+                (int)strcspn(line, "\n"), line);
+    fclose(out);
+    return code;
+}
+
+bool agx_read_answer(const char *answer, agx_facts *f, char **code) {
+    static const char refused[] = "refused: ";
+    const char *line = find_last(answer, statistics);
+    *f = (agx_facts){.instructions = 0};
+    if (strncmp(answer, refused, strlen(refused)) == 0) {
+        answer += strlen(refused);
+        snprintf(f->refusal, sizeof f->refusal, "%.*s", (int)strcspn(answer, "\n"), answer);
+        return true;
+    }
+    int fields = !line ? 0
+                       : sscanf(line,
+                                "CS shader: %u instrs, %*u alu, %*u fscib, %*u ic, %u code size, "
+                                "%u gprs, %u uniforms, %u scratch, %u threads, %u loops, %u:%u "
+                                "spills:fills",
+                                &f->instructions, &f->bytes, &f->registers, &f->uniforms,
+                                &f->scratch, &f->threads, &f->loops, &f->spills, &f->fills);
+    if (fields != 9)
+        return false;
+    if (code)
+        *code = copy_code(answer, line);
+    return true;
+}
+
 /* One kernel --------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -155,7 +397,8 @@ typedef struct {
 
 typedef struct {
     const order *order;
-    char folder[1024];
+    char folder[1024], cpp[1100], bc[1100], ll[1100],
+        spv[1100]; /* what the programs make of each other's */
     char entry[160];
     char *log;     /* of the last program */
     char *printed; /* by llc */
@@ -184,7 +427,7 @@ static bool step(work *w, const char *program, const char *const *flags, int cou
 }
 
 static bool run_clang(work *w, err *e) {
-    char include[4][PATH_MAX + 64], entry[200], threads[40], in[1100], out[1100];
+    char include[4][PATH_MAX + 64], entry[200], threads[40];
     const char *home = w->order->compiler->home;
     snprintf(include[0], sizeof include[0], "%s/harness/agx/shim", home);
     snprintf(include[1], sizeof include[1], "%s/harness/device/shim", home);
@@ -192,26 +435,22 @@ static bool run_clang(work *w, err *e) {
     snprintf(include[3], sizeof include[3], "%s/harness/agx/shim/inline.h", home);
     snprintf(entry, sizeof entry, "-DASSAY_ENTRY=%s", w->entry);
     snprintf(threads, sizeof threads, "-DAGX_THREADS=%d", THREADS);
-    snprintf(in, sizeof in, "%s/k.cpp", w->folder);
-    snprintf(out, sizeof out, "%s/k.bc", w->folder);
     const char *const more[] = {"-iquote",  include[0], "-iquote", include[1], "-include",
                                 include[2], "-include", "metal.h", "-include", include[3],
-                                entry,      threads,    in,        "-o",       out};
+                                entry,      threads,    w->cpp,    "-o",       w->bc};
     return step(w, "usr/lib/llvm-22/bin/clang", LIST(clang_flags), LIST(more), e);
 }
 
 static bool run_opt(work *w, err *e) {
-    char list[200], in[1100], out[1100];
+    char list[200];
     snprintf(list, sizeof list, "-internalize-public-api-list=%s", w->entry);
-    snprintf(in, sizeof in, "%s/k.bc", w->folder);
-    snprintf(out, sizeof out, "%s/k.ll", w->folder);
-    const char *const more[] = {list, in, "-o", out};
+    const char *const more[] = {list, w->bc, "-o", w->ll};
     if (!step(w, "usr/lib/llvm-22/bin/opt", LIST(opt_flags), LIST(more), e))
         return false;
     if (!w->worked)
         return true;
     size_t bytes;
-    char *module = os_read_file(out, &bytes, e);
+    char *module = os_read_file(w->ll, &bytes, e);
     if (!module)
         return false;
     /* Products and sums may be fused, without which llc says that they may not. */
@@ -223,17 +462,14 @@ static bool run_opt(work *w, err *e) {
     char *split = agx_split_loads(module);
     w->multiplies_matrices = strstr(module, "@_ZN5assay18multiply_fragments");
     w->worked = !w->multiplies_matrices;
-    bool ok = os_write_file(out, split, strlen(split), e);
+    bool ok = os_write_file(w->ll, split, strlen(split), e);
     free(split);
     free(module);
     return ok;
 }
 
 static bool run_llc(work *w, err *e) {
-    char in[1100], out[1100];
-    snprintf(in, sizeof in, "%s/k.ll", w->folder);
-    snprintf(out, sizeof out, "%s/k.spv", w->folder);
-    const char *const more[] = {in, "-o", out};
+    const char *const more[] = {w->ll, "-o", w->spv};
     bool ok = step(w, "usr/lib/llvm-22/bin/llc", LIST(llc_flags), LIST(more), e);
     if (ok && w->worked) {
         w->printed = w->log;
@@ -265,10 +501,9 @@ static bool add_lines(void *context, const char *path, err *e) {
 
 static bool run_driver(const work *w, bool with_places, char **log, bool *worked, err *e) {
     const agx_compiler *c = w->order->compiler;
-    char root[PATH_MAX + 16], vendors[PATH_MAX + 64], module[1100], copies[1100];
+    char root[PATH_MAX + 16], vendors[PATH_MAX + 64], copies[1100];
     snprintf(root, sizeof root, "AGX_ROOT=%s", c->tree);
     snprintf(vendors, sizeof vendors, "OCL_ICD_VENDORS=%s/etc/OpenCL/vendors", c->tree);
-    snprintf(module, sizeof module, "%s/k.spv", w->folder);
     snprintf(copies, sizeof copies, "MESA_SPIRV_DUMP_PATH=%s", w->folder);
     const char *const before[] = {"/usr/bin/timeout",
                                   "-k5",
@@ -280,7 +515,7 @@ static bool run_driver(const work *w, bool with_places, char **log, bool *worked
                                   "RUSTICL_ENABLE=asahi",
                                   "AGX_MESA_DEBUG=shaderdb,shaders",
                                   "MESA_SHADER_CACHE_DISABLE=1"};
-    const arguments a = {.items = {module, w->entry, "lines"}, .count = with_places ? 3 : 2};
+    const arguments a = {.items = {w->spv, w->entry, "lines"}, .count = with_places ? 3 : 2};
     return run_tool(c, LIST(before), "agx_driver", &a, log, worked, e);
 }
 
@@ -343,16 +578,18 @@ static bool write_answer(const work *w, const char *path, err *e) {
 static bool make_answer(void *context, const char *source, const char *object, err *e) {
     (void)source; /* only the key: what is compiled is the same text as a Mac reads it */
     work w = {.order = context, .worked = true};
-    char path[1100];
     if (!os_make_scratch(w.folder, sizeof w.folder, e))
         return false;
+    snprintf(w.cpp, sizeof w.cpp, "%s/k.cpp", w.folder);
+    snprintf(w.bc, sizeof w.bc, "%s/k.bc", w.folder);
+    snprintf(w.ll, sizeof w.ll, "%s/k.ll", w.folder);
+    snprintf(w.spv, sizeof w.spv, "%s/k.spv", w.folder);
     snprintf(w.entry, sizeof w.entry, "msl_%s", w.order->kernel);
     for (char *p = w.entry; *p; p++)
         if (!isalnum((unsigned char)*p))
             *p = '_';
-    snprintf(path, sizeof path, "%s/k.cpp", w.folder);
     char *text = rewrite(w.order, e);
-    bool ok = text && os_write_file(path, text, strlen(text), e) && run_clang(&w, e) &&
+    bool ok = text && os_write_file(w.cpp, text, strlen(text), e) && run_clang(&w, e) &&
               run_opt(&w, e) && run_llc(&w, e) && run_mesa(&w, e) && write_answer(&w, object, e);
     free(text);
     free(w.log);
