@@ -10,9 +10,7 @@
 #include "command.h"
 #include "harness/base/os.h"
 #include "harness/base/toolchain.h"
-#include "harness/device/soft/inspect.h"
-#include "harness/device/soft/lines.h"
-#include "harness/device/soft/macho.h"
+#include "harness/device/soft/object.h"
 
 SUITE_EXTERN(lines_suite);
 

@@ -16,7 +16,7 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/worker.h"
-#include "harness/device/soft/inspect.h"
+#include "harness/device/soft/object.h"
 #include "harness/device/tape.h"
 
 enum { MAX_SOURCES = 16 };

@@ -75,7 +75,8 @@ bool code_cache_hash_compiler(sha256 *h, const char *clang, const char *version,
     for (size_t i = 0; i < count; i++) {
         char folder[PATH_MAX];
         snprintf(folder, sizeof folder, "%s/harness/device/%.60s", home, rooms[i]);
-        if (!hash_headers(h, folder, e))
+        if (!(path_ends_with(folder, ".h") ? code_cache_hash_file(h, folder, e)
+                                           : hash_headers(h, folder, e)))
             return false;
     }
     return true;

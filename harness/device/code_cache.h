@@ -27,7 +27,8 @@ typedef struct {
 /* What every file of a cache depends on, added to a hash piece by piece. */
 void code_cache_hash_texts(sha256 *h, const char *const *texts, int count);
 bool code_cache_hash_file(sha256 *h, const char *path, err *e);
-/* The compiler, its flags for each math mode, and every header of these rooms of harness/device. */
+/* The compiler, its flags for each math mode, and every header of these rooms of harness/device, or one
+ * header. */
 bool code_cache_hash_compiler(sha256 *h, const char *clang, const char *version,
                               const char *const *rooms, size_t count, err *e);
 

@@ -95,7 +95,7 @@ static bool check_version(const ptx_compiler *c, err *e) {
 }
 
 static bool open_cache(ptx_compiler *c, err *e) {
-    static const char *const rooms[] = {"msl", "shim", "shim/ptx", "cuda"};
+    static const char *const rooms[] = {"msl/limits.h", "shim", "shim/ptx", "cuda/abi.h"};
     sha256 h;
     sha256_start(&h);
     code_cache_hash_texts(&h, flags, FLAG_COUNT);

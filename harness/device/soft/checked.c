@@ -1,18 +1,410 @@
-/* checked: see checked.h. Launches, threadgroups, barriers, and the lives of variables. */
+/* checked: see checked.h. The front door of checked mode: launches, threadgroups, barriers, the lives of
+ * variables; the rows that it fills, folded while the launch runs, whose lines are looked up only when it
+ * is over; and mistakes that are not about memory: arithmetic, simdgroup functions, faults of the CPU and
+ * loops that do not end. */
 #if defined(__linux__)
 #define _GNU_SOURCE /* dladdr */
 #endif
 #include "checker.h"
-#include "harness/base/array.h"
 
 #include <assert.h>
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "harness/base/array.h"
+#include "harness/base/macro_place.h"
+#include "object.h"
+
+/* Rows ----------------------------------------------------------------------------------------- */
+
+static report *find_report(soft_checker *c, finding_class what, const void *pc, int index) {
+    for (int i = 0; i < c->report_count; i++) {
+        report *r = &c->reports[i];
+        if (r->what == what && r->pc == pc && r->buffer == index)
+            return r;
+    }
+    return NULL;
+}
+
+void checker_start_report(const soft_checker *c, report *r, finding_class what, const void *pc,
+                          int index) {
+    memset(r, 0, sizeof *r);
+    r->what = what;
+    r->pc = pc;
+    r->buffer = index;
+    finding *f = &r->row;
+    f->what = what;
+    f->buffer = index;
+    f->count = 1;
+    snprintf(f->kernel, sizeof f->kernel, "%s", c->kernel);
+    const soft_worker *w = c->worker;
+    const unsigned short *p = w->thread_position[checker_thread(w)];
+    for (int i = 0; i < 3; i++) {
+        f->thread[i] = p[i];
+        f->group[i] = w->group_position[i];
+    }
+}
+
+report *checker_add_report(soft_checker *c, finding_class what, const void *pc, int index) {
+    report *r = find_report(c, what, pc, index);
+    if (r) {
+        r->row.count++;
+        return NULL;
+    }
+    if (c->report_count == MAX_REPORTS)
+        return NULL;
+    r = &c->reports[c->report_count++];
+    checker_start_report(c, r, what, pc, index);
+    return r;
+}
+
+report *checker_tell(soft_checker *c, finding_class what, const void *pc, const char *label,
+                     const char *format, ...) {
+    report *r = checker_add_report(c, what, pc, -1);
+    va_list args;
+    if (!r)
+        return NULL;
+    va_start(args, format);
+    vsnprintf(r->row.text, sizeof r->row.text, format, args);
+    va_end(args);
+    snprintf(r->row.label, sizeof r->row.label, "%s", label ? label : "");
+    return r;
+}
+
+const char *checker_name_access(unsigned how) {
+    return how & SOFT_ATOMIC ? "atomic access" : how & SOFT_STORE ? "store" : "load";
+}
+
+/* Element index of an address, also before the start. */
+static int64_t count_elements(uintptr_t begin, uint32_t element_bytes, uintptr_t at) {
+    int64_t offset = (int64_t)(at - begin), size = element_bytes;
+    return offset >= 0 ? offset / size : -((-offset + size - 1) / size);
+}
+
+/* "store of 4 bytes WHAT: element 3 of NAME, which has 64" */
+static void describe(report *r, uintptr_t begin, size_t whole, uint32_t element_bytes, uintptr_t at,
+                     size_t bytes, unsigned how, const char *what, const char *name) {
+    finding *f = &r->row;
+    size_t elements = whole / element_bytes;
+    uintptr_t end = begin + whole;
+    /* Of an access that begins inside, the first element outside is the one to name. */
+    f->element = count_elements(begin, element_bytes, at < end && at + bytes > end ? end : at);
+    f->bytes = (uint32_t)bytes;
+    f->by = at + bytes > end ? (int64_t)(at + bytes - end) : at < begin ? (int64_t)(begin - at) : 0;
+    char access[48] = "access";
+    if (bytes > 0)
+        snprintf(access, sizeof access, "%s of %zu bytes", checker_name_access(how), bytes);
+    snprintf(f->text, sizeof f->text, "%s %s: element %lld of %s, which has %zu", access, what,
+             (long long)f->element, name, elements);
+}
+
+void checker_describe(report *r, const soft_bound *b, uintptr_t at, size_t bytes, unsigned how,
+                      const char *what) {
+    char name[160];
+    snprintf(r->row.label, sizeof r->row.label, "%s", b->label);
+    if (b->name[0] && strcmp(b->name, b->label) != 0)
+        snprintf(name, sizeof name, "buffer %d '%.40s' (%.60s)", r->buffer, b->label, b->name);
+    else
+        snprintf(name, sizeof name, "buffer %d '%.40s'", r->buffer, b->label);
+    describe(r, (uintptr_t)b->begin, b->bytes, b->element_bytes, at, bytes, how, what, name);
+}
+
+void checker_describe_variable(report *r, const variable *v, uintptr_t at, size_t bytes,
+                               unsigned how, const char *what) {
+    char name[100];
+    snprintf(name, sizeof name, "threadgroup variable '%.60s'", v->name);
+    snprintf(r->row.label, sizeof r->row.label, "threadgroup %.30s", v->name);
+    describe(r, v->begin, v->bytes, v->element_bytes, at, bytes, how, what, name);
+}
+
+/* The line of an address of the kernel, from its debug information. */
+static bool checker_find_line(const soft_checker *c, const void *pc, char *file, size_t size,
+                              int *line) {
+    if (!pc || !checker_is_kernel(c, (uintptr_t)pc))
+        return false;
+    uint64_t offset = (uintptr_t)pc - 1 - c->image_begin; /* the call, not what follows it */
+    return soft_find_line(c->object, offset, file, size, line);
+}
+
+/* Lines ---------------------------------------------------------------------------------------- */
+
+/* Where a thread stood that is known by its number only. */
+static void name_thread(const soft_checker *c, const shadow_access *a, char *out, size_t size) {
+    const soft_worker *w = c->worker;
+    const uint32_t *n = w->launch->grid_groups;
+    const uint32_t run = (a->group - 1 - c->group_first) & 0xFFFFFF;
+    const uint32_t group = (uint32_t)(c->order.first + c->order.step * (int64_t)run);
+    const uint32_t g[3] = {group % n[0], group / n[0] % n[1], group / n[0] / n[1]};
+    uint32_t s[3]; /* of that threadgroup, which is smaller at the edge of the grid */
+    for (int i = 0; i < 3; i++) {
+        uint32_t left = w->launch->grid_threads[i] - g[i] * w->launch->group_nominal[i];
+        s[i] = left < w->launch->group_nominal[i] ? left : w->launch->group_nominal[i];
+    }
+    snprintf(out, size, "thread %u,%u,%u of threadgroup %u,%u,%u", a->thread % s[0],
+             a->thread / s[0] % s[1], a->thread / s[0] / s[1], g[0], g[1], g[2]);
+}
+
+static void add_other(const soft_checker *c, report *r) {
+    char file[128] = "", who[96], rest[200];
+    int line = 0;
+    checker_find_line(c, (const char *)c->image_begin + r->other.pc, file, sizeof file, &line);
+    name_thread(c, &r->other, who, sizeof who);
+    finding *f = &r->row;
+    char own[sizeof f->file];
+    snprintf(own, sizeof own, "%s", f->file);
+    macro_place_cut(own, &(macro_place){.line = 0});
+    macro_place_cut(file, &(macro_place){.line = 0});
+    bool elsewhere = line && strcmp(file, own) != 0;
+    r->other_line = line;
+    snprintf(rest, sizeof rest, "; the other is a %s of %u bytes by %s%s%s%s%s",
+             checker_name_access(r->other.how), r->other.bytes, who, line ? " at " : "",
+             elsewhere ? file : "", elsewhere ? " " : "", line ? "line " : "");
+    size_t n = strlen(f->text);
+    if (line)
+        snprintf(f->text + n, sizeof f->text - n, "%s%d", rest, line);
+    else
+        snprintf(f->text + n, sizeof f->text - n, "%s", rest);
+}
+
+static void add_barrier(const soft_checker *c, report *r) {
+    char file[128] = "";
+    int line = 0;
+    checker_find_line(c, r->barrier, file, sizeof file, &line);
+    size_t n = strlen(r->row.text);
+    snprintf(r->row.text + n, sizeof r->row.text - n, "; the barrier is at line %d", line);
+}
+
+/* Did the launch's first run tell it? Of two accesses that race, the second is told: in another order
+ * of threads that may be the other one. */
+static bool is_told(const soft_checker *c, const report *r) {
+    for (int i = 0; i < c->told_count; i++) {
+        const told_row *t = &c->told[i];
+        if (t->what == r->what && t->buffer == r->buffer &&
+            ((t->line == r->row.line && strcmp(t->file, r->row.file) == 0) ||
+             (r->has_other && t->line == r->other_line && t->other_line == r->row.line)))
+            return true;
+    }
+    return false;
+}
+
+static void hand_out(soft_checker *c, report *r, finding_list *out) {
+    const size_t n = strlen(r->row.text);
+    if (!c->order.takes_turns) {
+        told_row *t = &c->told[c->told_count++];
+        *t = (told_row){r->what, r->buffer, r->row.line, r->other_line, ""};
+        snprintf(t->file, sizeof t->file, "%s", r->row.file);
+    } else if (is_told(c, r)) {
+        return;
+    } else if (r->what != FINDING_WRONG) {
+        snprintf(r->row.text + n, sizeof r->row.text - n, ", when threads take turns at atomics");
+    }
+    finding_add(out, &r->row);
+}
+
+/* Looks up the lines of all rows and hands them over. */
+static void checker_finish_reports(soft_checker *c, finding_list *out) {
+    for (int i = 0; i < c->report_count && out; i++) {
+        report *r = &c->reports[i];
+        checker_find_line(c, r->pc, r->row.file, sizeof r->row.file, &r->row.line);
+        if (r->has_other)
+            add_other(c, r);
+        if (r->barrier)
+            add_barrier(c, r);
+        hand_out(c, r, out);
+    }
+    c->report_count = 0;
+}
+
+/* Mistakes that are not about memory ----------------------------------------------------------- */
+
+/* An index outside of an array is told only if the access it leads to is not told as such: that
+ * one knows more. */
+static void note_index(soft_checker *c, soft_u64 index, const char *type, const void *pc) {
+    checker_tell_index(c, SOFT_LOAD);
+    c->index_pending = true;
+    c->index_value = (int64_t)index;
+    c->index_type = type;
+    c->index_pc = pc;
+    c->hooks.pending = 1;
+}
+
+static void tell_misaligned(soft_checker *c, uintptr_t at, const void *pc) {
+    const device_region *d = checker_find_nearest(c, at);
+    bool is_inside = d && at - d->region.begin < d->region.bytes;
+    bool is_null = at < 4096;
+    if (is_null)
+        return; /* the access itself is told */
+    report *r = checker_add_report(c, FINDING_MISALIGNED, pc, is_inside ? d->index : -1);
+    if (r && is_inside)
+        checker_describe(r, d->bound, at, 0, SOFT_LOAD, "at an address its type forbids");
+    else if (r)
+        snprintf(r->row.text, sizeof r->row.text, "access at address %#llx, which its type forbids",
+                 (unsigned long long)at);
+}
+
+/* A lane in a loop for a lock that another lane of its simdgroup took in the same way, with no barrier
+ * between: here one lane runs after the other, on a GPU they wait for each other. */
+static void note_lock(soft_checker *c, uintptr_t word, const void *pc) {
+    const uint32_t t = checker_thread(c->worker), first = t / SOFT_LANES * SOFT_LANES;
+    const lock_attempt now = {word, c->group, c->phase, c->simd_phase[t / SOFT_LANES]};
+    c->locks[t] = now;
+    for (uint32_t i = first; i < first + SOFT_LANES; i++) {
+        const lock_attempt *o = &c->locks[i];
+        if (i == t || o->word != word || o->group != now.group || o->phase != now.phase ||
+            o->simd_phase != now.simd_phase)
+            continue;
+        checker_tell(c, FINDING_ENDLESS, pc, NULL,
+                     "lanes of one simdgroup spin for the same lock: on a GPU the lane that has it "
+                     "waits for the others");
+        return;
+    }
+}
+
+static void tell(char *out, size_t size, soft_u32 what, soft_u64 value, const char *text) {
+    long long n = (long long)value;
+    switch (what) {
+    case SOFT_DIVIDE:
+        snprintf(out, size, "integer division by zero");
+        break;
+    case SOFT_SHIFT:
+        snprintf(out, size, "shift by %lld, which is outside the width of its type", n);
+        break;
+    case SOFT_CONVERT:
+        snprintf(out, size, "float that the integer type cannot hold");
+        break;
+    case SOFT_OVERFLOW:
+        snprintf(out, size, "signed integer %s overflows", text);
+        break;
+    case SOFT_CLAMP:
+        snprintf(out, size, "clamp to a range whose minimum is above its maximum");
+        break;
+    case SOFT_EDGES:
+        snprintf(out, size, "smoothstep whose first edge is not below its second");
+        break;
+    case SOFT_FIELD:
+        snprintf(out, size, "bit field up to bit %lld, which is outside the width of its type", n);
+        break;
+    case SOFT_NO_RETURN:
+        snprintf(out, size, "the end of a function that must return a value and does not");
+        break;
+    case SOFT_VARIES:
+        snprintf(out, size, "%s whose lane, delta or mask is not the same for all threads", text);
+        break;
+    case SOFT_INACTIVE:
+        snprintf(out, size,
+                 "%s takes the value of lane %lld, which is not active here: it returned, is "
+                 "elsewhere or does not exist",
+                 text, n);
+        break;
+    case SOFT_SCOPE:
+        snprintf(out, size, "%s is an operation of %lld simdgroups, and the threadgroup has %lld",
+                 text, n & 0xFFFF, n >> 16);
+        break;
+    default:
+        snprintf(out, size, "%s takes the value of lane %lld, outside of the simdgroup", text, n);
+    }
+}
+
+static void checker_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const char *text,
+                           const void *pc) {
+    static const finding_class classes[] = {
+        [SOFT_DIVIDE] = FINDING_DIVIDE,    [SOFT_SHIFT] = FINDING_SHIFT,
+        [SOFT_CONVERT] = FINDING_CONVERT,  [SOFT_OVERFLOW] = FINDING_OVERFLOW,
+        [SOFT_CLAMP] = FINDING_CLAMP,      [SOFT_EDGES] = FINDING_CLAMP,
+        [SOFT_FIELD] = FINDING_SHIFT,      [SOFT_NO_RETURN] = FINDING_NO_RETURN,
+        [SOFT_VARIES] = FINDING_DIVERGED,  [SOFT_INACTIVE] = FINDING_DIVERGED,
+        [SOFT_NO_LANE] = FINDING_DIVERGED, [SOFT_SCOPE] = FINDING_DIVERGED};
+    soft_checker *c = checker_of(w);
+    if (what == SOFT_INDEX) {
+        note_index(c, value, text, pc);
+        return;
+    }
+    if (what == SOFT_SPIN) {
+        note_lock(c, (uintptr_t)value, pc);
+        return;
+    }
+    if (what == SOFT_MISALIGNED) {
+        tell_misaligned(c, (uintptr_t)value, pc);
+#if defined(__aarch64__)
+        if (text)
+            soft_end_lane(w); /* an atomic instruction would trap */
+#endif
+        return;
+    }
+    report *r = checker_add_report(c, classes[what], pc, -1);
+    if (r)
+        tell(r->row.text, sizeof r->row.text, what, value, text);
+    if (what == SOFT_NO_RETURN)
+        soft_end_lane(w); /* there is nothing to go on with */
+    c->has_told_division = what == SOFT_DIVIDE || (what == SOFT_OVERFLOW && value);
+}
+
+/* Signals -------------------------------------------------------------------------------------- */
+
+static bool is_of_file(const soft_checker *c, const void *at) {
+    char file[128] = "";
+    int line = 0;
+    return checker_find_line(c, at, file, sizeof file, &line) && line > 0 && strchr(file, '.') &&
+           strncmp(file, DWARF_SHIM, strlen(DWARF_SHIM)) != 0;
+}
+
+/* The innermost place in a file of the kernel's: what faulted may be a check that the kernel called. */
+static const void *find_place(const soft_checker *c, const void *pc, uintptr_t fp) {
+    const void *at = checker_is_kernel(c, (uintptr_t)pc) ? (const char *)pc + 1 : NULL;
+    uintptr_t from;
+    for (int i = 0;
+         i < CHECKER_FRAMES && !(at && is_of_file(c, at)) && checker_next_frame(c, &fp, &from); i++)
+        at = checker_is_kernel(c, from) ? (const void *)from : at;
+    return at;
+}
+
+/* An endless loop is told at its line: where the timer finds the kernel in code that is not of its
+ * files (the checks it calls), it is let go on for a moment, a few hundred times at most. */
+static rescue_action stop_loop(soft_checker *c, const void *pc) {
+    const void *at = checker_is_kernel(c, (uintptr_t)pc) ? (const char *)pc + 1 : NULL;
+    if (!is_of_file(c, at) && c->looks++ < MAX_LOOKS)
+        return RESCUE_GO_ON;
+    checker_tell(c, FINDING_ENDLESS, at, NULL, "still running after %g s: an endless loop",
+                 c->seconds);
+    return RESCUE_GIVE_UP;
+}
+
+/* checked_mishap.c */
+static rescue_action checker_rescue(void *context, int signal_number, const void *pc, uintptr_t fp,
+                                    void *address) {
+    soft_checker *c = context;
+    if (signal_number == SIGUSR2)
+        return stop_loop(c, pc);
+    if (signal_number == SIGFPE && c->has_told_division)
+        return RESCUE_STEP_OVER;
+    const void *at = find_place(c, pc, fp);
+    bool is_trap = signal_number == SIGTRAP || signal_number == SIGILL;
+    if (is_trap && c->index_pending) { /* the compiler's two checks of one index */
+        checker_tell_index(c, SOFT_LOAD);
+        return RESCUE_END_LANE;
+    }
+    uintptr_t inside = (uintptr_t)address - (uintptr_t)c->worker;
+    bool is_stack = !is_trap && inside - SOFT_STACKS_AT < SOFT_REGION_BYTES - SOFT_STACKS_AT;
+    if (signal_number == SIGFPE)
+        checker_tell(c, FINDING_DIVIDE, at, NULL, "integer division that traps");
+    else if (is_trap)
+        checker_tell(c, FINDING_LOAD_OUTSIDE, at, "array",
+                     "access through a pointer that has left its array or table");
+    else
+        checker_tell(c, FINDING_FAULT, at, NULL, "%s",
+                     is_stack
+                         ? "private memory overrun: a recursion, or more of it than a thread has"
+                         : "access to an address where nothing is");
+    return signal_number == SIGFPE ? RESCUE_STEP_OVER : RESCUE_END_LANE;
+}
+
+/* Meetings and barriers ------------------------------------------------------------------------ */
 
 /* A meeting that all lanes must come to: a simdgroup barrier, or a function of matrices. */
 static void on_meet(soft_worker *w, soft_u32 party, soft_u32 width, const void *pc) {

@@ -11,7 +11,6 @@
 
 #include "checked.h"
 #include "rescue.h"
-#include "shadow.h"
 
 enum {
     ACCESS_BYTES = 16,
@@ -22,6 +21,96 @@ enum {
     DEFAULT_SECONDS = 10,
     NAMED_VARIABLES = 4096,
 };
+
+/* Shadows: exact to the byte. A cell stands for one unit of memory (4 bytes, or 2 where the elements are 16
+ * bits wide). The first access to only a part of a unit splits it into cells of a byte each. Cells
+ * are 48 bytes, in memory that is only there where it was touched: 12 bytes per byte of 32-bit
+ * elements, 24 per byte of 16-bit elements, 60 where bytes are stored one by one. Atomic accesses
+ * are kept aside, one record per word that has any.
+ *
+ * What is kept of many loads of a unit is two of them: any that comes, and one of another
+ * threadgroup, else of another simdgroup, else of another lane. For every store that may follow,
+ * if one of the loads races with it, one of these two does. */
+
+/* An access: who, when, where in the code. All zero: none (threadgroups count from 1). */
+typedef struct {
+    uint32_t group : 24;  /* threadgroup */
+    uint32_t fences : 6;  /* release fences the thread has passed: the low bits of their number */
+    uint32_t split : 1;   /* of a cell's store: its bytes have cells of their own */
+    uint32_t atomics : 1; /* of a cell's store: there are atomic accesses, kept aside */
+    uint32_t thread : 10; /* index in the threadgroup */
+    uint32_t epoch : 22;  /* the last threadgroup barrier passed that orders this kind of memory */
+    uint32_t simd_epoch : 22;  /* the last simdgroup barrier passed, likewise */
+    uint32_t more_fences : 10; /* the high bits */
+    uint32_t pc : 24;          /* offset in the kernel's image */
+    uint32_t how : 3;          /* SOFT_STORE, SOFT_ATOMIC */
+    uint32_t bytes : 5;
+} shadow_access;
+
+typedef struct {
+    shadow_access store, load[2];
+} shadow_cell;
+
+/* The atomic accesses of a word. */
+typedef struct {
+    uintptr_t word;
+    shadow_access store[2], load[2];
+    uint32_t release, release_group; /* of checked_sync.c: who released by it, and when */
+} shadow_atomic;
+
+typedef struct {
+    uintptr_t begin; /* aligned to 4 */
+    size_t bytes;
+    unsigned unit;          /* bytes per cell: 4 or 2 */
+    bool is_shared;         /* by all threadgroups of the launch: device memory */
+    shadow_cell *cells;     /* one per unit */
+    shadow_cell *fine;      /* one per byte, used where a unit is split */
+    shadow_atomic *atomics; /* a hash table */
+    size_t atomic_count, atomic_room;
+} shadow;
+
+/* Is there another order, beyond barriers, that puts `before` in front of `now`? */
+typedef bool shadow_order(void *context, const shadow_access *before, const shadow_access *now,
+                          bool is_shared);
+
+/* unit: 2 or 4. False when there is no memory for it. */
+bool shadow_open(shadow *s, uintptr_t begin, size_t bytes, unsigned unit, bool is_shared);
+void shadow_close(shadow *s);
+
+/* Judges an access to `bytes` bytes at an address inside and remembers it. True if it races, with
+ * *other the access it races with. `arrived` is the same access with all barriers counted that the
+ * thread has passed, also those that order no memory: a load is over when its thread arrives at
+ * one, so a store after any barrier comes after it. */
+bool shadow_judge(shadow *s, uintptr_t at, size_t bytes, const shadow_access *now,
+                  const shadow_access *arrived, shadow_order *order, void *context,
+                  shadow_access *other);
+
+/* The record of a word with atomic accesses. */
+shadow_atomic *shadow_find_atomic(shadow *s, uintptr_t word);
+
+/* When a thread accesses: its threadgroup, itself, and barriers passed that order this memory, and
+ * all barriers passed. */
+typedef struct {
+    uint32_t group, thread, epoch, simd_epoch, phase, simd_phase;
+} shadow_moment;
+
+/* Is a load of one whole unit right and nothing new? Most loads of shared memory are: what was
+ * stored there is ordered before, and two lanes of this simdgroup loaded it already since the last
+ * barrier. Says no when in doubt. */
+static inline bool shadow_knows_load(const shadow *s, uintptr_t at, size_t bytes,
+                                     const shadow_moment *m) {
+    const shadow_cell *c = &s->cells[(at - s->begin) / s->unit];
+    const shadow_access *a = &c->load[0], *b = &c->load[1];
+    const uint32_t simd = m->thread / SOFT_LANES;
+    return bytes == s->unit && (at - s->begin) % s->unit == 0 && !c->store.split &&
+           !c->store.atomics && c->store.group == m->group &&
+           (c->store.epoch < m->epoch || c->store.thread == m->thread ||
+            (c->store.thread / SOFT_LANES == simd && c->store.simd_epoch < m->simd_epoch)) &&
+           a->group == m->group && b->group == m->group && a->epoch == m->phase &&
+           b->epoch == m->phase && a->simd_epoch == m->simd_phase &&
+           b->simd_epoch == m->simd_phase && a->thread / SOFT_LANES == simd &&
+           b->thread / SOFT_LANES == simd;
+}
 
 /* Around each buffer: far enough that most mistakes land here and are told to be its. */
 #define GAP_BYTES ((size_t)64 << 20)
@@ -267,23 +356,15 @@ void checker_describe(report *r, const soft_bound *b, uintptr_t at, size_t bytes
                       const char *what);
 void checker_describe_variable(report *r, const variable *v, uintptr_t at, size_t bytes,
                                unsigned how, const char *what);
-/* Looks up the lines of all rows and hands them over. */
-void checker_finish_reports(soft_checker *c, finding_list *out);
-/* The line of an address of the kernel, from its debug information. */
-bool checker_find_line(const soft_checker *c, const void *pc, char *file, size_t size, int *line);
 
 /* checked_memory.c */
-const device_region *checker_find_region(const soft_checker *c, uintptr_t at, size_t bytes,
-                                         unsigned how);
 const device_region *checker_find_nearest(const soft_checker *c, uintptr_t at);
 /* The binding that a bad access was meant for. Where its unsigned index ran below zero, *at becomes
  * the address that the index as a signed number gives. */
-const device_region *checker_find_meant(const soft_checker *c, uintptr_t *at);
 void checker_open_regions(soft_checker *c);
 void checker_close_regions(soft_checker *c);
 /* Lets a bad access do no harm: a load finds zeros, what a store hits is put back before the next
  * access. Where that is impossible, the lane ends. */
-void checker_neutralise(soft_checker *c, uintptr_t at, size_t bytes, unsigned how, bool is_ours);
 void checker_put_back(soft_checker *c);
 
 /* Does what was there before matter? */
@@ -310,8 +391,6 @@ void *checker_reserve(soft_worker *w, soft_u64 bytes, const char *what, const vo
 void checker_unset(soft_worker *w, void *at, soft_u64 bytes, const unsigned char *values,
                    soft_u32 period, const char *what);
 void checker_end_variable(soft_worker *w, void *at, soft_u64 bytes);
-void checker_access_private(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
-                            const void *pc);
 
 /* checked_sync.c */
 shadow_access checker_now(const soft_checker *c, bool is_device, unsigned how, size_t bytes,
@@ -326,9 +405,3 @@ shadow_order checker_is_ordered;
 void checker_sync_begin(soft_checker *c);
 void checker_sync_begin_group(soft_checker *c);
 void checker_sync_free(soft_checker *c);
-
-/* checked_mishap.c */
-void checker_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const char *text,
-                    const void *pc);
-rescue_action checker_rescue(void *context, int signal_number, const void *pc, uintptr_t fp,
-                             void *address);

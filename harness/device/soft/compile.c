@@ -21,7 +21,7 @@
 #include "harness/device/code_cache.h"
 #include "harness/device/msl/msl.h"
 #include "harness/device/shift_mask.h"
-#include "inspect.h"
+#include "object.h"
 #include "passes.h"
 
 /* What clang and the linker are told about every kernel ------------------------------------------ */
@@ -203,7 +203,7 @@ static_assert(CHILD_FILE_MB == 64, "as run_clang says");
 
 /* What every compiled kernel depends on. */
 static bool open_cache(soft_compiler *c, err *e) {
-    static const char *const rooms[] = {"msl", "shim", "shim/cpu", "soft"};
+    static const char *const rooms[] = {"msl/limits.h", "shim", "shim/cpu", "soft/abi.h"};
     sha256 h;
     sha256_start(&h);
     for (int kind = 0; kind < FLAGS_KINDS; kind++)

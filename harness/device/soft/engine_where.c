@@ -10,7 +10,7 @@
 
 #include "harness/base/macro_place.h"
 #include "harness/base/worker.h"
-#include "lines.h"
+#include "object.h"
 #include "rescue.h"
 
 enum { WAIT_MS = 2, IMAGE_BYTES = 1 << 24 /* far larger than any kernel's object */ };
