@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Modules of older ones have pointers with types, which soft/ir.h does not read. Apple counts otherwise. */
+/* Modules of older ones have pointers with types, which device/ir.h does not read. Apple counts otherwise. */
 #if defined(__APPLE__)
 enum { OLDEST_CLANG = 15 };
 #else

@@ -11,7 +11,7 @@
 
 typedef enum { SPACE_DEVICE, SPACE_CONSTANT, SPACE_THREADGROUP, SPACE_PRIVATE, SPACES } count_space;
 
-/* As the table of a compiled kernel says it (soft/count_ir.h). */
+/* As the table of a compiled kernel says it (soft/counted.h). */
 typedef enum {
     PLACE_LOAD = 'L',
     PLACE_STORE = 'S',

@@ -1,8 +1,7 @@
 /* metal: what the files of the Metal device share; no other file includes it, or Metal.
  *
- * device_metal.m opens a GPU and knows its facts, buffer_metal.m its memory and keeps it wired,
- * pipeline_metal.m turns text into pipelines, play_metal.m encodes and waits, sample_metal.m times each
- * launch with the GPU's counters. Objective-C with manual retain and release: what a struct here holds
+ * device_metal.m opens a GPU, knows its facts and its memory and turns text into pipelines, play_metal.m encodes,
+ * waits, and times each launch with the GPU's counters. Objective-C with manual retain and release: what a struct here holds
  * is retained.
  *
  * The same files run on Linux against the Metal of tests/metal_double. */
@@ -35,52 +34,21 @@ metal_device *metal_get(const device *d);
 /* The sentence of an NSError, good until the pool drains. */
 const char *metal_describe(NSError *error);
 
-/* buffer_metal.m */
-bool metal_new_buffer(buffer *b, size_t allocation_bytes, const void *no_copy, err *e);
-void metal_free_buffer(buffer *b);
-bool metal_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, bool to_device,
-                err *e);
-
-/* pipeline_metal.m */
 int metal_get_language(void); /* the newest that this system has, as msl.h has it */
-bool metal_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
-                        size_t count, err *e);
-void metal_free_pipeline(pipeline *p);
 /* Retained. */
 id<MTLComputePipelineState> metal_new_state(metal_device *m, id<MTLFunction> function,
                                             const char *label, NSError **error);
 id<MTLLibrary> metal_find_library(metal_device *m, const char *text, int language, math_mode math,
                                   const char *kernel, err *e);
+void metal_keep_resident(metal_device *m); /* before something is submitted */
 
 /* play_metal.m */
 /* Autoreleased. If it explains, a failure names the encoder: that costs time while it runs. */
 id<MTLCommandBuffer> metal_new_command_buffer(metal_device *m, const char *label, bool explains,
                                               err *e);
-/* held: the threadgroup memory that the encoder has been given so far, by index. */
-void metal_encode(id<MTLComputeCommandEncoder> encoder, const launch *l, uint32_t *held);
 bool metal_finish(metal_device *m, id<MTLCommandBuffer> commands, uint64_t commit_at_ns,
                   play_times *times, err *e);
-/* The end of the launches from `first` that one command buffer may hold. */
-size_t metal_find_end(const tape *t, size_t first, size_t end);
 bool metal_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e);
 bool metal_wait(device *d, ticket *k, play_times *times, err *e);
-
-/* buffer_metal.m: macOS takes memory away from a GPU that has been idle for a second, and the
- * next command buffer would be timed with the wiring of it. Nothing of this happens before macOS 15. */
-#if __MAC_OS_X_VERSION_MAX_ALLOWED >= 150000
-void metal_open_residency(metal_device *m);
-void metal_close_residency(metal_device *m);
-void metal_add_resident(metal_device *m, id<MTLBuffer> b);
-void metal_remove_resident(metal_device *m, id<MTLBuffer> b);
-void metal_keep_resident(metal_device *m); /* before something is submitted */
-#else
-#define metal_open_residency(m) ((void)(m))
-#define metal_close_residency(m) ((void)(m))
-#define metal_add_resident(m, b) ((void)(m), (void)(b))
-#define metal_remove_resident(m, b) ((void)(m), (void)(b))
-#define metal_keep_resident(m) ((void)(m))
-#endif
-
-/* sample_metal.m */
 bool metal_can_sample(device *d);
 bool metal_play_sampled(device *d, tape *t, play_times *total, play_times *each, err *e);

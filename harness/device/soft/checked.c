@@ -375,7 +375,6 @@ static rescue_action stop_loop(soft_checker *c, const void *pc) {
     return RESCUE_GIVE_UP;
 }
 
-/* checked_mishap.c */
 static rescue_action checker_rescue(void *context, int signal_number, const void *pc, uintptr_t fp,
                                     void *address) {
     soft_checker *c = context;

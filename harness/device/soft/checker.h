@@ -1,10 +1,8 @@
 /* checker: what the files of checked mode share; no other file includes it.
  *
- * checked.c is the front door: launches, threadgroups, barriers. checked_mishap.c takes what is
- * wrong beyond memory. checked_access.c judges each access, checked_private.c those to the memory
- * of one thread, checked_sync.c knows the order that
- * atomics and fences give, checked_memory.c knows what memory there is and makes bad accesses
- * harmless, checked_report.c says what was found. */
+ * checked.c is the front door: launches, threadgroups, barriers, what is wrong beyond memory, and the rows that
+ * say what was found. checked_access.c judges each access, knows what memory there is and makes bad accesses
+ * harmless. checked_order.c knows what comes before what. */
 #pragma once
 
 #include <string.h>
@@ -55,7 +53,7 @@ typedef struct {
 typedef struct {
     uintptr_t word;
     shadow_access store[2], load[2];
-    uint32_t release, release_group; /* of checked_sync.c: who released by it, and when */
+    uint32_t release, release_group; /* of fences: who released by it, and when */
 } shadow_atomic;
 
 typedef struct {
@@ -341,7 +339,7 @@ static inline bool checker_is_kernel(const soft_checker *c, uintptr_t pc) {
 
 enum { CHECKER_FRAMES = 16 };
 
-/* checked_report.c */
+/* checked.c */
 /* One more of what; the row to fill in if it is the first, else NULL. */
 report *checker_add_report(soft_checker *c, finding_class what, const void *pc, int index);
 /* The same with its text, and label if that is not NULL. */
@@ -357,7 +355,7 @@ void checker_describe(report *r, const soft_bound *b, uintptr_t at, size_t bytes
 void checker_describe_variable(report *r, const variable *v, uintptr_t at, size_t bytes,
                                unsigned how, const char *what);
 
-/* checked_memory.c */
+/* checked_access.c */
 const device_region *checker_find_nearest(const soft_checker *c, uintptr_t at);
 /* The binding that a bad access was meant for. Where its unsigned index ran below zero, *at becomes
  * the address that the index as a signed number gives. */
@@ -376,13 +374,11 @@ static inline finding_class checker_outside_class(unsigned how) {
     return how & SOFT_STORE ? FINDING_STORE_OUTSIDE : FINDING_LOAD_OUTSIDE;
 }
 
-/* checked_access.c */
 void checker_tell_index(soft_checker *c, unsigned how);
 void checker_settle_stores(soft_checker *c); /* of a race: did both store the same? */
 void checker_forget_exceptions(void); /* of floating point: what was before is not the kernel's */
 void checker_access(soft_worker *w, void *p, soft_u64 bytes, soft_u32 how, const void *pc);
 
-/* checked_private.c */
 bool checker_open_private(soft_checker *c);
 void checker_close_private(soft_checker *c);
 void checker_end_private(soft_checker *c); /* of a launch: lanes may have ended early */
@@ -392,7 +388,7 @@ void checker_unset(soft_worker *w, void *at, soft_u64 bytes, const unsigned char
                    soft_u32 period, const char *what);
 void checker_end_variable(soft_worker *w, void *at, soft_u64 bytes);
 
-/* checked_sync.c */
+/* checked_order.c */
 shadow_access checker_now(const soft_checker *c, bool is_device, unsigned how, size_t bytes,
                           const void *pc);
 /* The same with every barrier counted that the thread has passed. */

@@ -12,15 +12,15 @@
 #include <sys/auxv.h>
 #endif
 
-#include "count_ir.h"
+#include "counted.h"
 #include "harness/base/array.h"
 #include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
+#include "harness/device/ir.h"
 #include "harness/device/msl/msl.h"
-#include "harness/device/shift_mask.h"
 #include "object.h"
 #include "passes.h"
 
@@ -477,7 +477,7 @@ static bool compile_checked(const order *o, const char *source, const char *obje
     return false;
 }
 
-/* The object goes where lines.c looks for it: HASH.o beside HASH.so. The image is still under the
+/* The object goes where object.c looks for it: HASH.o beside HASH.so. The image is still under the
  * name it is made as, HASH.so and more. */
 static bool keep_object(const char *object, const char *image, err *e) {
     char path[PATH_MAX];

@@ -21,7 +21,7 @@
 
 #include "abi.h"
 #include "harness/base/array.h"
-#include "ir.h"
+#include "harness/device/ir.h"
 
 typedef struct {
     span name;

@@ -1,10 +1,10 @@
-/* count_ir: see count_ir.h.
+/* count_ir: see counted.h.
  *
  * GPUs' compilers make one access of neighbouring ones where they know that it is aligned (LLVM's
  * LoadStoreVectorizer): the members of a float4 are one load of 16 bytes. The CPU's does not, so it is
  * done here: accesses of a block with the same base, between which nothing is written or called, are
  * told as one. */
-#include "count_ir.h"
+#include "counted.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
-#include "ir.h"
+#include "harness/device/ir.h"
 
 enum { WIDEST = 16, WIDEST_COPY = 8, MOST_PIECES = 128, MOST_INLINED = 64 };
 
@@ -26,7 +26,7 @@ typedef struct {
 
 typedef struct {
     size_t line;
-    char kind; /* as in count_ir.h */
+    char kind; /* as in counted.h */
     span at;   /* the operand, as it is written */
     span base;
     int64_t offset;
@@ -315,7 +315,7 @@ static place find_place(const counter *c, size_t n) {
     return at;
 }
 
-/* A call that is a meeting of lanes: M, X or W as in count_ir.h; else 0. */
+/* A call that is a meeting of lanes: M, X or W as in counted.h; else 0. */
 static char find_meeting(span line) {
     if (ir_find(line, "@_ZN5assay4meet"))
         return ir_find(line, "multiply_add") ? 'X' : 'M';

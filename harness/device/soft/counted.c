@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "count_ir.h"
 #include "harness/base/array.h"
 
 /* Memory: what one access of a simdgroup does to it ------------------------------------------------ */

@@ -1,15 +1,17 @@
-/* device_soft: the software Metal device, as device.h asks for it. Memory is the process's own, pipelines
- * are compiled by compile.c, command buffers are run by pool.c. */
+/* device_soft: the software Metal device, as device.h asks for it. Memory is shared with
+ * the process that runs kernels, pipelines are compiled by compile.c, command buffers are run by pool.c. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "checker.h"
 #include "compile.h"
-#include "count_ir.h"
+#include "counted.h"
 #include "engine.h"
 #include "harness/base/array.h"
+#include "harness/base/map_guard.h"
 #include "harness/base/os.h"
 #include "harness/device/tape.h"
 
@@ -114,7 +116,7 @@ static bool soft_open(device *d, err *e) {
     f->names_lines = true;
     snprintf(f->compiler, sizeof f->compiler, "%s, %s math", soft_compiler_get_name(compiler),
              math_mode_get_name(d->options.math));
-    describe_sandbox(soft_engine_get_sandbox(engine), f->sandbox, sizeof f->sandbox);
+    describe_sandbox(engine->sandbox, f->sandbox, sizeof f->sandbox);
     f->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     f->threads = (uint32_t)used;
     f->simd_width = SOFT_LANES;
@@ -134,19 +136,190 @@ static void soft_close(device *d) {
     free(s);
 }
 
+/* Memory: in the arena, which both sides have at the same address --------------------------------- */
+
+static void open_memory(soft_engine *g, void *at, size_t bytes, bool is_open) {
+    err unused;
+    if (!engine_is_checked(&g->side))
+        return;
+    if (g->side.is_thread)
+        soft_arena_open(g->side.arena, at, bytes, is_open);
+    else
+        engine_give_order(g, &(order){is_open ? ORDER_OPEN : ORDER_SHUT, 0, at, bytes, NULL},
+                          &unused);
+}
+
+/* Memory that kernels can be given; zeros. In checked mode there is a gap around it that no other
+ * memory uses: an access far outside is still told to be this buffer's. */
+static void *engine_take(soft_engine *g, size_t bytes) {
+    void *at = soft_arena_take(g->side.arena, bytes, engine_is_checked(&g->side) ? GAP_BYTES : 0);
+    if (at)
+        open_memory(g, at, bytes, true);
+    return at;
+}
+
+/* Is its contents where only the engine has it? */
+static bool is_far(const soft_engine *g, const void *at) {
+    return !g->side.is_thread && soft_arena_is_replaced(g->side.arena, at);
+}
+
+static void restore(soft_engine *g, void *at, size_t bytes) {
+    err unused;
+    int file = soft_arena_get_file(g->side.arena);
+    if (g->side.is_thread)
+        soft_arena_restore(g->side.arena, at, bytes, file);
+    else
+        engine_ask(g, &(order){ORDER_RESTORE, 0, at, bytes, NULL}, file, &at, &unused);
+}
+
+static bool poison_lazily(soft_engine *g, void *at) {
+    err unused;
+    void *done = NULL;
+    const size_t bytes = soft_arena_get_bytes(g->side.arena, at);
+    int file = soft_arena_get_file(g->side.arena) < 0 ? -1 : poison_get_file();
+    if (file < 0)
+        return false;
+    bool ok = g->side.is_thread ? poison_map(at, bytes, file)
+                                : engine_ask(g, &(order){ORDER_POISON, 0, at, bytes, NULL}, file,
+                                             &done, &unused) &&
+                                      done;
+    if (ok)
+        soft_arena_set_replaced(g->side.arena, at);
+    else
+        restore(g, at, bytes);
+    return ok;
+}
+
+/* The same with POISON_PATTERN in it. Of a large private one only the engine has the contents, and
+ * only what is used of it takes memory. */
+static void *engine_take_poisoned(soft_engine *g, size_t bytes, bool is_private) {
+    void *at = engine_take(g, bytes);
+    bool is_lazy = !engine_is_checked(&g->side) && bytes >= POISON_LAZY_BYTES &&
+                   (is_private || g->side.is_thread);
+    /* Of a vast one the marks alone say that nothing wrote it. */
+    bool is_vast = engine_is_checked(&g->side) && is_private && bytes >= DEVICE_VAST_BYTES;
+    if (at && !is_vast && !(is_lazy && poison_lazily(g, at)))
+        poison_fill(at, bytes, POISON_PATTERN);
+    return at;
+}
+
+static void engine_give(soft_engine *g, void *at) {
+    size_t bytes = at ? soft_arena_get_bytes(g->side.arena, at) : 0;
+    if (!bytes)
+        return;
+    if (soft_arena_is_replaced(g->side.arena, at))
+        restore(g, at, bytes);
+    soft_arena_give(g->side.arena, at);
+    open_memory(g, at, bytes, false);
+}
+
+static bool engine_copy(soft_engine *g, void *block, size_t offset, void *host, size_t bytes,
+                        bool to_engine, err *e) {
+    const size_t most = (size_t)1 << 20;
+    char *at = (char *)block + offset;
+    if (!is_far(g, block)) {
+        memcpy(to_engine ? at : host, to_engine ? host : at, bytes);
+        return true;
+    }
+    if (!g->stage && !(g->stage = engine_take(g, most)))
+        return err_set(e, EXIT_CANNOT, "no memory to copy a buffer");
+    for (size_t done = 0, n; done < bytes; done += n) {
+        void *copied;
+        char *ours = (char *)host + done;
+        n = bytes - done < most ? bytes - done : most;
+        if (to_engine)
+            memcpy(g->stage, ours, n);
+        const order o = {.kind = ORDER_COPY,
+                         .at = to_engine ? at + done : g->stage,
+                         .count = n,
+                         .from = to_engine ? g->stage : at + done};
+        if (!engine_ask(g, &o, -1, &copied, e))
+            return false;
+        if (!to_engine)
+            memcpy(ours, g->stage, n);
+    }
+    return true;
+}
+
+static bool engine_fill(soft_engine *g, void *block, size_t offset, size_t bytes, uint16_t pattern,
+                        err *e) {
+    char *at = (char *)block + offset;
+    if (is_far(g, block))
+        return engine_give_order(g, &(order){ORDER_FILL, pattern, at, bytes, NULL}, e);
+    poison_fill(at, bytes, pattern);
+    return true;
+}
+
+static shared_file *find_shared(const soft_engine *g, const char *memory) {
+    for (size_t i = 0; i < g->shared_count; i++)
+        if (g->shared[i].uses > 0 && memory >= g->shared[i].here &&
+            memory < g->shared[i].here + g->shared[i].bytes)
+            return &g->shared[i];
+    return NULL;
+}
+
+static shared_file *add_shared(soft_engine *g, const char *memory, size_t bytes) {
+    err unused;
+    void *there = NULL;
+    shared_file f = {.uses = 0};
+    int file = map_guard_find(memory, bytes, &f.here, &f.bytes);
+    if (file < 0 ||
+        !engine_ask(g, &(order){.kind = ORDER_MAP, .count = f.bytes}, file, &there, &unused) ||
+        !there)
+        return NULL;
+    f.there = there;
+    size_t i = 0;
+    while (i < g->shared_count && g->shared[i].uses > 0)
+        i++;
+    if (i == g->shared_count)
+        ARRAY_ADD(g->shared, g->shared_count, g->shared_room);
+    g->shared[i] = f;
+    return &g->shared[i];
+}
+
+/* Memory of the program as kernels see it, to be read. NULL if they cannot: it must be a part of a file
+ * that is mapped (map_guard.h). Once unshared for each time that it was shared, it is gone. */
+static void *engine_share(soft_engine *g, const void *memory, size_t bytes) {
+    if (g->side.is_thread)
+        return (void *)(uintptr_t)memory;
+    shared_file *f = find_shared(g, memory);
+    if (!f)
+        f = add_shared(g, memory, bytes);
+    if (!f || bytes > (size_t)(f->here + f->bytes - (const char *)memory))
+        return NULL;
+    f->uses++;
+    return f->there + ((const char *)memory - f->here);
+}
+
+static void engine_unshare(soft_engine *g, const void *memory) {
+    err unused;
+    shared_file *f = g->side.is_thread ? NULL : find_shared(g, memory);
+    if (f && --f->uses == 0)
+        engine_give_order(g, &(order){ORDER_UNMAP, 0, f->there, f->bytes, NULL}, &unused);
+}
+
+/* Checked mode: the same memory at another address, n from 1. */
+static void *engine_get_view(soft_engine *g, void *at, int n) {
+    void *view = soft_arena_get_view(g->side.arena, at, n);
+    open_memory(g, view, soft_arena_get_bytes(g->side.arena, at), true);
+    return view;
+}
+
+/* Buffers ------------------------------------------------------------------------------------------ */
+
 /* What nothing wrote reads as NaN. */
 static bool soft_new_buffer(buffer *b, size_t allocation_bytes, const void *no_copy, err *e) {
     const soft_device *s = b->device->impl;
     if (no_copy) {
         b->contents = (void *)(uintptr_t)no_copy; /* never written: it is bound to read */
-        b->impl = soft_engine_share(s->engine, no_copy, allocation_bytes);
+        b->impl = engine_share(s->engine, no_copy, allocation_bytes);
         b->is_copy = !b->impl;
         if (b->impl)
             return true;
     }
     bool is_private = b->storage == STORAGE_PRIVATE;
-    b->impl = no_copy ? soft_engine_take(s->engine, allocation_bytes)
-                      : soft_engine_take_poisoned(s->engine, allocation_bytes, is_private);
+    b->impl = no_copy ? engine_take(s->engine, allocation_bytes)
+                      : engine_take_poisoned(s->engine, allocation_bytes, is_private);
     if (!b->impl)
         return err_set(e, EXIT_CANNOT, "no memory for the buffer '%s' of %zu bytes", b->label,
                        b->bytes);
@@ -160,14 +333,15 @@ static bool soft_new_buffer(buffer *b, size_t allocation_bytes, const void *no_c
 static void soft_free_buffer(buffer *b) {
     const soft_device *s = b->device->impl;
     if (b->storage == STORAGE_NO_COPY && !b->is_copy)
-        soft_engine_unshare(s->engine, b->contents);
+        engine_unshare(s->engine, b->contents);
     else
-        soft_engine_give(s->engine, b->impl);
+        engine_give(s->engine, b->impl);
 }
 
 static void note_written(const buffer *b, size_t allocation_offset, size_t bytes, bool is_written) {
     const soft_device *s = b->device->impl;
-    soft_engine_mark(s->engine, (char *)b->impl + allocation_offset, bytes, is_written);
+    memset(soft_arena_get_marks(s->engine->side.arena, (char *)b->impl + allocation_offset),
+           is_written, bytes);
 }
 
 /* Memory of the caller that is not a mapped file is copied when it is wrapped; what is small is
@@ -186,14 +360,14 @@ static bool soft_copy(buffer *b, size_t allocation_offset, void *host, size_t by
     }
     if (to_device && b->device->facts.validates)
         note_written(b, allocation_offset, bytes, true);
-    return soft_engine_copy(s->engine, b->impl, allocation_offset, host, bytes, to_device, e);
+    return engine_copy(s->engine, b->impl, allocation_offset, host, bytes, to_device, e);
 }
 
 static bool soft_fill(buffer *b, size_t allocation_offset, size_t bytes, uint16_t pattern, err *e) {
     const soft_device *s = b->device->impl;
     if (b->device->facts.validates)
         note_written(b, allocation_offset, bytes, true);
-    return soft_engine_fill(s->engine, b->impl, allocation_offset, bytes, pattern, e);
+    return engine_fill(s->engine, b->impl, allocation_offset, bytes, pattern, e);
 }
 
 static void soft_forget(buffer *b, size_t allocation_offset, size_t bytes) {
@@ -204,7 +378,7 @@ static void soft_forget(buffer *b, size_t allocation_offset, size_t bytes) {
 static const unsigned char *soft_get_written(const buffer *b) {
     const soft_device *s = b->device->impl;
     return b->device->facts.validates && b->storage != STORAGE_NO_COPY
-               ? soft_engine_get_marks(s->engine, b->impl)
+               ? soft_arena_get_marks(s->engine->side.arena, b->impl)
                : NULL;
 }
 
@@ -275,7 +449,7 @@ static void separate_binding(soft_item *item, const launch *l, int index) {
     if (b->kind != BIND_BUFFER || b->at.buffer->storage == STORAGE_NO_COPY || before == 0)
         return;
     const soft_device *s = b->at.buffer->device->impl;
-    char *view = soft_engine_get_view(s->engine, b->at.buffer->impl, before);
+    char *view = engine_get_view(s->engine, b->at.buffer->impl, before);
     item->launch.buffer[index] = view + b->at.buffer->base + b->at.offset;
 }
 
@@ -320,7 +494,7 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
                                 .element_bytes = (uint32_t)elem_get_bytes(b->type)};
         if (is_ours && is_checked) {
             const soft_device *owner = b->at.buffer->device->impl;
-            bound[i].written = soft_engine_get_marks(owner->engine, real);
+            bound[i].written = soft_arena_get_marks(owner->engine->side.arena, real);
         }
         snprintf(bound[i].label, sizeof bound[i].label, "%s",
                  b->kind == BIND_BUFFER ? b->at.buffer->label : "constant");
@@ -372,13 +546,41 @@ static void encode(soft_item *item, const launch *l) {
     }
 }
 
+static size_t get_job_bytes(const soft_engine *g, size_t count) {
+    return count * (sizeof(soft_item) +
+                    (g->side.mode != POOL_FAST ? SOFT_BUFFERS * sizeof(soft_bound) : 0));
+}
+
+static soft_job *new_job(soft_engine *g, size_t count, err *e) {
+    soft_job *j = g->spare;
+    if (j)
+        g->spare = j->next;
+    else
+        j = array_new(1, sizeof *j);
+    if (count > j->capacity) {
+        engine_give(g, j->items);
+        j->items = engine_take(g, get_job_bytes(g, count));
+        j->capacity = j->items ? count : 0;
+    }
+    j->bound = g->side.mode != POOL_FAST && j->items
+                   ? (soft_bound *)(void *)(j->items + j->capacity)
+                   : NULL;
+    j->count = count;
+    j->next = NULL;
+    if (j->items || count == 0)
+        return j;
+    j->next = g->spare;
+    g->spare = j;
+    return err_null(e, EXIT_CANNOT, "no memory for %zu launches", count);
+}
+
 static bool soft_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e) {
     soft_device *s = d->impl;
-    soft_job *j = soft_engine_new_job(s->engine, count, e);
+    soft_job *j = new_job(s->engine, count, e);
     if (!j)
         return false;
     for (size_t i = 0; i < count; i++) {
-        soft_item *item = soft_job_get_item(j, i);
+        soft_item *item = &j->items[i];
         encode(item, &t->launches[first + i]);
         item->launch.tensor_layout = s->tensor_layout;
         item->every = d->options.counts;
@@ -388,8 +590,8 @@ static bool soft_submit(device *d, tape *t, size_t first, size_t count, ticket *
         item->watched = w.bytes ? (uintptr_t)w.buffer->impl + w.buffer->base + w.offset : 0;
         if (s->tensor_layout && ++s->tensor_layout == 0)
             s->tensor_layout = 1;
-        if (soft_job_get_bound(j, i))
-            describe_bindings(item, &t->launches[first + i], soft_job_get_bound(j, i));
+        if (j->bound)
+            describe_bindings(item, &t->launches[first + i], &j->bound[i * SOFT_BUFFERS]);
     }
     out->commit_at_ns = os_now_ns();
     return soft_engine_queue(s->engine, j, &out->id, e);
@@ -404,19 +606,17 @@ static bool soft_wait(device *d, ticket *k, play_times *times, err *e) {
 
 static finding_list *soft_get_findings(const device *d) {
     const soft_device *s = d->impl;
-    return soft_engine_get_findings(s->engine);
+    return &s->engine->findings;
 }
 
 static bool soft_get_counts(device *d, const launch *l, count_list *out, err *e) {
     const soft_device *s = d->impl;
     const soft_loaded *loaded = l->pipeline->impl;
-    size_t count;
-    *out = (count_list){.rows = NULL};
-    const counted_row *rows = soft_engine_get_counts(s->engine, &count, &out->threadgroup_bytes);
+    *out = (count_list){.threadgroup_bytes = s->engine->threadgroup_bytes};
     size3 groups = launch_get_groups(l);
     out->groups = (uint64_t)groups.x * groups.y * groups.z;
     out->groups_run = (out->groups + d->options.counts - 1) / d->options.counts;
-    return count_read(loaded->object, rows, count, out, e);
+    return count_read(loaded->object, s->engine->counts, s->engine->count_rows, out, e);
 }
 
 const device_ops soft_device_ops = {

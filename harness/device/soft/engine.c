@@ -1,4 +1,5 @@
-/* engine: see engine.h. The program's side; engine_serve.c has the other. */
+/* engine: see engine.h. The program's side: starts the engine, loads kernels, runs jobs. engine_serve.c has the
+ * other. */
 #if defined(__linux__)
 #define _GNU_SOURCE /* prlimit */
 #endif
@@ -18,10 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine_program.h"
 #include "harness/base/array.h"
 #include "harness/base/host.h"
+#include "harness/base/macro_place.h"
 #include "harness/base/os.h"
+#include "harness/base/worker.h"
+#include "object.h"
 
 /* The most jobs that may be unanswered: their answers fit into a pipe, and neither side waits for the
  * other to read. */
@@ -126,7 +129,7 @@ soft_engine *soft_engine_new(int threads, pool_mode mode, bool cpu_clock, const 
     g->queued_end = &g->queued;
     g->images = array_new(ENGINE_IMAGES, sizeof *g->images);
     answer_ready ready;
-    s->arena = soft_arena_new(engine_side_is_checked(s), e);
+    s->arena = soft_arena_new(engine_is_checked(s), e);
     bool ok = s->arena && (s->notes = soft_arena_take(s->arena, sizeof *s->notes, 0)) &&
               open_socket(&s->orders, &g->orders, e) && open_pipe(&g->answers, &s->answers, e) &&
               open_pipe(&s->life, &g->life, e);
@@ -176,16 +179,8 @@ void soft_engine_free(soft_engine *g) {
     free(g);
 }
 
-sandbox_state soft_engine_get_sandbox(const soft_engine *g) {
-    return g->sandbox;
-}
-
-finding_list *soft_engine_get_findings(soft_engine *g) {
-    return &g->findings;
-}
-
 /* The kernel that was running. What the engine left is only a hint: it is cut to what can be. */
-const engine_image *engine_find_running(const soft_engine *g) {
+static const engine_image *find_running(const soft_engine *g) {
     const soft_job *j = g->queued;
     int i = g->side.notes->running;
     if (!j || i < 0 || (size_t)i >= j->count)
@@ -195,7 +190,7 @@ const engine_image *engine_find_running(const soft_engine *g) {
 }
 
 static const char *name_running(const soft_engine *g) {
-    const engine_image *image = engine_find_running(g);
+    const engine_image *image = find_running(g);
     return image ? image->name : "?";
 }
 
@@ -228,7 +223,10 @@ static bool bury(soft_engine *g, err *e) {
                     name_running(g), strsignal(number));
         else {
             if (number == SIGBUS)
-                engine_read_shared(g);
+                for (size_t i = 0; i < g->shared_count;
+                     i++) /* whoever guards a file that became shorter says so */
+                    if (g->shared[i].uses > 0)
+                        (void)*(const volatile char *)&g->shared[i].here[g->shared[i].bytes - 1];
             signal(number, SIG_DFL);
             raise(number);
         }
@@ -261,13 +259,39 @@ static bool keep_counts(soft_engine *g, const answer_done *done) {
     return engine_read(g->answers, g->counts, done->counts * sizeof *g->counts);
 }
 
-const counted_row *soft_engine_get_counts(const soft_engine *g, size_t *count, uint32_t *bytes) {
-    *count = g->count_rows;
-    *bytes = g->threadgroup_bytes;
-    return g->counts;
+enum { FIRST_LOOK_MS = 250, NEXT_LOOK_MS = 10, WAIT_MS = 2 };
+enum { IMAGE_BYTES = 1 << 24 /* far larger than any kernel's object */ };
+
+static bool spell_place(const engine_image *image, uintptr_t at, char *text, size_t size) {
+    char file[128] = "";
+    int line = 0;
+    const uintptr_t offset = at - 1 - image->begin;
+    if (offset >= IMAGE_BYTES || !soft_find_line(image->object, offset, file, sizeof file, &line) ||
+        line <= 0 || !strchr(file, '.') || strncmp(file, DWARF_SHIM, strlen(DWARF_SHIM)) == 0)
+        return false;
+    macro_place_cut(file, &(macro_place){.line = 0});
+    snprintf(text, size, "%.40s:%d", file, line);
+    return true;
 }
 
-enum { FIRST_LOOK_MS = 250, NEXT_LOOK_MS = 10 };
+/* Tells whoever waits for this process (worker.h) at which line it is. */
+static bool look_where(const soft_engine *g) {
+    const engine_image *image = find_running(g);
+    char text[WORKER_NOTE_BYTES * 2];
+    engine_notes *n = g->side.notes;
+    if (!image || !worker_is_served())
+        return false;
+    n->frame_count = 0;
+    kill(g->process.pid, SIGUSR1);
+    poll(NULL, 0, WAIT_MS);
+    const int count = n->frame_count < ENGINE_FRAMES ? n->frame_count : ENGINE_FRAMES;
+    for (int i = 0; i < count; i++)
+        if (spell_place(image, n->frames[i], text, sizeof text)) {
+            worker_note_place(text);
+            return true;
+        }
+    return false;
+}
 
 /* A kernel that takes long is asked for its line, later and later, so that whoever ends this process
  * can tell it. One that counts runs in no worker that would be stopped: it is stopped here. */
@@ -283,7 +307,7 @@ static void wait_for_answer(soft_engine *g) {
             kill(g->process.pid, SIGKILL);
             return;
         }
-        const bool is_known = spent_ms < look_ms || counts || engine_look_where(g);
+        const bool is_known = spent_ms < look_ms || counts || look_where(g);
         if (spent_ms >= look_ms)
             look_ms = is_known ? 2 * spent_ms : spent_ms + NEXT_LOOK_MS;
         wait_ms = is_known ? FIRST_LOOK_MS : NEXT_LOOK_MS;
@@ -373,43 +397,6 @@ void soft_engine_unload(soft_engine *g, uint32_t image) {
 }
 
 /* Jobs ----------------------------------------------------------------------------------------- */
-
-static size_t get_job_bytes(const soft_engine *g, size_t count) {
-    return count * (sizeof(soft_item) +
-                    (g->side.mode != POOL_FAST ? SOFT_BUFFERS * sizeof(soft_bound) : 0));
-}
-
-soft_job *soft_engine_new_job(soft_engine *g, size_t count, err *e) {
-    soft_job *j = g->spare;
-    if (j)
-        g->spare = j->next;
-    else
-        j = array_new(1, sizeof *j);
-    if (count > j->capacity) {
-        soft_engine_give(g, j->items);
-        j->items = soft_engine_take(g, get_job_bytes(g, count));
-        j->capacity = j->items ? count : 0;
-    }
-    j->bound = g->side.mode != POOL_FAST && j->items
-                   ? (soft_bound *)(void *)(j->items + j->capacity)
-                   : NULL;
-    j->count = count;
-    j->next = NULL;
-    if (j->items || count == 0)
-        return j;
-    j->next = g->spare;
-    g->spare = j;
-    return err_null(e, EXIT_CANNOT, "no memory for %zu launches", count);
-}
-
-soft_item *soft_job_get_item(soft_job *j, size_t i) {
-    assert(i < j->count);
-    return &j->items[i];
-}
-
-soft_bound *soft_job_get_bound(soft_job *j, size_t i) {
-    return j->bound ? j->bound + i * SOFT_BUFFERS : NULL;
-}
 
 /* A limit of CPU time is one of kernels: they have it, too. */
 static void pass_limits(const soft_engine *g) {

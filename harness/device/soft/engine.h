@@ -12,47 +12,173 @@
  * Where there is no sandbox (macOS) the same code is a thread. */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
 
 #include "arena.h"
+#include "harness/base/child.h"
 #include "harness/base/err.h"
 #include "harness/device/finding.h"
 #include "harness/device/msl/msl.h"
 #include "pool.h"
 #include "sandbox.h"
 
+/* What the two sides say to each other: answers come in the order of the orders that have one -------- */
+
+#if defined(MSG_NOSIGNAL)
+#define ENGINE_NO_SIGNAL MSG_NOSIGNAL
+#else
+#define ENGINE_NO_SIGNAL 0
+#endif
+
+enum { ENGINE_IMAGES = 4096, ENGINE_FRAMES = 16 };
+
+typedef enum {
+    ORDER_LOAD,
+    ORDER_UNLOAD,
+    ORDER_OPEN,
+    ORDER_SHUT,
+    ORDER_MAP, /* the file that follows, to be read */
+    ORDER_UNMAP,
+    ORDER_POISON,  /* the file that follows in place of the arena's pages */
+    ORDER_RESTORE, /* the arena's pages in their place again; its file follows */
+    ORDER_COPY,
+    ORDER_FILL,
+    ORDER_RUN
+} order_kind;
+
+/* LOAD is followed by an order_file. MAP, POISON, RESTORE and COPY are answered by an answer_memory. RUN:
+ * `count` items stand at `at`. */
+typedef struct {
+    uint32_t kind;
+    uint32_t image; /* LOAD, UNLOAD; FILL: the pattern */
+    void *at;
+    uint64_t count;   /* of memory: bytes */
+    const void *from; /* COPY */
+} order;
+
+typedef struct {
+    char name[128], object[PATH_MAX];
+} order_file;
+
+/* The first answer: the engine is ready. */
+typedef struct {
+    uint32_t ok;
+    sandbox_state sandbox;
+    char problem[200];
+} answer_ready;
+
+typedef struct {
+    uint32_t ok, count, value_bytes[MSL_PARAMS];
+    uintptr_t begin; /* of the image */
+    char problem[200];
+} answer_loaded;
+
+typedef struct {
+    void *at; /* NULL: it cannot be done */
+} answer_memory;
+
+typedef struct {
+    uint64_t work_ns;
+    uint32_t findings; /* how many follow */
+    uint32_t counts;   /* rows that follow after them, of the last launch */
+    uint32_t threadgroup_bytes;
+    char problem[256];
+} answer_done;
+
+/* What the engine leaves for the program to read after its end; in the arena. */
+typedef struct {
+    volatile int running; /* item of the current job */
+    volatile int call;    /* the system call that it was stopped at; -1: none */
+    volatile int frame_count;
+    uintptr_t frames[ENGINE_FRAMES]; /* of the kernel when it was last asked for its place */
+} engine_notes;
+
+typedef struct {
+    soft_arena *arena;
+    engine_notes *notes;
+    int orders, answers, life; /* life closes when the program ends */
+    int threads;
+    pool_mode mode;
+    bool cpu_clock, is_thread;
+    char readable[PATH_MAX];
+} engine_side;
+
+/* Does every access go through checked mode? */
+static inline bool engine_is_checked(const engine_side *s) {
+    return s->mode == POOL_CHECKED || s->mode == POOL_TRACED;
+}
+
+/* Takes orders until there are no more. */
+void engine_serve(const engine_side *s);
+bool engine_read(int fd, void *data, size_t bytes);
+
+/* A descriptor, with a byte that the other side does not read otherwise. */
+bool engine_send_file(int socket, int file);
+
+/* The program's side ------------------------------------------------------------------------------ */
+
 typedef struct soft_engine soft_engine;
+
+/* Room for the items of a command buffer, to be filled and queued. */
+typedef struct soft_job soft_job;
+struct soft_job {
+    soft_job *next;
+    uint64_t id, work_ns;
+    soft_item *items; /* in the arena: a kernel may change them */
+    soft_bound *bound;
+    size_t count, capacity;
+    char problem[256];
+};
+
+/* A file that both sides have mapped. */
+typedef struct {
+    const char *here;
+    char *there;
+    size_t bytes, uses;
+} shared_file;
+
+/* A loaded kernel, as the program knows it. */
+typedef struct {
+    bool is_used;
+    char name[128], object[PATH_MAX];
+    uintptr_t begin; /* in the engine */
+} engine_image;
+
+struct soft_engine {
+    engine_side side;
+    int orders, answers, life; /* our ends */
+    child process;             /* none: a thread */
+    unsigned seconds;          /* after which a launch that counts is stopped */
+    bool is_late;              /* it was */
+    pthread_t thread;
+    sandbox_state sandbox;
+    err ended; /* why it takes no orders any more */
+    engine_image *images;
+    soft_job *queued, **queued_end, *finished, *spare;
+    int open_count;
+    uint64_t last_id;
+    shared_file *shared;
+    size_t shared_count, shared_room;
+    char *stage; /* what is copied to and from memory that only the engine has */
+    finding_list findings;
+    counted_row *counts; /* of the last launch */
+    size_t count_rows;
+    uint32_t threadgroup_bytes;
+};
 
 /* readable: the folder of compiled kernels. */
 soft_engine *soft_engine_new(int threads, pool_mode mode, bool cpu_clock, const char *readable,
                              err *e);
 void soft_engine_free(soft_engine *g); /* waits for what is queued */
-sandbox_state soft_engine_get_sandbox(const soft_engine *g);
-finding_list *soft_engine_get_findings(soft_engine *g);
-/* Of the last launch that was waited for, and the bytes of its threadgroup memory. */
-const counted_row *soft_engine_get_counts(const soft_engine *g, size_t *count, uint32_t *bytes);
 
-/* Memory that kernels can be given; zeros. In checked mode there is a gap around it that no other
- * memory uses: an access far outside is still told to be this buffer's. */
-void *soft_engine_take(soft_engine *g, size_t bytes);
-void soft_engine_give(soft_engine *g, void *at);
-/* The same with POISON_PATTERN in it. Of a large private one only the engine has the contents, and
- * only what is used of it takes memory: it is read and written with the functions below. */
-void *soft_engine_take_poisoned(soft_engine *g, size_t bytes, bool is_private);
-bool soft_engine_copy(soft_engine *g, void *block, size_t offset, void *host, size_t bytes,
-                      bool to_engine, err *e);
-bool soft_engine_fill(soft_engine *g, void *block, size_t offset, size_t bytes, uint16_t pattern,
-                      err *e);
-/* Memory of the program as kernels see it, to be read. NULL if they cannot: it must be a part of a file
- * that is mapped (map_guard.h). Once unshared for each time that it was shared, it is gone. */
-void *soft_engine_share(soft_engine *g, const void *memory, size_t bytes);
-void soft_engine_unshare(soft_engine *g, const void *memory);
-/* Checked mode: notes which bytes were written; the marks; and the same memory at another address,
- * n from 1. */
-void soft_engine_mark(soft_engine *g, void *at, size_t bytes, bool is_written);
-unsigned char *soft_engine_get_marks(const soft_engine *g, const void *at);
-void *soft_engine_get_view(soft_engine *g, void *at, int n);
+/* An order without an answer, and one that is answered by an address; file: -1, or what goes with
+ * it. */
+bool engine_give_order(soft_engine *g, const order *o, err *e);
+bool engine_ask(soft_engine *g, const order *o, int file, void **at, err *e);
 
 /* Loads a compiled kernel: its number, and the sizes that the compiler knows of its parameters. */
 typedef struct {
@@ -64,11 +190,6 @@ bool soft_engine_load(soft_engine *g, const char *object, const char *name, soft
                       err *e);
 void soft_engine_unload(soft_engine *g, uint32_t image);
 
-/* Room for the items of a command buffer, to be filled and queued. */
-typedef struct soft_job soft_job;
-soft_job *soft_engine_new_job(soft_engine *g, size_t count, err *e);
-soft_item *soft_job_get_item(soft_job *j, size_t i);
-soft_bound *soft_job_get_bound(soft_job *j, size_t i); /* SOFT_BUFFERS of them; NULL: not checked */
 bool soft_engine_queue(soft_engine *g, soft_job *j, uint64_t *id, err *e);
 /* Waits for a queued job; gives the time its work took. */
 bool soft_engine_wait(soft_engine *g, uint64_t id, uint64_t *work_ns, err *e);

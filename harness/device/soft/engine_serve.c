@@ -1,8 +1,10 @@
-/* engine_serve: the side of engine.h that runs kernels. */
+/* engine_serve: the side of engine.h that runs kernels. At which line a kernel is that takes long, the program
+ * asks by a signal: the addresses on the fiber that it interrupts are noted here, and the program looks them
+ * up in the line table of the kernel that it loaded. */
 #if defined(__linux__)
 #define _GNU_SOURCE
 #endif
-#include "engine_order.h"
+#include "engine.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,6 +22,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
+#include "rescue.h"
 
 bool engine_read(int fd, void *data, size_t bytes) {
     for (char *at = data; bytes > 0;) {
@@ -64,7 +67,7 @@ bool engine_send_file(int socket, int file) {
     return n == 1;
 }
 
-int engine_receive_file(int socket) {
+static int receive_file(int socket) {
     char byte;
     int file = -1;
     control room;
@@ -77,6 +80,48 @@ int engine_receive_file(int socket) {
     if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof file))
         memcpy(&file, CMSG_DATA(head), sizeof file);
     return file;
+}
+
+/* Where the kernel is -------------------------------------------------------------------------- */
+
+static engine_notes *notes;
+static const soft_pool *noted_pool;
+
+/* Frames of the interrupted fiber, as far as its stack goes. */
+static int note_frames(rescue_place p, uintptr_t *at) {
+    const uintptr_t end = (p.sp / SOFT_STACK_BYTES + 1) * SOFT_STACK_BYTES;
+    int n = 0;
+    at[n++] = p.pc + 1; /* as if it were where a call returns to */
+    while (n < ENGINE_FRAMES && p.fp >= p.sp && p.fp <= end - 16 && p.fp % 8 == 0) {
+        uintptr_t frame[2];
+        memcpy(frame, (const void *)p.fp, sizeof frame);
+        at[n++] = frame[1];
+        if (frame[0] <= p.fp)
+            break;
+        p.fp = frame[0];
+    }
+    return n;
+}
+
+static void note_place(int number, siginfo_t *info, void *context) {
+    const rescue_place p = rescue_get_place(context);
+    if (soft_pool_has_fiber(noted_pool, p.sp)) {
+        notes->frame_count = note_frames(p, notes->frames);
+    } else if (info->si_code == SI_USER) {
+        soft_pool_signal_helpers(noted_pool, number); /* one of them may be in the kernel */
+    }
+}
+
+/* From now on SIGUSR1 asks where the kernel is. */
+static void note_places(engine_notes *n, const soft_pool *p) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    notes = n;
+    noted_pool = p;
+    action.sa_sigaction = note_place;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, NULL);
 }
 
 /* Before the first kernel ---------------------------------------------------------------------- */
@@ -130,7 +175,7 @@ static soft_pool *start(const engine_side *s, answer_ready *ready) {
         reset_signals();
         close_others(kept, sizeof kept / sizeof *kept);
     }
-    bool ok = !engine_side_is_checked(s) || soft_arena_close_all(s->arena) ||
+    bool ok = !engine_is_checked(s) || soft_arena_close_all(s->arena) ||
               err_set(&e, EXIT_CANNOT, "the software device cannot protect its memory");
     soft_arena_open(s->arena, s->notes, sizeof *s->notes, true);
     if (!s->is_thread) {
@@ -139,7 +184,7 @@ static soft_pool *start(const engine_side *s, answer_ready *ready) {
     }
     soft_pool *pool = ok ? soft_pool_new(s->threads, s->mode, s->cpu_clock, &e) : NULL;
     if (pool && !s->is_thread) {
-        engine_note_places(s->notes, pool);
+        note_places(s->notes, pool);
         if (pthread_create(&life, NULL, watch_life, (void *)(uintptr_t)s) != 0)
             _exit(1);
         sandbox_note_calls(&s->notes->call);
@@ -205,7 +250,7 @@ static void *change_memory(const engine_side *s, const order *o, int file) {
 }
 
 static bool answer_memory_order(const engine_side *s, const order *o) {
-    int file = o->kind == ORDER_COPY ? -1 : engine_receive_file(s->orders);
+    int file = o->kind == ORDER_COPY ? -1 : receive_file(s->orders);
     answer_memory answer = {change_memory(s, o, file)};
     if (file >= 0)
         close(file);

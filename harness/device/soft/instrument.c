@@ -396,9 +396,7 @@ static void read_functions(instrument *m) {
             f = NULL;
         }
     }
-    ir_find_members(&m->functions);
-    ir_link(&m->functions);
-    ir_find_escapes(&m->functions);
+    ir_functions_link(&m->functions);
 }
 
 /* Functions in the order of the text, and all else as it is but for tables. */

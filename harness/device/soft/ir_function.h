@@ -1,9 +1,8 @@
 /* ir_function: the functions of an unoptimised module, their variables, and which of these checked mode has
- * to know about: ir_function.c looks at one function, ir_calls.c at what they hand each other, ir_escape.c at
- * pointers that outlive what they point to, ir_member.c at pointers to arrays in structs. */
+ * to know about. */
 #pragma once
 
-#include "ir.h"
+#include "harness/device/ir.h"
 
 enum { IR_MOST_PARAMS = 16 };
 
@@ -79,14 +78,9 @@ typedef struct {
 void ir_function_read(ir_function *f);
 void ir_function_free(ir_function *f);
 /* Watches what is copied from a watched variable. */
-void ir_spread_copies(ir_function *f);
 bool ir_is_watched(const variable *v);
-/* NULL: the function defines no such value. */
-const ir_value *ir_find_value(const ir_function *f, span name);
 /* NULL: it is not the address of a variable. */
 const ir_value *ir_find_address(const ir_function *f, span name);
-/* What defines the value: `load i32, ...`; empty if nothing does. */
-span ir_find_definition(const ir_function *f, span name);
 /* Where the line stores to, or what a call takes first; NULL if that is not a variable. */
 const ir_value *ir_find_target(const ir_function *f, span line);
 /* An address of a part of a variable, from one of the whole. */
@@ -98,21 +92,14 @@ bool ir_is_copy(const ir_function *f, span line, span *to, span *from, span *byt
 /* The function of the kernel that the line calls, and its arguments; NULL: none. */
 ir_function *ir_find_called(const ir_functions *all, span line, span args[IR_MOST_PARAMS]);
 
-/* Finds what functions hand each other in registers, and watches the variables that take part: a struct
- * of up to 16 bytes is loaded as one or two numbers, passed or returned, and stored again: a copy,
- * which its members need no value for. */
-void ir_link(ir_functions *all);
-
-/* Sets variable.escapes where an address can be used after the variable's life: it was stored in one that
- * lives longer, or leaves the function. Such variables stand where arrays do, and no other takes their
- * place. */
-void ir_find_escapes(ir_functions *all);
-
-/* Finds in each function the values that point to the first element of an array that is a member of a
- * struct, out of which one runs into the next member, which no gap can show: values that are made of
- * the array, and those that were loaded from pointer variables which point to nothing else; and the
- * parameters that are given one. */
-void ir_find_members(ir_functions *all);
+/* Finds, when all functions are read, what they have to do with each other:
+ * - what they hand each other in registers, and watches the variables that take part;
+ * - variable.escapes, where an address can be used after the variable's life: it was stored in one that lives
+ *   longer, or leaves the function. Such variables stand where arrays do, and no other takes their place;
+ * - the values that point to the first element of an array that is a member of a struct, out of which one runs
+ *   into the next member, which no gap can show: values that are made of the array, and those that were loaded
+ *   from pointer variables which point to nothing else; and the parameters that are given one. */
+void ir_functions_link(ir_functions *all);
 
 /* Is the value parameter k of the function, or made of it, with elements of the type that it was
  * given? Only of parameters that are given such a pointer. */

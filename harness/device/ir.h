@@ -1,5 +1,5 @@
 /* ir: reads the text of an LLVM module: names, types, functions, and what its metadata says. The passes
- * over kernels (instrument.c, converge.c, count_ir.c, ../shift_mask.c) are made of it. A module is read
+ * over kernels (instrument.c, converge.c, count_ir.c) are made of it. A module is read
  * as clang 16 and newer print it: pointers have no types. */
 #pragma once
 
@@ -94,3 +94,14 @@ long ir_read_number(const char *text, const char *word);
 const char *ir_follow(const ir_metadata *m, const char *text, const char *word);
 /* Is the file that this metadata names one of the shim's, or made by us? */
 bool ir_is_shim_file(span file);
+
+/* Shifts --------------------------------------------------------------------------------------- */
+
+/* Shifts by more than the width of a scalar, as MSL defines them: the count is its log2(width) lowest bits.
+ * In C++, and to LLVM, such a result is anything, and a store of it goes. Can the text of a kernel have such a
+ * shift? All counts that are literals below 32 are right. */
+bool shift_mask_is_needed(const char *msl);
+
+/* The text of an unoptimised module (clang -S -emit-llvm -Xclang -disable-llvm-passes), with masked
+ * counts; the caller frees it. */
+char *shift_mask_module(const char *module);
