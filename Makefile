@@ -300,7 +300,7 @@ $(BUILD)/hashed: FORCE
 	@mkdir -p $(@D)
 	@echo '$(HASHED)' | cmp -s - $@ || echo '$(HASHED)' > $@
 
-$(BUILD)/obj/sources.o: $(BUILD)/sources.c harness/device/sources.h $(BUILD)/flags | $(READY)
+$(BUILD)/obj/sources.o: $(BUILD)/sources.c harness/device/source_hash.h $(BUILD)/flags | $(READY)
 	@mkdir -p $(@D)
 	$(QUIET)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 

@@ -6,7 +6,6 @@
 
 #include "command.h"
 #include "harness/device/source_hash.h"
-#include "harness/device/sources.h"
 #include "harness/measure/freshness.h"
 #include "transcript.h"
 

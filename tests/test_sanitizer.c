@@ -126,7 +126,7 @@ TEST a_worker_enters_the_tool_with_its_pipes(void) {
 TEST a_missing_tool_is_one_sentence(void) {
     char found[4096], *path = strdup(getenv("PATH"));
     setenv("PATH", "/nowhere", 1);
-    bool is_there = ptx_find_sanitizer(found, sizeof found);
+    bool is_there = ptx_find_tool("compute-sanitizer", found, sizeof found);
     bool ok = sanitizer_choose("memcheck", &e);
     setenv("PATH", path, 1);
     free(path);

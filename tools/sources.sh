@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes OUT.c, the table of harness/device/sources.h: sources.sh OUT.c FILE...
+# Writes OUT.c, the table of harness/device/source_hash.h: sources.sh OUT.c FILE...
 set -eu
 export LC_ALL=C
 out=$1
@@ -14,7 +14,7 @@ while [ $i -lt $# ]; do
     i=$((i + 1))
     echo $i
 done | (cd "$scratch" && xargs cksum) | paste -d ' ' - "$scratch/list" | awk '
-    BEGIN { print "#include \"harness/device/sources.h\"\n\nconst source_file source_files[] = {" }
+    BEGIN { print "#include \"harness/device/source_hash.h\"\n\nconst source_file source_files[] = {" }
     {
         includes = ""
         for (i = 5; i <= NF; i++)

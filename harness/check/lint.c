@@ -755,7 +755,7 @@ ptx_linter *ptx_linter_new(err *e) {
         free(l);
         return NULL;
     }
-    if (!ptx_find_assembler(l->assembler, sizeof l->assembler))
+    if (!ptx_find_tool("ptxas", l->assembler, sizeof l->assembler))
         l->assembler[0] = 0;
     snprintf(l->name, sizeof l->name, "%.250s; %s%.200s", ptx_compiler_get_name(l->compiler),
              l->assembler[0] ? "assembled by " : "not assembled: there is no ptxas", l->assembler);
@@ -815,7 +815,7 @@ bool ptx_linter_has_assembler(const ptx_linter *l) {
 
 static char *disassemble(ptx_linter *l, const char *ptx_path, const char *kernel, err *e) {
     char tool[PATH_MAX], folder[1024], cubin[1100], *code = NULL;
-    if (!ptx_find_disassembler(tool, sizeof tool)) {
+    if (!ptx_find_tool("nvdisasm", tool, sizeof tool)) {
         err_set(e, EXIT_CANNOT, "nvdisasm, which the CUDA toolkit brings, is not found");
         return NULL;
     }

@@ -1,5 +1,6 @@
 #include "code_cache.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,11 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device.h"
 #include "harness/base/array.h"
 #include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "math_mode.h"
 
 #define DEFAULT_LIMIT ((uint64_t)1000000000)
 enum { YOUNG_SECONDS = 600, HEADER_SECONDS = 60 };
@@ -104,13 +105,6 @@ typedef struct {
     size_t count, room;
 } file_list;
 
-static void add_file(file_list *l, const char *path, const struct stat *s) {
-    cache_file *f = ARRAY_ADD(l->items, l->count, l->room);
-    snprintf(f->path, sizeof f->path, "%s", path);
-    f->bytes = (uint64_t)s->st_size;
-    f->used = s->st_mtime;
-}
-
 /* All plain files of a folder and of those in it. */
 static void list_files(file_list *l, const char *folder, int depth) {
     DIR *open = opendir(folder);
@@ -123,8 +117,11 @@ static void list_files(file_list *l, const char *folder, int depth) {
             continue;
         if (S_ISDIR(s.st_mode) && depth < 2)
             list_files(l, path, depth + 1);
-        else if (S_ISREG(s.st_mode))
-            add_file(l, path, &s);
+        else if (S_ISREG(s.st_mode)) {
+            cache_file *f = ARRAY_ADD(l->items, l->count, l->room);
+            *f = (cache_file){.bytes = (uint64_t)s.st_size, .used = s.st_mtime};
+            memcpy(f->path, path, sizeof path);
+        }
     }
     if (open)
         closedir(open);
@@ -387,34 +384,46 @@ bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const 
     return true;
 }
 
-/* Precompiled headers -------------------------------------------------------------------------- */
+/* Commands -------------------------------------------------------------------------------------- */
+
+void command_add(command *c, const char *const *texts) {
+    for (; *texts; texts++) {
+        assert(c->count < COMMAND_ARGUMENTS);
+        c->argv[c->count++] = *texts;
+    }
+}
 
 /* The headers are included before an empty file that is always there: the compiler looks for every
  * file again when it uses the result. It compares their sizes and, unless told not to, their
  * times; the cache's name for the result tells contents apart. */
 static bool make_header(void *context, const char *source, const char *object, err *e) {
-    const char *const *options = context;
-    const char *const more[] = {"-Xclang",   "-emit-pch", "-Xclang", "-fno-pch-timestamp",
-                                "/dev/null", "-o",        object};
-    size_t n = 0;
+    command c = *(const command *)context;
     int status;
     (void)source;
-    while (options[n])
-        n++;
-    const char **argv = array_new(n + sizeof more / sizeof *more + 1, sizeof *argv);
-    memcpy(argv, options, n * sizeof *argv);
-    memcpy(argv + n, more, sizeof more);
-    bool ok = child_run_for(argv, HEADER_SECONDS, NULL, &status, e);
-    free(argv);
-    return ok &&
+    COMMAND_ADD(&c, "-c", "-Xclang", "-emit-pch", "-Xclang", "-fno-pch-timestamp", "/dev/null",
+                "-o", object);
+    return child_run_for(c.argv, HEADER_SECONDS, NULL, &status, e) &&
            (status == 0 || err_set(e, EXIT_CANNOT, "the shim's headers cannot be precompiled"));
 }
 
-const char *precompiled_find(precompiled *p, const code_cache *cache, uint32_t how,
-                             const char *const *options) {
-    if (!p->was_tried && !code_cache_find(cache, "", how, ".pch", make_header, (void *)options,
-                                          p->path, sizeof p->path, NULL))
+bool precompiled_run(precompiled *p, const code_cache *cache, uint32_t how, const command *options,
+                     const char *const *headers, const char *const *rest, unsigned seconds,
+                     char **messages, int *status, err *e) {
+    command plain = *options, quick = *options;
+    command_add(&plain, headers);
+    if (p && !p->was_tried &&
+        !code_cache_find(cache, "", how, ".pch", make_header, &plain, p->path, sizeof p->path,
+                         NULL))
         p->path[0] = 0;
-    p->was_tried = true;
-    return p->path[0] ? p->path : NULL;
+    *messages = NULL;
+    *status = 1;
+    if (p) {
+        p->was_tried = true;
+        COMMAND_ADD(&quick, "-include-pch", p->path);
+        command_add(&quick, rest);
+    }
+    if (p && p->path[0] && !child_run_for(quick.argv, seconds, NULL, status, e))
+        return false;
+    command_add(&plain, rest);
+    return *status == 0 || child_run_for(plain.argv, seconds, messages, status, e);
 }

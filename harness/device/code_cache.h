@@ -43,6 +43,18 @@ typedef bool (*code_cache_make)(void *context, const char *source, const char *o
 bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const char *ending,
                      code_cache_make make, void *context, char *path, size_t size, err *e);
 
+/* Commands ------------------------------------------------------------------------------------ */
+
+/* A command line that is put together: argv ends with NULL. */
+enum { COMMAND_ARGUMENTS = 191 };
+typedef struct {
+    const char *argv[COMMAND_ARGUMENTS + 1];
+    size_t count;
+} command;
+
+void command_add(command *c, const char *const *texts); /* up to NULL */
+#define COMMAND_ADD(c, ...) command_add(c, (const char *const[]){__VA_ARGS__, NULL})
+
 /* Headers that every kernel is compiled with, read once by the compiler and kept in the cache, because
  * reading them again is more than half of a compile. They only save time: where they cannot be made,
  * kernels are compiled without them; and what does not compile with them is compiled again without, so
@@ -52,11 +64,12 @@ typedef struct {
     char path[PATH_MAX]; /* "" if it cannot be made */
 } precompiled;
 
-/* The file for -include-pch, made if it does not exist; NULL if it cannot be made. options: the
- * compiler and its options (-c or -S too), with the headers as -include, ending with NULL. how: tells
- * the options from others of the same cache. */
-const char *precompiled_find(precompiled *p, const code_cache *cache, uint32_t how,
-                             const char *const *options);
+/* Runs a compiler: its options, the headers, the rest. p: the headers precompiled with these options; NULL:
+ * they are not. how: tells the options from others of the same cache. headers: as options. *messages: what the
+ * compiler said of the text as it is. */
+bool precompiled_run(precompiled *p, const code_cache *cache, uint32_t how, const command *options,
+                     const char *const *headers, const char *const *rest, unsigned seconds,
+                     char **messages, int *status, err *e);
 
 /* All of the cache ---------------------------------------------------------------------------- */
 

@@ -15,11 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "counts.h"
 #include "finding.h"
 #include "harness/base/err.h"
 #include "launch.h"
-#include "math_mode.h"
 #include "msl/msl.h"
 
 typedef struct device device;
@@ -41,6 +39,21 @@ enum { BUFFER_GUARD_BYTES = 16384 }; /* a page on Apple GPUs: contents stay page
 /* Repeated 16-bit words: NaN as f32, f16 and bf16. Guards go from the first of their patterns to below
  * the poison, so that a kernel which copies past the end of two buffers changes what it writes to. */
 enum { GUARD_PATTERN = 0xFF81, POISON_PATTERN = 0xFFC3 };
+
+/* How freely a compiler may treat floating point, as in Metal's compile options.
+ * safe: each operation as written, the precise functions. relaxed: operations are contracted and
+ * reassociated and the fast functions are used, but infinity and NaN stay what they are. fast: as
+ * relaxed, and the compiler assumes that there is no infinity and no NaN. */
+typedef enum { MATH_SAFE, MATH_RELAXED, MATH_FAST, MATH_COUNT } math_mode;
+
+const char *math_mode_get_name(math_mode m);                 /* "safe" */
+bool math_mode_find(const char *name, math_mode *m, err *e); /* false: names the modes */
+
+/* The flags for clang, on every device that it compiles for, to take the freedom that Metal's
+ * compiler has in this mode; NULL ends the list. Denormals, division and square root are the
+ * device's own. */
+enum { MATH_FLAGS = 8 };
+const char *const *math_mode_get_flags(math_mode m);
 
 typedef enum { DEVICE_SOFT, DEVICE_METAL, DEVICE_CUDA } device_kind;
 
@@ -145,7 +158,7 @@ typedef struct {
      * the time that passes: other programs that take the CPU away do not count. It costs about a
      * microsecond per launch. Other devices ignore it. */
     bool cpu_clock;
-    /* The software device counts what each line of a kernel does (counts.h), one threadgroup of this
+    /* The software device counts what each line of a kernel does (finding.h), one threadgroup of this
      * many; 0: it does not. Others cannot. */
     uint32_t counts;
 } device_options;

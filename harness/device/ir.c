@@ -114,6 +114,13 @@ span ir_get_debug(span line) {
     return (span){debug ? debug : line.at, debug ? strcspn(debug + 2, ",\n") + 2 : 0};
 }
 
+span ir_get_operand(span text) {
+    size_t depth = 0, n = 0;
+    for (; n < text.bytes && !(depth == 0 && strchr(",)", text.at[n])); n++)
+        depth += (size_t)(text.at[n] == '(') - (size_t)(text.at[n] == ')');
+    return (span){text.at, n};
+}
+
 /* Types ---------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -410,16 +417,6 @@ bool shift_mask_is_needed(const char *msl) {
     return false;
 }
 
-/* An operand at the start of the text: it ends at a comma that is not inside of brackets, or with the
- * line. */
-static span get_operand(span text) {
-    int depth = 0;
-    size_t n = 0;
-    for (; n < text.bytes && (depth > 0 || text.at[n] != ','); n++)
-        depth += (text.at[n] == '(') - (text.at[n] == ')');
-    return (span){text.at, n};
-}
-
 /* "%r = shl i32 %a, %b, !dbg !7", or false. number: of masked counts so far. */
 static bool print_shift(FILE *out, span line, int *number) {
     static const char *const names[] = {"shl ", "lshr ", "ashr "};
@@ -434,8 +431,8 @@ static bool print_shift(FILE *out, span line, int *number) {
     const long width = ir_begins(rest, "i") ? strtol(rest.at + 1, &after, 10) : 0;
     if (width < 8 || width > 64) /* vectors are masked already (shim/vec.h) */
         return false;
-    const span operand = get_operand(ir_cut(line, after));
-    const span count = get_operand(ir_cut(line, operand.at + operand.bytes + 2));
+    const span operand = ir_get_operand(ir_cut(line, after));
+    const span count = ir_get_operand(ir_cut(line, operand.at + operand.bytes + 2));
     const span before = {line.at, (size_t)(count.at - line.at)};
     const span end = ir_cut(line, count.at + count.bytes);
     if (ir_begins(count, "%")) {

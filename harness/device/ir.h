@@ -44,6 +44,10 @@ bool ir_is_label(span line);
 /* `, !dbg !7`, and nothing after it; empty if the line has none. */
 span ir_get_debug(span line);
 
+/* The operand that the text begins with, a name or an expression in parentheses: it ends at a comma or
+ * bracket outside of these. */
+span ir_get_operand(span text);
+
 /* Types ---------------------------------------------------------------------------------------- */
 
 /* `%struct.S = type { float, i8 }` */

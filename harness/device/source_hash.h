@@ -24,3 +24,14 @@ bool source_hash_find_folder(const char *folder, char hex[SOURCE_HASH_SIZE], err
 /* Removes comments and, outside of literals, white space that does not separate words; returns the new
  * length. In a description of an op (.op) comments begin with #. */
 size_t source_strip(char *text, bool is_description);
+
+/* The C files that results depend on, as they were when this program was built. tools/sources.sh writes the
+ * table: an installed program has no sources to look at. */
+typedef struct {
+    const char *path;     /* "kernels/product/product.c" */
+    const char *sum;      /* of its text without comments and white space */
+    const char *includes; /* what it includes in quotes; a space after each */
+} source_file;
+
+extern const source_file source_files[];
+extern const size_t source_file_count;

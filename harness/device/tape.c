@@ -1,12 +1,296 @@
-/* tape: see tape.h. Owns recording and playing; the device owns what a play does to it. */
+/* tape: see tape.h. Owns recording and playing; the device owns what a play does to it. A library has the parsed
+ * .metal files of a folder and their compiled pipelines, each made once and kept until it is freed. */
 #include "tape.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/array.h"
+#include "harness/base/os.h"
+#include "harness/base/path.h"
+
+/* Libraries ------------------------------------------------------------------------------------ */
+
+enum { LIBRARY_CONSTANTS = 16 };
+
+typedef struct file_entry {
+    struct file_entry *next;
+    char *name;
+    msl_unit *unit;
+    bool is_used; /* see library_list_used */
+} file_entry;
+
+typedef struct pipeline_entry {
+    struct pipeline_entry *next;
+    const file_entry *file;
+    constant_value constants[LIBRARY_CONSTANTS];
+    size_t count;
+    pipeline *pipeline;
+} pipeline_entry;
+
+struct library {
+    device *device;
+    math_mode math;
+    const library_project *project;
+    char folder[PATH_MAX];
+    file_entry *files;
+    pipeline_entry *pipelines;
+    msl_extras extras;    /* zeros: none */
+    library_watch *watch; /* or NULL */
+    void *watch_context;
+    bool has_failed; /* a pipeline was not made */
+    bool is_default; /* see library_is_default */
+};
+
+static library_project project;
+
+void library_set_project(const library_project *p) {
+    project = *p;
+}
+
+const library_project *library_get_project(const library *lib) {
+    return lib ? lib->project : &project;
+}
+
+/* A file that the project describes must be where the library's folder has it: one of the same name
+ * among Assay's own would be checked in its place. */
+static bool is_project_file(const library *lib, const char *name) {
+    for (size_t i = 0; i < lib->project->file_count; i++)
+        if (strcmp(lib->project->files[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The folder that is given, or else that of ASSAY_KERNELS, of the project or of this program. */
+static bool find_folder(const char *given, char path[PATH_MAX], err *e) {
+    char home[PATH_MAX - 16];
+    if (!given)
+        given = getenv("ASSAY_KERNELS");
+    if (!given || !*given)
+        given = project.folder;
+    if (given && *given)
+        return path_print(path, PATH_MAX, e, "%s", given);
+    if (!os_find_home(home, sizeof home, e))
+        return false;
+    snprintf(path, PATH_MAX, "%s/kernels", home);
+    return true;
+}
+
+library *library_new(device *d, const char *folder, err *e) {
+    library *lib = array_new(1, sizeof *lib);
+    char own[PATH_MAX];
+    lib->device = d;
+    lib->project = &project;
+    lib->math = d ? d->facts.math : MATH_SAFE;
+    if (!find_folder(folder, lib->folder, e)) {
+        free(lib);
+        return NULL;
+    }
+    lib->is_default = !folder || (find_folder(NULL, own, NULL) && strcmp(own, lib->folder) == 0);
+    return lib;
+}
+
+library *library_new_of(device *d, const library_project *p, err *e) {
+    library *lib = library_new(d, p->folder, e);
+    if (lib)
+        lib->project = p;
+    return lib;
+}
+
+void library_free(library *lib) {
+    if (!lib)
+        return;
+    for (pipeline_entry *p = lib->pipelines, *next; p; p = next) {
+        next = p->next;
+        pipeline_free(p->pipeline);
+        free(p);
+    }
+    for (file_entry *f = lib->files, *next; f; f = next) {
+        next = f->next;
+        msl_free(f->unit);
+        free(f->name);
+        free(f);
+    }
+    free(lib);
+}
+
+void library_set_math(library *lib, math_mode math) {
+    assert(!lib->pipelines);
+    lib->math = math;
+}
+
+void library_set_extras(library *lib, const msl_extras *extras) {
+    assert(!lib->files);
+    lib->extras = *extras;
+}
+
+void library_set_watch(library *lib, library_watch *watch, void *context) {
+    lib->watch = watch;
+    lib->watch_context = context;
+}
+
+device *library_get_device(const library *lib) {
+    return lib->device;
+}
+
+bool library_has_failed(const library *lib) {
+    return lib->has_failed;
+}
+
+bool library_is_default(const library *lib) {
+    return lib->is_default;
+}
+
+const char *library_get_folder(const library *lib) {
+    return lib->folder;
+}
+
+static const pipeline_entry *find_entry(const library *lib, const pipeline *p) {
+    const pipeline_entry *entry = lib->pipelines;
+    while (entry && entry->pipeline != p)
+        entry = entry->next;
+    assert(entry);
+    return entry;
+}
+
+const char *library_get_file(const library *lib, const pipeline *p) {
+    return find_entry(lib, p)->file->name;
+}
+
+size_t library_get_constants(const library *lib, const pipeline *p, const constant_value **out) {
+    *out = find_entry(lib, p)->constants;
+    return find_entry(lib, p)->count;
+}
+
+bool library_find_path(const library *lib, const char *name, char *path, size_t size, err *e) {
+    char home[PATH_MAX];
+    int n = name[0] == '/' ? snprintf(path, size, "%s", name)
+                           : snprintf(path, size, "%s/%s", lib->folder, name);
+    if (n < (int)size && lib->project->folder && access(path, F_OK) != 0 &&
+        !is_project_file(lib, name) && os_find_home(home, sizeof home, NULL))
+        n = snprintf(path, size, "%s/kernels/%s", home, name);
+    return n < (int)size ||
+           err_set(e, EXIT_USAGE, "the path of the kernel file %.100s is too long", name);
+}
+
+static msl_unit *load_unit(const library *lib, const char *name, const char *path, err *e) {
+    static char folders[LIBRARY_INCLUDES][PATH_MAX];
+    const char *list[LIBRARY_INCLUDES];
+    const library_project *p = lib->project;
+    size_t count = is_project_file(lib, name) ? p->include_count : 0;
+    msl_extras extras =
+        lib->device ? device_complete_extras(lib->device, &lib->extras) : lib->extras;
+    if (count == 0)
+        return msl_load_with(path, &extras, e);
+    assert(count <= LIBRARY_INCLUDES);
+    for (size_t i = 0; i < count; i++) {
+        if (!path_join(folders[i], sizeof folders[i], e, lib->folder, p->includes[i]))
+            return NULL;
+        list[i] = folders[i];
+    }
+    extras.folders = list;
+    extras.folder_count = count;
+    extras.macro_count = 0;
+    return msl_load_with(path, &extras, e);
+}
+
+static file_entry *find_file(library *lib, const char *name, err *e) {
+    for (file_entry *f = lib->files; f; f = f->next)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    char path[PATH_MAX];
+    msl_unit *unit =
+        library_find_path(lib, name, path, sizeof path, e) ? load_unit(lib, name, path, e) : NULL;
+    if (!unit)
+        return NULL;
+    file_entry *f = array_new(1, sizeof *f);
+    f->name = strdup(name);
+    f->unit = unit;
+    f->next = lib->files;
+    lib->files = f;
+    return f;
+}
+
+const msl_unit *library_find_unit(library *lib, const char *name, err *e) {
+    const file_entry *f = find_file(lib, name, e);
+    return f ? f->unit : NULL;
+}
+
+static bool is_same(const pipeline_entry *p, const char *kernel, const constant_value *constants,
+                    size_t count) {
+    if (strcmp(p->pipeline->kernel, kernel) != 0 || p->count != count)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (p->constants[i].index != constants[i].index ||
+            p->constants[i].type != constants[i].type || p->constants[i].bits != constants[i].bits)
+            return false;
+    return true;
+}
+
+const pipeline *library_find(library *lib, const char *file, const char *kernel,
+                             const constant_value *constants, size_t count, err *e) {
+    file_entry *f = find_file(lib, file, e);
+    lib->has_failed |= !f;
+    if (!f)
+        return NULL;
+    f->is_used = true;
+    for (pipeline_entry *p = lib->pipelines; p; p = p->next)
+        if (p->file == f && is_same(p, kernel, constants, count))
+            return p->pipeline;
+    if (count > LIBRARY_CONSTANTS)
+        return err_null(e, EXIT_USAGE, "%.80s is given %zu function constants, and %d is the limit",
+                        kernel, count, LIBRARY_CONSTANTS);
+    if (lib->watch && !lib->watch(lib->watch_context, kernel))
+        return err_null(e, EXIT_INTERRUPTED, "stopped by a signal");
+    pipeline *made =
+        device_new_pipeline(lib->device, f->unit, kernel, constants, count, lib->math, e);
+    if (lib->watch)
+        lib->watch(lib->watch_context, NULL);
+    lib->has_failed |= !made;
+    if (!made)
+        return NULL;
+    pipeline_entry *p = array_new(1, sizeof *p);
+    p->file = f;
+    p->count = count;
+    for (size_t i = 0; i < count; i++)
+        p->constants[i] = constants[i];
+    p->pipeline = made;
+    p->next = lib->pipelines;
+    lib->pipelines = p;
+    return made;
+}
+
+const pipeline *library_find_like(library *lib, const char *file, const char *kernel,
+                                  const library *other, const pipeline *p, err *e) {
+    const pipeline_entry *entry = find_entry(other, p);
+    return library_find(lib, file, kernel, entry->constants, entry->count, e);
+}
+
+size_t library_count_files(const library *lib) {
+    size_t count = 0;
+    for (const file_entry *f = lib->files; f; f = f->next)
+        count++;
+    return count;
+}
+
+size_t library_list_used(const library *lib, const char **files) {
+    size_t count = 0;
+    for (const file_entry *f = lib->files; f; f = f->next)
+        if (f->is_used)
+            files[count++] = f->name;
+    return count;
+}
+
+void library_forget_uses(library *lib) {
+    for (file_entry *f = lib->files; f; f = f->next)
+        f->is_used = false;
+}
+
+/* Tapes ---------------------------------------------------------------------------------------- */
 
 tape *tape_new(library *lib) {
     tape *t = array_new(1, sizeof *t);

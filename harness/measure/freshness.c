@@ -14,7 +14,6 @@
 #include "harness/base/sha256.h"
 #include "harness/check/op.h"
 #include "harness/device/source_hash.h"
-#include "harness/device/sources.h"
 #include "harness/device/tape.h"
 #include "results.h"
 

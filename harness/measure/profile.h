@@ -19,7 +19,7 @@ typedef struct {
     uint64_t instructions;           /* of simdgroups */
     uint64_t simd, matrices,
         barriers;                  /* functions and products of simdgroups; waits of simdgroups */
-    uint64_t work_most, work_mean; /* before barriers, see counts.h */
+    uint64_t work_most, work_mean; /* before barriers, see finding.h */
     uint64_t sectors_of_most;      /* of the site of the line with most of them: */
     int64_t stride;                /* bytes from a lane to the next, or COUNT_MIXED */
     uint32_t width;

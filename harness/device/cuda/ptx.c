@@ -106,17 +106,10 @@ bool ptx_find_libdevice(char *path, size_t size, err *e) {
                    advice);
 }
 
-bool ptx_find_assembler(char *path, size_t size) {
-    return os_find_program("ptxas", path, size) || find_in_toolkit("bin/ptxas", path, size);
-}
-
-bool ptx_find_disassembler(char *path, size_t size) {
-    return os_find_program("nvdisasm", path, size) || find_in_toolkit("bin/nvdisasm", path, size);
-}
-
-bool ptx_find_sanitizer(char *path, size_t size) {
-    return os_find_program("compute-sanitizer", path, size) ||
-           find_in_toolkit("bin/compute-sanitizer", path, size);
+bool ptx_find_tool(const char *name, char *path, size_t size) {
+    char inside[64];
+    snprintf(inside, sizeof inside, "bin/%s", name);
+    return os_find_program(name, path, size) || find_in_toolkit(inside, path, size);
 }
 
 /* Assembler and disassembler -------------------------------------------------------------------- */
@@ -196,32 +189,28 @@ struct ptx_compiler {
  * loop indexes cannot be in registers. The target is the host that the code is not for: which types there are
  * (half) is taken from it. */
 /* clang-format off */
-static const char *const flags[] = {
+static const char *const cuda_flags[] = { /* which are not for a module */
     "-x", "cuda", "--target=x86_64-linux-gnu", "--cuda-device-only", "--cuda-path=/dev/null", "-nocudainc", "-nocudalib",
+    NULL,
+};
+static const char *const flags[] = {
     "-S", "-O3", "-std=c++17", "-fclang-abi-compat=14",
     "-Xclang", "-target-feature", "-Xclang", "+ptx78", "-fdeclspec", "-gline-directives-only",
     "-fno-operator-names", "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
     "-fno-strict-aliasing", "-fsigned-char", "-fno-math-errno", "-fno-threadsafe-statics",
     "-fno-delete-null-pointer-checks", "-fno-caret-diagnostics", "-w",
     "-Xclang", "-cl-single-precision-constant", "-mllvm", "-simplifycfg-hoist-common=0", "-mllvm",
-    "-simplifycfg-sink-common=0", "-mllvm", "-unroll-threshold=4000",
+    "-simplifycfg-sink-common=0", "-mllvm", "-unroll-threshold=4000", NULL,
 };
 
 /* Division and square root: rounded once, as on the software device, or within 2 ULP; and what
  * becomes of denormals. */
 static const char *const safe_flags[] = {"-mllvm", "-nvptx-prec-divf32=2", "-mllvm",
-                                         "-nvptx-prec-sqrtf32=1"};
+                                         "-nvptx-prec-sqrtf32=1", NULL};
 static const char *const free_flags[] = {"-mllvm", "-nvptx-prec-divf32=1", "-mllvm",
                                          "-nvptx-prec-sqrtf32=0",
-                                         "-fgpu-flush-denormals-to-zero"};
+                                         "-fgpu-flush-denormals-to-zero", NULL};
 /* clang-format on */
-
-enum {
-    FLAG_COUNT = sizeof flags / sizeof *flags,
-    CUDA_FLAGS = 7, /* the first ones, which are not for a module */
-    SAFE_COUNT = sizeof safe_flags / sizeof *safe_flags,
-    FREE_COUNT = sizeof free_flags / sizeof *free_flags,
-};
 
 /* Does this clang know the GPU's machine at all? */
 static bool check_target(const ptx_compiler *c, err *e) {
@@ -250,12 +239,13 @@ static bool check_version(const ptx_compiler *c, err *e) {
 }
 
 static bool open_cache(ptx_compiler *c, err *e) {
+    static const char *const *const lists[] = {cuda_flags, flags, safe_flags, free_flags};
     static const char *const rooms[] = {"msl/limits.h", "shim", "shim/ptx", "cuda/abi.h"};
     sha256 h;
     sha256_start(&h);
-    code_cache_hash_texts(&h, flags, FLAG_COUNT);
-    code_cache_hash_texts(&h, safe_flags, SAFE_COUNT);
-    code_cache_hash_texts(&h, free_flags, FREE_COUNT);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const char *const *flag = lists[i]; *flag; flag++)
+            code_cache_hash_texts(&h, flag, 1);
     sha256_add(&h, c->target, strlen(c->target) + 1);
     return code_cache_hash_compiler(&h, c->clang, c->version, rooms, sizeof rooms / sizeof *rooms,
                                     e) &&
@@ -459,20 +449,6 @@ char *ptx_merge_text(const char *ptx) {
     return made;
 }
 
-/* Rewrites the file of the PTX, if it has such products. */
-static bool merge_products(const char *path, err *e) {
-    char *ptx = os_read_file(path, NULL, e);
-    if (!ptx || !strstr(ptx, PTX_UPPER_ROWS)) {
-        free(ptx);
-        return ptx != NULL;
-    }
-    char *merged = ptx_merge_text(ptx);
-    bool ok = os_write_file(path, merged, strlen(merged), e);
-    free(merged);
-    free(ptx);
-    return ok;
-}
-
 /* Compiling ----------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -485,39 +461,15 @@ typedef struct {
     bool has_shifts;    /* by counts that need a mask */
 } order;
 
-enum { WATCHES_RACES = 1 << 8 }; /* in the key of the cache, beside the math */
+enum {
+    COMPILE_SECONDS = 300,
+    WATCHES_RACES = 1 << 8 /* in the key of the cache, beside the math */
+};
 
-enum { MAX_ARGUMENTS = 1 + FLAG_COUNT + FREE_COUNT + MATH_FLAGS + 24 };
-
-static int add_arguments(const char **argv, int n, const char *const *more, int count) {
-    for (int i = 0; i < count; i++)
-        argv[n++] = more[i];
-    return n;
-}
-
-static int add_flags(math_mode math, const char **argv, int n, int first) {
-    n = add_arguments(argv, n, flags + first, FLAG_COUNT - first);
-    n = math == MATH_SAFE ? add_arguments(argv, n, safe_flags, SAFE_COUNT)
-                          : add_arguments(argv, n, free_flags, FREE_COUNT);
-    for (const char *const *flag = math_mode_get_flags(math); *flag; flag++)
-        argv[n++] = *flag;
-    return n;
-}
-
-/* Everything but the headers, the source and what depends on the kernel. */
-static int add_options(const ptx_compiler *c, math_mode math, const char **argv) {
-    const char *const more[] = {c->target,    "-Xclang",    "-mlink-builtin-bitcode",
-                                "-Xclang",    c->libdevice, c->folders[0],
-                                c->folders[1]};
-    argv[0] = c->clang;
-    return add_arguments(argv, add_flags(math, argv, 1, 0), more, sizeof more / sizeof *more);
-}
-
-/* shim: precompiled; NULL: its text. */
-static int add_shim(const ptx_compiler *c, const char *shim, const char **argv, int n) {
-    const char *const text[] = {"-include", c->headers[0], "-include", c->headers[1], NULL};
-    const char *const made[] = {"-include-pch", shim};
-    return shim ? add_arguments(argv, n, made, 2) : add_arguments(argv, n, text, 5) - 1;
+static void add_flags(math_mode math, command *c) {
+    command_add(c, flags);
+    command_add(c, math == MATH_SAFE ? safe_flags : free_flags);
+    command_add(c, math_mode_get_flags(math));
 }
 
 /* What a kernel with bulk copies, or with clusters, has in its PTX, followed by the bytes of shared memory or
@@ -533,14 +485,8 @@ static uint32_t read_mark(const char *ptx, const char *mark) {
 /* What clang 16 cannot write: more than PTX 7.8, when bulk copies came with 8.0 and
  * stores to the shared memory of a cluster with 8.1; how large a cluster is; and the target of products of
  * warpgroups, which only GPUs of compute capability 9.0 have. */
-static bool complete_ptx(const char *path, err *e) {
+static char *complete_ptx(char *ptx) {
     static const char old[] = ".version 7.8", new[] = ".version 8.1", target[] = ".target sm_90";
-    size_t bytes;
-    char *ptx = os_read_file(path, &bytes, e);
-    if (!ptx || !strstr(ptx, BULK_MARK)) {
-        free(ptx);
-        return ptx != NULL;
-    }
     char *version = strstr(ptx, old), *entry = strstr(ptx, ".entry"), directive[64] = "";
     const char *body = entry ? strchr(entry, '{') : NULL, *last = strstr(ptx, target);
     if (version)
@@ -549,7 +495,7 @@ static bool complete_ptx(const char *path, err *e) {
     if (cluster > 1)
         snprintf(directive, sizeof directive, ".reqnctapercluster %u, 1, 1\n", cluster);
     size_t head = last && strstr(ptx, "wgmma.") ? (size_t)(last - ptx) + strlen(target) : 0,
-           before = body ? (size_t)(body - ptx) : bytes;
+           before = body ? (size_t)(body - ptx) : strlen(ptx);
     char *whole = NULL;
     size_t size = 0;
     FILE *f = open_memstream(&whole, &size);
@@ -557,8 +503,21 @@ static bool complete_ptx(const char *path, err *e) {
     fprintf(f, "%.*s%s%.*s%s%s", (int)head, ptx, head ? "a" : "", (int)(before - head), ptx + head,
             directive, ptx + before);
     fclose(f);
-    bool ok = os_write_file(path, whole, size, e);
-    free(whole);
+    return whole;
+}
+
+/* Rewrites the file of the PTX, if it has products to merge or something to complete. */
+static bool finish_ptx(const char *path, err *e) {
+    char *ptx = os_read_file(path, NULL, e);
+    bool ok = ptx != NULL;
+    for (int step = 0; ok && step < 2; step++) {
+        if (!strstr(ptx, step == 0 ? PTX_UPPER_ROWS : BULK_MARK))
+            continue;
+        char *changed = step == 0 ? ptx_merge_text(ptx) : complete_ptx(ptx);
+        free(ptx);
+        ptx = changed;
+        ok = os_write_file(path, ptx, strlen(ptx), e);
+    }
     free(ptx);
     return ok;
 }
@@ -573,13 +532,14 @@ static bool compile_module(const order *o, const char *module, const char *objec
     char *text = os_read_file(module, NULL, e), *masked = text ? shift_mask_module(text) : NULL;
     char machine[32];
     snprintf(machine, sizeof machine, "-march=%s", ptx_compiler_get_target(o->compiler));
-    const char *argv[MAX_ARGUMENTS] = {o->compiler->clang, "--target=nvptx64-nvidia-cuda", machine,
-                                       "--cuda-feature=+ptx78", "-nogpulib"};
-    const char *const rest[] = {"-x", "ir", module, "-o", object, NULL};
-    add_arguments(argv, add_flags(o->math, argv, 5, CUDA_FLAGS), rest, 6);
+    command c = {.count = 0};
+    COMMAND_ADD(&c, o->compiler->clang, "--target=nvptx64-nvidia-cuda", machine,
+                "--cuda-feature=+ptx78", "-nogpulib");
+    add_flags(o->math, &c);
+    COMMAND_ADD(&c, "-x", "ir", module, "-o", object);
     int status = 1;
     bool ok = masked && os_write_file(module, masked, strlen(masked), e) &&
-              child_run(argv, NULL, &status, e) &&
+              child_run(c.argv, NULL, &status, e) &&
               (status == 0 ||
                err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile for NVIDIA GPUs", o->name));
     free(masked);
@@ -591,37 +551,26 @@ static bool compile_module(const order *o, const char *module, const char *objec
 static bool make_ptx(void *context, const char *source, const char *object, err *e) {
     const order *o = context;
     ptx_compiler *c = o->compiler;
-    const char *argv[MAX_ARGUMENTS];
-    char entry[192] = "-DASSAY_ENTRY=";
+    char entry[192] = "-DASSAY_ENTRY=", module[PATH_MAX], *output = NULL;
     ptx_name_entry(o->name, entry + strlen(entry), sizeof entry - strlen(entry));
-    const char *elements =
-        o->uses_elements ? "-DASSAY_THREAD_ELEMENTS=1" : "-DASSAY_THREAD_ELEMENTS=0";
-    char module[PATH_MAX];
     if (!path_print(module, sizeof module, e, "%s.ll", object))
         return false;
-    const char *const more[] = {
-        "-include", c->headers[2], elements, entry, source, "-o", o->has_shifts ? module : object,
-        /* only of a module */
-        o->has_shifts ? "-emit-llvm" : NULL, "-Xclang", "-disable-llvm-passes", NULL};
-    enum { MORE = sizeof more / sizeof *more };
-    int status = 1, n = add_options(c, o->math, argv);
-    if (o->watches_races)
-        argv[n++] = "-DASSAY_WATCHES_RACES=1";
-    add_shim(c, NULL, argv, n);
-    const char *shim =
-        o->watches_races ? NULL
-                         : precompiled_find(&c->shim[o->math], &c->cache, (uint32_t)o->math, argv);
-    char *output = NULL;
-    if (shim) {
-        add_arguments(argv, add_shim(c, shim, argv, n), more, MORE);
-        if (!child_run(argv, NULL, &status, e))
-            return false;
-    }
-    if (status != 0) {
-        add_arguments(argv, add_shim(c, NULL, argv, n), more, MORE);
-        if (!child_run(argv, &output, &status, e))
-            return false;
-    }
+    const char *const headers[] = {"-include", c->headers[0], "-include", c->headers[1], NULL};
+    command options = {.count = 0}, rest = {.count = 0};
+    int status;
+    COMMAND_ADD(&options, c->clang);
+    command_add(&options, cuda_flags);
+    add_flags(o->math, &options);
+    COMMAND_ADD(&options, c->target, "-Xclang", "-mlink-builtin-bitcode", "-Xclang", c->libdevice,
+                c->folders[0], c->folders[1], o->watches_races ? "-DASSAY_WATCHES_RACES=1" : NULL);
+    COMMAND_ADD(&rest, "-include", c->headers[2],
+                o->uses_elements ? "-DASSAY_THREAD_ELEMENTS=1" : "-DASSAY_THREAD_ELEMENTS=0", entry,
+                source, "-o", o->has_shifts ? module : object);
+    if (o->has_shifts)
+        COMMAND_ADD(&rest, "-emit-llvm", "-Xclang", "-disable-llvm-passes");
+    if (!precompiled_run(o->watches_races ? NULL : &c->shim[o->math], &c->cache, (uint32_t)o->math,
+                         &options, headers, rest.argv, COMPILE_SECONDS, &output, &status, e))
+        return false;
     if (status != 0) {
         bool is_tensors = o->has_tensors && output && is_about_tensors(output);
         err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile for NVIDIA GPUs%s", o->name,
@@ -631,7 +580,7 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
     }
     free(output);
     return status == 0 && (!o->has_shifts || compile_module(o, module, object, e)) &&
-           merge_products(object, e) && complete_ptx(object, e);
+           finish_ptx(object, e);
 }
 
 void ptx_name_entry(const char *kernel, char *name, size_t size) {

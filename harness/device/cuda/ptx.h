@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "harness/base/err.h"
-#include "harness/device/math_mode.h"
+#include "harness/device/device.h"
 #include "harness/device/msl/msl.h"
 
 typedef struct ptx_compiler ptx_compiler;
@@ -54,18 +54,16 @@ typedef struct {
     uint32_t spill_bytes; /* stores and loads of spilled registers in the code, each counted once */
 } ptx_needs;
 
-/* ptxas of the toolkit, and what it makes of a file. cubin: a file for the machine code, which then
+/* A program of the toolkit: "ptxas", "nvdisasm", "compute-sanitizer". */
+bool ptx_find_tool(const char *name, char *path, size_t size);
+
+/* What ptxas makes of a file. cubin: a file for the machine code, which then
  * knows the lines of the source; may be NULL, as may needs. */
-bool ptx_find_assembler(char *path, size_t size);
 bool ptx_assemble(const ptx_compiler *c, const char *assembler, const char *ptx_path,
                   const char *name, const char *cubin, ptx_needs *needs, err *e);
-/* nvdisasm of the toolkit, and what it prints of such a file: instructions, each group of them after the file
+/* What nvdisasm prints of such a file: instructions, each group of them after the file
  * and the line that they come from. The caller frees it. */
-bool ptx_find_disassembler(char *path, size_t size);
 char *ptx_disassemble(const char *disassembler, const char *cubin, err *e);
-
-/* compute-sanitizer of the toolkit. */
-bool ptx_find_sanitizer(char *path, size_t size);
 
 /* libdevice.10.bc: ASSAY_LIBDEVICE, the toolkit, or a Python package that brings it. */
 bool ptx_find_libdevice(char *path, size_t size, err *e);

@@ -24,7 +24,7 @@ static const char log_variable[] = "ASSAY_SANITIZER_LOG";     /* set: this proce
 static const char owner_variable[] = "ASSAY_SANITIZER_OWNER"; /* the process that holds the pipes */
 
 static bool find_program(char *path, size_t size, err *e) {
-    return ptx_find_sanitizer(path, size) ||
+    return ptx_find_tool("compute-sanitizer", path, size) ||
            err_set(e, EXIT_CANNOT,
                    "compute-sanitizer, which validates on NVIDIA GPUs, is not found; install the "
                    "CUDA toolkit, or put it on PATH, or use --device soft");

@@ -212,7 +212,7 @@ static bool blit(buffer *b, size_t at, size_t bytes, bool to_device, err *e) {
     [encoder endEncoding];
     [commands commit];
     play_times times = {0};
-    return metal_finish(m, commands, 0, &times, e);
+    return metal_finish(m, &commands, 1, 0, &times, e);
 }
 
 /* One piece. Blits on macOS copy whole words: the bytes around the piece are fetched first and put

@@ -227,8 +227,8 @@ static bool report_failure(metal_device *m, id<MTLCommandBuffer> commands, err *
 }
 
 /* Waits for all of them; the first failure is told. */
-static bool finish(metal_device *m, const id<MTLCommandBuffer> *parts, size_t count,
-                   uint64_t commit_at_ns, play_times *times, err *e) {
+bool metal_finish(metal_device *m, const id<MTLCommandBuffer> *parts, size_t count,
+                  uint64_t commit_at_ns, play_times *times, err *e) {
     bool ok = true;
     for (size_t i = 0; i < count; i++)
         [parts[i] waitUntilCompleted];
@@ -238,11 +238,6 @@ static bool finish(metal_device *m, const id<MTLCommandBuffer> *parts, size_t co
         ok = [parts[i] status] == MTLCommandBufferStatusCompleted ||
              report_failure(m, parts[i], e);
     return ok;
-}
-
-bool metal_finish(metal_device *m, id<MTLCommandBuffer> commands, uint64_t commit_at_ns,
-                  play_times *times, err *e) {
-    return finish(m, &commands, 1, commit_at_ns, times, e);
 }
 
 /* Submitting --------------------------------------------------------------------------------- */
@@ -256,7 +251,7 @@ typedef struct {
 static bool land(metal_device *m, flight *f, uint64_t commit_at_ns, play_times *times, err *e) {
     play_times ignored = {0};
     bool ok = f->count == 0 ||
-              finish(m, f->parts, f->count, commit_at_ns, times ? times : &ignored, e);
+              metal_finish(m, f->parts, f->count, commit_at_ns, times ? times : &ignored, e);
     for (size_t i = 0; i < f->count; i++)
         [f->parts[i] release];
     free(f->parts);
@@ -454,7 +449,7 @@ static bool try_samples(metal_device *m) {
     play_times times = {0};
     bool overlap;
     [commands commit];
-    return metal_finish(m, commands, commit_at_ns, &times, NULL) &&
+    return metal_finish(m, &commands, 1, commit_at_ns, &times, NULL) &&
            read_samples(m, PROBES, times.gpu_ns, ns, &overlap);
 }
 
@@ -498,7 +493,7 @@ static bool play_part(device *d, tape *t, size_t first, size_t count, play_times
     uint64_t commit_at_ns = os_now_ns();
     play_times times = {.encode_ns = commit_at_ns - start};
     [commands commit];
-    if (!metal_finish(m, commands, commit_at_ns, &times, e))
+    if (!metal_finish(m, &commands, 1, commit_at_ns, &times, e))
         return false;
     bool is_good = read_samples(m, count, times.gpu_ns, ns, &times.samples_overlap);
     times.samples_overlap &= is_good;

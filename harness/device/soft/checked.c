@@ -26,7 +26,7 @@
 static report *find_report(soft_checker *c, finding_class what, const void *pc, int index) {
     for (int i = 0; i < c->report_count; i++) {
         report *r = &c->reports[i];
-        if (r->what == what && r->pc == pc && r->buffer == index)
+        if (r->row.what == what && r->pc == pc && r->row.buffer == index)
             return r;
     }
     return NULL;
@@ -35,9 +35,7 @@ static report *find_report(soft_checker *c, finding_class what, const void *pc, 
 void checker_start_report(const soft_checker *c, report *r, finding_class what, const void *pc,
                           int index) {
     memset(r, 0, sizeof *r);
-    r->what = what;
     r->pc = pc;
-    r->buffer = index;
     finding *f = &r->row;
     f->what = what;
     f->buffer = index;
@@ -109,9 +107,9 @@ void checker_describe(report *r, const soft_bound *b, uintptr_t at, size_t bytes
     char name[160];
     snprintf(r->row.label, sizeof r->row.label, "%s", b->label);
     if (b->name[0] && strcmp(b->name, b->label) != 0)
-        snprintf(name, sizeof name, "buffer %d '%.40s' (%.60s)", r->buffer, b->label, b->name);
+        snprintf(name, sizeof name, "buffer %d '%.40s' (%.60s)", r->row.buffer, b->label, b->name);
     else
-        snprintf(name, sizeof name, "buffer %d '%.40s'", r->buffer, b->label);
+        snprintf(name, sizeof name, "buffer %d '%.40s'", r->row.buffer, b->label);
     describe(r, (uintptr_t)b->begin, b->bytes, b->element_bytes, at, bytes, how, what, name);
 }
 
@@ -185,7 +183,7 @@ static void add_barrier(const soft_checker *c, report *r) {
 static bool is_told(const soft_checker *c, const report *r) {
     for (int i = 0; i < c->told_count; i++) {
         const told_row *t = &c->told[i];
-        if (t->what == r->what && t->buffer == r->buffer &&
+        if (t->what == r->row.what && t->buffer == r->row.buffer &&
             ((t->line == r->row.line && strcmp(t->file, r->row.file) == 0) ||
              (r->has_other && t->line == r->other_line && t->other_line == r->row.line)))
             return true;
@@ -197,11 +195,11 @@ static void hand_out(soft_checker *c, report *r, finding_list *out) {
     const size_t n = strlen(r->row.text);
     if (!c->order.takes_turns) {
         told_row *t = &c->told[c->told_count++];
-        *t = (told_row){r->what, r->buffer, r->row.line, r->other_line, ""};
+        *t = (told_row){r->row.what, r->row.buffer, r->row.line, r->other_line, ""};
         snprintf(t->file, sizeof t->file, "%s", r->row.file);
     } else if (is_told(c, r)) {
         return;
-    } else if (r->what != FINDING_WRONG) {
+    } else if (r->row.what != FINDING_WRONG) {
         snprintf(r->row.text + n, sizeof r->row.text - n, ", when threads take turns at atomics");
     }
     finding_add(out, &r->row);
@@ -266,60 +264,47 @@ static void note_lock(soft_checker *c, uintptr_t word, const void *pc) {
     }
 }
 
+/* The message is the text, if that is wanted, the start, the value, if there is an end, and the end. */
+static const struct {
+    finding_class what;
+    const char *before, *start, *end; /* before: of a text; NULL: there is none */
+} mishaps[] = {
+    [SOFT_DIVIDE] = {FINDING_DIVIDE, NULL, "integer division by zero", NULL},
+    [SOFT_SHIFT] = {FINDING_SHIFT, NULL, "shift by ", ", which is outside the width of its type"},
+    [SOFT_CONVERT] = {FINDING_CONVERT, NULL, "float that the integer type cannot hold", NULL},
+    [SOFT_OVERFLOW] = {FINDING_OVERFLOW, "signed integer ", " overflows", NULL},
+    [SOFT_CLAMP] = {FINDING_CLAMP, NULL, "clamp to a range whose minimum is above its maximum",
+                    NULL},
+    [SOFT_EDGES] = {FINDING_CLAMP, NULL, "smoothstep whose first edge is not below its second",
+                    NULL},
+    [SOFT_FIELD] = {FINDING_SHIFT, NULL, "bit field up to bit ",
+                    ", which is outside the width of its type"},
+    [SOFT_NO_RETURN] = {FINDING_NO_RETURN, NULL,
+                        "the end of a function that must return a value and does not", NULL},
+    [SOFT_VARIES] = {FINDING_DIVERGED, "",
+                     " whose lane, delta or mask is not the same for all threads", NULL},
+    [SOFT_INACTIVE] = {FINDING_DIVERGED, "", " takes the value of lane ",
+                       ", which is not active here: it returned, is elsewhere or does not exist"},
+    [SOFT_NO_LANE] = {FINDING_DIVERGED, "", " takes the value of lane ",
+                      ", outside of the simdgroup"},
+    [SOFT_SCOPE] = {FINDING_DIVERGED, "", " is an operation of ",
+                    " simdgroups, and the threadgroup has "},
+};
+
 static void tell(char *out, size_t size, soft_u32 what, soft_u64 value, const char *text) {
-    long long n = (long long)value;
-    switch (what) {
-    case SOFT_DIVIDE:
-        snprintf(out, size, "integer division by zero");
-        break;
-    case SOFT_SHIFT:
-        snprintf(out, size, "shift by %lld, which is outside the width of its type", n);
-        break;
-    case SOFT_CONVERT:
-        snprintf(out, size, "float that the integer type cannot hold");
-        break;
-    case SOFT_OVERFLOW:
-        snprintf(out, size, "signed integer %s overflows", text);
-        break;
-    case SOFT_CLAMP:
-        snprintf(out, size, "clamp to a range whose minimum is above its maximum");
-        break;
-    case SOFT_EDGES:
-        snprintf(out, size, "smoothstep whose first edge is not below its second");
-        break;
-    case SOFT_FIELD:
-        snprintf(out, size, "bit field up to bit %lld, which is outside the width of its type", n);
-        break;
-    case SOFT_NO_RETURN:
-        snprintf(out, size, "the end of a function that must return a value and does not");
-        break;
-    case SOFT_VARIES:
-        snprintf(out, size, "%s whose lane, delta or mask is not the same for all threads", text);
-        break;
-    case SOFT_INACTIVE:
-        snprintf(out, size,
-                 "%s takes the value of lane %lld, which is not active here: it returned, is "
-                 "elsewhere or does not exist",
-                 text, n);
-        break;
-    case SOFT_SCOPE:
-        snprintf(out, size, "%s is an operation of %lld simdgroups, and the threadgroup has %lld",
-                 text, n & 0xFFFF, n >> 16);
-        break;
-    default:
-        snprintf(out, size, "%s takes the value of lane %lld, outside of the simdgroup", text, n);
-    }
+    const bool is_scope = what == SOFT_SCOPE;
+    const char *before = mishaps[what].before, *end = mishaps[what].end;
+    char number[24] = "", other[24] = "";
+    if (end)
+        snprintf(number, sizeof number, "%lld", (long long)(is_scope ? value & 0xFFFF : value));
+    if (is_scope)
+        snprintf(other, sizeof other, "%lld", (long long)value >> 16);
+    snprintf(out, size, "%s%s%s%s%s%s", before ? before : "", before ? text : "",
+             mishaps[what].start, number, end ? end : "", other);
 }
 
 static void checker_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const char *text,
                            const void *pc) {
-    static const finding_class classes[] = {
-        [SOFT_DIVIDE] = FINDING_DIVIDE,    [SOFT_SHIFT] = FINDING_SHIFT,
-        [SOFT_CONVERT] = FINDING_CONVERT,  [SOFT_OVERFLOW] = FINDING_OVERFLOW,
-        [SOFT_CLAMP] = FINDING_CLAMP,      [SOFT_EDGES] = FINDING_CLAMP,
-        [SOFT_FIELD] = FINDING_SHIFT,      [SOFT_NO_RETURN] = FINDING_NO_RETURN,
-        [SOFT_VARIES] = FINDING_DIVERGED,  [SOFT_INACTIVE] = FINDING_DIVERGED,
-        [SOFT_NO_LANE] = FINDING_DIVERGED, [SOFT_SCOPE] = FINDING_DIVERGED};
     soft_checker *c = checker_of(w);
     if (what == SOFT_INDEX) {
         note_index(c, value, text, pc);
@@ -337,7 +322,7 @@ static void checker_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const 
 #endif
         return;
     }
-    report *r = checker_add_report(c, classes[what], pc, -1);
+    report *r = checker_add_report(c, mishaps[what].what, pc, -1);
     if (r)
         tell(r->row.text, sizeof r->row.text, what, value, text);
     if (what == SOFT_NO_RETURN)
@@ -632,7 +617,7 @@ void soft_checker_end(soft_checker *c, finding_list *out) {
     checker_settle_stores(c);
     /* The values that remain are those of the last run. */
     const report *last = c->is_stored && !soft_checker_runs_again(c) ? &c->last_store : NULL;
-    report *r = last ? checker_add_report(c, last->what, last->pc, last->buffer) : NULL;
+    report *r = last ? checker_add_report(c, last->row.what, last->pc, last->row.buffer) : NULL;
     if (r)
         *r = *last;
     checker_put_back(c);
@@ -641,8 +626,8 @@ void soft_checker_end(soft_checker *c, finding_list *out) {
     checker_close_regions(c);
 }
 
-void soft_checker_begin_group(soft_checks *hooks) {
-    soft_checker *c = (soft_checker *)(void *)hooks;
+void soft_checker_begin_group(soft_worker *w) {
+    soft_checker *c = checker_of(w);
     c->group++;
     c->group_atomics = 0;
     memset(c->turns, 0, sizeof c->turns);
@@ -656,18 +641,18 @@ void soft_checker_begin_group(soft_checks *hooks) {
     checker_sync_begin_group(c);
 }
 
-void soft_checker_add_variable(soft_checks *hooks, void *at, size_t bytes, const char *name,
+void soft_checker_add_variable(soft_worker *w, void *at, size_t bytes, const char *name,
                                uint32_t element_bytes) {
-    soft_checker *c = (soft_checker *)(void *)hooks;
+    soft_checker *c = checker_of(w);
     assert(c->variable_count < MAX_VARIABLES);
     variable *v = &c->variables[c->variable_count++];
     *v = (variable){.begin = (uintptr_t)at, .bytes = bytes, .element_bytes = element_bytes};
     snprintf(v->name, sizeof v->name, "%s", name);
 }
 
-void soft_checker_add_dynamic(soft_checks *hooks, int index, void *at, size_t bytes) {
-    const soft_dynamic d = ((soft_checker *)(void *)hooks)->dynamic[index];
-    soft_checker_add_variable(hooks, at, bytes, d.name, d.element_bytes ? d.element_bytes : 1);
+void soft_checker_add_dynamic(soft_worker *w, int index, void *at, size_t bytes) {
+    const soft_dynamic d = checker_of(w)->dynamic[index];
+    soft_checker_add_variable(w, at, bytes, d.name, d.element_bytes ? d.element_bytes : 1);
 }
 
 /* A thread that is not there: the line of its return statement, and NULL if it had none. */
@@ -701,17 +686,16 @@ static void check_tensor_runs(soft_checker *c) {
     memset(w->tensor_runs, 0, sizeof w->tensor_runs);
 }
 
-void soft_checker_end_group(soft_checks *hooks) {
-    soft_checker *c = (soft_checker *)(void *)hooks;
+void soft_checker_end_group(soft_worker *w) {
+    soft_checker *c = checker_of(w);
     check_tensor_runs(c);
     if (c->group_atomics > c->most_atomics && !c->order.takes_turns)
         c->most_atomics = c->group_atomics;
 }
 
 /* Every thread has returned or parked, and some have parked: all must have, and at one barrier. */
-void soft_checker_end_phase(soft_checks *hooks) {
-    soft_checker *c = (soft_checker *)(void *)hooks;
-    const soft_worker *w = c->worker;
+void soft_checker_end_phase(soft_worker *w) {
+    soft_checker *c = checker_of(w);
     check_tensor_runs(c);
     uint32_t parked = 0, ended = 0, first = 0, elsewhere = 0;
     for (uint32_t t = 0; t < w->group_total; t++) {

@@ -70,9 +70,9 @@ void soft_checker_end(soft_checker *c, finding_list *out); /* out: NULL for none
 
 /* What the scheduler tells: a threadgroup starts; every thread of it has returned or parked; a
  * threadgroup variable was placed. */
-void soft_checker_begin_group(soft_checks *c);
-void soft_checker_end_phase(soft_checks *c);
-void soft_checker_end_group(soft_checks *c);
-void soft_checker_add_variable(soft_checks *c, void *at, size_t bytes, const char *name,
+void soft_checker_begin_group(soft_worker *w);
+void soft_checker_end_phase(soft_worker *w);
+void soft_checker_end_group(soft_worker *w);
+void soft_checker_add_variable(soft_worker *w, void *at, size_t bytes, const char *name,
                                uint32_t element_bytes);
-void soft_checker_add_dynamic(soft_checks *c, int index, void *at, size_t bytes);
+void soft_checker_add_dynamic(soft_worker *w, int index, void *at, size_t bytes);

@@ -456,10 +456,9 @@ void checker_settle_stores(soft_checker *c) {
     if (!s->is_open)
         return;
     s->is_open = false;
-    bool same = memcmp(s->first, (const void *)s->at, s->bytes) == 0;
-    if (same)
-        s->row.what = s->row.row.what = FINDING_SAME_STORE;
-    report *r = checker_add_report(c, s->row.what, s->row.pc, s->row.buffer);
+    if (memcmp(s->first, (const void *)s->at, s->bytes) == 0)
+        s->row.row.what = FINDING_SAME_STORE;
+    report *r = checker_add_report(c, s->row.row.what, s->row.pc, s->row.row.buffer);
     if (r)
         *r = s->row;
 }
@@ -494,15 +493,23 @@ static void race_with(soft_checker *c, const shadow_access *other, const device_
         open_store_race(c, r, at, bytes);
 }
 
+/* Is a load of one whole unit right and nothing new? Most loads of shared memory are: what was
+ * stored there is ordered before, and two lanes of this simdgroup loaded it already since the last
+ * barrier. Says no when in doubt. */
 static bool is_known_load(const soft_checker *c, const shadow *s, uintptr_t at, size_t bytes) {
-    const uint32_t t = checker_thread(c->worker), kind = s->is_shared ? 0 : 1;
-    const shadow_moment m = {.group = c->group & 0xFFFFFF,
-                             .thread = t,
-                             .epoch = c->epoch[kind][t] & 0x3FFFFF,
-                             .simd_epoch = c->simd_epoch[kind][t] & 0x3FFFFF,
-                             .phase = c->phase & 0x3FFFFF,
-                             .simd_phase = c->simd_phase[t / SOFT_LANES] & 0x3FFFFF};
-    return shadow_knows_load(s, at, bytes, &m);
+    const shadow_cell *cell = &s->cells[(at - s->begin) / s->unit];
+    const shadow_access *store = &cell->store, *a = &cell->load[0], *b = &cell->load[1];
+    const uint32_t t = checker_thread(c->worker), simd = t / SOFT_LANES, kind = !s->is_shared;
+    const uint32_t group = c->group & 0xFFFFFF, phase = c->phase & 0x3FFFFF;
+    const uint32_t simd_phase = c->simd_phase[simd] & 0x3FFFFF;
+    return bytes == s->unit && (at - s->begin) % s->unit == 0 && !store->split && !store->atomics &&
+           store->group == group &&
+           (store->epoch < (c->epoch[kind][t] & 0x3FFFFF) || store->thread == t ||
+            (store->thread / SOFT_LANES == simd &&
+             store->simd_epoch < (c->simd_epoch[kind][t] & 0x3FFFFF))) &&
+           a->group == group && b->group == group && a->epoch == phase && b->epoch == phase &&
+           a->simd_epoch == simd_phase && b->simd_epoch == simd_phase &&
+           a->thread / SOFT_LANES == simd && b->thread / SOFT_LANES == simd;
 }
 
 /* Device memory -------------------------------------------------------------------------------- */

@@ -86,30 +86,6 @@ bool shadow_judge(shadow *s, uintptr_t at, size_t bytes, const shadow_access *no
 /* The record of a word with atomic accesses. */
 shadow_atomic *shadow_find_atomic(shadow *s, uintptr_t word);
 
-/* When a thread accesses: its threadgroup, itself, and barriers passed that order this memory, and
- * all barriers passed. */
-typedef struct {
-    uint32_t group, thread, epoch, simd_epoch, phase, simd_phase;
-} shadow_moment;
-
-/* Is a load of one whole unit right and nothing new? Most loads of shared memory are: what was
- * stored there is ordered before, and two lanes of this simdgroup loaded it already since the last
- * barrier. Says no when in doubt. */
-static inline bool shadow_knows_load(const shadow *s, uintptr_t at, size_t bytes,
-                                     const shadow_moment *m) {
-    const shadow_cell *c = &s->cells[(at - s->begin) / s->unit];
-    const shadow_access *a = &c->load[0], *b = &c->load[1];
-    const uint32_t simd = m->thread / SOFT_LANES;
-    return bytes == s->unit && (at - s->begin) % s->unit == 0 && !c->store.split &&
-           !c->store.atomics && c->store.group == m->group &&
-           (c->store.epoch < m->epoch || c->store.thread == m->thread ||
-            (c->store.thread / SOFT_LANES == simd && c->store.simd_epoch < m->simd_epoch)) &&
-           a->group == m->group && b->group == m->group && a->epoch == m->phase &&
-           b->epoch == m->phase && a->simd_epoch == m->simd_phase &&
-           b->simd_epoch == m->simd_phase && a->thread / SOFT_LANES == simd &&
-           b->thread / SOFT_LANES == simd;
-}
-
 /* Around each buffer: far enough that most mistakes land here and are told to be its. */
 #define GAP_BYTES ((size_t)64 << 20)
 
@@ -134,13 +110,11 @@ typedef struct {
 } device_region;
 
 typedef struct {
-    finding_class what;
     const void *pc;
     bool has_other;
     shadow_access other; /* the other access of a race */
     int other_line;
     const void *barrier; /* that the thread left before */
-    int buffer;
     finding row;
 } report;
 

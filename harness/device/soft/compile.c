@@ -22,7 +22,6 @@
 #include "harness/device/ir.h"
 #include "harness/device/msl/msl.h"
 #include "object.h"
-#include "passes.h"
 
 /* What clang and the linker are told about every kernel ------------------------------------------ */
 
@@ -36,22 +35,10 @@
 #define SOFT_TARGET "--target=x86_64-linux-gnu"
 #endif
 
-typedef enum {
-    FLAGS_COMMON,
-    FLAGS_TENSORS, /* for texts that use Metal 4's tensor operations */
-    FLAGS_FAST,
-    FLAGS_CHECKED,
-    FLAGS_TRACED,
-    FLAGS_COUNTED,
-    FLAGS_LINK,
-    FLAGS_KINDS
-} flag_list;
-enum { MOST_FLAGS = 96 }; /* of any command: common, tensors and those of one build */
-
 /* Pattern-initialised variables: a kernel that uses one it never set gives the same wrong answer
  * every time, and floats start as NaN. */
 /* clang-format off */
-static const char *const flags[] = {
+static const char *const common_flags[] = {
     "-x", "c++", "-std=c++17", "-fdeclspec", "-gdwarf-4", "-gline-tables-only", "-fPIC",
     "-fdebug-compilation-dir=/", /* or files are named from what their folder and the current one share */
     "-fvisibility=hidden", "-fclang-abi-compat=14", /* packed structs of vectors are packed */
@@ -68,14 +55,15 @@ static const char *const flags[] = {
     "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none",
     "-mrecip=none", /* an estimate of 1 / infinity, improved, is NaN; no GPU divides so */
 #endif
+    NULL,
 };
 
 /* A descriptor of Metal 4's tensor operations is a template argument, and their elements have several
  * indices: newer C++ than the rest of the language is. */
-static const char *const tensor_flags[] = {"-std=c++2b", "-DASSAY_TENSORS=1"};
+static const char *const tensor_flags[] = {"-std=c++2b", "-DASSAY_TENSORS=1", NULL};
 
 /* A function that ends without its value is stopped, or it would run on into the next one. */
-static const char *const fast_flags[] = {"-O2", "-fsanitize=return", "-fsanitize-trap=return"};
+static const char *const fast_flags[] = {"-O2", "-fsanitize=return", "-fsanitize-trap=return", NULL};
 
 /* Nothing hoisted, sunk or merged: each line of the text keeps its own instructions. */
 #define LINES_APART                                                                                \
@@ -97,6 +85,7 @@ static const char *const checked_flags[] = {
     "-mllvm", "-disable-lsr", /* a seventh of the time to compile, for addresses that only hooks use */
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
     "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-atomics=0",
+    NULL,
 };
 
 /* Halves are converted by functions of shim/cpu/checked.h, one at a time. */
@@ -105,6 +94,7 @@ static const char *const traced_flags[] = {
 #if defined(__x86_64__)
     "-mno-f16c",
 #endif
+    NULL,
 };
 
 /* As cuda/ptx.c does it, so that what is counted is near what a GPU would do. Loops that copy or fill
@@ -116,6 +106,7 @@ static const char *const counted_flags[] = {
     "-O3", LINES_APART, "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_COUNTED=1", "-mllvm", "-unroll-threshold=4000",
     "-ftrivial-auto-var-init=uninitialized", "-mllvm", "-disable-loop-idiom-all", "-mllvm", "-disable-vector-combine",
     "-DASSAY_EARLY_LOADS(buffers)=" NOTHING_MOVES, "-DASSAY_EARLY_ROWS(buffers)=" NOTHING_MOVES,
+    NULL,
 };
 
 /* The sanitizers' hooks are the shim's: linking knows nothing of them, so that no runtime comes in.
@@ -128,29 +119,12 @@ static const char *const link_flags[] = {
 #else
     "-shared", "-z", "separate-code", "-z", "noexecstack", /* data cannot be run */
 #endif
+    NULL,
 };
 /* clang-format on */
 
-#define ROW(name)                                                                                  \
-    { name, (int)(sizeof name / sizeof *name) }
-static const struct {
-    const char *const *items;
-    int count;
-} lists[FLAGS_KINDS] = {
-    [FLAGS_COMMON] = ROW(flags),        [FLAGS_TENSORS] = ROW(tensor_flags),
-    [FLAGS_FAST] = ROW(fast_flags),     [FLAGS_CHECKED] = ROW(checked_flags),
-    [FLAGS_TRACED] = ROW(traced_flags), [FLAGS_COUNTED] = ROW(counted_flags),
-    [FLAGS_LINK] = ROW(link_flags),
-};
-static_assert(sizeof flags + sizeof tensor_flags + sizeof checked_flags + sizeof traced_flags <=
-                  MOST_FLAGS * sizeof *flags,
-              "the longest command");
-
-static int add_flags(flag_list kind, const char **argv, int n) {
-    for (int i = 0; i < lists[kind].count; i++)
-        argv[n++] = lists[kind].items[i];
-    return n;
-}
+static const char *const *const lists[] = {common_flags, tensor_flags,  fast_flags, checked_flags,
+                                           traced_flags, counted_flags, link_flags};
 
 /* What not every CPU of its kind has and kernels ask for (shim/cpu/eight.h); NULL: nothing. */
 static const char *find_cpu_flag(void) {
@@ -194,11 +168,7 @@ static const bool keeps_object = true;
 static const bool keeps_object = false;
 #endif
 
-enum {
-    WHAT_COUNT = 7,
-    MAX_ARGUMENTS = MOST_FLAGS + MATH_FLAGS + WHAT_COUNT + 16,
-    COMPILE_SECONDS = 300,
-};
+enum { COMPILE_SECONDS = 300 };
 static_assert(CHILD_FILE_MB == 64, "as run_clang says");
 
 /* What every compiled kernel depends on. */
@@ -206,8 +176,9 @@ static bool open_cache(soft_compiler *c, err *e) {
     static const char *const rooms[] = {"msl/limits.h", "shim", "shim/cpu", "soft/abi.h"};
     sha256 h;
     sha256_start(&h);
-    for (int kind = 0; kind < FLAGS_KINDS; kind++)
-        code_cache_hash_texts(&h, lists[kind].items, lists[kind].count);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const char *const *flag = lists[i]; *flag; flag++)
+            code_cache_hash_texts(&h, flag, 1);
     code_cache_hash_texts(&h, &c->cpu_flag, c->cpu_flag ? 1 : 0);
     return code_cache_hash_compiler(&h, c->clang, c->version, rooms, sizeof rooms / sizeof *rooms,
                                     e) &&
@@ -248,18 +219,8 @@ const char *soft_compiler_get_name(const soft_compiler *c) {
     return c->name;
 }
 
-static int add_arguments(const char **argv, int n, const char *const *more, int count) {
-    for (int i = 0; i < count; i++)
-        argv[n++] = more[i];
-    return n;
-}
-
-/* what: "compile", "link". */
-static bool run_clang(const char *const *argv, const char *name, const char *what, err *e) {
-    char *output = NULL;
-    int status;
-    if (!child_run_for(argv, COMPILE_SECONDS, &output, &status, e))
-        return false;
+/* Says what is wrong, if anything is. what: "compile", "link"; output: what clang said, which is freed. */
+static bool judge(int status, char *output, const char *name, const char *what, err *e) {
     if (status != 0) {
         bool is_large = status == 128 + SIGXFSZ;
         bool is_crash = is_large || !output || !strstr(output, "error:");
@@ -271,6 +232,13 @@ static bool run_clang(const char *const *argv, const char *name, const char *wha
     }
     free(output);
     return status == 0;
+}
+
+static bool run_clang(const command *c, const char *name, const char *what, err *e) {
+    char *output = NULL;
+    int status;
+    return child_run_for(c->argv, COMPILE_SECONDS, &output, &status, e) &&
+           judge(status, output, name, what, e);
 }
 
 /* One compile, as code_cache_find asks for it. */
@@ -287,42 +255,40 @@ typedef struct {
 } order;
 
 /* Everything but the headers, the source and what to make of it. */
-static int add_options(const order *o, const char *less, const char **argv) {
+static command get_options(const order *o, const char *less) {
     const soft_compiler *c = o->compiler;
-    soft_build how = o->how;
-    bool is_checked = how == BUILD_CHECKED || how == BUILD_TRACED;
-    int n = 0;
-    argv[n++] = c->clang;
-    n = add_flags(FLAGS_COMMON, argv, n);
-    if (c->cpu_flag && how != BUILD_COUNTED) /* counts are those of a GPU, which takes other ways */
-        argv[n++] = c->cpu_flag;
-    if (o->has_tensors)
-        n = add_flags(FLAGS_TENSORS, argv, n);
-    n = add_flags(is_checked          ? FLAGS_CHECKED
-                  : how == BUILD_FAST ? FLAGS_FAST
-                                      : FLAGS_COUNTED,
-                  argv, n);
-    if (how == BUILD_TRACED)
-        n = add_flags(FLAGS_TRACED, argv, n);
-    for (const char *const *flag = math_mode_get_flags(o->math); *flag; flag++)
-        argv[n++] = *flag;
-    if (is_checked)
-        argv[n++] = "-fhonor-infinities"; /* else an infinity becomes an integer unseen */
-    if (o->packs)
-        argv[n++] = "-DASSAY_PACKS=1";
-    if (o->uses_elements)
-        argv[n++] = "-DASSAY_THREAD_ELEMENTS=1";
-    if (less)
-        argv[n++] = less;
-    if (is_checked && c->major >= 16)
-        argv[n++] = "-fstrict-flex-arrays=3"; /* the last array of a struct has bounds too */
-    if (c->has_native_bfloat) {               /* else it is a class of ours that rounds by itself */
-        argv[n++] = "-Xclang";
-        argv[n++] = "-fbfloat16-excess-precision=none";
-    }
-    argv[n++] = c->folders[0];
-    argv[n++] = c->folders[1];
-    return n;
+    const bool is_counted = o->how == BUILD_COUNTED, is_fast = o->how == BUILD_FAST;
+    const bool is_checked = !is_counted && !is_fast;
+    command line = {.argv = {c->clang}, .count = 1};
+    const struct {
+        bool is_wanted;
+        const char *const *flags;
+    } rows[] = {
+        {true, common_flags},
+        /* counts are those of a GPU, which takes other ways */
+        {!is_counted, (const char *const[]){c->cpu_flag, NULL}},
+        {o->has_tensors, tensor_flags},
+        {is_checked, checked_flags},
+        {is_fast, fast_flags},
+        {is_counted, counted_flags},
+        {o->how == BUILD_TRACED, traced_flags},
+        {true, math_mode_get_flags(o->math)},
+        /* else an infinity becomes an integer unseen */
+        {is_checked, (const char *const[]){"-fhonor-infinities", NULL}},
+        {o->packs, (const char *const[]){"-DASSAY_PACKS=1", NULL}},
+        {o->uses_elements, (const char *const[]){"-DASSAY_THREAD_ELEMENTS=1", NULL}},
+        {true, (const char *const[]){less, NULL}},
+        /* the last array of a struct has bounds too */
+        {is_checked && c->major >= 16, (const char *const[]){"-fstrict-flex-arrays=3", NULL}},
+        /* else it is a class of ours that rounds by itself */
+        {c->has_native_bfloat,
+         (const char *const[]){"-Xclang", "-fbfloat16-excess-precision=none", NULL}},
+        {true, (const char *const[]){c->folders[0], c->folders[1], NULL}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].is_wanted)
+            command_add(&line, rows[i].flags);
+    return line;
 }
 
 /* The code depends on how it is built and on math; so do the precompiled headers. */
@@ -330,44 +296,22 @@ static uint32_t get_key(soft_build how, math_mode math, bool has_tensors) {
     return (uint32_t)how | (uint32_t)math << 8 | (uint32_t)has_tensors << 16;
 }
 
-static const char *find_header(soft_compiler *c, precompiled *p, uint32_t key, const char **argv,
-                               int n) {
-    const char *const more[] = {"-c", "-include", c->shim, NULL};
-    add_arguments(argv, n, more, 4);
-    return precompiled_find(p, &c->cache, key, argv);
-}
-
-/* The rest of a command: with the precompiled header, or where it is NULL with the shim's text. */
-static void add_source(const soft_compiler *c, const char **argv, int n, const char *header,
-                       const char *source) {
-    argv[n++] = header ? "-include-pch" : "-include";
-    argv[n++] = header ? header : c->shim;
-    argv[n++] = source;
-    argv[n] = NULL;
-}
-
-/* With the precompiled header where there is one. */
+/* With the precompiled header where there is one. what: to make of the source, as options. */
 static bool compile_source(const order *o, const char *source, const char *less,
-                           const char *const what[WHAT_COUNT], err *e) {
+                           const char *const *what, err *e) {
     soft_compiler *c = o->compiler;
-    const char *argv[MAX_ARGUMENTS], *header = NULL;
-    int n = add_options(o, less, argv);
-    if (!less && !o->packs && !o->uses_elements)
-        header = find_header(c, &c->headers[o->has_tensors][o->how][o->math],
-                             get_key(o->how, o->math, o->has_tensors), argv, n);
-    n = add_arguments(argv, n, what, WHAT_COUNT);
-    while (n > 0 && !argv[n - 1])
-        n--;
-    if (header) {
-        int status;
-        add_source(c, argv, n, header, source);
-        if (!child_run_for(argv, COMPILE_SECONDS, NULL, &status, e))
-            return false;
-        if (status == 0)
-            return true;
-    }
-    add_source(c, argv, n, NULL, source);
-    return run_clang(argv, o->name, "compile", e);
+    const command options = get_options(o, less);
+    command rest = {.count = 0};
+    const bool is_plain = !less && !o->packs && !o->uses_elements;
+    char *output = NULL;
+    int status;
+    command_add(&rest, what);
+    COMMAND_ADD(&rest, source);
+    return precompiled_run(is_plain ? &c->headers[o->has_tensors][o->how][o->math] : NULL,
+                           &c->cache, get_key(o->how, o->math, o->has_tensors), &options,
+                           (const char *const[]){"-include", c->shim, NULL}, rest.argv,
+                           COMPILE_SECONDS, &output, &status, e) &&
+           judge(status, output, o->name, "compile", e);
 }
 
 typedef char *module_pass(const char *module);
@@ -385,14 +329,11 @@ static bool change_module(module_pass *pass, const char *path, const char *probl
 
 /* From a module's text to that of an optimised one, or to an object. */
 static bool compile_module(const order *o, const char *module, const char *less,
-                           const char *const what[WHAT_COUNT], err *e) {
-    const char *argv[MAX_ARGUMENTS];
-    int n = add_arguments(argv, add_options(o, less, argv), what, WHAT_COUNT);
-    while (!argv[n - 1])
-        n--;
-    const char *const rest[] = {"-x", "ir", module, NULL};
-    add_arguments(argv, n, rest, 4);
-    return run_clang(argv, o->name, "compile", e);
+                           const char *const *what, err *e) {
+    command c = get_options(o, less);
+    command_add(&c, what);
+    COMMAND_ADD(&c, "-x", "ir", module);
+    return run_clang(&c, o->name, "compile", e);
 }
 
 /* less: what checked mode adds and this kernel does without, as an option; NULL: nothing. Lanes that can
@@ -403,16 +344,21 @@ static bool compile(const order *o, const char *source, const char *object, cons
     const bool is_counted = o->how == BUILD_COUNTED, is_fast = o->how == BUILD_FAST;
     const bool is_changed = o->has_lanes || o->has_shifts;
     if (is_fast && !is_changed)
-        return compile_source(o, source, less, (const char *[WHAT_COUNT]){"-c", "-o", object}, e);
+        return compile_source(o, source, less, (const char *const[]){"-c", "-o", object, NULL}, e);
     char module[PATH_MAX];
     if (!path_print(module, sizeof module, e, "%s.ll", object))
         return false;
-    const char *const text[WHAT_COUNT] = {"-S", "-emit-llvm", "-o", module};
-    const char *const plain[WHAT_COUNT] = {
-        "-S",      "-emit-llvm",          "-o", module, "-fno-discard-value-names",
-        "-Xclang", "-disable-llvm-passes"};
-    const char *const code[WHAT_COUNT] = {"-c", "-o", object, is_counted ? "-Xclang" : NULL,
-                                          is_counted ? "-disable-llvm-passes" : NULL};
+    const char *const text[] = {"-S", "-emit-llvm", "-o", module, NULL};
+    const char *const plain[] = {"-S",
+                                 "-emit-llvm",
+                                 "-o",
+                                 module,
+                                 "-Xclang",
+                                 "-disable-llvm-passes",
+                                 "-fno-discard-value-names",
+                                 NULL};
+    const char *const code[] = {
+        "-c", "-o", object, is_counted ? "-Xclang" : NULL, "-disable-llvm-passes", NULL};
     const bool is_plain = !is_counted || is_changed;
     bool ok = compile_source(o, source, less, is_plain ? plain : text, e) &&
               (is_counted || is_fast || change_module(instrument_module, module, "", e)) &&
@@ -449,11 +395,10 @@ static bool link_image(soft_compiler *c, const char *object, const char *hooks, 
                        const char *name, err *e) {
     if (!c->linker[0] && !find_linker(c, e))
         return false;
-    const char *argv[MAX_ARGUMENTS] = {c->linker};
-    int n = add_flags(FLAGS_LINK, argv, 1);
-    const char *const more[] = {object, "-o", image, *hooks ? hooks : NULL, NULL};
-    add_arguments(argv, n, more, sizeof more / sizeof *more);
-    return run_clang(argv, name, "link", e);
+    command line = {.argv = {c->linker}, .count = 1};
+    command_add(&line, link_flags);
+    COMMAND_ADD(&line, object, "-o", image, *hooks ? hooks : NULL);
+    return run_clang(&line, name, "link", e);
 }
 
 /* Does the text pack structs? The compiler takes vectors in them for misaligned, which they may be. */
@@ -490,11 +435,10 @@ static bool keep_object(const char *object, const char *image, err *e) {
 /* What the instrumentation of checked mode calls. */
 static bool make_hooks(void *context, const char *source, const char *object, err *e) {
     const order *o = context;
-    const char *argv[MAX_ARGUMENTS];
-    const char *const more[] = {"-DASSAY_HOOKS=1", "-g0", "-fno-sanitize=all", "-c", "-o", object};
-    int n = add_options(o, NULL, argv);
-    add_source(o->compiler, argv, add_arguments(argv, n, more, 6), NULL, source);
-    return run_clang(argv, "hooks", "compile", e) && soft_inspect_stack(object, "hooks", e);
+    command c = get_options(o, NULL);
+    COMMAND_ADD(&c, "-DASSAY_HOOKS=1", "-g0", "-fno-sanitize=all", "-c", "-o", object, "-include",
+                o->compiler->shim, source);
+    return run_clang(&c, "hooks", "compile", e) && soft_inspect_stack(object, "hooks", e);
 }
 
 static bool find_hooks(const order *o, char *path, size_t size, err *e) {
@@ -545,30 +489,21 @@ bool soft_compiler_check_syntax(soft_compiler *c, const char *text, int language
     if (!path_print(source, sizeof source, e, "%s/syntax.%ld.cpp", c->cache.folder, (long)getpid()))
         return false;
     static const char *const versions[] = {"-std=c++14", "-std=c++17", "-DASSAY_TENSORS=1"};
-    const char *const options[] = {"-Qunused-arguments",  versions[kind],
-                                   "-Werror=return-type", c->folders[0],
-                                   c->folders[1],         kind == 2 ? "-std=c++2b" : NULL};
-    const char *argv[MAX_ARGUMENTS] = {c->clang};
-    int n = add_flags(FLAGS_COMMON, argv, 1);
-    /* With -w functions are not looked at for their return statements. */
-    for (int i = 1; i < n; i++)
-        argv[i] = strcmp(argv[i], "-w") == 0 ? "-Wno-everything" : argv[i];
-    n = add_arguments(argv, n, options, kind == 2 ? 6 : 5);
-    const char *header = find_header(c, &c->syntax_headers[kind],
-                                     get_key(BUILD_COUNT, (math_mode)kind, false), argv, n);
+    command line = {.argv = {c->clang}, .count = 1};
     int status = 1;
-    argv[n++] = "-fsyntax-only";
-    argv[n++] = "-ferror-limit=0";
+    command_add(&line, common_flags);
+    /* With -w functions are not looked at for their return statements. */
+    for (size_t i = 1; i < line.count; i++)
+        line.argv[i] = strcmp(line.argv[i], "-w") == 0 ? "-Wno-everything" : line.argv[i];
+    COMMAND_ADD(&line, "-Qunused-arguments", versions[kind], "-Werror=return-type", c->folders[0],
+                c->folders[1], kind == 2 ? "-std=c++2b" : NULL);
     *messages = NULL;
-    bool ok = os_write_file(source, text, strlen(text), e);
-    if (ok && header) {
-        add_source(c, argv, n, header, source);
-        ok = child_run_for(argv, COMPILE_SECONDS, NULL, &status, e);
-    }
-    if (ok && status != 0) {
-        add_source(c, argv, n, NULL, source);
-        ok = child_run_for(argv, COMPILE_SECONDS, messages, &status, e);
-    }
+    bool ok = os_write_file(source, text, strlen(text), e) &&
+              precompiled_run(
+                  &c->syntax_headers[kind], &c->cache, get_key(BUILD_COUNT, (math_mode)kind, false),
+                  &line, (const char *const[]){"-include", c->shim, NULL},
+                  (const char *const[]){"-fsyntax-only", "-ferror-limit=0", source, NULL},
+                  COMPILE_SECONDS, messages, &status, e);
     unlink(source);
     *is_right = ok && status == 0;
     return ok;

@@ -7,7 +7,7 @@
 
 #include "abi.h"
 #include "harness/base/err.h"
-#include "harness/device/math_mode.h"
+#include "harness/device/device.h"
 
 typedef struct soft_compiler soft_compiler;
 
@@ -23,6 +23,16 @@ typedef enum { BUILD_FAST, BUILD_CHECKED, BUILD_TRACED, BUILD_COUNTED, BUILD_COU
 /* Gives the file of the compiled kernel. name is the kernel's, for messages. */
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
                   math_mode math, char object[PATH_MAX], err *e);
+
+/* Passes: what is done to the text of an unoptimised module with names (clang -S -emit-llvm -Xclang
+ * -disable-llvm-passes -fno-discard-value-names). The caller frees what they return. */
+
+/* The module with calls of the hooks in shim/cpu/checked.h, which tell checked mode about private variables. */
+char *instrument_module(const char *module);
+
+/* The module with the paths of abi.h, which say where each lane is in the structure of its program. NULL
+ * if a function has more loops inside each other than a path has room for. */
+char *converge_module(const char *module);
 
 /* Reads the text without making code of it, as the C++ that this version of MSL is: 17 since 4.0, 14
  * before. *messages is what clang said; the caller frees it. False only if clang could not be asked. */

@@ -10,7 +10,7 @@
  *
  * Only functions that lanes can stop in are changed. One with a single such call, outside of loops,
  * has nothing to say: simd_sum and the functions that it is made of are such. */
-#include "passes.h"
+#include "compile.h"
 
 #include <ctype.h>
 #include <inttypes.h>

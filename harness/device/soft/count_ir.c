@@ -142,20 +142,6 @@ static void read_pointers(counter *c) {
 
 /* Accesses ------------------------------------------------------------------------------------- */
 
-/* The operand after "ptr ": a name, or an expression in parentheses. */
-static span take_operand(span text) {
-    size_t depth = 0, n = 0;
-    for (; n < text.bytes; n++) {
-        char x = text.at[n];
-        depth += x == '(';
-        if (x == ')' && depth-- == 0)
-            break;
-        if (x == ',' && depth == 0)
-            break;
-    }
-    return (span){text.at, n};
-}
-
 static uint64_t read_align(span text) {
     const char *p = ir_find(text, "align ");
     return p ? strtoull(p + 6, NULL, 10) : 1;
@@ -199,10 +185,10 @@ static void add_pieces(counter *c, size_t line, char kind, span at, uint64_t byt
 /* `(ptr align 4 %to, ptr align 4 %from, i64 32, i1 false)`: which = 0 or 1. */
 static void add_copy(counter *c, size_t line, int which, char kind) {
     const char *open = ir_find(c->body[line], "(ptr ");
-    span rest = ir_cut(c->body[line], open ? open + 1 : NULL), part = take_operand(rest);
+    span rest = ir_cut(c->body[line], open ? open + 1 : NULL), part = ir_get_operand(rest);
     const span size = ir_find_after(rest, ", i64 ");
     if (which == 1)
-        part = take_operand(ir_cut(rest, part.at + part.bytes + 2));
+        part = ir_get_operand(ir_cut(rest, part.at + part.bytes + 2));
     const char *name = size.bytes ? memchr(part.at, '%', part.bytes) : NULL;
     if (name)
         add_pieces(c, line, kind, ir_cut(part, name), strtoull(size.at, NULL, 10), read_align(part),
@@ -222,7 +208,7 @@ static void read_access(counter *c, size_t n) {
     const span rest = ir_find_after(value, updates ? "ptr " : ", ptr ");
     if ((!loads && !stores && !updates) || !rest.bytes)
         return;
-    const span operand = take_operand(rest);
+    const span operand = ir_get_operand(rest);
     span type = updates ? ir_cut(value, operand.at + operand.bytes + 2) : ir_find_after(value, " ");
     bool is_atomic = updates;
     while (ir_begins(type, "atomic ") || ir_begins(type, "volatile ")) {
@@ -574,18 +560,24 @@ static const char *find_table(const char *data, size_t bytes, unsigned long *cou
     return NULL;
 }
 
-/* One line of the table: for each row of its site one of the list. Rows are in the order of sites. */
+bool count_read_site(const char *line, size_t *site, count_row *out) {
+    char kind = 0;
+    uint32_t *w = out->work;
+    *out = (count_row){.space = SPACE_DEVICE};
+    const int read = sscanf(line, "%zu %c %d %u %u %u %u %u %199[^\n]", site, &kind, &out->line,
+                            &w[0], &w[1], &w[2], &w[3], &w[4], out->file);
+    out->kind = (place_kind)kind;
+    return read == 9;
+}
+
+/* For each row of the line's site one of the list. Rows are in the order of sites. */
 static void add_rows(const char *line, const counted_row *rows, size_t count, size_t *next,
                      count_list *out) {
-    count_row r = {.space = SPACE_DEVICE};
-    unsigned long site;
-    char kind;
-    uint32_t *w = r.work;
-    if (sscanf(line, "%lu %c %d %u %u %u %u %u %199[^\n]", &site, &kind, &r.line, &w[0], &w[1],
-               &w[2], &w[3], &w[4], r.file) != 9)
+    count_row r;
+    size_t site;
+    if (!count_read_site(line, &site, &r))
         return;
-    r.kind = (place_kind)kind;
-    if (kind == PLACE_ARRAY) {
+    if (r.kind == PLACE_ARRAY) {
         *ARRAY_ADD(out->rows, out->count, out->room) = r;
         return;
     }

@@ -146,13 +146,6 @@ static region *find_region(counted_memory *m, uint64_t at) {
     return NULL;
 }
 
-/* Is it in a buffer? Of which space? */
-static bool memory_find(counted_memory *m, uint64_t at, count_space *space) {
-    const region *r = find_region(m, at);
-    *space = r ? r->space : SPACES;
-    return r != NULL;
-}
-
 /* A load of a buffer that is_once, whose value the simdgroup has already? Else it has from now on. */
 static bool is_had(counted_memory *m, uint64_t at, uint32_t site, int lanes) {
     region *r = m->has_once ? find_region(m, at) : NULL;
@@ -166,15 +159,6 @@ static bool is_had(counted_memory *m, uint64_t at, uint32_t site, int lanes) {
     r->once.site = r->once.simdgroups ? r->once.site : site;
     r->once.simdgroups++;
     r->once.lanes += (uint64_t)lanes;
-    return false;
-}
-
-static bool get_once(const counted_memory *m, int i, counted_once *out) {
-    for (int k = 0; k < m->count; k++)
-        if (m->regions[k].once.simdgroups && i-- == 0) {
-            *out = m->regions[k].once;
-            return true;
-        }
     return false;
 }
 
@@ -381,9 +365,9 @@ static count_space find_space(const soft_counter *c, uint64_t at) {
                : shared < sizeof w->threadgroup_memory ? SPACE_THREADGROUP
                                                        : SPACES;
     }
-    count_space space;
-    if (memory_find(c->memory, at, &space))
-        return space;
+    const region *r = find_region(c->memory, at);
+    if (r)
+        return r->space;
     const uint64_t in_launch = at - (uint64_t)(uintptr_t)w->launch;
     return in_launch < sizeof *w->launch ? SPACES : SPACE_CONSTANT; /* a table of the kernel */
 }
@@ -456,7 +440,7 @@ static uint32_t find_most(site *s, const soft_site *kept, uint32_t most) {
     return s->most > most ? s->most : most;
 }
 
-static void fold(soft_worker *w) {
+void soft_counter_fold(soft_worker *w) {
     soft_counter *c = counter_of(w);
     const soft_counts *h = &c->hooks;
     uint32_t most = 0;
@@ -510,7 +494,7 @@ soft_counter *soft_counter_new(soft_worker *w) {
     soft_counter *c = array_new(1, sizeof *c);
     c->worker = w;
     c->memory = memory_new();
-    c->hooks.fold = fold;
+    c->hooks.fold = soft_counter_fold;
     c->hooks.grow = grow;
     w->counts = &c->hooks;
     return c;
@@ -549,18 +533,13 @@ static bool read_sites(soft_counter *c, const char *text) {
     c->hooks.sites = array_new(count + 1, sizeof *c->hooks.sites);
     c->hooks.used = array_new(count + 1, sizeof *c->hooks.used);
     for (text = strchr(text, '\n'); text && text[1]; text = strchr(text + 1, '\n')) {
-        unsigned long at;
-        unsigned work[WORKS];
-        char kind;
-        if (sscanf(text + 1, "%lu %c %*d %u %u %u %u %u", &at, &kind, &work[0], &work[1], &work[2],
-                   &work[3], &work[4]) != 7 ||
-            at >= count)
+        size_t at;
+        count_row r;
+        if (!count_read_site(text + 1, &at, &r) || at >= count || r.kind == PLACE_ARRAY)
             continue;
-        if (kind == PLACE_ARRAY)
-            continue;
-        c->sites[at].kind = kind;
-        c->sites[at].bytes += kind == PLACE_BLOCK ? work[WORK_ALL] : work[0];
-        c->sites[at].shared = work[1];
+        c->sites[at].kind = (char)r.kind;
+        c->sites[at].bytes += r.kind == PLACE_BLOCK ? r.work[WORK_ALL] : r.work[0];
+        c->sites[at].shared = r.work[1];
     }
     return true;
 }
@@ -584,11 +563,13 @@ bool soft_counter_begin(soft_counter *c, const char *sites, const soft_bound bou
 
 /* Simdgroups that did not need a constant have loaded it too. */
 static void add_idle_loads(soft_counter *c) {
-    counted_once once;
-    for (int i = 0; get_once(c->memory, i, &once); i++) {
-        const uint64_t idle = c->simdgroups - once.simdgroups, lanes = c->lanes - once.lanes;
-        const uint64_t bytes = c->sites[once.site].bytes;
-        uint64_t *n = c->sites[once.site].n[SPACE_CONSTANT];
+    for (int i = 0; i < c->memory->count; i++) {
+        const counted_once *once = &c->memory->regions[i].once;
+        if (!once->simdgroups)
+            continue;
+        const uint64_t idle = c->simdgroups - once->simdgroups, lanes = c->lanes - once->lanes;
+        const uint64_t bytes = c->sites[once->site].bytes;
+        uint64_t *n = c->sites[once->site].n[SPACE_CONSTANT];
         n[COUNT_TIMES] += idle;
         n[COUNT_SECTORS] += idle;
         n[COUNT_LINES] += idle;
@@ -620,10 +601,6 @@ void soft_counter_begin_group(soft_worker *w) {
     memory_begin_group(c->memory);
     c->simdgroups += (w->group_total + SOFT_LANES - 1) / SOFT_LANES;
     c->lanes += w->group_total;
-}
-
-void soft_counter_pause(soft_worker *w) {
-    fold(w);
 }
 
 void soft_counter_end_phase(soft_worker *w) {

@@ -18,7 +18,7 @@
 #include "abi.h"
 #include "checked.h"
 #include "harness/base/err.h"
-#include "harness/device/counts.h"
+#include "harness/device/finding.h"
 
 typedef struct soft_counter soft_counter;
 
@@ -39,7 +39,7 @@ const counted_row *soft_counter_end(soft_counter *c, size_t *count);
 /* The scheduler's: a threadgroup begins; the running simdgroup has stopped or ended; all have reached a
  * barrier or ended. */
 void soft_counter_begin_group(soft_worker *w);
-void soft_counter_pause(soft_worker *w);
+void soft_counter_fold(soft_worker *w);
 void soft_counter_end_phase(soft_worker *w);
 
 #define SITES_HEAD "assay sites "
@@ -47,5 +47,7 @@ void soft_counter_end_phase(soft_worker *w);
 /* The module with these calls and the table; the caller frees it. */
 char *count_module(const char *module);
 
+/* One line of the table; false if it is none. */
+bool count_read_site(const char *line, size_t *site, count_row *out);
 /* Adds what the engine counted, and private arrays, by the table of the compiled file. */
 bool count_read(const char *object, const counted_row *rows, size_t count, count_list *out, err *e);

@@ -38,28 +38,19 @@ void soft_engine_use_threads(bool yes) {
 
 /* Starting and ending -------------------------------------------------------------------------- */
 
-static bool open_pipe(int *reads, int *writes, err *e) {
-    int ends[2];
-    if (pipe(ends) != 0)
-        return err_set(e, EXIT_CANNOT, "cannot make a pipe: %s", strerror(errno));
-    for (int i = 0; i < 2; i++)
-        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
-    *reads = ends[0];
-    *writes = ends[1];
-    return true;
-}
-
 /* Orders go through a socket: writing to one whose reader is gone is an error, not a signal. */
-static bool open_socket(int *reads, int *writes, err *e) {
+static bool open_ends(bool is_socket, int *reads, int *writes, err *e) {
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
-        return err_set(e, EXIT_CANNOT, "cannot make a socket: %s", strerror(errno));
+    if ((is_socket ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends)) != 0)
+        return err_set(e, EXIT_CANNOT, "cannot make a %s: %s", is_socket ? "socket" : "pipe",
+                       strerror(errno));
     for (int i = 0; i < 2; i++)
         fcntl(ends[i], F_SETFD, FD_CLOEXEC);
     *reads = ends[0];
     *writes = ends[1];
 #if defined(SO_NOSIGPIPE)
-    setsockopt(*writes, SOL_SOCKET, SO_NOSIGPIPE, &(int){1}, sizeof(int));
+    if (is_socket)
+        setsockopt(*writes, SOL_SOCKET, SO_NOSIGPIPE, &(int){1}, sizeof(int));
 #endif
     return true;
 }
@@ -131,8 +122,9 @@ soft_engine *soft_engine_new(int threads, pool_mode mode, bool cpu_clock, const 
     answer_ready ready;
     s->arena = soft_arena_new(engine_is_checked(s), e);
     bool ok = s->arena && (s->notes = soft_arena_take(s->arena, sizeof *s->notes, 0)) &&
-              open_socket(&s->orders, &g->orders, e) && open_pipe(&g->answers, &s->answers, e) &&
-              open_pipe(&s->life, &g->life, e);
+              open_ends(true, &s->orders, &g->orders, e) &&
+              open_ends(false, &g->answers, &s->answers, e) &&
+              open_ends(false, &s->life, &g->life, e);
     if (ok)
         s->notes->call = -1;
     ok = ok && start(g, e);

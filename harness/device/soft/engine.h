@@ -24,7 +24,20 @@
 #include "harness/device/finding.h"
 #include "harness/device/msl/msl.h"
 #include "pool.h"
-#include "sandbox.h"
+
+/* What kernels do without (sandbox.c) ------------------------------------------------------------- */
+
+typedef struct {
+    bool has_files, has_calls; /* what the system could do */
+} sandbox_state;
+
+/* In this order: files while the process has one thread, calls when it has all it needs. */
+bool sandbox_close_files(const char *readable);
+/* Descriptors come from `in` alone, and only `out` and stderr can be written to. */
+bool sandbox_close_calls(int in, int out);
+
+/* The number of the call that ended the process, kept where the parent can read it. */
+void sandbox_note_calls(volatile int *number);
 
 /* What the two sides say to each other: answers come in the order of the orders that have one -------- */
 

@@ -14,7 +14,7 @@
  *
  * Tables of constants get a gap on both sides, and the kernel a list of them: a pointer that left its
  * table is known by its address. */
-#include "passes.h"
+#include "compile.h"
 
 #include <ctype.h>
 #include <stdio.h>

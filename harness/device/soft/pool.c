@@ -125,7 +125,7 @@ static void *place(soft_worker *w, soft_u32 slot, soft_u64 bytes, soft_u64 align
     assert(slot < MSL_STATIC_SLOTS);
     void *at = w->slot[slot] = reserve(w, bytes, align);
     if (w->checks)
-        soft_checker_add_variable(w->checks, at, (size_t)bytes, name, element_bytes);
+        soft_checker_add_variable(w, at, (size_t)bytes, name, element_bytes);
     return at;
 }
 
@@ -166,7 +166,7 @@ static void worker_begin(soft_worker *w, const soft_launch *l) {
     for (int i = 0; i < SOFT_DYNAMIC; i++) {
         w->dynamic[i] = l->dynamic_bytes[i] ? reserve(w, l->dynamic_bytes[i], 16) : NULL;
         if (w->checks && w->dynamic[i])
-            soft_checker_add_dynamic(w->checks, i, w->dynamic[i], l->dynamic_bytes[i]);
+            soft_checker_add_dynamic(w, i, w->dynamic[i], l->dynamic_bytes[i]);
     }
 }
 
@@ -200,7 +200,7 @@ static void go_on(soft_worker *w, soft_simdgroup *g) {
     w->running = g;
     SOFT_SWITCH(&w->scheduler, &g->lane[g->current]);
     if (w->counts)
-        soft_counter_pause(w);
+        soft_counter_fold(w);
     if (g->todo) {
         memcpy(x->in[g->index], w->in, sizeof w->in);
         memcpy(x->out[g->index], w->out, sizeof w->out);
@@ -259,7 +259,7 @@ static void worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 posi
     shape_group(w, position);
     /* What the last threadgroup left there is not this one's to read. */
     if (w->checks)
-        soft_checker_begin_group(w->checks);
+        soft_checker_begin_group(w);
     else
         memset(w->threadgroup_memory, 0xFF,
                w->memory_top < SOFT_THREADGROUP_ROOM ? w->memory_top : SOFT_THREADGROUP_ROOM);
@@ -280,7 +280,7 @@ static void worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 posi
         if (!parked || w->given_up)
             break;
         if (w->checks)
-            soft_checker_end_phase(w->checks);
+            soft_checker_end_phase(w);
         if (w->counts)
             soft_counter_end_phase(w);
         waiting = false;
@@ -292,7 +292,7 @@ static void worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 posi
         }
     }
     if (w->checks)
-        soft_checker_end_group(w->checks);
+        soft_checker_end_group(w);
 }
 
 /* Threads -------------------------------------------------------------------------------------- */

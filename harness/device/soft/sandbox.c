@@ -1,8 +1,14 @@
-/* sandbox: see sandbox.h. */
+/* sandbox: takes from the calling process what a kernel does not need, for good.
+ *
+ * Files: it may read what is below one folder and nothing else (Landlock). System calls: memory, signals
+ * to itself, waiting, and reading and writing what is open already (seccomp). No other process, no
+ * network, no new thread. A call that is not on the list ends the process with SIGSYS.
+ *
+ * On systems without one of them the rest still holds; on macOS there is none. */
 #if defined(__linux__)
 #define _GNU_SOURCE
 #endif
-#include "sandbox.h"
+#include "engine.h"
 
 #if defined(__linux__)
 #include <errno.h>
