@@ -21,6 +21,18 @@
 #include "harness/device/ir.h"
 #include "sanitizer.h"
 
+struct ptx_compiler {
+    char clang[PATH_MAX], libdevice[PATH_MAX];
+    char version[128];
+    char name[256];
+    char machine[16];          /* sm_90 */
+    char target[32];           /* --cuda-gpu-arch=sm_90 */
+    char headers[3][PATH_MAX]; /* included before the text, the first two precompiled */
+    char folders[2][PATH_MAX]; /* where their own includes are, as options */
+    code_cache cache;
+    precompiled shim[MATH_COUNT];
+};
+
 /* NVIDIA's toolkit ----------------------------------------------------------------------------- */
 
 static const char libdevice[] = "libdevice.10.bc";
@@ -94,7 +106,8 @@ static bool find_in_packages(char *path, size_t size) {
     return false;
 }
 
-bool ptx_find_libdevice(char *path, size_t size, err *e) {
+/* libdevice.10.bc: ASSAY_LIBDEVICE, the toolkit, or a Python package that brings it. */
+static bool find_libdevice(char *path, size_t size, err *e) {
     const char *given = getenv("ASSAY_LIBDEVICE");
     if (given && *given)
         return take(given, path, size) ||
@@ -125,8 +138,8 @@ static uint32_t read_before(const char *report, const char *word) {
 bool ptx_assemble(const ptx_compiler *c, const char *assembler, const char *ptx_path,
                   const char *name, const char *cubin, ptx_needs *needs, err *e) {
     char target[40];
-    const char *known = ptx_compiler_get_target(c);
-    snprintf(target, sizeof target, "-arch=%s%s", known, strcmp(known, "sm_90") == 0 ? "a" : "");
+    snprintf(target, sizeof target, "-arch=%s%s", c->machine,
+             strcmp(c->machine, "sm_90") == 0 ? "a" : "");
     const char *const argv[] = {assembler,
                                 target,
                                 "-v",
@@ -171,17 +184,6 @@ enum {
     OLDEST_CLANG = 16,      /* the first that knows sm_90 */
     OLDEST_CAPABILITY = 70, /* the first whose lanes run on their own */
     NEWEST_CAPABILITY = 90, /* that every such clang knows; newer GPUs run its code too */
-};
-
-struct ptx_compiler {
-    char clang[PATH_MAX], libdevice[PATH_MAX];
-    char version[128];
-    char name[256];
-    char target[32];           /* --cuda-gpu-arch=sm_90 */
-    char headers[3][PATH_MAX]; /* included before the text, the first two precompiled */
-    char folders[2][PATH_MAX]; /* where their own includes are, as options */
-    code_cache cache;
-    precompiled shim[MATH_COUNT];
 };
 
 /* Nothing hoisted or sunk: the optimiser may not make one simdgroup call out of the
@@ -260,17 +262,18 @@ static bool open_compiler(ptx_compiler *c, int capability, err *e) {
             capability / 10, capability % 10, OLDEST_CAPABILITY / 10, OLDEST_CAPABILITY % 10);
     if (!toolchain_find_clang(c->clang, sizeof c->clang, c->version, sizeof c->version, e) ||
         !check_version(c, e) || !check_target(c, e) ||
-        !ptx_find_libdevice(c->libdevice, sizeof c->libdevice, e) ||
+        !find_libdevice(c->libdevice, sizeof c->libdevice, e) ||
         !os_find_home(home, sizeof home, e))
         return false;
     int known = capability < NEWEST_CAPABILITY ? capability : NEWEST_CAPABILITY;
-    snprintf(c->target, sizeof c->target, "--cuda-gpu-arch=sm_%d", known);
+    snprintf(c->machine, sizeof c->machine, "sm_%d", known);
+    snprintf(c->target, sizeof c->target, "--cuda-gpu-arch=%s", c->machine);
     snprintf(c->headers[0], PATH_MAX, "%s/harness/device/shim/ptx/begin.h", home);
     snprintf(c->headers[1], PATH_MAX, "%s/harness/device/shim/metal.h", home);
     snprintf(c->headers[2], PATH_MAX, "%s/harness/device/shim/ptx/inline.h", home);
     snprintf(c->folders[0], PATH_MAX, "-iquote%s/harness/device/shim/ptx", home);
     snprintf(c->folders[1], PATH_MAX, "-iquote%s/harness/device/shim", home);
-    snprintf(c->name, sizeof c->name, "%.90s (%.90s), sm_%d", c->version, c->clang, known);
+    snprintf(c->name, sizeof c->name, "%.90s (%.90s), %s", c->version, c->clang, c->machine);
     return open_cache(c, e);
 }
 
@@ -288,10 +291,6 @@ void ptx_compiler_free(ptx_compiler *c) {
 
 const char *ptx_compiler_get_name(const ptx_compiler *c) {
     return c->name;
-}
-
-const char *ptx_compiler_get_target(const ptx_compiler *c) {
-    return strchr(c->target, '=') + 1;
 }
 
 /* Products of simdgroup matrices: a tensor core multiplies 16 rows by 8 columns, and a simdgroup matrix
@@ -531,7 +530,7 @@ static bool is_about_tensors(const char *messages) {
 static bool compile_module(const order *o, const char *module, const char *object, err *e) {
     char *text = os_read_file(module, NULL, e), *masked = text ? shift_mask_module(text) : NULL;
     char machine[32];
-    snprintf(machine, sizeof machine, "-march=%s", ptx_compiler_get_target(o->compiler));
+    snprintf(machine, sizeof machine, "-march=%s", o->compiler->machine);
     command c = {.count = 0};
     COMMAND_ADD(&c, o->compiler->clang, "--target=nvptx64-nvidia-cuda", machine,
                 "--cuda-feature=+ptx78", "-nogpulib");

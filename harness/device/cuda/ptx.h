@@ -14,8 +14,7 @@ typedef struct ptx_compiler ptx_compiler;
 /* capability: of the GPU, 90 for 9.0. Finds clang and libdevice; the error says what to install. */
 ptx_compiler *ptx_compiler_new(int capability, err *e);
 void ptx_compiler_free(ptx_compiler *c);
-const char *ptx_compiler_get_name(const ptx_compiler *c);   /* clang's version, libdevice, target */
-const char *ptx_compiler_get_target(const ptx_compiler *c); /* sm_90 */
+const char *ptx_compiler_get_name(const ptx_compiler *c); /* clang's version, libdevice, target */
 
 /* The text of the PTX; the caller frees it. name is the kernel's, for messages. path (may be NULL)
  * gets the file of the cache. */
@@ -64,6 +63,3 @@ bool ptx_assemble(const ptx_compiler *c, const char *assembler, const char *ptx_
 /* What nvdisasm prints of such a file: instructions, each group of them after the file
  * and the line that they come from. The caller frees it. */
 char *ptx_disassemble(const char *disassembler, const char *cubin, err *e);
-
-/* libdevice.10.bc: ASSAY_LIBDEVICE, the toolkit, or a Python package that brings it. */
-bool ptx_find_libdevice(char *path, size_t size, err *e);

@@ -43,7 +43,8 @@ struct soft_arena {
     size_t count, room;
 };
 
-int soft_arena_open_file(size_t bytes) {
+/* A file without a name that holds this many zeros, in memory where the system can; -1: none could be made. */
+static int open_file(size_t bytes) {
     int fd = -1;
     struct rlimit limit; /* beyond it, making a file longer is a signal */
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < bytes)
@@ -70,7 +71,7 @@ static bool map_parts(soft_arena *a, size_t bytes) {
         return false;
     a->at = at + (ALIGNMENT - (uintptr_t)at % ALIGNMENT) % ALIGNMENT;
     a->bytes = bytes;
-    a->file = soft_arena_open_file(mapped);
+    a->file = open_file(mapped);
     /* Without a file there are no views, which only checked mode needs. */
     const int flags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE | (a->file < 0 ? MAP_ANON : 0);
     if ((a->file >= 0 || a->parts == 1) && mmap(a->at, mapped, access, flags, a->file, 0) == a->at)
@@ -223,7 +224,7 @@ void poison_fill(void *at, size_t bytes, uint16_t pattern) {
 }
 
 static void make_file(void) {
-    int file = soft_arena_open_file(FILE_BYTES);
+    int file = open_file(FILE_BYTES);
     void *at =
         file < 0 ? MAP_FAILED : mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (at == MAP_FAILED)

@@ -43,9 +43,6 @@ void soft_arena_set_replaced(soft_arena *a, const void *at);
 bool soft_arena_is_replaced(const soft_arena *a, const void *at);
 bool soft_arena_restore(const soft_arena *a, void *at, size_t bytes, int file);
 
-/* A file without a name that holds this many zeros, in memory where the system can; -1: none could be made. */
-int soft_arena_open_file(size_t bytes);
-
 /* Poison: memory that reads as NaN until something is written to it. A large buffer is not touched before
  * it is used: its pages are copies, made at the first write, of one small file that holds the pattern. A
  * key-value cache for a long context costs what is in it. */

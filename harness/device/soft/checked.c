@@ -23,6 +23,21 @@
 
 /* Rows ----------------------------------------------------------------------------------------- */
 
+/* The next frame of a fiber outwards: where it returns to. False after the first, which has no caller. */
+static bool next_frame(const soft_checker *c, uintptr_t *fp, uintptr_t *at) {
+    uintptr_t frame[2];
+    if (*fp - (uintptr_t)c->worker - SOFT_STACKS_AT >=
+            SOFT_REGION_BYTES - SOFT_STACKS_AT - sizeof frame ||
+        *fp % 8 != 0)
+        return false;
+    memcpy(frame, (const void *)*fp, sizeof frame);
+    if (frame[0] <= *fp)
+        return false;
+    *fp = frame[0];
+    *at = frame[1];
+    return true;
+}
+
 static report *find_report(soft_checker *c, finding_class what, const void *pc, int index) {
     for (int i = 0; i < c->report_count; i++) {
         report *r = &c->reports[i];
@@ -343,8 +358,8 @@ static bool is_of_file(const soft_checker *c, const void *at) {
 static const void *find_place(const soft_checker *c, const void *pc, uintptr_t fp) {
     const void *at = checker_is_kernel(c, (uintptr_t)pc) ? (const char *)pc + 1 : NULL;
     uintptr_t from;
-    for (int i = 0;
-         i < CHECKER_FRAMES && !(at && is_of_file(c, at)) && checker_next_frame(c, &fp, &from); i++)
+    for (int i = 0; i < CHECKER_FRAMES && !(at && is_of_file(c, at)) && next_frame(c, &fp, &from);
+         i++)
         at = checker_is_kernel(c, from) ? (const void *)from : at;
     return at;
 }
@@ -416,7 +431,7 @@ static void on_meet(soft_worker *w, soft_u32 party, soft_u32 width, const void *
 static uint64_t hash_calls(const soft_checker *c, uintptr_t fp) {
     uint64_t hash = 0;
     uintptr_t at;
-    for (int i = 0; i < CHECKER_FRAMES && checker_next_frame(c, &fp, &at); i++)
+    for (int i = 0; i < CHECKER_FRAMES && next_frame(c, &fp, &at); i++)
         if (checker_is_kernel(c, at))
             hash = (hash ^ at) * UINT64_C(0x9E3779B97F4A7C15);
     return hash;

@@ -26,6 +26,10 @@
 
 /* What memory there is, and what to do about the rest ------------------------------------------ */
 
+static finding_class get_outside_class(unsigned how) {
+    return how & SOFT_STORE ? FINDING_STORE_OUTSIDE : FINDING_LOAD_OUTSIDE;
+}
+
 static const device_region *checker_find_region(const soft_checker *c, uintptr_t at, size_t bytes,
                                                 unsigned how) {
     const device_region *found = NULL;
@@ -402,7 +406,7 @@ static void outside_private(soft_checker *c, uintptr_t at, size_t bytes, unsigne
         c->index_pending
             ? NULL
             : checker_tell(
-                  c, checker_outside_class(how), pc, is_late ? "private memory" : "private array",
+                  c, get_outside_class(how), pc, is_late ? "private memory" : "private array",
                   "%s of %zu bytes %s%.80s%s", checker_name_access(how), bytes,
                   is_late ? "of "
                           : "through a pointer that has left its private array: the nearest is ",
@@ -533,7 +537,7 @@ static void access_outside(soft_checker *c, uintptr_t at, size_t bytes, unsigned
         checker_neutralise(c, at, bytes, how, false);
         return;
     }
-    report *r = checker_add_report(c, checker_outside_class(how), pc, near ? near->index : -1);
+    report *r = checker_add_report(c, get_outside_class(how), pc, near ? near->index : -1);
     if (r && near)
         checker_describe(r, near->bound, meant, bytes, how,
                          meant == at ? "outside" : "outside, its unsigned index below zero");
@@ -612,7 +616,7 @@ static const variable *find_variable(const soft_checker *c, uintptr_t at, size_t
 static void outside_threadgroup(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
                                 const void *pc) {
     c->index_pending = false;
-    report *r = checker_add_report(c, checker_outside_class(how), pc, -1);
+    report *r = checker_add_report(c, get_outside_class(how), pc, -1);
     if (r) {
         size_t nearest = SIZE_MAX;
         const variable *found = NULL;
@@ -711,7 +715,7 @@ void checker_tell_index(soft_checker *c, unsigned how) {
     if (!c->index_pending)
         return;
     c->index_pending = false;
-    report *r = checker_tell(c, checker_outside_class(how), c->index_pc, "array",
+    report *r = checker_tell(c, get_outside_class(how), c->index_pc, "array",
                              "%s with index %lld outside of the array %.100s",
                              checker_name_access(how), (long long)c->index_value, c->index_type);
     if (r)
@@ -739,7 +743,7 @@ static void outside_table(soft_checker *c, size_t bytes, unsigned how, const voi
     report *r =
         c->index_pending
             ? NULL
-            : checker_tell(c, checker_outside_class(how), pc, "constant table",
+            : checker_tell(c, get_outside_class(how), pc, "constant table",
                            "%s of %zu bytes through a pointer that has left its constant table",
                            checker_name_access(how), bytes);
     if (r)

@@ -133,7 +133,8 @@ static shadow_atomic *probe(const shadow *s, uintptr_t word) {
     return &s->atomics[i];
 }
 
-shadow_atomic *shadow_find_atomic(shadow *s, uintptr_t word) {
+/* The record of a word with atomic accesses. */
+static shadow_atomic *find_atomic(shadow *s, uintptr_t word) {
     if (2 * (s->atomic_count + 1) > s->atomic_room) {
         shadow_atomic *old = s->atomics;
         size_t room = s->atomic_room;
@@ -195,14 +196,14 @@ static bool judge_unit(const trial *t, size_t index, unsigned first, unsigned n)
     }
     uintptr_t word = (s->begin + index * s->unit) & ~(uintptr_t)3;
     if (is_atomic) {
-        shadow_atomic *a = shadow_find_atomic(s, word);
+        shadow_atomic *a = find_atomic(s, word);
         if (t->now->how & SOFT_STORE)
             remember(s, a->store, t->now);
         else
             remember(s, a->load, t->arrived);
         c->store.atomics = 1;
     } else if (c->store.atomics) {
-        const shadow_atomic *a = shadow_find_atomic(s, word);
+        const shadow_atomic *a = find_atomic(s, word);
         bool one = one_races(t, a->store) || (t->now->how & SOFT_STORE && one_races(t, a->load));
         found = found || one;
     }
@@ -363,7 +364,7 @@ static uint32_t add_release(sync_state *s, uint32_t t, uint32_t before) {
 
 void checker_pass_word(soft_checker *c, shadow *memory, uintptr_t word, unsigned how) {
     sync_state *s = &c->sync;
-    shadow_atomic *a = shadow_find_atomic(memory, word);
+    shadow_atomic *a = find_atomic(memory, word);
     const uint32_t t = checker_thread(c->worker);
     if (!memory->is_shared && a->release_group != c->group)
         a->release = 0; /* of another threadgroup's variable */

@@ -83,9 +83,6 @@ bool shadow_judge(shadow *s, uintptr_t at, size_t bytes, const shadow_access *no
                   const shadow_access *arrived, shadow_order *order, void *context,
                   shadow_access *other);
 
-/* The record of a word with atomic accesses. */
-shadow_atomic *shadow_find_atomic(shadow *s, uintptr_t word);
-
 /* Around each buffer: far enough that most mistakes land here and are told to be its. */
 #define GAP_BYTES ((size_t)64 << 20)
 
@@ -292,21 +289,6 @@ static inline uint32_t checker_thread(const soft_worker *w) {
     return w->running->index * SOFT_LANES + w->running->current;
 }
 
-/* The next frame of a fiber outwards: where it returns to. False after the first, which has no caller. */
-static inline bool checker_next_frame(const soft_checker *c, uintptr_t *fp, uintptr_t *at) {
-    uintptr_t frame[2];
-    if (*fp - (uintptr_t)c->worker - SOFT_STACKS_AT >=
-            SOFT_REGION_BYTES - SOFT_STACKS_AT - sizeof frame ||
-        *fp % 8 != 0)
-        return false;
-    memcpy(frame, (const void *)*fp, sizeof frame);
-    if (frame[0] <= *fp)
-        return false;
-    *fp = frame[0];
-    *at = frame[1];
-    return true;
-}
-
 static inline bool checker_is_kernel(const soft_checker *c, uintptr_t pc) {
     return pc - c->image_begin < c->image_end - c->image_begin;
 }
@@ -342,10 +324,6 @@ void checker_put_back(soft_checker *c);
 /* Does what was there before matter? */
 static inline bool checker_reads(unsigned how) {
     return !(how & SOFT_STORE) || how & SOFT_UPDATE;
-}
-
-static inline finding_class checker_outside_class(unsigned how) {
-    return how & SOFT_STORE ? FINDING_STORE_OUTSIDE : FINDING_LOAD_OUTSIDE;
 }
 
 void checker_tell_index(soft_checker *c, unsigned how);

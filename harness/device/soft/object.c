@@ -361,7 +361,9 @@ static const char *get_macho_name(const macho_file *f, size_t i) {
     return name < f->names_bytes && memchr(text, 0, f->names_bytes - name) ? text : "?";
 }
 
-const char *macho_get_undefined(const macho_file *f, size_t i) {
+/* The name of symbol i if others have to provide it, else NULL. It begins with an underscore where
+ * C has none. */
+static const char *get_undefined(const macho_file *f, size_t i) {
     unsigned type = (unsigned)read_number(f->all, f->symbols + (uint64_t)i * SYMBOL_BYTES + 4, 1);
     if (type & SYMBOL_DEBUG)
         return NULL;
@@ -369,14 +371,16 @@ const char *macho_get_undefined(const macho_file *f, size_t i) {
     return is_other || (type & SYMBOL_KIND) == SYMBOL_INDIRECT ? get_macho_name(f, i) : NULL;
 }
 
-bool macho_is_chosen(const macho_file *f, size_t i) {
+/* Is symbol i what a function returns that is called at loading? */
+static bool is_chosen(const macho_file *f, size_t i) {
     uint64_t at = f->symbols + (uint64_t)i * SYMBOL_BYTES;
     unsigned type = (unsigned)read_number(f->all, at + 4, 1);
     return !(type & SYMBOL_DEBUG) && (type & SYMBOL_KIND) == SYMBOL_IN_SECTION &&
            read_number(f->all, at + 6, 2) & SYMBOL_CHOSEN;
 }
 
-bool macho_starts_only(const macho_file *f, const macho_starter *s, const char *name) {
+/* Is the function of this name the only one that the loader calls? */
+static bool starts_only(const macho_file *f, const macho_starter *s, const char *name) {
     uint64_t word = read_number(f->all, s->relocations + 4, 4);
     return s->bytes == s->width && s->relocation_count == 1 &&
            has_range(f->all, s->relocations, RELOCATION_BYTES) && word & RELOCATION_EXTERN &&
@@ -448,14 +452,14 @@ static bool check_macho(const macho_file *f, const char *kernel, err *e) {
     if (f->has_options)
         return refuse(kernel, REFUSED_LIBRARY, "", e);
     for (size_t i = 0; i < f->symbol_count; i++) {
-        const char *name = macho_get_undefined(f, i);
+        const char *name = get_undefined(f, i);
         if (name && !is_allowed_on_macos(name))
             return refuse(kernel, REFUSED_CALLS, name + (name[0] == '_'), e);
-        if (macho_is_chosen(f, i))
+        if (is_chosen(f, i))
             return refuse(kernel, REFUSED_CHOSEN, "", e);
     }
     for (size_t i = 0; i < f->starter_count; i++)
-        if (i > 0 || !macho_starts_only(f, &f->starters[i], "_tsan.module_ctor"))
+        if (i > 0 || !starts_only(f, &f->starters[i], "_tsan.module_ctor"))
             return refuse(kernel, REFUSED_STARTS, "", e);
     return true;
 }

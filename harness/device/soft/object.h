@@ -78,11 +78,3 @@ bool macho_read(const uint8_t *data, size_t bytes, macho_file *out);
 /* The address in the object of what has this address in the image that was linked from it. */
 bool macho_translate(const macho_file *image, const macho_file *object, uint64_t address,
                      uint64_t *out);
-
-/* The name of symbol i if others have to provide it, else NULL. It begins with an underscore where
- * C has none. */
-const char *macho_get_undefined(const macho_file *f, size_t i);
-/* Is symbol i what a function returns that is called at loading? */
-bool macho_is_chosen(const macho_file *f, size_t i);
-/* Is the function of this name the only one that the loader calls? */
-bool macho_starts_only(const macho_file *f, const macho_starter *s, const char *name);
