@@ -414,7 +414,7 @@ static exit_code tell_reports(exit_code code, err *e) {
     validation_count count;
     finding_list found = {0};
     err own = {.code = EXIT_OK};
-    bool ok = validation_read_open_folder(&sanitizer_log, &count, &found, &own);
+    bool ok = validation_read_folder(NULL, &sanitizer_log, &count, &found, &own);
     if (ok && count.banners == 0)
         ok = err_set(&own, EXIT_WRONG,
                      "the worker did not confirm that %s is on, so nothing is called clean",

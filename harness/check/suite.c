@@ -527,7 +527,7 @@ static bool deliver_canary(void *context, size_t task, const worker_outcome *o, 
 static bool hear_late_ones(bird *birds, size_t count, err *e) {
     validation_count logs;
     finding_list found = {0};
-    if (!validation_read_open_folder(&sanitizer_log, &logs, &found, e))
+    if (!validation_read_folder(NULL, &sanitizer_log, &logs, &found, e))
         return false;
     for (bird *b = birds; b < birds + count; b++) {
         char why[CANARY_WHY] = "";

@@ -443,15 +443,13 @@ bool device_offers(const device_facts *d, uint32_t needs, err *e) {
            err_set(e, EXIT_CANNOT, "needs %s, which this device does not have", names[i]);
 }
 
-static bool check_matrices(const launch *l, err *e) {
-    return !l->pipeline->needs_matrices ||
-           err_set(e, EXIT_CANNOT,
-                   "kernel '%.80s' multiplies simdgroup matrices, and this GPU has no units for it",
-                   l->pipeline->kernel);
-}
-
 static bool check_device(const launch *l, err *e) {
-    return check_matrices(l, e) && check_lanes(l, e) && check_constants(l, e);
+    if (l->pipeline->needs_matrices)
+        return err_set(
+            e, EXIT_CANNOT,
+            "kernel '%.80s' multiplies simdgroup matrices, and this GPU has no units for it",
+            l->pipeline->kernel);
+    return check_lanes(l, e) && check_constants(l, e);
 }
 
 bool device_can_play(const tape *t, err *e) {

@@ -136,14 +136,10 @@ void validation_read_log(finding_list *out) {
     }
 }
 
-bool validation_read_open_folder(const log_format *format, validation_count *count,
-                                 finding_list *out, err *e) {
-    const char *folder = getenv(folder_variable);
-    return validation_read_folder(folder ? folder : "", format, count, out, e);
-}
-
 bool validation_read_folder(const char *path, const log_format *format, validation_count *count,
                             finding_list *out, err *e) {
+    const char *open_folder = getenv(folder_variable);
+    path = path ? path : open_folder ? open_folder : "";
     *count = (validation_count){0};
     DIR *folder = opendir(path);
     if (!folder)

@@ -44,12 +44,8 @@ typedef struct {
 } log_format;
 extern const log_format metal_log;
 
-/* All files of the folder, when no worker is left. */
+/* All files of the folder, when no worker is left. path NULL: of the one that is open now. */
 bool validation_read_folder(const char *path, const log_format *format, validation_count *count,
                             finding_list *out, err *e);
-/* The same for the folder that is open now. */
-bool validation_read_open_folder(const log_format *format, validation_count *count,
-                                 finding_list *out, err *e);
-
 /* Adds the reports of a text; returns how many there are. Nothing else in it matters. */
 size_t validation_parse(const char *text, finding_list *out);

@@ -67,26 +67,10 @@ typedef struct {
     uint32_t simd_turns[SOFT_MAX_GROUPS]; /* of the simdgroups of the threadgroup */
 } counted_memory;
 
-static counted_memory *memory_new(void) {
-    counted_memory *m = array_new(1, sizeof *m);
-    for (int i = 0; i < CACHES; i++)
-        m->tags[i] = array_new(cache_bytes[i] / COUNT_SECTOR, sizeof **m->tags);
-    return m;
-}
-
 static void forget_regions(counted_memory *m) {
     for (int i = 0; i < m->count; i++)
         free(m->regions[i].reads);
     m->count = m->last = 0;
-}
-
-static void memory_free(counted_memory *m) {
-    if (!m)
-        return;
-    forget_regions(m);
-    for (int i = 0; i < CACHES; i++)
-        free(m->tags[i]);
-    free(m);
 }
 
 static void empty_cache(counted_memory *m, int i) {
@@ -340,7 +324,7 @@ typedef struct {
 struct soft_counter {
     soft_counts hooks; /* first: the kernel's own */
     soft_worker *worker;
-    counted_memory *memory;
+    counted_memory memory;
     site *sites;
     size_t count;
     uint64_t kept_bytes;
@@ -356,7 +340,7 @@ static soft_counter *counter_of(soft_worker *w) {
 }
 
 /* Where an access goes; SPACES: into the device's own memory, or to a value that comes with the launch. */
-static count_space find_space(const soft_counter *c, uint64_t at) {
+static count_space find_space(soft_counter *c, uint64_t at) {
     const soft_worker *w = c->worker;
     uint64_t inside = at - (uint64_t)(uintptr_t)w;
     if (inside < SOFT_REGION_BYTES) {
@@ -365,7 +349,7 @@ static count_space find_space(const soft_counter *c, uint64_t at) {
                : shared < sizeof w->threadgroup_memory ? SPACE_THREADGROUP
                                                        : SPACES;
     }
-    const region *r = find_region(c->memory, at);
+    const region *r = find_region(&c->memory, at);
     if (r)
         return r->space;
     const uint64_t in_launch = at - (uint64_t)(uintptr_t)w->launch;
@@ -395,7 +379,7 @@ static void fold_access(soft_counter *c, site *s, const soft_site *kept, uint32_
     if (space == SPACE_THREADGROUP)
         a.bytes = s->shared;
     if (space == SPACES || a.bytes == 0 ||
-        (a.is_load && is_had(c->memory, a.at[0], (uint32_t)(s - c->sites), a.lanes)))
+        (a.is_load && is_had(&c->memory, a.at[0], (uint32_t)(s - c->sites), a.lanes)))
         return;
     uint64_t *sum = s->n[space];
     sum[COUNT_TIMES]++;
@@ -405,7 +389,7 @@ static void fold_access(soft_counter *c, site *s, const soft_site *kept, uint32_
     if (space == SPACE_THREADGROUP)
         count_threadgroup(&a, sum);
     else if (space != SPACE_PRIVATE)
-        count_device(c->memory, &a, sum);
+        count_device(&c->memory, &a, sum);
 }
 
 /* More accesses than there is room for: the lanes are known, not where they went. */
@@ -444,7 +428,7 @@ void soft_counter_fold(soft_worker *w) {
     soft_counter *c = counter_of(w);
     const soft_counts *h = &c->hooks;
     uint32_t most = 0;
-    memory_begin_simdgroup(c->memory, w->running->index);
+    memory_begin_simdgroup(&c->memory, w->running->index);
     for (soft_u32 i = 0; i < h->used_count; i++) {
         const soft_u32 at = h->used[i];
         const soft_site *kept = &h->sites[at];
@@ -493,7 +477,8 @@ static soft_u32 grow(soft_worker *w, soft_u32 at, soft_u32 n) {
 soft_counter *soft_counter_new(soft_worker *w) {
     soft_counter *c = array_new(1, sizeof *c);
     c->worker = w;
-    c->memory = memory_new();
+    for (int i = 0; i < CACHES; i++)
+        c->memory.tags[i] = array_new(cache_bytes[i] / COUNT_SECTOR, sizeof **c->memory.tags);
     c->hooks.fold = soft_counter_fold;
     c->hooks.grow = grow;
     w->counts = &c->hooks;
@@ -518,7 +503,9 @@ void soft_counter_free(soft_counter *c) {
         return;
     c->worker->counts = NULL;
     forget_sites(c);
-    memory_free(c->memory);
+    forget_regions(&c->memory);
+    for (int i = 0; i < CACHES; i++)
+        free(c->memory.tags[i]);
     free(c->rows);
     free(c);
 }
@@ -546,13 +533,13 @@ static bool read_sites(soft_counter *c, const char *text) {
 
 bool soft_counter_begin(soft_counter *c, const char *sites, const soft_bound bound[SOFT_BUFFERS]) {
     forget_sites(c);
-    memory_begin(c->memory);
+    memory_begin(&c->memory);
     c->hooks.used_count = c->hooks.last = 0;
     memset(c->work, 0, sizeof c->work);
     c->simdgroups = c->lanes = 0;
     for (int i = 0; i < SOFT_BUFFERS; i++)
         if (bound[i].is_bound && bound[i].bytes)
-            memory_add(c->memory, (uint64_t)(uintptr_t)bound[i].begin,
+            memory_add(&c->memory, (uint64_t)(uintptr_t)bound[i].begin,
                        bound[i].is_once ? bound[i].element_bytes : bound[i].bytes,
                        bound[i].is_value      ? SPACES
                        : bound[i].is_constant ? SPACE_CONSTANT
@@ -563,8 +550,8 @@ bool soft_counter_begin(soft_counter *c, const char *sites, const soft_bound bou
 
 /* Simdgroups that did not need a constant have loaded it too. */
 static void add_idle_loads(soft_counter *c) {
-    for (int i = 0; i < c->memory->count; i++) {
-        const counted_once *once = &c->memory->regions[i].once;
+    for (int i = 0; i < c->memory.count; i++) {
+        const counted_once *once = &c->memory.regions[i].once;
         if (!once->simdgroups)
             continue;
         const uint64_t idle = c->simdgroups - once->simdgroups, lanes = c->lanes - once->lanes;
@@ -598,7 +585,7 @@ const counted_row *soft_counter_end(soft_counter *c, size_t *count) {
 
 void soft_counter_begin_group(soft_worker *w) {
     soft_counter *c = counter_of(w);
-    memory_begin_group(c->memory);
+    memory_begin_group(&c->memory);
     c->simdgroups += (w->group_total + SOFT_LANES - 1) / SOFT_LANES;
     c->lanes += w->group_total;
 }
