@@ -338,44 +338,32 @@ void pipeline_free(pipeline *p) {
 }
 
 void constant_spell(const constant_value *v, msl_constant_text *out) {
+    static const struct {
+        const char *before, *after; /* of the bits as a number without a sign */
+    } spellings[ELEM_COUNT] = {
+        [ELEM_U8] = {"", "u"},
+        [ELEM_U16] = {"", "u"},
+        [ELEM_U32] = {"", "u"},
+        [ELEM_I32] = {"int(", "u)"},
+        [ELEM_U64] = {"", "ul"},
+        [ELEM_I64] = {"long(", "ul)"},
+        [ELEM_F16] = {"__builtin_bit_cast(half, (unsigned short)", ")"},
+        [ELEM_BF16] = {"__builtin_bit_cast(bfloat, (unsigned short)", ")"},
+        [ELEM_F32] = {"__builtin_bit_cast(float, ", "u)"},
+    };
+    const size_t unused = 64 - 8 * elem_get_bytes(v->type);
+    const uint64_t bits = v->bits << unused >> unused;
+    float f;
+    memcpy(&f, &(uint32_t){(uint32_t)bits}, sizeof f);
     out->index = (int)v->index;
-    switch (v->type) {
-    case ELEM_F32: {
-        float f;
-        uint32_t bits = (uint32_t)v->bits;
-        memcpy(&f, &bits, sizeof f);
-        if (f - f == 0)
-            snprintf(out->text, sizeof out->text, "%af", (double)f);
-        else
-            snprintf(out->text, sizeof out->text, "__builtin_bit_cast(float, %uu)", bits);
-        break;
-    }
-    case ELEM_F16:
-    case ELEM_BF16:
-        snprintf(out->text, sizeof out->text, "__builtin_bit_cast(%s, (unsigned short)%u)",
-                 v->type == ELEM_F16 ? "half" : "bfloat", (unsigned)(v->bits & 0xFFFF));
-        break;
-    case ELEM_I8:
-        snprintf(out->text, sizeof out->text, "%d", (int8_t)v->bits);
-        break;
-    case ELEM_I16:
-        snprintf(out->text, sizeof out->text, "%d", (int16_t)v->bits);
-        break;
-    case ELEM_I32:
-        snprintf(out->text, sizeof out->text, "int(%uu)", (uint32_t)v->bits);
-        break;
-    case ELEM_I64:
-        snprintf(out->text, sizeof out->text, "long(%lluul)", (unsigned long long)v->bits);
-        break;
-    case ELEM_U64:
-        snprintf(out->text, sizeof out->text, "%lluul", (unsigned long long)v->bits);
-        break;
-    default:
-        snprintf(out->text, sizeof out->text, "%uu",
-                 (unsigned)(v->bits & (v->type == ELEM_U8    ? 0xFF
-                                       : v->type == ELEM_U16 ? 0xFFFF
-                                                             : 0xFFFFFFFF)));
-    }
+    if (v->type == ELEM_I8 || v->type == ELEM_I16)
+        snprintf(out->text, sizeof out->text, "%d",
+                 v->type == ELEM_I8 ? (int8_t)bits : (int16_t)bits);
+    else if (v->type == ELEM_F32 && f - f == 0)
+        snprintf(out->text, sizeof out->text, "%af", (double)f);
+    else
+        snprintf(out->text, sizeof out->text, "%s%llu%s", spellings[v->type].before,
+                 (unsigned long long)bits, spellings[v->type].after);
 }
 
 bool constant_check(const msl_unit *u, const constant_value *values, size_t count, err *e) {

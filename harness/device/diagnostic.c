@@ -1,63 +1,50 @@
 #include "diagnostic.h"
 
-#include <ctype.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/array.h"
 
-static char *copy(const char *text, size_t bytes) {
-    char *made = array_new(1, bytes + 1);
-    memcpy(made, text, bytes);
-    made[bytes] = 0;
-    return made;
-}
-
-static const char *find(const char *line, const char *end, const char *what) {
-    size_t n = strlen(what);
-    for (const char *p = line; p + n <= end; p++)
-        if (memcmp(p, what, n) == 0)
-            return p;
-    return NULL;
-}
-
-/* The number that ends at *end, after a ':'; *end moves to that ':'. */
-static bool read_number(const char *line, const char **end, int *number) {
-    const char *p = *end;
-    while (p > line && isdigit((unsigned char)p[-1]))
-        p--;
-    if (p == *end || p == line || p[-1] != ':')
+/* Cuts off the number after the last ':', and that. */
+static bool cut_number(char *text, int *number) {
+    char *colon = strrchr(text, ':');
+    if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "0123456789")])
         return false;
-    *number = atoi(p);
-    *end = p - 1;
+    *number = atoi(colon + 1);
+    *colon = 0;
     return true;
 }
 
 /* "file:12:3: error: text" */
-static bool read_line(const char *line, const char *end, diagnostic *d) {
-    const char *mark = find(line, end, ": error: "), *text = mark ? mark + 9 : NULL;
-    if (!mark && (mark = find(line, end, ": fatal error: ")))
-        text = mark + 15;
-    d->is_error = mark != NULL;
-    if (!mark && (mark = find(line, end, ": note: ")))
-        text = mark + 8;
-    if (!mark || !read_number(line, &mark, &d->column) || !read_number(line, &mark, &d->line))
+static bool read_line(char *line, diagnostic *d) {
+    static const char *const marks[] = {": error: ", ": fatal error: ", ": note: "};
+    char *at = NULL;
+    size_t i = 0;
+    while (i < 3 && !(at = strstr(line, marks[i])))
+        i++;
+    if (!at)
         return false;
-    d->file = copy(line, (size_t)(mark - line));
-    d->text = copy(text, (size_t)(end - text));
+    *at = 0;
+    d->is_error = i < 2;
+    if (!cut_number(line, &d->column) || !cut_number(line, &d->line))
+        return false;
+    d->file = strdup(line);
+    d->text = strdup(at + strlen(marks[i]));
+    assert(d->file && d->text);
     return true;
 }
 
 void diagnostic_read(const char *messages, diagnostic_list *out) {
+    char *all = strdup(messages ? messages : ""), *rest = NULL;
+    assert(all);
     *out = (diagnostic_list){0};
-    for (const char *line = messages; line && *line;) {
-        const char *end = line + strcspn(line, "\n");
+    for (char *line = strtok_r(all, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         diagnostic d;
-        if (read_line(line, end, &d)) {
+        if (read_line(line, &d))
             *ARRAY_ADD(out->items, out->count, out->room) = d;
-        }
-        line = end + (*end == '\n');
     }
+    free(all);
 }
 
 void diagnostic_free(diagnostic_list *list) {
