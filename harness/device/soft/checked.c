@@ -20,6 +20,7 @@
 #include "harness/base/array.h"
 #include "harness/base/macro_place.h"
 #include "object.h"
+#include "pool.h"
 
 /* Rows ----------------------------------------------------------------------------------------- */
 
@@ -493,7 +494,9 @@ static void on_turn(soft_worker *w, const void *pc) {
         hand_over(c, w);
 }
 
-void soft_checker_set_order(soft_checker *c, const soft_order *order) {
+/* Of the next launch; one that takes turns is the last one again, and its limits and new findings are
+ * seen against that. */
+static void set_order(soft_checker *c, const soft_order *order) {
     c->order = *order;
     if (!order->takes_turns) {
         c->told_count = 0;
@@ -515,7 +518,13 @@ static bool save_memory(soft_checker *c, void *at, size_t bytes) {
     return true;
 }
 
-void soft_checker_save(soft_checker *c, const soft_bound bound[SOFT_BUFFERS]) {
+static void forget_memory(soft_checker *c) {
+    while (c->saved_count > 0)
+        free(c->saved_memory[--c->saved_count].copy);
+}
+
+/* Copies the memory that a launch may write, if it is not too much. */
+static void save_all(soft_checker *c, const soft_bound bound[SOFT_BUFFERS]) {
     size_t bytes = 0;
     for (int i = 0; i < SOFT_BUFFERS; i++)
         if (bound[i].is_bound && bound[i].can_write)
@@ -528,21 +537,17 @@ void soft_checker_save(soft_checker *c, const soft_bound bound[SOFT_BUFFERS]) {
                  (!b->written || save_memory(c, b->written, b->bytes));
     }
     if (!ok)
-        soft_checker_forget(c);
+        forget_memory(c);
 }
 
-void soft_checker_restore(const soft_checker *c) {
+static void restore_memory(const soft_checker *c) {
     for (int i = 0; i < c->saved_count; i++)
         memcpy(c->saved_memory[i].at, c->saved_memory[i].copy, c->saved_memory[i].bytes);
 }
 
-bool soft_checker_runs_again(const soft_checker *c) {
+/* Should the launch, now over, run again in turns? It has atomic accesses, and its memory is saved. */
+static bool runs_again(const soft_checker *c) {
     return c->saved_count > 0 && c->atomics > 0 && !c->order.takes_turns && !c->worker->given_up;
-}
-
-void soft_checker_forget(soft_checker *c) {
-    while (c->saved_count > 0)
-        free(c->saved_memory[--c->saved_count].copy);
 }
 
 /* Launches ------------------------------------------------------------------------------------- */
@@ -584,7 +589,7 @@ void soft_checker_free(soft_checker *c) {
         c->worker->checks = NULL;
     soft_rescue_free(c->rescue);
     shadow_close(&c->threadgroup_shadow);
-    soft_checker_forget(c);
+    forget_memory(c);
     checker_sync_free(c);
     checker_close_private(c);
     free(c);
@@ -601,37 +606,33 @@ static void find_image(soft_checker *c, const soft_kernel *k) {
     c->image_end = c->image_begin + ((uintptr_t)1 << 24); /* far larger than any kernel's object */
 }
 
-void soft_checker_begin(soft_checker *c, const char *kernel, const soft_kernel *k,
-                        const char *object, const soft_bound bound[SOFT_BUFFERS],
-                        const soft_dynamic dynamic[SOFT_DYNAMIC], const void *inline_begin) {
-    c->kernel = kernel;
-    c->object = object;
-    find_image(c, k);
-    memcpy(c->bound, bound, sizeof c->bound);
-    memcpy(c->dynamic, dynamic, sizeof c->dynamic);
+static void begin(soft_checker *c, const soft_item *item, const soft_image *image) {
+    c->kernel = image->name;
+    c->object = image->object;
+    find_image(c, image->kernel);
+    memcpy(c->bound, item->bound, sizeof c->bound);
+    memcpy(c->dynamic, item->dynamic, sizeof c->dynamic);
     memset(c->hooks.miscast, 0, sizeof c->hooks.miscast);
-    c->hooks.inline_begin = (uintptr_t)inline_begin;
+    c->hooks.inline_begin = (uintptr_t)item->inline_bytes;
     c->variable_count = 0;
     c->group_first = c->group;
     checker_open_regions(c);
     checker_sync_begin(c);
     c->looks = 0;
     c->atomics = 0;
+    c->watched = item->watched;
+    c->watched_bytes = item->watched_bytes;
+    c->is_stored = false;
     soft_rescue_begin(c->rescue, c->seconds);
 }
 
-void soft_checker_watch(soft_checker *c, uintptr_t at, size_t bytes) {
-    c->watched = at;
-    c->watched_bytes = bytes;
-    c->is_stored = false;
-}
-
-void soft_checker_end(soft_checker *c, finding_list *out) {
+/* out: NULL for none */
+static void end(soft_checker *c, finding_list *out) {
     soft_rescue_end(c->rescue);
     checker_tell_index(c, SOFT_LOAD);
     checker_settle_stores(c);
     /* The values that remain are those of the last run. */
-    const report *last = c->is_stored && !soft_checker_runs_again(c) ? &c->last_store : NULL;
+    const report *last = c->is_stored && !runs_again(c) ? &c->last_store : NULL;
     report *r = last ? checker_add_report(c, last->row.what, last->pc, last->row.buffer) : NULL;
     if (r)
         *r = *last;
@@ -639,6 +640,30 @@ void soft_checker_end(soft_checker *c, finding_list *out) {
     checker_end_private(c);
     checker_finish_reports(c, out);
     checker_close_regions(c);
+}
+
+void soft_checker_run(soft_checker *c, const soft_item *item, const soft_image *image,
+                      uint64_t groups, checked_run *run, void *context, finding_list *out) {
+    bool takes_turns = false, is_backwards = false;
+    if (image->has_atomics)
+        save_all(c, item->bound);
+    for (;;) {
+        set_order(c, &(soft_order){.takes_turns = takes_turns,
+                                   .first = is_backwards ? (int64_t)groups - 1
+                                            : item->only ? (int64_t)item->only - 1
+                                                         : 0,
+                                   .step = is_backwards ? -1 : 1});
+        begin(c, item, image);
+        run(context, is_backwards);
+        const bool is_in_vain = is_backwards && c->worker->given_up;
+        end(c, is_in_vain ? NULL : out);
+        if (takes_turns ? !is_in_vain : !runs_again(c))
+            break;
+        restore_memory(c);
+        is_backwards = !takes_turns && !item->only && groups > 1;
+        takes_turns = true;
+    }
+    forget_memory(c);
 }
 
 void soft_checker_begin_group(soft_worker *w) {

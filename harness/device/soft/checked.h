@@ -43,30 +43,15 @@ typedef struct {
     uint32_t element_bytes;
 } soft_dynamic;
 
-/* Around the threadgroups of one launch. object is the compiled kernel's file; inline_begin where
- * the small constants stand. */
-void soft_checker_begin(soft_checker *c, const char *kernel, const soft_kernel *k,
-                        const char *object, const soft_bound bound[SOFT_BUFFERS],
-                        const soft_dynamic dynamic[SOFT_DYNAMIC], const void *inline_begin);
-/* In which order threads run: one after the other, each until it returns or waits for others, or in
- * turns, where each hands over before an atomic access. The nth threadgroup that runs is number
- * first + n * step of the grid. */
-typedef struct {
-    bool takes_turns;
-    int64_t first, step;
-} soft_order;
-/* Of the next launch; one that takes turns is the last one again, and its limits and new findings are
- * seen against that. */
-void soft_checker_set_order(soft_checker *c, const soft_order *order);
-/* Copies the memory that a launch may write, if it is not too much, and puts it back. */
-void soft_checker_save(soft_checker *c, const soft_bound bound[SOFT_BUFFERS]);
-void soft_checker_restore(const soft_checker *c);
-void soft_checker_forget(soft_checker *c); /* the copies */
-/* Should the launch, now over, run again in turns? It has atomic accesses, and its memory is saved. */
-bool soft_checker_runs_again(const soft_checker *c);
-/* Who stores there last in this launch is a finding: the host knows that the value is wrong. */
-void soft_checker_watch(soft_checker *c, uintptr_t at, size_t bytes);
-void soft_checker_end(soft_checker *c, finding_list *out); /* out: NULL for none */
+/* Runs a launch of this many threadgroups, by `run`: the first threadgroup first, or the last. One with atomic
+ * accesses runs again, with threads that take turns at them and the last threadgroup first. One that does
+ * not end then, because its threadgroups wait for earlier ones, does so once more with the first one first.
+ * Its results are those of the last run. */
+struct soft_item;
+struct soft_image;
+typedef void checked_run(void *context, bool is_backwards);
+void soft_checker_run(soft_checker *c, const struct soft_item *item, const struct soft_image *image,
+                      uint64_t groups, checked_run *run, void *context, finding_list *out);
 
 /* What the scheduler tells: a threadgroup starts; every thread of it has returned or parked; a
  * threadgroup variable was placed. */

@@ -211,6 +211,14 @@ typedef struct {
     char file[128];
 } told_row;
 
+/* In which order threads run: one after the other, each until it returns or waits for others, or in
+ * turns, where each hands over before an atomic access. The nth threadgroup that runs is number
+ * first + n * step of the grid. */
+typedef struct {
+    bool takes_turns;
+    int64_t first, step;
+} soft_order;
+
 struct soft_checker {
     soft_checks hooks; /* first: what the worker points to */
     soft_worker *worker;

@@ -441,41 +441,13 @@ static void *run_helper(void *argument) {
     return NULL;
 }
 
-static void run_checked(soft_pool *p, const soft_item *item, const soft_image *image,
-                        bool takes_turns, bool is_backwards) {
-    const int64_t first = is_backwards ? (int64_t)p->total_groups - 1
-                          : item->only ? (int64_t)item->only - 1
-                                       : 0;
-    atomic_store(&p->next_group, item->only ? item->only - 1 : 0);
+/* As checked mode asks for it. */
+static void run_checked(void *context, bool is_backwards) {
+    soft_pool *p = context;
+    atomic_store(&p->next_group, p->item->only ? p->item->only - 1 : 0);
     p->is_backwards = is_backwards;
-    soft_checker_set_order(p->checker, &(soft_order){takes_turns, first, is_backwards ? -1 : 1});
-    soft_checker_begin(p->checker, image->name, image->kernel, image->object, item->bound,
-                       item->dynamic, item->inline_bytes);
-    soft_checker_watch(p->checker, item->watched, item->watched_bytes);
     work(&p->members[0]);
-    bool is_in_vain = is_backwards && p->members[0].worker->given_up;
-    soft_checker_end(p->checker, is_in_vain ? NULL : &p->findings);
     p->is_backwards = false;
-}
-
-/* A launch with atomic accesses runs again, with threads that take turns at them and the last
- * threadgroup first. One that does not end then, because its threadgroups wait for earlier ones, does
- * so once more with the first one first. Its results are those of the last run. */
-static void run_in_turns(soft_pool *p, const soft_item *item, const soft_image *image) {
-    const soft_worker *w = p->members[0].worker;
-    bool is_backwards = !item->only && p->total_groups > 1;
-    if (image->has_atomics)
-        soft_checker_save(p->checker, item->bound);
-    run_checked(p, item, image, false, false);
-    if (soft_checker_runs_again(p->checker)) {
-        soft_checker_restore(p->checker);
-        run_checked(p, item, image, true, is_backwards);
-        if (w->given_up && is_backwards) {
-            soft_checker_restore(p->checker);
-            run_checked(p, item, image, true, false);
-        }
-    }
-    soft_checker_forget(p->checker);
 }
 
 static void run_item(soft_pool *p, const soft_item *item, const soft_image *image,
@@ -502,7 +474,7 @@ static void run_item(soft_pool *p, const soft_item *item, const soft_image *imag
     if (p->counter && !soft_counter_begin(p->counter, image->sites, item->bound))
         snprintf(problem, 256, "kernel '%.80s' was not compiled to be counted", image->name);
     if (p->checker)
-        run_in_turns(p, item, image);
+        soft_checker_run(p->checker, item, image, p->total_groups, run_checked, p, &p->findings);
     else
         work(&p->members[0]);
     if (p->counter)

@@ -15,7 +15,7 @@
 typedef struct soft_pool soft_pool;
 
 /* A loaded kernel. */
-typedef struct {
+typedef struct soft_image {
     const soft_kernel *kernel; /* NULL: the place is free */
     void *handle;
     const char *sites;     /* of one that is counted: its table */
@@ -25,7 +25,7 @@ typedef struct {
 } soft_image;
 
 /* One launch of a command buffer, ready to run. */
-typedef struct {
+typedef struct soft_item {
     uint32_t image;    /* which of the loaded kernels */
     bool flush;        /* f32 denormals count as 0 while it runs */
     uint32_t every;    /* of this many threadgroups, one runs */
