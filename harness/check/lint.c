@@ -392,9 +392,11 @@ typedef enum {
     VERDICT_BEYOND   /* types and names, as the first compiler knows them better */
 } verdict;
 
-enum { SPACES = 4, STRICT_SECONDS = 300 };
-static const char *const opencl_spaces[SPACES] = {"__private", "__global", "__local", "__constant"};
-static const char *const msl_spaces[SPACES] = {"thread", "device", "threadgroup", "constant"};
+enum { ADDRESS_SPACES = 4, STRICT_SECONDS = 300 };
+static const char *const opencl_spaces[ADDRESS_SPACES] = {"__private", "__global", "__local",
+                                                          "__constant"};
+static const char *const msl_spaces[ADDRESS_SPACES] = {"thread", "device", "threadgroup",
+                                                       "constant"};
 
 static bool has(const char *text, const char *what) {
     return strstr(text, what) != NULL;
@@ -410,7 +412,7 @@ static bool has_one_of(const char *text, const char *const *list) {
 /* The space that a quoted type begins with; NULL if it says none. */
 static const char *find_space(const char *type, size_t bytes) {
     const char *first = NULL;
-    for (int i = 0; i < SPACES; i++) {
+    for (int i = 0; i < ADDRESS_SPACES; i++) {
         const char *p = strstr(type, opencl_spaces[i]);
         if (p && p < type + bytes && (!first || p < first))
             first = p;
@@ -595,7 +597,7 @@ static void translate(const diagnostic_list *list, size_t i, char *text, size_t 
     replace(text, size, "OpenCL", "Metal");
     replace(text, size, "*__private", "*");
     replace(text, size, "local address space", "threadgroup address space");
-    for (int s = 0; s < SPACES; s++)
+    for (int s = 0; s < ADDRESS_SPACES; s++)
         replace(text, size, opencl_spaces[s], msl_spaces[s]);
 }
 
