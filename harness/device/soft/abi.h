@@ -9,7 +9,7 @@
  * function, or a barrier. A round is over when every live lane has stopped. If all stopped at the
  * same simdgroup call, the last one to arrive computes the results for all and the round starts
  * anew: this is the fast path, inlined in the kernel (shim/cpu/meet.h). If they stopped at different
- * places, choose (scheduler.c) finds those whose *path* is the smallest, makes them post their values
+ * places, choose (pool.c) finds those whose *path* is the smallest, makes them post their values
  * again and lets the last of them compute. Lanes that returned take no part.
  *
  * The path of a lane says where it is in the structure of its program, from the kernel inwards: a word
