@@ -320,6 +320,7 @@ API_AVAILABLE(macos(10.11), ios(8.0))
 /* Libraries, functions and pipelines --------------------------------------------------------- */
 
 typedef NS_ENUM(NSUInteger, MTLDataType) {
+    MTLDataTypeNone = 0,
     MTLDataTypeFloat = 3,
     MTLDataTypeHalf = 16,
     MTLDataTypeInt = 29,
