@@ -269,7 +269,7 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, t
 }
 
 /* All cases under each tool. One that is not looking, or finds something, does not keep the others
- * from running: the first of their errors is told. */
+ * from running: the first of their errors is reported. */
 static exit_code validate_with_tools(const case_list *cases, const device_facts *f, totals *all,
                                      err *e) {
     exit_code worst = EXIT_OK;

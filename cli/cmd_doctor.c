@@ -280,7 +280,7 @@ static bool names_case(const char *line) {
            memchr(line + indent, '/', length);
 }
 
-/* The next line that tells of a failure; NULL if there is none. */
+/* The next line that reports a failure; NULL if there is none. */
 static const char *find_failure(const char *log, char *text, size_t size) {
     static const char *const signs[] = {"error: ", "crashed", "timed out", "not caught",
                                         "does not compile"};

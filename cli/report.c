@@ -207,7 +207,7 @@ static void print_elements(report *r, const check_result *result) {
     }
 }
 
-/* How many more cases of the kernel have failed than the one that is told. */
+/* How many more cases of the kernel have failed than the one that is reported. */
 static void end_failure(report *r) {
     size_t tried = r->failed_more - r->untried;
     if (tried > 0 && r->failure_count <= REPORT_FAILURES)
@@ -228,7 +228,7 @@ static void print_place(report *r, const kernel_case *c) {
     free(path);
 }
 
-/* A kernel's first failure is told with its details, if there is room for them. */
+/* A kernel's first failure is reported with its details, if there is room for them. */
 static void tell_failure(report *r, const kernel_case *c, const case_report *what,
                          const check_result *result, const char *message) {
     char line[1200];

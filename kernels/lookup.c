@@ -61,7 +61,7 @@ static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err
     return ok;
 }
 
-/* The table has one row more than the launch is told: an id that is too large by one must not read
+/* The table has one row more than the launch knows of: an id that is too large by one must not read
  * it, and reading the NaN of a guard zone would look correct. */
 static bool embedding_lookup_build(kernel_case *c, err *e) {
     uint32_t n = c->shape.dim[0], hidden = c->shape.dim[1], vocab = c->shape.dim[2];

@@ -240,7 +240,7 @@ __attribute__((format(printf, 5, 6))) static void tell(const file *f, int i, con
     fputc('\n', stderr);
 }
 
-/* Is what program i wrote what it must, and without a finding? What is not is told. */
+/* Is what program i wrote what it must, and without a finding? What is not is reported. */
 static outcome judge(const file *f, int i, const way *w) {
     const program *p = f->programs[i];
     const finding_list *found = device_get_findings(w->device);

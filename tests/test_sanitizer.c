@@ -175,7 +175,7 @@ TEST a_tool_that_is_not_looking_is_a_failure(void) {
     "\"$A\" launch \"$H/kernels/buffer_copy.metal\" buffer_copy --arg 0=f32[64] --arg 1=f32[64] "  \
     "--arg 2=u32:64 --grid 1 --group 64 --device cuda --validate "
 
-/* The double tells of canaries in every other run. */
+/* The double reports canaries in every other run. */
 TEST a_launch_is_validated_under_every_tool(void) {
     ASSERT_RUN(DOUBLE LAUNCH CLEAN, 1);
     ASSERT_SAYS("# memcheck\n");

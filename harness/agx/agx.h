@@ -15,7 +15,7 @@
 
 #define AGX_LABEL "Mesa's compiler, M1"
 
-/* Threads of a threadgroup that any kernel may have: with all 256 half registers so many are left. */
+/* Threads of a threadgroup that any kernel may have: with all 256 half registers this many still fit. */
 enum { AGX_FEWEST_THREADS = 384 };
 
 typedef struct {

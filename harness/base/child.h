@@ -64,6 +64,6 @@ bool child_start(child *c, const char *const *argv, const int *files, size_t cou
                  bool leads_group, err *e);
 bool child_has_ended(const child *c); /* it is not reaped: its number stays its own */
 int child_wait(child *c);             /* until it ends by itself: its wait status */
-/* Ends it and its group, after at most grace_ms to end by itself, and reaps it: its wait status. */
+/* Stops the child and its group, after at most grace_ms to end by itself, and reaps it: its wait status. */
 int child_stop(child *c, int grace_ms);
 int child_get_status(int wait_status); /* the exit status, or 128 + signal */

@@ -31,7 +31,7 @@ void host_get_date(char *text, size_t size); /* "2025-01-31T12:00:00Z" */
 void host_get_commit(char *text, size_t size);
 /* Identifies this program: the start of the SHA-256 of its file. */
 void host_get_build(char *text, size_t size);
-/* The first line that NVIDIA's driver tells about itself, or "unknown". */
+/* The first line in which NVIDIA's driver describes itself, or "unknown". */
 void host_get_nvidia_driver(char *text, size_t size);
 
 /* What the supply and the temperature do to the clocks. What the system does not say is false. */

@@ -3,7 +3,7 @@
  * Code that comes from a macro has the line of the macro's definition, under a file name that also
  * says which macro it is and where it is expanded: "utils.h@FOO@kernel.metal@90". Compilers carry
  * such a name through messages and debug information unchanged, and it is taken apart here wherever
- * something is told to a user. */
+ * something is reported to a user. */
 #pragma once
 
 #include <stdbool.h>

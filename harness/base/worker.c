@@ -105,7 +105,7 @@ static bool start_worker(pool *p, worker *w, err *e) {
     return false;
 }
 
-/* Ends it and everything it started, at once or after a moment to exit by itself. Returns its wait
+/* Stops it and everything it started, at once or after a moment to exit by itself. Returns its wait
  * status. */
 static int end_worker(worker *w, bool at_once) {
     int status = child_stop(&w->child, at_once ? 0 : GOODBYE_MS);

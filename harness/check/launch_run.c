@@ -425,7 +425,7 @@ static exit_code report(setup *s, bool played, FILE *out, err *e) {
     err unknown; /* a GPU that crashed gives nothing back: the crash is the error */
     if (!check_guards(s, out, &whole, played ? e : &unknown) && played)
         return e->code;
-    if (sanitizer_get_tool()) /* whoever started this process tells them when it has ended */
+    if (sanitizer_get_tool()) /* whoever started this process reports them when it has ended */
         return whole ? code : EXIT_WRONG;
     findings_print(out, findings, (size_t)r->max_findings);
     if (r->validate)

@@ -379,7 +379,7 @@ static void check_environment(const char *path, const msl_unit *u, const msl_ext
 /* Read as C++ for OpenCL, which finds the address-space mistakes of MSL ----------------------------
 
    The file must already compile for the software device. An error is then either a mistake that C++
-   cannot see, or valid MSL that the strict parser rejects. The compiler's message tells which: what is
+   cannot see, or valid MSL that the strict parser rejects. The compiler's message says which: what is
    about types and names can be either, and such a file counts as not wholly judged; the rest is the
    file's mistake. Here is the wording of clang's messages: what they mean and how they are translated to
    MSL's terms. */

@@ -484,7 +484,7 @@ static bool is_known(const tape *t, size_t first, size_t count, uint64_t release
            memcmp(&t->known[first], &t->launches[first], count * sizeof *t->known) == 0;
 }
 
-static void know(tape *t, size_t first, size_t count, uint64_t releases) {
+static void remember_launches(tape *t, size_t first, size_t count, uint64_t releases) {
     if (count < t->count && !knows_all(t, releases)) { /* the rest was not looked at */
         t->known_count = 0;
         t->version = 0;
@@ -507,7 +507,7 @@ static bool look_at_launches(const device *d, tape *t, size_t first, size_t coun
         return true;
     if (!check_launches(d, t, first, count, e))
         return false;
-    know(t, first, count, d->releases);
+    remember_launches(t, first, count, d->releases);
     return true;
 }
 

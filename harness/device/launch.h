@@ -92,8 +92,8 @@ struct launch {
     size3 grid;           /* threadgroups, or threads when grid_is_threads */
     size3 group;          /* threads per threadgroup */
     bool grid_is_threads; /* dispatchThreads: groups at the edge are smaller */
-    slice watched;        /* checked mode tells who stores here last; 0 bytes: nothing is watched */
-    uint64_t only;        /* runs this threadgroup alone, counted from 1; 0: all of them */
+    slice watched; /* checked mode reports who stores here last; 0 bytes: nothing is watched */
+    uint64_t only; /* runs this threadgroup alone, counted from 1; 0: all of them */
     uint32_t may_overread; /* a bit per index: loads past the end of that binding are no findings */
     uint32_t appends;    /* a bit per index: of that cache it writes only the newest token's row */
     bool barrier_before; /* concurrent tapes: wait for everything recorded before */

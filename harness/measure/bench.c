@@ -365,7 +365,7 @@ static void *check_other(server *s, size_t number, const char *name, size_t *byt
     return pack(&a, NULL, bytes);
 }
 
-/* Errors are those of the case, which tells them when it is timed. */
+/* Errors are those of the case, which reports them when it is timed. */
 static void prepare_case(const server *s, const char *name) {
     bench_case c;
     kernel_case base;

@@ -172,7 +172,7 @@ static int compare_names(const void *a, const void *b) {
 }
 
 /* In the order of the names: what was used first does not matter. Files of another folder than this
- * program's are not named: whether these have changed since cannot be told later. */
+ * program's are not named: whether these have changed since cannot be known later. */
 bool made_of_add(char text[MADE_OF], const library *lib, const char *part, const char *const *names,
                  size_t count, err *e) {
     char sum[16], list[MADE_OF] = "", name[PATH_MAX] = "?";

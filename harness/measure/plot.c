@@ -59,7 +59,7 @@ bool plot_has_chart(const char *name, const char *path) {
     return is_ours;
 }
 
-/* What gnuplot is told before the script. */
+/* What gnuplot reads before the script. */
 typedef struct {
     char text[PRELUDE_BYTES];
     size_t used;

@@ -373,7 +373,7 @@ METAL_FUNC void matvec_split(device const uint4 *const (&all)[3], device const u
     SPLIT_FORMAT(name, function, q5_k)                                                             \
     SPLIT_FORMAT(name, function, q6_k)
 
-// Two threadgroups are to find room on a core where it says 512 threads and not 256.
+// Two threadgroups are to find room on a core where it says 512 threads instead of 256.
 //                            rows tokens S  D  threads
 SPLIT_KERNEL(split_64,         128,    64, 1, 1, 512)
 SPLIT_KERNEL(split_128,        128,   128, 1, 2, 256)

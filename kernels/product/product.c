@@ -699,7 +699,7 @@ static uint32_t find_next_format(const kernel *k, uint32_t number) {
 
 /* matvec_mixed: rows x columns of the first matrix; each next one has 5 rows more, another format,
  * activation and, in turn, a bias, no bias, or an output to which it adds. */
-static void vary(const kernel *k, product *p, uint32_t first) {
+static void vary_matrices(const kernel *k, product *p, uint32_t first) {
     uint32_t number = find_format(first) ? first : 0;
     for (uint32_t i = 0; i < p->count && i < PRODUCT_MATRICES; i++) {
         product_matrix *m = &p->items[i];
@@ -723,7 +723,7 @@ static product read_shape(const product_layout *a, const kernel *k, const shape 
         *find_size(&p, a->shape[d]) = s->dim[d];
     p.tokens = p.tokens ? p.tokens : 1;
     if (a->epilogue == MIXED)
-        vary(k, &p, s->dim[3]);
+        vary_matrices(k, &p, s->dim[3]);
     else if (a->matrices == 3)
         p.count = p.items[2].rows ? 3 : p.items[1].rows ? 2 : 1;
     spread(a, k, &p);

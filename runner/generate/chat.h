@@ -1,6 +1,6 @@
 /* chat: a question in the form that the model was trained on.
  *
- * The file has the form as a Jinja template, which is not evaluated: what it contains tells which of
+ * The file has the form as a Jinja template, which is not evaluated: what it contains shows which of
  * the known forms it is. So far that is only ChatML, with the template's default system message if
  * it has one. */
 #pragma once

@@ -394,7 +394,7 @@ static bool check_tokens(inspection *x, err *e) {
     return ok;
 }
 
-/* Where something is not finite the rest tells nothing: every comparison would fail. */
+/* Where something is not finite the rest says nothing: every comparison would fail. */
 static bool check_finite(inspection *x) {
     err why;
     bool are_weights_finite = nonfinite_scan(x->file, &why);

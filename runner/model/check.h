@@ -39,7 +39,7 @@ typedef struct {
     size_t tokens;           /* to decode after it */
     size_t reference_tokens; /* of the prompt, that go through the reference too */
     size_t depth;            /* the last position of a few around powers of two; 0: none of them */
-    void (*observe)(void *context, const launch_report *l); /* NULL, or told of every launch */
+    void (*observe)(void *context, const launch_report *l); /* NULL, or called after every launch */
     void *context;
 } model_check_options;
 

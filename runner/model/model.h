@@ -44,7 +44,7 @@ typedef struct {
     const struct model_family *family; /* NULL: the one that the file names */
     /* Which kernels are fastest, as measured; NULL: as rules say. Must outlive the model. */
     const struct tuned *tuned;
-    const struct choice_watch *watch; /* NULL, or is told of what is chosen among */
+    const struct choice_watch *watch; /* NULL, or is called with each choice */
 } model_options;
 
 typedef struct model model;
@@ -100,7 +100,7 @@ bool model_forward_greedy(model *m, uint32_t token, play_mode mode, uint32_t *ne
 bool model_read_logits(const model *m, float *logits, err *e);
 
 /* The same tapes launch by launch, each launch compared with its oracle on the real activations;
- * o->observe is told of each. Where out says that a launch is wrong, logits are not filled and the
+ * o->observe is called for each. Where out says that a launch is wrong, logits are not filled and the
  * position stays. */
 bool model_debug_prompt(model *m, const uint32_t *tokens, size_t count, float *logits,
                         const check_options *o, check_result *out, err *e);

@@ -1,5 +1,5 @@
 /* object: what all objects of the double have in common: they are counted, and their dead are kept
- * for a while as zombies. Also how a mistake is told. */
+ * for a while as zombies. Also how a mistake is reported. */
 #include <objc/runtime.h>
 #include <pthread.h>
 #include <stdarg.h>

@@ -607,7 +607,7 @@ char *ptx_compile(ptx_compiler *c, const char *text, const char *name, math_mode
     return os_read_file(path, NULL, e);
 }
 
-/* What the PTX tells -------------------------------------------------------------------------- */
+/* What the PTX says -------------------------------------------------------------------------- */
 
 void ptx_complete_signature(const char *ptx, const msl_signature *all, msl_signature *s) {
     const char *table = strstr(ptx, "assay_value_bytes[");

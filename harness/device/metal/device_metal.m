@@ -299,7 +299,7 @@ static bool refuse(const char *kernel, NSError *error, err *e) {
 }
 
 /* Owned by the device; nil with e set. A text that compiles with warnings gives a library and an
- * error: only the library tells. */
+ * error: only the library knows. */
 id<MTLLibrary> metal_find_library(metal_device *m, const char *text, int language, math_mode math,
                                   const char *kernel, err *e) {
     NSString *source = [NSString stringWithUTF8String:text];

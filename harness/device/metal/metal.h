@@ -46,7 +46,7 @@ void metal_keep_resident(metal_device *m); /* before something is submitted */
 /* Autoreleased. If it explains, a failure names the encoder: that costs time while it runs. */
 id<MTLCommandBuffer> metal_new_command_buffer(metal_device *m, const char *label, bool explains,
                                               err *e);
-/* Waits for all of them; the first failure is told. */
+/* Waits for all of them; the first failure is reported. */
 bool metal_finish(metal_device *m, const id<MTLCommandBuffer> *parts, size_t count,
                   uint64_t commit_at_ns, play_times *times, err *e);
 bool metal_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e);

@@ -226,7 +226,7 @@ static bool report_failure(metal_device *m, id<MTLCommandBuffer> commands, err *
                    metal_describe(error));
 }
 
-/* Waits for all of them; the first failure is told. */
+/* Waits for all of them; the first failure is reported. */
 bool metal_finish(metal_device *m, const id<MTLCommandBuffer> *parts, size_t count,
                   uint64_t commit_at_ns, play_times *times, err *e) {
     bool ok = true;

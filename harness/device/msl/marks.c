@@ -1,6 +1,6 @@
 /* marks: what is added to a kernel's text for checked mode.
  *
- * Statements: a trace tells in which one something happened. `sum += a / b;` becomes
+ * Statements: a trace shows in which one something happened. `sum += a / b;` becomes
  * `sum += a / b, ASSAY_STEP;`, `float c = a / b;` is followed by a statement, and `return a / b;` gets
  * a variable whose life ends after the value is there. Only statements of function bodies that begin
  * with `return` or an ordinary word are marked; any other counts as part of the next one that is, as

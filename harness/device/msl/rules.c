@@ -361,7 +361,7 @@ void msl_check_fast_math(const msl_unit *u, remark_list *out) {
 
 /* C++ that is not MSL, as far as tokens show it: recursion, virtual methods, kernels that return a value,
  * have another's name or call kernels, threadgroup variables with a first value, buffers by value, helpers
- * that are declared and never defined. Calls are told by name. Of a name that has several functions
+ * that are declared and never defined. Calls are recognised by name. Of a name that has several functions
  * (overloads, templates, methods) nothing is said: which one is meant only the compiler knows. ---- */
 
 typedef struct {
@@ -389,7 +389,7 @@ static function *find_function(const functions *f, at name) {
     return NULL;
 }
 
-/* What stands before the name tells what it is. */
+/* What stands before the name says what it is. */
 static bool is_plain_function(const tokens *t, const decl *d) {
     return token_is_word(t, d->name) && !token_is_one_of(t, token_before(d->name), ":: ~") &&
            !tokens_have(t, d->begin, d->name,
@@ -558,7 +558,7 @@ static void check_language(const msl_unit *u, remark_list *out) {
 
 /* What Apple's compiler refuses and clang's does not, in Apple's words: lambdas before MSL 3.2, noexcept,
  * long long, goto, labels, names that the language got later, and pointer and reference types without an
- * address space. A type is told by its name: one of the language, or a class of the file. Template
+ * address space. A type is recognised by its name: one of the language, or a class of the file. Template
  * parameters, auto and typedefs may bring a space along, so of them nothing is said. Nor is anything said
  * of words after `#pragma METAL internals : enable`, with which Apple's own headers are compiled. - */
 

@@ -78,7 +78,7 @@ void type_get_pointee(const char *type, char *out, size_t size) {
         n--;
     if (n > 6 && strncmp(type + n - 6, " const", 6) == 0)
         n -= 6;
-    /* A pointer to pointers, or to arrays: not a type whose size its name tells. */
+    /* A pointer to pointers, or to arrays: not a type whose size follows from its name. */
     const char *mark = strpbrk(type, "*&[(");
     bool once = mark && (*mark == '*' || *mark == '&') && !strpbrk(mark + 1, "*&[(");
     snprintf(out, size, "%.*s", once ? (int)n : 0, type);

@@ -15,7 +15,7 @@
  * The path of a lane says where it is in the structure of its program, from the kernel inwards: a word
  * for each loop around the call, its position in the text above the number of the iteration, and a word
  * for the position of the call; then the same for the function that was called. A lane's path only
- * grows, so nobody comes later to a meeting that has the smallest: all lanes that structured code brings
+ * grows, so no lane comes later to a meeting that has the smallest: all lanes that structured code brings
  * there are there. soft/converge.c makes kernels keep it.
  *
  * A switch clobbers every register (the compiler spills only what is live at that
@@ -167,13 +167,13 @@ struct soft_worker;
 enum { SOFT_SLOTS = 17, SOFT_SLOT_BYTES = 64 };
 
 /* Checked mode (checked.c). A kernel compiled for it calls these for every access; the loads that
- * are obviously right are told apart in shim/cpu/checked.h and do not. */
+ * are obviously right are recognised in shim/cpu/checked.h and do not. */
 typedef struct soft_checks {
     const soft_region
         *page[SOFT_PAGES]; /* a region by the low bits of its pages; may be another's */
     soft_u64 inline_begin; /* small constants stand close together: by 16 bytes */
     const soft_region *inline_region[SOFT_INLINE_BYTES / 16];
-    soft_u32 trace;   /* every access and every statement's end is told */
+    soft_u32 trace;   /* every access and every statement's end is reported */
     soft_u32 pending; /* something must be put back before the next access */
     soft_u32 spins;   /* the next atomic access takes a lock, in a loop */
     soft_u32 unset;   /* there are private variables with marks */

@@ -194,11 +194,11 @@ static void add_barrier(const soft_checker *c, report *r) {
     snprintf(r->row.text + n, sizeof r->row.text - n, "; the barrier is at line %d", line);
 }
 
-/* Did the launch's first run tell it? Of two accesses that race, the second is told: in another order
+/* Did the launch's first run report it? Of two accesses that race, the second is reported: in another order
  * of threads that may be the other one. */
 static bool is_told(const soft_checker *c, const report *r) {
-    for (int i = 0; i < c->told_count; i++) {
-        const told_row *t = &c->told[i];
+    for (int i = 0; i < c->reported_count; i++) {
+        const reported_row *t = &c->reported[i];
         if (t->what == r->row.what && t->buffer == r->row.buffer &&
             ((t->line == r->row.line && strcmp(t->file, r->row.file) == 0) ||
              (r->has_other && t->line == r->other_line && t->other_line == r->row.line)))
@@ -210,8 +210,8 @@ static bool is_told(const soft_checker *c, const report *r) {
 static void hand_out(soft_checker *c, report *r, finding_list *out) {
     const size_t n = strlen(r->row.text);
     if (!c->order.takes_turns) {
-        told_row *t = &c->told[c->told_count++];
-        *t = (told_row){r->row.what, r->row.buffer, r->row.line, r->other_line, ""};
+        reported_row *t = &c->reported[c->reported_count++];
+        *t = (reported_row){r->row.what, r->row.buffer, r->row.line, r->other_line, ""};
         snprintf(t->file, sizeof t->file, "%s", r->row.file);
     } else if (is_told(c, r)) {
         return;
@@ -237,7 +237,7 @@ static void checker_finish_reports(soft_checker *c, finding_list *out) {
 
 /* Mistakes that are not about memory ----------------------------------------------------------- */
 
-/* An index outside of an array is told only if the access it leads to is not told as such: that
+/* An index outside of an array is reported only if the access it leads to is not reported itself: that
  * one knows more. */
 static void note_index(soft_checker *c, soft_u64 index, const char *type, const void *pc) {
     checker_tell_index(c, SOFT_LOAD);
@@ -253,7 +253,7 @@ static void tell_misaligned(soft_checker *c, uintptr_t at, const void *pc) {
     bool is_inside = d && at - d->region.begin < d->region.bytes;
     bool is_null = at < 4096;
     if (is_null)
-        return; /* the access itself is told */
+        return; /* the access itself is reported */
     report *r = checker_add_report(c, FINDING_MISALIGNED, pc, is_inside ? d->index : -1);
     if (r && is_inside)
         checker_describe(r, d->bound, at, 0, SOFT_LOAD, "at an address its type forbids");
@@ -365,7 +365,7 @@ static const void *find_place(const soft_checker *c, const void *pc, uintptr_t f
     return at;
 }
 
-/* An endless loop is told at its line: where the timer finds the kernel in code that is not of its
+/* An endless loop is reported at its line: where the timer finds the kernel in code that is not of its
  * files (the checks it calls), it is let go on for a moment, a few hundred times at most. */
 static rescue_action stop_loop(soft_checker *c, const void *pc) {
     const void *at = checker_is_kernel(c, (uintptr_t)pc) ? (const char *)pc + 1 : NULL;
@@ -499,7 +499,7 @@ static void on_turn(soft_worker *w, const void *pc) {
 static void set_order(soft_checker *c, const soft_order *order) {
     c->order = *order;
     if (!order->takes_turns) {
-        c->told_count = 0;
+        c->reported_count = 0;
         c->most_atomics = 0;
         return;
     }

@@ -53,7 +53,7 @@ typedef void checked_run(void *context, bool is_backwards);
 void soft_checker_run(soft_checker *c, const struct soft_item *item, const struct soft_image *image,
                       uint64_t groups, checked_run *run, void *context, finding_list *out);
 
-/* What the scheduler tells: a threadgroup starts; every thread of it has returned or parked; a
+/* What the scheduler reports: a threadgroup starts; every thread of it has returned or parked; a
  * threadgroup variable was placed. */
 void soft_checker_begin_group(soft_worker *w);
 void soft_checker_end_phase(soft_worker *w);

@@ -1,6 +1,6 @@
 /* checked_access: is this access right? Device, threadgroup and private memory, each by its rules.
  *
- * Instrumentation is told before an access, and cannot change its address. So a bad load finds
+ * Instrumentation is called before an access, and cannot change its address. So a bad load finds
  * zeros that were put there a moment before, and what a bad store hits is saved and put back: both
  * before the next access, which is the next thing this thread does to memory.
  *

@@ -83,7 +83,7 @@ bool shadow_judge(shadow *s, uintptr_t at, size_t bytes, const shadow_access *no
                   const shadow_access *arrived, shadow_order *order, void *context,
                   shadow_access *other);
 
-/* Around each buffer: far enough that most mistakes land here and are told to be its. */
+/* Around each buffer: wide enough that most mistakes land here and are attributed to it. */
 #define GAP_BYTES ((size_t)64 << 20)
 
 /* What is known of a stretch of device memory: bindings that overlap share one. */
@@ -204,12 +204,12 @@ typedef struct {
     uint64_t pass;
 } turn_state;
 
-/* What the first run of a launch found: the second one tells only what is new. */
+/* What the first run of a launch found: the second one reports only what is new. */
 typedef struct {
     finding_class what;
     int buffer, line, other_line;
     char file[128];
-} told_row;
+} reported_row;
 
 /* In which order threads run: one after the other, each until it returns or waits for others, or in
  * turns, where each hands over before an atomic access. The nth threadgroup that runs is number
@@ -242,7 +242,7 @@ struct soft_checker {
     shadow threadgroup_shadow;
     uint32_t threadgroup_written[SOFT_THREADGROUP_ROOM]; /* the group that wrote the byte */
     uint32_t room_high[SOFT_FIBERS]; /* up to which the room of each fiber was ever used */
-    bool index_pending;              /* an index outside of an array, not told yet */
+    bool index_pending;              /* an index outside of an array, not reported yet */
     bool has_told_division;          /* the compiler's check of one that traps on x86-64 */
     int64_t index_value;
     const char *index_type;
@@ -259,8 +259,8 @@ struct soft_checker {
     turn_state turns[SOFT_MAX_GROUPS];
     saved_memory saved_memory[2 * SOFT_BUFFERS];
     int saved_count;
-    told_row told[MAX_REPORTS];
-    int told_count;
+    reported_row reported[MAX_REPORTS];
+    int reported_count;
 
     lock_attempt locks[SOFT_MAX_THREADS];
     named_variable named[NAMED_VARIABLES]; /* a hash table: later ones take the place of earlier */
@@ -280,7 +280,7 @@ struct soft_checker {
     void *pages[MAX_PAGES]; /* mapped only to catch a bad access */
     int page_count;
 
-    uintptr_t watched; /* of the launch: whose last store is told */
+    uintptr_t watched; /* of the launch: whose last store is reported */
     size_t watched_bytes;
     bool is_stored;
     report last_store;

@@ -23,7 +23,7 @@
 #include "harness/device/msl/msl.h"
 #include "object.h"
 
-/* What clang and the linker are told about every kernel ------------------------------------------ */
+/* The options of clang and the linker for every kernel ------------------------------------------ */
 
 #if defined(__APPLE__) && defined(__aarch64__)
 #define SOFT_TARGET "-arch", "arm64"

@@ -3,7 +3,7 @@
  * GPUs' compilers make one access of neighbouring ones where they know that it is aligned (LLVM's
  * LoadStoreVectorizer): the members of a float4 are one load of 16 bytes. The CPU's does not, so it is
  * done here: accesses of a block with the same base, between which nothing is written or called, are
- * told as one. */
+ * reported as one. */
 #include "counted.h"
 
 #include <ctype.h>
@@ -315,7 +315,7 @@ static int add_site(counter *c, char kind, uint64_t bytes, uint64_t shared, size
     return c->site_count++;
 }
 
-/* The calls for the accesses of a line, those that are told with it included. */
+/* The calls for the accesses of a line, those that are reported with it included. */
 static void print_accesses(counter *c, size_t line, size_t block_end) {
     for (size_t i = 0; i < c->access_count; i++) {
         memory_access *a = &c->accesses[i];

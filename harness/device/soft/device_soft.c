@@ -150,7 +150,7 @@ static void open_memory(soft_engine *g, void *at, size_t bytes, bool is_open) {
 }
 
 /* Memory that kernels can be given; zeros. In checked mode there is a gap around it that no other
- * memory uses: an access far outside is still told to be this buffer's. */
+ * memory uses: an access far outside is still attributed to this buffer. */
 static void *engine_take(soft_engine *g, size_t bytes) {
     void *at = soft_arena_take(g->side.arena, bytes, engine_is_checked(&g->side) ? GAP_BYTES : 0);
     if (at)

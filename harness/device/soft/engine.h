@@ -6,7 +6,7 @@
  * believes nothing that comes back: results are numbers in buffers, times, and texts that it cuts.
  *
  * A process that faults takes the program along with the same signal, as if the kernel had run in it:
- * cases run in workers (worker.h), which is where crashes are told. One that was stopped by the
+ * cases run in workers (worker.h), which is where crashes are reported. One that was stopped by the
  * sandbox is an error that names the kernel.
  *
  * Where there is no sandbox (macOS) the same code is a thread. */

@@ -1,4 +1,4 @@
-/* instrument: tells checked mode about private variables.
+/* instrument: reports private variables to checked mode.
  *
  * A kernel's variables are found in the text of its module as clang makes it, before any
  * optimisation. There every declaration of the language is the same: an alloca for the variable,
@@ -7,7 +7,7 @@
  *
  * Only functions of the kernel's own files are touched, and there
  *   - an array, or a struct with one, moves to where a pointer that leaves it is seen;
- *   - a variable without a value stays on the stack, but the optimiser is not told that its address
+ *   - a variable without a value stays on the stack, but the optimiser does not know that its address
  *     is that of a variable: it would keep it in a register, and accesses would not be checked;
  *   - filling such a variable with the pattern becomes a call that marks its bytes as unset.
  * Both end at the function's return. Other variables are left to the optimiser.
@@ -211,7 +211,7 @@ static void print_bounds(instrument *m, size_t n) {
     }
 }
 
-/* In that function: takes what it was told, and asks of each access whether it is inside. */
+/* In that function: takes the bounds that its caller passed, and asks of each access whether it is inside. */
 static void print_within(instrument *m, size_t n, bool is_after) {
     const ir_function *f = m->function;
     size_t k;

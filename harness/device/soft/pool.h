@@ -30,7 +30,7 @@ typedef struct soft_item {
     bool flush;        /* f32 denormals count as 0 while it runs */
     uint32_t every;    /* of this many threadgroups, one runs */
     uint64_t only;     /* runs this one alone, counted from 1; 0: all of them */
-    uintptr_t watched; /* checked mode tells who stores here last */
+    uintptr_t watched; /* checked mode reports who stores here last */
     size_t watched_bytes;
     soft_launch launch;
     const soft_bound *bound;            /* checked mode: its bindings, SOFT_BUFFERS of them */
