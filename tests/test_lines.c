@@ -193,7 +193,7 @@ TEST a_damaged_file_has_no_lines_and_does_no_harm(const char *target) {
     PASS();
 }
 
-/* What inspect.h promises of a kernel holds on a Mac, too: asked of objects that clang writes for it
+/* What object.h promises of a kernel holds on a Mac, too: asked of objects that clang writes for it
  * anywhere. */
 TEST objects_of_macos_are_inspected(const char *target) {
     static const struct {

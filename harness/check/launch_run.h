@@ -27,7 +27,7 @@ typedef struct {
     bool has_print;                   /* without any, everything that can be written is printed */
     const char *save[LAUNCH_BUFFERS]; /* paths, NULL for what is not saved */
     bool validate, trace_nan, strict;
-    bool agx; /* --agx: see warn.h */
+    bool agx; /* --agx: see check.h */
     uint64_t repeat, seed, max_findings;
     uint32_t counts; /* device_options.counts: it is counted, and neither timed nor printed */
 } launch_request;

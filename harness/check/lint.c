@@ -607,7 +607,7 @@ static bool is_last(const remark_list *list, const diagnostic *d, const char *te
     return r && r->line == d->line && r->column == d->column && strcmp(r->text, text) == 0;
 }
 
-/* What is beyond the parse does not make it wrong about the rest: clang goes on behind it. */
+/* What the parser cannot read does not spoil its other errors: clang recovers and goes on. */
 static void judge_all(const msl_unit *u, const diagnostic_list *list, remark_list *out,
                       strict_result *result) {
     char text[448];

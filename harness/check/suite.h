@@ -14,7 +14,7 @@
 typedef struct {
     const char *const *arguments; /* that workers are started with, and of one its own */
     case_finder *find;            /* finds the case of a name, in workers */
-    bool agx;                     /* --agx: warn.h compiles what is not in its cache */
+    bool agx;                     /* --agx: check.c compiles what is not in its cache */
     bool validates;               /* under the device's validation */
     uint64_t seed, jobs;
     const char *device, *capture;

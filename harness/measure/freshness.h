@@ -10,7 +10,7 @@
  *
  * Several names are joined by +, * is all there are. A name that another machine could not find (an
  * absolute path) is ?: such a part is never called stale. Kernels and descriptions of projects are read;
- * the sums of C files are those of the build (sources.h). */
+ * the sums of C files are those of the build (source_hash.h). */
 #pragma once
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  *
  * A way replaces another only after the whole model was timed with and without it, interleaved,
  * in every test (runner/model/bench.h: prompts and generation at several depths) whose tapes it
- * changes: one of them must be significantly faster (verdict.h), and none slower. A kernel chained
+ * changes: one of them must be significantly faster (comparison.h), and none slower. A kernel chained
  * to itself is not a kernel among others: times of kernels alone only say what is worth a try. */
 #pragma once
 

@@ -3,7 +3,7 @@
  *
  * It looks at tokens after the preprocessor, so that neither a macro nor a line that is split hides a
  * word. This is for the reader's sake, who gets a sentence with file and line: what it misses is caught
- * where kernels run (soft/sandbox.h). */
+ * where kernels run (soft/sandbox.c). */
 #include "internal.h"
 
 #include <string.h>

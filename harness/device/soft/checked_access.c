@@ -243,7 +243,7 @@ static void checker_neutralise(soft_checker *c, uintptr_t at, size_t bytes, unsi
 
 enum {
     ROOM_GAP = 4096,      /* between arrays */
-    ROOM_GAP_SMALL = 256, /* where there are so many that the room would not do */
+    ROOM_GAP_SMALL = 256, /* once half of the room is used */
     ROOM_ALIGNMENT = 256,
     ROOM_FIRST = ROOM_GAP, /* where the first array stands */
 };

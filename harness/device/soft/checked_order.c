@@ -97,7 +97,7 @@ static bool one_races(const trial *t, const shadow_access two[2]) {
     return races(t, &two[0]) || races(t, &two[1]);
 }
 
-/* Keeps two of many accesses, as the head of shadow.h says. */
+/* Keeps two of many accesses, as checker.h says of shadows. */
 static void remember(const shadow *s, shadow_access two[2], const shadow_access *now) {
     shadow_access *a = &two[0], *b = &two[1];
     if (a->group == 0 || (!s->is_shared && a->group != now->group)) {

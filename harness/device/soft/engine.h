@@ -2,7 +2,7 @@
  *
  * Kernel text is code from somewhere, and C++ has a hundred ways to reach what MSL does not have. The
  * process shares the buffers (arena.h) and two pipes with the program, and gives up everything else
- * before it loads the first kernel (sandbox.h). The program compiles, reads and writes files, and
+ * before it loads the first kernel (sandbox.c). The program compiles, reads and writes files, and
  * believes nothing that comes back: results are numbers in buffers, times, and texts that it cuts.
  *
  * A process that faults takes the program along with the same signal, as if the kernel had run in it:

@@ -30,7 +30,7 @@
 /* Stacks that all end at the same offset of a page would fight for the same cache sets. */
 enum { STACK_STAGGER = 9 * 64 };
 
-enum { SMALL_GAP = 256 }; /* where there are so many variables that the room would not do */
+enum { SMALL_GAP = 256 }; /* once half of the room is used */
 
 /* Thread positions of the last group size, and how many sets of stacks have their guard pages. */
 typedef struct {

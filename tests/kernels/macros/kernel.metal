@@ -1,4 +1,4 @@
-// Kernels that are macros, with the bugs of which test_launch.c looks for the lines.
+// Kernels that are macros, with the bugs of which tests/transcripts/launch.txt wants the lines.
 #include <metal_stdlib>
 #include "bodies.h"
 using namespace metal;
