@@ -582,11 +582,9 @@ TEST a_large_buffer_of_the_device_alone_takes_memory_when_it_is_used(void) {
     const size_t before = count_pages(), bytes = (size_t)203 * MEGABYTE + 6;
     buffer *large = device_new_buffer(d, bytes, STORAGE_PRIVATE, "large", &e);
     ASSERT(large);
-    uint16_t words[3] = {7, 8, 9};
-    ASSERT(buffer_download(large, bytes - 6, words, 6, &e) && words[2] == POISON_PATTERN);
+    uint16_t word = 0;
     ASSERT(buffer_upload(large, 2468, &(uint16_t){7}, 2, &e));
-    ASSERT(buffer_download(large, 2466, words, 6, &e));
-    ASSERT(words[0] == POISON_PATTERN && words[1] == 7 && words[2] == POISON_PATTERN);
+    ASSERT(buffer_download(large, 2468, &word, 2, &e) && word == 7);
     ASSERT(before == 0 || (count_pages() - before) * 4096 < (size_t)8 * MEGABYTE);
     buffer_free(large);
     PASS();

@@ -6,7 +6,6 @@
 #include "arena.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,7 +31,6 @@ enum { ALIGNMENT = 16384, CHECKED_PARTS = 1 + SOFT_BUFFERS };
 
 typedef struct {
     size_t begin, bytes, gap;
-    bool is_replaced;
 } block;
 
 struct soft_arena {
@@ -195,56 +193,4 @@ void soft_arena_open(const soft_arena *a, void *at, size_t bytes, bool is_open) 
 
 int soft_arena_get_file(const soft_arena *a) {
     return a->file;
-}
-
-void soft_arena_set_replaced(soft_arena *a, const void *at) {
-    find_block(a, at)->is_replaced = true;
-}
-
-bool soft_arena_is_replaced(const soft_arena *a, const void *at) {
-    const block *b = find_block(a, at);
-    return b && b->is_replaced;
-}
-
-bool soft_arena_restore(const soft_arena *a, void *at, size_t bytes, int file) {
-    return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
-                (char *)at - a->at) == at;
-}
-
-/* Poison --------------------------------------------------------------------------------------- */
-
-#define FILE_BYTES ((size_t)2 << 20) /* few mappings for little memory */
-
-static int pattern_file = -1;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-void poison_fill(void *at, size_t bytes, uint16_t pattern) {
-    for (size_t i = 0; i + 1 < bytes; i += 2)
-        memcpy((char *)at + i, &pattern, sizeof pattern);
-}
-
-static void make_file(void) {
-    int file = open_file(FILE_BYTES);
-    void *at =
-        file < 0 ? MAP_FAILED : mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (at == MAP_FAILED)
-        return;
-    poison_fill(at, FILE_BYTES, POISON_PATTERN);
-    munmap(at, FILE_BYTES);
-    pattern_file = file;
-}
-
-int poison_get_file(void) {
-    pthread_once(&once, make_file);
-    return pattern_file;
-}
-
-bool poison_map(char *at, size_t bytes, int file) {
-    const int flags = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
-    for (size_t done = 0; done < bytes; done += FILE_BYTES) {
-        size_t part = bytes - done < FILE_BYTES ? bytes - done : FILE_BYTES;
-        if (mmap(at + done, part, PROT_READ | PROT_WRITE, flags, file, 0) == MAP_FAILED)
-            return false;
-    }
-    return true;
 }

@@ -36,19 +36,3 @@ void *soft_arena_get_view(const soft_arena *a, void *at, int n);
 bool soft_arena_close_all(const soft_arena *a);
 void soft_arena_open(const soft_arena *a, void *at, size_t bytes, bool is_open);
 int soft_arena_get_file(const soft_arena *a);
-
-/* Notes that the block at `at` has other pages than the arena's; and puts those of the arena, whose file
- * is given, back in their place. */
-void soft_arena_set_replaced(soft_arena *a, const void *at);
-bool soft_arena_is_replaced(const soft_arena *a, const void *at);
-bool soft_arena_restore(const soft_arena *a, void *at, size_t bytes, int file);
-
-/* Poison: memory that reads as NaN until something is written to it. A large buffer is not touched before
- * it is used: its pages are copies, made at the first write, of one small file that holds the pattern. A
- * key-value cache for a long context costs what is in it. */
-#define POISON_LAZY_BYTES ((size_t)4 << 20) /* from this size on it is worth a mapping */
-
-void poison_fill(void *at, size_t bytes, uint16_t pattern);
-int poison_get_file(void); /* -1: it cannot be made */
-/* Puts copies of the file over the pages there. */
-bool poison_map(char *at, size_t bytes, int file);

@@ -15,7 +15,7 @@
 #include "harness/base/os.h"
 #include "harness/device/tape.h"
 
-enum { REFRESHED_BYTES = 65536 };
+enum { REFRESHED_BYTES = 65536, UNTOUCHED_BYTES = 16 << 20 };
 
 typedef struct {
     soft_compiler *compiler;
@@ -145,8 +145,7 @@ static void open_memory(soft_engine *g, void *at, size_t bytes, bool is_open) {
     if (g->side.is_thread)
         soft_arena_open(g->side.arena, at, bytes, is_open);
     else
-        engine_give_order(g, &(order){is_open ? ORDER_OPEN : ORDER_SHUT, 0, at, bytes, NULL},
-                          &unused);
+        engine_give_order(g, &(order){is_open ? ORDER_OPEN : ORDER_SHUT, 0, at, bytes}, &unused);
 }
 
 /* Memory that kernels can be given; zeros. In checked mode there is a gap around it that no other
@@ -158,48 +157,17 @@ static void *engine_take(soft_engine *g, size_t bytes) {
     return at;
 }
 
-/* Is its contents where only the engine has it? */
-static bool is_far(const soft_engine *g, const void *at) {
-    return !g->side.is_thread && soft_arena_is_replaced(g->side.arena, at);
+static void fill_words(void *at, size_t bytes, uint16_t pattern) {
+    for (size_t i = 0; i + 1 < bytes; i += 2)
+        memcpy((char *)at + i, &pattern, sizeof pattern);
 }
 
-static void restore(soft_engine *g, void *at, size_t bytes) {
-    err unused;
-    int file = soft_arena_get_file(g->side.arena);
-    if (g->side.is_thread)
-        soft_arena_restore(g->side.arena, at, bytes, file);
-    else
-        engine_ask(g, &(order){ORDER_RESTORE, 0, at, bytes, NULL}, file, &at, &unused);
-}
-
-static bool poison_lazily(soft_engine *g, void *at) {
-    err unused;
-    void *done = NULL;
-    const size_t bytes = soft_arena_get_bytes(g->side.arena, at);
-    int file = soft_arena_get_file(g->side.arena) < 0 ? -1 : poison_get_file();
-    if (file < 0)
-        return false;
-    bool ok = g->side.is_thread ? poison_map(at, bytes, file)
-                                : engine_ask(g, &(order){ORDER_POISON, 0, at, bytes, NULL}, file,
-                                             &done, &unused) &&
-                                      done;
-    if (ok)
-        soft_arena_set_replaced(g->side.arena, at);
-    else
-        restore(g, at, bytes);
-    return ok;
-}
-
-/* The same with POISON_PATTERN in it. Of a large private one only the engine has the contents, and
- * only what is used of it takes memory. */
+/* The same with POISON_PATTERN in it, but for a large private one: its pages take no memory before they are
+ * written, so that a key-value cache for a long context costs what is in it. */
 static void *engine_take_poisoned(soft_engine *g, size_t bytes, bool is_private) {
     void *at = engine_take(g, bytes);
-    bool is_lazy = !engine_is_checked(&g->side) && bytes >= POISON_LAZY_BYTES &&
-                   (is_private || g->side.is_thread);
-    /* Of a vast one the marks alone say that nothing wrote it. */
-    bool is_vast = engine_is_checked(&g->side) && is_private && bytes >= DEVICE_VAST_BYTES;
-    if (at && !is_vast && !(is_lazy && poison_lazily(g, at)))
-        poison_fill(at, bytes, POISON_PATTERN);
+    if (at && !(is_private && bytes >= UNTOUCHED_BYTES))
+        fill_words(at, bytes, POISON_PATTERN);
     return at;
 }
 
@@ -207,47 +175,8 @@ static void engine_give(soft_engine *g, void *at) {
     size_t bytes = at ? soft_arena_get_bytes(g->side.arena, at) : 0;
     if (!bytes)
         return;
-    if (soft_arena_is_replaced(g->side.arena, at))
-        restore(g, at, bytes);
     soft_arena_give(g->side.arena, at);
     open_memory(g, at, bytes, false);
-}
-
-static bool engine_copy(soft_engine *g, void *block, size_t offset, void *host, size_t bytes,
-                        bool to_engine, err *e) {
-    const size_t most = (size_t)1 << 20;
-    char *at = (char *)block + offset;
-    if (!is_far(g, block)) {
-        memcpy(to_engine ? at : host, to_engine ? host : at, bytes);
-        return true;
-    }
-    if (!g->stage && !(g->stage = engine_take(g, most)))
-        return err_set(e, EXIT_CANNOT, "no memory to copy a buffer");
-    for (size_t done = 0, n; done < bytes; done += n) {
-        void *copied;
-        char *ours = (char *)host + done;
-        n = bytes - done < most ? bytes - done : most;
-        if (to_engine)
-            memcpy(g->stage, ours, n);
-        const order o = {.kind = ORDER_COPY,
-                         .at = to_engine ? at + done : g->stage,
-                         .count = n,
-                         .from = to_engine ? g->stage : at + done};
-        if (!engine_ask(g, &o, -1, &copied, e))
-            return false;
-        if (!to_engine)
-            memcpy(ours, g->stage, n);
-    }
-    return true;
-}
-
-static bool engine_fill(soft_engine *g, void *block, size_t offset, size_t bytes, uint16_t pattern,
-                        err *e) {
-    char *at = (char *)block + offset;
-    if (is_far(g, block))
-        return engine_give_order(g, &(order){ORDER_FILL, pattern, at, bytes, NULL}, e);
-    poison_fill(at, bytes, pattern);
-    return true;
 }
 
 static shared_file *find_shared(const soft_engine *g, const char *memory) {
@@ -295,7 +224,7 @@ static void engine_unshare(soft_engine *g, const void *memory) {
     err unused;
     shared_file *f = g->side.is_thread ? NULL : find_shared(g, memory);
     if (f && --f->uses == 0)
-        engine_give_order(g, &(order){ORDER_UNMAP, 0, f->there, f->bytes, NULL}, &unused);
+        engine_give_order(g, &(order){ORDER_UNMAP, 0, f->there, f->bytes}, &unused);
 }
 
 /* Checked mode: the same memory at another address, n from 1. */
@@ -353,21 +282,24 @@ static void refresh(const buffer *b) {
 
 static bool soft_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, bool to_device,
                       err *e) {
-    const soft_device *s = b->device->impl;
+    (void)e;
     if (b->storage == STORAGE_NO_COPY) { /* only read, and not by way of the device */
         memcpy(host, (const char *)b->contents + allocation_offset, bytes);
         return true;
     }
+    char *at = (char *)b->impl + allocation_offset;
     if (to_device && b->device->facts.validates)
         note_written(b, allocation_offset, bytes, true);
-    return engine_copy(s->engine, b->impl, allocation_offset, host, bytes, to_device, e);
+    memcpy(to_device ? at : host, to_device ? host : at, bytes);
+    return true;
 }
 
 static bool soft_fill(buffer *b, size_t allocation_offset, size_t bytes, uint16_t pattern, err *e) {
-    const soft_device *s = b->device->impl;
+    (void)e;
     if (b->device->facts.validates)
         note_written(b, allocation_offset, bytes, true);
-    return engine_fill(s->engine, b->impl, allocation_offset, bytes, pattern, e);
+    fill_words((char *)b->impl + allocation_offset, bytes, pattern);
+    return true;
 }
 
 static void soft_forget(buffer *b, size_t allocation_offset, size_t bytes) {

@@ -341,8 +341,7 @@ bool engine_ask(soft_engine *g, const order *o, int file, void **at, err *e) {
     answer_memory answer;
     if (!receive_all(g, e) || !engine_give_order(g, o, e))
         return false;
-    if ((file >= 0 && !engine_send_file(g->orders, file)) ||
-        !engine_read(g->answers, &answer, sizeof answer))
+    if (!engine_send_file(g->orders, file) || !engine_read(g->answers, &answer, sizeof answer))
         return bury(g, e);
     *at = answer.at;
     return true;
@@ -361,7 +360,7 @@ bool soft_engine_load(soft_engine *g, const char *object, const char *name, soft
     answer_loaded answer;
     snprintf(file.name, sizeof file.name, "%s", name);
     snprintf(file.object, sizeof file.object, "%s", object);
-    if (!receive_all(g, e) || !engine_give_order(g, &(order){ORDER_LOAD, image, NULL, 0, NULL}, e))
+    if (!receive_all(g, e) || !engine_give_order(g, &(order){ORDER_LOAD, image, NULL, 0}, e))
         return false;
     if (!write_orders(g, &file, sizeof file) || !engine_read(g->answers, &answer, sizeof answer))
         return bury(g, e);
@@ -384,7 +383,7 @@ bool soft_engine_load(soft_engine *g, const char *object, const char *name, soft
 void soft_engine_unload(soft_engine *g, uint32_t image) {
     err unused;
     if (g->ended.code == EXIT_OK)
-        engine_give_order(g, &(order){ORDER_UNLOAD, image, NULL, 0, NULL}, &unused);
+        engine_give_order(g, &(order){ORDER_UNLOAD, image, NULL, 0}, &unused);
     g->images[image].is_used = false;
 }
 
@@ -410,7 +409,7 @@ bool soft_engine_queue(soft_engine *g, soft_job *j, uint64_t *id, err *e) {
     *g->queued_end = j;
     g->queued_end = &j->next;
     g->open_count++;
-    return ok && engine_give_order(g, &(order){ORDER_RUN, 0, j->items, j->count, NULL}, e);
+    return ok && engine_give_order(g, &(order){ORDER_RUN, 0, j->items, j->count}, e);
 }
 
 bool soft_engine_wait(soft_engine *g, uint64_t id, uint64_t *work_ns, err *e) {

@@ -56,21 +56,15 @@ typedef enum {
     ORDER_SHUT,
     ORDER_MAP, /* the file that follows, to be read */
     ORDER_UNMAP,
-    ORDER_POISON,  /* the file that follows in place of the arena's pages */
-    ORDER_RESTORE, /* the arena's pages in their place again; its file follows */
-    ORDER_COPY,
-    ORDER_FILL,
     ORDER_RUN
 } order_kind;
 
-/* LOAD is followed by an order_file. MAP, POISON, RESTORE and COPY are answered by an answer_memory. RUN:
- * `count` items stand at `at`. */
+/* LOAD is followed by an order_file. MAP is answered by an answer_memory. RUN: `count` items stand at `at`. */
 typedef struct {
     uint32_t kind;
-    uint32_t image; /* LOAD, UNLOAD; FILL: the pattern */
+    uint32_t image; /* LOAD, UNLOAD */
     void *at;
-    uint64_t count;   /* of memory: bytes */
-    const void *from; /* COPY */
+    uint64_t count; /* of memory: bytes */
 } order;
 
 typedef struct {
@@ -176,7 +170,6 @@ struct soft_engine {
     uint64_t last_id;
     shared_file *shared;
     size_t shared_count, shared_room;
-    char *stage; /* what is copied to and from memory that only the engine has */
     finding_list findings;
     counted_row *counts; /* of the last launch */
     size_t count_rows;

@@ -235,23 +235,10 @@ static bool run(const engine_side *s, soft_pool *pool, const soft_image *images,
     return ok;
 }
 
-static void *change_memory(const engine_side *s, const order *o, int file) {
-    void *at = o->at;
-    bool ok = true;
-    if (o->kind == ORDER_COPY)
-        memcpy(at, o->from, o->count);
-    else if (o->kind == ORDER_MAP)
-        ok = (at = mmap(NULL, o->count, PROT_READ, MAP_SHARED, file, 0)) != MAP_FAILED;
-    else if (o->kind == ORDER_POISON)
-        ok = poison_map(at, o->count, file);
-    else
-        ok = soft_arena_restore(s->arena, at, o->count, file);
-    return ok ? at : NULL;
-}
-
-static bool answer_memory_order(const engine_side *s, const order *o) {
-    int file = o->kind == ORDER_COPY ? -1 : receive_file(s->orders);
-    answer_memory answer = {change_memory(s, o, file)};
+static bool map_file(const engine_side *s, const order *o) {
+    int file = receive_file(s->orders);
+    void *at = mmap(NULL, o->count, PROT_READ, MAP_SHARED, file, 0);
+    answer_memory answer = {at == MAP_FAILED ? NULL : at};
     if (file >= 0)
         close(file);
     return os_write_all(s->answers, &answer, sizeof answer);
@@ -283,14 +270,8 @@ static bool obey(const engine_side *s, soft_pool *pool, soft_image *images, cons
     case ORDER_UNMAP:
         munmap(o->at, o->count);
         return true;
-    case ORDER_FILL:
-        poison_fill(o->at, o->count, (uint16_t)o->image);
-        return true;
     case ORDER_MAP:
-    case ORDER_POISON:
-    case ORDER_RESTORE:
-    case ORDER_COPY:
-        return answer_memory_order(s, o);
+        return map_file(s, o);
     }
     return false;
 }
