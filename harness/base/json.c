@@ -48,17 +48,6 @@ void json_print_text(FILE *out, const char *data, size_t bytes) {
     putc('"', out);
 }
 
-void json_print_field(FILE *out, const char *key, const char *text) {
-    json_print_text(out, key, strlen(key));
-    fputs(": ", out);
-    json_print_text(out, text, strlen(text));
-}
-
-void json_add_field(FILE *out, const char *key, const char *text) {
-    fputs(", ", out);
-    json_print_field(out, key, text);
-}
-
 void json_print_number(FILE *out, double value, bool is_single) {
     char text[32] = "null";
     for (int digits = 6; isfinite(value) && digits <= 17; digits++) {

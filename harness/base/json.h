@@ -38,12 +38,6 @@ void json_add_flag(json *j, const char *key, bool value);
  * are escaped. */
 void json_print_text(FILE *out, const char *data, size_t bytes);
 
-/* A field of an object: "key": "text". */
-void json_print_field(FILE *out, const char *key, const char *text);
-
-/* The next field of an object: the same after a comma. */
-void json_add_field(FILE *out, const char *key, const char *text);
-
 /* json_print_text without the quotes; also used to show text from files on a terminal. */
 void json_print_escaped(FILE *out, const char *data, size_t bytes);
 

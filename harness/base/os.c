@@ -49,22 +49,28 @@ uint64_t os_thread_ns(void) {
 
 volatile sig_atomic_t os_stop_signal;
 
-void os_note_stop(int number) {
+static void note_stop(int number) {
     os_stop_signal = number;
 }
 
+static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
+enum { STOP_SIGNALS = sizeof stop_signals / sizeof *stop_signals };
+
 void os_watch_stop(bool on) {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    enum { SIGNALS = sizeof signals / sizeof *signals };
-    static struct sigaction before[SIGNALS];
-    static bool is_on;
-    struct sigaction action = {.sa_handler = os_note_stop};
+    static struct sigaction before[STOP_SIGNALS];
+    static int depth;
+    struct sigaction action = {.sa_handler = note_stop};
     sigemptyset(&action.sa_mask);
+    if (on ? depth++ > 0 : --depth > 0)
+        return;
     if (on)
         os_stop_signal = 0;
-    for (size_t i = 0; on != is_on && i < SIGNALS; i++)
-        sigaction(signals[i], on ? &action : &before[i], on ? &before[i] : NULL);
-    is_on = on;
+    for (size_t i = 0; i < STOP_SIGNALS; i++) {
+        if (on)
+            sigaction(stop_signals[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN)
+            sigaction(stop_signals[i], on ? &action : &before[i], NULL);
+    }
 }
 
 int os_count_cpus(void) {
@@ -256,12 +262,11 @@ static void stop(int number) {
 
 /* Signals that are ignored, as under nohup, stay ignored. */
 static void watch(void) {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    for (size_t i = 0; i < STOP_SIGNALS; i++) {
         struct sigaction action = {.sa_handler = stop}, old;
         sigfillset(&action.sa_mask);
-        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-            sigaction(signals[i], &action, NULL);
+        if (sigaction(stop_signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(stop_signals[i], &action, NULL);
     }
 }
 

@@ -13,10 +13,9 @@ uint64_t os_now_ns(void);    /* monotonic */
 uint64_t os_thread_ns(void); /* CPU time of the calling thread; 0: not known */
 /* The signal that asked this process to stop, as handlers note it; 0: none did. */
 extern volatile sig_atomic_t os_stop_signal;
-/* From now on Ctrl-C, SIGTERM and SIGHUP are noted there and nothing else; false: they end this
- * process again. */
+/* From now on Ctrl-C, SIGTERM and SIGHUP are noted there and nothing else, until it is called as often with
+ * false. Those that were ignored before, as under nohup, stay ignored. */
 void os_watch_stop(bool on);
-void os_note_stop(int number); /* the handler */
 
 int os_count_cpus(void); /* that this process may use */
 

@@ -26,12 +26,14 @@ enum { MAX_JOBS = 256, TICK_MS = 200, GOODBYE_MS = 3000 };
 #define MAX_ANSWER ((uint64_t)1 << 30)
 
 typedef enum { TASK_WAITING, TASK_RUNNING, TASK_DONE } task_state;
+enum { GROUP, FILE_OF, SCOPES };
 
 typedef struct {
     task_state state;
     worker_outcome outcome;
-    size_t group, file; /* the first task of the same group, and of the same file */
-    size_t group_started, group_done, file_started, file_done; /* counted in that first task */
+    size_t first[SCOPES]; /* the first task of the same group, and of the same file */
+    size_t started[SCOPES],
+        done[SCOPES]; /* of its group and its file, counted in that first task */
 } task;
 
 typedef struct {
@@ -42,8 +44,7 @@ typedef struct {
     uint64_t heard_ns; /* when it was last given something or sent a part of its answer */
     char note[WORKER_NOTE_BYTES]; /* what it is doing: "the oracle" */
     char place[WORKER_NOTE_BYTES];
-    uint8_t *bytes; /* of the answer so far */
-    size_t used, room;
+    os_text answer; /* so far */
 } worker;
 
 typedef struct {
@@ -55,29 +56,6 @@ typedef struct {
     int jobs;
     size_t done, delivered;
 } pool;
-
-/* Signals ----------------------------------------------------------------------------------- */
-
-static const int watched[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-enum { WATCHED = sizeof watched / sizeof *watched };
-
-/* Writing to a dead worker must not end this process (SIGPIPE). Signals that were ignored before,
- * as under nohup, stay ignored. */
-static void watch_signals(struct sigaction *old) {
-    os_stop_signal = 0;
-    for (int i = 0; i < WATCHED; i++) {
-        struct sigaction a = {.sa_handler = watched[i] == SIGPIPE ? SIG_IGN : os_note_stop};
-        sigemptyset(&a.sa_mask);
-        sigaction(watched[i], NULL, &old[i]);
-        if (old[i].sa_handler != SIG_IGN)
-            sigaction(watched[i], &a, NULL);
-    }
-}
-
-static void unwatch_signals(const struct sigaction *old) {
-    for (int i = 0; i < WATCHED; i++)
-        sigaction(watched[i], &old[i], NULL);
-}
 
 /* One worker -------------------------------------------------------------------------------- */
 
@@ -97,7 +75,7 @@ static bool start_worker(pool *p, worker *w, err *e) {
     close(answers[1]);
     w->to = tasks[1];
     w->from = answers[0];
-    w->used = 0;
+    w->answer.used = 0;
     if (ok)
         return true;
     close(w->to);
@@ -143,30 +121,37 @@ static bool is_same_group(const char *a, const char *b) {
     return n == strcspn(b, "/") && memcmp(a, b, n) == 0;
 }
 
+/* Where there are no files a group stands for one. */
+static bool is_same(const worker_plan *p, int scope, size_t a, size_t b) {
+    return scope == FILE_OF && p->files ? strcmp(p->files[a], p->files[b]) == 0
+                                        : is_same_group(p->tasks[a], p->tasks[b]);
+}
+
 /* Tasks of a group are usually neighbours, and so are those of a file. */
 static void find_groups(pool *p) {
-    const char *const *tasks = p->plan->tasks, *const *files = p->plan->files;
-    for (size_t i = 0; i < p->plan->count; i++) {
-        task *t = &p->tasks[i];
-        t->group = t->file = i;
-        for (size_t k = i; k-- > 0 && t->group == i;)
-            if (is_same_group(tasks[k], tasks[i]))
-                t->group = p->tasks[k].group;
-        t->file = files ? t->file : t->group;
-        for (size_t k = i; files && k-- > 0 && t->file == i;)
-            if (strcmp(files[k], files[i]) == 0)
-                t->file = p->tasks[k].file;
-    }
+    for (size_t i = 0; i < p->plan->count; i++)
+        for (int s = 0; s < SCOPES; s++) {
+            size_t *first = &p->tasks[i].first[s];
+            *first = i;
+            for (size_t k = i; k-- > 0 && *first == i;)
+                if (is_same(p->plan, s, k, i))
+                    *first = p->tasks[k].first[s];
+        }
+}
+
+static task *get_first(pool *p, size_t index, int scope) {
+    return &p->tasks[p->tasks[index].first[scope]];
 }
 
 /* True while another task of the same group or file is the first of them to run. */
-static bool should_hold_back(const pool *p, size_t index) {
-    const task *group = &p->tasks[p->tasks[index].group], *file = &p->tasks[p->tasks[index].file];
-    return (group->group_started > 0 && group->group_done == 0) ||
-           (file->file_started > 0 && file->file_done == 0);
+static bool should_hold_back(pool *p, size_t index) {
+    for (int s = 0; s < SCOPES; s++)
+        if (get_first(p, index, s)->started[s] > 0 && get_first(p, index, s)->done[s] == 0)
+            return true;
+    return false;
 }
 
-static bool find_task(const pool *p, size_t *found) {
+static bool find_task(pool *p, size_t *found) {
     for (size_t i = p->delivered; i < p->plan->count; i++)
         if (p->tasks[i].state == TASK_WAITING && !should_hold_back(p, i)) {
             *found = i;
@@ -184,19 +169,19 @@ static void give_task(pool *p, worker *w, size_t index) {
     ssize_t written = write(w->to, line, (size_t)n);
     (void)written;
     p->tasks[index].state = TASK_RUNNING;
-    p->tasks[p->tasks[index].group].group_started++;
-    p->tasks[p->tasks[index].file].file_started++;
+    for (int s = 0; s < SCOPES; s++)
+        get_first(p, index, s)->started[s]++;
     w->task = index;
     w->busy = true;
-    w->used = 0;
+    w->answer.used = 0;
     w->note[0] = w->place[0] = 0;
     w->heard_ns = os_now_ns();
 }
 
 static void end_task(pool *p, size_t index) {
     p->tasks[index].state = TASK_DONE;
-    p->tasks[p->tasks[index].group].group_done++;
-    p->tasks[p->tasks[index].file].file_done++;
+    for (int s = 0; s < SCOPES; s++)
+        get_first(p, index, s)->done[s]++;
     p->done++;
 }
 
@@ -206,12 +191,10 @@ static void finish_task(pool *p, worker *w) {
 }
 
 /* The tasks of the same group, or of the same file, that have not begun. */
-static void give_up_others(pool *p, size_t index, bool of_file, const char *why) {
+static void give_up_others(pool *p, size_t index, int scope, const char *why) {
     for (size_t i = 0; i < p->plan->count; i++) {
         task *t = &p->tasks[i];
-        bool is_other =
-            of_file ? t->file != p->tasks[index].file : t->group != p->tasks[index].group;
-        if (t->state != TASK_WAITING || is_other)
+        if (t->state != TASK_WAITING || t->first[scope] != p->tasks[index].first[scope])
             continue;
         t->outcome.is_untried = true;
         snprintf(t->outcome.failure, sizeof t->outcome.failure, "not run: %s", why);
@@ -257,7 +240,7 @@ static void take_answer(pool *p, worker *w, const worker_frame *frame) {
     worker_outcome *o = &p->tasks[w->task].outcome;
     o->bytes = (size_t)frame->bytes;
     o->answer = array_new(1, o->bytes + 1);
-    memcpy(o->answer, w->bytes + sizeof *frame, o->bytes);
+    memcpy(o->answer, w->answer.text + sizeof *frame, o->bytes);
     if (frame->retire)
         end_worker(w, false); /* it exits by itself: what watches it may have more to write */
     finish_task(p, w);
@@ -265,9 +248,9 @@ static void take_answer(pool *p, worker *w, const worker_frame *frame) {
     worker_scope scope = p->plan->give_up
                              ? p->plan->give_up(p->plan->context, w->task, o, why, sizeof why)
                              : WORKER_NO_OTHERS;
-    bool is_first = p->tasks[p->tasks[w->task].file].file_done == 1;
+    bool is_first = get_first(p, w->task, FILE_OF)->done[FILE_OF] == 1;
     if (scope != WORKER_NO_OTHERS)
-        give_up_others(p, w->task, scope == WORKER_FILE && is_first, why);
+        give_up_others(p, w->task, scope == WORKER_FILE && is_first ? FILE_OF : GROUP, why);
 }
 
 static bool is_note(const worker_frame *frame) {
@@ -278,31 +261,25 @@ static bool is_note(const worker_frame *frame) {
 /* Takes the notes at the start of what was received. */
 static void take_notes(worker *w) {
     worker_frame frame;
-    while (w->used >= sizeof frame) {
-        memcpy(&frame, w->bytes, sizeof frame);
+    while (w->answer.used >= sizeof frame) {
+        memcpy(&frame, w->answer.text, sizeof frame);
         size_t whole = sizeof frame + (size_t)frame.bytes;
-        if (!is_note(&frame) || w->used < whole)
+        if (!is_note(&frame) || w->answer.used < whole)
             return;
         char *text = frame.magic == WORKER_NOTE ? w->note : w->place;
         w->place[0] = 0;
         memset(text, 0, WORKER_NOTE_BYTES);
-        memcpy(text, w->bytes + sizeof frame, (size_t)frame.bytes);
-        memmove(w->bytes, w->bytes + whole, w->used - whole);
-        w->used -= whole;
+        memcpy(text, w->answer.text + sizeof frame, (size_t)frame.bytes);
+        memmove(w->answer.text, w->answer.text + whole, w->answer.used - whole);
+        w->answer.used -= whole;
         if (frame.magic == WORKER_NOTE)
             w->heard_ns = os_now_ns();
     }
 }
 
 static void hear_worker(pool *p, worker *w) {
-    if (w->room - w->used < 4096) {
-        w->room = w->room ? w->room * 2 : 16384;
-        w->bytes = realloc(w->bytes, w->room);
-        assert(w->bytes);
-    }
-    ssize_t n = read(w->from, w->bytes + w->used, w->room - w->used);
-    if (n < 0 && errno == EINTR)
-        return;
+    ssize_t n = os_read_more(w->from, &w->answer);
+    assert(w->answer.text);
     if (!w->busy) { /* it died, or sent something unasked; either way it had no task to lose */
         end_worker(w, true);
         return;
@@ -311,18 +288,17 @@ static void hear_worker(pool *p, worker *w) {
         fail_task(p, w, NULL);
         return;
     }
-    w->used += (size_t)n;
     take_notes(w);
     worker_frame frame;
-    if (w->used < sizeof frame)
+    if (w->answer.used < sizeof frame)
         return;
-    memcpy(&frame, w->bytes, sizeof frame);
+    memcpy(&frame, w->answer.text, sizeof frame);
     if (is_note(&frame))
         return;
     w->heard_ns = os_now_ns();
     if (frame.magic != WORKER_MAGIC || frame.bytes > MAX_ANSWER)
         fail_task(p, w, "crashed: the worker's answer is malformed");
-    else if (w->used >= sizeof frame + frame.bytes)
+    else if (w->answer.used >= sizeof frame + frame.bytes)
         take_answer(p, w, &frame);
 }
 
@@ -375,7 +351,7 @@ static void give_up_silent_ones(pool *p) {
             continue;
         /* A kernel that hangs once will hang again: the rest of its group is not tried. */
         snprintf(why, sizeof why, "%.50s timed out", p->plan->tasks[w->task]);
-        give_up_others(p, w->task, false, why);
+        give_up_others(p, w->task, GROUP, why);
     }
 }
 
@@ -389,7 +365,7 @@ static void end_workers(pool *p) {
     for (int i = 0; i < p->jobs; i++) {
         if (p->workers[i].child.pid)
             end_worker(&p->workers[i], p->workers[i].busy);
-        free(p->workers[i].bytes);
+        free(p->workers[i].answer.text);
     }
 }
 
@@ -429,12 +405,15 @@ bool worker_run(const worker_plan *plan, err *e) {
     memcpy(p->arguments + 1, plan->arguments, count * sizeof *p->arguments);
     bool ok = os_find_self(p->program, sizeof p->program, e);
     if (ok) {
-        struct sigaction old[WATCHED];
-        watch_signals(old);
+        struct sigaction ignored = {.sa_handler = SIG_IGN}, before;
+        sigaction(SIGPIPE, &ignored,
+                  &before); /* writing to a dead worker must not end this process */
+        os_watch_stop(true);
         ok = run_pool(p, e);
         end_workers(p);
         progress_hide(plan->progress);
-        unwatch_signals(old);
+        os_watch_stop(false);
+        sigaction(SIGPIPE, &before, NULL);
     }
     for (size_t i = 0; i < plan->count; i++)
         free(p->tasks[i].outcome.answer);
@@ -472,25 +451,6 @@ typedef struct {
     bool has_task, busy, hung_up;
 } inbox;
 
-/* A line without its end. False when there are no more. */
-static bool read_line(char *line, size_t size) {
-    size_t used = 0;
-    for (;;) {
-        char c;
-        ssize_t n = read(WORKER_IN, &c, 1);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        if (c == '\n') {
-            line[used] = 0;
-            return true;
-        }
-        if (used + 1 < size)
-            line[used++] = c;
-    }
-}
-
 static void end_process_group(void) {
     if (getpgrp() == getpid())
         kill(0, SIGKILL);
@@ -500,9 +460,10 @@ static void end_process_group(void) {
 static void *read_tasks(void *argument) {
     inbox *box = argument;
     char line[TASK_BYTES];
-    while (read_line(line, sizeof line)) {
+    FILE *in = fdopen(WORKER_IN, "r");
+    while (in && fgets(line, sizeof line, in)) {
         pthread_mutex_lock(&box->lock);
-        strcpy(box->task, line);
+        snprintf(box->task, sizeof box->task, "%.*s", (int)strcspn(line, "\n"), line);
         box->has_task = true;
         pthread_cond_signal(&box->changed);
         pthread_mutex_unlock(&box->lock);

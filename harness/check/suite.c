@@ -412,35 +412,29 @@ static void gather(finding_list *all, const finding_list *found, const char *cas
     }
 }
 
-/* False if the bytes are not a valid answer. */
-static bool read_answer(const worker_outcome *o, case_report *r) {
-    answer a;
-    if (o->bytes < sizeof a)
-        return false;
-    memcpy(&a, o->answer, sizeof a);
-    if (a.finding_count > (o->bytes - sizeof a) / sizeof(finding) ||
-        o->bytes != sizeof a + a.finding_count * sizeof(finding))
-        return false;
-    r->made = a.made;
-    r->result = a.result;
-    r->error = a.error;
-    for (size_t i = 0; i < a.finding_count; i++) {
-        finding f;
-        memcpy(&f, (const char *)o->answer + sizeof a + i * sizeof f, sizeof f);
-        finding_add(&r->findings, &f);
+/* What a worker has answered, or why it has not. The findings stay the outcome's. */
+static case_report read_outcome(const worker_outcome *o) {
+    case_report r = {.failure = o->failure[0] ? o->failure : NULL, .is_untried = o->is_untried};
+    const answer *a = o->answer;
+    if (r.failure)
+        return r;
+    if (o->bytes < sizeof *a || o->bytes != sizeof *a + a->finding_count * sizeof(finding)) {
+        r.failure = WORKER_OTHER_BUILD;
+        return r;
     }
-    return true;
+    r.made = a->made;
+    r.result = a->result;
+    r.error = a->error;
+    r.findings = (finding_list){.items = (finding *)(a + 1), .count = a->finding_count};
+    return r;
 }
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
     delivery *s = context;
     const kernel_case *c = &s->cases->items[task];
-    case_report r = {.failure = o->failure[0] ? o->failure : NULL, .is_untried = o->is_untried};
-    if (!r.failure && !read_answer(o, &r))
-        r.failure = WORKER_OTHER_BUILD;
+    const case_report r = read_outcome(o);
     bool ok = s->listener->deliver(s->listener->context, c, &r, e);
     gather(s->findings, &r.findings, c->name);
-    finding_free(&r.findings);
     return ok;
 }
 
@@ -449,16 +443,15 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
 static worker_scope give_up(void *context, size_t task, const worker_outcome *o, char *why,
                             size_t size) {
     const delivery *s = context;
-    answer a;
-    if (o->bytes < sizeof a)
+    const answer *a = o->answer;
+    if (o->bytes < sizeof *a)
         return WORKER_NO_OTHERS;
-    memcpy(&a, o->answer, sizeof a);
-    bool is_file = a.error.detail[0] != 0, is_text = a.error.code == EXIT_USAGE;
+    bool is_file = a->error.detail[0] != 0, is_text = a->error.code == EXIT_USAGE;
     snprintf(why, size, is_text ? "%.50s cannot be used" : "%.50s does not compile",
              is_file || is_text ? s->cases->items[task].kernel->file : "it");
-    return !a.uncompiled || (a.error.code != EXIT_WRONG && !is_text) ? WORKER_NO_OTHERS
-           : is_file                                                 ? WORKER_FILE
-                                                                     : WORKER_GROUP;
+    return !a->uncompiled || (a->error.code != EXIT_WRONG && !is_text) ? WORKER_NO_OTHERS
+           : is_file                                                   ? WORKER_FILE
+                                                                       : WORKER_GROUP;
 }
 
 /* Compilers and oracles run on the CPU, and take most of the time on every device. Under
@@ -511,15 +504,12 @@ typedef struct {
 static bool deliver_canary(void *context, size_t task, const worker_outcome *o, err *e) {
     (void)e;
     bird *b = (bird *)context + task;
-    case_report r = {.failure = o->failure[0] ? o->failure : NULL};
-    bool is_read = !r.failure && read_answer(o, &r);
-    finding_free(&r.findings);
-    b->is_caught = is_read && r.made && r.result.verdict == CHECK_PASS;
+    const case_report r = read_outcome(o);
+    b->is_caught = r.made && r.result.verdict == CHECK_PASS;
     snprintf(b->why, sizeof b->why, "%.199s",
-             r.failure  ? r.failure
-             : !is_read ? WORKER_OTHER_BUILD
-             : !r.made  ? r.error.text
-                        : r.result.message);
+             r.failure ? r.failure
+             : !r.made ? r.error.text
+                       : r.result.message);
     return true;
 }
 

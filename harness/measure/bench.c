@@ -5,7 +5,6 @@
  * timed, and does not keep ours from being timed. */
 #include "bench.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,11 +45,11 @@ typedef struct {
 } wire_answer;
 
 static void *pack(const wire_answer *a, const timing_sample *const *samples, size_t *bytes) {
-    *bytes = sizeof *a;
+    size_t count = 0;
     for (size_t i = 0; i < a->sides; i++)
-        *bytes += a->rows[i].gpu.count * sizeof **samples;
-    char *all = malloc(*bytes), *at = all + sizeof *a;
-    assert(all);
+        count += a->rows[i].gpu.count;
+    *bytes = sizeof *a + count * sizeof **samples;
+    char *all = array_new(1, *bytes), *at = all + sizeof *a;
     memcpy(all, a, sizeof *a);
     for (size_t i = 0; i < a->sides; i++) {
         size_t size = a->rows[i].gpu.count * sizeof **samples;
@@ -61,26 +60,23 @@ static void *pack(const wire_answer *a, const timing_sample *const *samples, siz
     return all;
 }
 
-/* False if the bytes are not a valid answer. */
-static bool unpack(const void *data, size_t bytes, wire_answer *a, timing_sample **samples) {
-    if (bytes < sizeof *a)
-        return false;
-    memcpy(a, data, sizeof *a);
-    size_t left = bytes - sizeof *a, each = sizeof **samples;
-    bool ok = a->sides <= WIRE_SIDES;
-    for (size_t i = 0; ok && i < a->sides; left -= a->rows[i++].gpu.count * each)
-        ok = a->rows[i].gpu.count <= left / each;
-    if (!ok || left > 0)
-        return false;
-    const char *at = (const char *)data + sizeof *a;
+/* The answer, and where the samples of its sides are, in the bytes of an outcome; NULL if they are not a valid
+ * answer. */
+static const wire_answer *unpack(const worker_outcome *o, const timing_sample **samples) {
+    const wire_answer *a = o->answer;
+    if (o->bytes < sizeof *a || a->sides > WIRE_SIDES)
+        return NULL;
+    const timing_sample *at = (const void *)(a + 1);
+    size_t left = (o->bytes - sizeof *a) / sizeof *at;
     for (size_t i = 0; i < a->sides; i++) {
         size_t count = a->rows[i].gpu.count;
-        samples[i] = calloc(count + 1, each);
-        assert(samples[i]);
-        memcpy(samples[i], at, count * each);
-        at += count * each;
+        if (count > left)
+            return NULL;
+        samples[i] = at;
+        at += count;
+        left -= count;
     }
-    return true;
+    return (const char *)at == (const char *)o->answer + o->bytes ? a : NULL;
 }
 
 /* The base -------------------------------------------------------------------------------------- */
@@ -470,6 +466,16 @@ static bool run_tasks(const bench_settings *s, task_list *l, worker_plan plan, p
     return ok;
 }
 
+/* NULL if the worker's answer holds, else why not; *a is NULL if there is none. */
+static const char *find_failure(const worker_outcome *o, const wire_answer **a,
+                                const timing_sample **samples) {
+    *a = o->failure[0] ? NULL : unpack(o, samples);
+    return o->failure[0] ? o->failure
+           : !*a         ? WORKER_OTHER_BUILD
+           : (*a)->made  ? NULL
+                         : (*a)->error.text;
+}
+
 /* Checking others: */
 
 /* What the check of the base or of a rival on a case found. */
@@ -487,21 +493,16 @@ typedef struct {
 static bool deliver_verdict(void *context, size_t task, const worker_outcome *o, err *e) {
     const checking *c = context;
     other_verdict *v = &c->verdicts[c->places[task]];
-    static wire_answer a;
-    timing_sample *none[WIRE_SIDES];
-    v->refused = true;
-    if (o->failure[0])
-        snprintf(v->why, sizeof v->why, "%s", o->failure);
-    else if (!unpack(o->answer, o->bytes, &a, none))
-        snprintf(v->why, sizeof v->why, "%s", WORKER_OTHER_BUILD);
-    else if (!a.made && a.error.code == EXIT_USAGE && c->settings->rival_count > 0) {
-        *e = a.error;
+    const timing_sample *none[WIRE_SIDES];
+    const wire_answer *a;
+    const char *failure = find_failure(o, &a, none);
+    if (a && failure && a->error.code == EXIT_USAGE && c->settings->rival_count > 0) {
+        *e = a->error;
         return false;
-    } else {
-        v->refused = !a.made;
-        v->skipped = a.skipped;
-        snprintf(v->why, sizeof v->why, "%s", a.made ? "" : a.error.text);
     }
+    v->refused = failure;
+    v->skipped = a && a->skipped;
+    snprintf(v->why, sizeof v->why, "%s", failure ? failure : "");
     return true;
 }
 
@@ -600,18 +601,9 @@ static result_row make_untimed(const bench_case *c, const char *name, const devi
     return r;
 }
 
-/* NULL if the worker's answer holds, else why not. */
-static const char *find_failure(const worker_outcome *o, wire_answer *a, timing_sample **samples) {
-    if (o->failure[0])
-        return o->failure;
-    if (!unpack(o->answer, o->bytes, a, samples))
-        return WORKER_OTHER_BUILD;
-    return a->made ? NULL : a->error.text;
-}
-
 /* Everything that is for the case: those that are right have been timed, in their order. */
 static void add_others(const delivery *s, size_t number, const wire_answer *a,
-                       timing_sample **samples, bench_outcome *out) {
+                       const timing_sample **samples, bench_outcome *out) {
     const bench_case *c = &s->cases->items[number];
     const bench_settings *o = s->settings;
     size_t side = 1, count = bench_count_others(o);
@@ -637,7 +629,7 @@ static void add_others(const delivery *s, size_t number, const wire_answer *a,
 }
 
 static bool deliver_case(const delivery *s, size_t number, const wire_answer *a,
-                         timing_sample **samples, const char *failure, err *e) {
+                         const timing_sample **samples, const char *failure, err *e) {
     const bench_case *c = &s->cases->items[number];
     static bench_outcome out;
     out = (bench_outcome){.samples = samples[0]};
@@ -645,31 +637,26 @@ static bool deliver_case(const delivery *s, size_t number, const wire_answer *a,
         out.row = a->rows[0];
     else {
         out.row = make_untimed(c, c->timed.kernel->name, s->facts, failure);
-        out.skipped = failure == a->error.text && a->skipped;
+        out.skipped = a && a->skipped;
     }
     if (s->verdicts)
         add_others(s, number, failure ? NULL : a, samples, &out);
-    bool ok = s->listener->deliver(s->listener->context, c, &out, e);
-    free(out.samples);
-    for (size_t i = 0; i < out.other_count; i++)
-        free(out.others[i].samples);
-    return ok;
+    return s->listener->deliver(s->listener->context, c, &out, e);
 }
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
     delivery *s = context;
-    static wire_answer a;
-    timing_sample *samples[WIRE_SIDES] = {NULL};
+    const wire_answer *a;
+    const timing_sample *samples[WIRE_SIDES] = {NULL};
     const char *failure = find_failure(o, &a, samples);
     if (task > 0)
-        return deliver_case(s, task - 1, &a, samples, failure, e);
+        return deliver_case(s, task - 1, a, samples, failure, e);
     if (!failure)
-        return !s->listener->start || s->listener->start(s->listener->context, &a.roof, e);
-    bool is_answered = failure == a.error.text;
-    err_set(e, is_answered ? a.error.code : EXIT_CANNOT,
+        return !s->listener->start || s->listener->start(s->listener->context, &a->roof, e);
+    err_set(e, a ? a->error.code : EXIT_CANNOT,
             "the roof cannot be measured, so nothing is timed: %.180s", failure);
-    if (is_answered)
-        err_set_detail(e, a.error.detail);
+    if (a)
+        err_set_detail(e, a->error.detail);
     return false;
 }
 
@@ -686,12 +673,11 @@ static uint32_t find_mask(const delivery *s, size_t number) {
 static worker_scope give_up(void *context, size_t task, const worker_outcome *o, char *why,
                             size_t size) {
     const delivery *s = context;
-    wire_answer a;
-    if (task == 0 || o->bytes < sizeof a)
+    const wire_answer *a = o->answer;
+    if (task == 0 || o->bytes < sizeof *a || !a->uncompiled)
         return WORKER_NO_OTHERS;
-    memcpy(&a, o->answer, sizeof a);
     snprintf(why, size, "%.50s does not compile", s->cases->items[task - 1].timed.kernel->file);
-    return a.uncompiled ? WORKER_GROUP : WORKER_NO_OTHERS;
+    return WORKER_GROUP;
 }
 
 static bool time_cases(const bench_settings *s, const bench_list *cases, delivery *own, err *e) {

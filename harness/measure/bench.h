@@ -54,15 +54,15 @@ enum { BENCH_LOOKS = 4 };
 /* What was timed interleaved with a case, or could not be: the base, or one of the rivals. */
 typedef struct {
     result_row row;
-    bool skipped;           /* not for such a case, or not in the base; row.message says why */
-    timing_sample *samples; /* row.gpu.count of them: as many as of the case, or none */
+    bool skipped; /* not for such a case, or not in the base; row.message says why */
+    const timing_sample *samples; /* row.gpu.count of them: as many as of the case, or none */
 } bench_other;
 
 /* The outcome of a case. */
 typedef struct {
     result_row row;
-    bool skipped;           /* the device cannot run it; row.message says why */
-    timing_sample *samples; /* row.gpu.count of them */
+    bool skipped;                 /* the device cannot run it; row.message says why */
+    const timing_sample *samples; /* row.gpu.count of them */
     bench_other others[BENCH_OTHERS];
     size_t other_count;
 } bench_outcome;
