@@ -1,5 +1,5 @@
-/* Tests of Mesa's compiler for Apple GPUs: what is read from its output, as it was recorded; that unsigned
- * packages are refused; and, where `assay agx setup` has been run, one file from end to end. */
+/* Tests of Mesa's compiler for Apple GPUs: what is read from its output, as it was recorded. transcripts/agx.txt
+ * has what it makes of files where `assay agx setup` has been run. */
 #include <greatest.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,9 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
 #include "harness/agx/agx.h"
-#include "support.h"
+#include "transcript.h"
 
 SUITE(agx_suite);
 
@@ -214,106 +213,6 @@ TEST an_instruction_of_an_m1_has_the_line_of_the_value_that_it_makes(void) {
     PASS();
 }
 
-/* tests/kernels/agx_lines.metal: of most lines one instruction is that no other line can need. */
-TEST each_line_of_a_kernel_has_the_instructions_that_only_it_needs(void) {
-    static const struct {
-        const char *instruction;
-        int line;
-    } known[] = {{"ffma", 11},  {"exp2", 12}, {"lstore", 12}, {"barrier", 13},
-                 {"lload", 14}, {"log2", 14}, {"rsqrt", 16},  {"store", 17}};
-    agx_compiler *c = agx_compiler_new(NULL);
-    agx_compiler_free(c);
-    if (!c)
-        SKIPm("Mesa's compiler is not here: assay agx setup");
-    ASSERT_RUN("$A lint --agx --code told_apart $H/tests/kernels/agx_lines.metal > $T.code", 0);
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        char command[300];
-        snprintf(command, sizeof command,
-                 "grep -E ': [0-9a-f]+ +%s ' $T.code | grep -cv ' ; .*agx_lines.metal:%d$'; "
-                 "grep -cE ': [0-9a-f]+ +%s .*; .*agx_lines.metal:%d$' $T.code",
-                 known[i].instruction, known[i].line, known[i].instruction, known[i].line);
-        ASSERT_RUN(command, 0);
-        ASSERT_SAYS("0\n1\n"); /* none on another line, and one on this */
-    }
-    /* Counted by hand: the address of x[k] in three instructions, a load and a fused product and sum; an
-     * address, exp2 and a store; a barrier. */
-    ASSERT_RUN("for n in 11 12 13; do grep -c \" ; .*agx_lines.metal:$n$\" $T.code; done; "
-               "rm $T.code",
-               0);
-    ASSERT_SAYS("5\n3\n1\n");
-    ASSERT_RUN("$A profile --agx rmsnorm --annotate", 0);
-    ASSERT_SAYS("rmsnorm, Mesa's compiler, M1: of ");
-    ASSERT_SAYS("have their own line");
-    ASSERT_RUN("$A profile --agx rmsnorm --code --top 1 | grep -cE '^ +[0-9a-f]+: [0-9a-f]+ '", 0);
-    PASS();
-}
-
-TEST without_the_folder_one_is_told_how_to_make_it(void) {
-    ASSERT_RUN("ASSAY_AGX=\"$T.none\" $A lint --agx $H/kernels/softmax.metal", 3);
-    ASSERT_SAYS("assay agx setup");
-    ASSERT_RUN("ASSAY_AGX=\"$T.none\" $A agx", 3);
-    ASSERT_SAYS("assay agx setup");
-    ASSERT_RUN("$A agx remove", 2);
-    ASSERT_RUN("$A lint --code softmax $H/kernels/softmax.metal", 2);
-    ASSERT_SAYS("for --agx");
-    PASS();
-}
-
-/* An archive whose lists are not signed by the keys of Debian: nothing of it is unpacked. */
-TEST packages_without_a_signature_are_refused(void) {
-    if (command_run("command -v apt-get dpkg-deb && "
-                    "test -r /usr/share/keyrings/debian-archive-keyring.gpg") != 0)
-        SKIPm("apt-get, dpkg-deb or the keys of the Debian archive are missing");
-    ASSERT_RUN("for s in trixie trixie-backports; do mkdir -p \"$T/dists/$s/main/binary-amd64\"; "
-               "printf 'Suite: %s\\nCodename: %s\\n' $s $s > \"$T/dists/$s/Release\"; done; "
-               "ASSAY_AGX=\"$T.new\" ASSAY_AGX_URI=\"file:$T\" $A agx setup; code=$?; "
-               "ls \"$T.new\"; rm -rf \"$T\" \"$T.new\"; exit $code",
-               3);
-    ASSERT_SAYS("not signed");
-    ASSERT_FALSE(command_says("tree"));
-    PASS();
-}
-
-/* Where it is: kernels that need nothing, a private array, constants, simdgroup matrices. */
-TEST a_file_is_compiled_for_an_m1_and_large_threadgroups_are_warned_about(void) {
-    agx_compiler *c = agx_compiler_new(NULL);
-    agx_compiler_free(c);
-    if (!c)
-        SKIPm("Mesa's compiler is not here: assay agx setup");
-    ASSERT_RUN("$A lint --agx $H/tests/kernels/agx.metal --csv $T.agx.csv", 0);
-    ASSERT_SAYS("warning: kernel 'indexed' uses");
-    ASSERT_SAYS("[agx-scratch]");
-    ASSERT_SAYS("multiplied: not compiled: it multiplies simdgroup matrices");
-    ASSERT_SAYS("3 kernels, 2 compiled, 1 of them with scratch memory");
-    ASSERT_RUN("cat $T.agx.csv", 0);
-    ASSERT_SAYS("kernel,file,instructions,half_registers,threads,scratch_bytes");
-    ASSERT_SAYS("multiplied,");
-    ASSERT_RUN("$A profile --agx softmax rmsnorm_rows --csv $T.now.csv", 0);
-    ASSERT_RUN("$A profile --agx softmax --baseline $T.now.csv", 0);
-    ASSERT_SAYS("compared with");
-    ASSERT_RUN("sed '/^softmax,/s/,[0-9]*,[0-9]*,/,1,1,/' $T.now.csv > $T.less.csv; "
-               "$A profile --agx softmax --baseline $T.less.csv",
-               4);
-    ASSERT_SAYS("softmax: registers grew from 1 to ");
-    ASSERT_RUN("$A profile --agx argmax --baseline $T.now.csv", 5);
-    ASSERT_SAYS("has none of these kernels");
-    ASSERT_RUN("$A profile --agx softmax", 0);
-    ASSERT_SAYS("threads  scratch");
-    ASSERT_FALSE(command_says("not compiled"));
-    ASSERT_RUN("$A lint --agx --code many $H/tests/kernels/agx.metal", 0);
-    ASSERT_SAYS("; many, Mesa's compiler, M1:");
-    ASSERT_SAYS("stop");
-    ASSERT_RUN("$A launch $H/tests/kernels/agx.metal many --threads 1024 --group 1024 "
-               "--arg 0=f32[2048]:ramp --arg 1=f32[1024] --device soft",
-               0);
-    ASSERT_SAYS("# warning: many has threadgroups of 1024 threads; on an M1 there is room for");
-    ASSERT_RUN("$A launch $H/tests/kernels/agx.metal many --threads 1024 --group 256 "
-               "--arg 0=f32[2048]:ramp --arg 1=f32[1024] --device soft",
-               0);
-    ASSERT_FALSE(command_says("# warning"));
-    PASS();
-}
-
 SUITE(agx_suite) {
     RUN_TEST(the_last_compilation_in_the_output_counts);
     RUN_TEST(output_without_statistics_is_not_an_answer);
@@ -322,8 +221,5 @@ SUITE(agx_suite) {
     RUN_TEST(numbers_of_64_bits_are_loaded_by_halves);
     RUN_TEST(an_instruction_of_a_module_has_the_line_where_the_kernel_asks_for_it);
     RUN_TEST(an_instruction_of_an_m1_has_the_line_of_the_value_that_it_makes);
-    RUN_TEST(each_line_of_a_kernel_has_the_instructions_that_only_it_needs);
-    RUN_TEST(without_the_folder_one_is_told_how_to_make_it);
-    RUN_TEST(packages_without_a_signature_are_refused);
-    RUN_TEST(a_file_is_compiled_for_an_m1_and_large_threadgroups_are_warned_about);
+    transcript_run("agx");
 }

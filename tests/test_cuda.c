@@ -1,13 +1,13 @@
-/* The CUDA device where there is no GPU: what is said about what is missing, and the PTX that clang
- * makes of kernels. What kernels compute is tested by the suites that run with ASSAY_DEVICE=cuda. */
+/* The PTX that clang makes of kernels; transcripts/cuda.txt has the CUDA device on the command line. What kernels
+ * compute is tested by the suites that run with ASSAY_DEVICE=cuda. */
 #include <greatest.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
 #include "harness/device/cuda/ptx.h"
 #include "support.h"
+#include "transcript.h"
 
 SUITE_EXTERN(cuda_suite);
 
@@ -41,39 +41,6 @@ static bool compile(const char *file, const char *kernel) {
         if (!compiler)                                                                             \
             SKIPm(e.text);                                                                         \
     } while (0)
-
-TEST a_machine_without_the_driver_says_so(void) {
-    ASSERT_RUN("ASSAY_DEVICE=soft ASSAY_LIBCUDA=/nowhere/libcuda.so \"$A\" info", 0);
-    ASSERT_SAYS("the device 'cuda' cannot be used");
-    ASSERT_SAYS("/nowhere/libcuda.so");
-    ASSERT_RUN("ASSAY_LIBCUDA=/nowhere/libcuda.so \"$A\" check rmsnorm --device cuda", 3);
-    ASSERT_SAYS("/nowhere/libcuda.so");
-    ASSERT_RUN("ASSAY_LIBCUDA=libm.so.6 \"$A\" check rmsnorm --device cuda", 3);
-    ASSERT_SAYS("cuInit");
-    PASS();
-}
-
-TEST what_the_compiler_lacks_is_named(void) {
-    ASSERT_RUN("ASSAY_LIBDEVICE=/nowhere/x.bc \"$A\" lint --ptx \"$H/tests/kernels/tape.metal\"",
-               3);
-    ASSERT_SAYS("ASSAY_LIBDEVICE");
-    ASSERT_RUN("ASSAY_CLANG=/nowhere/clang \"$A\" lint --ptx \"$H/tests/kernels/tape.metal\"", 3);
-    ASSERT_SAYS("ASSAY_CLANG");
-    /* A clang without the target, and one that is too old: what --print-targets and --version say. */
-    ASSERT_RUN(
-        "printf '#!/bin/sh\\n[ $1 = --version ] && echo clang version 19.1.0 || echo x86\\n' "
-        "> \"$T.clang\" && chmod 755 \"$T.clang\" && "
-        "ASSAY_CLANG=\"$T.clang\" \"$A\" lint --ptx \"$H/tests/kernels/tape.metal\"",
-        3);
-    ASSERT_SAYS("NVPTX");
-    ASSERT_RUN("printf '#!/bin/sh\\necho clang version 15.0.7\\n' > \"$T.clang\" && chmod 755 "
-               "\"$T.clang\" && "
-               "ASSAY_CLANG=\"$T.clang\" \"$A\" lint --ptx \"$H/tests/kernels/tape.metal\"; s=$?; "
-               "rm \"$T.clang\"; exit $s",
-               3);
-    ASSERT_SAYS("16");
-    PASS();
-}
 
 /* The PTX of a kernel has each of the texts of `has`, and none of `lacks`; both end in NULL. */
 static enum greatest_test_res ptx_says(const char *file, const char *kernel, const char *const *has,
@@ -228,94 +195,8 @@ TEST under_racecheck_atomic_loads_and_stores_are_updates(void) {
     PASS();
 }
 
-#define NEEDS_DEVICE()                                                                             \
-    do {                                                                                           \
-        if (strncmp(support_get_device_name(), "cuda", 4) != 0)                                    \
-            SKIPm("only with ASSAY_DEVICE=cuda");                                                  \
-    } while (0)
-
-/* kernels/cuda: other devices do not offer them, so `make test` does not run them elsewhere. */
-TEST kernels_for_nvidia_gpus_agree_with_their_oracles(void) {
-    NEEDS_DEVICE();
-    ASSERT_RUN("\"$A\" check --device $D 'matvec_*_bulk/1x*/normal' 'matvec_*_bulk/7x*/large' "
-               "'matvec_*_bulk/33x*/normal' 'multi_token*_bulk/7x*/large' "
-               "'multi_token*_bulk/33x1024x9/normal' 'multi_token*_bulk/32x4096x7/normal' "
-               "'matvec_*_bulk_chunks/33x*/normal' 'multi_token*_bulk_cluster/31x*/normal' "
-               "'matvec_*_bulk_cluster/17x*/normal'",
-               0);
-    ASSERT_SAYS("117 passed, 0 failed");
-    ASSERT_RUN("\"$A\" check --device $D 'rmsnorm_*_bulk/7x*/large' 'gate_up*_bulk/7x*/large' "
-               "'qkv*_bulk/3x*/large' 'rmsnorm_*_q4_0_bulk/97x*/normal' "
-               "'gate_up*_q4_0_bulk/49x*/normal' 'qkv*_q4_0_bulk/[02]x*/normal' "
-               "'gate_up*_tiled_bulk/49x*/normal' 'qkv*_q4_0_tiled_bulk/2x*/normal'",
-               0);
-    ASSERT_SAYS("51 passed, 0 failed");
-    PASS();
-}
-
-TEST kernels_for_nvidia_gpus_are_offered_to_no_other_device(void) {
-    ASSERT_RUN("\"$A\" check --device soft matvec_q4_0_bulk", 3);
-    ASSERT_SAYS(
-        "matvec_q4_0_bulk needs bulk copies (TMA), mbarriers and clusters, which this device");
-    ASSERT_RUN("\"$A\" bench --device soft matvec_q4_0_bulk", 3);
-    ASSERT_SAYS(
-        "matvec_q4_0_bulk needs bulk copies (TMA), mbarriers and clusters, which this device");
-    ASSERT_RUN("\"$A\" list matvec_q4_0_bulk", 0);
-    ASSERT_RUN("rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/cuda $H/kernels/buffer_copy.metal $T/k; "
-               "\"$A\" lint $T/k",
-               0);
-    ASSERT(!strstr(command_get_output(), "bulk"));
-    PASS();
-}
-
-/* Where x goes in digits, a NaN has none. Of 256 values one is not 1. */
-TEST what_is_not_finite_in_x_is_not_lost_in_a_product_of_bytes(const char *last, const char *says) {
-    char command[600];
-    NEEDS_DEVICE();
-    snprintf(command, sizeof command,
-             "mkdir -p $T; for i in $(seq 255); do printf '\\000\\000\\200\\077'; done > $T/x; "
-             "printf '%s' >> $T/x; "
-             "\"$A\" launch \"$H/kernels/cuda/matvec_bulk.metal\" matvec_q4_0_bulk --arg "
-             "0=u8[432]:value:60 --arg 1=f32[256]:file:$T/x --arg 2=f32[3] --arg 3=u32:3 --arg "
-             "4=u32:256 --grid 1 --group 512",
-             last);
-    ASSERT_RUN(command, 0);
-    ASSERT_SAYS(says);
-    PASS();
-}
-
-TEST a_mistake_is_reported_at_its_line(void) {
-    NEEDS_COMPILER();
-    ASSERT_RUN("\"$A\" lint --ptx \"$H/tests/kernels/uncompilable.metal\"", 1);
-    ASSERT_SAYS("uncompilable.metal:5:");
-    ASSERT_SAYS("[ptx]");
-    PASS();
-}
-
-/* Every kernel of the registry is compiled by `make ptx`; these are the ones that lean most on what
- * differs between the targets. */
-TEST kernels_compile_for_nvidia_gpus(void) {
-    NEEDS_COMPILER();
-    ASSERT_RUN("\"$A\" lint --ptx \"$H/tests/kernels/simd.metal\" \"$H/kernels/argmax.metal\" "
-               "\"$H/kernels/product/matvec_mixed.metal\" \"$H/kernels/prefill_attention.metal\"",
-               0);
-    PASS();
-}
-
-/* Sticky errors end the context: the case fails and the next worker goes on. */
-TEST a_kernel_that_crashes_the_gpu_is_one_failed_launch(void) {
-    NEEDS_DEVICE();
-    ASSERT_RUN("\"$A\" launch \"$H/tests/kernels/tape.metal\" write_outside --device cuda "
-               "--arg 0=f32[4] --arg 1=i32:1000000000 --arg 2=u32:4 --grid 1 --group 1",
-               1);
-    ASSERT_SAYS("write_outside accessed memory that is not mapped");
-    PASS();
-}
-
 SUITE(cuda_suite) {
     compiler = ptx_compiler_new(90, &e);
-    RUN_TEST(a_machine_without_the_driver_says_so);
-    RUN_TEST(what_the_compiler_lacks_is_named);
     RUN_TEST(ptx_names_the_kernel_and_the_lines_of_its_file);
     RUN_TEST(ptx_rounds_each_operation_once);
     RUN_TEST(pointers_keep_the_space_they_point_to);
@@ -326,14 +207,6 @@ SUITE(cuda_suite) {
     RUN_TEST(the_host_learns_from_the_ptx_what_a_kernel_loads_early);
     RUN_TEST(the_host_learns_from_the_ptx_how_much_shared_memory_a_kernel_adds);
     RUN_TEST(under_racecheck_atomic_loads_and_stores_are_updates);
-    RUN_TEST(kernels_for_nvidia_gpus_agree_with_their_oracles);
-    RUN_TEST(kernels_for_nvidia_gpus_are_offered_to_no_other_device);
-    RUN_TESTp(what_is_not_finite_in_x_is_not_lost_in_a_product_of_bytes, "\\000\\000\\200\\077",
-              "-135.5");
-    RUN_TESTp(what_is_not_finite_in_x_is_not_lost_in_a_product_of_bytes, "\\000\\000\\300\\177",
-              "nan");
-    RUN_TEST(a_mistake_is_reported_at_its_line);
-    RUN_TEST(kernels_compile_for_nvidia_gpus);
-    RUN_TEST(a_kernel_that_crashes_the_gpu_is_one_failed_launch);
     ptx_compiler_free(compiler);
+    transcript_run("cuda");
 }

@@ -1,13 +1,11 @@
-/* NVIDIA's compute-sanitizer as text: its reports, the command line that it is given, and the whole
- * of `validate --device cuda` over doubles of the driver and of the tool. */
+/* The reports of NVIDIA's compute-sanitizer; transcripts/sanitizer.txt has the whole of `validate --device cuda`. */
 #include <greatest.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
 #include "harness/device/cuda/ptx.h"
 #include "harness/device/cuda/sanitizer.h"
-#include "support.h"
+#include "transcript.h"
 #include "wanted.h"
 
 SUITE_EXTERN(sanitizer_suite);
@@ -108,21 +106,6 @@ TEST a_log_that_lacks_something_is_not_believed(void) {
     PASS();
 }
 
-#define DOUBLE                                                                                     \
-    "PATH=\"$H/tests/sanitizer:$PATH\" SANITIZER_STATE=\"$T.state\" "                              \
-    "CANARIES=\"$H/harness/check/canaries/canary.metal\" "
-#define CLEAN "; s=$?; rm -rf \"$T.state\" \"$T.logs\"; exit $s"
-
-TEST a_worker_enters_the_tool_with_its_pipes(void) {
-    ASSERT_RUN(
-        "rm -rf \"$T.state\" \"$T.logs\"; mkdir -p \"$T.logs\"; " DOUBLE
-        "ASSAY_SANITIZER=racecheck ASSAY_REPORTS=\"$T.logs\" "
-        "\"$A\" validate --worker --device soft 3</dev/null 4>/dev/null && cat \"$T.logs\"/*" CLEAN,
-        0);
-    ASSERT_SAYS("========= COMPUTE-SANITIZER\n========= Error: Race reported between");
-    PASS();
-}
-
 TEST a_missing_tool_is_one_sentence(void) {
     char found[4096], *path = strdup(getenv("PATH"));
     setenv("PATH", "/nowhere", 1);
@@ -140,68 +123,10 @@ TEST a_missing_tool_is_one_sentence(void) {
     PASS();
 }
 
-/* The whole, over the doubles ------------------------------------------------------------------- */
-
-#define VALIDATE "\"$A\" validate --device cuda buffer_copy/33/normal --jobs 4 "
-
-TEST every_tool_catches_its_canaries_and_is_clean(void) {
-    ASSERT_RUN(DOUBLE VALIDATE "--csv \"$T.logs\" && cat \"$T.logs\"" CLEAN, 0);
-    ASSERT_SAYS("# memcheck: canaries: 4 of 4 caught");
-    ASSERT_SAYS("# racecheck: canaries: 1 of 1 caught");
-    ASSERT_SAYS("# initcheck: canaries: 1 of 1 caught");
-    ASSERT_SAYS("# synccheck: canaries: 1 of 1 caught");
-    ASSERT_SAYS("canaries: 7 of 7 caught");
-    ASSERT_SAYS("\nbuffer_copy  pass          4 "); /* a line for all four */
-    ASSERT_SAYS("passed: 4");
-    PASS();
-}
-
-TEST what_a_tool_finds_fails_the_run(void) {
-    ASSERT_RUN("SANITIZER_DOUBLE=finds " DOUBLE VALIDATE CLEAN, 1);
-    ASSERT_SAYS("store outside  buffer_copy.metal:7");
-    ASSERT_SAYS("# synccheck: canaries: 1 of 1 caught");
-    PASS();
-}
-
-TEST a_tool_that_is_not_looking_is_a_failure(void) {
-    ASSERT_RUN("SANITIZER_DOUBLE=blind " DOUBLE VALIDATE CLEAN, 1);
-    ASSERT_SAYS("# racecheck: canaries: 0 of 1 caught");
-    ASSERT_RUN("SANITIZER_DOUBLE=silent " DOUBLE VALIDATE CLEAN, 1);
-    ASSERT_SAYS("did not confirm that compute-sanitizer is on");
-    PASS();
-}
-
-#define LAUNCH                                                                                     \
-    "\"$A\" launch \"$H/kernels/buffer_copy.metal\" buffer_copy --arg 0=f32[64] --arg 1=f32[64] "  \
-    "--arg 2=u32:64 --grid 1 --group 64 --device cuda --validate "
-
-/* The double reports canaries in every other run. */
-TEST a_launch_is_validated_under_every_tool(void) {
-    ASSERT_RUN(DOUBLE LAUNCH CLEAN, 1);
-    ASSERT_SAYS("# memcheck\n");
-    ASSERT_SAYS("store outside  canary.metal:");
-    ASSERT_SAYS("# racecheck\n");
-    ASSERT_SAYS("# initcheck\n");
-    ASSERT_SAYS("unwritten memory  canary.metal:");
-    ASSERT_SAYS("# synccheck\n");
-    ASSERT_RUN("SANITIZER_DOUBLE=blind ASSAY_SANITIZER=initcheck " DOUBLE LAUNCH CLEAN, 0);
-    ASSERT_SAYS("# initcheck\n");
-    ASSERT_FALSE(command_says("# memcheck\n"));
-    ASSERT_RUN("SANITIZER_DOUBLE=silent " DOUBLE LAUNCH CLEAN, 1);
-    ASSERT_SAYS("did not confirm that compute-sanitizer is on");
-    PASS();
-}
-
 SUITE(sanitizer_suite) {
     RUN_TEST(reports_of_memory_say_what_where_and_who);
     RUN_TEST(reports_of_the_other_tools_have_their_classes);
     RUN_TEST(a_log_that_lacks_something_is_not_believed);
-    RUN_TEST(a_worker_enters_the_tool_with_its_pipes);
     RUN_TEST(a_missing_tool_is_one_sentence);
-    if (strcmp(support_get_device_name(), "cuda") != 0)
-        return;
-    RUN_TEST(every_tool_catches_its_canaries_and_is_clean);
-    RUN_TEST(what_a_tool_finds_fails_the_run);
-    RUN_TEST(a_tool_that_is_not_looking_is_a_failure);
-    RUN_TEST(a_launch_is_validated_under_every_tool);
+    transcript_run("sanitizer");
 }

@@ -1,14 +1,13 @@
-/* Metal's validation as text: the environment, reports as Macs print them, files of workers. What
- * it looks like end to end is tested where there is a Metal device. */
+/* Metal's validation as text: the environment, reports as Macs print them, files of workers.
+ * transcripts/validation.txt has what it looks like end to end, where there is a Metal device. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
 #include "harness/base/os.h"
 #include "harness/device/validation.h"
-#include "support.h"
+#include "transcript.h"
 #include "wanted.h"
 
 SUITE_EXTERN(validation_suite);
@@ -131,67 +130,10 @@ TEST files_without_the_banner_are_counted(void) {
     PASS();
 }
 
-/* The gate, on the Metal device under test ----------------------------------------------------- */
-
-#define VALIDATE "\"$A\" validate --device $D "
-#define PLANT                                                                                      \
-    "mkdir -p \"$T.k\" && sed 's/i >= count/i > count/' \"$H/kernels/buffer_copy.metal\" > "       \
-    "\"$T.k/buffer_copy.metal\" && "
-#define UPROOT "; s=$?; rm -rf \"$T.k\"; exit $s"
-
-TEST right_kernels_are_clean_and_canaries_are_caught(void) {
-    ASSERT_RUN(VALIDATE "'buffer_copy/3[123]/normal' megakernel_rmsnorm_matvec", 0);
-    ASSERT_SAYS("# canaries: 3 of 3 caught");
-    ASSERT_SAYS(" passed, 0 failed");
-    PASS();
-}
-
-TEST an_access_outside_is_found(const char *fault) {
-    char line[700];
-    snprintf(line, sizeof line,
-             PLANT "METAL_DOUBLE=%s ASSAY_KERNELS=\"$T.k\" " VALIDATE
-                   "buffer_copy/33/normal --csv \"$T.k/rows.csv\" && cat \"$T.k/rows.csv\"" UPROOT,
-             fault);
-    ASSERT_RUN(line, 1);
-    ASSERT_SAYS("Invalid device store at offset 132, executing kernel function: \"buffer_copy\"");
-    ASSERT_SAYS("store outside");
-    if (strcmp(fault, "no-frames") != 0)
-        ASSERT_SAYS("store outside  buffer_copy.metal:");
-    PASS();
-}
-
-TEST an_engine_that_is_not_looking_is_a_failure(void) {
-    ASSERT_RUN("METAL_DOUBLE=no-banner " VALIDATE "buffer_copy/33/normal", 1);
-    ASSERT_SAYS("did not confirm that Metal's validation is on");
-    ASSERT_RUN("METAL_DOUBLE=no-reports " VALIDATE "buffer_copy/33/normal", 1);
-    ASSERT_SAYS("# canaries: 0 of 3 caught");
-    ASSERT_SAYS("does not work");
-    PASS();
-}
-
-TEST one_launch_is_validated_too(void) {
-    ASSERT_RUN("\"$A\" launch \"$H/tests/kernels/launch.metal\" writes_past --device $D "
-               "--arg '0=f32[8]' --arg 1=u32:8 --grid 1 --group 32 --validate",
-               1);
-    ASSERT_SAYS("Invalid device store at offset 32, executing kernel function: \"writes_past\"");
-    ASSERT_SAYS("1 finding\n");
-    ASSERTm(command_get_output(), !command_says("time ("));
-    PASS();
-}
-
 SUITE(validation_suite) {
     RUN_TEST(reports_of_metal_are_read_wherever_they_stand);
     RUN_TEST(reports_with_frames_and_encoders_have_lines);
     RUN_TEST(every_variable_of_metal_is_pinned_and_others_are_gone);
     RUN_TEST(files_without_the_banner_are_counted);
-    if (strcmp(support_get_device_name(), "metal") != 0)
-        return;
-    RUN_TEST(right_kernels_are_clean_and_canaries_are_caught);
-    RUN_TESTp(an_access_outside_is_found, "none");
-    if (!support_is_double())
-        return;
-    RUN_TESTp(an_access_outside_is_found, "late-reports");
-    RUN_TESTp(an_access_outside_is_found, "no-frames");
-    RUN_TEST(an_engine_that_is_not_looking_is_a_failure);
-    RUN_TEST(one_launch_is_validated_too);
+    transcript_run("validation");
 }

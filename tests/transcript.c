@@ -149,6 +149,7 @@ void transcript_run(const char *suite) {
     SUITE(name##_suite) {                                                                          \
         transcript_run(#name);                                                                     \
     }
+TRANSCRIPT(arrows)
 TRANSCRIPT(attack)
 TRANSCRIPT(bench)
 TRANSCRIPT(ci)
