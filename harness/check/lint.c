@@ -14,6 +14,7 @@
 #include "harness/base/os.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/soft/compile.h"
+#include "harness/device/source_hash.h"
 
 enum { LINT_BYTES = 16 << 20, CAPABILITY = 90 /* of the GPU that PTX is made for */ };
 
@@ -231,29 +232,6 @@ static bool is_word(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* A comment or a literal; true if there was one. */
-static bool skip_passage(reader *r) {
-    char c = r->p[0], end = c == '/' && r->p[1] == '/'   ? '\n'
-                            : c == '/' && r->p[1] == '*' ? '*'
-                                                         : c;
-    if (c != '"' && c != '\'' && end == c)
-        return false;
-    step(r);
-    if (end != c)
-        step(r);
-    for (; *r->p; step(r)) {
-        if (*r->p == '\\' && r->p[1] && end != '*')
-            step(r);
-        else if (*r->p == end && (end != '*' || r->p[1] == '/'))
-            break;
-        else if (*r->p == '\n' && end != '*') /* a literal that does not end */
-            return true;
-    }
-    for (int i = 0; i < (end == '*' ? 2 : 1) && *r->p; i++)
-        step(r);
-    return true;
-}
-
 /* A word or a number, in which ' separates digits. */
 static void check_word(reader *r, const char *file, remark_list *out) {
     char word[LONGEST_WORD];
@@ -277,10 +255,15 @@ static void check_text(const char *text, const char *file, remark_list *out) {
     reader r = {text, text, 1};
     while (*r.p) {
         join_lines(&r);
-        if (is_word(*r.p))
+        if (is_word(*r.p)) {
             check_word(&r, file, out);
-        else if (*r.p && !skip_passage(&r))
-            step(&r);
+            continue;
+        }
+        const char *after = source_skip(r.p);
+        do
+            if (*r.p)
+                step(&r);
+        while (r.p < after);
     }
 }
 

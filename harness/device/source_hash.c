@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <dirent.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
@@ -101,21 +100,18 @@ static void add_arrays(sha256 *h, const char *from, const char *text) {
     }
 }
 
-/* The end of the literal that begins at p, or of its line. */
-static const char *skip_literal(const char *p) {
-    const char *start = p++;
-    while (*p && *p != '\n' && *p != *start)
-        p += *p == '\\' && p[1] ? 2 : 1;
-    return p + (*p == *start);
-}
-
-static const char *skip_comment(const char *p, bool is_description) {
-    if (is_description ? *p == '#' : p[0] == '/' && p[1] == '/')
-        return p + strcspn(p, "\n");
-    if (is_description || p[0] != '/' || p[1] != '*')
+const char *source_skip(const char *p) {
+    const bool is_line = p[0] == '/' && p[1] == '/';
+    if (p[0] == '/' && p[1] == '*') {
+        const char *end = strstr(p + 2, "*/");
+        return end ? end + 2 : p + strlen(p);
+    }
+    if (!is_line && *p != '"' && *p != '\'')
         return p;
-    const char *end = strstr(p + 2, "*/");
-    return end ? end + 2 : p + strlen(p);
+    const char *start = p++;
+    while (*p && *p != '\n' && (is_line || *p != *start))
+        p += *p == '\\' && p[1] ? 2 : 1;
+    return p + (!is_line && *p == *start);
 }
 
 static bool is_word(char c) {
@@ -126,28 +122,28 @@ size_t source_strip(char *text, bool is_description) {
     char *to = text;
     bool is_apart = false; /* from what came before */
     for (const char *p = text; *p;) {
-        const char *after = skip_comment(p, is_description);
-        if (after != p || isspace((unsigned char)*p)) {
-            p = after != p ? after : p + 1;
+        const bool is_literal = *p == '"' || *p == '\'', is_comment = is_description && *p == '#';
+        const char *after = is_comment                      ? p + strcspn(p, "\n")
+                            : is_description && !is_literal ? p
+                                                            : source_skip(p);
+        if (!is_literal && (after > p || isspace((unsigned char)*p))) {
+            p = after > p ? after : p + 1;
             is_apart = true;
             continue;
         }
         if (is_apart && to > text && is_word(to[-1]) && is_word(*p))
             *to++ = ' ';
         is_apart = false;
-        if (*p == '"' || *p == '\'') {
-            size_t length = (size_t)(skip_literal(p) - p);
-            memmove(to, p, length);
-            to += length;
-            p += length;
-        } else
-            *to++ = *p++;
+        const size_t length = is_literal ? (size_t)(after - p) : 1;
+        memmove(to, p, length);
+        to += length;
+        p += length;
     }
     *to = 0;
     return (size_t)(to - text);
 }
 
-/* The text of a file into a hash; what it includes into the list, unless that is NULL. */
+/* The text of a file into a hash, and what it includes into the list. */
 static bool add_text(sha256 *h, file_list *l, const char *path, err *e) {
     char *text = os_read_file(path, NULL, e);
     if (!text)
@@ -155,55 +151,32 @@ static bool add_text(sha256 *h, file_list *l, const char *path, err *e) {
     bool is_description = path_ends_with(path, ".op");
     if (is_description)
         add_arrays(h, path, text);
-    else if (l)
+    else
         list_includes(l, path, text);
     sha256_add(h, text, source_strip(text, is_description) + 1);
     free(text);
     return true;
 }
 
-static void finish(sha256 *h, char hex[SOURCE_HASH_SIZE]) {
-    char digest[65];
-    sha256_finish(h, digest);
-    snprintf(hex, SOURCE_HASH_SIZE, "%.16s", digest);
+static bool take_file(void *context, const char *path, err *e) {
+    (void)e;
+    add_file(context, path);
+    return true;
 }
 
 bool source_hash_find(const char *path, const library *lib, char hex[SOURCE_HASH_SIZE], err *e) {
     file_list l = {.project = library_get_project(lib)};
+    char digest[65];
     sha256 h;
     sha256_start(&h);
-    add_file(&l, path);
-    bool ok = true;
+    bool ok = os_is_folder(path) ? folder_walk(path, ".metal", NULL, take_file, &l, e)
+                                 : take_file(&l, path, e);
     for (size_t i = 0; ok && i < l.count; i++)
         ok = add_text(&h, &l, l.paths[i], e);
-    finish(&h, hex);
+    sha256_finish(&h, digest);
+    snprintf(hex, SOURCE_HASH_SIZE, "%.16s", digest);
     for (size_t i = 0; i < l.count; i++)
         free(l.paths[i]);
     free(l.paths);
-    return ok;
-}
-
-static bool is_source(const char *name) {
-    return path_ends_with(name, ".metal") || path_ends_with(name, ".h");
-}
-
-bool source_hash_find_folder(const char *folder, char hex[SOURCE_HASH_SIZE], err *e) {
-    struct dirent **found = NULL;
-    int count = scandir(folder, &found, NULL, alphasort);
-    bool ok = count >= 0 || err_set(e, EXIT_USAGE, "cannot read the folder %.160s", folder);
-    sha256 h;
-    sha256_start(&h);
-    for (int i = 0; i < count; i++) {
-        char path[PATH_MAX];
-        const char *name = found[i]->d_name;
-        if (ok && is_source(name)) {
-            sha256_add(&h, name, strlen(name) + 1);
-            ok = path_print(path, sizeof path, e, "%s/%s", folder, name) &&
-                 add_text(&h, NULL, path, e);
-        }
-        free(found[i]);
-    }
-    free(found);
-    finish(&h, hex);
     return ok;
 }

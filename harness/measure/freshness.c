@@ -1,7 +1,6 @@
 /* freshness: see freshness.h. */
 #include "freshness.h"
 
-#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,151 +16,79 @@
 #include "harness/device/tape.h"
 #include "results.h"
 
-/* C files of the build ------------------------------------------------------------------------- */
-
-typedef struct {
-    sha256 h;
-    bool *seen, is_any;
-} built_sum;
-
-static size_t find_source(const char *path) {
-    size_t i = 0;
-    while (i < source_file_count && strcmp(source_files[i].path, path) != 0)
-        i++;
-    return i;
-}
-
-static void add_source(built_sum *s, size_t i) {
-    sha256_add(&s->h, source_files[i].path, strlen(source_files[i].path) + 1);
-    sha256_add(&s->h, source_files[i].sum, strlen(source_files[i].sum) + 1);
-    s->seen[i] = s->is_any = true;
-}
-
-/* All whose path begins so; with a * at the end only what is directly in that folder. */
-static void add_place(built_sum *s, const char *place) {
-    size_t length = strcspn(place, "*");
-    for (size_t i = 0; i < source_file_count; i++) {
-        const char *path = source_files[i].path;
-        if (!s->seen[i] && strncmp(path, place, length) == 0 &&
-            !(place[length] && strchr(path + length, '/')))
-            add_source(s, i);
-    }
-}
-
-/* A file, what it includes of its room, and NAME.c of each NAME.h. The lists of all ops say nothing of one. */
-static void add_closure(built_sum *s, const char *path, const char *room) {
-    char name[PATH_MAX];
-    size_t i = find_source(path), length = strlen(path);
-    if (i == source_file_count || s->seen[i] || strncmp(path, room, strlen(room)) != 0 ||
-        strcmp(path, "kernels/kernels.h") == 0 || strcmp(path, "kernels/ops.h") == 0)
-        return;
-    add_source(s, i);
-    for (const char *p = source_files[i].includes; *p; p += strcspn(p, " ") + 1) {
-        int size = (int)strcspn(p, " ");
-        snprintf(name, sizeof name, "%.*s%.*s", (int)(path_get_name(path) - path), path, size, p);
-        add_closure(s, name, room);
-        snprintf(name, sizeof name, "%.*s", size, p);
-        add_closure(s, name, room);
-    }
-    if (path_ends_with(path, ".h")) {
-        snprintf(name, sizeof name, "%.*s.c", (int)length - 2, path);
-        add_closure(s, name, room);
-    }
-}
-
-/* False if this program has no such part. */
-static bool find_built(const char *part, const char *name, char hex[SOURCE_HASH_SIZE]) {
-    static const struct {
-        const char *part, *room; /* NULL, or that of its file NAME.c */
-        const char *places[5];
-    } parts[] = {
-        {"device", NULL, {"harness/device/msl/", "harness/device/shim/", "harness/device/*"}},
-        {"runner", NULL, {"runner/model/", "runner/llama/", "runner/rwkv7/", "runner/choice/"}},
-        {"experiment", "experiments/", {"experiments/lab", "experiments/sheet"}},
-        {"description", "kernels/", {NULL}},
-    };
-    built_sum s = {.seen = array_new(source_file_count + 1, sizeof *s.seen)};
-    char path[PATH_MAX], digest[65];
-    sha256_start(&s.h);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        if (strcmp(parts[i].part, part) != 0)
-            continue;
-        snprintf(path, sizeof path, "%s%.200s.c", parts[i].room ? parts[i].room : "", name);
-        if (strcmp(part, "device") == 0) {
-            snprintf(path, sizeof path, "harness/device/%.24s/", name);
-            add_place(&s, path);
-        } else if (parts[i].room && strcmp(name, "*") == 0)
-            add_place(&s, parts[i].room);
-        else if (parts[i].room)
-            add_closure(&s, path, parts[i].room);
-        for (const char *const *place = parts[i].places; *place && (s.is_any || !parts[i].room);
-             place++)
-            add_place(&s, *place);
-    }
-    sha256_finish(&s.h, digest);
-    snprintf(hex, SOURCE_HASH_SIZE, "%.16s", digest);
-    free(s.seen);
-    return s.is_any;
-}
-
 /* Names ---------------------------------------------------------------------------------------- */
+
+/* The sum of what this program was built from; NULL if it has no such part. */
+static const char *find_built(const char *part, const char *name) {
+    char wanted[PATH_MAX];
+    snprintf(wanted, sizeof wanted, "%.20s:%s", part, name);
+    for (size_t i = 0; i < built_part_count; i++)
+        if (strcmp(built_parts[i].name, wanted) == 0)
+            return built_parts[i].sum;
+    return NULL;
+}
+
+/* "kernels/norms.c", in whatever folder it was compiled, is the description norms of this program. */
+static bool shorten_own(const char *path, char *out, size_t size) {
+    const char *own = strstr(path, "kernels/");
+    if (!own || !path_ends_with(own, ".c"))
+        return false;
+    snprintf(out, size, "%.*s", (int)strlen(own) - 10, own + 8);
+    return find_built("description", out);
+}
 
 /* The name that a file has in a text. */
 static void shorten(const char *part, const char *name, char *out, size_t size) {
     char root[PATH_MAX];
-    const char *own = strstr(name, "kernels/");
     size_t length = root_find_project(root, sizeof root) ? strlen(root) : 0;
     bool is_description = strcmp(part, "description") == 0;
     if (is_description && length && strncmp(name, root, length) == 0 && name[length] == '/')
         snprintf(out, size, "%s", name + length + 1);
-    else if (is_description && own && find_source(own) < source_file_count)
-        snprintf(out, size, "%.*s", (int)(strlen(own + 8) - 2), own + 8);
     else if (strcmp(part, "kernel") == 0 && path_ends_with(name, ".metal") && name[0] != '/')
         snprintf(out, size, "%.*s", (int)strlen(name) - 6, name);
-    else
+    else if (!is_description || !shorten_own(name, out, size))
         snprintf(out, size, "%s", name);
     if (out[0] == '/' || strpbrk(out, " +=:,?"))
         snprintf(out, size, "?");
 }
 
+enum { SUM = 32 };
+
 /* Of what a name means, in full or as it is in a text. */
-static bool find_hash(const library *lib, const char *part, const char *name,
-                      char hex[SOURCE_HASH_SIZE], err *e) {
-    char path[PATH_MAX], file[PATH_MAX], root[PATH_MAX], own[PATH_MAX];
+static bool find_sum(const library *lib, const char *part, const char *name, char sum[SUM],
+                     err *e) {
+    char path[PATH_MAX], file[PATH_MAX];
+    bool is_description = path_ends_with(name, ".op") || path_ends_with(name, ".c");
     if (strcmp(part, "kernel") == 0) {
         if (strcmp(name, "*") == 0)
-            return source_hash_find_folder(library_get_folder(lib), hex, e);
+            return source_hash_find(library_get_folder(lib), lib, sum, e);
         return path_print(file, sizeof file, e, "%s%s", name,
                           path_ends_with(name, ".metal") ? "" : ".metal") &&
                library_find_path(lib, file, path, sizeof path, e) &&
-               source_hash_find(path, lib, hex, e);
+               source_hash_find(path, lib, sum, e);
     }
-    bool is_description = strcmp(part, "description") == 0;
-    if (is_description && (path_ends_with(name, ".op") || path_ends_with(name, ".c"))) {
-        bool is_project = root_find_project(root, sizeof root) &&
-                          path_join(path, sizeof path, e, root, name) && access(path, F_OK) == 0;
-        shorten(part, name, own, sizeof own);
-        if (is_project)
-            return source_hash_find(path, lib, hex, e);
-        return find_built(part, own, hex) ||
-               err_set(e, EXIT_USAGE, "there is no description %.160s", name);
-    }
-    return find_built(part, name, hex) ||
-           err_set(e, EXIT_USAGE, "this program has no %.20s %.120s", part, name);
+    if (is_description && root_find_project(file, sizeof file) &&
+        path_join(path, sizeof path, e, file, name) && access(path, F_OK) == 0)
+        return source_hash_find(path, lib, sum, e);
+    if (is_description && shorten_own(name, file, sizeof file))
+        name = file;
+    const char *built = find_built(part, name);
+    snprintf(sum, SUM, "%s", built ? built : "");
+    return built || err_set(e, EXIT_USAGE, "this program has no %.20s %.120s", part, name);
 }
 
 static bool sum_names(const library *lib, const char *part, const char *const *names, size_t count,
                       char sum[16], err *e) {
-    char hex[SOURCE_HASH_SIZE], digest[65];
+    char own[SUM], digest[65];
     sha256 all;
     sha256_start(&all);
     for (size_t i = 0; i < count; i++) {
-        if (!find_hash(lib, part, names[i], hex, e))
+        if (!find_sum(lib, part, names[i], own, e))
             return false;
-        sha256_add(&all, hex, SOURCE_HASH_SIZE);
+        sha256_add(&all, own, strlen(own) + 1);
     }
     sha256_finish(&all, digest);
-    snprintf(sum, 16, "%.8s", count == 1 ? hex : digest);
+    snprintf(sum, 16, "%.8s", digest);
     return true;
 }
 
@@ -260,18 +187,6 @@ void made_of_compare(const char *base, const char *now, char *text, size_t size)
         snprintf(text + used, size - used, used ? " changed" : MADE_OF_SAME);
 }
 
-/* The sum that a part with these names has now; false where it cannot be found any more. */
-static bool find_sum_now(const library *lib, const made_of_part *p, char sum[16], err *e) {
-    enum { MOST = MADE_OF / 2 };
-    const char *names[MOST];
-    char copy[MADE_OF];
-    size_t count = 0;
-    memcpy(copy, p->names, sizeof copy);
-    for (char *name = strtok(copy, "+"); name; name = strtok(NULL, "+"))
-        names[count++] = name;
-    return sum_names(lib, p->part, names, count, sum, e);
-}
-
 /* Rows ------------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -282,7 +197,7 @@ typedef struct {
 struct freshness {
     library *lib;
     known_sum *known;
-    size_t count;
+    size_t count, room;
 };
 
 freshness *freshness_new(err *e) {
@@ -304,17 +219,21 @@ void freshness_free(freshness *f) {
     free(f);
 }
 
-static const char *find_sum(freshness *f, const made_of_part *p) {
-    char key[MADE_OF + 32];
+/* The sum that a part with these names has now; "gone" where it cannot be found any more. */
+static const char *find_sum_now(freshness *f, const made_of_part *p) {
+    const char *names[MADE_OF / 2];
+    char key[MADE_OF + 32], copy[MADE_OF];
+    size_t count = 0;
     snprintf(key, sizeof key, "%s:%s", p->part, p->names);
     for (size_t i = 0; i < f->count; i++)
         if (strcmp(f->known[i].key, key) == 0)
             return f->known[i].sum;
-    f->known = realloc(f->known, (f->count + 1) * sizeof *f->known);
-    assert(f->known);
-    known_sum *k = &f->known[f->count++];
+    known_sum *k = ARRAY_ADD(f->known, f->count, f->room);
     *k = (known_sum){.key = strdup(key)};
-    if (!find_sum_now(f->lib, p, k->sum, NULL))
+    memcpy(copy, p->names, sizeof copy);
+    for (char *name = strtok(copy, "+"); name; name = strtok(NULL, "+"))
+        names[count++] = name;
+    if (!sum_names(f->lib, p->part, names, count, k->sum, NULL))
         snprintf(k->sum, sizeof k->sum, "gone");
     return k->sum;
 }
@@ -351,7 +270,7 @@ origin freshness_judge(freshness *f, const char *made_of, char *changes, size_t 
     changes[0] = 0;
     for (const char *at = made_of; made_of_read(&at, &p); is_any = true) {
         char what[64];
-        if (strchr(p.names, '?') || strcmp(find_sum(f, &p), p.sum) == 0)
+        if (strchr(p.names, '?') || strcmp(find_sum_now(f, &p), p.sum) == 0)
             continue;
         bool is_one = !strpbrk(p.names, "+*") && strlen(p.names) < 40;
         snprintf(what, sizeof what, "%s%s%.40s", p.part, is_one ? " " : "s", is_one ? p.names : "");
