@@ -15,7 +15,7 @@
 #include "harness/base/path.h"
 #include "harness/device/code_cache.h"
 
-enum { SECONDS = 120, THREADS = 256, MOST_CONSTANTS = 64, MOST_ARGUMENTS = 80 };
+enum { SECONDS = 120, THREADS = 256, MOST_CONSTANTS = 64 };
 
 struct agx_compiler {
     char tree[PATH_MAX], home[PATH_MAX - 128];
@@ -32,20 +32,20 @@ static const char *const clang_flags[] = {
     "-fno-threadsafe-statics", "-D__clang_major__=17" /* bfloat as integers: Mesa has no such type */,
     "-ffp-contract=fast", "-mreassociate", "-freciprocal-math", "-fno-signed-zeros", "-fapprox-func",
     "-menable-no-infs", "-menable-no-nans", "-DASSAY_FAST_MATH=1", "-emit-llvm-bc",
-    "-debug-info-kind=line-tables-only", "-dwarf-version=4",
+    "-debug-info-kind=line-tables-only", "-dwarf-version=4", NULL,
 };
 /* Pointers are generic until all is inlined. Only when the space of each is known can variables become
  * registers; loops over private arrays must be unrolled for that. */
 #define PASSES "-passes=internalize,globaldce,always-inline,globaldce,function(sroa,early-cse,infer-address-spaces)," \
     "default<O3>,function(infer-address-spaces,sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)"
-static const char *const opt_flags[] = {"-S", "-unroll-threshold=4000", PASSES};
+static const char *const opt_flags[] = {"-S", "-unroll-threshold=4000", PASSES, NULL};
 static const char *const llc_flags[] = {
     "-mtriple=spirv64-unknown-unknown", "-O2", "-disable-lsr", "--spirv-ext=+SPV_KHR_float_controls2", "-filetype=obj",
-    "--print-after=spirv-asm-printer" /* for agx_read_places */,
+    "--print-after=spirv-asm-printer" /* for agx_read_places */, NULL,
 };
-static const char *const own_steps[] = {"agx_move_constants", "agx_split_loads", "agx_add_lines"}; /* between them */
+static const char *const own_steps[] = {"agx_move_constants", "agx_split_loads", "agx_add_lines", NULL}; /* between them */
 /* clang-format on */
-#define LIST(flags) flags, (int)(sizeof flags / sizeof *flags)
+static const char *const *const made_with[] = {clang_flags, opt_flags, llc_flags, own_steps};
 
 bool agx_find_folder(char *path, size_t size, err *e) {
     char cache[PATH_MAX - 8];
@@ -60,10 +60,9 @@ static bool open_cache(agx_compiler *c, err *e) {
     char driver[PATH_MAX];
     sha256 h;
     sha256_start(&h);
-    code_cache_hash_texts(&h, LIST(clang_flags));
-    code_cache_hash_texts(&h, LIST(opt_flags));
-    code_cache_hash_texts(&h, LIST(llc_flags));
-    code_cache_hash_texts(&h, LIST(own_steps));
+    for (size_t i = 0; i < sizeof made_with / sizeof *made_with; i++)
+        for (const char *const *text = made_with[i]; *text; text++)
+            code_cache_hash_texts(&h, text, 1);
     return path_print(driver, sizeof driver, e, "%s/agx_driver", c->tree) &&
            code_cache_hash_compiler(&h, driver, c->name, rooms, sizeof rooms / sizeof *rooms, e) &&
            code_cache_open(&c->cache, "agx", &h, e);
@@ -104,41 +103,30 @@ const char *agx_compiler_get_name(const agx_compiler *c) {
 
 /* One program ------------------------------------------------------------------------------------ */
 
-typedef struct {
-    const char *items[MOST_ARGUMENTS];
-    int count;
-} arguments;
-
-static void add(arguments *a, const char *const *more, int count) {
-    for (int i = 0; i < count; i++) {
-        assert(a->count < MOST_ARGUMENTS - 1);
-        a->items[a->count++] = more[i];
-    }
-}
-
-/* Starts a program of the tree; *log gets what it prints, and *worked whether it ended with 0. */
-static bool run_tool(const agx_compiler *c, const char *const *before, int before_count,
-                     const char *program, const arguments *more, char **log, bool *worked, err *e) {
+/* Starts a program of the tree, or by another one that `before` names; *log gets what it prints, and *worked
+ * whether it ended with 0. */
+static bool run_tool(const agx_compiler *c, const char *const *before, const char *program,
+                     const command *more, char **log, bool *worked, err *e) {
     char loader[PATH_MAX + 8], libraries[3 * PATH_MAX + 80], path[PATH_MAX + 64];
-    arguments all = {.count = 0};
+    char shim[PATH_MAX + 64];
+    command all = {.count = 0};
     int status = 1;
     snprintf(loader, sizeof loader, "%s/loader", c->tree);
     snprintf(libraries, sizeof libraries,
              "%s/libraries:%s/usr/lib/llvm-22/lib:%s/usr/lib/llvm-19/lib", c->tree, c->tree,
              c->tree);
     snprintf(path, sizeof path, "%s/%s", c->tree, program);
-    add(&all, before, before_count);
-    add(&all, (const char *[]){loader, "--library-path", libraries}, 3);
-    if (before_count > 0) {
-        static char shim[PATH_MAX + 64];
-        snprintf(shim, sizeof shim, "%s/libraries/libasahi_noop_drm_shim.so", c->tree);
-        add(&all, (const char *[]){"--preload", shim}, 2);
-    }
-    add(&all, (const char *[]){path}, 1);
-    add(&all, more->items, more->count);
+    snprintf(shim, sizeof shim, "%s/libraries/libasahi_noop_drm_shim.so", c->tree);
+    if (before)
+        command_add(&all, before);
+    COMMAND_ADD(&all, loader, "--library-path", libraries);
+    if (before)
+        COMMAND_ADD(&all, "--preload", shim);
+    COMMAND_ADD(&all, path);
+    command_add(&all, more->argv);
     /* Mesa's stand-in for a GPU makes a file as large as that GPU's memory: child_run_for would end it. */
-    bool ok = before_count > 0 ? child_run(all.items, log, &status, e)
-                               : child_run_for(all.items, SECONDS, log, &status, e);
+    bool ok = before ? child_run(all.argv, log, &status, e)
+                     : child_run_for(all.argv, SECONDS, log, &status, e);
     *worked = ok && status == 0;
     return ok;
 }
@@ -414,16 +402,17 @@ static char *rewrite(const order *o, err *e) {
     return text;
 }
 
-static bool step(work *w, const char *program, const char *const *flags, int count,
-                 const char *const *more, int more_count, err *e) {
-    arguments a = {.count = 0};
+/* files: what follows the flags. */
+static bool step(work *w, const char *program, const char *const *flags, const char *const *files,
+                 err *e) {
+    command c = {.count = 0};
     if (!w->worked)
         return true;
-    add(&a, flags, count);
-    add(&a, more, more_count);
+    command_add(&c, flags);
+    command_add(&c, files);
     free(w->log);
     w->log = NULL;
-    return run_tool(w->order->compiler, NULL, 0, program, &a, &w->log, &w->worked, e);
+    return run_tool(w->order->compiler, NULL, program, &c, &w->log, &w->worked, e);
 }
 
 static bool run_clang(work *w, err *e) {
@@ -435,17 +424,18 @@ static bool run_clang(work *w, err *e) {
     snprintf(include[3], sizeof include[3], "%s/harness/agx/shim/inline.h", home);
     snprintf(entry, sizeof entry, "-DASSAY_ENTRY=%s", w->entry);
     snprintf(threads, sizeof threads, "-DAGX_THREADS=%d", THREADS);
-    const char *const more[] = {"-iquote",  include[0], "-iquote", include[1], "-include",
-                                include[2], "-include", "metal.h", "-include", include[3],
-                                entry,      threads,    w->cpp,    "-o",       w->bc};
-    return step(w, "usr/lib/llvm-22/bin/clang", LIST(clang_flags), LIST(more), e);
+    const char *const more[] = {"-iquote",  include[0], "-iquote",  include[1],
+                                "-include", include[2], "-include", "metal.h",
+                                "-include", include[3], entry,      threads,
+                                w->cpp,     "-o",       w->bc,      NULL};
+    return step(w, "usr/lib/llvm-22/bin/clang", clang_flags, more, e);
 }
 
 static bool run_opt(work *w, err *e) {
     char list[200];
     snprintf(list, sizeof list, "-internalize-public-api-list=%s", w->entry);
-    const char *const more[] = {list, w->bc, "-o", w->ll};
-    if (!step(w, "usr/lib/llvm-22/bin/opt", LIST(opt_flags), LIST(more), e))
+    const char *const more[] = {list, w->bc, "-o", w->ll, NULL};
+    if (!step(w, "usr/lib/llvm-22/bin/opt", opt_flags, more, e))
         return false;
     if (!w->worked)
         return true;
@@ -469,8 +459,8 @@ static bool run_opt(work *w, err *e) {
 }
 
 static bool run_llc(work *w, err *e) {
-    const char *const more[] = {w->ll, "-o", w->spv};
-    bool ok = step(w, "usr/lib/llvm-22/bin/llc", LIST(llc_flags), LIST(more), e);
+    const char *const more[] = {w->ll, "-o", w->spv, NULL};
+    bool ok = step(w, "usr/lib/llvm-22/bin/llc", llc_flags, more, e);
     if (ok && w->worked) {
         w->printed = w->log;
         w->log = NULL;
@@ -514,9 +504,11 @@ static bool run_driver(const work *w, bool with_places, char **log, bool *worked
                                   copies,
                                   "RUSTICL_ENABLE=asahi",
                                   "AGX_MESA_DEBUG=shaderdb,shaders",
-                                  "MESA_SHADER_CACHE_DISABLE=1"};
-    const arguments a = {.items = {w->spv, w->entry, "lines"}, .count = with_places ? 3 : 2};
-    return run_tool(c, LIST(before), "agx_driver", &a, log, worked, e);
+                                  "MESA_SHADER_CACHE_DISABLE=1",
+                                  NULL};
+    command more = {.count = 0};
+    COMMAND_ADD(&more, w->spv, w->entry, with_places ? "lines" : NULL);
+    return run_tool(c, before, "agx_driver", &more, log, worked, e);
 }
 
 static bool is_same_code(const char *log, const char *other) {

@@ -318,9 +318,16 @@ pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kerne
     p->math = math;
     /* Code that is not safe drops denormals wherever it runs. */
     p->flushes_denormals = d->facts.flushes_denormals || math != MATH_SAFE;
+    msl_constant_text *texts = array_new(count + 1, sizeof *texts);
+    for (size_t i = 0; i < count; i++)
+        constant_spell(&constants[i], &texts[i]);
+    bool ok = msl_specialise(unit, kernel, texts, count, &p->signature, e);
+    if (p->signature.max_total_threads && p->signature.max_total_threads < p->max_group_threads)
+        p->max_group_threads = p->signature.max_total_threads;
     worker_note(WORKER_COMPILER);
-    bool ok = d->ops->new_pipeline(p, unit, constants, count, e);
+    ok = ok && d->ops->new_pipeline(p, unit, constants, texts, count, e);
     worker_note("");
+    free(texts);
     if (ok) {
         p->counts_lanes = p->simd_width != MSL_LANES && msl_uses_simdgroups(unit, kernel);
         return p;

@@ -250,8 +250,9 @@ typedef struct {
     void (*forget)(buffer *b, size_t allocation_offset, size_t bytes);
     /* A byte for each of the allocation's: 0 where nothing was written; likewise. */
     const unsigned char *(*get_written)(const buffer *b);
+    /* The signature is there; texts: the constants as C++. */
     bool (*new_pipeline)(pipeline *p, const msl_unit *unit, const constant_value *constants,
-                         size_t count, err *e);
+                         const msl_constant_text *texts, size_t count, err *e);
     void (*free_pipeline)(pipeline *p);
     bool (*submit)(device *d, tape *t, size_t first, size_t count, ticket *out, err *e);
     bool (*wait)(device *d, ticket *k, play_times *times, err *e);

@@ -350,6 +350,22 @@ void tape_mark(tape *t, const char *name) {
     snprintf(m->name, sizeof m->name, "%s", name);
 }
 
+const char *tape_get_part(const tape *t, size_t index) {
+    const char *name = "";
+    for (size_t i = 0; i < t->mark_count && t->marks[i].at <= index; i++)
+        name = t->marks[i].name;
+    return name;
+}
+
+void tape_name_part(const tape *t, size_t first, size_t count, char *name, size_t size) {
+    const char *part = count ? tape_get_part(t, first) : "";
+    if (count <= 1)
+        snprintf(name, size, "%s", count ? t->launches[first].label : "nothing");
+    else
+        snprintf(name, size, "%s%s%s and %zu more", part, *part ? ": " : "",
+                 t->launches[first].label, count - 1);
+}
+
 void tape_barrier(tape *t) {
     t->barrier_next = true;
 }
@@ -363,6 +379,12 @@ static size_t find_part_end(const tape *t, play_mode mode, size_t first) {
             if (t->marks[i].at > first && t->marks[i].at < t->count)
                 return t->marks[i].at;
     return t->count;
+}
+
+void play_times_set(play_times *times, uint64_t gpu_ns, uint64_t wall_ns) {
+    times->wall_ns = wall_ns;
+    times->gpu_is_wall = gpu_ns == 0 || gpu_ns > wall_ns;
+    times->gpu_ns = times->gpu_is_wall ? wall_ns : gpu_ns;
 }
 
 void play_times_add(play_times *sum, const play_times *more) {

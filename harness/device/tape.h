@@ -102,13 +102,12 @@ launch *tape_add_pipeline(tape *t, const pipeline *p);
 void tape_mark(tape *t, const char *name); /* what follows belongs to this part */
 void tape_barrier(tape *t); /* concurrent order: what follows waits for what came before */
 
-/* The mark before a launch; "" for none. Here, because devices ask, and tape.c plays on them. */
-static inline const char *tape_get_part(const tape *t, size_t index) {
-    const char *name = "";
-    for (size_t i = 0; i < t->mark_count && t->marks[i].at <= index; i++)
-        name = t->marks[i].name;
-    return name;
-}
+/* The mark before a launch; "" for none. */
+const char *tape_get_part(const tape *t, size_t index);
+/* What launches first..first+count-1 are called in messages: "layer 3: rmsnorm and 7 more". */
+void tape_name_part(const tape *t, size_t first, size_t count, char *name, size_t size);
+/* The GPU's time, unless it is 0 or longer than the wait for it, which is impossible. */
+void play_times_set(play_times *times, uint64_t gpu_ns, uint64_t wall_ns);
 
 typedef enum {
     PLAY_WHOLE,    /* one command buffer */

@@ -8,8 +8,10 @@
  * Copies to the device and fills are queued with the plays. A copy from the device waits for
  * those copies, not for plays that were submitted since: what it reads was written by plays that the
  * caller has waited for. */
+#if defined(__linux__)
+#define _GNU_SOURCE /* strcasestr */
+#endif
 #include <assert.h>
-#include <ctype.h>
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -105,17 +107,6 @@ bool cuda_ok(const cuda_driver *d, CUresult what, err *e, const char *doing, ...
 
 /* Finding one ----------------------------------------------------------------------------------- */
 
-static bool has_part(const char *name, const char *part) {
-    for (; *name; name++) {
-        size_t i = 0;
-        while (part[i] && tolower((unsigned char)name[i]) == tolower((unsigned char)part[i]))
-            i++;
-        if (!part[i])
-            return true;
-    }
-    return !*part;
-}
-
 /* The first whose name has `wanted` in it; the error names all that there are. */
 static bool pick(cuda_device *c, const char *wanted, char *name, int size, err *e) {
     int count = 0;
@@ -126,7 +117,7 @@ static bool pick(cuda_device *c, const char *wanted, char *name, int size, err *
         if (!cuda_ok(c->driver, c->driver->device_get(&c->device, i), e, "give GPU %d", i) ||
             !cuda_ok(c->driver, c->driver->device_name(name, size, c->device), e, "tell its name"))
             return false;
-        if (has_part(name, wanted))
+        if (strcasestr(name, wanted))
             return true;
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
@@ -422,23 +413,16 @@ static bool load_all(cuda_device *c, const pipeline *p, const char *ptx, cuda_pi
 }
 
 static bool new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
-                         size_t count, err *e) {
+                         const msl_constant_text *texts, size_t count, err *e) {
     cuda_device *c = cuda_enter(p->device);
-    msl_constant_text *texts = array_new(count + 1, sizeof *texts);
-    for (size_t i = 0; i < count; i++)
-        constant_spell(&constants[i], &texts[i]);
-    char *text = msl_specialise(unit, p->kernel, texts, count, &p->signature, e)
-                     ? msl_rewrite(unit, p->kernel, texts, count, e)
-                     : NULL;
-    free(texts);
+    (void)constants;
+    char *text = msl_rewrite(unit, p->kernel, texts, count, e);
     char *ptx = text ? ptx_compile(c->compiler, text, p->kernel, p->math, NULL, 0, e) : NULL;
     free(text);
     if (!ptx)
         return false;
     ptx_complete_signature(ptx, msl_find_kernel(unit, p->kernel, NULL), &p->signature);
     p->threadgroup_bytes = ptx_count_shared(ptx);
-    if (p->signature.max_total_threads && p->signature.max_total_threads < p->max_group_threads)
-        p->max_group_threads = p->signature.max_total_threads;
     cuda_pipeline *made = array_new(1, sizeof *made);
     made->bulk_bytes = ptx_count_bulk(ptx);
     made->cluster = ptx_count_cluster(ptx);

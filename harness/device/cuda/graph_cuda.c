@@ -468,7 +468,7 @@ static cuda_graph *find_graph(cuda_device *c, tape *t, size_t first, size_t coun
 struct cuda_play {
     CUevent start, end; /* recorded by the graph, with times */
     CUevent done;       /* recorded after the graph, to wait for */
-    char name[96];      /* what is played, for messages */
+    char name[128];     /* what is played, for messages */
     cuda_play *next;
 };
 
@@ -507,15 +507,6 @@ static cuda_play *take_play(cuda_device *c, err *e) {
 static void give_play(cuda_device *c, cuda_play *p) {
     p->next = c->idle;
     c->idle = p;
-}
-
-static void name_play(cuda_play *p, const tape *t, size_t first, size_t count) {
-    const char *part = count ? tape_get_part(t, first) : "";
-    if (count <= 1)
-        snprintf(p->name, sizeof p->name, "%s", count ? t->launches[first].label : "nothing");
-    else
-        snprintf(p->name, sizeof p->name, "%.20s%s%.40s and %zu more", part, *part ? ": " : "",
-                 t->launches[first].label, count - 1);
 }
 
 /* What went wrong -------------------------------------------------------------------------------- */
@@ -571,7 +562,7 @@ bool cuda_submit(device *d, tape *t, size_t first, size_t count, ticket *out, er
     cuda_play *p = g ? take_play(c, e) : NULL;
     if (!p)
         return false;
-    name_play(p, t, first, count);
+    tape_name_part(t, first, count, p->name, sizeof p->name);
     CUresult result = mark_play(c, g, p);
     if (result == CUDA_SUCCESS)
         result = launch_graph(c, g, p->done, &out->commit_at_ns);
@@ -592,12 +583,6 @@ static uint64_t measure(const cuda_device *c, CUevent start, CUevent end) {
     return (uint64_t)((double)ms * 1e6 + 0.5);
 }
 
-static void read_times(uint64_t gpu_ns, uint64_t wall_ns, play_times *times) {
-    times->wall_ns = wall_ns;
-    times->gpu_is_wall = gpu_ns == 0 || gpu_ns > wall_ns;
-    times->gpu_ns = times->gpu_is_wall ? wall_ns : gpu_ns;
-}
-
 bool cuda_wait(device *d, ticket *k, play_times *times, err *e) {
     cuda_device *c = cuda_enter(d);
     cuda_play *p = (cuda_play *)(uintptr_t)k->id;
@@ -606,7 +591,7 @@ bool cuda_wait(device *d, ticket *k, play_times *times, err *e) {
     CUresult result = c->driver->event_wait(p->done);
     uint64_t wall_ns = os_now_ns() - k->commit_at_ns;
     bool ok = result == CUDA_SUCCESS || report_failure(c, result, p->name, e);
-    read_times(ok ? measure(c, p->start, p->end) : 0, wall_ns, times);
+    play_times_set(times, ok ? measure(c, p->start, p->end) : 0, wall_ns);
     give_play(c, p);
     return ok;
 }
@@ -625,7 +610,7 @@ bool cuda_play_sampled(device *d, tape *t, play_times *total, play_times *each, 
     cuda_play *p = g ? take_play(c, e) : NULL;
     if (!p)
         return false;
-    name_play(p, t, 0, t->count);
+    tape_name_part(t, 0, t->count, p->name, sizeof p->name);
     CUresult result = launch_graph(c, g, p->done, &commit_at);
     uint64_t encoded = os_now_ns();
     if (result == CUDA_SUCCESS)
@@ -636,7 +621,7 @@ bool cuda_play_sampled(device *d, tape *t, play_times *total, play_times *each, 
     if (!ok)
         return false;
     *total = (play_times){.encode_ns = encoded - begin, .gpu_is_sampled = true};
-    read_times(measure(c, g->marks[0], g->marks[2 * g->count - 1]), wall_ns, total);
+    play_times_set(total, measure(c, g->marks[0], g->marks[2 * g->count - 1]), wall_ns);
     for (size_t i = 0; i < g->count; i++)
         each[i] = (play_times){.gpu_ns = measure(c, g->marks[2 * i], g->marks[2 * i + 1]),
                                .gpu_is_sampled = true};

@@ -25,7 +25,6 @@
 #include "harness/device/validation.h"
 #include "metal.h"
 
-
 metal_device *metal_get(const device *d) {
     return d->impl;
 }
@@ -245,8 +244,8 @@ static bool copy_private(buffer *b, size_t at, char *host, size_t bytes, bool to
     return true;
 }
 
-static bool metal_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, bool to_device,
-                err *e) {
+static bool metal_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes,
+                       bool to_device, err *e) {
     @autoreleasepool {
         if (b->storage == STORAGE_PRIVATE)
             return copy_private(b, allocation_offset, host, bytes, to_device, e);
@@ -332,11 +331,10 @@ id<MTLLibrary> metal_find_library(metal_device *m, const char *text, int languag
 static bool set_constant(MTLFunctionConstantValues *values, const msl_constant *c,
                          const constant_value *v, err *e) {
     static const MTLDataType types[ELEM_COUNT] = {
-        [ELEM_U8] = MTLDataTypeUChar,   [ELEM_I8] = MTLDataTypeChar,
-        [ELEM_U16] = MTLDataTypeUShort, [ELEM_I16] = MTLDataTypeShort,
-        [ELEM_U32] = MTLDataTypeUInt,   [ELEM_I32] = MTLDataTypeInt,
-        [ELEM_U64] = MTLDataTypeULong,  [ELEM_I64] = MTLDataTypeLong,
-        [ELEM_F16] = MTLDataTypeHalf,   [ELEM_F32] = MTLDataTypeFloat,
+        [ELEM_U8] = MTLDataTypeUChar,  [ELEM_I8] = MTLDataTypeChar,  [ELEM_U16] = MTLDataTypeUShort,
+        [ELEM_I16] = MTLDataTypeShort, [ELEM_U32] = MTLDataTypeUInt, [ELEM_I32] = MTLDataTypeInt,
+        [ELEM_U64] = MTLDataTypeULong, [ELEM_I64] = MTLDataTypeLong, [ELEM_F16] = MTLDataTypeHalf,
+        [ELEM_F32] = MTLDataTypeFloat,
     };
     elem type;
     const bool is_bool = strcmp(c->type, "bool") == 0;
@@ -369,18 +367,6 @@ static MTLFunctionConstantValues *make_constants(const msl_unit *unit, const con
 }
 
 /* Pipelines ---------------------------------------------------------------------------------- */
-
-static bool specialise(pipeline *p, const msl_unit *unit, const constant_value *constants,
-                       size_t count, err *e) {
-    msl_constant_text *texts = calloc(count + 1, sizeof *texts);
-    assert(texts);
-    for (size_t i = 0; i < count; i++)
-        constant_spell(&constants[i], &texts[i]);
-    bool ok = msl_specialise(unit, p->kernel, texts, count, &p->signature, e) &&
-              msl_check_constants(unit, p->kernel, texts, count, e);
-    free(texts);
-    return ok;
-}
 
 /* Autoreleased. */
 static id<MTLFunction> find_function(pipeline *p, const msl_unit *unit,
@@ -420,9 +406,9 @@ id<MTLComputePipelineState> metal_new_state(metal_device *m, id<MTLFunction> fun
 }
 
 static bool metal_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
-                        size_t count, err *e) {
+                               const msl_constant_text *texts, size_t count, err *e) {
     @autoreleasepool {
-        if (!specialise(p, unit, constants, count, e))
+        if (!msl_check_constants(unit, p->kernel, texts, count, e))
             return false;
         id<MTLFunction> function = find_function(p, unit, constants, count, e);
         if (!function)

@@ -91,17 +91,6 @@ static void encode(id<MTLComputeCommandEncoder> encoder, const launch *l, uint32
         [encoder dispatchThreadgroups:grid threadsPerThreadgroup:group];
 }
 
-/* What the part is called in captures and errors. */
-static void name_part(const tape *t, size_t first, size_t count, char *name, size_t size) {
-    const char *part = tape_get_part(t, first);
-    const char *label = t->launches[first].label;
-    if (count == 1)
-        snprintf(name, size, "%s", label);
-    else
-        snprintf(name, size, "%s%s%s and %zu more", part, *part ? ": " : "", label,
-                 count - 1);
-}
-
 /* Autoreleased. */
 static id<MTLComputeCommandEncoder> open_encoder(id<MTLCommandBuffer> commands, const tape *t,
                                                  const char *name, err *e) {
@@ -163,15 +152,12 @@ static uint64_t count_ns(double seconds) {
     return seconds > 0 && seconds < 1e6 ? (uint64_t)(seconds * 1e9 + 0.5) : 0;
 }
 
-/* From the start of the first to the end of the last. Virtual GPUs report zeros, and a time longer
- * than the wait for it is impossible. */
+/* From the start of the first to the end of the last. Virtual GPUs report zeros. */
 static void read_times(const id<MTLCommandBuffer> *parts, size_t count, uint64_t wall_ns,
                        play_times *times) {
     double start = [parts[0] GPUStartTime], end = [parts[count - 1] GPUEndTime];
     uint64_t gpu_ns = start > 0 ? count_ns(end - start) : 0;
-    times->wall_ns = wall_ns;
-    times->gpu_is_wall = gpu_ns == 0 || gpu_ns > wall_ns;
-    times->gpu_ns = times->gpu_is_wall ? wall_ns : gpu_ns;
+    play_times_set(times, gpu_ns, wall_ns);
     for (size_t i = 0; i < count; i++)
         if ([parts[i] kernelStartTime] > 0)
             times->driver_ns += count_ns([parts[i] kernelEndTime] - [parts[i] kernelStartTime]);
@@ -235,8 +221,7 @@ bool metal_finish(metal_device *m, const id<MTLCommandBuffer> *parts, size_t cou
     m->used_ns = os_now_ns();
     read_times(parts, count, m->used_ns - commit_at_ns, times);
     for (size_t i = 0; ok && i < count; i++)
-        ok = [parts[i] status] == MTLCommandBufferStatusCompleted ||
-             report_failure(m, parts[i], e);
+        ok = [parts[i] status] == MTLCommandBufferStatusCompleted || report_failure(m, parts[i], e);
     return ok;
 }
 
@@ -277,9 +262,8 @@ static size_t find_end(const tape *t, size_t first, size_t end) {
 /* One command buffer, committed; nil with e set. */
 static id<MTLCommandBuffer> commit_part(device *d, const tape *t, size_t first, size_t count,
                                         uint64_t *commit_at_ns, err *e) {
-    char name[128] = "nothing";
-    if (count > 0)
-        name_part(t, first, count, name, sizeof name);
+    char name[128];
+    tape_name_part(t, first, count, name, sizeof name);
     bool explains = t->explains || d->facts.validates;
     id<MTLCommandBuffer> commands = metal_new_command_buffer(metal_get(d), name, explains, e);
     if (!commands || !encode_part(commands, t, first, count, name, e))
@@ -300,8 +284,7 @@ bool metal_submit(device *d, tape *t, size_t first, size_t count, ticket *out, e
         metal_keep_resident(metal_get(d));
         for (size_t at = first, next; ok && (at < first + count || f->count == 0); at = next) {
             next = find_end(t, at, first + count);
-            id<MTLCommandBuffer> commands =
-                commit_part(d, t, at, next - at, &out->commit_at_ns, e);
+            id<MTLCommandBuffer> commands = commit_part(d, t, at, next - at, &out->commit_at_ns, e);
             if ((ok = commands != nil))
                 *ARRAY_ADD(f->parts, f->count, f->room) = [commands retain];
         }
@@ -417,8 +400,8 @@ static bool read_samples(metal_device *m, size_t count, uint64_t all_ns, uint64_
 enum { PROBES = 2, PROBE_THREADS = 1024 };
 
 static id<MTLComputePipelineState> make_probe(metal_device *m) {
-    id<MTLLibrary> library = metal_find_library(m, probe_text, metal_get_language(), MATH_SAFE,
-                                                "assay_probe", NULL);
+    id<MTLLibrary> library =
+        metal_find_library(m, probe_text, metal_get_language(), MATH_SAFE, "assay_probe", NULL);
     id<MTLFunction> function = [[library newFunctionWithName:@"assay_probe"] autorelease];
     NSError *error = nil;
     return function ? [metal_new_state(m, function, "assay_probe", &error) autorelease] : nil;

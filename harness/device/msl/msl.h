@@ -143,9 +143,9 @@ char *msl_rewrite(const msl_unit *u, const char *host_name, const msl_constant_t
  * in a version of the language that has them. */
 bool msl_text_has_tensors(const char *text);
 bool msl_text_uses_elements(const char *text); /* msl_uses_elements of its kernel */
-/* The same with every statement's end marked, to trace where something happens. */
-char *msl_rewrite_traced(const msl_unit *u, const char *host_name,
-                         const msl_constant_text *constants, size_t count, err *e);
+/* The same; is_traced: with every statement's end marked, to trace where something happens. */
+char *msl_rewrite_for(const msl_unit *u, const char *host_name, const msl_constant_text *constants,
+                      size_t count, bool is_traced, err *e);
 
 /* What Apple's compiler refuses and C++ does not, in its words, as far as tokens show it. */
 void msl_check_refused(const msl_unit *u, remark_list *out);

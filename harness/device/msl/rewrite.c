@@ -723,24 +723,19 @@ bool msl_text_uses_elements(const char *written) {
     return strstr(written, elements_mark) != NULL;
 }
 
-static char *rewrite_entry(const msl_unit *u, const char *host_name,
-                           const msl_constant_text *constants, size_t count, bool traced, err *e) {
-    const entry *w = entry_find(u, host_name, e);
-    if (!w || !msl_check_constants(u, host_name, constants, count, e))
-        return NULL;
-    return rewrite_text(u, w, constants, count, traced, e);
-}
-
 char *msl_rewrite_whole(const msl_unit *u, err *e) {
     return rewrite_text(u, NULL, NULL, 0, false, e);
 }
 
-char *msl_rewrite(const msl_unit *u, const char *host_name, const msl_constant_text *constants,
-                  size_t count, err *e) {
-    return rewrite_entry(u, host_name, constants, count, false, e);
+char *msl_rewrite_for(const msl_unit *u, const char *host_name, const msl_constant_text *constants,
+                      size_t count, bool is_traced, err *e) {
+    const entry *w = entry_find(u, host_name, e);
+    return w && msl_check_constants(u, host_name, constants, count, e)
+               ? rewrite_text(u, w, constants, count, is_traced, e)
+               : NULL;
 }
 
-char *msl_rewrite_traced(const msl_unit *u, const char *host_name,
-                         const msl_constant_text *constants, size_t count, err *e) {
-    return rewrite_entry(u, host_name, constants, count, true, e);
+char *msl_rewrite(const msl_unit *u, const char *host_name, const msl_constant_text *constants,
+                  size_t count, err *e) {
+    return msl_rewrite_for(u, host_name, constants, count, false, e);
 }

@@ -324,16 +324,10 @@ static void complete_signature(pipeline *p, const soft_loaded *k, const msl_sign
 }
 
 static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
-                              size_t count, err *e) {
+                              const msl_constant_text *texts, size_t count, err *e) {
     soft_device *s = p->device->impl;
-    msl_constant_text *texts = array_new(count + 1, sizeof *texts);
-    for (size_t i = 0; i < count; i++)
-        constant_spell(&constants[i], &texts[i]);
-    bool ok = msl_specialise(unit, p->kernel, texts, count, &p->signature, e);
-    char *text = !ok                      ? NULL
-                 : s->mode == POOL_TRACED ? msl_rewrite_traced(unit, p->kernel, texts, count, e)
-                                          : msl_rewrite(unit, p->kernel, texts, count, e);
-    free(texts);
+    (void)constants;
+    char *text = msl_rewrite_for(unit, p->kernel, texts, count, s->mode == POOL_TRACED, e);
     if (!text)
         return false;
     soft_loaded *loaded = array_new(1, sizeof *loaded);
@@ -342,16 +336,14 @@ static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_
                                         [POOL_TRACED] = BUILD_TRACED,
                                         [POOL_COUNTED] = BUILD_COUNTED};
     char object[PATH_MAX];
-    ok = soft_compile(s->compiler, text, p->kernel, builds[s->mode], p->math, object, e) &&
-         soft_engine_load(s->engine, object, p->kernel, loaded, e);
+    bool ok = soft_compile(s->compiler, text, p->kernel, builds[s->mode], p->math, object, e) &&
+              soft_engine_load(s->engine, object, p->kernel, loaded, e);
     free(text);
     if (!ok) {
         free(loaded);
         return false;
     }
     complete_signature(p, loaded, msl_find_kernel(unit, p->kernel, NULL));
-    if (p->signature.max_total_threads && p->signature.max_total_threads < p->max_group_threads)
-        p->max_group_threads = p->signature.max_total_threads;
     p->impl = loaded;
     return true;
 }
