@@ -8,6 +8,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "arguments.h"
+
 constant uint NOTHING = 0xFFFFFFFF;
 constant uint VALUES_A_GROUP = 1024;
 
@@ -77,11 +79,7 @@ kernel void argmax_reduce(device const float *logits [[buffer(0)]],
                           device float *pvals [[buffer(2)]],
                           device uint *pidx [[buffer(3)]],
                           uint group [[threadgroup_position_in_grid]],
-                          uint thread_index [[thread_index_in_threadgroup]],
-                          uint threads [[threads_per_threadgroup]],
-                          uint lane [[thread_index_in_simdgroup]],
-                          uint sg [[simdgroup_index_in_threadgroup]],
-                          uint sg_count [[simdgroups_per_threadgroup]]) {
+                          TEAM_PLACE) {
     threadgroup uint ranks[32];
     threadgroup uint indices[32];
     const uint first = group * VALUES_A_GROUP;
@@ -124,11 +122,7 @@ kernel void argmax_final(device const float *pvals [[buffer(0)]],
                          device const uint *pidx [[buffer(1)]],
                          constant uint &groups [[buffer(2)]],
                          device uint *result [[buffer(3)]],
-                         uint thread_index [[thread_index_in_threadgroup]],
-                         uint threads [[threads_per_threadgroup]],
-                         uint lane [[thread_index_in_simdgroup]],
-                         uint sg [[simdgroup_index_in_threadgroup]],
-                         uint sg_count [[simdgroups_per_threadgroup]]) {
+                         TEAM_PLACE) {
     threadgroup uint ranks[32];
     threadgroup uint indices[32];
     candidate best = {0u, NOTHING};

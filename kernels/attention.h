@@ -10,6 +10,16 @@
 // 4, every row of a head is aligned to four of them and is read so; otherwise one by one.
 #pragma once
 
+#include "arguments.h"
+
+// Of every attention kernel; the caches are of T. `at`: where the tokens stand.
+#define ATTENTION_ARGUMENTS(T, at)                                                                 \
+    device const float *q [[buffer(0)]], device const T *k_cache [[buffer(1)]],                    \
+        device const T *v_cache [[buffer(2)]], device float *out [[buffer(3)]],                    \
+        constant uint &n_heads [[buffer(4)]], constant uint &n_kv_heads [[buffer(5)]],             \
+        constant uint &head_dim [[buffer(6)]], constant uint &at [[buffer(7)]],                    \
+        constant float &scale [[buffer(8)]]
+
 constant uint KEYS = 32; // taken at a time, one per lane
 constant uint PARTS = 8; // of a head, 32 dimensions each: head_dim is at most 256
 

@@ -244,15 +244,7 @@ inline void shared_heads(device const float *q, attention_head_of<T> h, shared_r
 // A threadgroup is one simdgroup and computes one head, 32 keys at a time. Reads 8 bytes for each
 // dimension of each key, and the query once per key from cache. The first variant: no threadgroup
 // barrier, but a head has only 32 threads, and 9 heads do not fill a GPU.
-kernel void decode_attention(device const float *q [[buffer(0)]],
-                             device const float *k_cache [[buffer(1)]],
-                             device const float *v_cache [[buffer(2)]],
-                             device float *out [[buffer(3)]],
-                             constant uint &n_heads [[buffer(4)]],
-                             constant uint &n_kv_heads [[buffer(5)]],
-                             constant uint &head_dim [[buffer(6)]],
-                             constant uint &kv_len [[buffer(7)]],
-                             constant float &scale [[buffer(8)]],
+kernel void decode_attention(ATTENTION_ARGUMENTS(float, kv_len),
                              uint head [[threadgroup_position_in_grid]],
                              uint lane [[thread_index_in_simdgroup]]) {
     threadgroup float weights[2 * KEYS];
@@ -310,16 +302,8 @@ METAL_FUNC void add_values(device const float *values, uint stride, uint count,
 // own. head_dim is a multiple of 16: decode_attention_record refuses anything else. Nothing is
 // coalesced and a GPU is nearly empty: this is for the software device, where lanes that meet for
 // every 32 keys cost more than the arithmetic.
-kernel void decode_attention_per_thread(device const float *q [[buffer(0)]],
-                                   device const float *k_cache [[buffer(1)]],
-                                   device const float *v_cache [[buffer(2)]],
-                                   device float *out [[buffer(3)]],
-                                   constant uint &n_heads [[buffer(4)]],
-                                   constant uint &n_kv_heads [[buffer(5)]],
-                                   constant uint &head_dim [[buffer(6)]],
-                                   constant uint &kv_len [[buffer(7)]],
-                                   constant float &scale [[buffer(8)]],
-                                   uint head [[threadgroup_position_in_grid]]) {
+kernel void decode_attention_per_thread(ATTENTION_ARGUMENTS(float, kv_len),
+                                        uint head [[threadgroup_position_in_grid]]) {
     const attention_head h =
         attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
     eight_floats parts[4 * PARTS];
@@ -363,19 +347,9 @@ kernel void decode_attention_per_thread(device const float *q [[buffer(0)]],
 // thread d brings dimension d of all shares to the same largest score and adds them up. A simdgroup
 // that saw no key has the largest score NO_SCORE and so no weight. Moves as much as
 // decode_attention, with 8 times as many threads.
-kernel void decode_attention_threadgroup(device const float *q [[buffer(0)]],
-                                         device const float *k_cache [[buffer(1)]],
-                                         device const float *v_cache [[buffer(2)]],
-                                         device float *out [[buffer(3)]],
-                                         constant uint &n_heads [[buffer(4)]],
-                                         constant uint &n_kv_heads [[buffer(5)]],
-                                         constant uint &head_dim [[buffer(6)]],
-                                         constant uint &kv_len [[buffer(7)]],
-                                         constant float &scale [[buffer(8)]],
+kernel void decode_attention_threadgroup(ATTENTION_ARGUMENTS(float, kv_len),
                                          uint head [[threadgroup_position_in_grid]],
-                                         uint thread_index [[thread_index_in_threadgroup]],
-                                         uint lane [[thread_index_in_simdgroup]],
-                                         uint sg [[simdgroup_index_in_threadgroup]]) {
+                                         THREAD_PLACE) {
     threadgroup float weights[8 * 2 * KEYS];
     threadgroup float largest[8];
     threadgroup float sums[8];
@@ -419,19 +393,9 @@ kernel void decode_attention_threadgroup(device const float *q [[buffer(0)]],
 // head_dim is a multiple of 32: decode_attention_record refuses anything else. The newest row of
 // the cache may be what the launch before has written.
 template <typename T> [[kernel, max_total_threads_per_threadgroup(512)]] void
-decode_attention_spread(device const float *q [[buffer(0)]],
-                        device const T *k_cache [[buffer(1)]],
-                        device const T *v_cache [[buffer(2)]],
-                        device float *out [[buffer(3)]],
-                        constant uint &n_heads [[buffer(4)]],
-                        constant uint &n_kv_heads [[buffer(5)]],
-                        constant uint &head_dim [[buffer(6)]],
-                        constant uint &kv_len [[buffer(7)]],
-                        constant float &scale [[buffer(8)]],
+decode_attention_spread(ATTENTION_ARGUMENTS(T, kv_len),
                         uint head [[threadgroup_position_in_grid]],
-                        uint thread_index [[thread_index_in_threadgroup]],
-                        uint lane [[thread_index_in_simdgroup]],
-                        uint sg [[simdgroup_index_in_threadgroup]]) {
+                        THREAD_PLACE) {
     threadgroup float4 largest[4];
     threadgroup float4 sums[4];
     threadgroup float4 parts[16 * 64];
@@ -450,21 +414,11 @@ decode_attention_spread(device const float *q [[buffer(0)]],
 // keys, so that a few heads fill a GPU. out (ranges, n_heads, head_dim): the attention to a range
 // alone; log_sums (ranges, n_heads): what it weighs beside the others, NO_SCORE if it has no keys.
 template <typename T> [[kernel, max_total_threads_per_threadgroup(512)]] void
-attention_ranges(device const float *q [[buffer(0)]],
-                 device const T *k_cache [[buffer(1)]],
-                 device const T *v_cache [[buffer(2)]],
-                 device float *out [[buffer(3)]],
-                 constant uint &n_heads [[buffer(4)]],
-                 constant uint &n_kv_heads [[buffer(5)]],
-                 constant uint &head_dim [[buffer(6)]],
-                 constant uint &kv_len [[buffer(7)]],
-                 constant float &scale [[buffer(8)]],
+attention_ranges(ATTENTION_ARGUMENTS(T, kv_len),
                  device float *log_sums [[buffer(9)]],
                  constant uint &ranges [[buffer(10)]],
                  uint2 group [[threadgroup_position_in_grid]],
-                 uint thread_index [[thread_index_in_threadgroup]],
-                 uint lane [[thread_index_in_simdgroup]],
-                 uint sg [[simdgroup_index_in_threadgroup]]) {
+                 THREAD_PLACE) {
     threadgroup float4 largest[4];
     threadgroup float4 sums[4];
     threadgroup float4 parts[16 * 64];
@@ -496,21 +450,11 @@ attention_ranges(device const float *q [[buffer(0)]],
 // (shared_share), so that a row is read once for them: the first axis of the grid counts these
 // sets of queries. head_dim is 64 or 128: the record function refuses anything else.
 template <typename T> [[kernel, max_total_threads_per_threadgroup(512)]] void
-attention_ranges_shared(device const float *q [[buffer(0)]],
-                        device const T *k_cache [[buffer(1)]],
-                        device const T *v_cache [[buffer(2)]],
-                        device float *out [[buffer(3)]],
-                        constant uint &n_heads [[buffer(4)]],
-                        constant uint &n_kv_heads [[buffer(5)]],
-                        constant uint &head_dim [[buffer(6)]],
-                        constant uint &kv_len [[buffer(7)]],
-                        constant float &scale [[buffer(8)]],
+attention_ranges_shared(ATTENTION_ARGUMENTS(T, kv_len),
                         device float *log_sums [[buffer(9)]],
                         constant uint &ranges [[buffer(10)]],
                         uint2 group [[threadgroup_position_in_grid]],
-                        uint thread_index [[thread_index_in_threadgroup]],
-                        uint lane [[thread_index_in_simdgroup]],
-                        uint sg [[simdgroup_index_in_threadgroup]]) {
+                        THREAD_PLACE) {
     threadgroup float4 room[SHARED_ROOM];
     threadgroup float4 largest[4 * 4];
     threadgroup float4 sums[4 * 4];

@@ -3,6 +3,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "arguments.h"
 #include "prefetch.h"
 #include "held_row.h"
 #include "teams.h"
@@ -24,20 +25,16 @@ METAL_FUNC void normalise(T team, device const float *x, device const float *w,
         y[i] = (x[i] - mean) * inverse * w[i] + b[i];
 }
 
+#define LAYER_NORM_ARGUMENTS                                                                       \
+    device const float *x [[buffer(0)]], device const float *w [[buffer(1)]],                      \
+        device const float *b [[buffer(2)]], device float *y [[buffer(3)]],                        \
+        constant uint &dim [[buffer(4)]], constant float &eps [[buffer(5)]]
+
 // One threadgroup of 256 per row. Reads x once from memory and twice from cache, w and b once per
 // row from cache, writes y.
-kernel void layer_norm(device const float *x [[buffer(0)]],
-                       device const float *w [[buffer(1)]],
-                       device const float *b [[buffer(2)]],
-                       device float *y [[buffer(3)]],
-                       constant uint &dim [[buffer(4)]],
-                       constant float &eps [[buffer(5)]],
+kernel void layer_norm(LAYER_NORM_ARGUMENTS,
                        uint row [[threadgroup_position_in_grid]],
-                       uint thread_index [[thread_index_in_threadgroup]],
-                       uint threads [[threads_per_threadgroup]],
-                       uint lane [[thread_index_in_simdgroup]],
-                       uint sg [[simdgroup_index_in_threadgroup]],
-                       uint sg_count [[simdgroups_per_threadgroup]]) {
+                       TEAM_PLACE) {
     threadgroup float partial[64];
     PREFETCHED(0); // only the scalars
     const whole_threadgroup team = {partial, thread_index, threads, lane, sg, sg_count};
@@ -48,16 +45,9 @@ kernel void layer_norm(device const float *x [[buffer(0)]],
 // One threadgroup of 512 per row, which is in registers, as are w and b: they are loaded before the launch
 // before has ended. x is read once.
 [[max_total_threads_per_threadgroup(ROW_THREADS)]]
-kernel void layer_norm_prefetch(device const float *x [[buffer(0)]],
-                             device const float *w [[buffer(1)]],
-                             device const float *b [[buffer(2)]],
-                             device float *y [[buffer(3)]],
-                             constant uint &dim [[buffer(4)]],
-                             constant float &eps [[buffer(5)]],
-                             uint row [[threadgroup_position_in_grid]],
-                             uint thread_index [[thread_index_in_threadgroup]],
-                             uint lane [[thread_index_in_simdgroup]],
-                             uint sg [[simdgroup_index_in_threadgroup]]) {
+kernel void layer_norm_prefetch(LAYER_NORM_ARGUMENTS,
+                                uint row [[threadgroup_position_in_grid]],
+                                THREAD_PLACE) {
     threadgroup float partial[64];
     const size_t first = size_t(row) * dim;
     float weights[ROW_HELD], biases[ROW_HELD], values[ROW_HELD];
@@ -72,30 +62,24 @@ kernel void layer_norm_prefetch(device const float *x [[buffer(0)]],
 }
 
 // One thread per row, for the software device.
-kernel void layer_norm_per_thread(device const float *x [[buffer(0)]],
-                             device const float *w [[buffer(1)]],
-                             device const float *b [[buffer(2)]],
-                             device float *y [[buffer(3)]],
-                             constant uint &dim [[buffer(4)]],
-                             constant float &eps [[buffer(5)]],
-                             uint row [[threadgroup_position_in_grid]]) {
+kernel void layer_norm_per_thread(LAYER_NORM_ARGUMENTS,
+                                  uint row [[threadgroup_position_in_grid]]) {
     const single_thread team = {};
     const size_t at = size_t(row) * dim;
     normalise(team, x + at, w, b, y + at, dim, eps);
 }
 
+#define GROUP_NORM_ARGUMENTS                                                                       \
+    device const float *w [[buffer(0)]], device const float *b [[buffer(1)]],                      \
+        device float *x [[buffer(2)]], constant uint &dim [[buffer(3)]],                           \
+        constant float &eps [[buffer(4)]], constant uint &groups [[buffer(5)]],                    \
+        constant uint &all [[buffer(6)]]
+
 // x (rows, groups, dim), in place; w and b (groups, dim). A threadgroup of 256 normalises 8 groups,
 // one simdgroup each: a head of 64 is two values per lane.
-kernel void group_norm(device const float *w [[buffer(0)]],
-                       device const float *b [[buffer(1)]],
-                       device float *x [[buffer(2)]],
-                       constant uint &dim [[buffer(3)]],
-                       constant float &eps [[buffer(4)]],
-                       constant uint &groups [[buffer(5)]],
-                       constant uint &all [[buffer(6)]],
+kernel void group_norm(GROUP_NORM_ARGUMENTS,
                        uint group [[threadgroup_position_in_grid]],
-                       uint sg [[simdgroup_index_in_threadgroup]],
-                       uint lane [[thread_index_in_simdgroup]]) {
+                       SIMDGROUP_PLACE) {
     const uint index = group * 8 + sg; // of all groups of all rows
     if (index >= all)
         return;
@@ -106,14 +90,8 @@ kernel void group_norm(device const float *w [[buffer(0)]],
 }
 
 // One thread per group, for the software device.
-kernel void group_norm_per_thread(device const float *w [[buffer(0)]],
-                             device const float *b [[buffer(1)]],
-                             device float *x [[buffer(2)]],
-                             constant uint &dim [[buffer(3)]],
-                             constant float &eps [[buffer(4)]],
-                             constant uint &groups [[buffer(5)]],
-                             constant uint &all [[buffer(6)]],
-                             uint index [[thread_position_in_grid]]) {
+kernel void group_norm_per_thread(GROUP_NORM_ARGUMENTS,
+                                  uint index [[thread_position_in_grid]]) {
     if (index >= all)
         return;
     const single_thread team = {};
@@ -138,8 +116,7 @@ kernel void l2_norm(device float *x [[buffer(0)]],
                     constant uint &dim [[buffer(2)]],
                     constant float &eps [[buffer(3)]],
                     uint group [[threadgroup_position_in_grid]],
-                    uint sg [[simdgroup_index_in_threadgroup]],
-                    uint lane [[thread_index_in_simdgroup]]) {
+                    SIMDGROUP_PLACE) {
     const uint row = group * 8 + sg;
     if (row >= rows)
         return;

@@ -2,6 +2,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "arguments.h"
 #include "prefetch.h"
 #include "held_row.h"
 #include "teams.h"
@@ -31,23 +32,18 @@ METAL_FUNC void normalise_and_shift(T team, device const float *x, device const 
     }
 }
 
+#define SHIFT_ARGUMENTS                                                                            \
+    device const float *x [[buffer(0)]], device const float *w [[buffer(1)]],                      \
+        device const float *b [[buffer(2)]], device const float *mu [[buffer(3)]],                 \
+        device float *state [[buffer(4)]], device float *out [[buffer(5)]],                        \
+        constant uint &dim [[buffer(6)]], constant uint &mixes [[buffer(7)]],                      \
+        constant float &eps [[buffer(8)]]
+
 // One threadgroup of 256 to 1024 threads: everything here is latency, and each value that a thread
 // takes after its first adds that of nine loads. As a norm, a shift and a copy it would be three
 // launches.
-kernel void layer_norm_shift(device const float *x [[buffer(0)]],
-                             device const float *w [[buffer(1)]],
-                             device const float *b [[buffer(2)]],
-                             device const float *mu [[buffer(3)]],
-                             device float *state [[buffer(4)]],
-                             device float *out [[buffer(5)]],
-                             constant uint &dim [[buffer(6)]],
-                             constant uint &mixes [[buffer(7)]],
-                             constant float &eps [[buffer(8)]],
-                             uint thread_index [[thread_index_in_threadgroup]],
-                             uint threads [[threads_per_threadgroup]],
-                             uint lane [[thread_index_in_simdgroup]],
-                             uint sg [[simdgroup_index_in_threadgroup]],
-                             uint sg_count [[simdgroups_per_threadgroup]]) {
+kernel void layer_norm_shift(SHIFT_ARGUMENTS,
+                             TEAM_PLACE) {
     threadgroup float partial[64];
     PREFETCHED(0); // only the scalars
     const whole_threadgroup team = {partial, thread_index, threads, lane, sg, sg_count};
@@ -55,15 +51,7 @@ kernel void layer_norm_shift(device const float *x [[buffer(0)]],
 }
 
 // One thread, for the software device.
-kernel void layer_norm_shift_per_thread(device const float *x [[buffer(0)]],
-                                   device const float *w [[buffer(1)]],
-                                   device const float *b [[buffer(2)]],
-                                   device const float *mu [[buffer(3)]],
-                                   device float *state [[buffer(4)]],
-                                   device float *out [[buffer(5)]],
-                                   constant uint &dim [[buffer(6)]],
-                                   constant uint &mixes [[buffer(7)]],
-                                   constant float &eps [[buffer(8)]]) {
+kernel void layer_norm_shift_per_thread(SHIFT_ARGUMENTS) {
     const single_thread team = {};
     normalise_and_shift(team, x, w, b, mu, state, out, dim, mixes, eps);
 }
@@ -74,19 +62,9 @@ enum : uint { HELD_MIXES = 6 };
 // written then is one value per thread and mix, and not all of it by one core. Weights are loaded before the
 // launch before has ended, of more than HELD_MIXES mixes the others later.
 [[max_total_threads_per_threadgroup(ROW_THREADS)]]
-kernel void layer_norm_shift_prefetch(device const float *x [[buffer(0)]],
-                                   device const float *w [[buffer(1)]],
-                                   device const float *b [[buffer(2)]],
-                                   device const float *mu [[buffer(3)]],
-                                   device float *state [[buffer(4)]],
-                                   device float *out [[buffer(5)]],
-                                   constant uint &dim [[buffer(6)]],
-                                   constant uint &mixes [[buffer(7)]],
-                                   constant float &eps [[buffer(8)]],
-                                   uint group [[threadgroup_position_in_grid]],
-                                   uint thread_index [[thread_index_in_threadgroup]],
-                                   uint lane [[thread_index_in_simdgroup]],
-                                   uint sg [[simdgroup_index_in_threadgroup]]) {
+kernel void layer_norm_shift_prefetch(SHIFT_ARGUMENTS,
+                                      uint group [[threadgroup_position_in_grid]],
+                                      THREAD_PLACE) {
     threadgroup float partial[64];
     const uint own = group * ROW_THREADS + thread_index, at = min(own, dim - 1);
     const float weight = w[at], bias = b[at];
@@ -112,20 +90,10 @@ kernel void layer_norm_shift_prefetch(device const float *x [[buffer(0)]],
 // Many tokens: x (tokens, dim), out (mixes, tokens, dim). A threadgroup of 512 per token, which normalises the
 // row before its own, too: that is less than a launch and a trip to memory. The first one reads the state and
 // so is the one that replaces it, by the norm of the last row.
-kernel void layer_norm_shift_tokens(device const float *x [[buffer(0)]],
-                                    device const float *w [[buffer(1)]],
-                                    device const float *b [[buffer(2)]],
-                                    device const float *mu [[buffer(3)]],
-                                    device float *state [[buffer(4)]],
-                                    device float *out [[buffer(5)]],
-                                    constant uint &dim [[buffer(6)]],
-                                    constant uint &mixes [[buffer(7)]],
-                                    constant float &eps [[buffer(8)]],
+kernel void layer_norm_shift_tokens(SHIFT_ARGUMENTS,
                                     uint token [[threadgroup_position_in_grid]],
                                     uint tokens [[threadgroups_per_grid]],
-                                    uint thread_index [[thread_index_in_threadgroup]],
-                                    uint lane [[thread_index_in_simdgroup]],
-                                    uint sg [[simdgroup_index_in_threadgroup]]) {
+                                    THREAD_PLACE) {
     threadgroup float2 partial[2 * 32];
     const bool is_first = token == 0;
     device const float *own = x + size_t(token) * dim;

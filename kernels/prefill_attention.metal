@@ -14,15 +14,7 @@ using namespace metal;
 // A threadgroup is one simdgroup and computes one head of one token, as decode_attention does.
 // Reads the cache again for every token. The first variant: what n_tokens launches of
 // decode_attention do, in one launch.
-kernel void prefill_attention(device const float *q [[buffer(0)]],
-                              device const float *k_cache [[buffer(1)]],
-                              device const float *v_cache [[buffer(2)]],
-                              device float *out [[buffer(3)]],
-                              constant uint &n_heads [[buffer(4)]],
-                              constant uint &n_kv_heads [[buffer(5)]],
-                              constant uint &head_dim [[buffer(6)]],
-                              constant uint &start [[buffer(7)]],
-                              constant float &scale [[buffer(8)]],
+kernel void prefill_attention(ATTENTION_ARGUMENTS(float, start),
                               constant uint &n_tokens [[buffer(9)]],
                               uint2 group [[threadgroup_position_in_grid]],
                               uint lane [[thread_index_in_simdgroup]]) {
@@ -103,15 +95,7 @@ inline float4 query_block_dot(query_block b, device const float *k, uint head_di
 // components of a float4; everything else is as in attention_add. Each key and value is read once
 // for four queries: a quarter of the traffic. Keys that only some of the four see have no score
 // for the others. Results of repeated tokens are not written.
-kernel void prefill_attention_queryblock(device const float *q [[buffer(0)]],
-                                         device const float *k_cache [[buffer(1)]],
-                                         device const float *v_cache [[buffer(2)]],
-                                         device float *out [[buffer(3)]],
-                                         constant uint &n_heads [[buffer(4)]],
-                                         constant uint &n_kv_heads [[buffer(5)]],
-                                         constant uint &head_dim [[buffer(6)]],
-                                         constant uint &start [[buffer(7)]],
-                                         constant float &scale [[buffer(8)]],
+kernel void prefill_attention_queryblock(ATTENTION_ARGUMENTS(float, start),
                                          constant uint &n_tokens [[buffer(9)]],
                                          uint2 group [[threadgroup_position_in_grid]],
                                          uint lane [[thread_index_in_simdgroup]]) {
@@ -168,20 +152,10 @@ kernel void prefill_attention_queryblock(device const float *q [[buffer(0)]],
 // 32: prefill_attention_record refuses anything else. For a few tokens, which do not fill a GPU
 // otherwise.
 [[max_total_threads_per_threadgroup(512)]]
-kernel void prefill_attention_spread(device const float *q [[buffer(0)]],
-                                     device const float *k_cache [[buffer(1)]],
-                                     device const float *v_cache [[buffer(2)]],
-                                     device float *out [[buffer(3)]],
-                                     constant uint &n_heads [[buffer(4)]],
-                                     constant uint &n_kv_heads [[buffer(5)]],
-                                     constant uint &head_dim [[buffer(6)]],
-                                     constant uint &start [[buffer(7)]],
-                                     constant float &scale [[buffer(8)]],
+kernel void prefill_attention_spread(ATTENTION_ARGUMENTS(float, start),
                                      constant uint &n_tokens [[buffer(9)]],
                                      uint2 group [[threadgroup_position_in_grid]],
-                                     uint thread_index [[thread_index_in_threadgroup]],
-                                     uint lane [[thread_index_in_simdgroup]],
-                                     uint sg [[simdgroup_index_in_threadgroup]]) {
+                                     THREAD_PLACE) {
     threadgroup float4 largest[4];
     threadgroup float4 sums[4];
     threadgroup float4 parts[16 * 64];

@@ -195,15 +195,7 @@ template <typename T> struct attention_block {
 };
 
 template <typename T> kernel void
-prefill_attention_blocks(device const float *q [[buffer(0)]],
-                         device const T *k_cache [[buffer(1)]],
-                         device const T *v_cache [[buffer(2)]],
-                         device float *out [[buffer(3)]],
-                         constant uint &n_heads [[buffer(4)]],
-                         constant uint &n_kv_heads [[buffer(5)]],
-                         constant uint &head_dim [[buffer(6)]],
-                         constant uint &start [[buffer(7)]],
-                         constant float &scale [[buffer(8)]],
+prefill_attention_blocks(ATTENTION_ARGUMENTS(T, start),
                          constant uint &n_tokens [[buffer(9)]],
                          uint2 group [[threadgroup_position_in_grid]],
                          uint t [[thread_index_in_threadgroup]]) {

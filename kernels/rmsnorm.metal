@@ -5,17 +5,19 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "arguments.h"
 #include "prefetch.h"
 #include "threadgroup_sum.h"
+
+#define RMSNORM_ARGUMENTS                                                                          \
+    device const float *x [[buffer(0)]], device const float *w [[buffer(1)]],                      \
+        device float *y [[buffer(2)]], constant uint &dim [[buffer(3)]],                           \
+        constant float &eps [[buffer(4)]]
 
 // One thread per output, which sums the whole row by itself; threadgroups have no role of their
 // own. Reads dim floats per thread where dim per row would do. It exists as the first variant:
 // nothing is shared, so there is nothing to get wrong.
-kernel void rmsnorm(device const float *x [[buffer(0)]],
-                    device const float *w [[buffer(1)]],
-                    device float *y [[buffer(2)]],
-                    constant uint &dim [[buffer(3)]],
-                    constant float &eps [[buffer(4)]],
+kernel void rmsnorm(RMSNORM_ARGUMENTS,
                     uint i [[thread_position_in_grid]]) {
     if (i >= dim)
         return;
@@ -28,11 +30,7 @@ kernel void rmsnorm(device const float *x [[buffer(0)]],
 // One threadgroup of one simdgroup does the whole row: lane l takes elements l, l + 32, ... and
 // simd_sum gives every lane the total. Reads x twice (the second time from cache), w once, writes y
 // once. No threadgroup memory and no barrier; but 32 threads cannot saturate memory.
-kernel void rmsnorm_simdgroup(device const float *x [[buffer(0)]],
-                              device const float *w [[buffer(1)]],
-                              device float *y [[buffer(2)]],
-                              constant uint &dim [[buffer(3)]],
-                              constant float &eps [[buffer(4)]],
+kernel void rmsnorm_simdgroup(RMSNORM_ARGUMENTS,
                               uint lane [[thread_index_in_simdgroup]],
                               uint width [[threads_per_simdgroup]]) {
     float squares = 0.0f;
@@ -46,11 +44,7 @@ kernel void rmsnorm_simdgroup(device const float *x [[buffer(0)]],
 
 // One thread does the whole row, four elements at a time and then the rest. For the software device,
 // where a sum over lanes costs as much as the whole row.
-kernel void rmsnorm_per_thread(device const float *x [[buffer(0)]],
-                          device const float *w [[buffer(1)]],
-                          device float *y [[buffer(2)]],
-                          constant uint &dim [[buffer(3)]],
-                          constant float &eps [[buffer(4)]]) {
+kernel void rmsnorm_per_thread(RMSNORM_ARGUMENTS) {
     float4 sums[4] = {};
     uint i = 0;
     for (; i + 16 <= dim; i += 16)
@@ -110,15 +104,9 @@ inline void rmsnorm_row(device const V *x, device const V *w, device V *y, uint 
 // together; of longer ones the rest is read twice. Simdgroups leave their sums in threadgroup
 // memory, and after one barrier every thread adds them up by itself, which is cheaper than a second
 // barrier to distribute the total.
-kernel void rmsnorm_rows(device const float *x [[buffer(0)]],
-                         device const float *w [[buffer(1)]],
-                         device float *y [[buffer(2)]],
-                         constant uint &dim [[buffer(3)]],
-                         constant float &eps [[buffer(4)]],
+kernel void rmsnorm_rows(RMSNORM_ARGUMENTS,
                          uint row [[threadgroup_position_in_grid]],
-                         uint thread_index [[thread_index_in_threadgroup]],
-                         uint lane [[thread_index_in_simdgroup]],
-                         uint sg [[simdgroup_index_in_threadgroup]]) {
+                         THREAD_PLACE) {
     threadgroup float partial[8];
     const size_t first = size_t(row) * dim;
     if (dim % 4 == 0)
@@ -132,11 +120,7 @@ kernel void rmsnorm_rows(device const float *x [[buffer(0)]],
 // The same with one simdgroup per threadgroup, which works as rmsnorm_simdgroup does on its only
 // row, without threadgroup memory or barrier. 32 threads are few for a row, but there are many
 // rows: once they fill the device, more threads per row gain nothing.
-kernel void rmsnorm_rows_simdgroup(device const float *x [[buffer(0)]],
-                                   device const float *w [[buffer(1)]],
-                                   device float *y [[buffer(2)]],
-                                   constant uint &dim [[buffer(3)]],
-                                   constant float &eps [[buffer(4)]],
+kernel void rmsnorm_rows_simdgroup(RMSNORM_ARGUMENTS,
                                    uint row [[threadgroup_position_in_grid]],
                                    uint lane [[thread_index_in_simdgroup]],
                                    uint width [[threads_per_simdgroup]]) {

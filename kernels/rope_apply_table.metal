@@ -5,18 +5,17 @@ using namespace metal;
 
 #include "prefetch.h"
 
+#define ROPE_TABLE_ARGUMENTS                                                                       \
+    device float *q [[buffer(0)]], device float *k [[buffer(1)]],                                  \
+        constant uint &nq [[buffer(2)]], constant uint &nk [[buffer(3)]],                          \
+        constant uint &head_dim [[buffer(4)]], constant uint &pos [[buffer(5)]],                   \
+        device const float *freqs [[buffer(6)]], constant uint &n_tokens [[buffer(7)]]
+
 // A thread rotates one pair of one head of one token: those of q and then those of k, token after token;
 // the rest of the last threadgroup none. It reads its frequency instead of computing it. Moves 8 bytes in and 8 out per pair; the table stays in cache.
 // It exists for models that stretch the frequencies for long contexts, each in its own way: the
 // table is filled once when the model is loaded. That there is no power to compute comes for free.
-kernel void rope_apply_table(device float *q [[buffer(0)]],
-                             device float *k [[buffer(1)]],
-                             constant uint &nq [[buffer(2)]],
-                             constant uint &nk [[buffer(3)]],
-                             constant uint &head_dim [[buffer(4)]],
-                             constant uint &pos [[buffer(5)]],
-                             device const float *freqs [[buffer(6)]],
-                             constant uint &n_tokens [[buffer(7)]],
+kernel void rope_apply_table(ROPE_TABLE_ARGUMENTS,
                              uint i [[thread_position_in_grid]]) {
     const uint pairs = head_dim / 2;
     const uint q_pairs = nq * pairs;
@@ -48,14 +47,7 @@ inline void rotate(device float *pair, float c, float s) {
 // A thread rotates the same pair of all heads of one token, so that its sine and cosine are computed
 // once. Neighbouring threads still load neighbouring pairs, but there are fewer of them: one token
 // of 9 and 3 heads of 64 has 32. It is for the software device, where what is computed counts.
-kernel void rope_apply_table_heads(device float *q [[buffer(0)]],
-                                   device float *k [[buffer(1)]],
-                                   constant uint &nq [[buffer(2)]],
-                                   constant uint &nk [[buffer(3)]],
-                                   constant uint &head_dim [[buffer(4)]],
-                                   constant uint &pos [[buffer(5)]],
-                                   device const float *freqs [[buffer(6)]],
-                                   constant uint &n_tokens [[buffer(7)]],
+kernel void rope_apply_table_heads(ROPE_TABLE_ARGUMENTS,
                                    uint i [[thread_position_in_grid]]) {
     const uint pairs = head_dim / 2;
     const uint token = i / pairs;

@@ -2,6 +2,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "arguments.h"
 #include "teams.h"
 
 template <typename T>
@@ -24,11 +25,7 @@ kernel void softmax(device const float *x [[buffer(0)]],
                     device float *y [[buffer(1)]],
                     constant uint &n [[buffer(2)]],
                     uint row [[threadgroup_position_in_grid]],
-                    uint thread_index [[thread_index_in_threadgroup]],
-                    uint threads [[threads_per_threadgroup]],
-                    uint lane [[thread_index_in_simdgroup]],
-                    uint sg [[simdgroup_index_in_threadgroup]],
-                    uint sg_count [[simdgroups_per_threadgroup]]) {
+                    TEAM_PLACE) {
     threadgroup float partial[64];
     const whole_threadgroup team = {partial, thread_index, threads, lane, sg, sg_count};
     const size_t at = size_t(row) * n;

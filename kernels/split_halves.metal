@@ -16,6 +16,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "arguments.h"
 #include "prefetch.h"
 
 enum : uint { GROUP = 256, TEAMS = GROUP / 32 };
@@ -25,8 +26,7 @@ enum : uint { GROUP = 256, TEAMS = GROUP / 32 };
 split_halves(device const float4 *x [[buffer(0)]], device uint4 *halves [[buffer(1)]],
              device float *powers [[buffer(2)]], constant uint &columns [[buffer(3)]],
              uint token [[threadgroup_position_in_grid]], uint tokens [[threadgroups_per_grid]],
-             uint thread_index [[thread_index_in_threadgroup]],
-             uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+             THREAD_PLACE) {
     threadgroup float most_of[TEAMS];
     PREFETCHED(0); // only the scalars
     const uint quads = columns / 4;

@@ -4,6 +4,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "arguments.h"
 #include "teams.h"
 
 template <typename T>
@@ -18,17 +19,16 @@ METAL_FUNC void add_bonus(T team, device const float *r_k, device const float *r
         x[i] += sum * v[i];
 }
 
+#define TIME_FIRST_ARGUMENTS                                                                       \
+    device const float *r_k [[buffer(0)]], device const float *r [[buffer(1)]],                    \
+        device const float *packed [[buffer(2)]], device float *x [[buffer(3)]],                   \
+        constant uint &tokens [[buffer(4)]], constant uint &heads [[buffer(5)]],                   \
+        constant uint &head_size [[buffer(6)]]
+
 // A threadgroup of 256 computes 8 heads of any tokens, one simdgroup each.
-kernel void time_first_v7(device const float *r_k [[buffer(0)]],
-                          device const float *r [[buffer(1)]],
-                          device const float *packed [[buffer(2)]],
-                          device float *x [[buffer(3)]],
-                          constant uint &tokens [[buffer(4)]],
-                          constant uint &heads [[buffer(5)]],
-                          constant uint &head_size [[buffer(6)]],
+kernel void time_first_v7(TIME_FIRST_ARGUMENTS,
                           uint group [[threadgroup_position_in_grid]],
-                          uint sg [[simdgroup_index_in_threadgroup]],
-                          uint lane [[thread_index_in_simdgroup]]) {
+                          SIMDGROUP_PLACE) {
     const uint index = group * 8 + sg;
     if (index >= tokens * heads)
         return;
@@ -40,14 +40,8 @@ kernel void time_first_v7(device const float *r_k [[buffer(0)]],
 }
 
 // One thread per head of a token, for the software device.
-kernel void time_first_v7_per_thread(device const float *r_k [[buffer(0)]],
-                                device const float *r [[buffer(1)]],
-                                device const float *packed [[buffer(2)]],
-                                device float *x [[buffer(3)]],
-                                constant uint &tokens [[buffer(4)]],
-                                constant uint &heads [[buffer(5)]],
-                                constant uint &head_size [[buffer(6)]],
-                                uint index [[thread_position_in_grid]]) {
+kernel void time_first_v7_per_thread(TIME_FIRST_ARGUMENTS,
+                                     uint index [[thread_position_in_grid]]) {
     if (index >= tokens * heads)
         return;
     const single_thread team = {};

@@ -58,17 +58,16 @@ METAL_FUNC void scan_row(device const float *r, device const float *w, device co
         kept[j] = s[j];
 }
 
+#define TIME_MIX_ARGUMENTS(V)                                                                      \
+    device const V *r [[buffer(0)]], device const V *w [[buffer(1)]],                              \
+        device const V *packed [[buffer(2)]], device V *state [[buffer(3)]],                       \
+        device float *y [[buffer(4)]], constant uint &tokens [[buffer(5)]],                        \
+        constant uint &heads [[buffer(6)]], constant uint &head_size [[buffer(7)]]
+
 // A threadgroup of 32 computes 32 rows. Every thread reads the vectors of its head by itself, from
 // cache. For the software device, which runs it as a plain loop.
-kernel void time_mix_v7_per_thread(device const float *r [[buffer(0)]],
-                              device const float *w [[buffer(1)]],
-                              device const float *packed [[buffer(2)]],
-                              device float *state [[buffer(3)]],
-                              device float *y [[buffer(4)]],
-                              constant uint &tokens [[buffer(5)]],
-                              constant uint &heads [[buffer(6)]],
-                              constant uint &head_size [[buffer(7)]],
-                              uint row [[thread_position_in_grid]]) {
+kernel void time_mix_v7_per_thread(TIME_MIX_ARGUMENTS(float),
+                                   uint row [[thread_position_in_grid]]) {
     const sizes n = {tokens, heads, head_size};
     if (row >= heads * head_size)
         return;
@@ -149,14 +148,7 @@ METAL_FUNC void scan_quad(device const float *r, device const float *w, device c
 // A threadgroup of 64 computes 16 rows of a head: a head of 64 is four threadgroups. The vectors of
 // a few tokens at a time are brought to threadgroup memory, where every row reads them: two
 // barriers per 8 tokens of a head of 64.
-kernel void time_mix_v7(device const float *r [[buffer(0)]],
-                        device const float *w [[buffer(1)]],
-                        device const float *packed [[buffer(2)]],
-                        device float *state [[buffer(3)]],
-                        device float *y [[buffer(4)]],
-                        constant uint &tokens [[buffer(5)]],
-                        constant uint &heads [[buffer(6)]],
-                        constant uint &head_size [[buffer(7)]],
+kernel void time_mix_v7(TIME_MIX_ARGUMENTS(float),
                         uint2 group [[threadgroup_position_in_grid]],
                         uint2 index [[thread_position_in_threadgroup]],
                         uint2 threads [[threads_per_threadgroup]]) {
@@ -240,16 +232,9 @@ struct ahead_rows {
 };
 
 // A threadgroup of 64 computes 16 rows of a head.
-kernel void time_mix_v7_prefetch(device const float4 *r [[buffer(0)]],
-                              device const float4 *w [[buffer(1)]],
-                              device const float4 *packed [[buffer(2)]],
-                              device float4 *state [[buffer(3)]],
-                              device float *y [[buffer(4)]],
-                              constant uint &tokens [[buffer(5)]],
-                              constant uint &heads [[buffer(6)]],
-                              constant uint &head_size [[buffer(7)]],
-                              uint2 group [[threadgroup_position_in_grid]],
-                              uint2 index [[thread_position_in_threadgroup]]) {
+kernel void time_mix_v7_prefetch(TIME_MIX_ARGUMENTS(float4),
+                                 uint2 group [[threadgroup_position_in_grid]],
+                                 uint2 index [[thread_position_in_threadgroup]]) {
     enum : uint { each = STAGED_COUNT * AHEAD * WIDES };
     threadgroup float4 staged[2 * each];
     const sizes n = {tokens, heads, head_size};

@@ -10,6 +10,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "arguments.h"
 #include "prefetch.h"
 #include "teams.h"
 
@@ -70,8 +71,7 @@ METAL_FUNC void finish(T team, device const float *r, device const float *k, dev
 
 // A threadgroup of 256 does 8 heads of any tokens, one simdgroup each.
 kernel void time_mix_v7_prepare(PREPARE_ARGUMENTS, uint group [[threadgroup_position_in_grid]],
-                                uint sg [[simdgroup_index_in_threadgroup]],
-                                uint lane [[thread_index_in_simdgroup]]) {
+                                SIMDGROUP_PLACE) {
     const uint index = group * 8 + sg;
     if (index >= tokens * heads)
         return;
@@ -104,8 +104,7 @@ kernel void time_mix_v7_prepare_per_thread(PREPARE_ARGUMENTS, uint index [[threa
 
 // A threadgroup of 256 does 8 heads of any tokens, one simdgroup each.
 kernel void time_mix_v7_finish(FINISH_ARGUMENTS, uint group [[threadgroup_position_in_grid]],
-                               uint sg [[simdgroup_index_in_threadgroup]],
-                               uint lane [[thread_index_in_simdgroup]]) {
+                               SIMDGROUP_PLACE) {
     const uint index = group * 8 + sg;
     if (index >= tokens * heads)
         return;
@@ -253,8 +252,7 @@ kernel void time_mix_v7_token(
     device float *y [[buffer(14)]], constant uint &size [[buffer(15)]],
     constant uint &mixes_v [[buffer(16)]], constant float &eps [[buffer(17)]],
     uint head [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]], uint sg [[simdgroup_index_in_threadgroup]],
-    uint sg_count [[simdgroups_per_threadgroup]]) {
+    SIMDGROUP_PLACE, uint sg_count [[simdgroups_per_threadgroup]]) {
     threadgroup float partial[128];
     threadgroup float4 vectors[5 * 64]; // r, w, k, kk, kk * a
     threadgroup float values[256];

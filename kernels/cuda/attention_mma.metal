@@ -15,16 +15,9 @@ using namespace metal;
 // first axis of the grid counts these sets of queries, the second the ranges. head_dim is 64 or 128: the
 // record function refuses anything else.
 template <typename T> [[kernel, max_total_threads_per_threadgroup(MMA_THREADS)]] void
-attention_ranges_mma(device const float *q [[buffer(0)]], device const T *k_cache [[buffer(1)]],
-                     device const T *v_cache [[buffer(2)]], device float *out [[buffer(3)]],
-                     constant uint &n_heads [[buffer(4)]], constant uint &n_kv_heads [[buffer(5)]],
-                     constant uint &head_dim [[buffer(6)]], constant uint &kv_len [[buffer(7)]],
-                     constant float &scale [[buffer(8)]], device float *log_sums [[buffer(9)]],
+attention_ranges_mma(ATTENTION_ARGUMENTS(T, kv_len), device float *log_sums [[buffer(9)]],
                      constant uint &ranges [[buffer(10)]],
-                     uint2 group [[threadgroup_position_in_grid]],
-                     uint thread_index [[thread_index_in_threadgroup]],
-                     uint lane [[thread_index_in_simdgroup]],
-                     uint sg [[simdgroup_index_in_threadgroup]]) {
+                     uint2 group [[threadgroup_position_in_grid]], THREAD_PLACE) {
     const mma_memory memory;
     const uint sharing = n_heads / n_kv_heads;
     const uint sets = (sharing + MMA_QUERIES - 1) / MMA_QUERIES;

@@ -2,6 +2,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "../arguments.h"
 #include "bulk.h"
 #include "bulk_ops.h"
 
@@ -9,12 +10,8 @@ using namespace metal;
 // P of them are a cluster, if more than one.
 template <typename N, bool accumulate, bool IsLong, uint P>
 [[kernel, max_total_threads_per_threadgroup(1024)]] void
-matvec_bulk(device const typename N::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
-            device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
-            constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
-            uint groups [[threadgroups_per_grid]],
-            uint thread_index [[thread_index_in_threadgroup]],
-            uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+matvec_bulk(MATVEC_ARGUMENTS(typename N::block), uint group [[threadgroup_position_in_grid]],
+            uint groups [[threadgroups_per_grid]], THREAD_PLACE) {
     enum : uint { each = P > 1 ? 2 : 1 }; // clusters share pairs of rows
     const block_share share((out_dim + each - 1) / each, group / P, groups / P);
     const bulk_plain<N, false, accumulate, 1> op(

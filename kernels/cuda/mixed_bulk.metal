@@ -6,6 +6,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "../arguments.h"
 #include "../product/mixed.h"
 #include "bulk.h"
 
@@ -113,10 +114,7 @@ METAL_FUNC void mixed_multiply(thread const Op &op, device const uchar *w, uint 
 
 // Two thread blocks, of this launch and of the next, are to find room on an SM: hence 1024.
 template <typename N, uint Number> [[kernel, max_total_threads_per_threadgroup(1024)]] void
-matvec_mixed_bulk(PRODUCTS, uint group [[threadgroup_position_in_grid]],
-                  uint thread_index [[thread_index_in_threadgroup]],
-                  uint sg [[simdgroup_index_in_threadgroup]],
-                  uint lane [[thread_index_in_simdgroup]]) {
+matvec_mixed_bulk(PRODUCTS, uint group [[threadgroup_position_in_grid]], THREAD_PLACE) {
     FIND_PRODUCT(group)
     const block_share share(p.rows, group, p.groups);
     const uint row_quads = p.in_dim / 256 * N::block_bytes / 16;

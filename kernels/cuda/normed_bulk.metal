@@ -5,19 +5,15 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "../arguments.h"
 #include "bulk.h"
 #include "bulk_ops.h"
 
 // Two thread blocks, of this launch and of the next, are to find room on an SM: hence 1024.
 template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void
-rmsnorm_matvec_bulk(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
-                    device const typename N::block *w [[buffer(2)]], device float *y [[buffer(3)]],
-                    constant uint &out_dim [[buffer(4)]], constant uint &in_dim [[buffer(5)]],
-                    constant float &eps [[buffer(6)]], uint group [[threadgroup_position_in_grid]],
-                    uint groups [[threadgroups_per_grid]],
-                    uint thread_index [[thread_index_in_threadgroup]],
-                    uint sg [[simdgroup_index_in_threadgroup]],
-                    uint lane [[thread_index_in_simdgroup]]) {
+rmsnorm_matvec_bulk(NORMED_MATVEC_ARGUMENTS(typename N::block),
+                    uint group [[threadgroup_position_in_grid]],
+                    uint groups [[threadgroups_per_grid]], THREAD_PLACE) {
     const block_share share(out_dim, group, groups);
     bulk_plain<N, true, false, 1 << 1 | 1 << 2> op(w, x, y, share.first, share.count, in_dim);
     op.norm_w = norm_w;
@@ -26,16 +22,8 @@ rmsnorm_matvec_bulk(device const float *x [[buffer(0)]], device const float *nor
 }
 
 template <typename N> [[kernel, max_total_threads_per_threadgroup(1024)]] void
-gate_up_silu_bulk(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
-                  device const typename N::block *w_gate [[buffer(2)]],
-                  device const typename N::block *w_up [[buffer(3)]],
-                  device float *out [[buffer(4)]], constant uint &out_dim [[buffer(5)]],
-                  constant uint &in_dim [[buffer(6)]], constant float &eps [[buffer(7)]],
-                  uint group [[threadgroup_position_in_grid]],
-                  uint groups [[threadgroups_per_grid]],
-                  uint thread_index [[thread_index_in_threadgroup]],
-                  uint sg [[simdgroup_index_in_threadgroup]],
-                  uint lane [[thread_index_in_simdgroup]]) {
+gate_up_silu_bulk(GATE_UP_ARGUMENTS(typename N::block), uint group [[threadgroup_position_in_grid]],
+                  uint groups [[threadgroups_per_grid]], THREAD_PLACE) {
     const block_share share(out_dim, group, groups);
     const uint row_quads = in_dim / 256 * N::block_bytes / 16;
     const bulk_gated<N> op = {x,
@@ -51,19 +39,9 @@ gate_up_silu_bulk(device const float *x [[buffer(0)]], device const float *norm_
 }
 
 template <typename N, typename T> [[kernel, max_total_threads_per_threadgroup(1024)]] void
-qkv_rope_append_bulk(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
-                     device const typename N::block *wq [[buffer(2)]],
-                     device const typename N::block *wk [[buffer(3)]],
-                     device const typename N::block *wv [[buffer(4)]], device float *q [[buffer(5)]],
-                     device T *k_cache [[buffer(6)]], device T *v_cache [[buffer(7)]],
-                     device const float *freqs [[buffer(8)]], constant uint &q_dim [[buffer(9)]],
-                     constant uint &kv_dim [[buffer(10)]], constant uint &in_dim [[buffer(11)]],
-                     constant uint &head_dim [[buffer(12)]], constant float &eps [[buffer(13)]],
-                     constant uint &pos [[buffer(14)]], uint group [[threadgroup_position_in_grid]],
-                     uint groups [[threadgroups_per_grid]],
-                     uint thread_index [[thread_index_in_threadgroup]],
-                     uint sg [[simdgroup_index_in_threadgroup]],
-                     uint lane [[thread_index_in_simdgroup]]) {
+qkv_rope_append_bulk(QKV_ARGUMENTS(typename N::block, T),
+                     uint group [[threadgroup_position_in_grid]],
+                     uint groups [[threadgroups_per_grid]], THREAD_PLACE) {
     const block_share share((q_dim + 2 * kv_dim) / 2, group, groups); // pairs
     const bulk_appended<N, T> op = {x,
                                     norm_w,

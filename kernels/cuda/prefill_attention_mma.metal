@@ -204,15 +204,8 @@ METAL_FUNC void prefill_attend(attention_head_of<T> h, prefill_block b, uint fro
 }
 
 template <typename T> [[kernel, max_total_threads_per_threadgroup(PREFILL_THREADS)]] void
-prefill_attention_mma(device const float *q [[buffer(0)]], device const T *k_cache [[buffer(1)]],
-                      device const T *v_cache [[buffer(2)]], device float *out [[buffer(3)]],
-                      constant uint &n_heads [[buffer(4)]], constant uint &n_kv_heads [[buffer(5)]],
-                      constant uint &head_dim [[buffer(6)]], constant uint &start [[buffer(7)]],
-                      constant float &scale [[buffer(8)]], constant uint &n_tokens [[buffer(9)]],
-                      uint2 group [[threadgroup_position_in_grid]],
-                      uint thread_index [[thread_index_in_threadgroup]],
-                      uint lane [[thread_index_in_simdgroup]],
-                      uint sg [[simdgroup_index_in_threadgroup]]) {
+prefill_attention_mma(ATTENTION_ARGUMENTS(T, start), constant uint &n_tokens [[buffer(9)]],
+                      uint2 group [[threadgroup_position_in_grid]], THREAD_PLACE) {
     threadgroup uint4 *memory =
         (threadgroup uint4 *)cuda::get_shared_memory<16 * 4 * PREFILL_PIECES>();
     const attention_head_of<T> h =

@@ -3,6 +3,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "../arguments.h"
 #include "../activations.h"
 #include "skinny_bulk.h"
 #include "bulk_ops.h"
@@ -90,14 +91,9 @@ METAL_FUNC skinny_plain<N, accumulate> skinny_take_share(device const void *w, d
 // P: of the thread blocks of a cluster, two of which are to find room on an SM: hence 512.
 template <typename N, bool accumulate, uint P>
 [[kernel, max_total_threads_per_threadgroup(512)]] void
-matvec_skinny_bulk(device const typename N::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
-                device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
-                constant uint &in_dim [[buffer(4)]], constant uint &batch [[buffer(5)]],
-                uint2 group [[threadgroup_position_in_grid]],
-                uint2 groups [[threadgroups_per_grid]],
-                uint thread_index [[thread_index_in_threadgroup]],
-                uint sg [[simdgroup_index_in_threadgroup]],
-                uint lane [[thread_index_in_simdgroup]]) {
+matvec_skinny_bulk(MATVEC_ARGUMENTS(typename N::block), constant uint &batch [[buffer(5)]],
+                   uint2 group [[threadgroup_position_in_grid]],
+                   uint2 groups [[threadgroups_per_grid]], THREAD_PLACE) {
     const block_share share((out_dim + 1) / 2, group.x / P, groups.x / P); // pairs
     const uint first = group.y * SKINNY_TOKENS;
     const skinny_plain<N, accumulate> op =
@@ -106,16 +102,10 @@ matvec_skinny_bulk(device const typename N::block *w [[buffer(0)]], device const
 }
 
 template <typename N, uint P> [[kernel, max_total_threads_per_threadgroup(512)]] void
-activate_skinny_bulk(device const typename N::block *w [[buffer(0)]],
-                  device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
-                  constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
-                  device const float *bias [[buffer(5)]], constant uint &has_bias [[buffer(6)]],
-                  constant uint &activation [[buffer(7)]], constant uint &batch [[buffer(8)]],
-                  uint2 group [[threadgroup_position_in_grid]],
-                  uint2 groups [[threadgroups_per_grid]],
-                  uint thread_index [[thread_index_in_threadgroup]],
-                  uint sg [[simdgroup_index_in_threadgroup]],
-                  uint lane [[thread_index_in_simdgroup]]) {
+activate_skinny_bulk(MATVEC_ARGUMENTS(typename N::block), ACTIVATION_ARGUMENTS,
+                     constant uint &batch [[buffer(8)]],
+                     uint2 group [[threadgroup_position_in_grid]],
+                     uint2 groups [[threadgroups_per_grid]], THREAD_PLACE) {
     const block_share share((out_dim + 1) / 2, group.x / P, groups.x / P); // pairs
     const uint first = group.y * SKINNY_TOKENS;
     const skinny_activated<N> op = {
@@ -125,17 +115,9 @@ activate_skinny_bulk(device const typename N::block *w [[buffer(0)]],
 }
 
 template <typename N> [[kernel, max_total_threads_per_threadgroup(512)]] void
-gate_up_silu_skinny_bulk(device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
-                      device const typename N::block *w_gate [[buffer(2)]],
-                      device const typename N::block *w_up [[buffer(3)]],
-                      device float *out [[buffer(4)]], constant uint &out_dim [[buffer(5)]],
-                      constant uint &in_dim [[buffer(6)]], constant float &eps [[buffer(7)]],
-                      constant uint &batch [[buffer(8)]],
-                      uint2 group [[threadgroup_position_in_grid]],
-                      uint2 groups [[threadgroups_per_grid]],
-                      uint thread_index [[thread_index_in_threadgroup]],
-                      uint sg [[simdgroup_index_in_threadgroup]],
-                      uint lane [[thread_index_in_simdgroup]]) {
+gate_up_silu_skinny_bulk(GATE_UP_ARGUMENTS(typename N::block), constant uint &batch [[buffer(8)]],
+                         uint2 group [[threadgroup_position_in_grid]],
+                         uint2 groups [[threadgroups_per_grid]], THREAD_PLACE) {
     enum : uint { P = 2 };
     const block_share share(out_dim, group.x / P, groups.x / P);
     const uint first = group.y * SKINNY_TOKENS;
@@ -156,18 +138,9 @@ gate_up_silu_skinny_bulk(device const float *x [[buffer(0)]], device const float
 
 template <typename N, typename T> [[kernel, max_total_threads_per_threadgroup(512)]] void
 qkv_rope_append_skinny_bulk(
-    device const float *x [[buffer(0)]], device const float *norm_w [[buffer(1)]],
-    device const typename N::block *wq [[buffer(2)]],
-    device const typename N::block *wk [[buffer(3)]],
-    device const typename N::block *wv [[buffer(4)]], device float *q [[buffer(5)]],
-    device T *k_cache [[buffer(6)]], device T *v_cache [[buffer(7)]],
-    device const float *freqs [[buffer(8)]], constant uint &q_dim [[buffer(9)]],
-    constant uint &kv_dim [[buffer(10)]], constant uint &in_dim [[buffer(11)]],
-    constant uint &head_dim [[buffer(12)]], constant float &eps [[buffer(13)]],
-    constant uint &pos [[buffer(14)]], constant uint &batch [[buffer(15)]],
+    QKV_ARGUMENTS(typename N::block, T), constant uint &batch [[buffer(15)]],
     uint2 group [[threadgroup_position_in_grid]], uint2 groups [[threadgroups_per_grid]],
-    uint thread_index [[thread_index_in_threadgroup]], uint sg [[simdgroup_index_in_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    THREAD_PLACE) {
     enum : uint { P = 2 };
     const block_share share((q_dim + 2 * kv_dim) / 2, group.x / P, groups.x / P); // pairs
     const uint first = group.y * SKINNY_TOKENS;

@@ -4,6 +4,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "../arguments.h"
 #include "../prefetch.h"
 #include "../formats/q4_0.h"
 #include "skinny.h"
@@ -13,17 +14,9 @@ using namespace metal;
 // A threadgroup of 128 computes 4 outputs: each of its 4 simdgroups computes the same row of gate
 // and of up, with the norm in the same pass (normed_rows.h). Moves the weights once, x and norm_w
 // once per output from cache. As in ffn_silu, a very negative gate gives -0.
-kernel void gate_up_silu_q4_0(device const float *x [[buffer(0)]],
-                         device const float *norm_w [[buffer(1)]],
-                         device const block_q4_0 *w_gate [[buffer(2)]],
-                         device const block_q4_0 *w_up [[buffer(3)]],
-                         device float *out [[buffer(4)]],
-                         constant uint &out_dim [[buffer(5)]],
-                         constant uint &in_dim [[buffer(6)]],
-                         constant float &eps [[buffer(7)]],
-                         uint group [[threadgroup_position_in_grid]],
-                         uint sg [[simdgroup_index_in_threadgroup]],
-                         uint lane [[thread_index_in_simdgroup]]) {
+kernel void gate_up_silu_q4_0(GATE_UP_ARGUMENTS(block_q4_0),
+                              uint group [[threadgroup_position_in_grid]],
+                              SIMDGROUP_PLACE) {
     const uint row = group * 4 + sg;
     if (row >= out_dim)
         return;
@@ -52,14 +45,7 @@ kernel void gate_up_silu_q4_0(device const float *x [[buffer(0)]],
 // axis of the grid counts tiles of tokens. The norm is computed again for every tile, from the x that
 // it loads anyway. As in ffn_silu, a very negative gate gives -0.
 template <typename Tile>
-kernel void gate_up_silu_tiled(device const float *x [[buffer(0)]],
-                               device const float *norm_w [[buffer(1)]],
-                               device const block_q4_0 *w_gate [[buffer(2)]],
-                               device const block_q4_0 *w_up [[buffer(3)]],
-                               device float *out [[buffer(4)]],
-                               constant uint &out_dim [[buffer(5)]],
-                               constant uint &in_dim [[buffer(6)]],
-                               constant float &eps [[buffer(7)]],
+kernel void gate_up_silu_tiled(GATE_UP_ARGUMENTS(block_q4_0),
                                constant uint &tokens [[buffer(8)]],
                                uint2 group [[threadgroup_position_in_grid]],
                                uint thread_index [[thread_index_in_threadgroup]]) {

@@ -308,9 +308,7 @@ template <typename F> using matrix_of_32 = matrix_tile<F, 4>;
 
 // The sums go through threadgroup memory in the end, because a tile at the edge is not stored whole.
 template <typename Tile, bool accumulate>
-kernel void matvec_matrix(device const typename Tile::format::block *w [[buffer(0)]],
-                          device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
-                          constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
+kernel void matvec_matrix(MATVEC_ARGUMENTS(typename Tile::format::block),
                           constant uint &batch [[buffer(5)]],
                           uint2 group [[threadgroup_position_in_grid]],
                           uint thread_index [[thread_index_in_threadgroup]]) {

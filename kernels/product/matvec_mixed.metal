@@ -63,9 +63,7 @@ METAL_FUNC void make_row(device const uchar *w, device const float *x, device co
 }
 
 // A threadgroup of 256 computes 8 rows of one product, one simdgroup each.
-kernel void matvec_mixed(PRODUCTS, uint group [[threadgroup_position_in_grid]],
-                         uint sg [[simdgroup_index_in_threadgroup]],
-                         uint lane [[thread_index_in_simdgroup]]) {
+kernel void matvec_mixed(PRODUCTS, uint group [[threadgroup_position_in_grid]], SIMDGROUP_PLACE) {
     PREFETCHED(0); // only the scalars
     FIND_PRODUCT(group)
     const uint row = group * 8 + sg;
@@ -193,10 +191,7 @@ METAL_FUNC void mixed_multiply(device const uchar *w, device const float *x, pro
 template <uint A, uint B, uint N, uint S>
 [[kernel, max_total_threads_per_threadgroup(512)]] void
 matvec_mixed_tokens(PRODUCTS, constant uint &tokens [[buffer(29)]],
-                    uint2 at [[threadgroup_position_in_grid]],
-                    uint thread_index [[thread_index_in_threadgroup]],
-                    uint sg [[simdgroup_index_in_threadgroup]],
-                    uint lane [[thread_index_in_simdgroup]]) {
+                    uint2 at [[threadgroup_position_in_grid]], THREAD_PLACE) {
     enum : uint { each = 16 * A, rows = 8 / S * each, own = 8 * each * B };
     threadgroup float shared[8 * own];
     uint group = at.x;

@@ -91,11 +91,7 @@ template <uint R> struct token_place {
 // A threadgroup is one simdgroup and computes one row; a thread takes blocks lane, lane + 32, ...
 // and decodes them weight by weight. The first variant: as close to the definition as parallel code
 // gets.
-kernel void matvec_q4_0(device const block_q4_0 *w [[buffer(0)]],
-                        device const float *x [[buffer(1)]],
-                        device float *y [[buffer(2)]],
-                        constant uint &out_dim [[buffer(3)]],
-                        constant uint &in_dim [[buffer(4)]],
+kernel void matvec_q4_0(MATVEC_ARGUMENTS(block_q4_0),
                         uint row [[threadgroup_position_in_grid]],
                         uint lane [[thread_index_in_simdgroup]]) {
     const uint blocks = in_dim / 32;
@@ -116,11 +112,7 @@ kernel void matvec_q4_0(device const block_q4_0 *w [[buffer(0)]],
 
 // The same assignment; a thread decodes four weights at a time for a float4 of x and multiplies by
 // the scale once per block. Tries: wide loads of x and 31 fewer multiplications per block.
-kernel void matvec_q4_0_vec4(device const block_q4_0 *w [[buffer(0)]],
-                             device const float *x [[buffer(1)]],
-                             device float *y [[buffer(2)]],
-                             constant uint &out_dim [[buffer(3)]],
-                             constant uint &in_dim [[buffer(4)]],
+kernel void matvec_q4_0_vec4(MATVEC_ARGUMENTS(block_q4_0),
                              uint row [[threadgroup_position_in_grid]],
                              uint lane [[thread_index_in_simdgroup]]) {
     const uint blocks = in_dim / 32;
@@ -136,14 +128,9 @@ kernel void matvec_q4_0_vec4(device const block_q4_0 *w [[buffer(0)]],
 // A threadgroup of 256 computes 4 rows, two simdgroups per row, which combine their sums in
 // threadgroup memory. Tries: larger threadgroups, and more threads per row. A row of 576 has only
 // 18 blocks, so 46 of the 64 threads are idle there: a short row needs fewer threads, not more.
-kernel void matvec_q4_0_multirow(device const block_q4_0 *w [[buffer(0)]],
-                                 device const float *x [[buffer(1)]],
-                                 device float *y [[buffer(2)]],
-                                 constant uint &out_dim [[buffer(3)]],
-                                 constant uint &in_dim [[buffer(4)]],
+kernel void matvec_q4_0_multirow(MATVEC_ARGUMENTS(block_q4_0),
                                  uint group [[threadgroup_position_in_grid]],
-                                 uint sg [[simdgroup_index_in_threadgroup]],
-                                 uint lane [[thread_index_in_simdgroup]]) {
+                                 SIMDGROUP_PLACE) {
     threadgroup float partial[8];
     const uint row = group * 4 + sg / 2;
     const uint blocks = in_dim / 32;
@@ -163,14 +150,9 @@ kernel void matvec_q4_0_multirow(device const block_q4_0 *w [[buffer(0)]],
 
 // A threadgroup of 256 computes 32 rows: each of its 8 simdgroups computes 4, one after another.
 // Tries: fewer threadgroups to schedule. Rows do not share anything yet; x is read again for each.
-kernel void matvec_q4_0_simdgroup(device const block_q4_0 *w [[buffer(0)]],
-                                  device const float *x [[buffer(1)]],
-                                  device float *y [[buffer(2)]],
-                                  constant uint &out_dim [[buffer(3)]],
-                                  constant uint &in_dim [[buffer(4)]],
+kernel void matvec_q4_0_simdgroup(MATVEC_ARGUMENTS(block_q4_0),
                                   uint group [[threadgroup_position_in_grid]],
-                                  uint sg [[simdgroup_index_in_threadgroup]],
-                                  uint lane [[thread_index_in_simdgroup]]) {
+                                  SIMDGROUP_PLACE) {
     const uint blocks = in_dim / 32;
     const uint first = (group * 8 + sg) * 4;
     const uint end = min(first + 4, out_dim);
@@ -188,14 +170,9 @@ kernel void matvec_q4_0_simdgroup(device const block_q4_0 *w [[buffer(0)]],
 // A threadgroup of 256 computes 8 rows, one simdgroup each. A thread reads its block as nine
 // ushorts, the widest loads its alignment allows, instead of seventeen loads of a half and bytes.
 // Tries: fewer, wider and coalesced loads.
-kernel void matvec_q4_0_coalesced(device const block_q4_0 *w [[buffer(0)]],
-                                  device const float *x [[buffer(1)]],
-                                  device float *y [[buffer(2)]],
-                                  constant uint &out_dim [[buffer(3)]],
-                                  constant uint &in_dim [[buffer(4)]],
+kernel void matvec_q4_0_coalesced(MATVEC_ARGUMENTS(block_q4_0),
                                   uint group [[threadgroup_position_in_grid]],
-                                  uint sg [[simdgroup_index_in_threadgroup]],
-                                  uint lane [[thread_index_in_simdgroup]]) {
+                                  SIMDGROUP_PLACE) {
     const uint row = group * 8 + sg;
     if (row >= out_dim)
         return;
@@ -223,14 +200,9 @@ kernel void matvec_q4_0_coalesced(device const block_q4_0 *w [[buffer(0)]],
 // 32, ... so that two neighbours share a block and a row of 576 occupies all 32 lanes (36 half
 // blocks) where whole blocks left 14 of them idle. The 8 of every weight is subtracted once per
 // half block.
-kernel void matvec_q4_0_halfblock(device const block_q4_0 *w [[buffer(0)]],
-                                  device const float *x [[buffer(1)]],
-                                  device float *y [[buffer(2)]],
-                                  constant uint &out_dim [[buffer(3)]],
-                                  constant uint &in_dim [[buffer(4)]],
+kernel void matvec_q4_0_halfblock(MATVEC_ARGUMENTS(block_q4_0),
                                   uint group [[threadgroup_position_in_grid]],
-                                  uint sg [[simdgroup_index_in_threadgroup]],
-                                  uint lane [[thread_index_in_simdgroup]]) {
+                                  SIMDGROUP_PLACE) {
     const uint row = group * 8 + sg;
     if (row >= out_dim)
         return;
@@ -250,14 +222,9 @@ kernel void matvec_q4_0_halfblock(device const block_q4_0 *w [[buffer(0)]],
 // their sum, once for 4 rows. In the last threadgroup rows past the end are replaced by the last
 // row, whose weights can be read, and their sums are dropped. Tries: a quarter of the traffic in x,
 // and four independent loads of weights in flight per thread.
-kernel void matvec_q4_0_rowblock(device const block_q4_0 *w [[buffer(0)]],
-                                 device const float *x [[buffer(1)]],
-                                 device float *y [[buffer(2)]],
-                                 constant uint &out_dim [[buffer(3)]],
-                                 constant uint &in_dim [[buffer(4)]],
+kernel void matvec_q4_0_rowblock(MATVEC_ARGUMENTS(block_q4_0),
                                  uint group [[threadgroup_position_in_grid]],
-                                 uint sg [[simdgroup_index_in_threadgroup]],
-                                 uint lane [[thread_index_in_simdgroup]]) {
+                                 SIMDGROUP_PLACE) {
     const uint first = (group * 4 + sg) * 4;
     if (first >= out_dim)
         return;
@@ -286,14 +253,9 @@ kernel void matvec_q4_0_rowblock(device const block_q4_0 *w [[buffer(0)]],
 
 // A threadgroup of 256 computes 8 rows, one simdgroup each; a thread takes blocks lane, lane + 32,
 // ...
-kernel void matvec_q4_0_accumulate(device const block_q4_0 *w [[buffer(0)]],
-                                   device const float *x [[buffer(1)]],
-                                   device float *y [[buffer(2)]],
-                                   constant uint &out_dim [[buffer(3)]],
-                                   constant uint &in_dim [[buffer(4)]],
+kernel void matvec_q4_0_accumulate(MATVEC_ARGUMENTS(block_q4_0),
                                    uint group [[threadgroup_position_in_grid]],
-                                   uint sg [[simdgroup_index_in_threadgroup]],
-                                   uint lane [[thread_index_in_simdgroup]]) {
+                                   SIMDGROUP_PLACE) {
     const uint row = group * 8 + sg;
     if (row >= out_dim)
         return;
@@ -318,18 +280,11 @@ MATVEC_PER_THREAD(q4_0)
 // (token_sums); the second axis of the grid counts tiles of 8 tokens. Few rows per simdgroup fill a
 // GPU when there are few tokens; more rows use each value of x more often.
 template <uint R>
-kernel void activated_vec16(device const block_q4_0 *w [[buffer(0)]],
-                           device const float *x [[buffer(1)]],
-                           device float *y [[buffer(2)]],
-                           constant uint &out_dim [[buffer(3)]],
-                           constant uint &in_dim [[buffer(4)]],
-                           device const float *bias [[buffer(5)]],
-                           constant uint &has_bias [[buffer(6)]],
-                           constant uint &activation [[buffer(7)]],
-                           constant uint &batch [[buffer(8)]],
-                           uint2 group [[threadgroup_position_in_grid]],
-                           uint sg [[simdgroup_index_in_threadgroup]],
-                           uint lane [[thread_index_in_simdgroup]]) {
+kernel void activated_vec16(MATVEC_ARGUMENTS(block_q4_0),
+                            ACTIVATION_ARGUMENTS,
+                            constant uint &batch [[buffer(8)]],
+                            uint2 group [[threadgroup_position_in_grid]],
+                            SIMDGROUP_PLACE) {
     const uint first = (group.x * 4 + sg) * R;
     if (first >= out_dim)
         return;

@@ -45,8 +45,7 @@ kernel void matvec_q4_0_batched(device const block_q4_0 *wa [[buffer(0)]],
                                 device float *yc [[buffer(6)]],
                                 constant uint4 &dims [[buffer(7)]],
                                 uint group [[threadgroup_position_in_grid]],
-                                uint sg [[simdgroup_index_in_threadgroup]],
-                                uint lane [[thread_index_in_simdgroup]]) {
+                                SIMDGROUP_PLACE) {
     const product p = find_product(wa, wb, wc, ya, yb, yc, dims, group * 8 + sg);
     if (p.row >= p.rows)
         return;

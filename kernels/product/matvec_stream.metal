@@ -442,12 +442,8 @@ template <typename H> struct stream_input {
 // ahead with their loads. Two threadgroups, of this launch or of this and the next, are to find
 // room on a core: hence 512.
 template <typename H, bool accumulate> [[kernel, max_total_threads_per_threadgroup(512)]] void
-matvec_stream(device const typename H::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
-              device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
-              constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
-              uint groups [[threadgroups_per_grid]],
-              uint thread_index [[thread_index_in_threadgroup]],
-              uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+matvec_stream(MATVEC_ARGUMENTS(typename H::block), uint group [[threadgroup_position_in_grid]],
+              uint groups [[threadgroups_per_grid]], THREAD_PLACE) {
     typedef stream_chunk<H> chunk_of;
     threadgroup uint4 copies[STREAM_TEAMS * chunk_of::copy_quads];
     threadgroup float4 all_x[H::spans * H::x_quads];

@@ -296,24 +296,20 @@ METAL_FUNC void make_thread_strip(device const typename S::block *w, device cons
 }
 
 // y = W x and y += W x
-template <typename S, bool accumulate> kernel void
-per_thread(device const typename S::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
-           device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
-           constant uint &in_dim [[buffer(4)]], constant uint &batch [[buffer(5)]],
-           uint2 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+template <typename S, bool accumulate>
+kernel void per_thread(MATVEC_ARGUMENTS(typename S::block), constant uint &batch [[buffer(5)]],
+                       uint2 group [[threadgroup_position_in_grid]],
+                       uint lane [[thread_index_in_simdgroup]]) {
     const plain_output<accumulate> output = {};
     make_thread_strip<S>(w, x, y, output, out_dim, in_dim, batch, group, lane);
 }
 
 // y = activation(W x + bias)
-template <typename S> kernel void
-activated_per_thread(device const typename S::block *w [[buffer(0)]],
-                     device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
-                     constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
-                     device const float *bias [[buffer(5)]], constant uint &has_bias [[buffer(6)]],
-                     constant uint &activation [[buffer(7)]], constant uint &batch [[buffer(8)]],
-                     uint2 group [[threadgroup_position_in_grid]],
-                     uint lane [[thread_index_in_simdgroup]]) {
+template <typename S> kernel void activated_per_thread(MATVEC_ARGUMENTS(typename S::block),
+                                                       ACTIVATION_ARGUMENTS,
+                                                       constant uint &batch [[buffer(8)]],
+                                                       uint2 group [[threadgroup_position_in_grid]],
+                                                       uint lane [[thread_index_in_simdgroup]]) {
     const activated_output output = {bias, has_bias, activation};
     make_thread_strip<S>(w, x, y, output, out_dim, in_dim, batch, group, lane);
 }

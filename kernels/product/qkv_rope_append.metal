@@ -4,6 +4,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "../arguments.h"
 #include "../prefetch.h"
 #include "../formats/q4_0.h"
 #include "skinny.h"
@@ -16,24 +17,9 @@ using namespace metal;
 // simdgroup, in the pass over x that the product makes anyway. Moves the weights once, x and norm_w
 // once per pair of rows from cache. The caches are of T. freqs (head_dim / 2): how far one position turns each pair.
 template <typename T>
-kernel void qkv_rope_append(device const float *x [[buffer(0)]],
-                            device const float *norm_w [[buffer(1)]],
-                            device const block_q4_0 *wq [[buffer(2)]],
-                            device const block_q4_0 *wk [[buffer(3)]],
-                            device const block_q4_0 *wv [[buffer(4)]],
-                            device float *q [[buffer(5)]],
-                            device T *k_cache [[buffer(6)]],
-                            device T *v_cache [[buffer(7)]],
-                            device const float *freqs [[buffer(8)]],
-                            constant uint &q_dim [[buffer(9)]],
-                            constant uint &kv_dim [[buffer(10)]],
-                            constant uint &in_dim [[buffer(11)]],
-                            constant uint &head_dim [[buffer(12)]],
-                            constant float &eps [[buffer(13)]],
-                            constant uint &pos [[buffer(14)]],
+kernel void qkv_rope_append(QKV_ARGUMENTS(block_q4_0, T),
                             uint group [[threadgroup_position_in_grid]],
-                            uint sg [[simdgroup_index_in_threadgroup]],
-                            uint lane [[thread_index_in_simdgroup]]) {
+                            SIMDGROUP_PLACE) {
     const uint stacked = (group * 4 + sg) * 2;
     if (stacked >= q_dim + 2 * kv_dim)
         return;
@@ -85,21 +71,7 @@ template [[host_name("qkv_rope_append_f16_q4_0")]] kernel decltype(qkv_rope_appe
 // pair that is rotated together belong to different threads, so the sums go through threadgroup memory;
 // from there, neighbours store neighbours.
 template <typename Tile>
-kernel void qkv_rope_append_tiled(device const float *x [[buffer(0)]],
-                                  device const float *norm_w [[buffer(1)]],
-                                  device const block_q4_0 *wq [[buffer(2)]],
-                                  device const block_q4_0 *wk [[buffer(3)]],
-                                  device const block_q4_0 *wv [[buffer(4)]],
-                                  device float *q [[buffer(5)]],
-                                  device float *k_cache [[buffer(6)]],
-                                  device float *v_cache [[buffer(7)]],
-                                  device const float *freqs [[buffer(8)]],
-                                  constant uint &q_dim [[buffer(9)]],
-                                  constant uint &kv_dim [[buffer(10)]],
-                                  constant uint &in_dim [[buffer(11)]],
-                                  constant uint &head_dim [[buffer(12)]],
-                                  constant float &eps [[buffer(13)]],
-                                  constant uint &pos [[buffer(14)]],
+kernel void qkv_rope_append_tiled(QKV_ARGUMENTS(block_q4_0, float),
                                   constant uint &tokens [[buffer(15)]],
                                   uint2 group [[threadgroup_position_in_grid]],
                                   uint thread_index [[thread_index_in_threadgroup]]) {

@@ -28,13 +28,7 @@ template <typename V> struct normal_input {
 // then take units lane, lane + 32, ... of the row. The norm is computed out_dim times: a loss with
 // more than a few rows, which is why it is measured.
 template <typename F>
-kernel void rmsnorm_matvec(device const float *x [[buffer(0)]],
-                           device const float *norm_w [[buffer(1)]],
-                           device const typename F::block *w [[buffer(2)]],
-                           device float *y [[buffer(3)]],
-                           constant uint &out_dim [[buffer(4)]],
-                           constant uint &in_dim [[buffer(5)]],
-                           constant float &eps [[buffer(6)]],
+kernel void rmsnorm_matvec(NORMED_MATVEC_ARGUMENTS(typename F::block),
                            uint row [[threadgroup_position_in_grid]],
                            uint lane [[thread_index_in_simdgroup]]) {
     float squares = 0.0f;
@@ -74,9 +68,7 @@ kernel void megakernel_rmsnorm_matvec(device const float *x [[buffer(0)]],
                                       constant uint &out_dim [[buffer(6)]],
                                       threadgroup float *normal [[threadgroup(0)]],
                                       uint group [[threadgroup_position_in_grid]],
-                                      uint thread_index [[thread_index_in_threadgroup]],
-                                      uint sg [[simdgroup_index_in_threadgroup]],
-                                      uint lane [[thread_index_in_simdgroup]]) {
+                                      THREAD_PLACE) {
     threadgroup float partial[8];
     float squares = 0.0f;
     for (uint i = thread_index; i < hidden; i += 256)
@@ -99,16 +91,9 @@ kernel void megakernel_rmsnorm_matvec(device const float *x [[buffer(0)]],
 // the same pass over x (normed_rows.h), so that nothing waits for the norm. It is computed out_dim / 4
 // times, at the price of a multiplication and an addition per value of x. Rows past the end are
 // replaced by the last one.
-kernel void rmsnorm_matvec_q4_0_onepass(device const float *x [[buffer(0)]],
-                                        device const float *norm_w [[buffer(1)]],
-                                        device const block_q4_0 *w [[buffer(2)]],
-                                        device float *y [[buffer(3)]],
-                                        constant uint &out_dim [[buffer(4)]],
-                                        constant uint &in_dim [[buffer(5)]],
-                                        constant float &eps [[buffer(6)]],
+kernel void rmsnorm_matvec_q4_0_onepass(NORMED_MATVEC_ARGUMENTS(block_q4_0),
                                         uint group [[threadgroup_position_in_grid]],
-                                        uint sg [[simdgroup_index_in_threadgroup]],
-                                        uint lane [[thread_index_in_simdgroup]]) {
+                                        SIMDGROUP_PLACE) {
     const uint first = (group * 4 + sg) * 4;
     if (first >= out_dim)
         return;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "../activations.h"
+#include "../arguments.h"
 
 inline float total(float v) {
     return v;
@@ -84,11 +85,9 @@ inline float dot_row(device const typename F::block *w, X x, uint row, uint in_d
 
 // y = W x, or y += W x. A threadgroup of 256 computes 8 rows, one simdgroup each. Reads each weight
 // once, x once per row from cache, writes 4 bytes per row. The first variant of every format.
-template <typename F, bool accumulate> kernel void
-matvec(device const typename F::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
-       device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
-       constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
-       uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+template <typename F, bool accumulate>
+kernel void matvec(MATVEC_ARGUMENTS(typename F::block), uint group [[threadgroup_position_in_grid]],
+                   SIMDGROUP_PLACE) {
     const uint row = group * 8 + sg;
     if (row >= out_dim)
         return;
@@ -101,12 +100,9 @@ matvec(device const typename F::block *w [[buffer(0)]], device const float *x [[
 // The same for each row of x (batch, in_dim), giving y (batch, out_dim): the loop over tokens is
 // the outermost, so a row of W is read from cache and decoded again for each token. It exists to be
 // measured: many tokens share a launch and nothing else.
-template <typename F, bool accumulate> kernel void
-multi_token(device const typename F::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
-            device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
-            constant uint &in_dim [[buffer(4)]], constant uint &batch [[buffer(5)]],
-            uint group [[threadgroup_position_in_grid]], uint sg [[simdgroup_index_in_threadgroup]],
-            uint lane [[thread_index_in_simdgroup]]) {
+template <typename F, bool accumulate>
+kernel void multi_token(MATVEC_ARGUMENTS(typename F::block), constant uint &batch [[buffer(5)]],
+                        uint group [[threadgroup_position_in_grid]], SIMDGROUP_PLACE) {
     const uint row = group * 8 + sg;
     if (row >= out_dim)
         return;
@@ -198,24 +194,16 @@ METAL_FUNC void make_quad_tile(device const typename F::block *w, device const f
 // tiles of 8 tokens): a simdgroup computes 8 rows, one quad each. The 8 quads read the same x,
 // which then costs one load for 8 rows, and a sum is reduced over only 4 lanes.
 template <typename F, bool accumulate>
-kernel void reuse(device const typename F::block *w [[buffer(0)]],
-                  device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
-                  constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
-                  constant uint &batch [[buffer(5)]], uint2 group [[threadgroup_position_in_grid]],
-                  uint sg [[simdgroup_index_in_threadgroup]],
-                  uint lane [[thread_index_in_simdgroup]]) {
+kernel void reuse(MATVEC_ARGUMENTS(typename F::block), constant uint &batch [[buffer(5)]],
+                  uint2 group [[threadgroup_position_in_grid]], SIMDGROUP_PLACE) {
     const plain_output<accumulate> output = {};
     make_quad_tile<F>(w, x, y, output, out_dim, in_dim, batch, group, sg, lane);
 }
 
 // y = activation(W x + bias), by two of the ways above: one simdgroup per row, a quad per row. What a layer does to each output is then no launch of its own.
-template <typename F> kernel void
-activated(device const typename F::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
-          device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
-          constant uint &in_dim [[buffer(4)]], device const float *bias [[buffer(5)]],
-          constant uint &has_bias [[buffer(6)]], constant uint &activation [[buffer(7)]],
-          uint group [[threadgroup_position_in_grid]], uint sg [[simdgroup_index_in_threadgroup]],
-          uint lane [[thread_index_in_simdgroup]]) {
+template <typename F>
+kernel void activated(MATVEC_ARGUMENTS(typename F::block), ACTIVATION_ARGUMENTS,
+                      uint group [[threadgroup_position_in_grid]], SIMDGROUP_PLACE) {
     const uint row = group * 8 + sg;
     if (row >= out_dim)
         return;
@@ -226,13 +214,10 @@ activated(device const typename F::block *w [[buffer(0)]], device const float *x
         output.take(y + row, row, sum);
 }
 
-template <typename F> kernel void activated_reuse(
-    device const typename F::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
-    device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
-    constant uint &in_dim [[buffer(4)]], device const float *bias [[buffer(5)]],
-    constant uint &has_bias [[buffer(6)]], constant uint &activation [[buffer(7)]],
-    constant uint &batch [[buffer(8)]], uint2 group [[threadgroup_position_in_grid]],
-    uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+template <typename F>
+kernel void activated_reuse(MATVEC_ARGUMENTS(typename F::block), ACTIVATION_ARGUMENTS,
+                            constant uint &batch [[buffer(8)]],
+                            uint2 group [[threadgroup_position_in_grid]], SIMDGROUP_PLACE) {
     const activated_output output = {bias, has_bias, activation};
     make_quad_tile<F>(w, x, y, output, out_dim, in_dim, batch, group, sg, lane);
 }

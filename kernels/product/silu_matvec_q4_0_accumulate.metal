@@ -27,8 +27,7 @@ kernel void silu_matvec_q4_0_accumulate(device const block_q4_0 *w [[buffer(0)]]
                                         constant uint &out_dim [[buffer(4)]],
                                         constant uint &in_dim [[buffer(5)]],
                                         uint group [[threadgroup_position_in_grid]],
-                                        uint sg [[simdgroup_index_in_threadgroup]],
-                                        uint lane [[thread_index_in_simdgroup]]) {
+                                        SIMDGROUP_PLACE) {
     const uint row = group * 8 + sg;
     if (row >= out_dim)
         return;

@@ -63,12 +63,8 @@ struct skinny_floats {
 // A threadgroup of 16 simdgroups computes 32 rows of 8 tokens, each from every sixteenth 64
 // columns.
 template <bool accumulate> [[max_total_threads_per_threadgroup(512)]] kernel void
-matvec_skinny_stream(device const block_q4_0 *w [[buffer(0)]], device const float *x [[buffer(1)]],
-                  device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
-                  constant uint &in_dim [[buffer(4)]], constant uint &batch [[buffer(5)]],
-                  uint2 group [[threadgroup_position_in_grid]],
-                  uint sg [[simdgroup_index_in_threadgroup]],
-                  uint lane [[thread_index_in_simdgroup]]) {
+matvec_skinny_stream(MATVEC_ARGUMENTS(block_q4_0), constant uint &batch [[buffer(5)]],
+                     uint2 group [[threadgroup_position_in_grid]], SIMDGROUP_PLACE) {
     enum : uint { S = 16, room = 32 * q4_0_columns::wide }; // simdgroups, and words of each
     typedef tile_sums<4, 2, 8, 4, S> Sums;
     threadgroup uint memory[S * room];

@@ -8,10 +8,7 @@
 #include "tile.h"
 
 template <typename F, typename Tile, bool accumulate>
-kernel void matvec_tiled(device const typename F::block *w [[buffer(0)]],
-                         device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
-                         constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
-                         constant uint &batch [[buffer(5)]],
+kernel void matvec_tiled(MATVEC_ARGUMENTS(typename F::block), constant uint &batch [[buffer(5)]],
                          uint2 group [[threadgroup_position_in_grid]],
                          uint thread_index [[thread_index_in_threadgroup]]) {
     threadgroup float4 memory[Tile::memory];

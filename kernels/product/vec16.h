@@ -63,11 +63,9 @@ template <typename H, uint R, uint N> struct vec16_rows {
 // R rows per simdgroup, 4 simdgroups per threadgroup of 128. One row each fills a GPU with the few
 // rows of a small model; several share the x that they load. Rows past the end are replaced by the
 // last one.
-template <typename H, uint R, uint N, bool accumulate> kernel void
-matvec_vec16(device const typename H::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
-             device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
-             constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
-             uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+template <typename H, uint R, uint N, bool accumulate>
+kernel void matvec_vec16(MATVEC_ARGUMENTS(typename H::block),
+                         uint group [[threadgroup_position_in_grid]], SIMDGROUP_PLACE) {
     const uint first = (group * 4 + sg) * R;
     if (first >= out_dim)
         return;
