@@ -8,74 +8,33 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "experiment.h"
-#include "harness/base/os.h"
+#include "decoding.h"
 #include "kernels/record.h"
 
-enum { MOST = 64 };
 static const uint32_t lengths[LEVEL_COUNT] = {64, 8, 4};
 static const uint32_t flights[] = {1, 2, 4, 8};
 enum { FLIGHTS = COUNT_OF(flights) };
 
-typedef struct {
-    lab_decoder *decoder;
-    uint32_t in_flight, count;
-    uint32_t chosen[MOST];
-    const uint32_t *expected; /* NULL: nothing yet */
-} flight;
-
-static bool fly(flight *f, play_times *sum, err *e) {
-    model *m = f->decoder->model;
-    uint32_t submitted = 0;
-    if (!model_start_greedy(m, f->decoder->token, e))
-        return false;
-    for (uint32_t i = 0; i < f->count; i++) {
-        play_times t;
-        for (; submitted < f->count && submitted - i < f->in_flight; submitted++)
-            if (!model_submit_greedy(m, e))
-                return false;
-        if (!model_collect_greedy(m, &f->chosen[i], &t, e))
-            return false;
-        play_times_add(sum, &t);
-    }
-    return true;
-}
-
-/* A sample is a run, divided by its tokens. */
-static bool take(void *context, timing_sample *out, err *e) {
-    flight *f = context;
-    play_times sum = {0};
-    lab_rewind_decoder(f->decoder);
-    uint64_t start = os_now_ns();
-    if (!fly(f, &sum, e))
-        return false;
-    double share = 1.0 / f->count;
-    *out = (timing_sample){(double)sum.gpu_ns * share, (double)sum.encode_ns * share,
-                           (double)(os_now_ns() - start) * share, sum.gpu_is_wall};
-    if (f->expected && memcmp(f->expected, f->chosen, f->count * sizeof *f->chosen) != 0)
-        return err_set(e, EXIT_WRONG, "%u tokens in flight choose different tokens than one",
-                       f->in_flight);
-    return lab_check_next(f->decoder, f->chosen[0], "in flight", e);
-}
-
 static bool run(lab *l, sheet *s, err *e) {
     lab_decoder d;
-    flight all[FLIGHTS];
+    decoding_run all[FLIGHTS];
     measurement cases[FLIGHTS] = {{.regime = TIMING_SINGLE}};
     timing_sample ignored;
-    uint32_t wanted[MOST];
+    uint32_t wanted[DECODING_MOST];
     bool ok = lab_open_decoder(l, &(model_options){.context = 128}, 0, &d, e);
     size_t count = lab_choose(l, FLIGHTS, FLIGHTS);
     for (size_t i = 0; i < count; i++) {
-        all[i] =
-            (flight){.decoder = &d, .in_flight = flights[i], .count = lengths[lab_get_level(l)]};
-        cases[i].source = (timing_source){take, &all[i]};
         snprintf(cases[i].key, sizeof cases[i].key, "%u in flight", flights[i]);
+        cases[i].source = (timing_source){decoding_take_run, &all[i]};
+        all[i] = (decoding_run){.name = cases[i].key,
+                                .decoder = &d,
+                                .in_flight = flights[i],
+                                .count = lengths[lab_get_level(l)]};
     }
-    ok = ok && take(&all[0], &ignored, e);
+    ok = ok && decoding_take_run(&all[0], &ignored, e);
     memcpy(wanted, all[0].chosen, sizeof wanted);
     for (size_t i = 0; i < count; i++)
-        all[i].expected = wanted;
+        all[i].wanted = wanted;
     ok = ok && lab_time(l, cases, count, e);
     for (size_t i = 0; ok && i < count; i++) {
         sheet_add_row(s);

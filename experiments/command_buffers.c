@@ -5,13 +5,10 @@
  *
  * Measured: the same greedy token as one command buffer, one per layer, three per layer and one for
  * the rest (91 for 30 layers), and one per launch, each waited for, interleaved. */
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "decoding.h"
 #include "harness/base/array.h"
-#include "harness/measure/fit.h"
 
 enum { THIRDS = 3 };
 
@@ -50,21 +47,14 @@ static bool run(lab *l, sheet *s, err *e) {
 }
 
 static void conclude(sheet *s) {
-    enum { WAYS = 4 };
-    static const char *const variants[WAYS] = {"token", "layer", "third", "launch"};
-    double rows[2 * WAYS], times[WAYS], one = sheet_find(s, "tok_s", "variant", "token", NULL);
+    double one = sheet_find(s, "tok_s", "variant", "token", NULL);
     double layer = sheet_find(s, "tok_s", "variant", "layer", NULL);
     double many = sheet_find(s, "tok_s", "variant", "launch", NULL);
     double buffers = sheet_find(s, "command_buffers", "variant", "launch", NULL);
     double third = sheet_find(s, "tok_s", "variant", "third", NULL);
     double thirds = sheet_find(s, "command_buffers", "variant", "third", NULL);
-    for (int i = 0; i < WAYS; i++) {
-        rows[2 * i] = 1;
-        rows[2 * i + 1] = sheet_find(s, "command_buffers", "variant", variants[i], NULL);
-        times[i] = 1e-3 * sheet_find(s, "wall_ns", "variant", variants[i], NULL);
-    }
-    fit f;
-    double sync = fit_parts(rows, times, WAYS, 2, &f, NULL) ? f.value[1] : NAN;
+    double token_us = 1e-3 * sheet_find(s, "wall_ns", "variant", "token", NULL), rest_us, sync;
+    sheet_fit_line(s, NULL, "command_buffers", "wall_ns", &rest_us, &sync);
     decoding_add_rate(s, "tok_s_one", "token");
     decoding_add_rate(s, "tok_s_layer", "layer");
     decoding_add_rate(s, "tok_s_many", "launch");
@@ -79,7 +69,7 @@ static void conclude(sheet *s) {
                    "one per launch (%.0f): %.4g. One is %.3g times as fast as %.0f.",
                    one, layer, thirds, third, buffers, many, one / many, buffers);
     sheet_conclude(s, "Each additional command buffer costs %.3g µs, %.3g %% of a token.", sync,
-                   100 * sync / times[0]);
+                   100 * sync / token_us);
 }
 
 EXPERIMENT(

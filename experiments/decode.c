@@ -31,8 +31,7 @@ static bool run_once(model *m, uint32_t context, uint32_t first, uint32_t count,
         uint64_t start = os_now_ns();
         if (!model_forward_greedy(m, token, PLAY_WHOLE, &chosen[i], &t, e))
             return false;
-        samples[i] = (timing_sample){(double)t.gpu_ns, (double)t.encode_ns,
-                                     (double)(os_now_ns() - start), t.gpu_is_wall};
+        samples[i] = lab_get_sample(&t, os_now_ns() - start);
     }
     return true;
 }

@@ -22,6 +22,33 @@ typedef struct {
  * besides the usual ones. The time is the caller's: from the call until the token is known. */
 bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err *e);
 
+/* A run of greedy tokens: how they are played, and what was chosen. */
+enum { DECODING_MOST = 64 };
+typedef struct {
+    const char *name;
+    lab_decoder *decoder;
+    play_mode mode;
+    bool greedy;        /* as above */
+    uint32_t in_flight; /* tokens submitted ahead; 0: each is waited for before the next */
+    uint32_t count, chosen[DECODING_MOST];
+    const uint32_t *wanted; /* (count) of another run; NULL: nothing yet */
+} decoding_run;
+
+/* A timing_source: a sample is a decoding_run, divided by its tokens, which must be those that are
+ * wanted. */
+bool decoding_take_run(void *run, timing_sample *out, err *e);
+
+/* A prompt from a state of nothing to the logits of its last token. */
+typedef struct {
+    model *model;
+    const uint32_t *tokens;
+    size_t count;
+    bool is_one_by_one;
+    float *logits;     /* (vocab) */
+    const float *want; /* (vocab) that these must be, bit for bit; NULL: any */
+} decoding_prompt;
+bool decoding_take_prompt(void *prompt, timing_sample *out, err *e); /* a timing_source */
+
 /* Of two rows: the ratio of their median wall times, b / a, and whether the quartiles are apart. */
 double decoding_find_ratio(const sheet *s, const char *a, const char *b);
 bool decoding_is_clear(const sheet *s, const char *a, const char *b);

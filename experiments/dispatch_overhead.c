@@ -61,23 +61,12 @@ static bool run_count(lab *l, sheet *s, slice counters, slice floats, uint32_t n
 }
 
 /* A token of the model, to compare the launches with. */
-static bool take_token(void *context, timing_sample *out, err *e) {
-    lab_decoder *d = context;
-    play_times t;
-    uint32_t next;
-    lab_rewind_decoder(d);
-    if (!model_forward_greedy(d->model, d->token, PLAY_WHOLE, &next, &t, e))
-        return false;
-    *out = (timing_sample){(double)t.gpu_ns, (double)t.encode_ns, (double)t.wall_ns, t.gpu_is_wall};
-    return lab_check_next(d, next, "a token", e);
-}
-
 static bool run_token(lab *l, sheet *s, err *e) {
     lab_decoder d;
     model_options o = {.context = 64};
     bool ok = lab_open_decoder(l, &o, 0, &d, e);
     tape *t = ok ? model_get_token_tape(d.model, true, e) : NULL;
-    measurement c = {.key = "token", .source = {take_token, &d}};
+    measurement c = {.key = "token", .source = {lab_take_token, &d}};
     if (t && lab_time(l, &c, 1, e)) {
         sheet_add_variant(s, "token");
         sheet_put(s, "launches", (double)t->count);

@@ -237,6 +237,22 @@ void lab_close_decoder(lab_decoder *d) {
     *d = (lab_decoder){.model = NULL};
 }
 
+timing_sample lab_get_sample(const play_times *t, uint64_t wall_ns) {
+    return (timing_sample){(double)t->gpu_ns, (double)t->encode_ns, (double)wall_ns,
+                           t->gpu_is_wall};
+}
+
+bool lab_take_token(void *decoder, timing_sample *out, err *e) {
+    lab_decoder *d = decoder;
+    play_times t;
+    uint32_t next;
+    lab_rewind_decoder(d);
+    if (!model_forward_greedy(d->model, d->token, PLAY_WHOLE, &next, &t, e))
+        return false;
+    *out = lab_get_sample(&t, t.wall_ns);
+    return lab_check_next(d, next, "a token", e);
+}
+
 /* The label of the buffer that a launch reads its activations from, or writes. */
 static const char *find_label(const launch *l, access_mode access) {
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {

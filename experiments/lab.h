@@ -74,6 +74,10 @@ void lab_close_decoder(lab_decoder *d);
 void lab_rewind_decoder(lab_decoder *d);
 bool lab_check_logits(const lab_decoder *d, const float *logits, const char *what, err *e);
 bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *e);
+/* The sample of a play, by another clock than its own if wall_ns is not t->wall_ns. */
+timing_sample lab_get_sample(const play_times *t, uint64_t wall_ns);
+/* A greedy token of a lab_decoder, as a timing_source. */
+bool lab_take_token(void *decoder, timing_sample *out, err *e);
 /* A launch of a token, named for people: "kernel: buffer that it reads > buffer that it writes". */
 void lab_name_launch(const struct launch *l, char *text, size_t size);
 

@@ -26,12 +26,15 @@
 
 enum { MOST_OPS = 64, EMPTIES = 3, SAMPLED = 4, WAYS = 5 };
 
+/* How launches are timed: each in its own command buffer, or in place. */
+enum { ALONE, IN_PLACE, TIMINGS };
+static const play_mode modes[TIMINGS] = {PLAY_LAUNCHES, PLAY_SAMPLED};
+
 typedef struct {
     char name[160];
-    tape *tape;             /* all its launches */
-    timing_sample *samples; /* of a token, together */
-    double *alone;          /* GPU ns, each in its own command buffer, summed */
-    double *sampled;        /* GPU ns, each timed in place, summed */
+    tape *tape;                 /* all its launches */
+    timing_sample *samples;     /* of a token, together */
+    double *launch_ns[TIMINGS]; /* of the GPU, of its launches, summed */
     uint64_t bytes;
 } part;
 
@@ -42,7 +45,7 @@ typedef struct {
     size_t count;
     size_t *part_of; /* (launches) */
     play_times *each;
-    size_t grouped, alone, sampled, room; /* samples taken; room for them */
+    size_t grouped, taken[TIMINGS], room; /* samples; room for them */
     bool samples_overlap;
     buffer *counter;
     tape *empties; /* as many empty launches as the token has */
@@ -84,26 +87,12 @@ static void make_room(breakdown *b, size_t needed) {
     b->room = 2 * b->room + 64;
     for (size_t p = 0; p < b->count; p++) {
         b->parts[p].samples = realloc(b->parts[p].samples, b->room * sizeof(timing_sample));
-        b->parts[p].alone = realloc(b->parts[p].alone, b->room * sizeof(double));
-        b->parts[p].sampled = realloc(b->parts[p].sampled, b->room * sizeof(double));
-        assert(b->parts[p].samples && b->parts[p].alone && b->parts[p].sampled);
+        assert(b->parts[p].samples);
+        for (int i = 0; i < TIMINGS; i++) {
+            b->parts[p].launch_ns[i] = realloc(b->parts[p].launch_ns[i], b->room * sizeof(double));
+            assert(b->parts[p].launch_ns[i]);
+        }
     }
-}
-
-static timing_sample get_sample(const play_times *t) {
-    return (timing_sample){(double)t->gpu_ns, (double)t->encode_ns, (double)t->wall_ns,
-                           t->gpu_is_wall};
-}
-
-static bool take_token(void *context, timing_sample *out, err *e) {
-    breakdown *b = context;
-    uint32_t next;
-    play_times t;
-    lab_rewind_decoder(&b->decoder);
-    if (!model_forward_greedy(b->decoder.model, b->decoder.token, PLAY_WHOLE, &next, &t, e))
-        return false;
-    *out = get_sample(&t);
-    return lab_check_next(&b->decoder, next, "a token", e);
 }
 
 /* Run like this the ops do not compute the token, but they read and write the same amounts. */
@@ -116,29 +105,37 @@ static bool take_grouped(void *context, timing_sample *out, err *e) {
     for (size_t p = 0; p < b->count; p++) {
         if (!tape_play(b->parts[p].tape, PLAY_WHOLE, &t, NULL, e))
             return false;
-        b->parts[p].samples[b->grouped] = get_sample(&t);
+        b->parts[p].samples[b->grouped] = lab_get_sample(&t, t.wall_ns);
         play_times_add(&sum, &t);
     }
     b->grouped++;
-    *out = get_sample(&sum);
+    *out = lab_get_sample(&sum, sum.wall_ns);
+    return true;
+}
+
+static bool take_launches(breakdown *b, int timing, timing_sample *out, err *e) {
+    size_t at = b->taken[timing];
+    play_times t;
+    make_room(b, at);
+    if (!place(b, e) || !tape_play(b->token, modes[timing], &t, b->each, e))
+        return false;
+    b->samples_overlap |= t.samples_overlap;
+    for (size_t p = 0; p < b->count; p++)
+        b->parts[p].launch_ns[timing][at] = 0;
+    for (size_t i = 0; i < b->token->count; i++)
+        b->parts[b->part_of[i]].launch_ns[timing][at] += (double)b->each[i].gpu_ns;
+    b->taken[timing]++;
+    *out = lab_get_sample(&t, t.wall_ns);
     return true;
 }
 
 static bool take_alone(void *context, timing_sample *out, err *e) {
     breakdown *b = context;
-    play_times t;
     uint32_t next;
-    make_room(b, b->alone);
-    if (!place(b, e) || !tape_play(b->token, PLAY_LAUNCHES, &t, b->each, e))
+    if (!take_launches(b, ALONE, out, e))
         return false;
-    for (size_t p = 0; p < b->count; p++)
-        b->parts[p].alone[b->alone] = 0;
-    for (size_t i = 0; i < b->token->count; i++)
-        b->parts[b->part_of[i]].alone[b->alone] += (double)b->each[i].gpu_ns;
-    b->alone++;
-    *out = get_sample(&t);
     /* The same launches one by one must choose the same token: checked once, untimed. */
-    if (b->alone > 1)
+    if (b->taken[ALONE] > 1)
         return true;
     lab_rewind_decoder(&b->decoder);
     return model_forward_greedy(b->decoder.model, b->decoder.token, PLAY_LAUNCHES, &next, NULL,
@@ -148,19 +145,7 @@ static bool take_alone(void *context, timing_sample *out, err *e) {
 
 /* Where the device cannot sample, tape_play would time each launch alone: the case is left out. */
 static bool take_sampled(void *context, timing_sample *out, err *e) {
-    breakdown *b = context;
-    play_times t;
-    make_room(b, b->sampled);
-    if (!place(b, e) || !tape_play(b->token, PLAY_SAMPLED, &t, b->each, e))
-        return false;
-    b->samples_overlap |= t.samples_overlap;
-    for (size_t p = 0; p < b->count; p++)
-        b->parts[p].sampled[b->sampled] = 0;
-    for (size_t i = 0; i < b->token->count; i++)
-        b->parts[b->part_of[i]].sampled[b->sampled] += (double)b->each[i].gpu_ns;
-    b->sampled++;
-    *out = get_sample(&t);
-    return true;
+    return take_launches(context, IN_PLACE, out, e);
 }
 
 static bool make_empties(breakdown *b, lab *l, err *e) {
@@ -190,9 +175,11 @@ static void put_rows(breakdown *b, lab *l, sheet *s, measurement *cases, size_t 
         sheet_put_text(s, "op", b->parts[p].name);
         sheet_put(s, "launches", (double)b->parts[p].tape->count);
         sheet_put_text(s, "model", lab_get_model_name(l));
-        sheet_put(s, "alone_ns", stats_compute(b->parts[p].alone, b->alone).median);
-        if (b->sampled > 0)
-            sheet_put(s, "sampled_ns", stats_compute(b->parts[p].sampled, b->sampled).median);
+        sheet_put(s, "alone_ns",
+                  stats_compute(b->parts[p].launch_ns[ALONE], b->taken[ALONE]).median);
+        if (b->taken[IN_PLACE] > 0)
+            sheet_put(s, "sampled_ns",
+                      stats_compute(b->parts[p].launch_ns[IN_PLACE], b->taken[IN_PLACE]).median);
         sheet_put(s, "bytes", (double)b->parts[p].bytes);
         lab_put(l, s, &c);
     }
@@ -210,8 +197,8 @@ static void close_breakdown(breakdown *b) {
     for (size_t p = 0; p < b->count; p++) {
         tape_free(b->parts[p].tape);
         free(b->parts[p].samples);
-        free(b->parts[p].alone);
-        free(b->parts[p].sampled);
+        for (int i = 0; i < TIMINGS; i++)
+            free(b->parts[p].launch_ns[i]);
     }
     free(b->part_of);
     free(b->each);
@@ -224,11 +211,12 @@ static void close_breakdown(breakdown *b) {
 static bool run(lab *l, sheet *s, err *e) {
     breakdown *b = array_new(1, sizeof *b);
     model_options o = {.context = 64};
-    measurement cases[WAYS] = {{.key = "token", .source = {take_token, b}, .samples = 5},
-                               {.key = "ops", .source = {take_grouped, b}},
-                               {.key = "launches alone", .source = {take_alone, b}},
-                               {.key = "empty launches", .regime = TIMING_SINGLE},
-                               {.key = "launches sampled", .source = {take_sampled, b}}};
+    measurement cases[WAYS] = {
+        {.key = "token", .source = {lab_take_token, &b->decoder}, .samples = 5},
+        {.key = "ops", .source = {take_grouped, b}},
+        {.key = "launches alone", .source = {take_alone, b}},
+        {.key = "empty launches", .regime = TIMING_SINGLE},
+        {.key = "launches sampled", .source = {take_sampled, b}}};
     size_t count = device_can_sample(library_get_device(lab_get_library(l))) ? WAYS : SAMPLED;
     bool ok = lab_open_decoder(l, &o, 0, &b->decoder, e) &&
               (b->token = model_get_token_tape(b->decoder.model, true, e)) && split(b, e) &&

@@ -18,8 +18,8 @@
 #include "kernels/record.h"
 #include "runner/generate/sampler.h"
 
-enum { MOST = 32, IN_FLIGHT = 4, ROUNDS = 6 };
-static const uint32_t lengths[LEVEL_COUNT] = {MOST, 8, 4}, samples[LEVEL_COUNT] = {31, 13, 1};
+enum { LENGTH = 32, IN_FLIGHT = 4, ROUNDS = 6 };
+static const uint32_t lengths[LEVEL_COUNT] = {LENGTH, 8, 4}, samples[LEVEL_COUNT] = {31, 13, 1};
 static const double again_s[LEVEL_COUNT] = {20, 6, 1};
 #define MIN_EFFECT 0.03
 
@@ -48,70 +48,6 @@ static const struct {
     {"async", "4 tokens in flight", FUSED, true, PLAY_WHOLE, IN_FLIGHT},
 };
 enum { STEPS = COUNT_OF(steps) };
-
-/* A run of tokens with the ideas up to one step. */
-typedef struct {
-    size_t step;
-    lab_decoder *decoder;
-    uint32_t count;
-    uint32_t chosen[MOST];
-    const uint32_t *wanted; /* (count); NULL: nothing yet */
-} stack_run;
-
-static bool fly(stack_run *r, play_times *sum, err *e) {
-    model *m = r->decoder->model;
-    uint32_t submitted = 0;
-    if (!model_start_greedy(m, r->decoder->token, e))
-        return false;
-    for (uint32_t i = 0; i < r->count; i++) {
-        play_times t;
-        for (; submitted < r->count && submitted - i < steps[r->step].in_flight; submitted++)
-            if (!model_submit_greedy(m, e))
-                return false;
-        if (!model_collect_greedy(m, &r->chosen[i], &t, e))
-            return false;
-        play_times_add(sum, &t);
-    }
-    return true;
-}
-
-static bool step_token(stack_run *r, uint32_t token, uint32_t *next, play_times *t, err *e) {
-    lab_decoder *d = r->decoder;
-    if (steps[r->step].greedy)
-        return model_forward_greedy(d->model, token, steps[r->step].mode, next, t, e);
-    if (!model_forward_token(d->model, token, steps[r->step].mode, d->room, t, e))
-        return false;
-    *next = sampler_find_largest(d->room, model_get_shape(d->model)->vocab);
-    return true;
-}
-
-static bool walk(stack_run *r, play_times *sum, err *e) {
-    uint32_t token = r->decoder->token;
-    for (uint32_t i = 0; i < r->count; i++, token = r->chosen[i - 1]) {
-        play_times t = {0};
-        if (!step_token(r, token, &r->chosen[i], &t, e))
-            return false;
-        play_times_add(sum, &t);
-    }
-    return true;
-}
-
-/* A sample is a run, divided by its tokens. */
-static bool take(void *context, timing_sample *out, err *e) {
-    stack_run *r = context;
-    const char *name = steps[r->step].name;
-    play_times sum = {0};
-    lab_rewind_decoder(r->decoder);
-    uint64_t start = os_now_ns();
-    if (!(steps[r->step].in_flight ? fly(r, &sum, e) : walk(r, &sum, e)))
-        return false;
-    double share = 1.0 / r->count;
-    *out = (timing_sample){(double)sum.gpu_ns * share, (double)sum.encode_ns * share,
-                           (double)(os_now_ns() - start) * share, sum.gpu_is_wall};
-    if (r->wanted && memcmp(r->wanted, r->chosen, r->count * sizeof *r->chosen) != 0)
-        return err_set(e, EXIT_WRONG, "%s: chose other tokens than the same model before", name);
-    return lab_check_next(r->decoder, r->chosen[0], name, e);
-}
 
 /* Rows ---------------------------------------------------------------------------------------- */
 
@@ -147,7 +83,7 @@ static void decide(const measurement *cases, verdict_case step[STEPS], verdict_c
         free(times[i]);
 }
 
-static bool put_rows(lab *l, sheet *s, const measurement *cases, const stack_run *runs, err *e) {
+static bool put_rows(lab *l, sheet *s, const measurement *cases, const decoding_run *runs, err *e) {
     verdict_case step[STEPS], all[STEPS];
     decide(cases, step, all, lab_get_seed(l));
     for (size_t i = 0; i < STEPS; i++) {
@@ -199,18 +135,23 @@ static bool time_steps(lab *l, measurement *cases, err *e) {
 
 static bool run(lab *l, sheet *s, err *e) {
     lab_decoder d[MODELS] = {{.model = NULL}};
-    stack_run runs[STEPS];
-    uint32_t wanted[MODELS][MOST];
+    decoding_run runs[STEPS];
+    uint32_t wanted[MODELS][DECODING_MOST];
     bool is_known[MODELS] = {false}, ok = open_models(l, s, d, e);
     measurement cases[STEPS] = {{.regime = TIMING_SINGLE}};
     timing_sample ignored;
     for (size_t i = 0; i < STEPS; i++) {
         int m = steps[i].model;
-        runs[i] = (stack_run){.step = i, .decoder = &d[m], .count = lengths[lab_get_level(l)]};
-        cases[i].source = (timing_source){take, &runs[i]};
+        runs[i] = (decoding_run){.name = steps[i].name,
+                                 .decoder = &d[m],
+                                 .mode = steps[i].mode,
+                                 .greedy = steps[i].greedy,
+                                 .in_flight = steps[i].in_flight,
+                                 .count = lengths[lab_get_level(l)]};
+        cases[i].source = (timing_source){decoding_take_run, &runs[i]};
         cases[i].samples = samples[lab_get_level(l)];
         snprintf(cases[i].key, sizeof cases[i].key, "%s", steps[i].name);
-        ok = ok && (is_known[m] || take(&runs[i], &ignored, e));
+        ok = ok && (is_known[m] || decoding_take_run(&runs[i], &ignored, e));
         if (ok && !is_known[m])
             memcpy(wanted[m], runs[i].chosen, sizeof wanted[m]);
         is_known[m] = true;

@@ -9,47 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "experiment.h"
+#include "decoding.h"
 #include "harness/base/array.h"
-#include "harness/base/os.h"
 #include "kernels/record.h"
 
 static const uint32_t full_lengths[] = {4, 8, 16, 32, 64, 128, 512};
 static const uint32_t quick_lengths[] = {4, 8, 32};
 enum { QUICK_ONE_BY_ONE = 8 }; /* a quick run reads longer prompts only in one pass */
 
-typedef struct {
-    model *model;
-    const uint32_t *tokens;
-    size_t count;
-    bool together;
-    float *logits; /* (vocab) after the last token */
-} prompt;
-
-static bool take(void *context, timing_sample *out, err *e) {
-    prompt *p = context;
-    play_times sum = {0}, t;
-    model_rewind(p->model, 0);
-    if (!model_settle(p->model, e))
-        return false;
-    uint64_t start = os_now_ns();
-    if (p->together) {
-        if (!model_forward_prompt(p->model, p->tokens, p->count, PLAY_WHOLE, p->logits, &sum, e))
-            return false;
-    } else
-        for (size_t i = 0; i < p->count; i++) {
-            if (!model_forward_token(p->model, p->tokens[i], PLAY_WHOLE, p->logits, &t, e))
-                return false;
-            play_times_add(&sum, &t);
-        }
-    *out = (timing_sample){(double)sum.gpu_ns, (double)sum.encode_ns, (double)(os_now_ns() - start),
-                           sum.gpu_is_wall};
-    return true;
-}
-
 /* Different kernels round differently: a thousandth of the logits' size is tolerated.
  * *largest: the largest difference of a logit. */
-static bool check(const prompt *p, uint32_t vocab, double *largest, err *e) {
+static bool check(const decoding_prompt *p, uint32_t vocab, double *largest, err *e) {
     double squares = 0, differences = 0;
     *largest = 0;
     for (uint32_t i = 0; i < vocab; i++) {
@@ -66,8 +36,10 @@ static bool check(const prompt *p, uint32_t vocab, double *largest, err *e) {
 
 static bool run_length(lab *l, sheet *s, model *m, const uint32_t *tokens, uint32_t count, err *e) {
     uint32_t vocab = model_get_shape(m)->vocab;
-    prompt p[2] = {{m, tokens, count, true, NULL}, {m, tokens, count, false, NULL}};
-    measurement cases[2] = {{.source = {take, &p[0]}}, {.source = {take, &p[1]}}};
+    decoding_prompt p[2] = {{m, tokens, count, false, NULL, NULL},
+                            {m, tokens, count, true, NULL, NULL}};
+    measurement cases[2] = {{.source = {decoding_take_prompt, &p[0]}},
+                            {.source = {decoding_take_prompt, &p[1]}}};
     bool one_by_one = lab_get_level(l) != LEVEL_QUICK || count <= QUICK_ONE_BY_ONE, ok = true;
     timing_sample ignored;
     double off;
@@ -75,7 +47,7 @@ static bool run_length(lab *l, sheet *s, model *m, const uint32_t *tokens, uint3
         p[i].logits = array_new(1, vocab * sizeof(float));
         snprintf(cases[i].key, sizeof cases[i].key, "%s/%u", i == 0 ? "prompt" : "token by token",
                  count);
-        ok = ok && take(&p[i], &ignored, e);
+        ok = ok && decoding_take_prompt(&p[i], &ignored, e);
     }
     ok = ok && check(p, vocab, &off, e) && lab_time(l, cases, one_by_one ? 2 : 1, e) &&
          check(p, vocab, &off, e);

@@ -15,37 +15,12 @@
 
 #include "decoding.h"
 #include "harness/base/array.h"
-#include "harness/base/os.h"
 #include "harness/measure/fit.h"
 
 enum { PUBLISHED_LAYERS = 32, SHORT_PROMPT = 16 };
 static const uint32_t prompts[LEVEL_COUNT] = {512, 64, 8};
 
 /* --- prompts --- */
-
-typedef struct {
-    model *model;
-    const uint32_t *tokens;
-    size_t count;
-    float *logits, *want; /* (vocab) */
-} prompt;
-
-/* From a state of nothing to the logits of the last token, which must be those of the first
- * time. */
-static bool take(void *context, timing_sample *out, err *e) {
-    prompt *p = context;
-    size_t bytes = model_get_shape(p->model)->vocab * sizeof *p->logits;
-    play_times t = {0};
-    model_rewind(p->model, 0);
-    if (!model_settle(p->model, e))
-        return false;
-    uint64_t start = os_now_ns();
-    bool ok = model_forward_prompt(p->model, p->tokens, p->count, PLAY_WHOLE, p->logits, &t, e);
-    *out = (timing_sample){(double)t.gpu_ns, (double)t.encode_ns, (double)(os_now_ns() - start),
-                           t.gpu_is_wall};
-    return ok && (memcmp(p->logits, p->want, bytes) == 0 ||
-                  err_set(e, EXIT_WRONG, "a prompt gave other logits than the first time"));
-}
 
 static void put_prompt(lab *l, sheet *s, const measurement *c, const char *variant, size_t count) {
     sheet_add_variant(s, variant);
@@ -60,16 +35,19 @@ static bool time_prompts(lab *l, sheet *s, model *m, err *e) {
     static const char *const names[] = {"prompt", "first_token"};
     const size_t counts[] = {prompts[lab_get_level(l)], SHORT_PROMPT};
     uint32_t vocab = model_get_shape(m)->vocab, tokens[512 > SHORT_PROMPT ? 512 : SHORT_PROMPT];
-    prompt p[2];
-    measurement cases[2] = {{.source = {take, &p[0]}}, {.source = {take, &p[1]}}};
+    decoding_prompt p[2];
+    float *want[2];
+    measurement cases[2] = {{.source = {decoding_take_prompt, &p[0]}},
+                            {.source = {decoding_take_prompt, &p[1]}}};
     lab_draw_tokens(l, vocab, tokens, sizeof tokens / sizeof *tokens);
     bool ok = true;
     for (size_t i = 0; i < 2; i++) {
-        p[i] = (prompt){m, tokens, counts[i], array_new(vocab, sizeof(float)),
-                        array_new(vocab, sizeof(float))};
+        want[i] = array_new(vocab, sizeof(float));
+        p[i] = (decoding_prompt){m,      tokens, counts[i], false, array_new(vocab, sizeof(float)),
+                                 want[i]};
         strcpy(cases[i].key, names[i]);
         model_rewind(m, 0);
-        ok = ok && model_forward_prompt(m, tokens, counts[i], PLAY_WHOLE, p[i].want, NULL, e);
+        ok = ok && model_forward_prompt(m, tokens, counts[i], PLAY_WHOLE, want[i], NULL, e);
     }
     ok = ok && lab_time(l, cases, 2, e);
     for (size_t i = 0; ok && i < 2; i++)
@@ -77,7 +55,7 @@ static bool time_prompts(lab *l, sheet *s, model *m, err *e) {
     lab_close_cases(cases, 2);
     for (size_t i = 0; i < 2; i++) {
         free(p[i].logits);
-        free(p[i].want);
+        free(want[i]);
     }
     return ok;
 }

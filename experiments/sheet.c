@@ -229,7 +229,7 @@ void sheet_fit_line(const sheet *s, const char *variant, const char *x, const ch
            *times = parts + 2 * s->row_count;
     size_t count = 0;
     for (size_t r = 0; r < s->row_count; r++)
-        if (sheet_is(s, r, "variant", variant, NULL)) {
+        if (!variant || sheet_is(s, r, "variant", variant, NULL)) {
             parts[2 * count] = 1;
             parts[2 * count + 1] = sheet_get(s, r, x);
             times[count++] = 1e-3 * sheet_get(s, r, ns);

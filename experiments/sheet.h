@@ -37,7 +37,7 @@ bool sheet_is(const sheet *s, size_t row, ...) SHEET_PAIRS;
 size_t sheet_find_row(const sheet *s, ...) SHEET_PAIRS;
 double sheet_find(const sheet *s, const char *column, ...) SHEET_PAIRS;
 
-/* The line through the rows of a variant, time in us = start + slope * x, by columns `x` and `ns`; NaN
+/* The line through the rows of a variant (NULL: all rows), time in us = start + slope * x, by columns `x` and `ns`; NaN
  * where they do not determine it. */
 void sheet_fit_line(const sheet *s, const char *variant, const char *x, const char *ns,
                     double *start, double *slope);
