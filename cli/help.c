@@ -14,118 +14,85 @@
 #include "harness/base/path.h"
 #include "kernels/ops.h"
 #include "project/project.h"
+#include "report/html.h"
 #include "runner/gguf/convert.h"
 
 /* Manual pages: plain man(7) macros -------------------------------------------------------------- */
 
 /* Text for troff: hyphens stay hyphens that can be copied, and no line begins with a control
  * character. */
-static void print_text(FILE *out, const char *text, size_t length) {
-    if (length > 0 && (text[0] == '.' || text[0] == '\''))
+static void escape(FILE *out, const char *text) {
+    if (text[0] == '.' || text[0] == '\'')
         fputs("\\&", out);
-    for (size_t i = 0; i < length; i++)
-        if (text[i] == '\\')
-            fputs("\\e", out);
-        else if (text[i] == '-')
-            fputs("\\-", out);
+    for (; *text; text++)
+        if (*text == '\\' || *text == '-')
+            fputs(*text == '-' ? "\\-" : "\\e", out);
         else
-            fputc(text[i], out);
+            fputc(*text, out);
 }
-
-static void print_word(FILE *out, const char *text) {
-    print_text(out, text, strlen(text));
-}
+#define MAN(...) print_escaped(out, escape, __VA_ARGS__)
 
 /* Running text is filled; indented lines (examples, tables) keep their form. */
 static void print_notes(FILE *out, const char *text) {
     bool is_form = false;
     for (const char *line = text; *line;) {
-        size_t length = strcspn(line, "\n");
+        int length = (int)strcspn(line, "\n");
         bool is_indented = line[0] == ' ';
         if (is_indented != is_form)
             fputs(is_indented ? ".PP\n.nf\n" : ".fi\n.PP\n", out);
         is_form = is_indented;
-        if (length == 0)
-            fputs(".PP", out);
-        print_text(out, line, length);
-        fputc('\n', out);
+        MAN(length == 0 ? ".PP%.*s\n" : "%.*s\n", length, line);
         line += length + (line[length] == '\n');
     }
     if (is_form)
         fputs(".fi\n", out);
 }
 
-static void print_head(FILE *out, const char *title, const char *about) {
-    fputs(".TH ", out);
-    for (const char *p = title; *p; p++)
-        fputc(toupper((unsigned char)*p), out);
-    fprintf(out, " 1 \"\" \"assay %s\" \"User Commands\"\n.SH NAME\n", ASSAY_VERSION);
-    print_word(out, title);
-    fputs(" \\- ", out);
-    print_word(out, about);
-    fputc('\n', out);
-}
-
 static void print_options(FILE *out, const verb *v) {
     option options[OPTIONS_MAX];
     size_t count = verb_list_options(v, options);
     fputs(".SH OPTIONS\n", out);
-    for (size_t i = 0; i < count; i++) {
-        const option *o = &options[i];
+    for (const option *o = options; o < options + count; o++) {
         if (!o->about)
             continue;
         fputs(".TP\n", out);
         if (option_get_letter(o))
-            fprintf(out, "\\fB\\-%c\\fR, ", option_get_letter(o));
-        fputs("\\fB\\-\\-", out);
-        print_word(out, option_get_name(o));
-        fputs("\\fR", out);
-        if (o->argument) {
-            fputs(" \\fI", out);
-            print_word(out, o->argument);
-            fputs("\\fR", out);
-        }
+            MAN("\\fB\\-%c\\fR, ", option_get_letter(o));
+        MAN("\\fB\\-\\-%s\\fR", option_get_name(o));
+        if (o->argument)
+            MAN(" \\fI%s\\fR", o->argument);
         fputc('\n', out);
         print_notes(out, o->about);
     }
     fputs(".TP\n\\fB\\-\\-help\\fR\nprint the same as text\n", out);
 }
 
-static void print_verbs(FILE *out, const char *family, const verb *const *verbs, size_t count) {
-    fputs(".SH VERBS\n", out);
-    for (size_t i = 0; i < count; i++) {
-        fputs(".TP\n.BR ", out);
-        print_word(out, family);
-        print_word(out, verbs[i]->name);
-        fputs(" (1)\n", out);
-        print_word(out, verbs[i]->about);
-        fputc('\n', out);
-    }
-}
-
 /* title: "assay-model-info" */
 static void print_page(FILE *out, const char *title, const verb *v) {
-    char words[96], family[96];
-    snprintf(words, sizeof words, "%s", title);
-    for (char *p = words; *p; p++)
-        *p = *p == '-' ? ' ' : *p;
-    print_head(out, title, v->about);
+    char words[96], upper[96];
+    for (size_t i = 0; i <= strlen(title); i++) {
+        words[i] = title[i] == '-' ? ' ' : title[i];
+        upper[i] = (char)toupper((unsigned char)title[i]);
+    }
+    fprintf(out, ".TH %s 1 \"\" \"assay " ASSAY_VERSION "\" \"User Commands\"\n", upper);
+    MAN(".SH NAME\n%s \\- %s\n", title, v->about);
     fprintf(out, ".SH SYNOPSIS\n.B %s\n", words);
     if (!strchr(title, '-'))
         fputs("VERB [options]\n.br\n.B assay help\n[VERB]\n.br\n.B assay \\-\\-version\n", out);
     else {
-        print_word(out, v->verbs ? "VERB" : v->names ? v->names : "");
-        fputs(v->verbs || v->names ? "\n[options]\n" : "[options]\n", out);
+        const char *names = v->verbs ? "VERB" : v->names ? v->names : "";
+        MAN(*names ? "%s\n[options]\n" : "%s[options]\n", names);
     }
     if (v->notes) {
         fputs(".SH DESCRIPTION\n", out);
         print_notes(out, v->notes);
     }
-    snprintf(family, sizeof family, "%.90s-", title);
     if (v->verbs)
-        print_verbs(out, family, v->verbs, v->verb_count);
+        fputs(".SH VERBS\n", out);
     else
         print_options(out, v);
+    for (size_t i = 0; i < v->verb_count; i++)
+        MAN(".TP\n.BR %s\\-%s (1)\n%s\n", title, v->verbs[i]->name, v->verbs[i]->about);
     fputs(".SH \"EXIT STATUS\"\n"
           "0 fine; 1 a kernel or model is wrong, or validation or lint found something; 2 bad "
           "command\nline or input; 3 not possible on this machine; 4 slower than the baseline; 5 "

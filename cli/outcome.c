@@ -140,47 +140,27 @@ void outcome_print_json(FILE *out, const char *name, const device_facts *f, uint
 /* JUnit --------------------------------------------------------------------------------------- */
 
 /* Characters that XML 1.0 does not have are written as a question mark. */
-static void print_xml(FILE *out, const char *text) {
+static void escape_xml(FILE *out, const char *text) {
     for (; *text; text++)
         if (*text == '\n')
             fputs("&#10;", out);
         else
             html(out, "%c", *text < 0x20 || *text >= 0x7f ? '?' : *text);
 }
-
-static void print_property(FILE *out, const char *name, const char *value) {
-    fprintf(out, "      <property name=\"%s\" value=\"", name);
-    print_xml(out, value);
-    fputs("\"/>\n", out);
-}
+#define XML(...) print_escaped(out, escape_xml, __VA_ARGS__)
 
 static void print_case(FILE *out, const outcome *o) {
-    fputs("    <testcase classname=\"", out);
-    print_xml(out, o->kernel->name);
-    fputs("\" name=\"", out);
-    print_xml(out, o->name);
-    fprintf(out, "\" time=\"%.6f\"", o->seconds);
-    if (o->kind == OUTCOME_PASS) {
+    const bool is_wrong = o->kind == OUTCOME_FAIL;
+    const char *element = is_wrong ? "failure" : "error";
+    XML("    <testcase classname=\"%s\" name=\"%s\" time=\"%.6f\"", o->kernel->name, o->name,
+        o->seconds);
+    if (o->kind == OUTCOME_PASS)
         fputs("/>\n", out);
-        return;
-    }
-    fputs(">\n      ", out);
-    if (o->kind == OUTCOME_SKIP) {
-        fputs("<skipped message=\"", out);
-        print_xml(out, o->message);
-        fputs("\"/>", out);
-    } else {
-        const char *element = o->kind == OUTCOME_FAIL ? "failure" : "error";
-        fprintf(out, "<%s type=\"%s\" message=\"", element,
-                o->kind == OUTCOME_FAIL ? "wrong" : "not checked");
-        print_xml(out, o->message);
-        fputs("\">", out);
-        print_xml(out, o->kernel->file);
-        fputs(": ", out);
-        print_xml(out, o->message);
-        fprintf(out, "</%s>", element);
-    }
-    fputs("\n    </testcase>\n", out);
+    else if (o->kind == OUTCOME_SKIP)
+        XML(">\n      <skipped message=\"%s\"/>\n    </testcase>\n", o->message);
+    else
+        XML(">\n      <%s type=\"%s\" message=\"%s\">%s: %s</%s>\n    </testcase>\n", element,
+            is_wrong ? "wrong" : "not checked", o->message, o->kernel->file, o->message, element);
 }
 
 static void print_junit(FILE *out, const char *name, const device_facts *f, const outcome_list *l,
@@ -190,21 +170,15 @@ static void print_junit(FILE *out, const char *name, const device_facts *f, cons
         snprintf(host, sizeof host, "localhost");
     host_get_date(date, sizeof date);
     date[strcspn(date, "Z")] = 0; /* its schema has no time zones */
-    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n", out);
-    fprintf(
-        out,
-        "  <testsuite id=\"0\" package=\"assay\" name=\"assay %s\" timestamp=\"%s\" hostname=\"",
-        name, date);
-    print_xml(out, host);
-    fprintf(out,
-            "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.3f\">\n",
-            l->count, count_kind(l, OUTCOME_FAIL), count_kind(l, OUTCOME_ERROR),
-            count_kind(l, OUTCOME_SKIP), seconds);
-    fputs("    <properties>\n", out);
-    print_property(out, "assay", ASSAY_VERSION);
-    print_property(out, "device", f->name);
-    print_property(out, "compiler", f->compiler);
-    fputs("    </properties>\n", out);
+    XML("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+        "  <testsuite id=\"0\" package=\"assay\" name=\"assay %s\" timestamp=\"%s\" "
+        "hostname=\"%s\" "
+        "tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.3f\">\n"
+        "    <properties>\n      <property name=\"assay\" value=\"" ASSAY_VERSION "\"/>\n"
+        "      <property name=\"device\" value=\"%s\"/>\n"
+        "      <property name=\"compiler\" value=\"%s\"/>\n    </properties>\n",
+        name, date, host, l->count, count_kind(l, OUTCOME_FAIL), count_kind(l, OUTCOME_ERROR),
+        count_kind(l, OUTCOME_SKIP), seconds, f->name, f->compiler);
     for (size_t i = 0; i < l->count; i++)
         print_case(out, &l->items[i]);
     fputs("    <system-out/>\n    <system-err/>\n  </testsuite>\n</testsuites>\n", out);
@@ -352,9 +326,10 @@ void places_free(place_list *l) {
 
 /* SARIF --------------------------------------------------------------------------------------- */
 
-static void print_text(FILE *out, const char *text) {
-    json_print_text(out, text, strlen(text));
+static void escape_json(FILE *out, const char *text) {
+    json_print_escaped(out, text, strlen(text));
 }
+#define SARIF(...) print_escaped(out, escape_json, __VA_ARGS__)
 
 /* Which of the rules it has: each is listed where it first occurs. */
 static size_t find_rule(const place_list *l, size_t at) {
@@ -372,16 +347,10 @@ static size_t find_rule(const place_list *l, size_t at) {
 
 static void print_rules(FILE *out, const place_list *l) {
     size_t count = 0;
-    for (size_t i = 0; i < l->count; i++) {
-        if (find_rule(l, i) < count)
-            continue;
-        fputs(count++ ? ",\n" : "\n", out);
-        fputs("      {\"id\": ", out);
-        print_text(out, l->items[i].rule);
-        fputs(", \"shortDescription\": {\"text\": ", out);
-        print_text(out, l->items[i].rule);
-        fputs("}}", out);
-    }
+    for (size_t i = 0; i < l->count; i++)
+        if (find_rule(l, i) == count)
+            SARIF("%s\n      {\"id\": \"%s\", \"shortDescription\": {\"text\": \"%s\"}}",
+                  count++ ? "," : "", l->items[i].rule, l->items[i].rule);
 }
 
 /* A path as a URI: what may not stand in one is escaped. */
@@ -397,12 +366,10 @@ static void print_uri(FILE *out, const char *path) {
 
 static void print_result(FILE *out, const place_list *l, size_t at) {
     const place *p = &l->items[at];
-    fprintf(
-        out,
-        "    {\"ruleId\": \"%s\", \"ruleIndex\": %zu, \"level\": \"%s\", \"message\": {\"text\": ",
-        p->rule, find_rule(l, at), p->level);
-    print_text(out, p->text);
-    fputs("},\n     \"locations\": [{\"physicalLocation\": {\"artifactLocation\": {\"uri\": ", out);
+    SARIF("%s\n    {\"ruleId\": \"%s\", \"ruleIndex\": %zu, \"level\": \"%s\", \"message\": "
+          "{\"text\": "
+          "\"%s\"},\n     \"locations\": [{\"physicalLocation\": {\"artifactLocation\": {\"uri\": ",
+          at ? "," : "", p->rule, find_rule(l, at), p->level, p->text);
     print_uri(out, p->path);
     fputs(p->path[0] == '/' ? "}" : ", \"uriBaseId\": \"%SRCROOT%\"}", out);
     if (p->line > 0)
@@ -412,32 +379,24 @@ static void print_result(FILE *out, const place_list *l, size_t at) {
     fputs(p->line > 0 ? "}}}]}" : "}}]}", out);
 }
 
-/* "assay/validate/soft/kernels/": GitHub refuses two runs of one category, which is all before the last
- * slash. */
-static void print_category(FILE *out, const char *run) {
-    char project[PATH_MAX], text[PATH_MAX + 64];
+/* GitHub refuses two runs of one category, which is all before the last slash: "assay/validate/soft/kernels/". */
+static void print_sarif(FILE *out, const char *run, const place_list *l) {
+    char project[PATH_MAX];
     char *name = root_find_project(project, sizeof project) ? make_relative(project) : NULL;
     bool is_inside = name && name[0] != '/';
-    snprintf(text, sizeof text, "assay/%s/%s%s", run, is_inside ? name : "", is_inside ? "/" : "");
-    print_text(out, text);
-    free(name);
-}
-
-static void print_sarif(FILE *out, const char *run, const place_list *l) {
     fputs("{\n  \"$schema\": \"https://json.schemastore.org/sarif-2.1.0.json\",\n"
           "  \"version\": \"2.1.0\",\n  \"runs\": [{\n"
           "    \"tool\": {\"driver\": {\"name\": \"assay\", \"version\": \"" ASSAY_VERSION
           "\", \"rules\": [",
           out);
     print_rules(out, l);
-    fputs("]}},\n    \"automationDetails\": {\"id\": ", out);
-    print_category(out, run);
-    fputs("},\n    \"columnKind\": \"unicodeCodePoints\",\n    \"results\": [", out);
-    for (size_t i = 0; i < l->count; i++) {
-        fputs(i ? ",\n" : "\n", out);
+    SARIF("]}},\n    \"automationDetails\": {\"id\": \"assay/%s/%s%s\"},\n"
+          "    \"columnKind\": \"unicodeCodePoints\",\n    \"results\": [",
+          run, is_inside ? name : "", is_inside ? "/" : "");
+    for (size_t i = 0; i < l->count; i++)
         print_result(out, l, i);
-    }
     fputs("]\n  }]\n}\n", out);
+    free(name);
 }
 
 bool places_write_sarif(const char *path, const char *run, const place_list *l, err *e) {

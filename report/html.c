@@ -26,7 +26,8 @@ static void print_text(FILE *out, const char *text) {
 }
 
 /* One directive of printf, escaped. Returns its end. */
-static const char *print_directive(FILE *out, const char *format, va_list *values) {
+static const char *print_directive(FILE *out, text_escape *escape, const char *format,
+                                   va_list *values) {
     char one[24], text[1000];
     size_t length = strcspn(format, "cdsuefg") + 1, plain = strcspn(format, "*");
     int precision = plain < length ? va_arg(*values, int) : 0;
@@ -44,7 +45,7 @@ static const char *print_directive(FILE *out, const char *format, va_list *value
         break;
     case 's':
         if (strcmp(one, "%s") == 0) { /* of any length */
-            print_text(out, va_arg(*values, const char *));
+            escape(out, va_arg(*values, const char *));
             return format + length;
         }
         snprintf(text, sizeof text, one, va_arg(*values, const char *));
@@ -52,21 +53,32 @@ static const char *print_directive(FILE *out, const char *format, va_list *value
     default:
         snprintf(text, sizeof text, one, va_arg(*values, double));
     }
-    print_text(out, text);
+    escape(out, text);
     return format + length;
 }
 
-void html(FILE *out, const char *format, ...) {
-    va_list values;
-    va_start(values, format);
+static void print_list(FILE *out, text_escape *escape, const char *format, va_list *values) {
     for (const char *p = format; *p;) {
         if (p[0] == '%' && p[1] != '%') {
-            p = print_directive(out, p, &values);
+            p = print_directive(out, escape, p, values);
             continue;
         }
         p += p[0] == '%';
         fputc(*p++, out);
     }
+}
+
+void print_escaped(FILE *out, text_escape *escape, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    print_list(out, escape, format, &values);
+    va_end(values);
+}
+
+void html(FILE *out, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    print_list(out, print_text, format, &values);
     va_end(values);
 }
 

@@ -8,8 +8,13 @@
 
 #include "harness/base/csv.h"
 
-/* The format is HTML and is written as it is; what its directives print is escaped, good between tags and inside
- * "..." of an attribute. Takes %c, %d, %s, %zu, %e, %f and %g with flags, width and precision. */
+/* Prints the format as it is and what its directives print escaped. Takes %c, %d, %s, %zu, %e, %f and %g with
+ * flags, width and precision. */
+typedef void text_escape(FILE *out, const char *text);
+void print_escaped(FILE *out, text_escape *escape, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same for HTML, good between tags and inside "..." of an attribute. */
 void html(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same of a row of a table: {title} is the text of that column, and {#title} is a cell with its number. */
