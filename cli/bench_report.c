@@ -29,24 +29,25 @@ static const char *get_roof(const result_row *r) {
 /* Rows of bench ------------------------------------------------------------------------------- */
 
 typedef struct {
-    const char *kernel, *input, *regime, *cache, *roof;
-    char shape[64], labels[128];
-    double ns, iqr, gb_s, gflop_s, pct_roof;
-    size_t count;
+    result_row row;
+    const char *roof;
+    char labels[128]; /* "emulated, busy" of "emulated+busy" */
+    double iqr;       /* percent */
 } view;
 
+#define ROW(member, kind, ...) FIELD(view, row.member, kind, NULL, __VA_ARGS__)
 static const field view_fields[] = {
-    FIELD(view, kernel, FIELD_TEXT, NULL, "kernel"),
-    FIELD(view, shape, FIELD_CHARS, NULL, "shape", .lifts = true),
-    FIELD(view, input, FIELD_TEXT, NULL, "input", .lifts = true),
-    FIELD(view, regime, FIELD_TEXT, NULL, "regime", .lifts = true),
-    FIELD(view, cache, FIELD_TEXT, NULL, "cache", .lifts = true),
-    FIELD(view, ns, FIELD_TIME, NULL, "time", .width = 9),
+    ROW(kernel, FIELD_CHARS, "kernel"),
+    ROW(shape, FIELD_CHARS, "shape", .lifts = true),
+    ROW(input, FIELD_CHARS, "input", .lifts = true),
+    ROW(regime, FIELD_CHARS, "regime", .lifts = true),
+    ROW(cache, FIELD_CHARS, "cache", .lifts = true),
+    ROW(gpu.median, FIELD_TIME, "time", .width = 9),
     FIELD(view, iqr, FIELD_PERCENT, NULL, "iqr", .width = 7),
-    FIELD(view, count, FIELD_COUNT, NULL, "n", .width = 6, .rank = 2),
-    FIELD(view, gb_s, FIELD_REAL, NULL, "GB/s", .width = 7),
-    FIELD(view, gflop_s, FIELD_REAL, NULL, "GFLOP/s", .width = 7, .rank = 4),
-    FIELD(view, pct_roof, FIELD_REAL, NULL, "% roof", .width = 7),
+    ROW(gpu.count, FIELD_COUNT, "n", .width = 6, .rank = 2),
+    ROW(gb_s, FIELD_REAL, "GB/s", .width = 7),
+    ROW(gflop_s, FIELD_REAL, "GFLOP/s", .width = 7, .rank = 4),
+    ROW(pct_roof, FIELD_REAL, "% roof", .width = 7),
     FIELD(view, roof, FIELD_TEXT, NULL, "roof", .width = 6, .rank = 3),
     FIELD(view, labels, FIELD_CHARS, NULL, "labels", .width = 13, .is_painted = true),
 };
@@ -56,33 +57,25 @@ void bench_print_start(sink *s, FILE *out, const bench_list *cases,
     *s = (sink){.record = RECORD(view_fields), .out = out, .streams = true, .heads = 1};
     for (size_t i = 0; i < cases->count; i++) {
         const bench_case *c = &cases->items[i];
-        view v = {.kernel = c->timed.kernel->name,
-                  .input = distribution_get_name(c->timed.inputs),
-                  .regime = timing_get_regime_name(c->regime),
-                  .cache = timing_get_cache_name(c->cache)};
-        shape_get_text(&c->timed.shape, v.shape, sizeof v.shape);
-        sink_fit(s, &v);
-        for (size_t k = 0; k < settings->rival_count; k++) {
-            v.kernel = settings->rivals[k].name;
+        view v = {.row = result_row_new()};
+        result_row *r = &v.row;
+        shape_get_text(&c->timed.shape, r->shape, sizeof r->shape);
+        snprintf(r->input, sizeof r->input, "%s", distribution_get_name(c->timed.inputs));
+        snprintf(r->regime, sizeof r->regime, "%s", timing_get_regime_name(c->regime));
+        snprintf(r->cache, sizeof r->cache, "%s", timing_get_cache_name(c->cache));
+        for (size_t k = 0; k <= settings->rival_count; k++) {
+            snprintf(r->kernel, sizeof r->kernel, "%s",
+                     k > 0 ? settings->rivals[k - 1].name : c->timed.kernel->name);
             sink_fit(s, &v);
         }
     }
 }
 
 void bench_print_row(sink *s, const result_row *r) {
-    view v = {.kernel = r->kernel,
-              .input = r->input,
-              .regime = r->regime,
-              .cache = r->cache,
-              .roof = get_roof(r),
-              .ns = r->gpu.median,
-              .iqr = 100 * (r->gpu.q3 - r->gpu.q1) / r->gpu.median,
-              .count = r->gpu.count,
-              .gb_s = r->gb_s,
-              .gflop_s = r->gflop_s > 0 ? r->gflop_s : NAN, /* 0: not described */
-              .pct_roof = r->pct_roof};
-    size_t used = 0; /* "emulated, busy" of "emulated+busy" */
-    snprintf(v.shape, sizeof v.shape, "%s", r->shape);
+    view v = {.row = *r, .roof = get_roof(r), .iqr = 100 * (r->gpu.q3 - r->gpu.q1) / r->gpu.median};
+    size_t used = 0;
+    if (!(r->gflop_s > 0)) /* 0: not described */
+        v.row.gflop_s = NAN;
     for (const char *p = r->message[0] ? "NOT TIMED" : r->labels; *p && used + 3 < sizeof v.labels;
          p++)
         used +=
@@ -206,23 +199,23 @@ void bench_print_summary(FILE *out, const result_row *rows, size_t count, const 
 /* Comparisons --------------------------------------------------------------------------------- */
 
 typedef struct {
-    const char *name, *verdict, *note;
-    double base_ns, now_ns, ratio, low, high, p;
+    comparison_row row;
+    const char *verdict;
     char interval[48], why[640];
 } comparison_view;
 
+#define COMPARED(member, kind, ...) FIELD(comparison_view, row.member, kind, __VA_ARGS__)
 #define COMPARISON_FIELDS(name_, base, now, ratio_, note_)                                         \
     {                                                                                              \
-        FIELD(comparison_view, name, FIELD_TEXT, "case", name_),                                   \
+        COMPARED(key, FIELD_CHARS, "case", name_),                                                 \
             FIELD(comparison_view, verdict, FIELD_TEXT, "verdict", "verdict", .is_painted = true), \
-            FIELD(comparison_view, base_ns, FIELD_TIME, "base_ns", base),                          \
-            FIELD(comparison_view, now_ns, FIELD_TIME, "now_ns", now),                             \
-            FIELD(comparison_view, ratio, FIELD_REAL, "ratio", ratio_, .format = "%.3f"),          \
-            FIELD(comparison_view, low, FIELD_REAL, "low"),                                        \
-            FIELD(comparison_view, high, FIELD_REAL, "high"),                                      \
-            FIELD(comparison_view, p, FIELD_REAL, "p"),                                            \
+            COMPARED(test.base_median, FIELD_TIME, "base_ns", base),                               \
+            COMPARED(test.now_median, FIELD_TIME, "now_ns", now),                                  \
+            COMPARED(test.interval.ratio, FIELD_REAL, "ratio", ratio_, .format = "%.3f"),          \
+            COMPARED(test.interval.low, FIELD_REAL, "low"),                                        \
+            COMPARED(test.interval.high, FIELD_REAL, "high"), COMPARED(test.p, FIELD_REAL, "p"),   \
             FIELD(comparison_view, interval, FIELD_CHARS, NULL, "interval", .rank = 2),            \
-            FIELD(comparison_view, note, FIELD_TEXT, "note", note_, .lifts = true),                \
+            COMPARED(note, FIELD_CHARS, "note", note_, .lifts = true),                             \
             FIELD(comparison_view, why, FIELD_CHARS, "why")                                        \
     }
 enum { COMPARISON_COLUMNS = 11 };
@@ -242,15 +235,7 @@ static void add_comparisons(sink *s, const comparison_list *l, const comparison_
     for (size_t i = 0; i < l->count; i++) {
         const verdict_case *t = &l->rows[i].test;
         const ratio_interval *r = &t->interval;
-        comparison_view v = {.name = l->rows[i].key,
-                             .verdict = verdict_get_name(t->verdict),
-                             .note = l->rows[i].note,
-                             .base_ns = t->base_median,
-                             .now_ns = t->now_median,
-                             .ratio = r->ratio,
-                             .low = r->low,
-                             .high = r->high,
-                             .p = t->p};
+        comparison_view v = {.row = l->rows[i], .verdict = verdict_get_name(t->verdict)};
         snprintf(v.interval, sizeof v.interval, isnan(r->ratio) ? "-" : "%.3f to %.3f", r->low,
                  r->high);
         verdict_explain(t, o->min_effect, v.why, sizeof v.why);
@@ -388,20 +373,14 @@ static void list_names(const char *rows, char *text, size_t size) {
     text[0] = 0;
     for (int i = 0; i < count; i++) {
         const char *name = found[i]->d_name;
-        size_t length = strlen(name);
-        bool is_rows = length > 4 && name[0] != '.' && strcmp(name + length - 4, ".csv") == 0 &&
-                       !strstr(name, ".samples.csv");
-        if (is_rows && used + length < size)
+        bool is_rows =
+            name[0] != '.' && path_ends_with(name, ".csv") && !strstr(name, ".samples.csv");
+        if (is_rows && used + strlen(name) < size)
             used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? ", " : "",
-                                     (int)length - 4, name);
+                                     (int)strlen(name) - 4, name);
         free(found[i]);
     }
     free(found);
-}
-
-static bool is_csv(const char *text) {
-    size_t length = strlen(text);
-    return length > 4 && strcmp(text + length - 4, ".csv") == 0;
 }
 
 static bool is_same_file(const char *a, const char *b) {
@@ -412,12 +391,12 @@ static bool is_same_file(const char *a, const char *b) {
 bool bench_files_find_baseline(const char *rows, const char *text, char *path, size_t size,
                                bool *is_folder, err *e) {
     *is_folder = os_is_folder(text);
-    if (!*is_folder && !is_csv(text) && strchr(text, '/'))
+    if (!*is_folder && !path_ends_with(text, ".csv") && strchr(text, '/'))
         return err_set(e, EXIT_USAGE,
                        "there is no folder of kernels %.140s; a base that has none yet is an empty "
                        "folder",
                        text);
-    if (*is_folder || is_csv(text)) {
+    if (*is_folder || path_ends_with(text, ".csv")) {
         if (!path_print(path, size, e, "%s", text))
             return false;
     } else {

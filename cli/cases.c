@@ -256,30 +256,33 @@ static void add_new(case_list *l, size_t *room, const kernel_case *c) {
     *ARRAY_ADD(l->items, l->count, *room) = *c;
 }
 
-static void add_case(search *s, const op *o, const kernel *k, const shape *sizes,
-                     distribution inputs) {
-    kernel_case c = case_new(o, k, sizes, inputs);
-    if ((s->with_skips || op_takes(o, k, sizes, NULL)) && is_matched(s, &c) &&
-        has_wanted_shape(s, &c))
-        add_new(&s->cases, &s->room, &c);
+/* A case that is checked. False: the kernel does not take the shape. */
+static bool add_case(search *s, const kernel_case *c) {
+    bool is_taken = op_takes(c->op, c->kernel, &c->shape, NULL);
+    if ((s->with_skips || is_taken) && is_matched(s, c) && has_wanted_shape(s, c))
+        add_new(&s->cases, &s->room, c);
+    return is_taken;
+}
+
+static bool time_case(search *s, const kernel_case *c);
+
+/* The shape with each batch that is wanted, if the op has one. Kernels of one token are included: what they do not
+ * take is skipped with a reason. False if the kernel takes none of them. */
+static bool add_batches(search *s, const op *o, const kernel *k, const shape *sizes,
+                        distribution inputs) {
+    const bool is_batched = op_find_batch_dim(o) >= 0 && s->axes.batch_count > 0;
+    bool has_any = false;
+    for (size_t i = 0; i < (is_batched ? s->axes.batch_count : 1); i++) {
+        const shape sized = is_batched ? axes_set_batch(o, sizes, s->axes.batches[i]) : *sizes;
+        const kernel_case c = case_new(o, k, &sized, inputs);
+        has_any |= s->timed ? time_case(s, &c) : add_case(s, &c);
+    }
+    return has_any;
 }
 
 static bool is_given(const shape *s) {
     static const shape none;
     return memcmp(s, &none, sizeof none) != 0;
-}
-
-/* The shape with each requested batch, if the op has one. Kernels of one token are included: what
- * they do not take is skipped with a reason. */
-static void add_batches(search *s, const op *o, const kernel *k, const shape *sizes,
-                        distribution inputs) {
-    if (op_find_batch_dim(o) < 0 || s->axes.batch_count == 0)
-        add_case(s, o, k, sizes, inputs);
-    else
-        for (size_t i = 0; i < s->axes.batch_count; i++) {
-            shape sized = axes_set_batch(o, sizes, s->axes.batches[i]);
-            add_case(s, o, k, &sized, inputs);
-        }
 }
 
 static void add_kernel(search *s, const op *o, const kernel *k) {
@@ -667,32 +670,19 @@ static void add_states(search *s, const kernel_case *t) {
         }
 }
 
-/* Counts it if the kernel does not take the shape, or adds it in every state. */
-static bool time_case(search *s, const op *o, const kernel *k, const shape *sizes) {
-    kernel_case c = case_new(o, k, sizes, s->input);
+/* Adds a case that is timed in every state, or counts it if the kernel does not take the shape. */
+static bool time_case(search *s, const kernel_case *c) {
     err why;
-    if (!is_matched(s, &c))
+    if (!is_matched(s, c))
         return true;
-    if (op_takes(o, k, sizes, &why)) {
-        add_states(s, &c);
+    if (op_takes(c->op, c->kernel, &c->shape, &why)) {
+        add_states(s, c);
         return true;
     }
     bool is_asked = s->shapes.count > 0 || s->axes.batch_count > 0;
     if (is_asked && s->timed->skipped++ == 0)
-        snprintf(s->timed->first_skip, sizeof s->timed->first_skip, "%s %.100s", c.name, why.text);
+        snprintf(s->timed->first_skip, sizeof s->timed->first_skip, "%s %.100s", c->name, why.text);
     return false;
-}
-
-/* The shape with each batch that is wanted; false if the kernel takes none of them. */
-static bool time_batches(search *s, const op *o, const kernel *k, const shape *sizes) {
-    if (op_find_batch_dim(o) < 0 || s->axes.batch_count == 0)
-        return time_case(s, o, k, sizes);
-    bool has_any = false;
-    for (size_t i = 0; i < s->axes.batch_count; i++) {
-        shape sized = axes_set_batch(o, sizes, s->axes.batches[i]);
-        has_any = time_case(s, o, k, &sized) || has_any;
-    }
-    return has_any;
 }
 
 static void add_shapes(search *s, const op *o, const kernel *k) {
@@ -700,12 +690,12 @@ static void add_shapes(search *s, const op *o, const kernel *k) {
     const shape_list *shapes = op_get_shapes(o, k);
     if (is_all) {
         for (size_t i = 0; i < shapes->count; i++)
-            time_batches(s, o, k, &shapes->items[i]);
+            add_batches(s, o, k, &shapes->items[i], s->input);
         return;
     }
     if (s->shapes.count == 0) { /* the last that it takes */
         for (size_t i = shapes->count; i-- > 0;)
-            if (time_batches(s, o, k, &shapes->items[i]) || s->axes.batch_count > 0)
+            if (add_batches(s, o, k, &shapes->items[i], s->input) || s->axes.batch_count > 0)
                 return;
         return;
     }
@@ -713,7 +703,7 @@ static void add_shapes(search *s, const op *o, const kernel *k) {
         shape given, fitted;
         shape_parse(s->shapes.words[i], &given);
         if (fit_shape(o, k, &given, shape_count_dims(&given), &fitted) &&
-            time_batches(s, o, k, &fitted))
+            add_batches(s, o, k, &fitted, s->input))
             s->shapes.used[i] = true;
     }
 }
@@ -775,12 +765,8 @@ bool bench_cases_find(const bench_query *q, bench_list *out, err *e) {
     bool ok = words_split(q->shapes, "shape", &s->shapes, e) &&
               words_split(q->regimes, "regime", &s->regimes, e) &&
               words_split(q->caches, "cache", &s->caches, e) && check_states(s, e) &&
-              axes_parse(&q->axes, &s->axes, e);
-    if (ok && q->input && !distribution_find(q->input, &s->input))
-        ok = err_set(e, EXIT_USAGE,
-                     "no input is called '%.40s'; there are uniform, normal, zeros, "
-                     "denormals, large, negative, uneven, level",
-                     q->input);
+              axes_parse(&q->axes, &s->axes, e) &&
+              (!q->input || find_input(q->input, &s->input, e));
     if (ok)
         visit_kernels(s, add_shapes);
     ok = ok && check_use(s, e);

@@ -4,7 +4,6 @@
  * whatever becomes of it, the next one follows. */
 #include <assert.h>
 #include <ctype.h>
-#include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -509,10 +508,7 @@ typedef struct {
     char magic[6], version[2], user[32], group[32], major[8], minor[8], prefix[155], unused[12];
 } tar_header;
 
-static void tar_pad(FILE *out, size_t bytes) {
-    static const char zeros[BLOCK];
-    fwrite(zeros, 1, (BLOCK - bytes % BLOCK) % BLOCK, out);
-}
+static const char zeros[2 * BLOCK]; /* of the end */
 
 static void tar_add(FILE *out, const char *name, const void *data, size_t bytes, uint64_t seconds) {
     tar_header h;
@@ -535,73 +531,57 @@ static void tar_add(FILE *out, const char *name, const void *data, size_t bytes,
     snprintf(h.checksum, sizeof h.checksum, "%06o", sum);
     fwrite(&h, sizeof h, 1, out);
     fwrite(data, 1, bytes, out);
-    tar_pad(out, bytes);
-}
-
-static void tar_end(FILE *out) {
-    static const char zeros[2 * BLOCK];
-    fwrite(zeros, sizeof zeros, 1, out);
+    fwrite(zeros, 1, (BLOCK - bytes % BLOCK) % BLOCK, out);
 }
 
 /* The archive ------------------------------------------------------------------------------------ */
 
-static int is_plain(const struct dirent *d) {
-    return d->d_name[0] != '.';
-}
+typedef struct {
+    FILE *out;
+    const char *folder;
+} archive;
 
-static void add_file(FILE *out, const char *path, const char *name, const char *folder) {
-    char inside[100];
+/* Files of the folder, and those of the folders in its tmp as reports. */
+static bool add_file(void *context, const char *path, err *e) {
+    const archive *a = context;
+    const char *name = path + strlen(a->folder) + 1, *below = strchr(name, '/');
+    const char *file = below ? strchr(below + 1, '/') : NULL;
+    char inside[94]; /* what is longer is cut */
     err why;
     size_t bytes = 0;
+    (void)e;
+    if (file && strncmp(name, "tmp/", 4) == 0 && !strchr(file + 1, '/')) {
+        const int length = (int)(file - below) - 1;
+        snprintf(inside, sizeof inside, "assay-doctor/reports/%.*s-%s", length < 40 ? length : 40,
+                 below + 1, file + 1);
+    } else if (!below)
+        snprintf(inside, sizeof inside, "assay-doctor/%s", name);
+    else
+        return true;
     char *raw = os_read_plain(path, MOST_BYTES, &bytes, &why);
     if (!raw)
         bytes = strlen(why.text);
-    char *text = redact(raw ? raw : why.text, &bytes, folder);
-    snprintf(inside, sizeof inside, "assay-doctor/%.80s", name);
-    tar_add(out, inside, text, bytes, (uint64_t)time(NULL));
+    char *text = redact(raw ? raw : why.text, &bytes, a->folder);
+    tar_add(a->out, inside, text, bytes, (uint64_t)time(NULL));
     free(text);
     free(raw);
-}
-
-/* below: the folders in it, and their files as reports; else its files. */
-static void add_folder(FILE *out, const char *folder, const char *root, bool below,
-                       const char *prefix) {
-    struct dirent **entries;
-    int n = scandir(folder, &entries, is_plain, alphasort);
-    for (int i = 0; i < n; i++) {
-        char path[PATH_MAX], name[PATH_MAX];
-        err ignored;
-        if (path_print(path, sizeof path, &ignored, "%s/%s", folder, entries[i]->d_name) &&
-            path_print(name, sizeof name, &ignored, "%s%s", prefix, entries[i]->d_name)) {
-            bool is_folder = os_is_folder(path);
-            if (is_folder && below) {
-                snprintf(name, sizeof name, "%s%.40s-", prefix, entries[i]->d_name);
-                add_folder(out, path, root, false, name);
-            } else if (!is_folder && !below)
-                add_file(out, path, name, root);
-        }
-        free(entries[i]);
-    }
-    if (n >= 0)
-        free(entries);
+    return true;
 }
 
 /* Packs the files of a folder, and those of the folders below folder/tmp as reports/, without what says who
  * ran them: the home folder becomes ~, the folder itself TMP, and the user's name in paths USER. `path` is
  * whole afterwards, or as it was before. */
 static bool pack(const char *folder, const char *path, err *e) {
-    char tmp[PATH_MAX], plain[PATH_MAX], packed[PATH_MAX], *data = NULL, *output = NULL;
+    char plain[PATH_MAX], packed[PATH_MAX], *data = NULL, *output = NULL;
     size_t bytes = 0;
-    if (!path_print(tmp, sizeof tmp, e, "%s/tmp", folder) ||
-        !path_print(plain, sizeof plain, e, "%s/tmp/all.tar", folder) ||
+    if (!path_print(plain, sizeof plain, e, "%s/tmp/all.tar", folder) ||
         !path_print(packed, sizeof packed, e, "%s/tmp/all.tar.gz", folder))
         return false;
-    FILE *out = open_memstream(&data, &bytes);
-    assert(out);
-    add_folder(out, folder, folder, false, "");
-    add_folder(out, tmp, folder, true, "reports/");
-    tar_end(out);
-    fclose(out);
+    archive all = {open_memstream(&data, &bytes), folder};
+    assert(all.out);
+    folder_walk(folder, "", NULL, add_file, &all, NULL);
+    fwrite(zeros, 1, sizeof zeros, all.out);
+    fclose(all.out);
     const char *const argv[] = {"gzip", "-n", "-9", plain, NULL};
     int status = 0;
     bool ok = os_write_file(plain, data, bytes, e) &&
@@ -658,10 +638,8 @@ static size_t find_devices(visit *v, const char **names, err *e) {
     static char *log; /* steps have names that are in it */
     size_t count = 0;
     child_end end;
-    char self[PATH_MAX];
-    const char *const argv[] = {self, "info", "--field", "devices", NULL};
-    if (!os_find_self(self, sizeof self, e) ||
-        !run_logged(v, argv, "00-devices", 60, &log, &end, e))
+    const char *const argv[] = {getenv("ASSAY"), "info", "--field", "devices", NULL};
+    if (!run_logged(v, argv, "00-devices", 60, &log, &end, e))
         return 0;
     for (char *line = strtok(log, "\n"); line && count < MOST_DEVICES; line = strtok(NULL, "\n")) {
         char *state = line + strcspn(line, " ");

@@ -182,26 +182,25 @@ enum { SHOWN_TEXT = 100, SHOWN_ELEMENTS = 8 };
 /* The facts ----------------------------------------------------------------------------------- */
 
 /* Numbers of the shape, by the suffix of their keys; the prefix is the architecture's name. */
-enum {
-    MODEL_LAYERS,
-    MODEL_HIDDEN,
-    MODEL_HEADS,
-    MODEL_KV_HEADS,
-    MODEL_HEAD_DIM,
-    MODEL_FFN,
-    MODEL_CONTEXT,
-    MODEL_ROPE_BASE,
-    MODEL_EPS,
-    MODEL_FIGURES
+static const struct {
+    const char *name, *key;
+} figures[] = {
+    {"layers", "block_count"},
+    {"hidden", "embedding_length"},
+    {"heads", "attention.head_count"},
+    {"kv_heads", "attention.head_count_kv"},
+    {"head_dim", "attention.key_length"},
+    {"ffn", "feed_forward_length"},
+    {"context", "context_length"},
+    {"rope_base", "rope.freq_base"},
+    {"eps", "attention.layer_norm_rms_epsilon"},
 };
+enum { HIDDEN = 1, HEADS = 2, HEAD_DIM = 4, FIGURES = sizeof figures / sizeof *figures };
 
 typedef struct {
     gguf_text architecture, name, tokenizer, pre; /* data is NULL for those that are missing */
-    struct {
-        const char *name;
-        const gguf_value *value; /* NULL: the file does not say */
-    } figures[MODEL_FIGURES];
-    uint32_t head_dim; /* given or computed; 0: unknown */
+    const gguf_value *figures[FIGURES];           /* NULL: the file does not say */
+    uint32_t head_dim;                            /* if it follows from the others; else 0 */
     uint64_t vocab, parameters;
     struct {
         const gguf_type *type;
@@ -217,10 +216,6 @@ typedef struct {
     bool runs;
     err why; /* if it does not run */
 } model_facts;
-
-static bool is_number(const gguf_value *v) {
-    return v->element != GGUF_STRING;
-}
 
 /* Element i of a number or array of numbers, in JSON. */
 static void print_number(FILE *out, const gguf_value *v, size_t i) {
@@ -242,10 +237,18 @@ static bool is_uniform(const gguf_value *v) {
     return v->count > 0;
 }
 
+/* Does the file say it, or does it follow? */
+static bool has_figure(const model_facts *f, size_t i) {
+    return f->figures[i] || (i == HEAD_DIM && f->head_dim);
+}
+
 /* A number, or a list with one per layer; a list of equal numbers is shown as one. */
-static void print_figure(FILE *out, const gguf_value *v) {
-    if (!v || !is_number(v)) {
+static void print_figure(FILE *out, const model_facts *f, size_t at) {
+    const gguf_value *v = f->figures[at];
+    if (!has_figure(f, at)) {
         fputs("null", out);
+    } else if (!v) {
+        fprintf(out, "%" PRIu32, f->head_dim);
     } else if (is_uniform(v)) {
         print_number(out, v, 0);
     } else {
@@ -264,31 +267,15 @@ static void find_text(const gguf *g, const char *key, gguf_text *out) {
 }
 
 static void find_figures(const gguf *g, model_facts *f) {
-    static const struct {
-        const char *name, *key;
-    } keys[MODEL_FIGURES] = {
-        [MODEL_LAYERS] = {"layers", "block_count"},
-        [MODEL_HIDDEN] = {"hidden", "embedding_length"},
-        [MODEL_HEADS] = {"heads", "attention.head_count"},
-        [MODEL_KV_HEADS] = {"kv_heads", "attention.head_count_kv"},
-        [MODEL_HEAD_DIM] = {"head_dim", "attention.key_length"},
-        [MODEL_FFN] = {"ffn", "feed_forward_length"},
-        [MODEL_CONTEXT] = {"context", "context_length"},
-        [MODEL_ROPE_BASE] = {"rope_base", "rope.freq_base"},
-        [MODEL_EPS] = {"eps", "attention.layer_norm_rms_epsilon"},
-    };
     char key[160];
-    for (size_t i = 0; i < MODEL_FIGURES; i++) {
-        f->figures[i].name = keys[i].name;
-        if (f->architecture.bytes == 0 || f->architecture.bytes > 64)
-            continue;
+    for (size_t i = 0; i < FIGURES && f->architecture.bytes > 0 && f->architecture.bytes <= 64;
+         i++) {
         snprintf(key, sizeof key, "%.*s.%s", (int)f->architecture.bytes, f->architecture.data,
-                 keys[i].key);
+                 figures[i].key);
         const gguf_value *v = gguf_find_value(g, key);
-        f->figures[i].value = v && is_number(v) ? v : NULL;
+        f->figures[i] = v && v->element != GGUF_STRING ? v : NULL;
     }
-    const gguf_value *hidden = f->figures[MODEL_HIDDEN].value,
-                     *heads = f->figures[MODEL_HEADS].value;
+    const gguf_value *hidden = f->figures[HIDDEN], *heads = f->figures[HEADS];
     if (hidden && heads && hidden->type == GGUF_U32 && heads->type == GGUF_U32 &&
         gguf_value_get_integer(heads, 0) > 0)
         f->head_dim =
@@ -336,23 +323,21 @@ static bool find_whether_it_runs(const gguf *g, err *e) {
     return t != NULL;
 }
 
-static model_facts *collect_facts(const gguf *g, err *e) {
-    model_facts *f = calloc(1, sizeof *f);
-    if (!f)
-        return err_null(e, EXIT_CANNOT, "no memory to describe %.160s", g->path);
-    find_text(g, "general.architecture", &f->architecture);
-    find_text(g, "general.name", &f->name);
-    find_text(g, "tokenizer.ggml.model", &f->tokenizer);
-    find_text(g, "tokenizer.ggml.pre", &f->pre);
-    find_figures(g, f);
-    count_types(g, f);
-    find_specials(g, f);
+static model_facts collect_facts(const gguf *g) {
+    model_facts f = {.vocab = 0};
+    find_text(g, "general.architecture", &f.architecture);
+    find_text(g, "general.name", &f.name);
+    find_text(g, "tokenizer.ggml.model", &f.tokenizer);
+    find_text(g, "tokenizer.ggml.pre", &f.pre);
+    find_figures(g, &f);
+    count_types(g, &f);
+    find_specials(g, &f);
     const gguf_value *tokens = gguf_find_value(g, "tokenizer.ggml.tokens");
     const gguf_tensor *embedding = gguf_find_tensor(g, "token_embd.weight");
-    f->vocab = tokens && tokens->type == GGUF_ARRAY ? tokens->count
-               : embedding                          ? embedding->dim[1]
-                                                    : 0;
-    f->runs = find_whether_it_runs(g, &f->why);
+    f.vocab = tokens && tokens->type == GGUF_ARRAY ? tokens->count
+              : embedding                          ? embedding->dim[1]
+                                                   : 0;
+    f.runs = find_whether_it_runs(g, &f.why);
     return f;
 }
 
@@ -362,38 +347,28 @@ static void print_key(const char *key) {
     printf("%-12s ", key);
 }
 
-static void print_text(const char *key, gguf_text t) {
-    size_t shown = t.bytes < SHOWN_TEXT ? t.bytes : SHOWN_TEXT;
-    print_key(key);
-    json_print_escaped(stdout, t.data, shown);
-    if (shown < t.bytes)
+/* Its beginning. */
+static void print_cut(gguf_text t, void (*print)(FILE *out, const char *data, size_t bytes)) {
+    print(stdout, t.data, t.bytes < SHOWN_TEXT ? t.bytes : SHOWN_TEXT);
+    if (t.bytes > SHOWN_TEXT)
         printf("... (%zu bytes)", t.bytes);
+}
+
+static void print_text(const char *key, gguf_text t) {
+    if (!t.data)
+        return;
+    print_key(key);
+    print_cut(t, json_print_escaped);
     putchar('\n');
 }
 
-static void print_element(const gguf_value *v, size_t i) {
-    if (v->element == GGUF_STRING) {
-        size_t shown = v->texts[i].bytes < SHOWN_TEXT ? v->texts[i].bytes : SHOWN_TEXT;
-        json_print_text(stdout, v->texts[i].data, shown);
-        if (shown < v->texts[i].bytes)
-            printf("... (%zu bytes)", v->texts[i].bytes);
-        return;
-    }
-    print_number(stdout, v, i);
-}
-
 static void print_shape(const model_facts *f) {
-    for (size_t i = 0; i < MODEL_FIGURES; i++) {
-        bool is_worked_out = i == MODEL_HEAD_DIM && !f->figures[i].value && f->head_dim;
-        if (!f->figures[i].value && !is_worked_out)
-            continue;
-        print_key(f->figures[i].name);
-        if (is_worked_out)
-            printf("%" PRIu32, f->head_dim);
-        else
-            print_figure(stdout, f->figures[i].value);
-        putchar('\n');
-    }
+    for (size_t i = 0; i < FIGURES; i++)
+        if (has_figure(f, i)) {
+            print_key(figures[i].name);
+            print_figure(stdout, f, i);
+            putchar('\n');
+        }
     if (f->vocab)
         printf("%-12s %" PRIu64 "\n", "vocab", f->vocab);
 }
@@ -408,10 +383,8 @@ static void print_types(const gguf *g, const model_facts *f) {
 }
 
 static void print_tokenizer(const model_facts *f) {
-    if (f->tokenizer.data)
-        print_text("tokenizer", f->tokenizer);
-    if (f->pre.data)
-        print_text("pre", f->pre);
+    print_text("tokenizer", f->tokenizer);
+    print_text("pre", f->pre);
     for (size_t i = 0; i < f->special_count; i++) {
         print_key(i ? "" : "special ids");
         json_print_escaped(stdout, f->specials[i].name.data, f->specials[i].name.bytes);
@@ -445,17 +418,19 @@ static void print_metadata(const gguf *g) {
         fputs(") = ", stdout);
         for (size_t k = 0; k < v->count && k < SHOWN_ELEMENTS; k++) {
             fputs(k ? ", " : "", stdout);
-            print_element(v, k);
+            if (v->element == GGUF_STRING)
+                print_cut(v->texts[k], json_print_text);
+            else
+                print_number(stdout, v, k);
         }
         puts(v->count > SHOWN_ELEMENTS ? ", ..." : "");
     }
 }
 
-static void print_all(const gguf *g, const model_facts *f) {
-    if (f->architecture.data)
-        print_text("architecture", f->architecture);
-    if (f->name.data)
-        print_text("name", f->name);
+static void print_all(const gguf *g) {
+    const model_facts facts = collect_facts(g), *f = &facts;
+    print_text("architecture", f->architecture);
+    print_text("name", f->name);
     printf("%-12s GGUF version %" PRIu32 ", %zu values, %zu tensors\n", "format", g->version,
            g->value_count, g->tensor_count);
     print_shape(f);
@@ -479,11 +454,8 @@ static void add_text(json *j, const char *key, gguf_text t) {
 
 static void add_shape(json *j, const model_facts *f) {
     json_open(j, "shape", '{');
-    for (size_t i = 0; i < MODEL_FIGURES; i++)
-        if (i == MODEL_HEAD_DIM && !f->figures[i].value && f->head_dim)
-            json_add_count(j, f->figures[i].name, f->head_dim);
-        else
-            print_figure(json_add_key(j, f->figures[i].name), f->figures[i].value);
+    for (size_t i = 0; i < FIGURES; i++)
+        print_figure(json_add_key(j, figures[i].name), f, i);
     json_add_count(j, "vocab", f->vocab);
     json_close(j);
 }
@@ -540,8 +512,8 @@ static void add_value(json *j, const gguf_value *v) {
     json_close(j);
 }
 
-static void print_json(FILE *out, const gguf *g, const model_facts *f, bool tensors,
-                       bool metadata) {
+void model_info_print_json(FILE *out, const gguf *g, bool tensors, bool metadata) {
+    const model_facts facts = collect_facts(g), *f = &facts;
     json j = json_start(out, '{');
     json_add_text(&j, "path", g->path);
     json_add_count(&j, "bytes", g->bytes);
@@ -571,31 +543,18 @@ static void print_json(FILE *out, const gguf *g, const model_facts *f, bool tens
     json_close(&j);
 }
 
-bool model_info_print_json(FILE *out, const gguf *g, bool tensors, bool metadata, err *e) {
-    model_facts *f = collect_facts(g, e);
-    if (f)
-        print_json(out, g, f, tensors, metadata);
-    free(f);
-    return f != NULL;
-}
-
-static bool print_facts(const gguf *g, err *e) {
-    model_facts *f = collect_facts(g, e);
-    if (f)
-        print_all(g, f);
-    free(f);
-    return f != NULL;
-}
-
 static exit_code run_info(const char *const *names, size_t count, err *e) {
     if (count != 1)
         return err_code(e, EXIT_USAGE, "model info takes one FILE; got %zu", count);
     gguf *g = gguf_open(names[0], e);
-    bool ok = g && (info_settings.json ? model_info_print_json(stdout, g, info_settings.tensors,
-                                                               info_settings.metadata, e)
-                                       : print_facts(g, e));
+    if (!g)
+        return e->code;
+    if (info_settings.json)
+        model_info_print_json(stdout, g, info_settings.tensors, info_settings.metadata);
+    else
+        print_all(g);
     gguf_free(g);
-    return ok ? EXIT_OK : e->code;
+    return EXIT_OK;
 }
 
 VERB(model_info_verb, "info", run_info, .names = "FILE",

@@ -35,22 +35,6 @@ static const char *const fates[MUTANT_FATES] = {
 
 /* The known ones ------------------------------------------------------------------------------ */
 
-/* The next line, without blanks at its ends. */
-static bool next_line(const char **at, const char **begin, size_t *length) {
-    if (!**at)
-        return false;
-    *begin = *at;
-    *length = strcspn(*at, "\n");
-    *at += *length + (**at && (*at)[*length] == '\n');
-    while (*length > 0 && isspace((unsigned char)**begin)) {
-        (*begin)++;
-        (*length)--;
-    }
-    while (*length > 0 && isspace((unsigned char)(*begin)[*length - 1]))
-        (*length)--;
-    return true;
-}
-
 /* Is the line this character and this text, blanks aside? */
 static bool is_line(const char *line, size_t length, char first, const char *text) {
     if (length == 0 || *line != first)
@@ -73,19 +57,18 @@ char *mutant_find_known(const mutant_known *k, const mutant *m) {
     snprintf(at_line, sizeof at_line, "%s %s", m->file->name, m->edit->where);
     mutate_describe(m->file->source, m->edit, &before, &after);
     const char *const wanted[] = {at_line, before, after};
-    const char *at = k->text, *line;
     size_t length, matched = 0;
-    while (at && !reason && next_line(&at, &line, &length)) {
-        if (length > 0 && *line == '@')
+    for (const char *line = k->text; *line && !reason; line += length, line += *line == '\n') {
+        line += strspn(line, " \t\r");
+        length = strcspn(line, "\n");
+        if (*line == '@')
             matched = 0;
-        if (matched < 3 && is_line(line, length, "@-+"[matched], wanted[matched])) {
+        if (matched < 3 && is_line(line, length, "@-+"[matched], wanted[matched]))
             matched++;
-        } else if (matched == 3 && length > 1 && strchr("=!", *line)) {
-            reason = array_new(length + 1, 1);
-            memcpy(reason, line, length);
-        } else if (length > 0 && strchr("-+", *line)) {
+        else if (matched == 3 && length > 1 && strchr("=!", *line))
+            reason = strndup(line, length);
+        else if (length > 0 && strchr("-+", *line))
             matched = 4; /* another one: wait for the next @ */
-        }
     }
     free(before);
     free(after);

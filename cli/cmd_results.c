@@ -153,14 +153,14 @@ static const option claims_option_list[] = {
     TEXT_OPTION("csv", &claims_settings.csv, "FILE", "also write the rows to a file"),
 };
 
-/* A row as people and programs read it; texts are of the claim and of the folder. */
+/* A row as people and programs read it. */
 typedef struct {
-    const claim *claim;
+    claim claim;
     const store_folder *folder;
     claim_answer answer;
     char published[96], measured[96];
     char folded[32]; /* "25 claims", where the row stands for several; else "" */
-    const char *device, *id, *text, *conditions, *published_for, *unit, *verdict;
+    const char *device, *verdict;
     bool is_emulated;
     double value; /* NaN: nothing was measured */
 } row;
@@ -174,13 +174,13 @@ typedef struct {
 static const field claim_fields[] = {
     FIELD(row, device, FIELD_TEXT, "device", "device"),
     FIELD(row, is_emulated, FIELD_FLAG, "emulated"),
-    FIELD(row, id, FIELD_TEXT, "id", "claim"),
-    FIELD(row, text, FIELD_TEXT, "text"),
-    FIELD(row, conditions, FIELD_TEXT, "conditions"),
-    FIELD(row, published_for, FIELD_TEXT, "published_for"),
+    FIELD(row, claim.id, FIELD_TEXT, "id", "claim"),
+    FIELD(row, claim.text, FIELD_TEXT, "text"),
+    FIELD(row, claim.conditions, FIELD_TEXT, "conditions"),
+    FIELD(row, claim.device, FIELD_TEXT, "published_for"),
     FIELD(row, published, FIELD_CHARS, "published", "published"),
     FIELD(row, measured, FIELD_CHARS, NULL, "measured here"),
-    FIELD(row, unit, FIELD_TEXT, "unit"),
+    FIELD(row, claim.unit, FIELD_TEXT, "unit"),
     FIELD(row, value, FIELD_REAL, "measured"),
     FIELD(row, answer.doubt, FIELD_TEXT, "doubt"),
     FIELD(row, verdict, FIELD_TEXT, "verdict", "verdict"),
@@ -188,8 +188,8 @@ static const field claim_fields[] = {
 };
 static const field csv_fields[] = {
     FIELD(row, device, FIELD_TEXT, "device"),
-    FIELD(row, id, FIELD_TEXT, "id"),
-    FIELD(row, text, FIELD_TEXT, "text"),
+    FIELD(row, claim.id, FIELD_TEXT, "id"),
+    FIELD(row, claim.text, FIELD_TEXT, "text"),
     FIELD(row, published, FIELD_CHARS, "published"),
     FIELD(row, measured, FIELD_CHARS, "measured"),
     FIELD(row, verdict, FIELD_TEXT, "verdict"),
@@ -197,16 +197,11 @@ static const field csv_fields[] = {
 };
 
 static row make_row(const claim *c, const store_folder *f) {
-    row r = {.claim = c,
+    row r = {.claim = *c,
              .folder = f,
              .answer = claim_judge(c, f),
              .device = f->device,
-             .is_emulated = f->emulated,
-             .id = c->id,
-             .text = c->text,
-             .conditions = c->conditions,
-             .published_for = c->device,
-             .unit = c->unit};
+             .is_emulated = f->emulated};
     r.value = r.answer.has_value ? r.answer.value : NAN;
     r.verdict = claim_get_verdict_name(r.answer.verdict);
     claim_get_published(c, r.published, sizeof r.published);
@@ -271,7 +266,7 @@ static void print_sentence(const row *r, bool has_colour) {
                  r->folded);
     else
         snprintf(text, sizeof text, "%s%s%s: %s (%s)", colour, verdict, *colour ? "\033[0m" : "",
-                 r->claim->text, r->claim->id);
+                 r->claim.text, r->claim.id);
     table_print_text(stdout, limit, 0, format_text(text, with_units, sizeof with_units));
     table_print_text(stdout, limit, 4,
                      format_text(r->answer.reason, with_units, sizeof with_units));

@@ -24,30 +24,18 @@
 /* All of standard input, any bytes, at most `most`; more are an error. NUL-terminated after them; the
  * caller frees the text. */
 static char *read_input(size_t most, size_t *bytes, err *e) {
-    size_t room = 4096, used = 0;
-    char *text = malloc(room);
-    while (text && used <= most) {
-        used += fread(text + used, 1, room - 1 - used, stdin);
-        if (used < room - 1)
-            break;
-        room *= 2;
-        char *larger = realloc(text, room);
-        if (!larger)
-            free(text);
-        text = larger;
-    }
-    if (!text)
-        err_set(e, EXIT_CANNOT, "no memory for %zu bytes of standard input", room);
-    else if (ferror(stdin))
+    os_text t = {.text = NULL};
+    ssize_t n = 1;
+    while (t.used <= most && (n = os_read_more(STDIN_FILENO, &t)) > 0)
+        continue;
+    *bytes = t.used;
+    if (n < 0)
         err_set(e, EXIT_CANNOT, "cannot read standard input: %s", strerror(errno));
-    else if (used > most)
+    else if (t.used > most)
         err_set(e, EXIT_USAGE, "standard input is longer than %zu bytes; give it in parts", most);
-    else {
-        text[used] = 0;
-        *bytes = used;
-        return text;
-    }
-    free(text);
+    else
+        return t.text;
+    free(t.text);
     return NULL;
 }
 

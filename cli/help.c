@@ -1,6 +1,4 @@
-/* help: see help.h. */
-#include "help.h"
-
+/* help: the manual pages and the completion of verbs. */
 #include <assert.h>
 #include <ctype.h>
 #include <limits.h>
@@ -16,6 +14,7 @@
 #include "project/project.h"
 #include "report/html.h"
 #include "runner/gguf/convert.h"
+#include "verb.h"
 
 /* Manual pages: plain man(7) macros -------------------------------------------------------------- */
 
@@ -202,7 +201,7 @@ static bool print_names(FILE *out, const verb *v, err *e) {
     return true;
 }
 
-const verb *help_find_verb(const verb *family, const char *name) {
+const verb *verb_find(const verb *family, const char *name) {
     for (size_t i = 0; i < family->verb_count; i++)
         if (strcmp(family->verbs[i]->name, name) == 0)
             return family->verbs[i];
@@ -228,7 +227,7 @@ bool completion_answer(FILE *out, const verb *all, const char *const *words, siz
     size_t at = word_count > 1 && strcmp(words[0], "help") == 0;
     const verb *v = all;
     while (v && v->verbs && at + 1 < word_count)
-        v = help_find_verb(v, words[at++]);
+        v = verb_find(v, words[at++]);
     for (size_t i = 0; v && i < v->verb_count; i++) /* the word is a verb */
         fprintf(out, "%s\n", v->verbs[i]->name);
     if (!v || v->verbs)

@@ -7,7 +7,6 @@
 #include "harness/base/err.h"
 #include "harness/base/os.h"
 #include "harness/device/code_cache.h"
-#include "help.h"
 #include "verb.h"
 
 #define ADDRESS(name) &verb_##name,
@@ -66,7 +65,7 @@ static const verb *find_verb(const verb *family, const char *name, err *e) {
     const char *names[MAX_VERBS];
     char valid[256] = "";
     size_t used = 0;
-    const verb *found = help_find_verb(family, name);
+    const verb *found = verb_find(family, name);
     if (found)
         return found;
     assert(family->verb_count <= MAX_VERBS);

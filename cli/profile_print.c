@@ -16,16 +16,10 @@
 #include "harness/base/root.h"
 #include "verb.h"
 
-/* Source and machine code ------------------------------------------------------------------------ */
+/* Source ------------------------------------------------------------------------------------------- */
 
-/* Files, each read once. */
-typedef struct {
-    struct source_file {
-        char *file, *text; /* text NULL: it is not found */
-    } * items;
-    size_t count, room;
-} source_list;
-
+/* Files are named as they were given, from the project's folder, or from where the program's own are. The caller
+ * frees the text; NULL: it is not found. */
 static char *read_source(const char *file) {
     char folder[PATH_MAX], path[PATH_MAX];
     err e;
@@ -38,37 +32,20 @@ static char *read_source(const char *file) {
     return text;
 }
 
-/* Files are named as they were given, from the project's folder, or from where the program's own are. */
-static const char *source_find(source_list *s, const char *file) {
-    for (size_t i = 0; i < s->count; i++)
-        if (strcmp(s->items[i].file, file) == 0)
-            return s->items[i].text;
-    const size_t size = strlen(file) + 1;
-    struct source_file *f = ARRAY_ADD(s->items, s->count, s->room);
-    *f = (struct source_file){array_new(size, 1), read_source(file)};
-    memcpy(f->file, file, size);
-    return f->text;
-}
-
 /* Line n, without what is before its first word; "" if there is none. */
-static void source_copy_line(source_list *s, const char *file, int n, char *out, size_t size) {
-    const char *text = source_find(s, file);
+static void copy_line(const char *file, int n, char *out, size_t size) {
+    char *all = read_source(file);
+    const char *text = all;
     for (int i = 1; i < n && text; i++) {
         text = strchr(text, '\n');
         text = text ? text + 1 : NULL;
     }
     text = text ? text + strspn(text, " \t") : "";
     snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
+    free(all);
 }
 
-static void source_free(source_list *s) {
-    for (size_t i = 0; i < s->count; i++) {
-        free(s->items[i].file);
-        free(s->items[i].text);
-    }
-    free(s->items);
-    *s = (source_list){.items = NULL};
-}
+/* Machine code ----------------------------------------------------------------------------------- */
 
 /* A line such as //## File "/a/b.metal", line 44 comes before its instructions, each of which begins with its
  * address as a comment. */
@@ -164,14 +141,13 @@ static void print_row(sink *s, counted_line *l, code_list *code) {
 }
 
 /* Every line of each file that has a count. */
-static void print_annotated(sink *s, void *rows, size_t count, size_t size, source_list *sources,
-                            code_list *code) {
+static void print_annotated(sink *s, void *rows, size_t count, size_t size, code_list *code) {
     for (size_t i = 0; i < count; i++) {
         const char *file = get_line(rows, size, i)->file;
         bool is_first = true;
         for (size_t k = 0; k < i && is_first; k++)
             is_first = strcmp(get_line(rows, size, k)->file, file) != 0;
-        const char *text = is_first ? source_find(sources, file) : NULL;
+        char *text = is_first ? read_source(file) : NULL;
         int n = 1;
         for (const char *at = text; at && *at; at += strcspn(at, "\n"), at += *at == '\n', n++) {
             counted_line *l = find_row(rows, count, size, file, n);
@@ -182,13 +158,13 @@ static void print_annotated(sink *s, void *rows, size_t count, size_t size, sour
             snprintf(l->source, sizeof l->source, "%.*s", (int)strcspn(at, "\n"), at);
             print_row(s, l, code);
         }
+        free(text);
     }
 }
 
 void counted_lines_print(record r, void *rows, size_t count, size_t size, bool annotate, size_t top,
                          code_list *code) {
     sink s = {.record = r, .out = stdout, .streams = true};
-    source_list sources = {.items = NULL};
     for (size_t i = 0; i < count; i++) {
         counted_line *l = get_line(rows, size, i);
         snprintf(l->place, sizeof l->place, "%.200s:%d", path_get_name(l->file), l->line);
@@ -196,13 +172,12 @@ void counted_lines_print(record r, void *rows, size_t count, size_t size, bool a
     }
     sink_end(&s); /* the header */
     if (annotate)
-        print_annotated(&s, rows, count, size, &sources, code);
+        print_annotated(&s, rows, count, size, code);
     for (size_t i = 0; i < count && i < top && !annotate; i++) {
         counted_line *l = get_line(rows, size, i);
-        source_copy_line(&sources, l->file, l->line, l->source, sizeof l->source);
+        copy_line(l->file, l->line, l->source, sizeof l->source);
         print_row(&s, l, code);
     }
-    source_free(&sources);
 }
 
 /* Numbers --------------------------------------------------------------------------------------- */
@@ -290,7 +265,9 @@ static const field row_fields[] = {
 };
 enum { NUMBER_COUNT = sizeof(numbers) / sizeof(uint64_t) };
 static const record rows = RECORD(row_fields), all_numbers = {row_fields + 4, NUMBER_COUNT},
-                    line_numbers = {row_fields + 2, NUMBER_COUNT + 2};
+                    line_numbers = {row_fields + 2, NUMBER_COUNT + 2}, case_names = {row_fields, 2},
+                    case_numbers = {row_fields + 4,
+                                    sizeof row_fields / sizeof *row_fields - 5}; /* all but text */
 
 static uint64_t sum_loads(const profile_line *l, count_field f) {
     return l->n[TRAFFIC_LOAD][SPACE_DEVICE][f] + l->n[TRAFFIC_LOAD][SPACE_CONSTANT][f];
@@ -459,22 +436,12 @@ static void add_profile(json *j, const profile *p, const profile_gpu *g) {
     char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE];
     profile_say(p, g, sentences);
     json_open(j, NULL, '{');
-    json_add_text(j, "case", r.name);
-    json_add_text(j, "kernel", r.kernel);
-    json_add_text(j, "bound", r.bound);
-    fprintf(json_add_key(j, "predicted_ns"), "%.0f", r.predicted_ns);
-    json_add_real(j, "measured_ns", r.measured_ns);
-    fprintf(json_add_key(j, "memory_bytes"), "%.0f", r.memory_bytes);
-    json_add_count(j, "must_bytes", r.must_bytes);
-    json_add_count(j, "threadgroup_bytes", r.threadgroup_bytes);
-    json_add_count(j, "private_bytes", r.private_bytes);
-    json_add_count(j, "threadgroups", r.groups);
-    json_add_count(j, "threadgroups_counted", r.groups_run);
+    record_add_json(&case_names, &r, j);
     json_open(j, "sentences", '[');
     for (int k = 0; k < PROFILE_SENTENCES; k++)
         json_add_text(j, NULL, sentences[k]);
     json_close(j);
-    record_add_json(&all_numbers, &r, j);
+    record_add_json(&case_numbers, &r, j);
     json_open(j, "lines", '[');
     for (size_t k = 0; k < p->count; k++) {
         const profile_row line = start_row(p, &p->lines[k]);
@@ -495,31 +462,28 @@ void profile_print_json(const profile_set *s, const profile_gpu *g, uint64_t see
     json_close(&j);
 }
 
-static void add_row(sink *to, const profile *p, const profile_line *l, const profile_gpu *g,
-                    source_list *sources) {
+static void add_row(sink *to, const profile *p, const profile_line *l, const profile_gpu *g) {
     char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE], text[PROFILE_SENTENCES * PROFILE_SENTENCE];
     profile_row r = make_row(p, l, g);
     if (l == &p->sum) {
         profile_say(p, g, sentences);
         snprintf(text, sizeof text, "%s %s %s", sentences[0], sentences[1], sentences[2]);
     } else
-        source_copy_line(sources, l->file, l->line, text, sizeof text);
+        copy_line(l->file, l->line, text, sizeof text);
     r.text = text;
     sink_add(to, &r, PAINT_NONE);
 }
 
 bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
     sink to = {.record = rows, .csv = csv_new()};
-    source_list sources = {.items = NULL};
     record_add_titles(&rows, to.csv);
     csv_end_row(to.csv);
     for (size_t i = 0; i < s->count; i++) {
         const profile *p = &s->items[i];
-        add_row(&to, p, &p->sum, g, &sources);
+        add_row(&to, p, &p->sum, g);
         for (size_t k = 0; k < p->count; k++)
-            add_row(&to, p, &p->lines[k], g, &sources);
+            add_row(&to, p, &p->lines[k], g);
     }
-    source_free(&sources);
     bool ok = csv_write(to.csv, path, e);
     csv_free(to.csv);
     return ok;

@@ -47,6 +47,19 @@ bool verb_flush(err *e);
  * device (f may be NULL) and the seed. */
 json verb_open_json(FILE *out, const char *name, const device_facts *f, uint64_t seed);
 
+/* A verb of a family; NULL if it has none of this name. All verbs are the family `assay`. */
+const verb *verb_find(const verb *family, const char *name);
+
+/* What follows from the verbs' tables besides their help texts: assay.1 and assay-VERB.1 for each verb, in a folder
+ * that is made; and what a shell may complete. */
+bool manual_write_all(const verb *all, const char *folder, err *e);
+/* Makes the shell (bash, zsh or fish) ask this program: `assay --complete WORD...`. */
+bool completion_print(FILE *out, const char *shell, err *e);
+/* What the last word may become, one per line: verbs, options, their values, ops and kernels of the
+ * project, experiments. Files are the shell's own. */
+bool completion_answer(FILE *out, const verb *all, const char *const *words, size_t word_count,
+                       err *e);
+
 /* clang-format off */
 /* All verbs, in the order of the help. */
 #define VERBS(X) \

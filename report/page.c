@@ -9,7 +9,6 @@
 #include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "page_parts.h"
 
 /* What parts share ---------------------------------------------------------------------------- */
 

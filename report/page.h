@@ -6,6 +6,7 @@
 #pragma once
 
 #include "claims.h"
+#include "html.h"
 #include "store.h"
 
 typedef struct {
@@ -20,3 +21,62 @@ size_t page_count_failures(const store *s);
 
 /* Its links are relative to the folder of `path`. `home` is the project's root. */
 bool page_write(const page_content *c, const char *home, const char *path, err *e);
+
+/* Parts of the page: page.c and part_*.c -------------------------------------------------------- */
+
+typedef struct {
+    const page_content *content;
+    const store *store;
+    char folder[PATH_MAX]; /* of the page, absolute */
+    const char **names;    /* of experiments that have results, in order */
+    size_t name_count, name_room;
+} page;
+
+typedef void page_part(const page *p, FILE *out);
+page_part page_print_title, page_print_failures, page_print_doubts, page_print_summary,
+    page_print_claims, page_print_experiments, page_print_devices, page_print_missing,
+    page_print_files;
+
+/* What a device has in a section; page.c puts it below the device's name. */
+typedef void page_device_part(const page *p, FILE *out, const store_folder *f);
+page_device_part page_print_token, page_print_right, page_print_times, page_print_profile;
+
+/* Shared printers, in page.c ------------------------------------------------------------------- */
+
+/* "" and NaN where there is no such column. */
+const char *page_get_cell(const csv_file *f, size_t row, const char *title);
+double page_get_number(const csv_file *f, size_t row, const char *title);
+
+/* A paragraph set off from the text, in which `code` is set as code. */
+void page_print_note(FILE *out, const char *sentence);
+
+/* A link to a file of results by its name; to a table and, where there are some, its samples. */
+void page_print_file(const page *p, FILE *out, const store_folder *f, const char *name);
+void page_print_table_files(const page *p, FILE *out, const store_folder *f,
+                            const store_file *file);
+
+/* "stale", "origin unknown" or nothing. */
+void page_print_staleness(FILE *out, const store_file *file);
+/* Commit and date of a file, and what is stale of it. */
+void page_print_origin(FILE *out, const store_file *file);
+/* From when to when files of a folder were measured; NULL: of all folders. */
+void page_print_dates(const page *p, FILE *out, const store_folder *only);
+
+/* What a device has in a section: below its name if there are several. An emulated one is folded if
+ * there are others, and one that is there again, with files of another model. */
+bool page_is_folded(const page *p, const store_folder *f);
+void page_start_device(const page *p, FILE *out, const store_folder *f);
+void page_end_device(const page *p, FILE *out, const store_folder *f);
+
+/* Charts of a file or of an experiment; how many there are. */
+size_t page_print_charts(const page *p, FILE *out, const store_folder *f, const char *what);
+
+/* Counts, in part_kernels.c ------------------------------------------------------------------- */
+
+/* What `assay check` and `assay validate` found in a folder. */
+typedef struct {
+    size_t checked, wrong;              /* cases */
+    size_t validated, failed, findings; /* a case may fail without a finding */
+} page_verdict;
+
+page_verdict page_count(const store_folder *f);

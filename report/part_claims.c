@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "harness/base/array.h"
-#include "page_parts.h"
+#include "page.h"
 
 static void print_claim(FILE *out, const claim *c) {
     char published[96];

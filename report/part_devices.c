@@ -1,7 +1,7 @@
 /* part_devices: where the numbers come from, what is missing, and the files. */
 #include <string.h>
 
-#include "page_parts.h"
+#include "page.h"
 
 /* All values of a key in a folder, each once. */
 static void print_values(FILE *out, const store_folder *f, const char *key) {

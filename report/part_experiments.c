@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "page_parts.h"
+#include "page.h"
 
 /* Of the folder with this number; NULL if it has none. */
 static const store_file *find_file(const page *p, size_t folder, const char *experiment) {

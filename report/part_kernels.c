@@ -7,7 +7,7 @@
 #include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "harness/base/path.h"
-#include "page_parts.h"
+#include "page.h"
 
 /* Counting ------------------------------------------------------------------------------------ */
 

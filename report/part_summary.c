@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness/measure/results.h"
-#include "page_parts.h"
+#include "page.h"
 
 void page_print_title(const page *p, FILE *out) {
     if (p->store->count == 1)

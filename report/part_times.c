@@ -7,7 +7,7 @@
 #include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "harness/measure/results.h"
-#include "page_parts.h"
+#include "page.h"
 
 /* Samples as a histogram ---------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/format.h"
-#include "page_parts.h"
+#include "page.h"
 
 enum { LANE = 18, WIDTH = 1000 };
 
