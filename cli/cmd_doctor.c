@@ -678,8 +678,8 @@ static bool set_environment(const visit *v, err *e) {
                                     {"PROBES", probes},
                                     {"KERNELS", given && *given ? given : kernels}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (setenv(pairs[i][0], pairs[i][1], 1) != 0)
-            return err_set(e, EXIT_CANNOT, "the environment of this process cannot be set");
+        if (!verb_set_environment(pairs[i][0], pairs[i][1], e))
+            return false;
     return true;
 }
 

@@ -30,9 +30,9 @@ static const option init_option_list[] = {
 static bool copy_file(const char *from, const char *to, const char *name, err *e) {
     char source[PATH_MAX], copy[PATH_MAX];
     size_t bytes;
-    if (snprintf(source, sizeof source, "%s/%s", from, name) >= (int)sizeof source ||
-        snprintf(copy, sizeof copy, "%s/%s", to, name) >= (int)sizeof copy)
-        return err_set(e, EXIT_USAGE, "the path %.160s is too long", to);
+    if (!path_join(source, sizeof source, e, from, name) ||
+        !path_join(copy, sizeof copy, e, to, name))
+        return false;
     if (access(copy, F_OK) == 0)
         return err_set(e, EXIT_USAGE, "%.160s exists already, and init replaces nothing", copy);
     char *text = os_read_file(source, &bytes, e);

@@ -61,6 +61,13 @@ static void print_usage(FILE *out, const verb *family, const verb *v) {
         options_print_help(out, options, verb_list_options(v, options));
 }
 
+static void print_family(FILE *out, const verb *v) {
+    if (v == &assay)
+        print_help(out);
+    else
+        print_usage(out, &assay, v);
+}
+
 static const verb *find_verb(const verb *family, const char *name, err *e) {
     const char *names[MAX_VERBS];
     char valid[256] = "";
@@ -115,11 +122,13 @@ static exit_code run_verb(const verb *family, const verb *v, int argc, const cha
 static exit_code run_family(const verb *v, int argc, const char **argv, err *e) {
     bool help = argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0);
     if (argc == 0 || help) {
-        print_usage(help ? stdout : stderr, &assay, v);
+        print_family(help ? stdout : stderr, v);
         return help ? EXIT_OK : EXIT_USAGE;
     }
     const verb *inner = find_verb(v, argv[0], e);
-    return inner ? run_verb(v, inner, argc - 1, argv + 1, e) : e->code;
+    return !inner         ? e->code
+           : inner->verbs ? run_family(inner, argc - 1, argv + 1, e)
+                          : run_verb(v, inner, argc - 1, argv + 1, e);
 }
 
 /* `assay help`, `assay help VERB`, `assay help model info`. */
@@ -135,22 +144,16 @@ static exit_code help(int count, const char **names, err *e) {
                 names[used]);
     if (!v || count > used)
         return e->code;
-    if (v == &assay)
-        print_help(stdout);
+    if (v->verbs)
+        print_family(stdout, v);
     else
         print_usage(stdout, family, v);
     return EXIT_OK;
 }
 
 static exit_code run(int argc, const char **argv, err *e) {
-    if (argc < 2) {
-        print_help(stderr);
-        return EXIT_USAGE;
-    }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_help(stdout);
-        return EXIT_OK;
-    }
+    if (argc < 2)
+        return run_family(&assay, 0, argv, e);
     if (strcmp(argv[1], "help") == 0)
         return help(argc - 2, argv + 2, e);
     if (strcmp(argv[1], "--manuals") == 0 && argc == 3)
@@ -163,11 +166,7 @@ static exit_code run(int argc, const char **argv, err *e) {
         puts("assay " ASSAY_VERSION);
         return EXIT_OK;
     }
-    const verb *v = find_verb(&assay, argv[1], e);
-    if (!v)
-        return e->code;
-    return v->verbs ? run_family(v, argc - 2, argv + 2, e)
-                    : run_verb(&assay, v, argc - 2, argv + 2, e);
+    return run_family(&assay, argc - 1, argv + 1, e);
 }
 
 int main(int argc, char **argv) {

@@ -49,8 +49,7 @@ void open_model_end_compiling(open_model *s) {
 bool open_model_set_threads(uint64_t count, err *e) {
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, count);
-    return count == 0 || setenv("ASSAY_THREADS", text, 1) == 0 ||
-           err_set(e, EXIT_CANNOT, "ASSAY_THREADS cannot be set for this process");
+    return count == 0 || verb_set_environment("ASSAY_THREADS", text, e);
 }
 
 bool open_model_device(open_model *s, const char *kind, err *e) {

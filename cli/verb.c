@@ -52,6 +52,11 @@ size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]) {
     return count;
 }
 
+bool verb_set_environment(const char *name, const char *value, err *e) {
+    return setenv(name, value, 1) == 0 ||
+           err_set(e, EXIT_CANNOT, "%s cannot be set for this process", name);
+}
+
 /* Devices, here and in workers, are opened with what --math says; in a worker the one that started
  * it has said it. */
 static bool choose_math(const verb *v, err *e) {
@@ -59,27 +64,21 @@ static bool choose_math(const verb *v, err *e) {
     math_mode mode;
     if (!v->math)
         return unsetenv("ASSAY_MATH") == 0;
-    return math_mode_find(chosen, &mode, e) &&
-           (setenv("ASSAY_MATH", chosen, 1) == 0 ||
-            err_set(e, EXIT_CANNOT, "ASSAY_MATH cannot be set for this process"));
+    return math_mode_find(chosen, &mode, e) && verb_set_environment("ASSAY_MATH", chosen, e);
 }
 
 bool verb_prepare(const verb *v, err *e) {
     char path[PATH_MAX];
+    int version;
     if (project && !root_set_project(project, e))
         return false;
-    if (kernels && (!realpath(kernels, path) || setenv("ASSAY_KERNELS", path, 1) != 0))
+    if (kernels && !realpath(kernels, path))
         return err_set(e, EXIT_USAGE, "there is no folder of kernels %.160s", kernels);
-    int version;
-    if (language && !msl_read_language(language, &version, e))
-        return false;
-    if (language && setenv("ASSAY_LANGUAGE", language, 1) != 0)
-        return err_set(e, EXIT_CANNOT, "ASSAY_LANGUAGE cannot be set for this process");
-    if (no_tuned && setenv("ASSAY_TUNED", "off", 1) != 0)
-        return err_set(e, EXIT_CANNOT, "ASSAY_TUNED cannot be set for this process");
-    if (!choose_math(v, e) || (v->reads_results && !project_use_sources(e)))
-        return false;
-    return !v->runs_ops || project_load(e);
+    return (!kernels || verb_set_environment("ASSAY_KERNELS", path, e)) &&
+           (!language || (msl_read_language(language, &version, e) &&
+                          verb_set_environment("ASSAY_LANGUAGE", language, e))) &&
+           (!no_tuned || verb_set_environment("ASSAY_TUNED", "off", e)) && choose_math(v, e) &&
+           (!v->reads_results || project_use_sources(e)) && (!v->runs_ops || project_load(e));
 }
 
 /* Standard output ------------------------------------------------------------------- */

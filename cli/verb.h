@@ -40,6 +40,9 @@ size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]);
 /* Acts on the options that all verbs have, and loads the ops of the project. */
 bool verb_prepare(const verb *v, err *e);
 
+/* For this process and those that it starts. */
+bool verb_set_environment(const char *name, const char *value, err *e);
+
 /* Flushes stdout. A reader that hung up is EXIT_CLOSED, which main leaves without a word, as every
  * tool in a pipe does; anything else is EXIT_CANNOT with a sentence. */
 bool verb_flush(err *e);

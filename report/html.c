@@ -168,18 +168,37 @@ const char *html_format_number(double value, char text[HTML_NUMBER]) {
     return format_number(value, 4, text, HTML_NUMBER);
 }
 
-void html_start_table(FILE *out, const html_column *columns, size_t count, const char *caption) {
+void html_open_table(FILE *out, const char *caption) {
     html(out,
          "<div class=\"box\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table "
          "class=\"sort\"><caption>%s</caption><thead><tr>",
          caption, caption);
-    for (const html_column *c = columns; c < columns + count; c++) {
-        html(out, "<th scope=\"col\" data-sort=\"%s\"", c->is_number ? "number" : "text");
-        if (c->about)
-            html(out, " title=\"%s\"", c->about);
-        html(out, ">%s</th>", c->title);
-    }
+}
+
+void html_add_column(FILE *out, bool is_number, const char *title, const char *about) {
+    html(out, "<th scope=\"col\" data-sort=\"%s\"", is_number ? "number" : "text");
+    if (about)
+        html(out, " title=\"%s\"", about);
+    html(out, ">%s</th>", title);
+}
+
+void html_start_rows(FILE *out) {
     fputs("</tr></thead><tbody>\n", out);
+}
+
+void html_start_table(FILE *out, const char *caption, ...) {
+    va_list columns;
+    char title[64];
+    html_open_table(out, caption);
+    va_start(columns, caption);
+    for (const char *c; (c = va_arg(columns, const char *));) {
+        const bool is_number = *c == '#';
+        const char *about = strchr(c += is_number, '|');
+        snprintf(title, sizeof title, "%.*s", (int)strcspn(c, "|"), c);
+        html_add_column(out, is_number, title, about ? about + 1 : NULL);
+    }
+    va_end(columns);
+    html_start_rows(out);
 }
 
 void html_end_table(FILE *out) {

@@ -33,14 +33,13 @@ void html_print_svg(FILE *out, const char *text, size_t bytes, const char *label
 enum { HTML_NUMBER = 48 };
 const char *html_format_number(double value, char text[HTML_NUMBER]);
 
-/* Tables that sort: a column is of numbers or of text. The caller prints cells between rows. */
-typedef struct {
-    const char *title;
-    bool is_number;
-    const char *about; /* shown when pointed at, or NULL */
-} html_column;
-
-void html_start_table(FILE *out, const html_column *columns, size_t count, const char *caption);
+/* Tables that sort. Each column is a text, up to NULL: "#time|median GPU time" is one of numbers, with what is shown
+ * when it is pointed at. The caller prints cells between rows. */
+void html_start_table(FILE *out, const char *caption, ...);
+/* The same where columns are found as it goes: open it, add columns, start the rows. */
+void html_open_table(FILE *out, const char *caption);
+void html_add_column(FILE *out, bool is_number, const char *title, const char *about);
+void html_start_rows(FILE *out);
 void html_end_table(FILE *out);
 /* `value` is what a cell is sorted by, `shown` what is seen; the former is left out where the latter begins with it. */
 void html_print_cell(FILE *out, double value, const char *shown);

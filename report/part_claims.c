@@ -1,8 +1,5 @@
 /* part_claims: published numbers and what the devices say about them: one row per claim, one column per
  * device. Claims that no device can answer come after the others, folded. */
-#include <stdlib.h>
-
-#include "harness/base/array.h"
 #include "page.h"
 
 static void print_claim(FILE *out, const claim *c) {
@@ -41,14 +38,13 @@ static bool is_answered(const page *p, const claim *c) {
 }
 
 static void print_claims(const page *p, FILE *out, bool are_answered, const char *caption) {
-    html_column *columns = array_new(2 + p->store->count, sizeof *columns);
-    size_t count = 2;
-    columns[0] = (html_column){"claim", false, NULL};
-    columns[1] = (html_column){"published", true, "and the device it was published for"};
+    html_open_table(out, caption);
+    html_add_column(out, false, "claim", NULL);
+    html_add_column(out, true, "published", "and the device it was published for");
     for (size_t f = 0; f < p->store->count; f++)
         if (!page_is_folded(p, &p->store->folders[f]))
-            columns[count++] = (html_column){p->store->folders[f].device, true, NULL};
-    html_start_table(out, columns, count, caption);
+            html_add_column(out, true, p->store->folders[f].device, NULL);
+    html_start_rows(out);
     for (size_t i = 0; i < p->content->claims->count; i++) {
         const claim *c = &p->content->claims->items[i];
         if (is_answered(p, c) != are_answered)
@@ -60,7 +56,6 @@ static void print_claims(const page *p, FILE *out, bool are_answered, const char
         fputs("</tr>\n", out);
     }
     html_end_table(out);
-    free(columns);
 }
 
 void page_print_claims(const page *p, FILE *out) {

@@ -3,10 +3,8 @@
  * too narrow for them. */
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/array.h"
 #include "page.h"
 
 /* Of the folder with this number; NULL if it has none. */
@@ -43,20 +41,16 @@ static void print_metric(const page *p, FILE *out, const char *experiment, const
 }
 
 static void start_metrics(const page *p, FILE *out) {
-    html_column *columns = array_new(1 + p->store->count, sizeof *columns);
-    char(*titles)[200] = array_new(1 + p->store->count, sizeof *titles);
-    size_t count = 1;
-    columns[0] = (html_column){"number", false, NULL};
-    for (size_t f = 0; f < p->store->count; f++, count++) {
+    html_open_table(out, "Numbers that the conclusion and the claims rest on");
+    html_add_column(out, false, "number", NULL);
+    for (size_t f = 0; f < p->store->count; f++) {
         const store_folder *folder = &p->store->folders[f];
-        snprintf(titles[count], sizeof titles[0], "%s%s",
-                 p->store->count > 1 ? folder->device : "value",
+        char title[200];
+        snprintf(title, sizeof title, "%s%s", p->store->count > 1 ? folder->device : "value",
                  folder->emulated ? " (emulated)" : "");
-        columns[count] = (html_column){titles[count], true, NULL};
+        html_add_column(out, true, title, NULL);
     }
-    html_start_table(out, columns, count, "Numbers that the conclusion and the claims rest on");
-    free(columns);
-    free(titles);
+    html_start_rows(out);
 }
 
 static void print_metrics(const page *p, FILE *out, const char *experiment) {

@@ -85,11 +85,7 @@ static void print_sum(FILE *out, const kernel_sum *s) {
 }
 
 static void print_wrong(FILE *out, const csv_file *f) {
-    static const html_column columns[] = {{"kernel", false, NULL},
-                                          {"shape", false, NULL},
-                                          {"input", false, NULL},
-                                          {"why", false, NULL}};
-    html_start_table(out, columns, 4, "Cases that are wrong");
+    html_start_table(out, "Cases that are wrong", "kernel", "shape", "input", "why", NULL);
     for (size_t r = 0; r < csv_count_rows(f); r++)
         if (!is_right(f, r) && !is_skipped(f, r))
             html_print_row(out,
@@ -100,12 +96,6 @@ static void print_wrong(FILE *out, const csv_file *f) {
 }
 
 static void print_check(const page *p, FILE *out, const store_folder *f, const store_file *file) {
-    static const html_column columns[] = {
-        {"kernel", false, NULL},
-        {"cases", true, NULL},
-        {"wrong", true, NULL},
-        {"largest margin", true, "the largest error divided by the tolerance"},
-        {"largest error, ulp", true, "in units of the last place of the output's format"}};
     size_t count, wrong = 0, cases = 0;
     double margin = NAN;
     char caption[320], text[HTML_NUMBER];
@@ -126,7 +116,9 @@ static void print_check(const page *p, FILE *out, const store_folder *f, const s
         print_wrong(out, file->csv);
     fputs("<details><summary>Every kernel</summary>\n", out);
     snprintf(caption, sizeof caption, "Kernels against their reference on %.160s", f->device);
-    html_start_table(out, columns, sizeof columns / sizeof *columns, caption);
+    html_start_table(out, caption, "kernel", "#cases", "#wrong",
+                     "#largest margin|the largest error divided by the tolerance",
+                     "#largest error, ulp|in units of the last place of the output's format", NULL);
     for (size_t i = 0; i < count; i++)
         print_sum(out, &sums[i]);
     html_end_table(out);
@@ -137,13 +129,8 @@ static void print_check(const page *p, FILE *out, const store_folder *f, const s
 /* Validation ---------------------------------------------------------------------------------- */
 
 static void print_findings(FILE *out, const csv_file *f) {
-    static const html_column columns[] = {{"class", false, NULL},
-                                          {"where", false, NULL},
-                                          {"case", false, NULL},
-                                          {"what", false, NULL},
-                                          {"times", true, NULL}};
     enum { MOST = 100 };
-    html_start_table(out, columns, 5, "Findings");
+    html_start_table(out, "Findings", "class", "where", "case", "what", "#times", NULL);
     for (size_t r = 0; r < csv_count_rows(f) && r < MOST; r++)
         html_print_row(out,
                        "<tr><td>{class}</td><td>{file}:{line}</td><td>{case}</td><td>{text}</td>"
@@ -178,12 +165,6 @@ static void print_validation(const page *p, FILE *out, const store_folder *f,
 
 /* A warning for each kernel that uses scratch memory on an M1, as Mesa's compiler sees it. */
 static void print_agx(const page *p, FILE *out, const store_folder *f, const store_file *file) {
-    static const html_column columns[] = {{"kernel", false, NULL},
-                                          {"scratch", true, "bytes of memory per thread"},
-                                          {"spills", true, "stores of spilled registers"},
-                                          {"fills", true, "loads of spilled registers"},
-                                          {"registers", true, "of 16 bits, per thread"},
-                                          {"threads", true, "that have room on a core"}};
     const csv_file *c = file->csv;
     const char *compiler = csv_get_meta(c, "agx compiler");
     size_t compiled = 0, spilling = 0;
@@ -201,7 +182,10 @@ static void print_agx(const page *p, FILE *out, const store_folder *f, const sto
     fputs("</p>\n", out);
     if (spilling == 0)
         return;
-    html_start_table(out, columns, 6, "Warning: scratch memory (Mesa's compiler, M1)");
+    html_start_table(out, "Warning: scratch memory (Mesa's compiler, M1)", "kernel",
+                     "#scratch|bytes of memory per thread", "#spills|stores of spilled registers",
+                     "#fills|loads of spilled registers", "#registers|of 16 bits, per thread",
+                     "#threads|that have room on a core", NULL);
     for (size_t r = 0; r < csv_count_rows(c); r++)
         if (page_get_number(c, r, "scratch_bytes") > 0)
             html_print_row(out,

@@ -176,25 +176,23 @@ static bool is_beaten(const result_row *rows, size_t count, const result_row *r)
 }
 
 static void start_times(FILE *out, const store_folder *f, const store_file *file) {
-    static const html_column columns[] = {
-        {"case", false,
-         "the kernel; its shape; single, chained or independent launches, with a warm or a cold "
-         "cache; labels"},
-        {"time", true, "median GPU time"},
-        {"of roof", true, "of the nearer one: bandwidth or arithmetic, measured in the same run"},
-        {"samples", false, "how many samples fell into each twentieth of their range"},
-        {"history", false, "medians over runs with 95 % intervals; a square: the source changed"},
-        {"last change", true, "of the last run against the one before, and its interval"},
-        {"spread", true, "distance between the quartiles, relative to the median"},
-        {"n", true, "samples"},
-        {"GB/s", true, "of the bytes that must be moved; 1 GB is 1e9 bytes"},
-        {"GFLOP/s", true, NULL}};
     char caption[320];
     snprintf(caption, sizeof caption, "%.120s on %.120s%s", file->name, f->device,
              f->emulated ? " (emulated)" : "");
     fputs("<div class=\"less\"><label class=\"all\"><input type=\"checkbox\"> all columns</label>",
           out);
-    html_start_table(out, columns, sizeof columns / sizeof *columns, caption);
+    html_start_table(
+        out, caption,
+        "case|the kernel; its shape; single, chained or independent launches, with a warm or a "
+        "cold "
+        "cache; labels",
+        "#time|median GPU time",
+        "#of roof|of the nearer one: bandwidth or arithmetic, measured in the same run",
+        "samples|how many samples fell into each twentieth of their range",
+        "history|medians over runs with 95 % intervals; a square: the source changed",
+        "#last change|of the last run against the one before, and its interval",
+        "#spread|distance between the quartiles, relative to the median", "#n|samples",
+        "#GB/s|of the bytes that must be moved; 1 GB is 1e9 bytes", "#GFLOP/s", NULL);
 }
 
 static void print_times(const page *p, FILE *out, const store_folder *f, const store_file *file) {

@@ -99,14 +99,9 @@ static void print_drawing(FILE *out, const timeline *t) {
 }
 
 static void print_ops(FILE *out, const timeline *t) {
-    static const html_column columns[] = {{"op", false, NULL},
-                                          {"time", true, "of all its launches"},
-                                          {"of the token", true, NULL},
-                                          {"launches", true, NULL},
-                                          {"bytes", true, "that they must move"},
-                                          {"GB/s", true, NULL}};
     fputs("<details><summary>The ops of the token</summary>\n", out);
-    html_start_table(out, columns, sizeof columns / sizeof *columns, "Ops of one token");
+    html_start_table(out, "Ops of one token", "op", "#time|of all its launches", "#of the token",
+                     "#launches", "#bytes|that they must move", "#GB/s", NULL);
     for (const lane *l = t->lanes; l < t->lanes + t->count; l++) {
         html(out, "<tr><td>%s</td>", l->name);
         html_print_time(out, l->duration_ns);
