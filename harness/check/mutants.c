@@ -19,7 +19,7 @@
 #include "harness/device/soft/object.h"
 #include "harness/device/tape.h"
 
-enum { MAX_SOURCES = 16 };
+enum { MAX_SOURCES = 64 };
 
 /* Files --------------------------------------------------------------------------------------- */
 
@@ -122,52 +122,24 @@ bool mutants_prepare(err *e) {
     return ok;
 }
 
-/* The file that `name` means in a file of the folder `folder`. */
-static mutant_file *find_file(const mutant_list *l, const char *folder, size_t folder_length,
-                              const char *name, size_t length) {
-    for (size_t i = 0; i < l->file_count; i++) {
-        const char *own = l->files[i].name;
-        if (strlen(own) == folder_length + length && memcmp(own, folder, folder_length) == 0 &&
-            memcmp(own + folder_length, name, length) == 0)
-            return &l->files[i];
-    }
-    return NULL;
-}
-
-/* A file and what it includes. */
+/* The files that a kernel's file is made of, as its line marks name them. */
 typedef struct {
     mutant_file *files[MAX_SOURCES];
     size_t count;
 } sources;
 
-/* What an #include in a file of the folder `folder` means: a file beside it, or one in an include
- * folder of the project. Those outside of the kernels are not mutated. */
-static mutant_file *find_included(const mutant_list *l, const char *folder, size_t folder_length,
-                                  const char *name, size_t length) {
-    const library_project *p = library_get_project(NULL);
-    mutant_file *found = find_file(l, folder, folder_length, name, length);
-    for (size_t i = 0; !found && i < p->include_count; i++) {
-        char path[PATH_MAX];
-        const char *include = p->includes[i];
-        if (include[0] != '/' &&
-            path_print(path, sizeof path, NULL, "%s%s", include, *include ? "/" : ""))
-            found = find_file(l, path, strlen(path), name, length);
-    }
-    return found;
-}
-
-static void add_sources(const mutant_list *l, mutant_file *f, sources *s) {
-    for (size_t i = 0; i < s->count; i++)
-        if (s->files[i] == f)
-            return;
-    if (!f || s->count == MAX_SOURCES)
-        return;
-    s->files[s->count++] = f;
-    const char *slash = strrchr(f->name, '/');
-    size_t folder = slash ? (size_t)(slash - f->name) + 1 : 0;
-    for (const char *p = f->source; (p = strstr(p, "#include \""));) {
-        p += strlen("#include \"");
-        add_sources(l, find_included(l, f->name, folder, p, strcspn(p, "\"\n")), s);
+static void find_sources(const mutant_list *l, const char *folder, const msl_unit *u, sources *s) {
+    static const char *const slashes[] = {"/",
+                                          "//"}; /* where the folder itself is one of includes */
+    for (size_t i = 0; i < l->file_count && s->count < MAX_SOURCES; i++) {
+        bool is_there = false;
+        for (size_t k = 0; k < sizeof slashes / sizeof *slashes; k++) {
+            char named[PATH_MAX + 80];
+            snprintf(named, sizeof named, "\"%s%s%s\"", folder, slashes[k], l->files[i].name);
+            is_there = is_there || strstr(msl_get_text(u), named);
+        }
+        if (is_there)
+            s->files[s->count++] = &l->files[i];
     }
 }
 
@@ -200,11 +172,14 @@ static bool read_kernels(const char *folder, const mutant_list *l, const case_li
         *k = (kernel_parts){.first = c};
         for (size_t j = 0; j < *count; j++)
             k->turn += has_same_axes(out[j].first, c);
-        const char *file = c->kernel->file;
-        add_sources(l, find_file(l, "", 0, file, strlen(file)), &k->sources);
-        ++*count;
-        const msl_unit *unit = library_find_unit(lib, file, e);
+        const kernel_parts *before = *count > 0 ? k - 1 : NULL;
+        const msl_unit *unit = library_find_unit(lib, c->kernel->file, e);
         const char *text = unit ? msl_get_expanded(unit) : NULL;
+        ++*count;
+        if (before && strcmp(before->first->kernel->file, c->kernel->file) == 0)
+            k->sources = before->sources;
+        else if (unit)
+            find_sources(l, folder, unit, &k->sources);
         ok = unit && mutate_find_parts(&text, 1, c->kernel->name, &k->parts, e);
     }
     library_free(lib);

@@ -100,9 +100,8 @@ static void add_samples(prelude *p, const char *const *tables, size_t count) {
     char paths[PLOT_FILES][PATH_MAX];
     const char *items[PLOT_FILES];
     for (size_t i = 0; i < count; i++) {
-        size_t length = strlen(tables[i]);
-        int n = snprintf(paths[i], PATH_MAX, "%.*s.samples.csv", (int)(length - 4), tables[i]);
-        bool is_there = length > 4 && n > 0 && n < PATH_MAX && access(paths[i], R_OK) == 0;
+        bool is_there = results_find_samples_path(tables[i], paths[i], PATH_MAX, NULL) &&
+                        access(paths[i], R_OK) == 0;
         items[i] = is_there ? paths[i] : "";
     }
     add_list(p, "samples", items, count);

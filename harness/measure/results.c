@@ -201,11 +201,16 @@ bool results_find_folder(const char *name, char *path, size_t size, err *e) {
            path_print(path, size, e, "%s/results/%s", root, folder);
 }
 
-bool results_find_samples_path(const char *path, char *out, size_t size, err *e) {
+/* NAME.csv to NAME.KIND.csv. */
+static bool find_beside(const char *path, const char *kind, char *out, size_t size, err *e) {
     if (!path_ends_with(path, ".csv"))
         return err_set(e, EXIT_USAGE, "results are written to a file NAME.csv, not to '%.120s'",
                        path);
-    return path_print(out, size, e, "%.*s.samples.csv", (int)strlen(path) - 4, path);
+    return path_print(out, size, e, "%.*s.%s.csv", (int)strlen(path) - 4, path, kind);
+}
+
+bool results_find_samples_path(const char *path, char *out, size_t size, err *e) {
+    return find_beside(path, "samples", out, size, e);
 }
 
 bool results_check_schema(const csv_file *f, err *e) {
@@ -584,14 +589,6 @@ bool results_write(const char *path, csv *rows, csv *samples, err *e) {
 
 /* History ----------------------------------------------------------------------------------- */
 
-/* NAME.csv to NAME.history.csv. */
-static bool find_history(const char *path, char *out, size_t size, err *e) {
-    if (!path_ends_with(path, ".csv"))
-        return err_set(e, EXIT_USAGE, "a history belongs to a file NAME.csv, not to '%.120s'",
-                       path);
-    return path_print(out, size, e, "%.*s.history.csv", (int)strlen(path) - 4, path);
-}
-
 /* By order statistics: no shape of the distribution is assumed. */
 static void find_interval(const timing_sample *samples, size_t count, double *low, double *high) {
     timing_result r = {.samples = (timing_sample *)(uintptr_t)samples, .count = count};
@@ -621,7 +618,7 @@ bool results_add_history(const char *path, const results_meta *m, const result_r
     double low, high;
     if (row->gpu.count == 0)
         return true;
-    if (!find_history(path, file, sizeof file, e) ||
+    if (!find_beside(path, "history", file, sizeof file, e) ||
         (access(file, F_OK) != 0 && !start_history(file, m, e)))
         return false;
     find_interval(samples, row->gpu.count, &low, &high);
