@@ -156,10 +156,12 @@ static void attention_ranges_oracle(const launch *l, oracle_io *io) {
 /* Launches ------------------------------------------------------------------------------------- */
 
 typedef struct {
-    uint32_t n_tokens, n_heads, n_kv_heads, head_dim;
-    uint64_t rows_seen; /* rows the last token sees, as far as known at recording */
-    size_t rows;        /* rows the caches have; set by check_buffers, and so is */
-    elem cache;         /* what they hold */
+    uint32_t n_tokens;
+    attention_ranges_sizes sizes;   /* ranges: 1 if there is one launch */
+    attention_ranges_slices slices; /* parts: what is written */
+    param at;                       /* known now, or in device memory */
+    uint64_t rows_seen;             /* by the last token, as far as known at recording */
+    float scale;
 } attention_plan;
 
 elem cache_get_elem(const kernel *k) {
@@ -178,80 +180,69 @@ static bool accepts(const kernel *k, const shape *s, err *e) {
     return accepts_heads(s->dim[1], s->dim[2], e);
 }
 
-static bool check_caches(const kernel *k, attention_plan *p, size_t row_bytes, slice k_cache,
-                         slice v_cache, err *e) {
-    p->rows = k_cache.bytes / row_bytes;
-    if (k_cache.bytes % row_bytes || v_cache.bytes != k_cache.bytes)
+static bool check_caches(const kernel *k, const attention_plan *p, size_t row_bytes, err *e) {
+    const attention_ranges_slices *a = &p->slices;
+    size_t bytes = a->k_cache.bytes, rows = row_bytes ? bytes / row_bytes : 0;
+    if (row_bytes == 0 || bytes % row_bytes || a->v_cache.bytes != bytes)
         return err_set(e, EXIT_CANNOT,
                        "%s: caches of %zu and %zu bytes are not the same whole rows of %zu",
-                       k->name, k_cache.bytes, v_cache.bytes, row_bytes);
-    if (p->rows_seen == 0 || p->rows_seen > p->rows)
+                       k->name, bytes, a->v_cache.bytes, row_bytes);
+    if (p->rows_seen == 0 || p->rows_seen > rows)
         return err_set(e, EXIT_CANNOT, "%s: cannot attend to %llu rows of caches of %zu", k->name,
-                       (unsigned long long)p->rows_seen, p->rows);
+                       (unsigned long long)p->rows_seen, rows);
     return true;
 }
 
-/* Are the buffers those of the plan? Cuts q and out down to what the launch uses. */
-static bool check_buffers(const kernel *k, attention_plan *p, slice *q, slice k_cache,
-                          slice v_cache, slice *out, err *e) {
-    p->cache = cache_get_elem(k);
-    size_t each = elem_get_bytes(p->cache), fours = p->head_dim % 4 == 0 ? 4 : 1; /* of a load */
-    size_t bytes = size_multiply(size_multiply(p->n_tokens, p->n_heads),
-                                 size_multiply(p->head_dim, sizeof(float)));
-    size_t row_bytes = size_multiply(size_multiply(p->n_kv_heads, p->head_dim), each);
-    size_t aligned = k->needs ? 16 : fours * each; /* loads of tensor cores */
-    return record_trim(k, "q", bytes, fours * sizeof(float), q, e) &&
-           check_caches(k, p, row_bytes, k_cache, v_cache, e) &&
-           record_trim(k, "k_cache", k_cache.bytes, aligned, &k_cache, e) &&
-           record_trim(k, "v_cache", v_cache.bytes, aligned, &v_cache, e) &&
-           record_trim(k, "out", bytes, k->needs ? 16 : sizeof(float), out, e);
-}
-
-/* A launch with its first nine buffers. `at` is known now, or in device memory. */
-static launch *start(tape *t, const kernel *k, attention_plan *p, slice *q, slice k_cache,
-                     slice v_cache, slice *out, param at, float scale, err *e) {
-    launch *l = check_buffers(k, p, q, k_cache, v_cache, out, e) ? record_launch(t, k, e) : NULL;
-    if (!l)
-        return NULL;
-    launch_bind(l, 0, *q, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, k_cache, ACCESS_READ, p->cache);
-    launch_bind(l, 2, v_cache, ACCESS_READ, p->cache);
-    launch_bind(l, 3, *out, ACCESS_WRITE, ELEM_F32);
-    launch_set_u32(l, 4, p->n_heads);
-    launch_set_u32(l, 5, p->n_kv_heads);
-    launch_set_u32(l, 6, p->head_dim);
-    launch_set_param(l, 7, at, ELEM_U32);
-    launch_set_f32(l, 8, scale);
-    return l;
-}
-
-/* Bytes of `rows` rows of both caches and of the other buffers; two products, exp and its sum for each
- * pair of a query and a key. */
-static void finish(launch *l, const attention_plan *p, size3 groups, uint64_t rows, uint64_t pairs,
-                   size_t bytes, oracle_fn oracle) {
-    launch_set_groups(l, groups, (size3){l->kernel->group, 1, 1});
-    l->bytes = bytes + 2 * elem_get_bytes(p->cache) * rows * p->n_kv_heads * p->head_dim;
-    l->flops = p->n_heads * pairs * (4 * (uint64_t)p->head_dim + 2);
-    l->oracle = oracle;
+/* A launch whose last arguments are `more`. Both caches are read as far as the last token sees; there are
+ * two products, exp and its sum for each pair of a query and a key. */
+static bool record(tape *t, const kernel *k, const attention_plan *p, const launch_arg more[],
+                   size_t more_count, size3 groups, oracle_fn oracle, err *e) {
+    const attention_ranges_sizes *n = &p->sizes;
+    const attention_ranges_slices *a = &p->slices;
+    elem type = cache_get_elem(k);
+    size_t each = elem_get_bytes(type), fours = n->head_dim % 4 == 0 ? 4 : 1; /* of a load */
+    size_t aligned = k->needs ? 16 : fours * each;                            /* of tensor cores */
+    size_t width = size_multiply(n->heads, n->head_dim),
+           row = size_multiply(n->kv_heads, n->head_dim), cells = a->k_cache.bytes / each,
+           results = size_multiply(p->n_tokens, n->ranges);
+    if (!check_caches(k, p, size_multiply(row, each), e))
+        return false;
+    launch_arg args[LAUNCH_BUFFERS] = {
+        ARG_BUFFER("q", a->q, size_multiply(p->n_tokens, width), ACCESS_READ, ELEM_F32,
+                   fours * sizeof(float)),
+        ARG_BUFFER("k_cache", a->k_cache, cells, ACCESS_READ, type, aligned),
+        ARG_BUFFER("v_cache", a->v_cache, cells, ACCESS_READ, type, aligned),
+        ARG_BUFFER("out", a->parts, size_multiply(results, width), ACCESS_WRITE, ELEM_F32,
+                   k->needs ? 16 : sizeof(float)),
+        ARG_U32(n->heads),
+        ARG_U32(n->kv_heads),
+        ARG_U32(n->head_dim),
+        ARG_PARAM(p->at),
+        ARG_F32(p->scale)};
+    enum { OWN = 9 };
+    for (size_t i = 0; i < more_count; i++)
+        args[OWN + i] = more[i];
+    uint64_t tokens = p->n_tokens, rows = p->at.at.buffer ? cells / row : p->rows_seen,
+             pairs = tokens * (rows - tokens) + tokens * (tokens + 1) / 2;
+    const launch_work w = {.groups = groups,
+                           .flops = n->heads * pairs * (4 * (uint64_t)n->head_dim + 2),
+                           .unmoved = 2 * each * (cells - rows * row),
+                           .oracle = oracle};
+    return record_args(t, k, args, OWN + more_count, &w, e);
 }
 
 bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, slice v_cache,
                              slice out, uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_dim,
                              param kv_len, float scale, err *e) {
-    attention_plan plan = {.n_tokens = 1,
-                           .n_heads = n_heads,
-                           .n_kv_heads = n_kv_heads,
-                           .head_dim = head_dim,
-                           .rows_seen = kv_len.at.buffer ? 1 : kv_len.bits};
-    if (!RECORD_TAKES(&decode_attention_op, k, e, (uint32_t)plan.rows_seen, n_heads, n_kv_heads,
-                      head_dim))
-        return false;
-    launch *l = start(t, k, &plan, &q, k_cache, v_cache, &out, kv_len, scale, e);
-    uint64_t keys = kv_len.at.buffer ? plan.rows : kv_len.bits;
-    if (l)
-        finish(l, &plan, (size3){n_heads, 1, 1}, keys, keys, q.bytes + out.bytes,
-               decode_attention_oracle);
-    return l != NULL;
+    const attention_plan p = {.n_tokens = 1,
+                              .sizes = {n_heads, n_kv_heads, head_dim, 1},
+                              .slices = {q, k_cache, v_cache, out},
+                              .at = kv_len,
+                              .rows_seen = kv_len.at.buffer ? 1 : kv_len.bits,
+                              .scale = scale};
+    return RECORD_TAKES(&decode_attention_op, k, e, (uint32_t)p.rows_seen, n_heads, n_kv_heads,
+                        head_dim) &&
+           record(t, k, &p, NULL, 0, (size3){n_heads, 1, 1}, decode_attention_oracle, e);
 }
 
 /* Geometry: one threadgroup per head and k->rows tokens. */
@@ -259,51 +250,35 @@ bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, 
                               slice out, uint32_t n_tokens, uint32_t n_heads, uint32_t n_kv_heads,
                               uint32_t head_dim, param from, float scale, err *e) {
     uint64_t first = from.at.buffer ? 0 : from.bits;
-    attention_plan plan = {.n_tokens = n_tokens,
-                           .n_heads = n_heads,
-                           .n_kv_heads = n_kv_heads,
-                           .head_dim = head_dim,
-                           .rows_seen = first + n_tokens};
-    if (!RECORD_TAKES(&prefill_attention_op, k, e, n_tokens, (uint32_t)first, n_heads, n_kv_heads,
-                      head_dim))
-        return false;
-    launch *l = start(t, k, &plan, &q, k_cache, v_cache, &out, from, scale, e);
-    uint64_t rows = from.at.buffer ? plan.rows : plan.rows_seen;
-    uint64_t pairs = n_tokens * (rows - n_tokens) + (uint64_t)n_tokens * (n_tokens + 1) / 2;
-    if (!l)
-        return false;
-    launch_set_u32(l, 9, n_tokens);
-    finish(l, &plan, (size3){n_heads, divide_up(n_tokens, k->rows), 1}, rows, pairs,
-           q.bytes + out.bytes, prefill_attention_oracle);
-    return true;
+    const attention_plan p = {.n_tokens = n_tokens,
+                              .sizes = {n_heads, n_kv_heads, head_dim, 1},
+                              .slices = {q, k_cache, v_cache, out},
+                              .at = from,
+                              .rows_seen = first + n_tokens,
+                              .scale = scale};
+    const launch_arg more[] = {ARG_U32(n_tokens)};
+    return RECORD_TAKES(&prefill_attention_op, k, e, n_tokens, (uint32_t)first, n_heads, n_kv_heads,
+                        head_dim) &&
+           record(t, k, &p, more, COUNT_OF(more), (size3){n_heads, divide_up(n_tokens, k->rows), 1},
+                  prefill_attention_oracle, e);
 }
 
 static bool ranges_record(tape *t, const kernel *k, const attention_ranges_slices *a,
                           const attention_ranges_sizes *s, param kv_len, float scale, err *e) {
-    attention_plan plan = {.n_tokens = 1,
-                           .n_heads = s->heads,
-                           .n_kv_heads = s->kv_heads,
-                           .head_dim = s->head_dim,
-                           .rows_seen = kv_len.at.buffer ? 1 : kv_len.bits};
-    slice q = a->q, first = a->parts, parts = a->parts, logs = a->log_sums;
-    size_t outputs = size_multiply(size_multiply(s->ranges, s->heads), s->head_dim);
-    if (!RECORD_TAKES(&attention_ranges_op, k, e, (uint32_t)plan.rows_seen, s->heads, s->kv_heads,
-                      s->head_dim, s->ranges) ||
-        !record_trim(k, "out", outputs * sizeof(float), k->needs ? 16 : sizeof(float), &parts, e) ||
-        !record_trim(k, "log_sums", size_multiply(s->ranges, s->heads) * sizeof(float),
-                     sizeof(float), &logs, e))
+    const attention_plan p = {.n_tokens = 1,
+                              .sizes = *s,
+                              .slices = *a,
+                              .at = kv_len,
+                              .rows_seen = kv_len.at.buffer ? 1 : kv_len.bits,
+                              .scale = scale};
+    const launch_arg more[] = {ARG_OUT("log_sums", a->log_sums, size_multiply(s->ranges, s->heads)),
+                               ARG_U32(s->ranges)};
+    if (!RECORD_TAKES(&attention_ranges_op, k, e, (uint32_t)p.rows_seen, s->heads, s->kv_heads,
+                      s->head_dim, s->ranges))
         return false;
-    launch *l = start(t, k, &plan, &q, a->k_cache, a->v_cache, &first, kv_len, scale, e);
-    if (!l)
-        return false;
-    launch_bind(l, 3, parts, ACCESS_WRITE, ELEM_F32);
-    launch_bind(l, 9, logs, ACCESS_WRITE, ELEM_F32);
-    launch_set_u32(l, 10, s->ranges);
     uint32_t sets = s->kv_heads * divide_up(s->heads / s->kv_heads, k->rows);
-    uint64_t keys = kv_len.at.buffer ? plan.rows : kv_len.bits;
-    finish(l, &plan, (size3){sets, s->ranges, 1}, keys, keys, q.bytes + parts.bytes + logs.bytes,
-           attention_ranges_oracle);
-    return true;
+    return record(t, k, &p, more, COUNT_OF(more), (size3){sets, s->ranges, 1},
+                  attention_ranges_oracle, e);
 }
 
 /* Inputs --------------------------------------------------------------------------------------- */

@@ -82,15 +82,6 @@ struct attention_share {
     float parts[PARTS]; // sums of weight * value, of dimensions lane, lane + 32, ...
 };
 
-inline attention_share attention_start() {
-    attention_share share;
-    share.largest = NO_SCORE;
-    share.sum = 0.0f;
-    for (uint part = 0; part < PARTS; part++)
-        share.parts[part] = 0.0f;
-    return share;
-}
-
 // Adds keys first to first + count - 1 (1 to 32 of them) to the share; a lane without a key adds no
 // weight. All 32 lanes must call it. weights has room for 32 and must be different memory than in
 // the previous call: then one barrier is enough, because a lane that reaches the barrier of the
@@ -117,5 +108,32 @@ inline void attention_add(thread attention_share &share, device const float *q, 
                 sum += weights[j] * values[j * head.stride + d];
             share.parts[part] = sum;
         }
+    }
+}
+
+// The attention of q to 32 keys of every `step`, from `first` on. weights: room for 64.
+inline attention_share attention_run(device const float *q, attention_head head, uint first,
+                                     uint step, uint kv_len, threadgroup float *weights,
+                                     uint lane) {
+    attention_share share;
+    share.largest = NO_SCORE;
+    share.sum = 0.0f;
+    for (uint part = 0; part < PARTS; part++)
+        share.parts[part] = 0.0f;
+    uint turn = 0;
+    for (; first < kv_len; first += step) {
+        attention_add(share, q, head, first, min(KEYS, kv_len - first), weights + turn, lane);
+        turn = KEYS - turn;
+    }
+    return share;
+}
+
+// The result of a simdgroup that has seen all keys.
+inline void attention_store(attention_share share, device float *out, uint head_dim, uint lane) {
+    const float sum = simd_sum(share.sum);
+    for (uint part = 0; part < PARTS; part++) {
+        const uint d = 32 * part + lane;
+        if (d < head_dim)
+            out[d] = share.parts[part] / sum;
     }
 }

@@ -250,19 +250,8 @@ kernel void decode_attention(ATTENTION_ARGUMENTS(float, kv_len),
     threadgroup float weights[2 * KEYS];
     const attention_head h =
         attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
-    attention_share share = attention_start();
-    uint turn = 0;
-    for (uint first = 0; first < kv_len; first += KEYS) {
-        attention_add(share, q + head * head_dim, h, first, min(KEYS, kv_len - first),
-                      weights + turn, lane);
-        turn = KEYS - turn;
-    }
-    const float sum = simd_sum(share.sum);
-    for (uint part = 0; part < PARTS; part++) {
-        const uint d = 32 * part + lane;
-        if (d < head_dim)
-            out[head * head_dim + d] = share.parts[part] / sum;
-    }
+    attention_store(attention_run(q + head * head_dim, h, 0, KEYS, kv_len, weights, lane),
+                    out + head * head_dim, head_dim, lane);
 }
 
 // The products of a query with keys j to j + 3, eight dimensions at a time (eight.h); past the last
@@ -356,13 +345,8 @@ kernel void decode_attention_threadgroup(ATTENTION_ARGUMENTS(float, kv_len),
     threadgroup float parts[8 * 32 * PARTS];
     const attention_head h =
         attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
-    attention_share share = attention_start();
-    uint turn = 0;
-    for (uint first = sg * KEYS; first < kv_len; first += 8 * KEYS) {
-        attention_add(share, q + head * head_dim, h, first, min(KEYS, kv_len - first),
-                      weights + sg * 2 * KEYS + turn, lane);
-        turn = KEYS - turn;
-    }
+    const attention_share share = attention_run(q + head * head_dim, h, sg * KEYS, 8 * KEYS, kv_len,
+                                                weights + sg * 2 * KEYS, lane);
     const float sum = simd_sum(share.sum);
     if (lane == 0) {
         largest[sg] = share.largest;

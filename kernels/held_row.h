@@ -51,3 +51,15 @@ template <typename T> METAL_FUNC row_norm<T> find_norm(thread const T (&values)[
         threadgroup_sum(squares, partial + 32, lane, sg, ROW_THREADS / 32) / float(dim) + eps);
     return norm;
 }
+
+// The same of a row in memory by a team (teams.h).
+template <typename T>
+METAL_FUNC row_norm<float> read_norm(T team, device const float *x, uint dim, float eps) {
+    float sum = 0.0f, squares = 0.0f;
+    for (uint i = team.first(); i < dim; i += team.step())
+        sum += x[i];
+    const float mean = team.sum(sum, 0) / float(dim);
+    for (uint i = team.first(); i < dim; i += team.step())
+        squares += (x[i] - mean) * (x[i] - mean);
+    return {mean, rsqrt(team.sum(squares, 1) / float(dim) + eps)};
+}

@@ -8,21 +8,13 @@ using namespace metal;
 #include "held_row.h"
 #include "teams.h"
 
-// y = (x - mean) / sqrt(variance + eps) * w + b, in two passes over the row: the variance from the
-// differences, because that from the squares cancels where the mean is large. y may be x.
+// y = (x - mean) / sqrt(variance + eps) * w + b. y may be x.
 template <typename T>
 METAL_FUNC void normalise(T team, device const float *x, device const float *w,
                           device const float *b, device float *y, uint dim, float eps) {
-    float sum = 0.0f;
+    const row_norm<float> norm = read_norm(team, x, dim, eps);
     for (uint i = team.first(); i < dim; i += team.step())
-        sum += x[i];
-    const float mean = team.sum(sum, 0) / float(dim);
-    float squares = 0.0f;
-    for (uint i = team.first(); i < dim; i += team.step())
-        squares += (x[i] - mean) * (x[i] - mean);
-    const float inverse = rsqrt(team.sum(squares, 1) / float(dim) + eps);
-    for (uint i = team.first(); i < dim; i += team.step())
-        y[i] = (x[i] - mean) * inverse * w[i] + b[i];
+        y[i] = (x[i] - norm.mean) * norm.inverse * w[i] + b[i];
 }
 
 #define LAYER_NORM_ARGUMENTS                                                                       \

@@ -15,16 +15,9 @@ METAL_FUNC void normalise_and_shift(T team, device const float *x, device const 
                                     device const float *b, device const float *mu,
                                     device float *state, device float *out, uint dim, uint mixes,
                                     float eps) {
-    float sum = 0.0f;
-    for (uint i = team.first(); i < dim; i += team.step())
-        sum += x[i];
-    const float mean = team.sum(sum, 0) / float(dim);
-    float squares = 0.0f;
-    for (uint i = team.first(); i < dim; i += team.step())
-        squares += (x[i] - mean) * (x[i] - mean);
-    const float inverse = rsqrt(team.sum(squares, 1) / float(dim) + eps);
+    const row_norm<float> norm = read_norm(team, x, dim, eps);
     for (uint i = team.first(); i < dim; i += team.step()) {
-        const float n = (x[i] - mean) * inverse * w[i] + b[i];
+        const float n = (x[i] - norm.mean) * norm.inverse * w[i] + b[i];
         const float change = state[i] - n;
         for (uint m = 0; m < mixes; m++)
             out[m * dim + i] = n + change * mu[m * dim + i];

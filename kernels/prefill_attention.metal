@@ -23,18 +23,8 @@ kernel void prefill_attention(ATTENTION_ARGUMENTS(float, start),
         attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
     const size_t at = (size_t(group.y) * n_heads + group.x) * head_dim;
     const uint kv_len = start + group.y + 1;
-    attention_share share = attention_start();
-    uint turn = 0;
-    for (uint first = 0; first < kv_len; first += KEYS) {
-        attention_add(share, q + at, h, first, min(KEYS, kv_len - first), weights + turn, lane);
-        turn = KEYS - turn;
-    }
-    const float sum = simd_sum(share.sum);
-    for (uint part = 0; part < PARTS; part++) {
-        const uint d = 32 * part + lane;
-        if (d < head_dim)
-            out[at + d] = share.parts[part] / sum;
-    }
+    attention_store(attention_run(q + at, h, 0, KEYS, kv_len, weights, lane), out + at, head_dim,
+                    lane);
 }
 
 // Four queries of the same head, those of neighbouring tokens.
