@@ -8,7 +8,7 @@
 #include "harness/base/csv.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
-#include "harness/base/table.h"
+#include "harness/base/record.h"
 
 SUITE(output_suite);
 
@@ -162,18 +162,22 @@ TEST csv_says_when_it_cannot_be_written(void) {
 }
 
 TEST table_columns_line_up_under_letters_of_several_bytes(void) {
-    table_column columns[] = {{.title = "name"}, {.title = "n", .right = true}, {.title = "end"}};
+    typedef struct {
+        const char *name, *end;
+        uint64_t n;
+    } item;
+    static const field fields[] = {FIELD(item, name, FIELD_TEXT, NULL, "name"),
+                                   FIELD(item, n, FIELD_COUNT, NULL, "n", .is_painted = true),
+                                   FIELD(item, end, FIELD_TEXT, NULL, "end")};
     ASSERT_EQ(4, table_get_width("\xc3\xa9\xe2\x82\xac"
                                  "ab"));
-    table_fit(&columns[0], "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9");
-    table_fit(&columns[1], "100");
     char *text;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    table t = {.out = out, .columns = columns, .count = 3};
-    const char *const row[] = {"\xc3\xa9", "7", "x"};
-    table_print_header(&t);
-    table_print_row(&t, row, 1, PAINT_BAD);
+    sink s = {.record = RECORD(fields), .out = out, .streams = true};
+    sink_fit(&s, &(item){"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", "", 100});
+    sink_add(&s, &(item){"\xc3\xa9", "x", 7}, PAINT_BAD);
+    sink_end(&s);
     fclose(out);
     ASSERT_STR_EQ("name     n  end\n\xc3\xa9        7  x\n", text);
     free(text);

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "os.h"
-#include "table.h"
+#include "record.h"
 
 enum { REDRAW_NS = 100000000 }; /* more often would be noise */
 

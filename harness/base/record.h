@@ -10,9 +10,10 @@
  */
 #pragma once
 
+#include <stdio.h>
+
 #include "csv.h"
 #include "json.h"
-#include "table.h"
 
 /* What is in the row, and how people see it. */
 typedef enum {
@@ -32,8 +33,10 @@ typedef struct {
     const char *name;  /* in JSON and CSV; NULL: only on the screen */
     const char *title; /* on the screen; NULL: only in files */
     const char *format;
-    int width, rank;        /* as in table_column */
-    bool lifts, is_painted; /* is_painted: has the colour of the row */
+    int width;       /* on the screen: at least so many characters */
+    int rank;        /* where there is too little room the highest goes first; 0: is always shown */
+    bool lifts;      /* may go to a line above the table if every cell is the same */
+    bool is_painted; /* has the colour of the row */
     bool is_optional,
         may_be_empty; /* of files: the column may be missing, and the field is left as it was; a
                                        real in it may be empty, which is NaN */
@@ -66,21 +69,34 @@ double field_get_number(const field *f, const void *row); /* of any that is one 
 /* A field as people see it. */
 const char *field_print(const field *f, const void *row, char *text, size_t size);
 
-/* Where rows go; what is NULL gets none. It stays where it is once it has a row. */
+/* Rows for people: table.c ---------------------------------------------------------------------- */
+
+typedef enum { PAINT_NONE, PAINT_GOOD, PAINT_BAD, PAINT_DIM } paint;
+
 enum { SINK_COLUMNS = 16, SINK_CELL = 1200 };
 
+/* Where rows go; what is NULL gets none. It stays where it is once it has a row. On a terminal a table is made to
+ * fit; in a pipe all columns are printed. */
 typedef struct {
     record record;
     FILE *out; /* for people, as a table */
     bool is_markdown;
     bool streams; /* rows are printed as they come, as wide as sink_fit found; else at the end */
-    int heads;    /* as in table */
-    json *json;   /* an open list, which gets objects */
-    csv *csv;     /* lines; whoever opened it has written its head */
+    int heads; /* where there is too little room, the first cell goes to a line of its own: as if it had this
+                   * rank */
+    json *json; /* an open list, which gets objects */
+    csv *csv;   /* lines; whoever opened it has written its head */
     /* Found by the sink. */
-    table table;
-    table_column columns[SINK_COLUMNS];
-    bool is_open, has_header;
+    struct sink_column {
+        const field *field;
+        int width;
+        char same[48]; /* the text of all cells so far */
+        bool varies, is_hidden;
+    } columns[SINK_COLUMNS];
+    size_t count;
+    bool is_open, has_header, has_colour, has_heads;
+    int limit;     /* characters of a line, or 0 */
+    char head[96]; /* the last cell that went to a line of its own */
     struct sink_line *held;
     size_t held_count, held_room;
 } sink;
@@ -90,3 +106,13 @@ void sink_add(sink *s, const void *row, paint p);
 /* A text between the rows of a table. */
 void sink_note(sink *s, int indent, const char *text);
 void sink_end(sink *s);
+
+/* True on a terminal, unless NO_COLOR is set or the terminal is dumb. */
+bool table_wants_colour(FILE *out);
+/* Characters of a line of the terminal; elsewhere COLUMNS, or 0 if it is not set: no limit. */
+int table_find_limit(FILE *out);
+/* Characters that a UTF-8 text takes on the screen (combining and wide ones count as one). */
+int table_get_width(const char *text);
+/* A sentence that is broken between words so that a line has at most `limit` characters (0: any
+ * number): the first indented by `indent`, the others by 4 more. */
+void table_print_text(FILE *out, int limit, int indent, const char *text);

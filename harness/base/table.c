@@ -1,10 +1,15 @@
-/* table: see table.h. Prints only to the stream that it is given. */
-#include "table.h"
-
+/* table: rows of a record for people, in aligned columns or Markdown (record.h). Prints only to the stream that it
+ * is given. A table is made to fit first: columns whose cells are all the same go to a line above it, columns of
+ * a high rank are left out, with a line that says so, the first goes to lines of its own, text in the last column
+ * is broken into lines, and the widest other text is cut. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "array.h"
+#include "record.h"
 
 /* Cells are not cut to less, nor broken into shorter lines; a narrower terminal is not believed. */
 enum { MIN_TEXT = 12, MIN_WRAPPED = 20, MIN_LIMIT = 20 };
@@ -32,97 +37,96 @@ int table_get_width(const char *text) {
     return width;
 }
 
-void table_fit(table_column *column, const char *cell) {
-    int wanted = table_get_width(column->title), width = table_get_width(cell);
-    if (width > wanted)
-        wanted = width;
-    if (wanted > column->width)
-        column->width = wanted;
-    if (!column->same[0] && strlen(cell) < sizeof column->same)
-        strcpy(column->same, cell);
-    column->varies = column->varies || strcmp(column->same, cell) != 0;
+typedef struct sink_column column;
+
+static bool is_number(const column *c) {
+    return c->field->kind > FIELD_FLAG;
+}
+
+static void fit(column *c, const char *cell) {
+    int width = table_get_width(cell);
+    c->width = width > c->width ? width : c->width;
+    if (!c->same[0] && strlen(cell) < sizeof c->same)
+        strcpy(c->same, cell);
+    c->varies = c->varies || strcmp(c->same, cell) != 0;
 }
 
 /* Narrowing ----------------------------------------------------------------------------------- */
 
-static int measure(const table *t) {
+static int measure(const sink *s) {
     int width = 0;
-    for (size_t i = 0; i < t->count; i++)
-        width += t->columns[i].is_hidden ? 0 : t->columns[i].width + (width > 0 ? 2 : 0);
+    for (size_t i = 0; i < s->count; i++)
+        width += s->columns[i].is_hidden ? 0 : s->columns[i].width + (width > 0 ? 2 : 0);
     return width;
 }
 
-static void lift_constants(table *t) {
+static void lift_constants(sink *s) {
     bool any = false;
-    for (size_t i = 0; i < t->count; i++) {
-        table_column *c = &t->columns[i];
-        if (!c->lifts || c->varies || !c->same[0])
+    for (column *c = s->columns; c < s->columns + s->count; c++) {
+        if (!c->field->lifts || c->varies || !c->same[0])
             continue;
-        fprintf(t->out, "%s%s: %s", any ? ", " : "# ", c->title, c->same);
+        fprintf(s->out, "%s%s: %s", any ? ", " : "# ", c->field->title, c->same);
         c->is_hidden = any = true;
     }
     if (any)
-        fputc('\n', t->out);
+        fputc('\n', s->out);
 }
 
-static void drop_columns(table *t) {
+static void drop_columns(sink *s) {
     bool any = false;
-    while (measure(t) > t->limit) {
-        table_column *least = NULL;
-        for (size_t i = 0; i < t->count; i++) {
-            table_column *c = &t->columns[i];
-            if (!c->is_hidden && c->rank > (least ? least->rank : 0))
+    while (measure(s) > s->limit) {
+        column *least = NULL;
+        for (column *c = s->columns; c < s->columns + s->count; c++)
+            if (!c->is_hidden && c->field->rank > (least ? least->field->rank : 0))
                 least = c;
-        }
-        if (t->heads > (least ? least->rank : 0) && !t->columns[0].is_hidden) {
-            t->has_heads = t->columns[0].is_hidden = true;
+        if (s->heads > (least ? least->field->rank : 0) && !s->columns[0].is_hidden) {
+            s->has_heads = s->columns[0].is_hidden = true;
             continue;
         }
         if (!least)
             break;
-        fprintf(t->out, "%s%s", any ? ", " : "# no room for: ", least->title);
+        fprintf(s->out, "%s%s", any ? ", " : "# no room for: ", least->field->title);
         least->is_hidden = any = true;
     }
     if (any)
-        fputc('\n', t->out);
+        fputc('\n', s->out);
 }
 
 /* The last column to be shown, whose text is broken into lines if it is too long; NULL if it has
  * numbers. */
-static table_column *find_text(const table *t) {
-    size_t i = t->count;
-    while (i > 1 && t->columns[i - 1].is_hidden)
+static column *find_text(sink *s) {
+    size_t i = s->count;
+    while (i > 1 && s->columns[i - 1].is_hidden)
         i--;
-    return t->columns[i - 1].right ? NULL : &t->columns[i - 1];
+    return is_number(&s->columns[i - 1]) ? NULL : &s->columns[i - 1];
 }
 
-static void shrink(const table *t, table_column *c, int least) {
-    int over = measure(t) - t->limit;
+static void shrink(const sink *s, column *c, int least) {
+    int over = measure(s) - s->limit;
     if (c && over > 0 && c->width > least)
         c->width = c->width - over > least ? c->width - over : least;
 }
 
-static void cut_texts(table *t) {
-    table_column *text = find_text(t);
-    shrink(t, text, MIN_WRAPPED);
-    for (size_t turn = 0; turn < t->count && measure(t) > t->limit; turn++) {
-        table_column *widest = NULL;
-        for (size_t i = 0; i < t->count; i++) {
-            table_column *c = &t->columns[i];
-            if (!c->is_hidden && !c->right && c != text && (!widest || c->width > widest->width))
+static void cut_texts(sink *s) {
+    column *text = find_text(s);
+    shrink(s, text, MIN_WRAPPED);
+    for (size_t turn = 0; turn < s->count && measure(s) > s->limit; turn++) {
+        column *widest = NULL;
+        for (column *c = s->columns; c < s->columns + s->count; c++)
+            if (!c->is_hidden && !is_number(c) && c != text &&
+                (!widest || c->width > widest->width))
                 widest = c;
-        }
-        shrink(t, widest, MIN_TEXT);
+        shrink(s, widest, MIN_TEXT);
     }
 }
 
-static void narrow(table *t) {
-    t->limit = table_find_limit(t->out);
-    if (!t->limit || measure(t) <= t->limit)
+static void narrow(sink *s) {
+    s->limit = table_find_limit(s->out);
+    if (!s->limit || measure(s) <= s->limit)
         return;
-    lift_constants(t);
-    drop_columns(t);
-    cut_texts(t);
+    lift_constants(s);
+    drop_columns(s);
+    cut_texts(s);
 }
 
 /* Printing ------------------------------------------------------------------------------------ */
@@ -162,64 +166,200 @@ static void print_words(FILE *out, int limit, int at, int hang, const char *text
     }
 }
 
-static void print_text(const table *t, const table_column *c, const char *text, int at) {
-    if (t->limit && c == find_text(t))
-        print_words(t->out, t->limit, at, at, text);
-    else if (t->limit && !c->right && c->width < table_get_width(text))
-        print_cut(t->out, text, c->width);
+static void print_text(sink *s, const column *c, const char *text, int at) {
+    if (s->limit && c == find_text(s))
+        print_words(s->out, s->limit, at, at, text);
+    else if (s->limit && !is_number(c) && c->width < table_get_width(text))
+        print_cut(s->out, text, c->width);
     else
-        fputs(text, t->out);
+        fputs(text, s->out);
 }
 
-static void print_cell(const table *t, size_t i, const char *text, paint p, int at) {
-    const table_column *c = &t->columns[i];
+static void print_cell(sink *s, const column *c, const char *text, paint p, int at) {
     int pad = c->width - table_get_width(text);
-    bool is_painted = t->colour && p != PAINT_NONE;
-    if (c->right && pad > 0)
-        fprintf(t->out, "%*s", pad, "");
+    bool is_painted = s->has_colour && c->field->is_painted && p != PAINT_NONE;
+    if (is_number(c) && pad > 0)
+        fprintf(s->out, "%*s", pad, "");
     if (is_painted)
-        fputs(get_escape(p), t->out);
-    print_text(t, c, text, at);
+        fputs(get_escape(p), s->out);
+    print_text(s, c, text, at);
     if (is_painted)
-        fputs("\033[0m", t->out);
-    if (!c->right && pad > 0 && i + 1 < t->count)
-        fprintf(t->out, "%*s", pad, "");
+        fputs("\033[0m", s->out);
+    if (!is_number(c) && pad > 0 && c + 1 < s->columns + s->count)
+        fprintf(s->out, "%*s", pad, "");
 }
 
-static void print_cells(const table *t, const char *const *cells, size_t painted, paint p) {
+/* cells: NULL for the titles. */
+static void print_cells(sink *s, char *const *cells, paint p) {
     int at = 0;
-    for (size_t i = 0; i < t->count; i++) {
-        if (t->columns[i].is_hidden)
+    for (size_t i = 0; i < s->count; i++) {
+        const column *c = &s->columns[i];
+        if (c->is_hidden)
             continue;
         if (at > 0)
-            fputs("  ", t->out);
+            fputs("  ", s->out);
         at += at > 0 ? 2 : 0;
-        print_cell(t, i, cells ? cells[i] : t->columns[i].title, i == painted ? p : PAINT_NONE, at);
-        at += t->columns[i].width;
+        print_cell(s, c, cells ? cells[i] : c->field->title, p, at);
+        at += c->width;
     }
-    fputc('\n', t->out);
+    fputc('\n', s->out);
 }
 
-table table_new(FILE *out, table_column *columns, size_t count) {
-    return (table){
-        .out = out, .columns = columns, .count = count, .colour = table_wants_colour(out)};
+static void print_markdown_header(sink *s) {
+    for (size_t i = 0; i < s->count; i++)
+        fprintf(s->out, "| %s ", s->columns[i].field->title);
+    fputs("|\n", s->out);
+    for (size_t i = 0; i < s->count; i++)
+        fputs(is_number(&s->columns[i]) ? "|---:" : "|---", s->out);
+    fputs("|\n", s->out);
 }
 
-void table_print_header(table *t) {
-    narrow(t);
-    print_cells(t, NULL, t->count, PAINT_NONE);
-}
-
-void table_print_row(table *t, const char *const *cells, size_t painted, paint cell_paint) {
-    if (t->has_heads && strcmp(t->head, cells[0]) != 0) {
-        snprintf(t->head, sizeof t->head, "%s", cells[0]);
-        fprintf(t->out, "%s:\n", cells[0]);
+/* What is bad is bold. */
+static void print_markdown_row(sink *s, char *const *cells, paint p) {
+    for (size_t i = 0; i < s->count; i++) {
+        const char *bold = s->columns[i].field->is_painted && p == PAINT_BAD ? "**" : "";
+        fprintf(s->out, "| %s", bold);
+        for (const char *c = cells[i]; *c; c++)
+            fprintf(s->out, *c == '|' ? "\\%c" : "%c", *c);
+        fprintf(s->out, "%s ", bold);
     }
-    print_cells(t, cells, painted, cell_paint);
+    fputs("|\n", s->out);
+}
+
+static void print_header(sink *s) {
+    if (s->has_header)
+        return;
+    s->has_header = true;
+    if (s->is_markdown) {
+        print_markdown_header(s);
+        return;
+    }
+    narrow(s);
+    print_cells(s, NULL, PAINT_NONE);
+}
+
+static void print_row(sink *s, char *const *cells, paint p) {
+    print_header(s);
+    if (s->is_markdown) {
+        print_markdown_row(s, cells, p);
+        return;
+    }
+    if (s->has_heads && strcmp(s->head, cells[0]) != 0) {
+        snprintf(s->head, sizeof s->head, "%s", cells[0]);
+        fprintf(s->out, "%s:\n", cells[0]);
+    }
+    print_cells(s, cells, p);
 }
 
 void table_print_text(FILE *out, int limit, int indent, const char *text) {
     fprintf(out, "%*s", indent, "");
     print_words(out, limit, indent, indent + 4, text);
     fputc('\n', out);
+}
+
+/* Rows ---------------------------------------------------------------------------------------- */
+
+/* A row of cells, or a text between rows. */
+struct sink_line {
+    char *cells[SINK_COLUMNS];
+    paint paint;
+    bool is_note;
+    int indent;
+};
+
+static void open_table(sink *s) {
+    if (s->is_open)
+        return;
+    for (const field *f = s->record.fields; f < s->record.fields + s->record.count; f++)
+        if (f->title) {
+            assert(s->count < SINK_COLUMNS);
+            column *c = &s->columns[s->count++];
+            const int title = table_get_width(f->title);
+            *c = (column){.field = f, .width = f->width > title ? f->width : title};
+        }
+    s->has_colour = table_wants_colour(s->out);
+    s->is_open = true;
+}
+
+/* The cells of a row, each to be freed. */
+static struct sink_line make_line(sink *s, const void *row, paint p) {
+    struct sink_line line = {.paint = p};
+    char text[SINK_CELL];
+    open_table(s);
+    for (size_t i = 0; i < s->count; i++) {
+        line.cells[i] = strdup(field_print(s->columns[i].field, row, text, sizeof text));
+        assert(line.cells[i]);
+    }
+    return line;
+}
+
+static void free_line(struct sink_line *line) {
+    for (size_t i = 0; i < SINK_COLUMNS; i++)
+        free(line->cells[i]);
+}
+
+static void fit_line(sink *s, const struct sink_line *line) {
+    for (size_t i = 0; i < s->count; i++)
+        fit(&s->columns[i], line->cells[i]);
+}
+
+void sink_fit(sink *s, const void *row) {
+    if (!s->out)
+        return;
+    struct sink_line line = make_line(s, row, PAINT_NONE);
+    fit_line(s, &line);
+    free_line(&line);
+}
+
+void sink_add(sink *s, const void *row, paint p) {
+    if (s->json) {
+        json_open(s->json, NULL, '{');
+        record_add_json(&s->record, row, s->json);
+        json_close(s->json);
+    }
+    if (s->csv) {
+        record_add_csv(&s->record, row, s->csv);
+        csv_end_row(s->csv);
+    }
+    if (!s->out)
+        return;
+    struct sink_line line = make_line(s, row, p);
+    if (s->streams || s->is_markdown) {
+        print_row(s, line.cells, p);
+        free_line(&line);
+        return;
+    }
+    fit_line(s, &line);
+    *ARRAY_ADD(s->held, s->held_count, s->held_room) = line;
+}
+
+void sink_note(sink *s, int indent, const char *text) {
+    if (!s->out || s->is_markdown)
+        return;
+    open_table(s);
+    if (s->streams) {
+        table_print_text(s->out, s->limit, indent, text);
+        return;
+    }
+    struct sink_line line = {.cells = {strdup(text)}, .is_note = true, .indent = indent};
+    assert(line.cells[0]);
+    *ARRAY_ADD(s->held, s->held_count, s->held_room) = line;
+}
+
+void sink_end(sink *s) {
+    if (!s->out)
+        return;
+    open_table(s);
+    print_header(s);
+    for (size_t i = 0; i < s->held_count; i++) {
+        struct sink_line *line = &s->held[i];
+        if (line->is_note)
+            table_print_text(s->out, s->limit, line->indent, line->cells[0]);
+        else
+            print_row(s, line->cells, line->paint);
+        free_line(line);
+    }
+    free(s->held);
+    s->held = NULL;
+    s->held_count = s->held_room = 0;
 }
