@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/base/format.h"
@@ -383,11 +382,6 @@ static void list_names(const char *rows, char *text, size_t size) {
     free(found);
 }
 
-static bool is_same_file(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_ino == y.st_ino && x.st_dev == y.st_dev;
-}
-
 bool bench_files_find_baseline(const char *rows, const char *text, char *path, size_t size,
                                bool *is_folder, err *e) {
     *is_folder = os_is_folder(text);
@@ -409,7 +403,7 @@ bool bench_files_find_baseline(const char *rows, const char *text, char *path, s
                            "no baseline is called '%.40s'%s%s; `assay bench --save NAME` makes one",
                            text, names[0] ? "; there are " : "", names);
     }
-    return *is_folder || !is_same_file(path, rows) ||
+    return *is_folder || !os_is_same_file(path, rows) ||
            err_set(e, EXIT_USAGE,
                    "the baseline %.100s is the file that this run writes: keep it under a name "
                    "(bench --save NAME), or write to another file with --out",
@@ -472,21 +466,19 @@ bool bench_files_drop_finished(const char *rows, const results_meta *m, const de
 /* compare: runs of bench or of an experiment against other runs, from their files ---------------- */
 
 static struct {
-    double min_effect;
-    bool explain, markdown, json;
+    comparison_options shown;
     const char *clock;
-    uint64_t seed;
     size_t split;
-} settings = {.min_effect = 3, .seed = 1};
+} settings = {.shown = {.min_effect = 3, .seed = 1}};
 
 static const option options[] = {
-    PERCENT_OPTION("min-effect", &settings.min_effect, "PERCENT",
+    PERCENT_OPTION("min-effect", &settings.shown.min_effect, "PERCENT",
                    "smallest change worth a verdict (default 3)"),
     TEXT_OPTION("clock", &settings.clock, "C", "gpu, encode or wall (default gpu)"),
-    FLAG_OPTION("explain", &settings.explain, "the numbers and the rule of each verdict"),
-    FLAG_OPTION("json", &settings.json, "print one JSON object instead of the table"),
-    FLAG_OPTION("md", &settings.markdown, "print Markdown instead of the table"),
-    SEED_OPTION(&settings.seed, "the bootstrap"),
+    FLAG_OPTION("explain", &settings.shown.explain, "the numbers and the rule of each verdict"),
+    FLAG_OPTION("json", &settings.shown.json, "print one JSON object instead of the table"),
+    FLAG_OPTION("md", &settings.shown.markdown, "print Markdown instead of the table"),
+    SEED_OPTION(&settings.shown.seed, "the bootstrap"),
     PLAIN_OPTION("", OPTION_SPLIT, &settings.split, NULL, NULL),
 };
 
@@ -514,12 +506,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     exit_code code;
     if (find_clock(&clock, e) &&
         comparison_read(names, first, names + first, count - first, clock, &l, e)) {
-        comparison_options o = {.min_effect = settings.min_effect / 100,
-                                .explain = settings.explain,
-                                .markdown = settings.markdown,
-                                .json = settings.json,
-                                .seed = settings.seed};
-        code = comparison_print(&l, &o, stdout);
+        settings.shown.min_effect /= 100;
+        code = comparison_print(&l, &settings.shown, stdout);
     } else
         code = e->code;
     comparison_free(&l);

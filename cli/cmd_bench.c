@@ -18,7 +18,8 @@ static struct {
     bench_query query;
     const char *out, *baseline, *save;
     option_list against, launches;
-    bool resume, json, markdown, explain, worker;
+    comparison_options shown; /* how, but the smallest effect in percent is that of bench */
+    bool resume, worker;
 } settings = {
     .bench = {.seed = 1, .budget_s = 1, .timeout_s = 120, .min_effect = 3, .again_s = 12}};
 
@@ -43,8 +44,8 @@ static const option options[] = {
                 "time only what has no row, or whose row is of another build or source"),
     TEXT_OPTION("save", &settings.save, "NAME",
                 "keep the rows as a baseline too, in baselines/NAME.csv beside the file"),
-    FLAG_OPTION("json", &settings.json, "print JSON instead of the table"),
-    FLAG_OPTION("md", &settings.markdown, "print Markdown instead of the table"),
+    FLAG_OPTION("json", &settings.shown.json, "print JSON instead of the table"),
+    FLAG_OPTION("md", &settings.shown.markdown, "print Markdown instead of the table"),
     TEXT_OPTION(
         "baseline", &settings.baseline, "B",
         "compare with a folder of kernels (timed interleaved), a saved NAME or an earlier CSV"),
@@ -59,7 +60,7 @@ static const option options[] = {
         "again", &settings.bench.again_s, "S",
         "when interleaved: time ambiguous cases again, at most S seconds each (default 12)"),
     {"compared", OPTION_NUMBER, &settings.bench.compared, NULL, NULL, 0, UINT64_MAX},
-    FLAG_OPTION("explain", &settings.explain, "when comparing: the numbers of each verdict"),
+    FLAG_OPTION("explain", &settings.shown.explain, "when comparing: the numbers of each verdict"),
     PLAIN_OPTION("worker", OPTION_FLAG, &settings.worker, NULL, NULL),
 };
 
@@ -90,7 +91,7 @@ typedef struct {
 } run;
 
 static bool is_quiet(void) {
-    return settings.json || settings.markdown;
+    return settings.shown.json || settings.shown.markdown;
 }
 
 /* Files --------------------------------------------------------------------------------------- */
@@ -269,14 +270,13 @@ static bool is_all_new(const comparison_list *l) {
 }
 
 static exit_code finish(run *r) {
-    comparison_options o = {.min_effect = settings.bench.min_effect / 100,
-                            .explain = settings.explain,
-                            .against = settings.bench.rival_count > 0,
-                            .markdown = settings.markdown,
-                            .seed = settings.bench.seed};
-    if (settings.json)
+    comparison_options o = settings.shown;
+    o.min_effect = settings.bench.min_effect / 100;
+    o.against = settings.bench.rival_count > 0;
+    o.seed = settings.bench.seed;
+    if (settings.shown.json)
         bench_print_json(stdout, &r->meta, r->rows, r->count, &r->comparison, &o);
-    else if (settings.markdown && r->comparison.count == 0)
+    else if (settings.shown.markdown && r->comparison.count == 0)
         bench_print_markdown(stdout, &r->meta, r->rows, r->count);
     else if (r->comparison.count == 0) {
         bench_print_summary(stdout, r->rows, r->count, r->cases);
@@ -299,8 +299,9 @@ static exit_code finish(run *r) {
                                                     : EXIT_OK;
     if (r->comparison.count == 0)
         return code;
-    exit_code verdict = comparison_print(&r->comparison, &o, settings.json ? stderr : stdout);
-    if (settings.markdown) {
+    o.json = false; /* the object has been printed */
+    exit_code verdict = comparison_print(&r->comparison, &o, settings.shown.json ? stderr : stdout);
+    if (settings.shown.markdown) {
         puts("\n<details><summary>Times</summary>\n");
         bench_print_markdown(stdout, &r->meta, r->rows, r->count);
         puts("\n</details>");

@@ -30,7 +30,7 @@ static const option options_of_check[] = {
 };
 
 static uint64_t max_findings = 50;
-static bool trace_nan, strict, full;
+static bool trace_nan, strict, full, has_names;
 static size_t left_out; /* kernels that --quick leaves to --full */
 
 static const option options_of_validate[] = {
@@ -49,17 +49,33 @@ static const option options_of_validate[] = {
                 "also write findings and failed cases as SARIF 2.1.0, for code scanning"),
 };
 
-/* The cases that are asked for and offered; the caller frees them. */
-static bool find_cases(const char *const *names, size_t count, case_list *cases,
-                       device_facts *facts, err *e) {
-    case_query query = SUITE_QUERY(settings, names, count);
-    if (!cases_find(&query, cases, e))
-        return false;
-    if (report_can_write(&settings, e) && suite_find_device(&settings.run, facts, e))
-        return true;
-    cases_free(cases);
-    return false;
+/* Runs `go` with the cases that are asked for; in a worker, serves. The options are those of the verb, timeout_s its
+ * default. */
+static exit_code run_suite(const char *name, const option *options, size_t option_count,
+                           double timeout_s, case_query query,
+                           exit_code (*go)(case_list *cases, const device_facts *f, err *e),
+                           err *e) {
+    case_list cases;
+    device_facts facts;
+    suite *run = &settings.run;
+    run->timeout_s = run->timeout_s > 0 ? run->timeout_s : timeout_s;
+    run->arguments = options_list_values(name, options, option_count, NULL);
+    if (settings.worker)
+        return suite_serve(run, e);
+    if (!cases_find(&query, &cases, e))
+        return e->code;
+    bool ok = report_can_write(&settings, e) && suite_find_device(run, &facts, e);
+    if (ok) {
+        run->device = facts.spec;
+        run->arguments = options_list_values(name, options, option_count, NULL);
+    }
+    exit_code code = ok ? go(&cases, &facts, e) : e->code;
+    cases_free(&cases);
+    return code;
 }
+#define RUN_SUITE(name, options, timeout_s, names, count, go, e)                                   \
+    run_suite(name, options, sizeof options / sizeof *options, timeout_s,                          \
+              (case_query)SUITE_QUERY(settings, names, count), go, e)
 
 /* check --------------------------------------------------------------------------------------- */
 
@@ -75,13 +91,13 @@ static bool prepare_capture(const case_list *cases, err *e) {
     return setenv("METAL_CAPTURE_ENABLED", "1", 1) == 0;
 }
 
-static exit_code check_cases(const case_list *cases, const device_facts *f, err *e) {
+static exit_code check_cases(case_list *cases, const device_facts *f, err *e) {
     report r;
+    if (!prepare_capture(cases, e) || !cases_keep_offered(cases, f, e))
+        return e->code;
     report_start(&r, "check", &settings, f, cases);
     if (settings.csv)
         report_keep_rows(&r);
-    settings.run.device = f->spec;
-    settings.run.arguments = LIST_VALUES("check", options_of_check);
     suite_listener listener = report_get_listener(&r);
     bool ok = suite_run(&settings.run, cases, &listener, NULL, e);
     report_end(&r);
@@ -92,19 +108,7 @@ static exit_code check_cases(const case_list *cases, const device_facts *f, err 
 }
 
 static exit_code run_check(const char *const *names, size_t count, err *e) {
-    case_list cases;
-    device_facts facts;
-    settings.run.timeout_s = settings.run.timeout_s > 0 ? settings.run.timeout_s : 60;
-    if (settings.worker) {
-        settings.run.arguments = LIST_VALUES("check", options_of_check);
-        return suite_serve(&settings.run, e);
-    }
-    if (!find_cases(names, count, &cases, &facts, e))
-        return e->code;
-    bool ok = prepare_capture(&cases, e) && cases_keep_offered(&cases, &facts, e);
-    exit_code code = ok ? check_cases(&cases, &facts, e) : e->code;
-    cases_free(&cases);
-    return code;
+    return RUN_SUITE("check", options_of_check, 60, names, count, check_cases, e);
 }
 
 const verb verb_check = {
@@ -294,14 +298,30 @@ static exit_code validate_with_tools(const case_list *cases, const device_facts 
     return worst;
 }
 
-static exit_code validate_on(const case_list *cases, const device_facts *f, err *e) {
+/* compute-sanitizer runs everything four times, each time a hundred times as slowly, so by itself it
+ * gets one case of each kernel, unless cases were asked for. Elsewhere most of the time is compiling, and
+ * --quick compiles each template of an op once, unless kernels were asked for. */
+static void choose_cases(const device_facts *f, case_list *cases) {
+    static const axes_query any;
+    const bool is_cuda = f->kind == DEVICE_CUDA;
+    if (is_cuda && !full && !settings.shapes && !settings.input)
+        cases_keep_one(cases);
+    if (!is_cuda && settings.quick && !has_names && memcmp(&settings.axes, &any, sizeof any) == 0)
+        left_out = cases_drop_repeated(cases);
+}
+
+static exit_code validate_on(case_list *cases, const device_facts *f, err *e) {
     bool is_cuda = f->kind == DEVICE_CUDA;
+    if (!f->validates && !is_cuda)
+        return err_code(e, EXIT_CANNOT, "the device '%s' has no validation here; use --device soft",
+                        f->api);
+    if (!cases_keep_offered(cases, f, e))
+        return e->code;
+    choose_cases(f, cases);
     format = is_cuda ? &sanitizer_log : f->kind == DEVICE_METAL ? &metal_log : NULL;
     totals all = {.canaries = 0};
     report_start(&all.report, "validate", &settings, f, cases);
     all.report.lists_findings = true;
-    settings.run.device = f->spec;
-    settings.run.arguments = LIST_VALUES("validate", options_of_validate);
     exit_code code =
         is_cuda ? validate_with_tools(cases, f, &all, e) : validate_cases(cases, f, &all, e);
     report_end_rows(&all.report);
@@ -328,21 +348,7 @@ static exit_code validate_on(const case_list *cases, const device_facts *f, err 
     return code;
 }
 
-/* compute-sanitizer runs everything four times, each time a hundred times as slowly, so by itself it
- * gets one case of each kernel, unless cases were asked for. Elsewhere most of the time is compiling, and
- * --quick compiles each template of an op once, unless kernels were asked for. */
-static void choose_cases(const device_facts *f, bool has_names, case_list *cases) {
-    static const axes_query any;
-    const bool is_cuda = f->kind == DEVICE_CUDA;
-    if (is_cuda && !full && !settings.shapes && !settings.input)
-        cases_keep_one(cases);
-    if (!is_cuda && settings.quick && !has_names && memcmp(&settings.axes, &any, sizeof any) == 0)
-        left_out = cases_drop_repeated(cases);
-}
-
 static exit_code run_validate(const char *const *names, size_t count, err *e) {
-    case_list cases;
-    device_facts facts;
     if (full && settings.quick)
         return err_code(e, EXIT_USAGE, "--quick and --full contradict each other");
     /* Read when a device is opened, here and in the workers. */
@@ -353,25 +359,9 @@ static exit_code run_validate(const char *const *names, size_t count, err *e) {
     if (strict)
         setenv("ASSAY_STRICT", "1", 1);
     settings.run.validates = true;
-    settings.run.timeout_s = settings.run.timeout_s > 0 ? settings.run.timeout_s : 120;
-    if (settings.worker) {
-        settings.run.arguments = LIST_VALUES("validate", options_of_validate);
-        return suite_serve(&settings.run, e);
-    }
-    if (!find_cases(names, count, &cases, &facts, e))
-        return e->code;
-    exit_code code = e->code;
-    if (!facts.validates && facts.kind != DEVICE_CUDA)
-        code = err_code(e, EXIT_CANNOT, "the device '%s' has no validation here; use --device soft",
-                        facts.api);
-    else if (!cases_keep_offered(&cases, &facts, e))
-        code = e->code;
-    else {
-        choose_cases(&facts, count > 0, &cases);
-        code = validate_on(&cases, &facts, e);
-    }
+    has_names = count > 0;
+    exit_code code = RUN_SUITE("validate", options_of_validate, 120, names, count, validate_on, e);
     close_folder();
-    cases_free(&cases);
     return code;
 }
 

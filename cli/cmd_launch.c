@@ -286,11 +286,10 @@ bool launch_options_read_file(launch_settings *s, const option *options, size_t 
 
 static struct {
     launch_settings launch;
-    const char *device, *capture;
-    uint64_t repeat, seed, max_findings;
     double timeout_s;
-    bool validate, trace_nan, strict, agx, worker;
-} settings = {.repeat = 1, .seed = 1, .max_findings = 20, .timeout_s = 60};
+    bool worker;
+} settings = {.timeout_s = 60};
+static launch_request request = {.repeat = 1, .seed = 1, .max_findings = 20};
 
 static const option options[] = {
     LAUNCH_OPTIONS(settings.launch),
@@ -301,44 +300,29 @@ static const option options[] = {
     LIST_OPTION("print", &settings.launch.prints, "I[:N]",
                 "print the first N elements of array I (default: 16 of each writable one)"),
     LIST_OPTION("save", &settings.launch.saves, "I=PATH", "write the bytes of array I to a file"),
-    FLAG_OPTION("validate", &settings.validate,
+    FLAG_OPTION("validate", &request.validate,
                 "watch every memory access and list findings; no times"),
-    FLAG_OPTION("trace-nan", &settings.trace_nan,
+    FLAG_OPTION("trace-nan", &request.trace_nan,
                 "validate, and report where finite values give a NaN or an infinity"),
-    FLAG_OPTION("strict", &settings.strict,
+    FLAG_OPTION("strict", &request.strict,
                 "milder findings fail the run too: threads that store the same value in one place"),
     FLAG_OPTION(
-        "agx", &settings.agx,
+        "agx", &request.agx,
         "ask Mesa's compiler (`assay agx`) whether threadgroups are too large for an M1, also "
         "if that takes a second per kernel"),
-    {"max-findings", OPTION_NUMBER, &settings.max_findings, "N",
+    {"max-findings", OPTION_NUMBER, &request.max_findings, "N",
      "list at most N findings (default 20)", 1, 1000000},
-    {"repeat", OPTION_NUMBER, &settings.repeat, "N",
+    {"repeat", OPTION_NUMBER, &request.repeat, "N",
      "launch N times with the same contents and print median times (default 1)", 1, 1000000},
-    SEED_OPTION(&settings.seed, "random contents"),
+    SEED_OPTION(&request.seed, "random contents"),
     SECONDS_OPTION("timeout", &settings.timeout_s, "S",
                    "give up on the kernel after this many seconds (default 60)"),
-    DEVICE_OPTION(&settings.device),
-    TEXT_OPTION("capture", &settings.capture, "F.gputrace",
+    DEVICE_OPTION(&request.device),
+    TEXT_OPTION("capture", &request.capture, "F.gputrace",
                 "also capture the GPU's work for Xcode (Metal only)"),
     PLAIN_OPTION("worker", OPTION_FLAG, &settings.worker, NULL, NULL),
 };
 enum { OPTION_COUNT = sizeof options / sizeof *options };
-
-static bool read_request(const char *const *names, size_t count, launch_request *r, err *e) {
-    const char *validation = getenv("MTL_SHADER_VALIDATION");
-    *r = (launch_request){.device = settings.device,
-                          .capture = settings.capture,
-                          .validate = settings.validate || settings.trace_nan ||
-                                      (validation && !strcmp(validation, "1")),
-                          .trace_nan = settings.trace_nan,
-                          .strict = settings.strict,
-                          .agx = settings.agx,
-                          .repeat = settings.repeat,
-                          .seed = settings.seed,
-                          .max_findings = settings.max_findings};
-    return launch_options_read(&settings.launch, names, count, "launch", r, e);
-}
 
 /* The worker's side ---------------------------------------------------------------------------- */
 
@@ -369,44 +353,25 @@ static void *run_launch(void *context, const char *task, size_t *bytes, bool *re
 
 /* The side that waits -------------------------------------------------------------------------- */
 
-typedef struct {
-    const char *kernel;
-    answer answer;
-} delivery;
-
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
+    answer *a = context;
     (void)task;
-    delivery *s = context;
-    if (o->failure[0]) {
-        s->answer.code = EXIT_WRONG;
+    if (o->failure[0])
         return err_set(
-            e, EXIT_WRONG, "kernel %.120s %s%s", s->kernel, o->failure,
-            settings.validate || strstr(o->failure, " at ") ? "" : "; --validate may say where");
-    }
-    if (o->bytes < sizeof s->answer)
+            e, EXIT_WRONG, "kernel %.120s %s%s", request.kernel, o->failure,
+            request.validate || strstr(o->failure, " at ") ? "" : "; --validate may say where");
+    if (o->bytes < sizeof *a)
         return err_set(e, EXIT_CANNOT, WORKER_OTHER_BUILD);
-    memcpy(&s->answer, o->answer, sizeof s->answer);
-    size_t used = o->bytes - sizeof s->answer;
-    if (fwrite((const char *)o->answer + sizeof s->answer, 1, used, stdout) != used)
+    memcpy(a, o->answer, sizeof *a);
+    size_t used = o->bytes - sizeof *a;
+    if (fwrite((const char *)o->answer + sizeof *a, 1, used, stdout) != used)
         return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
     return true;
 }
 
-static const char *const *list_arguments(const launch_request *r) {
-    const char *const names[] = {r->file, r->kernel, NULL};
+static const char *const *list_arguments(void) {
+    const char *const names[] = {request.file, request.kernel, NULL};
     return options_list_values("launch", options, OPTION_COUNT, names);
-}
-
-static bool run_plan(const launch_request *r, delivery *s, err *e) {
-    const char *const tasks[] = {"launch"};
-    worker_plan plan = {.arguments = list_arguments(r),
-                        .tasks = tasks,
-                        .count = 1,
-                        .jobs = 1,
-                        .timeout_s = settings.timeout_s,
-                        .deliver = deliver,
-                        .context = s};
-    return worker_run(&plan, e);
 }
 
 /* compute-sanitizer writes its reports when it likes, the last of them when the worker has ended. */
@@ -419,27 +384,35 @@ static exit_code tell_reports(exit_code code, err *e) {
         ok = err_set(&own, EXIT_WRONG,
                      "the worker did not confirm that %s is on, so nothing is called clean",
                      sanitizer_log.engine);
-    findings_print(stdout, &found, (size_t)settings.max_findings);
+    findings_print(stdout, &found, (size_t)request.max_findings);
     printf("%zu finding%s\n", found.count, found.count == 1 ? "" : "s");
-    bool fails = finding_count_failing(&found, settings.strict) > 0;
+    bool fails = finding_count_failing(&found, request.strict) > 0;
     finding_free(&found);
     if (!ok && e->code == EXIT_OK)
         *e = own;
     return !ok && code == EXIT_OK ? own.code : fails ? EXIT_WRONG : code;
 }
 
-static exit_code run_in_worker(const launch_request *r, const char *tool, err *e) {
+static exit_code run_in_worker(const char *tool, err *e) {
     settings.launch.args_file = NULL; /* has been read */
-    if (settings.capture)
+    if (request.capture)
         setenv("METAL_CAPTURE_ENABLED", "1", 1); /* Metal reads it when the worker starts */
-    delivery s = {.kernel = r->kernel};
+    const char *const tasks[] = {"launch"};
+    answer a = {.code = EXIT_OK};
+    worker_plan plan = {.arguments = list_arguments(),
+                        .tasks = tasks,
+                        .count = 1,
+                        .jobs = 1,
+                        .timeout_s = settings.timeout_s,
+                        .deliver = deliver,
+                        .context = &a};
     char folder[1024] = "";
-    if (r->validate && !validation_open_folder(folder, sizeof folder, e))
+    if (request.validate && !validation_open_folder(folder, sizeof folder, e))
         return e->code;
-    bool ok = run_plan(r, &s, e);
+    bool ok = worker_run(&plan, e);
     if (ok)
-        *e = s.answer.error;
-    exit_code code = ok ? s.answer.code : e->code;
+        *e = a.error;
+    exit_code code = ok ? a.code : e->code;
     if (tool)
         code = tell_reports(code, e);
     if (folder[0])
@@ -449,7 +422,7 @@ static exit_code run_in_worker(const launch_request *r, const char *tool, err *e
 
 /* On an NVIDIA GPU a launch is validated once per tool of compute-sanitizer, or under the one that
  * ASSAY_SANITIZER names. */
-static exit_code run_under_tools(const launch_request *r, err *e) {
+static exit_code run_under_tools(err *e) {
     const char *given = sanitizer_get_tool();
     char chosen[32] = "";
     if (given)
@@ -463,7 +436,7 @@ static exit_code run_under_tools(const launch_request *r, err *e) {
         if (!sanitizer_choose(tool, e))
             return e->code;
         printf("# %s\n", tool);
-        exit_code code = run_in_worker(r, tool, &own);
+        exit_code code = run_in_worker(tool, &own);
         if (code == EXIT_USAGE || code == EXIT_INTERRUPTED) {
             *e = own;
             return code;
@@ -477,30 +450,30 @@ static exit_code run_under_tools(const launch_request *r, err *e) {
     return worst;
 }
 
-static exit_code validate(const launch_request *r, err *e) {
-    device *d = device_open(r->device, e);
-    if (!d)
+static exit_code validate(err *e) {
+    const suite find = {.device = request.device};
+    device_facts facts;
+    if (!suite_find_device(&find, &facts, e))
         return e->code;
-    bool is_cuda = device_get_facts(d)->kind == DEVICE_CUDA;
-    device_close(d);
     *e = (err){.code = EXIT_OK}; /* devices that `auto` tried before are not errors */
-    return is_cuda ? run_under_tools(r, e) : run_in_worker(r, NULL, e);
+    return facts.kind == DEVICE_CUDA ? run_under_tools(e) : run_in_worker(NULL, e);
 }
 
 static exit_code run_verb(const char *const *given, size_t count, err *e) {
-    static launch_request request;
     const char *names[3] = {count > 0 ? given[0] : NULL, count > 1 ? given[1] : NULL, NULL};
+    const char *validation = getenv("MTL_SHADER_VALIDATION");
     if (settings.launch.args_file && count <= 2 &&
         !launch_options_read_file(&settings.launch, options, OPTION_COUNT, names, &count, e))
         return e->code;
-    if (!read_request(names, count, &request, e))
+    request.validate |= request.trace_nan || (validation && !strcmp(validation, "1"));
+    if (!launch_options_read(&settings.launch, names, count, "launch", &request, e))
         return e->code;
     if (settings.worker)
-        return (!sanitizer_get_tool() || sanitizer_enter(list_arguments(&request), e)) &&
+        return (!sanitizer_get_tool() || sanitizer_enter(list_arguments(), e)) &&
                        worker_serve(run_launch, &request, e)
                    ? EXIT_OK
                    : e->code;
-    return request.validate ? validate(&request, e) : run_in_worker(&request, NULL, e);
+    return request.validate ? validate(e) : run_in_worker(NULL, e);
 }
 
 VERB(verb_launch, "launch", run_verb, .names = "FILE.metal KERNEL",

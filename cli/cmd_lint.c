@@ -20,13 +20,15 @@
 #include "verb.h"
 
 static struct {
-    bool brief, ptx, agx, json, worker;
-    const char *sarif, *device, *compare, *code, *csv;
+    lint_agx_settings on_agx;
+    bool ptx, agx, worker;
+    const char *sarif, *device;
     option_list folders, macros;
 } settings;
 
 static const option options[] = {
-    FLAG_OPTION("brief", &settings.brief, "print only messages and totals, no list of kernels"),
+    FLAG_OPTION("brief", &settings.on_agx.brief,
+                "print only messages and totals, no list of kernels"),
     FLAG_OPTION("ptx", &settings.ptx,
                 "only compile each kernel for NVIDIA GPUs (none is needed), and assemble it if "
                 "ptxas exists"),
@@ -36,11 +38,12 @@ static const option options[] = {
     FLAG_OPTION("agx", &settings.agx,
                 "only compile each kernel for Apple's M1 with Mesa's compiler (`assay agx`): "
                 "instructions, registers, threads, scratch memory"),
-    TEXT_OPTION("compare", &settings.compare, "FILE.metal",
+    TEXT_OPTION("compare", &settings.on_agx.compare, "FILE.metal",
                 "with --agx: beside each kernel its other version in FILE.metal"),
-    TEXT_OPTION("code", &settings.code, "KERNEL", "with --agx: print the machine code of KERNEL"),
-    TEXT_OPTION("csv", &settings.csv, "FILE.csv", "with --agx: also write a row per kernel"),
-    FLAG_OPTION("json", &settings.json, "print one JSON object instead of the messages"),
+    TEXT_OPTION("code", &settings.on_agx.code, "KERNEL",
+                "with --agx: print the machine code of KERNEL"),
+    TEXT_OPTION("csv", &settings.on_agx.csv, "FILE.csv", "with --agx: also write a row per kernel"),
+    FLAG_OPTION("json", &settings.on_agx.json, "print one JSON object instead of the messages"),
     TEXT_OPTION("sarif", &settings.sarif, "FILE.sarif",
                 "also write the messages as SARIF 2.1.0, for code scanning"),
     LIST_OPTION("I|include", &settings.folders, "DIR", "look for included files in DIR"),
@@ -128,7 +131,7 @@ static void print_report(const char *path, const lint_report *r, totals *all) {
     for (size_t i = 0; i < r->kernel_count; i++) {
         const lint_kernel *k = &r->kernels[i];
         t.compiled += k->compiles;
-        if (!settings.brief)
+        if (!settings.on_agx.brief)
             printf("%s:%d: kernel %s%s\n", path, k->line, k->name,
                    !k->supported  ? " is not supported"
                    : !k->compiles ? " does not compile"
@@ -174,7 +177,7 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
         progress_hide(&p);
         if (ok) {
             places_add_remarks(&places, &r.remarks);
-            if (!settings.json)
+            if (!settings.on_agx.json)
                 print_report(files->paths[i], &r, &all);
             *errors += remark_count(&r.remarks, REMARK_ERROR);
             ok = verb_flush(e);
@@ -184,9 +187,9 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
     }
     progress_hide(&p);
     linter_free(l);
-    if (ok && settings.json)
+    if (ok && settings.on_agx.json)
         print_json(&places, files->count, *errors);
-    if (all.files > 1 || (all.files && settings.brief)) {
+    if (all.files > 1 || (all.files && settings.on_agx.brief)) {
         print_count(all.files, "file", ": ");
         print_totals(&all);
         putchar('\n');
@@ -274,7 +277,7 @@ static answer compile_unit(const bench *b, const msl_unit *u, FILE *out) {
         a.compiled += p != NULL;
         if (!p)
             print_failure(out, &why, last, sizeof last);
-        else if (!settings.brief)
+        else if (!settings.on_agx.brief)
             print_pipeline(out, p);
         pipeline_free(p);
     }
@@ -402,16 +405,11 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     const char *const *arguments = LIST_VALUES("lint", options);
     if (settings.worker)
         return serve(&extras, e);
-    const lint_agx_settings on_agx = {.compare = settings.compare,
-                                      .code = settings.code,
-                                      .csv = settings.csv,
-                                      .brief = settings.brief,
-                                      .json = settings.json};
-    if ((settings.compare || settings.code || settings.csv) && !settings.agx)
+    if ((settings.on_agx.compare || settings.on_agx.code || settings.on_agx.csv) && !settings.agx)
         return err_code(e, EXIT_USAGE, "--compare, --code and --csv are for --agx");
     bool ok = find_files(names, count, sources.kernels, &files, e) &&
-              (settings.agx ? lint_agx_run(&on_agx, (const char *const *)files.paths, files.count,
-                                           &extras, e)
+              (settings.agx      ? lint_agx_run(&settings.on_agx, (const char *const *)files.paths,
+                                                files.count, &extras, e)
                : settings.device ? compile_on_device((const char *const *)files.paths, files.count,
                                                      arguments, &errors, e)
                : settings.ptx    ? compile_files(&files, &extras, &errors, e)

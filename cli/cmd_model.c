@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "harness/base/array.h"
 #include "harness/base/json.h"
@@ -63,11 +62,6 @@ static const option convert_option_list[] = {
                 "leave matching tensors as they are, e.g. 'blk.*.ffn_down.*' (repeatable)"),
 };
 
-static bool is_same_file(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static bool convert(const char *in, const char *out, const gguf_type *type, err *e) {
     gguf *g = gguf_open(in, e);
     if (!g)
@@ -98,7 +92,7 @@ static exit_code run_convert(const char *const *names, size_t count, err *e) {
     const gguf_type *type = convert_find_type(converting.type, e);
     if (!type)
         return e->code;
-    if (is_same_file(names[0], names[1]))
+    if (os_is_same_file(names[0], names[1]))
         return err_code(e, EXIT_USAGE, "%.100s is the input file; give another one for the output",
                         names[1]);
     return convert(names[0], names[1], type, e) ? EXIT_OK : e->code;

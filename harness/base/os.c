@@ -161,6 +161,11 @@ bool os_refuse_write(const char *path, int why, err *e) {
     return err_set(e, blame(why), "cannot write %.160s: %s", path, strerror(why));
 }
 
+bool os_is_same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 bool os_make_folder(const char *path, err *e) {
     char part[PATH_MAX];
     if (!fits(snprintf(part, sizeof part, "%s", path), sizeof part, "a folder", e))

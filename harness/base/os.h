@@ -50,6 +50,7 @@ bool os_refuse_write(const char *path, int why, err *e);
 /* A file under $TMPDIR that has no name any more: it goes with its descriptor. -1 if there is none. */
 int os_open_unnamed(void);
 bool os_is_folder(const char *path);
+bool os_is_same_file(const char *a, const char *b);
 bool os_make_folder(const char *path, err *e); /* with parents */
 const char *os_find_tmp(void);                 /* $TMPDIR, or /tmp */
 /* Makes a new empty folder under $TMPDIR; removes one with everything in it. */
