@@ -111,10 +111,8 @@ static exit_code run_check(const char *const *names, size_t count, err *e) {
     return RUN_SUITE("check", options_of_check, 60, names, count, check_cases, e);
 }
 
-const verb verb_check = {
-    .name = "check",
-    .run = run_check,
-    .names = "[FILTER...]",
+VERB(
+    verb_check, "check", run_check, .names = "[FILTER...]",
     .about = "run kernels against their oracles: exit status 1 if any is wrong",
     .notes =
         "A case is kernel/shape/input. FILTER is the name of a kernel or of an op, a part of a\n"
@@ -124,9 +122,7 @@ const verb verb_check = {
         "relative and ULP error of an output, its normalised mean squared error, and where the\n"
         "largest error is. Failures come last. The same seed gives the same rows. ASSAY_KERNELS\n"
         "names another kernels folder.\n",
-    VERB_OPTIONS(options_of_check),
-    .math = "safe",
-    .runs_ops = true};
+    VERB_OPTIONS(options_of_check), .math = "safe", .runs_ops = true);
 
 /* validate ------------------------------------------------------------------------------------ */
 
@@ -365,10 +361,8 @@ static exit_code run_validate(const char *const *names, size_t count, err *e) {
     return code;
 }
 
-const verb verb_validate = {
-    .name = "validate",
-    .run = run_validate,
-    .names = "[FILTER...]",
+VERB(
+    verb_validate, "validate", run_validate, .names = "[FILTER...]",
     .about = "check kernels with every memory access watched: exit status 1 if anything is found",
     .notes =
         "First the canaries: kernels with one planted bug for each class of bugs that the\n"
@@ -384,6 +378,4 @@ const verb verb_validate = {
         "On NVIDIA GPUs one case of each kernel, the largest of its edge shapes, runs under\n"
         "each of the four tools of compute-sanitizer, and the line of a kernel counts all four;\n"
         "with --full, --shape or --input, all cases that match.\n",
-    VERB_OPTIONS(options_of_validate),
-    .math = "safe",
-    .runs_ops = true};
+    VERB_OPTIONS(options_of_validate), .math = "safe", .runs_ops = true);

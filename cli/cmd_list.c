@@ -14,6 +14,7 @@
 #include "harness/device/device.h"
 #include "harness/measure/results.h"
 #include "kernels/ops.h"
+#include "report/html.h"
 #include "runner/choice/tuned.h"
 #include "runner/gguf/gguf.h"
 #include "verb.h"
@@ -144,13 +145,11 @@ static size_t print_json(const selection *s) {
     return count;
 }
 
-static void print_markdown_cell(const char *text) {
-    for (const char *p = text; *p; p++) {
-        if (*p == '|')
-            putchar('\\');
-        putchar(*p);
-    }
+static void escape_cell(FILE *out, const char *text) {
+    for (const char *p = text; *p; p++)
+        fprintf(out, *p == '|' ? "\\%c" : "%c", *p);
 }
+#define MARKDOWN(...) print_escaped(stdout, escape_cell, __VA_ARGS__)
 
 typedef struct {
     const op *op;
@@ -211,20 +210,16 @@ static void print_variants(const op_kernels *l) {
         }
         if (has_sum)
             printf("%s | ", describe_outputs(l, i));
-        print_markdown_cell(get_about(l->kernels[i]->about));
-        puts(" |");
+        MARKDOWN("%s |\n", get_about(l->kernels[i]->about));
     }
 }
 
 static void print_op(const op_kernels *l) {
-    printf("| `%s` | ", l->op->name);
-    print_markdown_cell(get_about(l->op->about));
-    printf(" | %s | ", l->op->dims);
+    MARKDOWN("| `%s` | %s | %s | ", l->op->name, get_about(l->op->about), l->op->dims);
     if (l->count == 1)
-        print_markdown_cell(get_about(l->kernels[0]->about));
+        MARKDOWN("%s |\n", get_about(l->kernels[0]->about));
     else
-        printf("[%zu kernels](#%s)", l->count, l->op->name);
-    puts(" |");
+        printf("[%zu kernels](#%s) |\n", l->count, l->op->name);
 }
 
 static op_kernels find_kernels(const selection *s, const op *o) {

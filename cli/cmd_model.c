@@ -98,10 +98,8 @@ static exit_code run_convert(const char *const *names, size_t count, err *e) {
     return convert(names[0], names[1], type, e) ? EXIT_OK : e->code;
 }
 
-static const verb convert_verb = {
-    .name = "convert",
-    .run = run_convert,
-    .names = "IN OUT",
+static VERB(
+    convert_verb, "convert", run_convert, .names = "IN OUT",
     .about = "rewrite a model with its weights in another type",
     .notes =
         "Matrices get the requested type, with the bytes of ggml's reference quantisation; "
@@ -112,7 +110,7 @@ static const verb convert_verb = {
         "refused,\n"
         "and a scale beyond fp16 is kept at 65504 where ggml would write infinity. IN may use any\n"
         "types that kernels read. OUT is written completely or not at all.\n",
-    VERB_OPTIONS(convert_option_list)};
+    VERB_OPTIONS(convert_option_list));
 
 /* synth --------------------------------------------------------------------------------------- */
 
@@ -145,17 +143,15 @@ static exit_code run_synth(const char *const *names, size_t count, err *e) {
     return ok ? EXIT_OK : e->code;
 }
 
-static const verb synth_verb = {
-    .name = "synth",
-    .run = run_synth,
-    .names = "SHAPE OUT",
+static VERB(
+    synth_verb, "synth", run_synth, .names = "SHAPE OUT",
     .about = "make a model with random weights in the shape of a real one",
     .notes =
         "Shapes: tiny, smollm-135m, smollm2-135m, smollm2-360m, 1b, 7b (4.2 GB in q4_0), and of\n"
         "RWKV-7 rwkv7-tiny, rwkv7-0.1b, rwkv7-0.4b, rwkv7-1.5b, rwkv7-2.9b, rwkv7-7.2b (4.5 GB).\n"
         "Its text is noise, but it runs like the real one and has a tokenizer that accepts any\n"
         "text. The same seed gives the same bytes on every machine.\n",
-    VERB_OPTIONS(synth_option_list)};
+    VERB_OPTIONS(synth_option_list));
 
 /* info --------------------------------------------------------------------------------------- */
 

@@ -349,25 +349,26 @@ static bool generate_text(open_model *s, const tokenizer *t, token_list *prompt,
 }
 
 static bool check_settings(err *e) {
-    if (!settings.prompt && !settings.file && !settings.load_state)
-        return err_set(e, EXIT_USAGE,
-                       "run needs a prompt: -p TEXT, -f FILE, or -p - to read it from standard "
-                       "input");
-    if (settings.prompt && settings.file)
-        return err_set(e, EXIT_USAGE, "--prompt and --file are both a prompt: give one of them");
-    if (settings.echo && settings.no_echo)
-        return err_set(e, EXIT_USAGE, "--echo and --no-echo contradict each other");
-    if (settings.system && !settings.chat)
-        return err_set(e, EXIT_USAGE, "--system needs --chat");
-    if (settings.system && settings.load_state)
-        return err_set(e, EXIT_USAGE,
-                       "--system is for the start of a chat: it cannot go with --load-state");
-    if (settings.load_state && settings.trace)
-        return err_set(e, EXIT_USAGE,
-                       "--trace-nan looks at a prompt from its start: it cannot go "
-                       "with --load-state");
-    if (settings.sampling.repeat_penalty == 0)
-        return err_set(e, EXIT_USAGE, "--repeat-penalty must be above 0 (1 turns it off)");
+    const struct {
+        bool is_made;
+        const char *what;
+    } mistakes[] = {
+        {!settings.prompt && !settings.file && !settings.load_state,
+         "run needs a prompt: -p TEXT, -f FILE, or -p - to read it from standard input"},
+        {settings.prompt && settings.file,
+         "--prompt and --file are both a prompt: give one of them"},
+        {settings.echo && settings.no_echo, "--echo and --no-echo contradict each other"},
+        {settings.system && !settings.chat, "--system needs --chat"},
+        {settings.system && settings.load_state,
+         "--system is for the start of a chat: it cannot go with --load-state"},
+        {settings.load_state && settings.trace,
+         "--trace-nan looks at a prompt from its start: it cannot go with --load-state"},
+        {settings.sampling.repeat_penalty == 0,
+         "--repeat-penalty must be above 0 (1 turns it off)"},
+    };
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
+        if (mistakes[i].is_made)
+            return err_set(e, EXIT_USAGE, "%s", mistakes[i].what);
     return (!settings.save_state || os_check_writable(settings.save_state, e)) &&
            open_model_set_threads(settings.threads, e);
 }

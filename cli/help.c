@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cases.h"
 #include "experiments/experiment.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "kernels/formats/formats.h"
 #include "kernels/ops.h"
 #include "project/project.h"
 #include "report/html.h"
@@ -124,25 +124,6 @@ bool manual_write_all(const verb *all, const char *folder, err *e) {
 
 /* Completion ------------------------------------------------------------------------------------- */
 
-/* Of the weights of Assay's kernels: "f32 f16 q4_0". */
-static const char *list_formats(void) {
-    static char all[256];
-    char one[32], around[40], padded[sizeof all + 2];
-    for (size_t i = 0; i < registry_count; i++)
-        for (size_t k = 0; k < registry[i]->kernel_count; k++) {
-            const kernel *x = &registry[i]->kernels[k];
-            if (!x->format)
-                continue;
-            axes_get_format(x, one, sizeof one);
-            snprintf(around, sizeof around, " %s ", one);
-            snprintf(padded, sizeof padded, " %s ", all);
-            size_t used = strlen(all);
-            if (!strstr(padded, around))
-                snprintf(all + used, sizeof all - used, "%s%s", used ? " " : "", one);
-        }
-    return all;
-}
-
 /* The words that the help of an option lists, "soft, metal, cuda or auto (default ...": each is a word and
  * they are two or more; "" if it has no such list. */
 static const char *read_words(const option *o) {
@@ -165,13 +146,13 @@ static const char *read_words(const option *o) {
 
 /* The words an option takes; "" where it takes a file, or what cannot be listed. */
 static const char *get_words(const option *o) {
+#define NAME(format, ...) #format " "
+    static const char formats[] = FORMATS(NAME);
     static char types[128];
     if (strcmp(option_get_name(o), "format") == 0)
-        return list_formats();
+        return formats;
     if (strcmp(option_get_name(o), "type") == 0) {
         convert_list_types(types, sizeof types);
-        for (char *p = types; (p = strchr(p, ','));)
-            memmove(p, p + 1, strlen(p));
         return types;
     }
     if (o->argument && strcmp(o->argument, "yes|no") == 0)
@@ -234,8 +215,9 @@ bool completion_answer(FILE *out, const verb *all, const char *const *words, siz
         return true;
     size_t option_count = verb_list_options(v, options);
     const option *open = find_open(options, option_count, words[word_count - 2]);
-    for (const char *p = open ? get_words(open) : ""; *p; p += strcspn(p, " "), p += *p == ' ')
-        fprintf(out, "%.*s\n", (int)strcspn(p, " "), p);
+    for (const char *p = open ? get_words(open) : ""; *p;
+         p += strcspn(p, ", "), p += strspn(p, ", "))
+        fprintf(out, "%.*s\n", (int)strcspn(p, ", "), p);
     if (open)
         return true;
     for (size_t i = 0; i < option_count && words[word_count - 1][0] == '-'; i++)

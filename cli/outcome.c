@@ -11,6 +11,7 @@
 #include "harness/base/host.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/base/record.h"
 #include "harness/base/root.h"
 #include "report/html.h"
@@ -246,7 +247,7 @@ char *places_find_kernel(const kernel *k, int *line) {
 
 /* The line that a message about this file begins with, as "mul.op:10: "; 0 if it has none. */
 static int read_line(const char *message, const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = path_get_name(path);
     size_t length = strlen(name);
     return strncmp(message, name, length) == 0 && message[length] == ':'
                ? atoi(message + length + 1)
@@ -353,25 +354,16 @@ static void print_rules(FILE *out, const place_list *l) {
                   count++ ? "," : "", l->items[i].rule, l->items[i].rule);
 }
 
-/* A path as a URI: what may not stand in one is escaped. */
-static void print_uri(FILE *out, const char *path) {
-    fputs(path[0] == '/' ? "\"file://" : "\"", out);
-    for (; *path; path++)
-        if (isalnum((unsigned char)*path) || strchr("/._-~", *path))
-            fputc(*path, out);
-        else
-            fprintf(out, "%%%02X", (unsigned char)*path);
-    fputc('"', out);
-}
-
 static void print_result(FILE *out, const place_list *l, size_t at) {
     const place *p = &l->items[at];
     SARIF("%s\n    {\"ruleId\": \"%s\", \"ruleIndex\": %zu, \"level\": \"%s\", \"message\": "
           "{\"text\": "
-          "\"%s\"},\n     \"locations\": [{\"physicalLocation\": {\"artifactLocation\": {\"uri\": ",
-          at ? "," : "", p->rule, find_rule(l, at), p->level, p->text);
-    print_uri(out, p->path);
-    fputs(p->path[0] == '/' ? "}" : ", \"uriBaseId\": \"%SRCROOT%\"}", out);
+          "\"%s\"},\n     \"locations\": [{\"physicalLocation\": {\"artifactLocation\": {\"uri\": "
+          "\"%s",
+          at ? "," : "", p->rule, find_rule(l, at), p->level, p->text,
+          p->path[0] == '/' ? "file://" : "");
+    html_print_address(out, p->path);
+    fputs(p->path[0] == '/' ? "\"}" : "\", \"uriBaseId\": \"%SRCROOT%\"}", out);
     if (p->line > 0)
         fprintf(out, ", \"region\": {\"startLine\": %d", p->line);
     if (p->line > 0 && p->column > 0)

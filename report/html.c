@@ -1,6 +1,6 @@
 #include "html.h"
 
-#include <assert.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -119,14 +119,12 @@ void html_print_prose(FILE *out, const char *text) {
 
 /* Links and charts ---------------------------------------------------------------------------- */
 
-/* Characters of a path that mean something else in an address. */
-static void print_address(FILE *out, const char *path) {
-    for (const unsigned char *p = (const unsigned char *)path; *p; p++)
-        if ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
-            strchr("/-_.~", *p))
-            fputc(*p, out);
+void html_print_address(FILE *out, const char *path) {
+    for (; *path; path++)
+        if (isalnum((unsigned char)*path) || strchr("/-_.~", *path))
+            fputc(*path, out);
         else
-            fprintf(out, "%%%02X", *p);
+            fprintf(out, "%%%02X", (unsigned char)*path);
 }
 
 void html_print_link(FILE *out, const char *page_folder, const char *path, const char *text) {
@@ -147,7 +145,7 @@ void html_print_link(FILE *out, const char *page_folder, const char *path, const
             fputs("../", out);
     if (common > 0 && !strchr(path + common, '/')) /* a name with a colon is not a scheme */
         fputs("./", out);
-    print_address(out, path + common);
+    html_print_address(out, path + common);
     html(out, "\">%s</a>", text);
 }
 

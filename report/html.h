@@ -23,6 +23,9 @@ void html_print_row(FILE *out, const char *format, const csv_file *f, size_t row
 /* Text in which `code` between backquotes is set as code. */
 void html_print_prose(FILE *out, const char *text);
 
+/* A path in an address: characters that mean something else there are escaped. */
+void html_print_address(FILE *out, const char *path);
+
 /* A link to a file: its path from the folder that the page is in. Both folders are absolute. */
 void html_print_link(FILE *out, const char *page_folder, const char *path, const char *text);
 

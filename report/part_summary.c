@@ -75,7 +75,11 @@ void page_print_failures(const page *p, FILE *out) {
 
 /* Five numbers -------------------------------------------------------------------------------- */
 
-/* kind: "", " good" or " bad". */
+/* What colours a tile. */
+static const char *get_kind(bool is_known, bool is_bad) {
+    return !is_known ? "" : is_bad ? " bad" : " good";
+}
+
 static void print_text_tile(FILE *out, const char *kind, const char *title, const char *link,
                             const char *value, const char *about, const store_file *file) {
     html(out, "<a class=\"tile%s\" href=\"#%s\"><span>%s</span><b>%s</b><small>%s", kind, link,
@@ -177,11 +181,7 @@ static void print_right(FILE *out, const store_folder *f) {
     char value[64] = "-";
     if (is_known)
         snprintf(value, sizeof value, "%zu of %zu", v.checked - v.wrong, v.checked);
-    print_text_tile(out,
-                    !is_known ? ""
-                    : v.wrong ? " bad"
-                              : " good",
-                    "Cases right", "right", value,
+    print_text_tile(out, get_kind(is_known, v.wrong > 0), "Cases right", "right", value,
                     is_known ? "agree with the reference" : "nothing was checked",
                     store_find(f, STORE_CHECK, NULL));
 }
@@ -216,11 +216,8 @@ static void print_bugs(FILE *out, const store_folder *f) {
                  v.validated);
     else if (count > 0)
         snprintf(about, sizeof about, "mutants of the kernels");
-    print_text_tile(out,
-                    !file                   ? ""
-                    : v.findings + v.failed ? " bad"
-                                            : " good",
-                    "Planted bugs found", "right", value, about, file);
+    print_text_tile(out, get_kind(file, v.findings + v.failed > 0), "Planted bugs found", "right",
+                    value, about, file);
 }
 
 static void print_device(FILE *out, const page *p, const store_folder *f) {

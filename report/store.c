@@ -13,10 +13,6 @@
 #include "harness/base/path.h"
 #include "harness/measure/results.h"
 
-static bool join(char *out, const char *folder, const char *name, err *e) {
-    return path_print(out, PATH_MAX, e, "%s/%s", folder, name);
-}
-
 /* Files --------------------------------------------------------------------------------------- */
 
 /* A table is of the first kind whose columns it has; those before the NULL are numbers that the page reads: a file
@@ -130,8 +126,8 @@ static bool check_numbers(const store_file *f, err *e) {
 static bool add_file(freshness *fresh, store_folder *folder, const char *name, err *e) {
     store_file *f = ARRAY_ADD(folder->files, folder->count, folder->room);
     *f = (store_file){.csv = NULL};
-    if (!join(f->path, folder->path, name, e) || !(f->csv = csv_read_lines(f->path, e)) ||
-        !read_metrics(f, e))
+    if (!path_join(f->path, sizeof f->path, e, folder->path, name) ||
+        !(f->csv = csv_read_lines(f->path, e)) || !read_metrics(f, e))
         return false;
     f->kind = find_kind(f->csv);
     /* Any other table need not be ours. */
@@ -302,7 +298,7 @@ static bool add_folders(store *s, const char *path, err *e) {
         char inner[PATH_MAX];
         bool is_known;
         if (ok && name[0] != '.' && strcmp(name, "scratch") != 0 &&
-            (ok = join(inner, path, name, e)) && os_is_folder(inner))
+            (ok = path_join(inner, sizeof inner, e, path, name)) && os_is_folder(inner))
             ok = add_known(s, inner, &is_known, e);
         free(names[i]);
     }
