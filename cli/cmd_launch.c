@@ -247,20 +247,16 @@ bool launch_options_read_file(launch_settings *s, const option *options, size_t 
     char *text = os_read_plain(s->args_file, MOST_BYTES, NULL, e);
     if (!text)
         return false;
-    for (char *p = text; *p;) {
-        p += strspn(p, " \t\r\n");
+    for (char *p = text; *(p += strspn(p, " \t\r\n"));) {
         if (*p == '#') {
             p += strcspn(p, "\n");
             continue;
         }
-        size_t n = strcspn(p, " \t\r\n");
-        if (n == 0)
-            break;
         if (used == MOST_WORDS)
             return err_set(e, EXIT_USAGE, "%.160s has more than %d words", s->args_file,
                            MOST_WORDS);
         words[used++] = p;
-        p += n;
+        p += strcspn(p, " \t\r\n");
         if (*p)
             *p++ = 0;
     }

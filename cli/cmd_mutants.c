@@ -117,7 +117,6 @@ static void free_row(mutant_row *r) {
 static void add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes) {
     sink s = {.record = rows, .csv = c};
     record_add_titles(&rows, c);
-    csv_end_row(c);
     for (size_t i = 0; i < l->count; i++) {
         mutant_row r = make_row(&l->items[i], &outcomes[i]);
         sink_add(&s, &r, PAINT_NONE);

@@ -298,23 +298,13 @@ static void print_json(const row_list *l) {
     json_close(&j);
 }
 
-static bool write_csv(const row_list *l, const char *path, err *e) {
-    csv *c = csv_new();
-    record r = RECORD(csv_fields);
-    record_add_titles(&r, c);
-    csv_end_row(c);
-    add_rows(&(sink){.record = r, .csv = c}, l);
-    bool ok = csv_write(c, path, e);
-    csv_free(c);
-    return ok;
-}
-
 /* The verb ------------------------------------------------------------------------------------ */
 
 static bool answer(const claim_list *claims, const store *s, err *e) {
     row_list l = make_rows(claims, s);
-    bool ok = !claims_settings.csv ||
-              write_csv(&l, claims_settings.csv, e); /* all rows: the sentences fold some */
+    bool ok = !claims_settings.csv || /* all rows: the sentences fold some */
+              record_write_csv(&(record)RECORD(csv_fields), l.items, l.count, sizeof *l.items,
+                               csv_new(), claims_settings.csv, e);
     if (claims_settings.json)
         print_json(&l);
     else if (claims_settings.markdown)
@@ -433,7 +423,7 @@ typedef struct {
     const char *const *paths;
     size_t count;
     char (*names)[NAME];
-    size_t name_count;
+    size_t name_count, name_room;
 } request;
 
 static void add_name(request *r, const char *file) {
@@ -445,9 +435,7 @@ static void add_name(request *r, const char *file) {
     for (size_t i = 0; i < r->name_count; i++)
         if (strcmp(r->names[i], name) == 0)
             return;
-    r->names = realloc(r->names, (r->name_count + 1) * sizeof *r->names);
-    assert(r->names);
-    memcpy(r->names[r->name_count++], name, sizeof name);
+    memcpy(ARRAY_ADD(r->names, r->name_count, r->name_room), name, sizeof name);
 }
 
 static bool add_names(request *r, const char *path, err *e) {

@@ -237,11 +237,11 @@ static bool write_json(const trace *t, err *e) {
 }
 
 static bool write_csv(const trace *t, err *e) {
-    const record rows = RECORD(fields);
     char made_of[MADE_OF] = "", number[32];
+    if (!registry_add_used(made_of, lab_get_library(t->lab), e) ||
+        !made_of_add_one(made_of, lab_get_library(t->lab), "runner", "model", e))
+        return false;
     csv *c = report_start_csv(lab_get_facts(t->lab), settings.seed);
-    bool ok = registry_add_used(made_of, lab_get_library(t->lab), e) &&
-              made_of_add_one(made_of, lab_get_library(t->lab), "runner", "model", e);
     csv_add_meta(c, "made of", made_of);
     csv_add_meta(c, "model", lab_get_model_name(t->lab));
     csv_add_meta(c, "how", t->how);
@@ -249,15 +249,8 @@ static bool write_csv(const trace *t, err *e) {
     csv_add_meta(c, "depth", number);
     snprintf(number, sizeof number, "%.0f", t->token_ns);
     csv_add_meta(c, "token_ns", number);
-    record_add_titles(&rows, c);
-    csv_end_row(c);
-    for (size_t i = 0; i < t->token->count; i++) {
-        record_add_csv(&rows, &t->events[i], c);
-        csv_end_row(c);
-    }
-    ok = ok && csv_write(c, settings.csv, e);
-    csv_free(c);
-    return ok;
+    return record_write_csv(&(record)RECORD(fields), t->events, t->token->count, sizeof *t->events,
+                            c, settings.csv, e);
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {

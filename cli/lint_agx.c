@@ -112,15 +112,10 @@ static void print_rows(const agx_row *rows, size_t count) {
 
 /* For the report (report/part_agx.c), which warns of each that uses scratch memory. */
 static bool write_csv(const agx_compiler *c, const row_list *rows, const char *path, err *e) {
-    sink s = {.record = RECORD(fields), .csv = csv_new()};
-    csv_add_meta(s.csv, "agx compiler", agx_compiler_get_name(c));
-    record_add_titles(&s.record, s.csv);
-    csv_end_row(s.csv);
-    for (size_t i = 0; i < rows->count; i++)
-        sink_add(&s, &rows->items[i], PAINT_NONE);
-    bool ok = csv_write(s.csv, path, e);
-    csv_free(s.csv);
-    return ok;
+    csv *file = csv_new();
+    csv_add_meta(file, "agx compiler", agx_compiler_get_name(c));
+    return record_write_csv(&(record)RECORD(fields), rows->items, rows->count, sizeof *rows->items,
+                            file, path, e);
 }
 
 /* Does an earlier case have the same kernel? */

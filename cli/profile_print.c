@@ -477,7 +477,6 @@ static void add_row(sink *to, const profile *p, const profile_line *l, const pro
 bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
     sink to = {.record = rows, .csv = csv_new()};
     record_add_titles(&rows, to.csv);
-    csv_end_row(to.csv);
     for (size_t i = 0; i < s->count; i++) {
         const profile *p = &s->items[i];
         add_row(&to, p, &p->sum, g);
@@ -523,7 +522,6 @@ bool profile_write_times(const profile_set *s, const profile_gpu *g, const char 
     csv_add_meta(to.csv, "device", g->name);
     csv_add_meta(to.csv, "measured", profile_get_measured_commit());
     record_add_titles(&to.record, to.csv);
-    csv_end_row(to.csv);
     for (size_t i = 0; i < s->count; i++) {
         const profile *p = &s->items[i];
         const profile_expectation x = profile_expect(p, g);

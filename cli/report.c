@@ -128,7 +128,6 @@ void report_start(report *r, const char *name, const suite_settings *s, const de
 void report_keep_rows(report *r) {
     r->csv = report_start_csv(r->facts, r->settings->run.seed);
     record_add_titles(&case_record, r->csv);
-    csv_end_row(r->csv);
 }
 
 static void print_sum(report *r, report_sum *sum) {
@@ -296,7 +295,6 @@ static void add_row(report *r, const kernel_case *c, const case_report *what) {
     if (r->csv) {
         v.made_of = find_made_of(r, c);
         record_add_csv(&case_record, &v, r->csv);
-        csv_end_row(r->csv);
     }
 }
 

@@ -34,8 +34,7 @@ typedef struct {
 
 typedef void page_part(const page *p, FILE *out);
 page_part page_print_title, page_print_failures, page_print_doubts, page_print_summary,
-    page_print_claims, page_print_experiments, page_print_devices, page_print_missing,
-    page_print_files;
+    page_print_claims, page_print_experiments;
 
 /* What a device has in a section; page.c puts it below the device's name. */
 typedef void page_device_part(const page *p, FILE *out, const store_folder *f);

@@ -97,6 +97,7 @@ void record_add_titles(const record *r, csv *c) {
     for (size_t i = 0; i < r->count; i++)
         if (r->fields[i].name)
             csv_add_text(c, r->fields[i].name);
+    csv_end_row(c);
 }
 
 void record_add_csv(const record *r, const void *row, csv *c) {
@@ -109,6 +110,17 @@ void record_add_csv(const record *r, const void *row, csv *c) {
         else if (f->name)
             csv_add_text(c, f->kind <= FIELD_TEXT ? get_text(f, row)
                                                   : field_print(f, row, text, sizeof text));
+    csv_end_row(c);
+}
+
+bool record_write_csv(const record *r, const void *rows, size_t count, size_t size, csv *c,
+                      const char *path, err *e) {
+    record_add_titles(r, c);
+    for (size_t i = 0; i < count; i++)
+        record_add_csv(r, (const char *)rows + i * size, c);
+    bool ok = csv_write(c, path, e);
+    csv_free(c);
+    return ok;
 }
 
 static bool read_number(const field *x, const csv_file *f, size_t row, size_t column, double *out,

@@ -60,8 +60,12 @@ typedef struct {
 void record_add_json(const record *r, const void *row, json *j);
 void record_list_json(const record *r, const void *rows, size_t count, size_t size, const char *key,
                       json *j);
-void record_add_titles(const record *r, csv *c); /* a line without its end: more may follow */
+/* Lines of a file: the titles, a row; and a whole file of rows that follow each other, after whose head was added to
+ * c, which is freed. */
+void record_add_titles(const record *r, csv *c);
 void record_add_csv(const record *r, const void *row, csv *c);
+bool record_write_csv(const record *r, const void *rows, size_t count, size_t size, csv *c,
+                      const char *path, err *e);
 /* A row of a file that has these columns, among others. Texts stay the file's; what does not fit a FIELD_CHARS
  * is cut. A count is a whole number, or empty, which is 0. */
 bool record_read(const record *r, const csv_file *f, size_t row, void *out, err *e);

@@ -317,10 +317,8 @@ void sink_add(sink *s, const void *row, paint p) {
         record_add_json(&s->record, row, s->json);
         json_close(s->json);
     }
-    if (s->csv) {
+    if (s->csv)
         record_add_csv(&s->record, row, s->csv);
-        csv_end_row(s->csv);
-    }
     if (!s->out)
         return;
     struct sink_line line = make_line(s, row, p);

@@ -89,7 +89,6 @@ void findings_print(FILE *out, const finding_list *list, size_t most) {
 void findings_add_csv(csv *file, const finding_list *list) {
     sink s = {.record = RECORD(fields), .csv = file};
     record_add_titles(&s.record, file);
-    csv_end_row(file);
     for (size_t i = 0; i < list->count; i++) {
         finding_row r = make_row(&list->items[i]);
         sink_add(&s, &r, PAINT_NONE);
