@@ -151,103 +151,95 @@ static void escape_cell(FILE *out, const char *text) {
 }
 #define MARKDOWN(...) print_escaped(stdout, escape_cell, __VA_ARGS__)
 
+/* The kernels of an op that work in the same way: a row of its table. */
 typedef struct {
-    const op *op;
-    const kernel *kernels[512];
-    size_t count;
-} op_kernels;
+    const kernel *kernels[32]; /* the first of each weight format */
+    size_t formats;
+    bool has_plain, has_sum;
+} variant;
+enum { VARIANTS = 512 };
 
-/* A row of the table of an op stands for all kernels of a variant that work in the same way. */
 static bool is_alike(const kernel *a, const kernel *b) {
     return strcmp(get_about(a->variant), get_about(b->variant)) == 0 &&
            strcmp(get_about(a->about), get_about(b->about)) == 0;
 }
 
-/* Formats of the kernels that are like the first one, once each, in the order of the kernels. */
-static void print_formats(const op_kernels *l, size_t first) {
-    for (size_t i = first; i < l->count; i++) {
-        size_t j = first;
-        while (j < i && (!is_alike(l->kernels[j], l->kernels[first]) ||
-                         l->kernels[j]->format != l->kernels[i]->format))
-            j++;
-        char format[32];
-        axes_get_format(l->kernels[i], format, sizeof format);
-        if (j == i && is_alike(l->kernels[i], l->kernels[first]))
-            printf("%s%s", i > first ? " " : "", format);
+/* In the order of the kernels, of which there are *kernels. */
+static size_t find_variants(const selection *s, const op *o, variant out[VARIANTS],
+                            size_t *kernels) {
+    size_t count = 0;
+    *kernels = 0;
+    for (const kernel *k = o->kernels; k < o->kernels + o->kernel_count; k++) {
+        size_t i = 0, f = 0;
+        if (!has_kernel(s, o, k))
+            continue;
+        ++*kernels;
+        while (i < count && !is_alike(out[i].kernels[0], k))
+            i++;
+        assert(i < VARIANTS);
+        if (i == count)
+            out[count++] = (variant){.formats = 0};
+        variant *v = &out[i];
+        while (f < v->formats && v->kernels[f]->format != k->format)
+            f++;
+        assert(f < sizeof v->kernels / sizeof *v->kernels);
+        if (f == v->formats)
+            v->kernels[v->formats++] = k;
+        v->has_sum |= k->accumulates;
+        v->has_plain |= !k->accumulates;
     }
-}
-
-static const char *describe_outputs(const op_kernels *l, size_t first) {
-    bool has_plain = false, has_sum = false;
-    for (size_t i = first; i < l->count; i++)
-        if (is_alike(l->kernels[i], l->kernels[first])) {
-            has_sum = has_sum || l->kernels[i]->accumulates;
-            has_plain = has_plain || !l->kernels[i]->accumulates;
-        }
-    return has_sum && has_plain ? "= and +=" : has_sum ? "+=" : "=";
+    return count;
 }
 
 /* Formats and `=` or `+=` are columns where they tell kernels of the op apart. */
-static void print_variants(const op_kernels *l) {
-    bool has_format = false, has_sum = false;
-    for (size_t i = 0; i < l->count; i++) {
-        has_format = has_format || l->kernels[i]->format;
-        has_sum = has_sum || l->kernels[i]->accumulates != l->kernels[0]->accumulates;
+static void print_variants(const op *o, const variant *variants, size_t count) {
+    bool has_format = false, has_sum = false, has_plain = false;
+    for (const variant *v = variants; v < variants + count; v++) {
+        has_format |= v->formats > 1 || v->kernels[0]->format;
+        has_sum |= v->has_sum;
+        has_plain |= v->has_plain;
     }
-    printf("\n## %s\n\n| variant |%s%s how |\n|---|%s%s---|\n", l->op->name,
+    has_sum &= has_plain;
+    printf("\n## %s\n\n| variant |%s%s how |\n|---|%s%s---|\n", o->name,
            has_format ? " formats |" : "", has_sum ? " y |" : "", has_format ? "---|" : "",
            has_sum ? "---|" : "");
-    for (size_t i = 0; i < l->count; i++) {
-        size_t j = 0;
-        while (j < i && !is_alike(l->kernels[j], l->kernels[i]))
-            j++;
-        if (j < i)
-            continue;
-        printf("| %s | ", l->kernels[i]->variant ? l->kernels[i]->variant : "plain");
-        if (has_format) {
-            print_formats(l, i);
-            fputs(" | ", stdout);
+    for (const variant *v = variants; v < variants + count; v++) {
+        const kernel *first = v->kernels[0];
+        printf("| %s | ", first->variant ? first->variant : "plain");
+        for (size_t f = 0; has_format && f < v->formats; f++) {
+            char format[32];
+            axes_get_format(v->kernels[f], format, sizeof format);
+            printf("%s%s", f ? " " : "", format);
         }
+        fputs(has_format ? " | " : "", stdout);
         if (has_sum)
-            printf("%s | ", describe_outputs(l, i));
-        MARKDOWN("%s |\n", get_about(l->kernels[i]->about));
+            printf("%s | ", !v->has_sum ? "=" : v->has_plain ? "= and +=" : "+=");
+        MARKDOWN("%s |\n", get_about(first->about));
     }
-}
-
-static void print_op(const op_kernels *l) {
-    MARKDOWN("| `%s` | %s | %s | ", l->op->name, get_about(l->op->about), l->op->dims);
-    if (l->count == 1)
-        MARKDOWN("%s |\n", get_about(l->kernels[0]->about));
-    else
-        printf("[%zu kernels](#%s) |\n", l->count, l->op->name);
-}
-
-static op_kernels find_kernels(const selection *s, const op *o) {
-    op_kernels l = {.op = o};
-    for (size_t k = 0; k < o->kernel_count; k++)
-        if (has_kernel(s, o, &o->kernels[k])) {
-            assert(l.count < sizeof l.kernels / sizeof *l.kernels);
-            l.kernels[l.count++] = &o->kernels[k];
-        }
-    return l;
 }
 
 /* A table of the ops, then one of variants for each op that has several kernels. */
 static size_t print_markdown(const selection *s) {
-    size_t count = 0;
+    static variant variants[VARIANTS];
+    size_t all = 0, kernels;
     puts("| op | computes | shape | kernels |\n|---|---|---|---|");
     for (size_t i = 0; i < registry_count; i++) {
-        op_kernels l = find_kernels(s, registry[i]);
-        if (l.count > 0)
-            print_op(&l);
-        count += l.count;
+        const op *o = registry[i];
+        find_variants(s, o, variants, &kernels);
+        all += kernels;
+        if (kernels > 0)
+            MARKDOWN("| `%s` | %s | %s | ", o->name, get_about(o->about), o->dims);
+        if (kernels > 1)
+            printf("[%zu kernels](#%s) |\n", kernels, o->name);
+        else if (kernels > 0)
+            MARKDOWN("%s |\n", get_about(variants[0].kernels[0]->about));
     }
     for (size_t i = 0; i < registry_count; i++) {
-        op_kernels l = find_kernels(s, registry[i]);
-        if (l.count > 1)
-            print_variants(&l);
+        size_t count = find_variants(s, registry[i], variants, &kernels);
+        if (kernels > 1)
+            print_variants(registry[i], variants, count);
     }
-    return count;
+    return all;
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
