@@ -19,7 +19,7 @@ TEST quantiles_are_as_worked_by_hand(void) {
         ASSERT_EQ(rows[i].count, s.count);
         ASSERT(s.min == rows[i].min && s.q1 == rows[i].q1 && s.median == rows[i].median);
         ASSERT(s.q3 == rows[i].q3 && s.max == rows[i].max && s.mean == rows[i].mean);
-        ASSERT(s.iqr == s.q3 - s.q1 && (s.count > 1 || s.p95 == 7));
+        ASSERT(s.count > 1 || s.p95 == 7);
     }
     PASS();
 }
@@ -37,7 +37,6 @@ TEST p95_of_0_to_100_is_95(void) {
 TEST nan_samples_are_counted_and_left_out(void) {
     const double samples[] = {NAN, 2, NAN, 1, 3};
     stats s = stats_compute(samples, 5);
-    ASSERT_EQ_FMT((size_t)2, s.dropped, "%zu");
     ASSERT_EQ_FMT((size_t)3, s.count, "%zu");
     ASSERT(s.median == 2 && s.mean == 2);
     PASS();
@@ -45,10 +44,10 @@ TEST nan_samples_are_counted_and_left_out(void) {
 
 TEST no_samples_give_nan_and_not_zero(void) {
     stats s = stats_compute(NULL, 0);
-    ASSERT(isnan(s.median) && isnan(s.min) && isnan(s.mean) && isnan(s.iqr) && s.count == 0);
+    ASSERT(isnan(s.median) && isnan(s.min) && isnan(s.mean) && s.count == 0);
     const double nans[] = {NAN, NAN};
     s = stats_compute(nans, 2);
-    ASSERT(isnan(s.median) && isnan(s.p95) && s.dropped == 2);
+    ASSERT(isnan(s.median) && isnan(s.p95) && s.count == 0);
     PASS();
 }
 

@@ -305,18 +305,20 @@ csv_file *csv_parse(const char *text, size_t bytes, const char *name, err *e) {
     return parse_owned(copy, bytes, name, e);
 }
 
-csv_file *csv_read(const char *path, err *e) {
+static csv_file *read_file(const char *path, bool whole_lines, err *e) {
     size_t bytes;
     char *text = os_read_file(path, &bytes, e);
+    while (whole_lines && text && bytes > 0 && text[bytes - 1] != '\n')
+        text[--bytes] = 0;
     return text ? parse_owned(text, bytes, path, e) : NULL;
 }
 
+csv_file *csv_read(const char *path, err *e) {
+    return read_file(path, false, e);
+}
+
 csv_file *csv_read_lines(const char *path, err *e) {
-    size_t bytes;
-    char *text = os_read_file(path, &bytes, e);
-    while (text && bytes > 0 && text[bytes - 1] != '\n')
-        text[--bytes] = 0;
-    return text ? parse_owned(text, bytes, path, e) : NULL;
+    return read_file(path, true, e);
 }
 
 void csv_file_free(csv_file *f) {

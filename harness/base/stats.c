@@ -46,15 +46,7 @@ static double find_mad(double *ascending, size_t count, double median) {
 }
 
 stats stats_compute(const double *samples, size_t count) {
-    stats s = {.min = NAN,
-               .max = NAN,
-               .mean = NAN,
-               .q1 = NAN,
-               .median = NAN,
-               .q3 = NAN,
-               .p95 = NAN,
-               .iqr = NAN,
-               .mad = NAN};
+    stats s = {0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     double *sorted = array_new(count + 1, sizeof *sorted);
     double sum = 0;
     for (size_t i = 0; i < count; i++) {
@@ -63,7 +55,6 @@ stats stats_compute(const double *samples, size_t count) {
         sorted[s.count++] = samples[i];
         sum += samples[i];
     }
-    s.dropped = count - s.count;
     if (s.count > 0) {
         stats_sort(sorted, s.count);
         s.min = sorted[0];
@@ -73,7 +64,6 @@ stats stats_compute(const double *samples, size_t count) {
         s.median = stats_get_quantile(sorted, s.count, 0.5);
         s.q3 = stats_get_quantile(sorted, s.count, 0.75);
         s.p95 = stats_get_quantile(sorted, s.count, 0.95);
-        s.iqr = s.q3 - s.q1;
         s.mad = find_mad(sorted, s.count, s.median);
     }
     free(sorted);

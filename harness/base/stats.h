@@ -5,15 +5,13 @@
 #include <stddef.h>
 
 typedef struct {
-    size_t count;   /* samples that are numbers */
-    size_t dropped; /* samples that are NaN: counted here and ignored otherwise */
+    size_t count; /* samples that are numbers: NaN is ignored */
     double min, max, mean;
     double q1, median, q3, p95;
-    double iqr; /* q3 - q1 */
     double mad; /* median distance from the median: a spread that ignores a few wild samples */
 } stats;
 
-/* NaN in every field but the counts when there is no sample. The samples keep their order. */
+/* NaN in every field but the count when there is no sample. The samples keep their order. */
 stats stats_compute(const double *samples, size_t count);
 
 /* Quantile q (0 to 1) of ascending samples without NaN; NaN if there are none. */

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -438,18 +439,13 @@ bool worker_cut_task(char *text, char **fields, size_t count) {
 
 /* The side of the worker ----------------------------------------------------------------------
  *
- * Tasks are read by a thread of their own, which ends the process and any compiler it started when
- * the other side hangs up during a task. So no worker outlives the program that started it, not
- * even one in an endless loop. */
+ * Tasks are read by a thread of their own, which hands them on, and which ends the process and any compiler it
+ * started when the other side hangs up during a task. So no worker outlives the program that started it, not even
+ * one in an endless loop. */
 
 enum { TASK_BYTES = 1024 };
 
-typedef struct {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    char task[TASK_BYTES];
-    bool has_task, busy, hung_up;
-} inbox;
+static atomic_bool is_busy;
 
 static void end_process_group(void) {
     if (getpgrp() == getpid())
@@ -457,43 +453,18 @@ static void end_process_group(void) {
     _exit(EXIT_INCONCLUSIVE);
 }
 
-static void *read_tasks(void *argument) {
-    inbox *box = argument;
+static void *hand_on_tasks(void *argument) {
+    const int *to = argument;
     char line[TASK_BYTES];
     FILE *in = fdopen(WORKER_IN, "r");
     while (in && fgets(line, sizeof line, in)) {
-        pthread_mutex_lock(&box->lock);
-        snprintf(box->task, sizeof box->task, "%.*s", (int)strcspn(line, "\n"), line);
-        box->has_task = true;
-        pthread_cond_signal(&box->changed);
-        pthread_mutex_unlock(&box->lock);
+        is_busy = true;
+        (void)os_write_all(*to, line, strlen(line));
     }
-    pthread_mutex_lock(&box->lock);
-    if (box->busy || box->has_task)
+    if (is_busy)
         end_process_group();
-    box->hung_up = true;
-    pthread_cond_signal(&box->changed);
-    pthread_mutex_unlock(&box->lock);
+    (void)os_write_all(*to, "\n", 1); /* the end: other processes may have the pipe open */
     return NULL;
-}
-
-static bool wait_for_task(inbox *box, char *line) {
-    pthread_mutex_lock(&box->lock);
-    while (!box->has_task && !box->hung_up)
-        pthread_cond_wait(&box->changed, &box->lock);
-    bool has_task = box->has_task;
-    if (has_task)
-        strcpy(line, box->task);
-    box->busy = has_task;
-    box->has_task = false;
-    pthread_mutex_unlock(&box->lock);
-    return has_task;
-}
-
-static void set_idle(inbox *box) {
-    pthread_mutex_lock(&box->lock);
-    box->busy = false;
-    pthread_mutex_unlock(&box->lock);
 }
 
 static bool is_serving;
@@ -524,20 +495,24 @@ void worker_note_place(const char *place) {
 bool worker_serve(worker_task run, void *context, err *e) {
     if (fcntl(WORKER_IN, F_SETFD, FD_CLOEXEC) != 0 || fcntl(WORKER_OUT, F_SETFD, FD_CLOEXEC) != 0)
         return err_set(e, EXIT_USAGE, "--worker is used by assay itself, not by hand");
-    static inbox box = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    static int tasks[2];
     pthread_t reader;
-    int failed = pthread_create(&reader, NULL, read_tasks, &box);
+    if (!child_make_pipe(tasks, WORKER_OUT + 1, e))
+        return false;
+    int failed = pthread_create(&reader, NULL, hand_on_tasks, &tasks[1]);
     if (failed)
         return err_set(e, EXIT_CANNOT, "cannot start a thread: %s", strerror(failed));
     pthread_detach(reader);
     is_serving = true;
+    FILE *in = fdopen(tasks[0], "r");
     char line[TASK_BYTES];
     bool retire = false, ok = true;
-    while (ok && !retire && wait_for_task(&box, line)) {
+    while (ok && !retire && in && fgets(line, sizeof line, in) && line[0] != '\n') {
         size_t bytes = 0;
+        line[strcspn(line, "\n")] = 0;
         void *answer = run(context, line, &bytes, &retire);
         /* After the answer is out, a hang-up means the end: exit in order and flush stderr. */
-        set_idle(&box);
+        is_busy = false;
         worker_frame frame = {.magic = WORKER_MAGIC, .retire = retire, .bytes = bytes};
         ok = os_write_all(WORKER_OUT, &frame, sizeof frame) &&
              os_write_all(WORKER_OUT, answer, bytes);

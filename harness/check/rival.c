@@ -17,28 +17,22 @@ enum { SCALAR_BYTES = 8 };
 /* Opening ------------------------------------------------------------------------------------- */
 
 static bool read_given(rival *r, const char *given, err *e) {
-    const char *colon = strrchr(given, ':');
-    size_t length = colon ? (size_t)(colon - given) : 0;
-    if (length < 7 || strncmp(colon - 6, ".metal", 6) != 0 || !line_is_name(colon + 1))
+    char path[PATH_MAX];
+    const char *colon = strrchr(given, ':'), *name = path_get_name(given);
+    if (!colon || !line_is_name(colon + 1) ||
+        !path_print(path, sizeof path, NULL, "%.*s", (int)(colon - given), given) ||
+        !path_ends_with(path, ".metal"))
         return err_set(e, EXIT_USAGE,
                        "a kernel of others is given as FILE.metal:KERNEL, not as '%.120s'", given);
-    const char *name = colon;
-    while (name > given && name[-1] != '/')
-        name--;
-    size_t folder = (size_t)(name - given), file = (size_t)(colon - name);
-    if (folder >= sizeof r->folder || file >= sizeof r->file || strlen(colon) > sizeof r->kernel)
-        return err_set(e, EXIT_USAGE, "the name '%.80s...' is too long", given);
+    const int folder = (int)(name - given);
     r->given = given;
-    if (folder > 1)
-        snprintf(r->folder, sizeof r->folder, "%.*s", (int)folder - 1, given);
-    else
-        snprintf(r->folder, sizeof r->folder, "%s", folder ? "/" : ".");
-    snprintf(r->file, sizeof r->file, "%.*s", (int)file, name);
-    snprintf(r->kernel, sizeof r->kernel, "%s", colon + 1);
+    if (!path_print(r->folder, sizeof r->folder, e, "%.*s", folder > 1 ? folder - 1 : 1,
+                    folder > 0 ? given : ".") ||
+        !path_print(r->file, sizeof r->file, e, "%.*s", (int)(colon - name), name) ||
+        !path_print(r->kernel, sizeof r->kernel, e, "%s", colon + 1))
+        return false;
     snprintf(r->name, sizeof r->name, "%.40s:%.54s", r->file, r->kernel);
-    char path[PATH_MAX];
-    return path_join(path, sizeof path, e, r->folder, r->file) &&
-           (access(path, R_OK) == 0 || err_set(e, EXIT_USAGE, "cannot read %.200s", path));
+    return access(path, R_OK) == 0 || err_set(e, EXIT_USAGE, "cannot read %.200s", path);
 }
 
 /* Folders of includes are seen from that of the kernel. */

@@ -348,18 +348,19 @@ const char *timing_get_stop_name(timing_stop s) {
     return stops[s];
 }
 
+static int find_name(const char *const *names, int count, const char *name) {
+    int i = 0;
+    while (i < count && strcmp(names[i], name) != 0)
+        i++;
+    return i;
+}
+
 bool timing_find_regime(const char *name, timing_regime *out) {
-    *out = 0;
-    while (*out < TIMING_REGIMES && strcmp(regimes[*out], name) != 0)
-        ++*out;
-    return *out < TIMING_REGIMES;
+    return (*out = (timing_regime)find_name(regimes, TIMING_REGIMES, name)) < TIMING_REGIMES;
 }
 
 bool timing_find_cache(const char *name, timing_cache *out) {
-    *out = 0;
-    while (*out < TIMING_CACHES && strcmp(caches[*out], name) != 0)
-        ++*out;
-    return *out < TIMING_CACHES;
+    return (*out = (timing_cache)find_name(caches, TIMING_CACHES, name)) < TIMING_CACHES;
 }
 
 double timing_get_clock(const timing_sample *s, timing_clock c) {
