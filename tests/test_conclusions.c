@@ -13,7 +13,13 @@ SUITE(conclusions_suite);
     ASSERTm("a number is not what it must be",                                                     \
             fabs((double)(want) - (double)(got)) <= (part)*fabs((double)(want)))
 
-static sheet *made;
+static sheet *made; /* of the test that runs */
+
+static void start_sheet(void *unused) {
+    (void)unused;
+    sheet_free(made);
+    made = sheet_new();
+}
 
 static void put_times(const char *regime, const char *cache, const char *variant, int batch,
                       double us) {
@@ -29,7 +35,6 @@ static void put_times(const char *regime, const char *cache, const char *variant
 
 static void put_batches(double submit, double cold, double warm, const double *compute) {
     static const char *const variants[] = {"token_outer", "reuse"};
-    made = sheet_new();
     for (int v = 0; v < 2; v++)
         for (int b = 1; b <= 32; b *= 2) {
             double work = b * compute[v];
@@ -55,7 +60,6 @@ TEST a_batch_that_saves_the_submit_is_said_to(void) {
     ASSERT_NEAR(1e5, sheet_find(made, "fit_submit_ns", "regime", "single", NULL), 1e-3);
     ASSERT_EQ(0, sheet_find(made, "fit_submit_ns", "regime", "chained", NULL));
     ASSERT_EQ(2e3, sheet_find(made, "fit_launch_ns", "regime", "chained", NULL));
-    sheet_free(made);
     PASS();
 }
 
@@ -64,7 +68,6 @@ TEST a_batch_that_saves_the_stream_is_said_to(void) {
     ASSERT(strstr(sheet_get_conclusion(made, 0), "1 % is submit, 2 % launch and 97 % weights"));
     ASSERT(strstr(sheet_get_conclusion(made, 1), "200 µs from memory, 97 from caches"));
     ASSERT(sheet_get_metric(made, "speedup_4_chained") > 3.8);
-    sheet_free(made);
     PASS();
 }
 
@@ -79,7 +82,7 @@ static void put_op(const char *kind, const char *name, double launches, double u
 
 /* 20 launches of 0.5 us; 4 us of idle. */
 static void put_token(double short_op, double long_op) {
-    made = sheet_new();
+    start_sheet(NULL);
     put_op("op", "short", 10, short_op + 5, NAN);
     put_op("op", "long", 10, long_op + 5, NAN);
     put_op("token", "token", 20, 96, 100);
@@ -101,7 +104,6 @@ TEST parts_that_add_up_are_said_to(void) {
     ASSERT_EQ(1, sheet_find(made, "rank", "op", "long", NULL));
     ASSERT_NEAR(55e3, sheet_find(made, "start_ns", "op", "short", NULL), 1e-6);
     ASSERT_NEAR(85e3, sheet_find(made, "end_ns", "op", "short", NULL), 1e-6);
-    sheet_free(made);
     PASS();
 }
 
@@ -109,11 +111,9 @@ TEST parts_that_do_not_add_up_are_said_not_to(void) {
     put_token(30, 40);
     ASSERT(
         strstr(sheet_get_conclusion(made, 1), "do not add up: 16 % of the token is unaccounted"));
-    sheet_free(made);
     put_token(50, 60);
     ASSERT(
         strstr(sheet_get_conclusion(made, 1), "do not add up: op by op the parts take 24 % more"));
-    sheet_free(made);
     PASS();
 }
 
@@ -127,7 +127,6 @@ static void put_launches(const char *variant, int n, double gpu, double wall) {
 
 TEST launch_submit_and_switch_are_told_apart(void) {
     static const int counts[] = {1, 10, 100, 302, 1000};
-    made = sheet_new();
     for (size_t i = 0; i < 5; i++) {
         int n = counts[i];
         put_launches("chain", n, 1.27 * n, 100 + 1.27 * n);
@@ -143,7 +142,6 @@ TEST launch_submit_and_switch_are_told_apart(void) {
     ASSERT_NEAR(0.25, sheet_get_metric(made, "switch_us"), 1e-3);
     ASSERT_NEAR(383.54, sheet_get_metric(made, "chain_302_us"), 1e-3);
     ASSERT_NEAR(18, sheet_get_metric(made, "launch_share_pct"), 1e-3);
-    sheet_free(made);
     PASS();
 }
 
@@ -152,7 +150,6 @@ TEST a_fixed_cost_is_not_taken_for_bandwidth(void) {
         const char *shape;
         double bytes;
     } sizes[] = {{"192x576", 65e3}, {"576x576", 191e3}, {"1536x576", 506e3}, {"49152x576", 16.1e6}};
-    made = sheet_new();
     for (int i = 0; i < 8; i++) {
         double bytes = sizes[i / 2].bytes, us = bytes * 1e-3 / 100, wall = us + 100;
         sheet_add_row(made);
@@ -170,7 +167,6 @@ TEST a_fixed_cost_is_not_taken_for_bandwidth(void) {
     ASSERT_NEAR(0.646, sheet_get_metric(made, "gb_s_192x576"), 1e-2);
     ASSERT(sheet_get_metric(made, "time_ratio_1536_192") < 1.1);
     ASSERT(strstr(sheet_get_conclusion(made, 0), "a fixed cost of 100 µs is 99 %"));
-    sheet_free(made);
     PASS();
 }
 
@@ -178,7 +174,6 @@ TEST the_fastest_variant_of_each_shape_is_named(void) {
     static const char *const variants[] = {"matvec_q4_0", "matvec_q4_0_vec4",
                                            "matvec_q4_0_rowblock"};
     static const double us[2][3] = {{30, 10, 20}, {40, 30, 20}};
-    made = sheet_new();
     for (int s = 0; s < 2; s++)
         for (int k = 0; k < 3; k++) {
             sheet_add_row(made);
@@ -193,13 +188,11 @@ TEST the_fastest_variant_of_each_shape_is_named(void) {
                   sheet_get_conclusion(made, 0));
     ASSERT(strstr(sheet_get_conclusion(made, 1), "No single variant wins"));
     ASSERT_EQ(2, sheet_get_metric(made, "winners"));
-    sheet_free(made);
     PASS();
 }
 
 TEST the_end_of_a_cache_is_found_in_the_curve(void) {
     static const double gb_s[] = {300, 310, 305, 300, 120, 118, 117};
-    made = sheet_new();
     for (int i = 0; i < 7; i++) {
         sheet_add_row(made);
         sheet_put_text(made, "sweep", "size");
@@ -233,14 +226,12 @@ TEST the_end_of_a_cache_is_found_in_the_curve(void) {
             strstr(sheet_get_conclusion(made, 1),
                    "f32 goes from 5 (32 threads) to 70 GB/s (65536), 14-fold"));
     ASSERT(strstr(sheet_get_conclusion(made, 1), "how many threads read matters more"));
-    sheet_free(made);
     PASS();
 }
 
 TEST fused_against_separate_is_counted_by_shape(void) {
     static const char *const shapes[] = {"192x256", "192x576", "layer"};
     static const double row[] = {0.8, 1.2, 1.05}, group[] = {0.7, 0.9, 0.95};
-    made = sheet_new();
     for (int i = 0; i < 9; i++) {
         static const char *const ways[] = {"separate", "fused_row", "fused_group"};
         sheet_add_row(made);
@@ -255,12 +246,10 @@ TEST fused_against_separate_is_counted_by_shape(void) {
     ASSERT_EQ(2, sheet_get_metric(made, "fused_group_wins"));
     ASSERT_EQ(2, sheet_get_metric(made, "norms_a_layer_separate"));
     ASSERT_EQ(4032, sheet_get_metric(made, "norms_a_layer_fused_row"));
-    sheet_free(made);
     PASS();
 }
 
 TEST rates_and_their_ratios_are_those_of_the_rows(void) {
-    made = sheet_new();
     static const double rates[] = {480, 470, 460, 300};
     for (int i = 0; i < 4; i++) {
         sheet_add_row(made);
@@ -272,8 +261,7 @@ TEST rates_and_their_ratios_are_those_of_the_rows(void) {
     ASSERT_EQ(460, sheet_get_metric(made, "tok_s"));
     ASSERT_NEAR(480.0 / 470, sheet_get_metric(made, "n20_over_64"), 1e-9);
     ASSERT_EQ(300, sheet_get_metric(made, "tok_s_deepest"));
-    sheet_free(made);
-    made = sheet_new();
+    start_sheet(NULL);
     put_launches("token", 1, NAN, 1e6 / 257);
     put_launches("layer", 1, NAN, 1e6 / 200);
     put_launches("third", 1, NAN, 1e6 / 100);
@@ -289,12 +277,10 @@ TEST rates_and_their_ratios_are_those_of_the_rows(void) {
     ASSERT_NEAR(100, sheet_get_metric(made, "tok_s_three_per_layer"), 1e-6);
     ASSERT_EQ(91, sheet_get_metric(made, "buffers_three_per_layer"));
     ASSERT_EQ(423, sheet_get_metric(made, "buffers_a_token_per_op"));
-    sheet_free(made);
     PASS();
 }
 
 TEST the_synchronisations_of_an_rwkv7_are_told_apart_from_its_kernels(void) {
-    made = sheet_new();
     put_launches("op", 1, NAN, 100e3);
     put_launches("layer", 1, NAN, 12.97e3);
     put_launches("token", 1, NAN, 10e3);
@@ -318,7 +304,6 @@ TEST the_synchronisations_of_an_rwkv7_are_told_apart_from_its_kernels(void) {
     ASSERT_NEAR(0.09, sheet_get_metric(made, "rwkv_sync_ms"), 1e-6);
     ASSERT_NEAR(9, sheet_get_metric(made, "rwkv_first_token_ms"), 1e-6);
     ASSERT_NEAR(2.1, sheet_get_metric(made, "rwkv_memory_gb"), 1e-9);
-    sheet_free(made);
     PASS();
 }
 
@@ -330,7 +315,6 @@ static void put_trial(double wanted, double planted, const char *verdict) {
 }
 
 TEST shares_of_planted_slowdowns_are_counted(void) {
-    made = sheet_new();
     for (int i = 0; i < 10; i++) {
         put_trial(0, 0, i == 3 ? "faster" : i < 2 ? "ambiguous" : "same");
         put_trial(5, 4.8, i == 0 ? "ambiguous" : "slower");
@@ -345,7 +329,6 @@ TEST shares_of_planted_slowdowns_are_counted(void) {
     /* Wilson's interval of 9 of 10. */
     ASSERT_NEAR(59.58, sheet_find(made, "slower_low", "wanted_pct", "5", NULL), 1e-3);
     ASSERT_NEAR(98.21, sheet_find(made, "slower_high", "wanted_pct", "5", NULL), 1e-3);
-    sheet_free(made);
     PASS();
 }
 
@@ -363,7 +346,6 @@ static void put_step(const char *name, double us, double gain, const char *verdi
 }
 
 TEST steps_of_the_stack_are_told_with_what_is_known_of_them(void) {
-    made = sheet_new();
     put_step("separate", 8000, NAN, "");
     put_step("argmax", 7992, 0.1, "same");
     put_step("private", 8200, -2.5, "ambiguous");
@@ -381,11 +363,11 @@ TEST steps_of_the_stack_are_told_with_what_is_known_of_them(void) {
                   "private scratch -2.5 % (cannot be told), fused launches +100 %, one command "
                   "buffer per token +720 %, 4 tokens in flight -20 %.",
                   sheet_get_conclusion(made, 1));
-    sheet_free(made);
     PASS();
 }
 
 SUITE(conclusions_suite) {
+    SET_SETUP(start_sheet, NULL);
     RUN_TEST(the_synchronisations_of_an_rwkv7_are_told_apart_from_its_kernels);
     RUN_TEST(shares_of_planted_slowdowns_are_counted);
     RUN_TEST(a_batch_that_saves_the_submit_is_said_to);
@@ -399,4 +381,6 @@ SUITE(conclusions_suite) {
     RUN_TEST(fused_against_separate_is_counted_by_shape);
     RUN_TEST(rates_and_their_ratios_are_those_of_the_rows);
     RUN_TEST(steps_of_the_stack_are_told_with_what_is_known_of_them);
+    sheet_free(made);
+    made = NULL;
 }

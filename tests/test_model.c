@@ -7,20 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/os.h"
+#include "models.h"
 #include "reference/reference.h"
 #include "runner/generate/generate.h"
 #include "runner/gguf/synth.h"
 #include "runner/model/check.h"
 #include "runner/model/family.h"
-#include "support.h"
 
-static char folder[512];
-static library *lib;
 static gguf *file; /* a tiny llama, of which only embedding and last norm are used */
 static err e;
-
-#define ASSERT_OK(condition) ASSERTm(e.text, condition)
 
 /* --- the family: s = norm(s + embedding[token]), logits = embedding s --- */
 
@@ -125,12 +120,11 @@ static float *logits[TOKENS + 1]; /* [n]: after n tokens, as they must be */
 static size_t logit_bytes;
 
 static model *open_fold_model(uint32_t tile) {
-    return model_new(lib, file, &(model_options){.tile = tile, .family = &fold_family}, &e);
+    return models_open(file, &(model_options){.tile = tile, .family = &fold_family}, &e);
 }
 
 static bool make_expected(void) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/tiny.gguf", folder);
+    const char *path = models_get_path("fold.gguf");
     synth_options o = {.seed = 5, .type = gguf_find_type_name("Q4_0")};
     if (!synth_write_model(synth_find_shape("tiny", &e), path, &o, &e) ||
         !(file = gguf_open(path, &e)))
@@ -144,7 +138,6 @@ static bool make_expected(void) {
         if (!model_forward_token(m, tokens[i], PLAY_WHOLE, logits[i + 1], NULL, &e))
             return false;
     }
-    model_free(m);
     return m != NULL;
 }
 
@@ -163,7 +156,6 @@ TEST a_recurrent_model_passes_its_check(void) {
     for (size_t i = 0; i < report.count; i++)
         ASSERTm(report.rows[i].found, report.rows[i].passed);
     ASSERT_EQ(6, report.count);
-    model_free(m);
     PASS();
 }
 
@@ -176,17 +168,15 @@ TEST a_model_without_a_limit_always_has_room(void) {
     ASSERT_EQ(m->shape.hidden * sizeof(float), memory.state);
     ASSERT(memory.weights >= gguf_find_tensor(file, "token_embd.weight")->bytes);
     ASSERT(memory.scratch > logit_bytes);
-    model_free(m);
     PASS();
 }
 
 /* The next token gives what it gives where nothing was ever taken back. */
 static enum greatest_test_res goes_on_from(model *m, uint32_t position) {
-    float *got = malloc(logit_bytes);
+    float *got = models_new_logits(m);
     ASSERT_EQ(position, model_get_position(m));
     ASSERT_OK(model_forward_token(m, tokens[position], PLAY_WHOLE, got, NULL, &e));
     ASSERT_MEM_EQ(logits[position + 1], got, logit_bytes);
-    free(got);
     PASS();
 }
 
@@ -204,8 +194,7 @@ TEST a_state_is_brought_back_from_any_position_to_any_before(bool keeps) {
             if (to % 2)
                 ASSERT_OK(model_settle(m, &e)); /* else the play does */
             CHECK_CALL(goes_on_from(m, to));
-            model_free(m);
-        }
+                }
     free(got);
     PASS();
 }
@@ -213,7 +202,7 @@ TEST a_state_is_brought_back_from_any_position_to_any_before(bool keeps) {
 TEST a_kept_state_is_not_that_of_other_tokens(void) {
     model *m = open_fold_model(5);
     ASSERT_OK(m);
-    float *got = malloc(logit_bytes);
+    float *got = models_new_logits(m);
     uint32_t others[7] = {9, 8, 7, 6, 5, 4, 3};
     ASSERT_OK(model_forward_prompt(m, others, 7, PLAY_WHOLE, got, NULL, &e));
     ASSERT_OK(model_keep(m, &e));
@@ -222,15 +211,13 @@ TEST a_kept_state_is_not_that_of_other_tokens(void) {
     ASSERT_MEM_EQ(logits[8], got, logit_bytes);
     model_rewind(m, 7);
     CHECK_CALL(goes_on_from(m, 7));
-    free(got);
-    model_free(m);
     PASS();
 }
 
 TEST what_an_experiment_plays_leaves_no_trace(void) {
     model *m = open_fold_model(0);
     ASSERT_OK(m);
-    float *got = malloc(logit_bytes);
+    float *got = models_new_logits(m);
     ASSERT_OK(model_forward_prompt(m, tokens, 4, PLAY_WHOLE, got, NULL, &e));
     ASSERT_OK(model_keep(m, &e));
     tape *t = model_get_token_tape(m, true, &e);
@@ -241,8 +228,6 @@ TEST what_an_experiment_plays_leaves_no_trace(void) {
         ASSERT_OK(tape_play(t, PLAY_LAUNCHES, &times, NULL, &e));
     }
     CHECK_CALL(goes_on_from(m, 4));
-    free(got);
-    model_free(m);
     PASS();
 }
 
@@ -253,7 +238,7 @@ static bool count_down(void *context) {
 TEST a_prompt_can_be_stopped_between_tiles(void) {
     model *m = open_fold_model(3);
     ASSERT_OK(m);
-    float *got = malloc(logit_bytes);
+    float *got = models_new_logits(m);
     int left = 2;
     model_set_watch(m, count_down, &left);
     ASSERT_FALSE(model_forward_prompt(m, tokens, TOKENS, PLAY_WHOLE, got, NULL, &e));
@@ -261,8 +246,6 @@ TEST a_prompt_can_be_stopped_between_tiles(void) {
     ASSERT_OK(strstr(e.text, "after 6 of 12 tokens"));
     model_set_watch(m, NULL, NULL);
     CHECK_CALL(goes_on_from(m, 6));
-    free(got);
-    model_free(m);
     PASS();
 }
 
@@ -299,7 +282,6 @@ TEST tokens_in_flight_after_a_stop_are_forgotten(void) {
         ASSERT_OK(model_forward_greedy(m, cut.tokens[i - 1], PLAY_WHOLE, &cut.tokens[i], NULL, &e));
         ASSERT_EQ(all.tokens[i], cut.tokens[i]);
     }
-    model_free(m);
     PASS();
 }
 
@@ -311,8 +293,7 @@ TEST a_family_that_is_unknown_is_named_with_those_that_are_not(void) {
 }
 
 SUITE(model_suite) {
-    device *d = support_get_device();
-    if (!d || !(lib = library_new(d, NULL, &e)) || !os_make_scratch(folder, sizeof folder, &e))
+    if (!models_begin(&e))
         return;
     RUN_TEST(a_recurrent_model_can_be_opened_and_run);
     RUN_TEST(a_recurrent_model_passes_its_check);
@@ -327,6 +308,5 @@ SUITE(model_suite) {
     for (size_t i = 1; i <= TOKENS; i++)
         free(logits[i]);
     gguf_free(file);
-    os_remove_folder(folder);
-    library_free(lib);
+    models_end();
 }

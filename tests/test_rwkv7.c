@@ -279,26 +279,30 @@ static enum greatest_test_res has_golden_state(const model *m) {
     PASS();
 }
 
-TEST tokens_give_the_golden_logits_and_state(const golden_options *o) {
-    model *m = open_model(open_golden(o), 0);
-    ASSERT_OK(m);
+static enum greatest_test_res takes_tokens(model *m) {
     float logits[GOLDEN_VOCAB];
+    ASSERT_OK(m);
     for (size_t i = 0; i < GOLDEN_TOKENS; i++) {
         ASSERT_OK(model_forward_token(m, golden_tokens[i], PLAY_WHOLE, logits, NULL, &e));
         CHECK_CALL(is_golden(logits, i));
     }
-    CHECK_CALL(has_golden_state(m));
-    PASS();
+    return has_golden_state(m);
+}
+
+static enum greatest_test_res takes_prompt(model *m) {
+    float logits[GOLDEN_VOCAB];
+    ASSERT_OK(m);
+    ASSERT_OK(model_forward_prompt(m, golden_tokens, GOLDEN_TOKENS, PLAY_WHOLE, logits, NULL, &e));
+    CHECK_CALL(is_golden(logits, GOLDEN_TOKENS - 1));
+    return has_golden_state(m);
+}
+
+TEST tokens_give_the_golden_logits_and_state(const golden_options *o) {
+    return takes_tokens(open_model(open_golden(o), 0));
 }
 
 TEST a_prompt_gives_the_golden_logits_and_state(uint32_t tile) {
-    model *m = open_model(open_golden(&(golden_options){0}), tile);
-    ASSERT_OK(m);
-    float logits[GOLDEN_VOCAB];
-    ASSERT_OK(model_forward_prompt(m, golden_tokens, GOLDEN_TOKENS, PLAY_WHOLE, logits, NULL, &e));
-    CHECK_CALL(is_golden(logits, GOLDEN_TOKENS - 1));
-    CHECK_CALL(has_golden_state(m));
-    PASS();
+    return takes_prompt(open_model(open_golden(&(golden_options){0}), tile));
 }
 
 TEST the_reference_gives_the_golden_logits(void) {
@@ -352,17 +356,9 @@ TEST a_model_is_the_same_however_its_ops_are_fused(model_fusion how, size_t laun
     gguf *g = open_golden(&(golden_options){0});
     ASSERT_OK(g);
     model *m = open_model(g, 3);
-    ASSERT_OK(m);
-    float logits[GOLDEN_VOCAB];
-    for (size_t i = 0; i < GOLDEN_TOKENS; i++) {
-        ASSERT_OK(model_forward_token(m, golden_tokens[i], PLAY_WHOLE, logits, NULL, &e));
-        CHECK_CALL(is_golden(logits, i));
-    }
-    CHECK_CALL(has_golden_state(m));
+    CHECK_CALL(takes_tokens(m));
     model_rewind(m, 0);
-    ASSERT_OK(model_forward_prompt(m, golden_tokens, GOLDEN_TOKENS, PLAY_WHOLE, logits, NULL, &e));
-    CHECK_CALL(is_golden(logits, GOLDEN_TOKENS - 1));
-    CHECK_CALL(has_golden_state(m));
+    CHECK_CALL(takes_prompt(m));
     tape *t = model_get_token_tape(m, false, &e);
     ASSERT_OK(t);
     ASSERT_EQ(launches, t->count);

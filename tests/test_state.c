@@ -8,33 +8,25 @@
 #include "command.h"
 #include "harness/base/os.h"
 #include "harness/check/fill.h"
+#include "models.h"
 #include "runner/generate/generate.h"
-#include "runner/gguf/synth.h"
 #include "runner/gguf/write.h"
 #include "runner/model/family.h"
-#include "support.h"
 #include "transcript.h"
 
 SUITE(state_suite);
 
 enum { TOKENS = 13, CUT = 9 };
-static char folder[512], saved[600];
-static library *lib;
+static char saved[600];
 static uint32_t tokens[TOKENS], pending;
 static err e;
 
-#define ASSERT_OK(condition) ASSERTm(e.text, condition)
-
 static gguf *make_file(const char *name, uint64_t seed) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/%s-%d.gguf", folder, name, (int)seed);
-    synth_options o = {.seed = seed, .type = gguf_find_type_name("Q4_0")};
-    const synth_shape *s = synth_find_shape(name, &e);
-    return s && synth_write_model(s, path, &o, &e) ? gguf_open(path, &e) : NULL;
+    return models_make(name, "Q4_0", seed, &e);
 }
 
 static model *open_model(const gguf *g, uint32_t context) {
-    return model_new(lib, g, &(model_options){.context = context, .tile = 4}, &e);
+    return models_open(g, &(model_options){.context = context, .tile = 4}, &e);
 }
 
 static bool feed(model *m, uint32_t to, float *logits) {
@@ -58,7 +50,6 @@ TEST a_text_goes_on_from_a_file(const char *name) {
     ASSERT_OK(m);
     ASSERT_OK(model_write_state(m, saved, MODEL_NO_TOKEN, &e));
     ASSERT_OK(feed(m, TOKENS, want)); /* saving changed nothing */
-    model_free(m);
     m = open_model(g, 16); /* with another context */
     ASSERT_OK(m);
     uint32_t others[3] = {1, 2, 3}; /* what there was is forgotten */
@@ -73,8 +64,6 @@ TEST a_text_goes_on_from_a_file(const char *name) {
         ASSERT_OK(feed(m, TOKENS, got));
         ASSERT_MEM_EQ(want, got, sizeof want);
     }
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
@@ -89,9 +78,6 @@ TEST a_state_of_nothing_is_the_beginning(const char *name) {
     ASSERT_EQ(0, model_get_position(m));
     ASSERT_OK(feed(m, CUT, got));
     ASSERT_MEM_EQ(want, got, sizeof want);
-    model_free(empty);
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
@@ -135,8 +121,6 @@ TEST a_file_that_is_damaged_changes_nothing(void) {
     ASSERT_OK(os_write_file(saved, file, bytes, &e));
     CHECK_CALL(is_refused(m, "is not a saved state"));
     free(file);
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
@@ -153,11 +137,6 @@ TEST a_state_of_another_model_or_of_more_tokens_than_fit_is_refused(const char *
     ASSERT_FALSE(model_read_state(small, saved, &pending, &e));
     ASSERT_EQ(EXIT_USAGE, e.code);
     ASSERT_OK(strstr(e.text, "holds 9 tokens, which do not fit into a context of 8"));
-    model_free(small);
-    model_free(from);
-    model_free(m);
-    gguf_free(other);
-    gguf_free(g);
     PASS();
 }
 
@@ -169,7 +148,7 @@ static char chat_path[600];
 static bool make_chat_file(const char *name) {
     static const char bos[] = "tokenizer.ggml.add_bos_token";
     gguf *g = make_file(name, 1);
-    snprintf(chat_path, sizeof chat_path, "%s/chat.gguf", folder);
+    snprintf(chat_path, sizeof chat_path, "%s", models_get_path("chat.gguf"));
     gguf_writer *w = g ? gguf_writer_new(chat_path, &e) : NULL;
     for (size_t i = 0; w && i < g->value_count; i++)
         if (!gguf_text_equals(g->values[i].key, bos))
@@ -186,7 +165,6 @@ static bool make_chat_file(const char *name) {
         ok = gguf_writer_write(w, g->tensors[i].data, g->tensors[i].bytes, &e);
     ok = ok && gguf_writer_finish(w, &e);
     gguf_writer_free(w);
-    gguf_free(g);
     setenv("M", chat_path, 1);
     setenv("S", saved, 1);
     return ok;
@@ -211,7 +189,7 @@ static bool answer(const gguf *g, const tokenizer *t, token_list *history, char 
     collector c = {.list = history};
     generate_options how = {.max_tokens = ANSWER, .tokenizer = t, .emit = collect, .context = &c};
     generate_report report;
-    model *m = model_new(lib, g, &(model_options){.context = 400}, &e);
+    model *m = models_open(g, &(model_options){.context = 400}, &e);
     sampler *greedy =
         m ? sampler_new(&(sampler_settings){.repeat_penalty = 1}, model_get_shape(m)->vocab) : NULL;
     size_t before = history->count, used = 0;
@@ -224,7 +202,6 @@ static bool answer(const gguf *g, const tokenizer *t, token_list *history, char 
     snprintf(ids + used, size - used, "\n");
     free(prompt);
     sampler_free(greedy);
-    model_free(m);
     return ok;
 }
 
@@ -240,7 +217,7 @@ TEST a_chat_in_three_runs_gives_the_tokens_of_one(const char *name) {
         "--save-state $S 2>/dev/null",
         "\"$A\" run --device $D -m $M --chat -p Three -n 6 --ids --load-state $S 2>/dev/null"};
     ASSERT_OK(make_chat_file(name));
-    gguf *g = gguf_open(chat_path, &e);
+    gguf *g = models_keep(gguf_open(chat_path, &e));
     tokenizer *t = g ? tokenizer_new(g, &e) : NULL;
     ASSERT_OK(t);
     token_list history = {0};
@@ -254,7 +231,6 @@ TEST a_chat_in_three_runs_gives_the_tokens_of_one(const char *name) {
     }
     token_list_free(&history);
     tokenizer_free(t);
-    gguf_free(g);
     PASS();
 }
 
@@ -327,16 +303,13 @@ TEST a_recurrent_state_needs_no_replay_after_a_stop(void) {
     ASSERT_FALSE(m->is_unsettled);
     token_list_free(&list);
     sampler_free(greedy);
-    model_free(m);
-    gguf_free(g);
     PASS();
 }
 
 SUITE(state_suite) {
-    device *d = support_get_device();
-    if (!d || !(lib = library_new(d, NULL, &e)) || !os_make_scratch(folder, sizeof folder, &e))
+    if (!models_begin(&e))
         return;
-    snprintf(saved, sizeof saved, "%s/saved.state", folder);
+    snprintf(saved, sizeof saved, "%s", models_get_path("saved.state"));
     rng r = rng_new(6, "state");
     for (size_t i = 0; i < TOKENS; i++)
         tokens[i] = rng_below(&r, 512);
@@ -352,7 +325,6 @@ SUITE(state_suite) {
     RUN_TEST(a_state_that_cannot_be_written_is_told_before_the_text);
     RUN_TEST(a_recurrent_state_needs_no_replay_after_a_stop);
     RUN_TEST(a_file_that_is_damaged_changes_nothing);
-    os_remove_folder(folder);
-    library_free(lib);
+    models_end();
     transcript_run("state");
 }

@@ -9,19 +9,15 @@
 #include "harness/base/csv.h"
 #include "harness/base/os.h"
 #include "kernels/kernels.h"
+#include "models.h"
 #include "runner/choice/rules.h"
 #include "runner/choice/tune.h"
-#include "runner/gguf/synth.h"
 #include "runner/model/check.h"
 #include "support.h"
 
 SUITE(tune_suite);
 
-static char folder[512];
-static library *lib; /* the project's own kernels */
 static err e;
-
-#define ASSERT_OK(condition) ASSERTm(e.text, condition)
 
 /* "matvec q4_0 += 576x1536x8" */
 static choice parse(const char *text) {
@@ -208,8 +204,8 @@ static const results_meta *make_meta(void) {
 
 /* Rows come in one order. Measured ones hold only as long as both kernels are what they were. */
 TEST a_table_is_written_and_read_back_without_stale_rows(void) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/new/a.csv", folder);
+    char path[700];
+    snprintf(path, sizeof path, "%s", models_get_path("new/a.csv"));
     choice c = parse("rmsnorm 1x64");
     const kernel *rule = rules_find(device_get_facts(support_get_device()), &c, &e);
     tuned *t = tuned_new();
@@ -220,11 +216,11 @@ TEST a_table_is_written_and_read_back_without_stale_rows(void) {
     snprintf(r.gain, sizeof r.gain, "1.25");
     snprintf(r.test, sizeof r.test, "a, \"quoted\" test");
     snprintf(r.rule, sizeof r.rule, "%s", rule->name);
-    ASSERT_OK(tuned_find_made_of(lib, &c, r.way, rule, r.made_of, &e));
+    ASSERT_OK(tuned_find_made_of(models_get_library(), &c, r.way, rule, r.made_of, &e));
     tuned_put(t, &r); /* in place of the other */
     ASSERT_EQ(3, t->count);
     ASSERT_OK(tuned_write(t, make_meta(), path, &e));
-    tuned *back = tuned_read(path, lib, &e);
+    tuned *back = tuned_read(path, models_get_library(), &e);
     ASSERT_OK(back);
     ASSERT(back->count == 3 && back->stale == 0);
     for (size_t i = 0; i < 3; i++) {
@@ -237,7 +233,7 @@ TEST a_table_is_written_and_read_back_without_stale_rows(void) {
     tuned_free(back);
     snprintf(r.made_of, sizeof r.made_of, "0123");
     tuned_put(t, &r);
-    ASSERT_OK(tuned_write(t, make_meta(), path, &e) && (back = tuned_read(path, lib, &e)));
+    ASSERT_OK(tuned_write(t, make_meta(), path, &e) && (back = tuned_read(path, models_get_library(), &e)));
     ASSERT(back->count == 2 && back->stale == 1 && !tuned_get(back, &c));
     tuned_free(back);
     t->count = 0; /* one without rows has no file */
@@ -251,9 +247,10 @@ TEST a_table_is_written_and_read_back_without_stale_rows(void) {
 #define HEAD "op,format,accumulates,shape,kernel\n"
 
 static tuned *read_text(const char *text) {
-    static char path[600];
-    snprintf(path, sizeof path, "%s/t.csv", folder);
-    return os_write_file(path, text, strlen(text), &e) ? tuned_read(path, lib, &e) : NULL;
+    const char *path = models_get_path("t.csv");
+    return os_write_file(path, text, strlen(text), &e)
+               ? tuned_read(path, models_get_library(), &e)
+               : NULL;
 }
 
 TEST a_table_that_is_not_right_is_answered_with_file_and_line(void) {
@@ -291,11 +288,7 @@ static size_t count_launches(const tape *t, const char *name) {
 }
 
 static gguf *make_model(const char *shape_name) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/%s.gguf", folder, shape_name);
-    synth_options o = {.seed = 7, .type = gguf_find_type_name("Q4_0")};
-    const synth_shape *s = synth_find_shape(shape_name, &e);
-    return s && synth_write_model(s, path, &o, &e) ? gguf_open(path, &e) : NULL;
+    return models_make(shape_name, "Q4_0", 7, &e);
 }
 
 /* None of these is what a rule takes on the device. */
@@ -312,8 +305,8 @@ TEST a_model_takes_what_its_table_says_and_is_still_right(void) {
     put(t, "rmsnorm 1x64", kernels[2]);
     put(t, "decode_attention 64x4x2x16", kernels[3]);
     put(t, "matvec q4_0 += 64x160x8", "multi_token_matvec_q4_0_accumulate");
-    model *plain = model_new(lib, g, &(model_options){.context = 32}, &e);
-    model *m = model_new(lib, g, &(model_options){.context = 32, .tuned = t}, &e);
+    model *plain = models_open(g, &(model_options){.context = 32}, &e);
+    model *m = models_open(g, &(model_options){.context = 32, .tuned = t}, &e);
     ASSERT_OK(plain && m);
     tape *before = model_get_token_tape(plain, false, &e),
          *now = model_get_token_tape(m, false, &e);
@@ -330,10 +323,7 @@ TEST a_model_takes_what_its_table_says_and_is_still_right(void) {
     ASSERT_OK(model_check(m, &o, &report, &e));
     for (size_t i = 0; i < report.count; i++)
         ASSERTm(report.rows[i].found, report.rows[i].passed);
-    model_free(m);
-    model_free(plain);
     tuned_free(t);
-    gguf_free(g);
     PASS();
 }
 
@@ -358,7 +348,7 @@ TEST the_choices_of_a_model_are_those_of_its_tests(const char *shape_name, const
     tuner t;
     tune_settings s = quick();
     gguf *g = make_model(shape_name);
-    ASSERT_OK(g && tuner_open(&t, lib, g, tests, 3, tuned_new(), &s, &e));
+    ASSERT_OK(g && tuner_open(&t, models_get_library(), g, tests, 3, tuned_new(), &s, &e));
     for (size_t i = 0; i < t.choices.count; i++)
         ASSERT_OK(rules_find(device_get_facts(support_get_device()), &t.choices.items[i], &e));
     ASSERTm(prompt, has_choice(&t.tests[0].choices, prompt));
@@ -366,7 +356,6 @@ TEST the_choices_of_a_model_are_those_of_its_tests(const char *shape_name, const
     ASSERTm(token, has_choice(&t.tests[1].choices, token));
     ASSERT(has_choice(&t.choices, prompt) && has_choice(&t.choices, token));
     tuner_close(&t);
-    gguf_free(g);
     PASS();
 }
 
@@ -379,7 +368,7 @@ TEST what_makes_the_model_slower_is_not_kept(void) {
     tune_settings s = quick();
     tuner t;
     gguf *g = make_model("tiny");
-    ASSERT_OK(g && tuner_open(&t, lib, g, tests, 2, tuned_new(), &s, &e));
+    ASSERT_OK(g && tuner_open(&t, models_get_library(), g, tests, 2, tuned_new(), &s, &e));
     tune_comparison found;
     bool is_kept;
     tuned_row r = {.choice = parse(slow)};
@@ -393,16 +382,12 @@ TEST what_makes_the_model_slower_is_not_kept(void) {
     ASSERT_OK(tuner_try(&t, &r, &found, &is_kept, &e));
     ASSERT(!is_kept && found.count == 0);
     tuner_close(&t);
-    gguf_free(g);
     PASS();
 }
 
 SUITE(tune_suite) {
-    if (!os_make_scratch(folder, sizeof folder, &e) || !support_get_device() ||
-        !(lib = library_new(support_get_device(), NULL, &e))) {
-        fprintf(stderr, "no device for the suite tune: %s\n", e.text);
+    if (!models_begin(&e))
         return;
-    }
     RUN_TEST(every_way_that_takes_the_shape_is_listed);
     RUN_TEST(the_rules_choose_what_is_listed_for_three_kinds_of_devices);
     RUN_TEST(attention_is_cut_into_as_many_ranges_as_there_is_room_for);
@@ -416,6 +401,5 @@ SUITE(tune_suite) {
               "decode_attention 128x4x2x16");
     RUN_TESTp(the_choices_of_a_model_are_those_of_its_tests, "rwkv7-tiny",
               "matvec q4_0 += 128x256x8", "matvec q4_0 += 128x256x1");
-    library_free(lib);
-    os_remove_folder(folder);
+    models_end();
 }
