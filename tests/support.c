@@ -117,6 +117,21 @@ launch *support_launch(const char *file, const char *kernel) {
     return support_launch_specialised(file, kernel, NULL, 0);
 }
 
+bool support_run_with(const char *file, const char *kernel, size3 threads, size3 group,
+                      const support_argument *arguments, size_t count) {
+    launch *l = support_launch(file, kernel);
+    for (int i = 0; l && i < (int)count; i++) {
+        const support_argument *a = &arguments[i];
+        if (a->access == ACCESS_NONE)
+            launch_set_u32(l, i, a->number);
+        else
+            launch_bind(l, i, a->at, a->access, a->type);
+    }
+    if (l)
+        launch_set_threads(l, threads, group);
+    return l && support_play();
+}
+
 tape *support_get_tape(void) {
     return current;
 }

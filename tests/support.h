@@ -40,6 +40,29 @@ launch *support_launch_specialised(const char *file, const char *kernel,
                                    const constant_value *constants, size_t count);
 tape *support_get_tape(void);
 
+/* What a kernel is given, from buffer 0 on. */
+typedef struct {
+    slice at;
+    access_mode access; /* ACCESS_NONE: the number is given */
+    elem type;
+    uint32_t number;
+} support_argument;
+#define READS(at, type)                                                                            \
+    { at, ACCESS_READ, type, 0 }
+#define WRITES(at, type)                                                                           \
+    { at, ACCESS_WRITE, type, 0 }
+#define UPDATES(at, type)                                                                          \
+    { at, ACCESS_BOTH, type, 0 }
+#define NUMBER(value)                                                                              \
+    { {.bytes = 0}, ACCESS_NONE, ELEM_U32, value }
+/* Plays a kernel of tests/kernels with so many threads, in threadgroups of `group`. */
+bool support_run_with(const char *file, const char *kernel, size3 threads, size3 group,
+                      const support_argument *arguments, size_t count);
+#define support_run(file, kernel, threads, group, ...)                                             \
+    support_run_with(file, kernel, threads, group, (const support_argument[]){__VA_ARGS__},        \
+                     sizeof((const support_argument[]){__VA_ARGS__}) / sizeof(support_argument))
+#define ASSERT_PLAYS(...) ASSERTm(support_get_error()->text, support_run(__VA_ARGS__))
+
 /* The root mean square of the differences over that of b's values; infinite for what is not finite. */
 double support_get_distance(const float *a, const float *b, size_t count);
 

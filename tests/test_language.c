@@ -53,13 +53,8 @@ TEST vector_constructors_swizzles_and_operators_are_msl(void) {
 
 static bool run_map(const char *kernel, slice in, slice out, elem in_type, elem out_type,
                     uint32_t n) {
-    launch *l = support_launch("language.metal", kernel);
-    if (!l)
-        return false;
-    launch_bind(l, 0, in, ACCESS_READ, in_type);
-    launch_bind(l, 1, out, ACCESS_WRITE, out_type);
-    launch_set_threads(l, (size3){n, 1, 1}, (size3){256, 1, 1});
-    return support_play();
+    return support_run("language.metal", kernel, ((size3){n, 1, 1}), ((size3){256, 1, 1}),
+                       READS(in, in_type), WRITES(out, out_type));
 }
 
 static bool is_nan_half(uint16_t h) {
@@ -145,13 +140,8 @@ TEST short_floats_round_after_every_operation(const short_float *f) {
     }
     slice in_a = support_buffer(a, sizeof a), in_b = support_buffer(b, sizeof b);
     slice out = support_buffer(NULL, sizeof a * 4);
-    launch *l = support_launch("language.metal", f->kernel);
-    ASSERTm(support_get_error()->text, l);
-    launch_bind(l, 0, in_a, ACCESS_READ, f->type);
-    launch_bind(l, 1, in_b, ACCESS_READ, f->type);
-    launch_bind(l, 2, out, ACCESS_WRITE, f->type);
-    launch_set_threads(l, (size3){N, 1, 1}, (size3){64, 1, 1});
-    ASSERT(support_play());
+    ASSERT_PLAYS("language.metal", f->kernel, ((size3){N, 1, 1}), ((size3){64, 1, 1}),
+                 READS(in_a, f->type), READS(in_b, f->type), WRITES(out, f->type));
     const uint16_t *got = support_read(out);
     for (int i = 0; i < N; i++) {
         float x = f->widen(a[i]), y = f->widen(b[i]);

@@ -165,15 +165,10 @@ static double make_input(elem type, uint32_t op, int lane, int component) {
 enum { GROUPS = 2 * OPS * ARGUMENTS, ROOM = GROUPS * LANES * 16 };
 
 static bool run_all(int which, uint32_t mask, uint32_t groups, slice in, slice out, slice asked) {
-    launch *l = support_launch("simd.metal", typed[which].kernel);
-    if (!l)
-        return false;
-    launch_bind(l, 0, in, ACCESS_READ, typed[which].type);
-    launch_bind(l, 1, out, ACCESS_WRITE, typed[which].type);
-    launch_set_u32(l, 2, mask);
-    launch_bind(l, 3, asked, ACCESS_READ, ELEM_U32);
-    launch_set_groups(l, (size3){groups, 1, 1}, (size3){count_threads(mask), 1, 1});
-    return support_play();
+    return support_run("simd.metal", typed[which].kernel,
+                       ((size3){groups * count_threads(mask), 1, 1}),
+                       ((size3){count_threads(mask), 1, 1}), READS(in, typed[which].type),
+                       WRITES(out, typed[which].type), NUMBER(mask), READS(asked, ELEM_U32));
 }
 
 /* Compares one threadgroup with the model; the message of the first difference, or NULL. */
@@ -257,14 +252,9 @@ TEST votes_agree_with_the_model(void) {
         slice from = support_buffer(x, sizeof x), to = support_buffer(NULL, sizeof out);
         for (uint32_t op = 0; op < QUAD + VOTES; op++)
             for (int m = 0; m < MASKS && op % QUAD < VOTES; m++) {
-                launch *l = support_launch("simd.metal", "simd_votes");
-                ASSERTm(support_get_error()->text, l);
-                launch_bind(l, 0, from, ACCESS_READ, ELEM_U32);
-                launch_bind(l, 1, to, ACCESS_BOTH, ELEM_U32);
-                launch_set_u32(l, 2, masks[m]);
-                launch_set_u32(l, 3, op);
-                launch_set_groups(l, (size3){1, 1, 1}, (size3){count_threads(masks[m]), 1, 1});
-                ASSERT(support_play());
+                ASSERT_PLAYS("simd.metal", "simd_votes", ((size3){count_threads(masks[m]), 1, 1}),
+                             ((size3){count_threads(masks[m]), 1, 1}), READS(from, ELEM_U32),
+                             UPDATES(to, ELEM_U32), NUMBER(masks[m]), NUMBER(op));
                 memcpy(out, support_read(to), sizeof out);
                 for (int i = 0; i < LANES; i++)
                     if (is_in(masks[m], i))
@@ -357,12 +347,8 @@ TEST lanes_rejoin_as_the_program_is_nested(int which) {
     for (uint32_t i = 0; i < LANES; i++)
         x[i] = i;
     slice in = support_buffer(x, sizeof x), out = support_buffer(NULL, sizeof x);
-    launch *l = support_launch("rejoin.metal", kernels[which]);
-    ASSERTm(support_get_error()->text, l);
-    launch_bind(l, 0, in, ACCESS_READ, ELEM_U32);
-    launch_bind(l, 1, out, ACCESS_WRITE, ELEM_U32);
-    launch_set_groups(l, (size3){1, 1, 1}, (size3){LANES, 1, 1});
-    ASSERT(support_play());
+    ASSERT_PLAYS("rejoin.metal", kernels[which], ((size3){LANES, 1, 1}), ((size3){LANES, 1, 1}),
+                 READS(in, ELEM_U32), WRITES(out, ELEM_U32));
     const uint32_t *got = support_read(out);
     for (uint32_t i = 0; i < LANES && !(which == 3 && i >= 24); i++)
         ASSERT_EQ_FMT(want_rejoin(which, i), got[i], "%u");

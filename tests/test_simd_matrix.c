@@ -63,18 +63,11 @@ static bool is_near(const matrix *a, const matrix *b, const matrix *c, elem type
 }
 
 static bool run_product(int which, slice *at, uint32_t how) {
-    launch *l = support_launch("simd_matrix.metal", products[which].kernel);
-    if (!l)
-        return false;
-    launch_bind(l, 0, at[0], ACCESS_READ, products[which].a);
-    launch_bind(l, 1, at[1], ACCESS_READ, products[which].b);
-    launch_bind(l, 2, at[2], ACCESS_READ, products[which].d);
-    launch_bind(l, 3, at[3], ACCESS_WRITE, products[which].d);
-    launch_bind(l, 4, at[4], ACCESS_WRITE, products[which].d);
-    launch_set_u32(l, 5, SIDE);
-    launch_set_u32(l, 6, how);
-    launch_set_groups(l, (size3){1, 1, 1}, (size3){LANES, 1, 1});
-    return support_play();
+    return support_run("simd_matrix.metal", products[which].kernel, ((size3){LANES, 1, 1}),
+                       ((size3){LANES, 1, 1}), READS(at[0], products[which].a),
+                       READS(at[1], products[which].b), READS(at[2], products[which].d),
+                       WRITES(at[3], products[which].d), WRITES(at[4], products[which].d),
+                       NUMBER(SIDE), NUMBER(how));
 }
 
 TEST products_agree_with_sums_in_double_however_they_are_loaded(int which) {
@@ -115,14 +108,9 @@ TEST a_lane_addresses_two_neighbours_of_a_row(int which) {
           b = make_numbers(type, 6, N * N, numbers[1]),
           out = support_buffer(NULL, N * N * elem_get_bytes(type)),
           sums = support_buffer(NULL, N * N * sizeof(float));
-    launch *l = support_launch("simd_matrix.metal", held[which].kernel);
-    ASSERTm(support_get_error()->text, l);
-    launch_bind(l, 0, a, ACCESS_READ, type);
-    launch_bind(l, 1, b, ACCESS_READ, type);
-    launch_bind(l, 2, out, ACCESS_WRITE, type);
-    launch_bind(l, 3, sums, ACCESS_WRITE, ELEM_F32);
-    launch_set_groups(l, (size3){1, 1, 1}, (size3){LANES, 1, 1});
-    ASSERTm(support_get_error()->text, support_play());
+    ASSERT_PLAYS("simd_matrix.metal", held[which].kernel, ((size3){LANES, 1, 1}),
+                 ((size3){LANES, 1, 1}), READS(a, type), READS(b, type), WRITES(out, type),
+                 WRITES(sums, ELEM_F32));
     const void *kept = support_read(out);
     const float *got = support_read(sums);
     for (int i = 0; i < 2 * LANES; i++) {
@@ -168,15 +156,9 @@ TEST matrices_that_are_multiplied_together_have_their_own_sums(int which) {
           right = make_numbers(type, 8, DEPTH * TILE_COLUMNS, b),
           out = support_buffer(NULL, TILE_ROWS * TILE_COLUMNS * sizeof(float)),
           halfway = support_buffer(NULL, N * N * sizeof(float));
-    launch *l = support_launch("simd_matrix.metal", tiles[which].kernel);
-    ASSERTm(support_get_error()->text, l);
-    launch_bind(l, 0, left, ACCESS_READ, type);
-    launch_bind(l, 1, right, ACCESS_READ, type);
-    launch_bind(l, 2, out, ACCESS_WRITE, ELEM_F32);
-    launch_bind(l, 3, halfway, ACCESS_WRITE, ELEM_F32);
-    launch_set_u32(l, 4, DEPTH);
-    launch_set_groups(l, (size3){1, 1, 1}, (size3){LANES, 1, 1});
-    ASSERTm(support_get_error()->text, support_play());
+    ASSERT_PLAYS("simd_matrix.metal", tiles[which].kernel, ((size3){LANES, 1, 1}),
+                 ((size3){LANES, 1, 1}), READS(left, type), READS(right, type),
+                 WRITES(out, ELEM_F32), WRITES(halfway, ELEM_F32), NUMBER(DEPTH));
     const float *sums = support_read(out);
     for (int i = 0; i < TILE_ROWS * TILE_COLUMNS; i++)
         ASSERT(is_near_sum(type, a, b, i / TILE_COLUMNS, i % TILE_COLUMNS, DEPTH, (double)sums[i]));

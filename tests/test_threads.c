@@ -41,12 +41,8 @@ static const char *find_wrong_place(const place *p, const uint32_t threads[3],
 TEST every_thread_of_a_grid_knows_its_place(const uint32_t threads[3], const uint32_t group[3]) {
     const size_t count = (size_t)threads[0] * threads[1] * threads[2];
     slice out = support_buffer(NULL, count * sizeof(place));
-    launch *l = support_launch("threads.metal", "places_3d");
-    ASSERTm(support_get_error()->text, l);
-    launch_bind(l, 0, out, ACCESS_WRITE, ELEM_U32);
-    launch_set_threads(l, (size3){threads[0], threads[1], threads[2]},
-                       (size3){group[0], group[1], group[2]});
-    ASSERTm(support_get_error()->text, support_play());
+    ASSERT_PLAYS("threads.metal", "places_3d", ((size3){threads[0], threads[1], threads[2]}),
+                 ((size3){group[0], group[1], group[2]}), WRITES(out, ELEM_U32));
     const place *p = support_read(out);
     for (uint32_t z = 0; z < threads[2]; z++)
         for (uint32_t y = 0; y < threads[1]; y++)
@@ -61,11 +57,8 @@ TEST every_thread_of_a_grid_knows_its_place(const uint32_t threads[3], const uin
 TEST two_dimensions_of_short_positions_work(void) {
     uint16_t want[4];
     slice out = support_buffer(NULL, 7 * 5 * 8);
-    launch *l = support_launch("threads.metal", "places_2d");
-    ASSERTm(support_get_error()->text, l);
-    launch_bind(l, 0, out, ACCESS_WRITE, ELEM_U16);
-    launch_set_threads(l, (size3){7, 5, 1}, (size3){4, 2, 1});
-    ASSERT(support_play());
+    ASSERT_PLAYS("threads.metal", "places_2d", ((size3){7, 5, 1}), ((size3){4, 2, 1}),
+                 WRITES(out, ELEM_U16));
     for (uint16_t y = 0; y < 5; y++)
         for (uint16_t x = 0; x < 7; x++) {
             want[0] = x, want[1] = y, want[2] = x % 4, want[3] = y % 2;
@@ -77,11 +70,8 @@ TEST two_dimensions_of_short_positions_work(void) {
 TEST one_dimension_covers_large_grids_exactly_once(void) {
     const uint32_t n = 1000003;
     slice out = support_buffer(NULL, n * 4);
-    launch *l = support_launch("threads.metal", "places_1d");
-    ASSERTm(support_get_error()->text, l);
-    launch_bind(l, 0, out, ACCESS_WRITE, ELEM_U32);
-    launch_set_threads(l, (size3){n, 1, 1}, (size3){256, 1, 1});
-    ASSERT(support_play());
+    ASSERT_PLAYS("threads.metal", "places_1d", ((size3){n, 1, 1}), ((size3){256, 1, 1}),
+                 WRITES(out, ELEM_U32));
     const uint32_t *got = support_read(out);
     for (uint32_t i = 0; i < n; i++)
         ASSERT_EQ(i * 3 + 1, got[i]);
@@ -91,11 +81,8 @@ TEST one_dimension_covers_large_grids_exactly_once(void) {
 TEST grids_can_be_tall(void) {
     enum { WIDTH = 3, HEIGHT = 70001 };
     slice out = support_buffer(NULL, WIDTH * HEIGHT * 4);
-    launch *l = support_launch("threads.metal", "places_tall");
-    ASSERTm(support_get_error()->text, l);
-    launch_bind(l, 0, out, ACCESS_WRITE, ELEM_U32);
-    launch_set_groups(l, (size3){WIDTH, HEIGHT, 1}, (size3){1, 1, 1});
-    ASSERT(support_play());
+    ASSERT_PLAYS("threads.metal", "places_tall", ((size3){WIDTH, HEIGHT, 1}), ((size3){1, 1, 1}),
+                 WRITES(out, ELEM_U32));
     const uint32_t *got = support_read(out);
     for (uint32_t y = 0; y < HEIGHT; y++)
         for (uint32_t x = 0; x < WIDTH; x++)
@@ -159,13 +146,8 @@ TEST threads_that_returned_are_not_waited_for(void) {
     const uint32_t n = 45;
     float *x = make_ramp(64);
     slice in = support_buffer(x, 64 * 4), out = support_buffer(NULL, n * 4);
-    launch *l = support_launch("threads.metal", "early_return");
-    ASSERTm(support_get_error()->text, l);
-    launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, out, ACCESS_WRITE, ELEM_F32);
-    launch_set_u32(l, 2, n);
-    launch_set_groups(l, (size3){1, 1, 1}, (size3){64, 1, 1});
-    ASSERT(support_play());
+    ASSERT_PLAYS("threads.metal", "early_return", ((size3){64, 1, 1}), ((size3){64, 1, 1}),
+                 READS(in, ELEM_F32), WRITES(out, ELEM_F32), NUMBER(n));
     const float *got = support_read(out);
     for (uint32_t i = 0; i < n; i++) {
         const float want = sum_range(x, i / 32 * 32, smaller(n, i / 32 * 32 + 32));
@@ -232,14 +214,9 @@ TEST every_kind_of_atomic_gives_the_right_result(void) {
     const float zero = 0;
     slice in = support_buffer(x, sizeof x), result = support_buffer(start, sizeof start);
     slice words = support_buffer(bits, sizeof bits), total = support_buffer(&zero, 4);
-    launch *l = support_launch("threads.metal", "atomics");
-    ASSERTm(support_get_error()->text, l);
-    launch_bind(l, 0, in, ACCESS_READ, ELEM_I32);
-    launch_bind(l, 1, result, ACCESS_BOTH, ELEM_I32);
-    launch_bind(l, 2, words, ACCESS_BOTH, ELEM_U32);
-    launch_bind(l, 3, total, ACCESS_BOTH, ELEM_F32);
-    launch_set_groups(l, (size3){N / 64, 1, 1}, (size3){64, 1, 1});
-    ASSERT(support_play());
+    ASSERT_PLAYS("threads.metal", "atomics", ((size3){N / 64 * 64, 1, 1}), ((size3){64, 1, 1}),
+                 READS(in, ELEM_I32), UPDATES(result, ELEM_I32), UPDATES(words, ELEM_U32),
+                 UPDATES(total, ELEM_F32));
     const int32_t want[5] = {lowest, highest, 0, sum, 7};
     const uint32_t want_bits[3] = {~0u, 0, odd};
     ASSERT_MEM_EQ(want, support_read(result), sizeof want);
