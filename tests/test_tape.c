@@ -121,19 +121,6 @@ TEST several_plays_can_be_in_flight_and_finish_in_order(void) {
     PASS();
 }
 
-TEST a_tape_can_be_cleared_and_recorded_again(void) {
-    tape *t = start_tape();
-    ASSERT(record_steps(t, 4));
-    tape_clear(t);
-    ASSERT_EQ(0u, tape_count_parts(t, PLAY_MARKS));
-    ASSERT(record_steps(t, 2));
-    ASSERT_EQ(4u, t->count);
-    ASSERT(tape_play(t, PLAY_WHOLE, NULL, NULL, NULL));
-    ASSERT_EQ_FMT((double)expect_after(1, 2), (double)((const float *)support_read(x))[0], "%g");
-    tape_free(t);
-    PASS();
-}
-
 /* Whatever a device prepared for the first play, the second must see the launch as it is then. */
 TEST launches_that_change_between_plays_are_played_as_they_are(play_order order) {
     tape *t = start_tape();
@@ -343,7 +330,6 @@ SUITE(tape_suite) {
             RUN_TESTp(every_way_to_play_gives_the_same_result, (play_mode)mode, (play_order)order);
     RUN_TEST(a_sampled_play_gives_a_time_for_each_launch_and_says_how);
     RUN_TEST(several_plays_can_be_in_flight_and_finish_in_order);
-    RUN_TEST(a_tape_can_be_cleared_and_recorded_again);
     RUN_TESTp(launches_that_change_between_plays_are_played_as_they_are, ORDER_SERIAL);
     RUN_TESTp(launches_that_change_between_plays_are_played_as_they_are, ORDER_CONCURRENT);
     RUN_TEST(plays_in_flight_keep_their_constants);

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,14 +237,13 @@ void cache_room_start_log(void) {
     is_owner = setenv(log_variable, path, 1) == 0;
 }
 
-/* The clock is the same in all processes. */
-static void note_compile(uint64_t began_ns, uint64_t ended_ns) {
+static void note_compile(double seconds) {
     const char *path = getenv(log_variable);
     int fd = path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
     char line[64];
     if (fd < 0)
         return;
-    int n = snprintf(line, sizeof line, "%" PRIu64 " %" PRIu64 "\n", began_ns, ended_ns);
+    int n = snprintf(line, sizeof line, "%.6f\n", seconds);
     os_write_all(fd, line, (size_t)n); /* one write: lines of several processes do not mix */
     close(fd);
 }
@@ -256,40 +254,13 @@ bool cache_room_has_compiled(void) {
     return path && stat(path, &s) == 0 && s.st_size > 0;
 }
 
-typedef struct {
-    uint64_t began_ns, ended_ns;
-} compile_span;
-
-static int by_start(const void *a, const void *b) {
-    const compile_span *x = a, *y = b;
-    return (x->began_ns > y->began_ns) - (x->began_ns < y->began_ns);
-}
-
-static double measure_union(compile_span *spans, size_t count) {
-    uint64_t until_ns = 0, sum_ns = 0;
-    if (count > 0)
-        qsort(spans, count, sizeof *spans, by_start);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t from_ns = spans[i].began_ns > until_ns ? spans[i].began_ns : until_ns;
-        if (spans[i].ended_ns <= from_ns)
-            continue;
-        sum_ns += spans[i].ended_ns - from_ns;
-        until_ns = spans[i].ended_ns;
-    }
-    return (double)sum_ns * 1e-9;
-}
-
 void cache_room_end_log(size_t *count, double *seconds) {
-    compile_span *spans = NULL, one;
-    size_t room = 0;
-    *count = 0;
     const char *path = is_owner ? getenv(log_variable) : NULL;
     char *text = path ? os_read_file(path, NULL, NULL) : NULL;
-    for (const char *p = text; p && *p; p += strcspn(p, "\n"), p += *p == '\n')
-        if (sscanf(p, "%" SCNu64 " %" SCNu64, &one.began_ns, &one.ended_ns) == 2)
-            *ARRAY_ADD(spans, *count, room) = one;
-    *seconds = measure_union(spans, *count);
-    free(spans);
+    *count = 0;
+    *seconds = 0;
+    for (const char *p = text; p && *p; p += strcspn(p, "\n"), p += *p == '\n', ++*count)
+        *seconds += strtod(p, NULL);
     free(text);
     if (path)
         unlink(path);
@@ -327,11 +298,10 @@ static bool make_file(const char *text, const char *object, const char *sum, cod
     if (!path_print(source, sizeof source, e, "%s.%ld.cpp", object, (long)getpid()) ||
         !path_print(beside, sizeof beside, e, "%s.%ld.tmp", object, (long)getpid()))
         return false;
-    uint64_t began_ns = os_now_ns();
+    const uint64_t began_ns = os_now_ns();
     bool ok = os_write_file(source, text, strlen(text), e) && make(context, source, beside, e);
-    uint64_t ended_ns = os_now_ns();
-    double seconds = (double)(ended_ns - began_ns) * 1e-9;
-    note_compile(began_ns, ended_ns);
+    const double seconds = (double)(os_now_ns() - began_ns) * 1e-9;
+    note_compile(seconds);
     unlink(source);
     size_t bytes;
     char *code = ok ? os_read_file(beside, &bytes, e) : NULL;

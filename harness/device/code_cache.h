@@ -84,9 +84,8 @@ bool cache_room_find(cache_facts *out, err *e);
 /* Removes everything; *removed is how much that was. */
 bool cache_room_clear(cache_facts *removed, err *e);
 
-/* What is compiled between the two, by this process and its workers, and the seconds in which at
- * least one compiler was running. The log is a file that the environment variable ASSAY_COMPILE_LOG
- * names; it is not started twice. */
+/* What is compiled between the two, by this process and its workers, and the seconds that it took in
+ * all. The log is a file that the environment variable ASSAY_COMPILE_LOG names; it is not started twice. */
 void cache_room_start_log(void);
 bool cache_room_has_compiled(void); /* anything, since the start */
 void cache_room_end_log(size_t *count, double *seconds);

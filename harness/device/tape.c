@@ -307,12 +307,6 @@ static void drop_prepared(tape *t) {
     t->version = 0;
 }
 
-void tape_clear(tape *t) {
-    drop_prepared(t);
-    t->count = t->mark_count = 0;
-    t->barrier_next = false;
-}
-
 void tape_free(tape *t) {
     if (!t)
         return;

@@ -91,7 +91,6 @@ struct tape {
 
 tape *tape_new(library *lib);
 void tape_free(tape *t);
-void tape_clear(tape *t); /* forget the launches, keep the room */
 
 /* Appends a launch of a kernel of a file in the library's folder. NULL with e set if it cannot be
  * compiled. The pointer holds until the next launch is added. */

@@ -41,6 +41,12 @@ struct soft_arena {
     size_t count, room;
 };
 
+void *soft_map(void *at, size_t bytes) {
+    const int flags = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE | (at ? MAP_FIXED : 0);
+    void *made = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return made == MAP_FAILED ? NULL : made;
+}
+
 /* A file without a name that holds this many zeros, in memory where the system can; -1: none could be made. */
 static int open_file(size_t bytes) {
     int fd = -1;

@@ -20,6 +20,10 @@ typedef struct soft_arena soft_arena;
 soft_arena *soft_arena_new(bool is_checked, err *e);
 void soft_arena_free(soft_arena *a);
 
+/* Memory of the process, which takes room where it is touched; at `at`, if that is not NULL. NULL: there is
+ * none. */
+void *soft_map(void *at, size_t bytes);
+
 /* Memory that reads as zero, aligned to 16384, with at least `gap` unused bytes on both sides. NULL if
  * there is none. */
 void *soft_arena_take(soft_arena *a, size_t bytes, size_t gap);

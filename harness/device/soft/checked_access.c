@@ -12,6 +12,7 @@
 #if defined(__linux__)
 #define _GNU_SOURCE /* MAP_FIXED_NOREPLACE */
 #endif
+#include "arena.h"
 #include "checker.h"
 
 #include <assert.h>
@@ -250,19 +251,9 @@ enum {
 
 static const size_t stack_bytes = SOFT_REGION_BYTES - SOFT_STACKS_AT;
 
-static void *map(void *at, size_t bytes) {
-    int flags = MAP_PRIVATE | MAP_ANON | (at ? MAP_FIXED : 0);
-#if defined(MAP_NORESERVE)
-    flags |= MAP_NORESERVE;
-#endif
-    return mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-}
-
 bool checker_open_private(soft_checker *c) {
-    void *marks = map(NULL, stack_bytes);
-    void *rooms = map(NULL, 2 * SOFT_ROOMS_BYTES);
-    c->hooks.marks = marks == MAP_FAILED ? NULL : marks;
-    c->hooks.rooms = rooms == MAP_FAILED ? 0 : (uintptr_t)rooms;
+    c->hooks.marks = soft_map(NULL, stack_bytes);
+    c->hooks.rooms = (uintptr_t)soft_map(NULL, 2 * SOFT_ROOMS_BYTES);
     return c->hooks.marks && c->hooks.rooms;
 }
 
@@ -316,7 +307,8 @@ void checker_end_private(soft_checker *c) {
     c->hooks.ended = 0;
     if (!c->hooks.unset)
         return;
-    map(c->hooks.marks, stack_bytes); /* new pages are zeros; madvise promises that on Linux only */
+    soft_map(c->hooks.marks,
+             stack_bytes); /* new pages are zeros; madvise promises that on Linux only */
     memset(c->named, 0, sizeof c->named);
     c->hooks.unset = 0;
 }

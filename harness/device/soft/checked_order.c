@@ -12,9 +12,7 @@
  *
  * A fence also gives a barrier with mem_none what it lacks: it orders the memory it names across
  * that barrier, whether it stands before or after. */
-#if defined(__linux__)
-#define _GNU_SOURCE /* MAP_NORESERVE */
-#endif
+#include "arena.h"
 #include "checker.h"
 
 #include <stdlib.h>
@@ -27,15 +25,6 @@
 
 enum { LANES = SOFT_LANES, FIRST_ATOMICS = 64 };
 
-static shadow_cell *map_cells(size_t count) {
-    int flags = MAP_PRIVATE | MAP_ANON;
-#if defined(MAP_NORESERVE)
-    flags |= MAP_NORESERVE;
-#endif
-    void *at = mmap(NULL, count * sizeof(shadow_cell), PROT_READ | PROT_WRITE, flags, -1, 0);
-    return at == MAP_FAILED ? NULL : at;
-}
-
 static size_t count_cells(const shadow *s) {
     return s->bytes / s->unit;
 }
@@ -46,8 +35,8 @@ bool shadow_open(shadow *s, uintptr_t begin, size_t bytes, unsigned unit, bool i
                   .bytes = (begin + bytes - first + 3) & ~(size_t)3,
                   .unit = unit,
                   .is_shared = is_shared};
-    s->cells = map_cells(count_cells(s));
-    s->fine = map_cells(s->bytes);
+    s->cells = soft_map(NULL, count_cells(s) * sizeof *s->cells);
+    s->fine = soft_map(NULL, s->bytes * sizeof *s->fine);
     if (s->cells && s->fine)
         return true;
     shadow_close(s);

@@ -24,18 +24,17 @@ typedef struct {
     uint32_t tensor_layout; /* of the next launch; 0: always that of an Apple M5 */
 } soft_device;
 
-static bool count_threads(int *threads, err *e) {
-    const char *given = getenv("ASSAY_THREADS");
-    *threads = os_count_cpus();
+/* A variable of the environment that is a whole number from 1 on; *value stays as it is where it is not set. */
+static bool read_variable(const char *name, unsigned long most, const char *takes, uint32_t *value,
+                          err *e) {
+    const char *given = getenv(name);
+    char *end;
     if (!given || !*given)
         return true;
-    char *end;
-    long n = strtol(given, &end, 10);
-    if (*end || n < 1 || n > 256)
-        return err_set(e, EXIT_USAGE, "ASSAY_THREADS is '%.40s'; it takes a number from 1 to 256",
-                       given);
-    *threads = (int)n;
-    return true;
+    unsigned long n = strtoul(given, &end, 10);
+    *value = (uint32_t)n;
+    return (!*end && n >= 1 && n <= most) ||
+           err_set(e, EXIT_USAGE, "%s is '%.40s'; it takes %s", name, given, takes);
 }
 
 /* The variable that switches on Metal's shader validation means checked mode here. */
@@ -59,20 +58,13 @@ static bool choose_flushing(const device *d, bool *flush, err *e) {
     return true;
 }
 
-/* How cooperative tensors lie in registers: as on an Apple M5, or permuted, another way in each launch,
+/* How cooperative tensors lie in registers: as on an Apple M5 (0), or permuted, another way in each launch,
  * beginning with a number. */
 static bool choose_layout(uint32_t *layout, err *e) {
     const char *given = getenv("ASSAY_TENSOR_LAYOUT");
-    char *end = NULL;
-    *layout = 1;
-    if (!given || !*given)
-        return true;
-    unsigned long n = strtoul(given, &end, 10);
-    *layout = (uint32_t)n;
-    if (strcmp(given, "m5") == 0 || (!*end && n > 0 && n <= UINT32_MAX))
-        return true;
-    return err_set(e, EXIT_USAGE, "ASSAY_TENSOR_LAYOUT is '%.40s'; it takes m5 or a number from 1",
-                   given);
+    *layout = !given || strcmp(given, "m5") != 0;
+    return !*layout ||
+           read_variable("ASSAY_TENSOR_LAYOUT", UINT32_MAX, "m5 or a number from 1", layout, e);
 }
 
 static void describe_sandbox(sandbox_state s, char *text, size_t size) {
@@ -85,18 +77,19 @@ static void describe_sandbox(sandbox_state s, char *text, size_t size) {
 }
 
 static bool soft_open(device *d, err *e) {
-    int threads;
     bool flush;
     pool_mode mode = choose_mode(d);
-    uint32_t layout;
-    if (!count_threads(&threads, e) || !choose_flushing(d, &flush, e) || !choose_layout(&layout, e))
+    uint32_t layout, threads = (uint32_t)os_count_cpus();
+    if (!read_variable("ASSAY_THREADS", 256, "a number from 1 to 256", &threads, e) ||
+        !choose_flushing(d, &flush, e) || !choose_layout(&layout, e))
         return false;
-    int used = mode == POOL_FAST ? threads : 1; /* races are found by order, not by collisions */
+    uint32_t used =
+        mode == POOL_FAST ? threads : 1; /* races are found by order, not by collisions */
     soft_compiler *compiler = soft_compiler_new(e);
     if (!compiler)
         return false;
-    soft_engine *engine =
-        soft_engine_new(used, mode, d->options.cpu_clock, soft_compiler_get_folder(compiler), e);
+    soft_engine *engine = soft_engine_new((int)used, mode, d->options.cpu_clock,
+                                          soft_compiler_get_folder(compiler), e);
     if (!engine) {
         soft_compiler_free(compiler);
         return false;
@@ -109,7 +102,7 @@ static bool soft_open(device *d, err *e) {
     d->impl = s;
     device_facts *f = &d->facts;
     /* The same in every mode: results of one device lie in one folder. */
-    snprintf(f->name, sizeof f->name, "software Metal device, %d thread%s", threads,
+    snprintf(f->name, sizeof f->name, "software Metal device, %u thread%s", threads,
              threads == 1 ? "" : "s");
     f->validates = mode == POOL_CHECKED || mode == POOL_TRACED;
     f->traces = mode == POOL_TRACED;
@@ -118,7 +111,7 @@ static bool soft_open(device *d, err *e) {
              math_mode_get_name(d->options.math));
     describe_sandbox(engine->sandbox, f->sandbox, sizeof f->sandbox);
     f->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    f->threads = (uint32_t)used;
+    f->threads = used;
     f->simd_width = SOFT_LANES;
     f->offers = FEATURE_MATRICES;
     f->max_group_threads = SOFT_MAX_THREADS;

@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "checked.h"
 #include "counted.h"
 #include "harness/base/array.h"
@@ -131,12 +132,8 @@ static void *place(soft_worker *w, soft_u32 slot, soft_u64 bytes, soft_u64 align
 
 static soft_worker *worker_new(err *e) {
     size_t all = 2 * SOFT_REGION_BYTES;
-    int flags = MAP_PRIVATE | MAP_ANON;
-#if defined(MAP_NORESERVE)
-    flags |= MAP_NORESERVE;
-#endif
-    char *mapping = mmap(NULL, all, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (mapping == MAP_FAILED)
+    char *mapping = soft_map(NULL, all);
+    if (!mapping)
         return err_null(e, EXIT_CANNOT,
                         "the software device cannot reserve %zu MiB of address space", all >> 20);
     uintptr_t at = ((uintptr_t)mapping + SOFT_REGION_BYTES - 1) & ~(SOFT_REGION_BYTES - 1);
