@@ -74,9 +74,9 @@ void support_set_math(math_mode math) {
         library_set_math(shared_library, math);
 }
 
-slice support_buffer(const void *data, size_t bytes) {
+static slice new_buffer(storage_mode storage, const void *data, size_t bytes) {
     assert(buffer_count < sizeof buffers / sizeof *buffers);
-    buffer *b = device_new_buffer(support_get_device(), bytes, STORAGE_SHARED, "test", &last);
+    buffer *b = device_new_buffer(support_get_device(), bytes, storage, "test", &last);
     assert(b);
     buffers[buffer_count++] = b;
     if (data)
@@ -84,6 +84,14 @@ slice support_buffer(const void *data, size_t bytes) {
     else
         buffer_fill_pattern(b, 0, bytes, POISON_PATTERN, &last);
     return slice_whole(b);
+}
+
+slice support_buffer(const void *data, size_t bytes) {
+    return new_buffer(STORAGE_SHARED, data, bytes);
+}
+
+slice support_private_buffer(const void *data, size_t bytes) {
+    return new_buffer(STORAGE_PRIVATE, data, bytes);
 }
 
 const void *support_read(slice at) {

@@ -27,6 +27,7 @@ const char *support_get_path(const char *relative);
 
 /* A shared buffer holding a copy of data (or poison when data is NULL), freed by support_end. */
 slice support_buffer(const void *data, size_t bytes);
+slice support_private_buffer(const void *data, size_t bytes);
 
 /* What the buffer of a slice made here holds, as a copy that stands until the next of the same
  * buffer; and bytes put into it. Both work where CPU and GPU share no memory. */

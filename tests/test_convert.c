@@ -18,16 +18,28 @@
 SUITE(convert_suite);
 
 static err e;
-static char from[64], to[64];
+static char from[64], to[64], again[64];
+static gguf *opened[24];
+static size_t opened_count;
 
-static void name_files(void) {
+static void name_files(void *unused) {
+    (void)unused;
     snprintf(from, sizeof from, "/tmp/assay-test-%ld-from.gguf", (long)getpid());
     snprintf(to, sizeof to, "/tmp/assay-test-%ld-to.gguf", (long)getpid());
+    snprintf(again, sizeof again, "/tmp/assay-test-%ld-again.gguf", (long)getpid());
 }
 
-static void remove_files(void) {
+static void remove_files(void *unused) {
+    (void)unused;
+    while (opened_count)
+        gguf_free(opened[--opened_count]);
     unlink(from);
     unlink(to);
+    unlink(again);
+}
+
+static gguf *open_file(const char *path) {
+    return opened[opened_count++] = gguf_open(path, &e);
 }
 
 /* A model of one matrix, one head, one norm and one vector, all F32. */
@@ -55,11 +67,9 @@ static bool write_small(const char *head, const float *matrix, size_t columns) {
 }
 
 static gguf *convert(const char *type, bool is_pure) {
-    gguf *g = gguf_open(from, &e);
+    gguf *g = open_file(from);
     convert_options o = {.type = convert_find_type(type, &e), .is_pure = is_pure};
-    bool ok = g && convert_model(g, to, &o, &e);
-    gguf_free(g);
-    return ok ? gguf_open(to, &e) : NULL;
+    return g && convert_model(g, to, &o, &e) ? open_file(to) : NULL;
 }
 
 static const char *get_type(const gguf *g, const char *name) {
@@ -82,7 +92,6 @@ TEST the_bytes_of_q4_0_are_those_worked_by_hand(void) {
     float values[32] = {-4, 3.5f, 4, 0.75f, 0.2f};
     values[21] = -0.26f;
     values[31] = 2;
-    name_files();
     ASSERTm(e.text, write_small("output.weight", values, 32));
     gguf *g = convert("q4_0", false);
     ASSERTm(e.text, g);
@@ -90,8 +99,6 @@ TEST the_bytes_of_q4_0_are_those_worked_by_hand(void) {
     ASSERT(t && t->bytes == 2 * sizeof expected);
     ASSERT_MEM_EQ(expected, t->data, sizeof expected);
     ASSERT_MEM_EQ(expected, (const uint8_t *)t->data + sizeof expected, sizeof expected);
-    gguf_free(g);
-    remove_files();
     PASS();
 }
 
@@ -106,7 +113,6 @@ TEST a_block_of_zeros_has_a_negative_zero_as_its_scale(void) {
 
 TEST matrices_change_and_vectors_and_norms_stay(void) {
     float values[64] = {1, -2};
-    name_files();
     ASSERTm(e.text, write_small("token_embd.weight", values, 64));
     const struct {
         const char *type;
@@ -132,15 +138,12 @@ TEST matrices_change_and_vectors_and_norms_stay(void) {
         ASSERT(gguf_get_u32(g, "general.quantization_version", &version, NULL, &e));
         ASSERT(file_type == cases[i].file_type && version == 2);
         ASSERT(gguf_text_equals(gguf_find_value(g, "general.name")->texts[0], "small"));
-        gguf_free(g);
     }
-    remove_files();
     PASS();
 }
 
 TEST only_the_head_is_an_exception(void) {
     float values[64] = {1};
-    name_files();
     ASSERTm(e.text, write_small("output.weight", values, 64));
     gguf *g = convert("q4_0", false);
     ASSERTm(e.text, g);
@@ -157,22 +160,17 @@ TEST only_the_head_is_an_exception(void) {
                   convert_choose_type(g, gguf_find_tensor(g, "output.weight"), &careful)->name);
     embedding.dim[0] = 33;
     ASSERT_STR_EQ("F16", convert_choose_type(g, &embedding, &o)->name); /* no whole blocks */
-    gguf_free(g);
-    remove_files();
     PASS();
 }
 
 TEST values_that_are_not_finite_are_refused_by_name(void) {
     float values[64] = {1, 2, 3, 4, 5, INFINITY};
-    name_files();
     ASSERTm(e.text, write_small("token_embd.weight", values, 64));
     ASSERT_EQ(NULL, convert("q4_0", false));
     ASSERT_EQ_FMT(EXIT_WRONG, e.code, "%d");
     ASSERTm(e.text, strstr(e.text, "token_embd.weight: value 5 is not finite (inf)"));
     gguf *g = convert("f16", false); /* which has an infinity */
     ASSERTm(e.text, g);
-    gguf_free(g);
-    remove_files();
     PASS();
 }
 
@@ -190,26 +188,18 @@ static synth_options tiny_options(const gguf_type *type) {
 /* q4_0 to f32 and back is the same file: what is on the grid stays there. */
 TEST a_model_survives_the_way_to_f32_and_back(void) {
     synth_options o = tiny_options(gguf_find_format(&format_q4_0));
-    name_files();
     ASSERTm(e.text, synth_write_model(synth_get_shape(0), from, &o, &e));
-    gguf *first = gguf_open(from, &e), *second = convert("f32", false);
+    gguf *first = open_file(from), *second = convert("f32", false);
     ASSERTm(e.text, first && second);
     convert_options back = {.type = gguf_find_format(&format_q4_0)};
-    char again[80];
-    snprintf(again, sizeof again, "%s.again", to);
     ASSERTm(e.text, convert_model(second, again, &back, &e));
-    gguf *third = gguf_open(again, &e);
+    gguf *third = open_file(again);
     ASSERTm(e.text, third && third->tensor_count == first->tensor_count);
     ASSERT_EQ(first->value_count, third->value_count);
     for (size_t i = 0; i < first->tensor_count; i++) {
         ASSERT_EQ(first->tensors[i].bytes, third->tensors[i].bytes);
         ASSERT_MEM_EQ(first->tensors[i].data, third->tensors[i].data, first->tensors[i].bytes);
     }
-    gguf_free(first);
-    gguf_free(second);
-    gguf_free(third);
-    unlink(again);
-    remove_files();
     PASS();
 }
 
@@ -221,9 +211,8 @@ static bool stop_at_once(void *context, uint64_t done, uint64_t total) {
 TEST a_conversion_can_be_stopped_and_leaves_nothing(void) {
     synth_options o = tiny_options(gguf_find_format(&format_q4_0));
     uint64_t total = 0;
-    name_files();
     ASSERT(synth_write_model(synth_get_shape(0), from, &o, &e));
-    gguf *g = gguf_open(from, &e);
+    gguf *g = open_file(from);
     convert_options c = {
         .type = gguf_find_format(&format_f16), .watch = stop_at_once, .context = &total};
     ASSERT(g && !convert_model(g, to, &c, &e) && strstr(e.text, "stopped"));
@@ -231,8 +220,6 @@ TEST a_conversion_can_be_stopped_and_leaves_nothing(void) {
     o.watch = stop_at_once;
     o.context = &total;
     ASSERT(!synth_write_model(synth_get_shape(0), to, &o, &e) && access(to, F_OK) != 0);
-    gguf_free(g);
-    remove_files();
     ASSERT_RUN("ls \"$T\"-to* 2> /dev/null", 2);
     PASS();
 }
@@ -244,9 +231,8 @@ TEST a_conversion_can_be_stopped_and_leaves_nothing(void) {
 TEST a_large_matrix_repeats_what_is_drawn_block_by_block(void) {
     synth_options o = tiny_options(gguf_find_format(&format_q4_0));
     o.layers = 1;
-    name_files();
     ASSERTm(e.text, synth_write_model(synth_find_shape("smollm-135m", &e), from, &o, &e));
-    gguf *g = gguf_open(from, &e);
+    gguf *g = open_file(from);
     const gguf_tensor *t = g ? gguf_find_tensor(g, "token_embd.weight") : NULL;
     ASSERTm(e.text, t && t->elements == 49152 * 576);
     const size_t block = t->type->bytes, piece = WEIGHT_PIECE / t->type->values * block;
@@ -254,8 +240,6 @@ TEST a_large_matrix_repeats_what_is_drawn_block_by_block(void) {
     ASSERT_MEM_EQ(first + block, second, piece - block);
     ASSERT_MEM_EQ(first, second + piece - block, block);
     ASSERT(memcmp(first, first + 16 * piece, block) != 0 && memcmp(last, last - block, block) != 0);
-    gguf_free(g);
-    remove_files();
     PASS();
 }
 
@@ -270,7 +254,6 @@ TEST a_seed_gives_the_same_bytes_on_every_machine(void) {
     synth_options o = tiny_options(gguf_find_format(&format_q4_0));
     size_t bytes;
     char hex[65];
-    name_files();
     ASSERTm(e.text, synth_write_model(synth_find_shape("tiny", &e), from, &o, &e));
     char *data = os_read_file(from, &bytes, &e);
     ASSERT(data);
@@ -283,7 +266,6 @@ TEST a_seed_gives_the_same_bytes_on_every_machine(void) {
     get_hash(other, bytes, hex);
     ASSERT(strncmp(hex, "40dd540c", 8) != 0);
     free(other);
-    remove_files();
     PASS();
 }
 
@@ -301,9 +283,8 @@ static double get_spread(const gguf_tensor *t) {
 TEST random_weights_have_a_sensible_spread_and_no_row_twice(void) {
     synth_options o = tiny_options(gguf_find_format(&format_q4_0));
     o.layers = 3;
-    name_files();
     ASSERTm(e.text, synth_write_model(synth_get_shape(0), from, &o, &e));
-    gguf *g = gguf_open(from, &e);
+    gguf *g = open_file(from);
     ASSERTm(e.text, g);
     double q = get_spread(gguf_find_tensor(g, "blk.2.attn_q.weight")) * sqrt(64);
     double down = get_spread(gguf_find_tensor(g, "blk.0.ffn_down.weight")) * sqrt(160);
@@ -315,8 +296,6 @@ TEST random_weights_have_a_sensible_spread_and_no_row_twice(void) {
         for (size_t k = 0; k < i; k++)
             ASSERT(memcmp((const char *)t->data + i * row, (const char *)t->data + k * row, row));
     ASSERT(!gguf_find_tensor(g, "blk.3.attn_q.weight"));
-    gguf_free(g);
-    remove_files();
     PASS();
 }
 
@@ -409,6 +388,8 @@ TEST any_bytes_become_a_json_string(void) {
 }
 
 SUITE(convert_suite) {
+    SET_SETUP(name_files, NULL);
+    SET_TEARDOWN(remove_files, NULL);
     RUN_TEST(the_bytes_of_q4_0_are_those_worked_by_hand);
     RUN_TEST(a_block_of_zeros_has_a_negative_zero_as_its_scale);
     RUN_TEST(matrices_change_and_vectors_and_norms_stay);
