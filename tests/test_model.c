@@ -194,7 +194,7 @@ TEST a_state_is_brought_back_from_any_position_to_any_before(bool keeps) {
             if (to % 2)
                 ASSERT_OK(model_settle(m, &e)); /* else the play does */
             CHECK_CALL(goes_on_from(m, to));
-                }
+        }
     free(got);
     PASS();
 }

@@ -50,7 +50,7 @@ TEST a_text_goes_on_from_a_file(const char *name) {
     ASSERT_OK(m);
     ASSERT_OK(model_write_state(m, saved, MODEL_NO_TOKEN, &e));
     ASSERT_OK(feed(m, TOKENS, want)); /* saving changed nothing */
-    m = open_model(g, 16); /* with another context */
+    m = open_model(g, 16);            /* with another context */
     ASSERT_OK(m);
     uint32_t others[3] = {1, 2, 3}; /* what there was is forgotten */
     ASSERT_OK(model_forward_prompt(m, others, 3, PLAY_WHOLE, got, NULL, &e));

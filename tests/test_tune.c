@@ -233,7 +233,8 @@ TEST a_table_is_written_and_read_back_without_stale_rows(void) {
     tuned_free(back);
     snprintf(r.made_of, sizeof r.made_of, "0123");
     tuned_put(t, &r);
-    ASSERT_OK(tuned_write(t, make_meta(), path, &e) && (back = tuned_read(path, models_get_library(), &e)));
+    ASSERT_OK(tuned_write(t, make_meta(), path, &e) &&
+              (back = tuned_read(path, models_get_library(), &e)));
     ASSERT(back->count == 2 && back->stale == 1 && !tuned_get(back, &c));
     tuned_free(back);
     t->count = 0; /* one without rows has no file */
@@ -248,9 +249,8 @@ TEST a_table_is_written_and_read_back_without_stale_rows(void) {
 
 static tuned *read_text(const char *text) {
     const char *path = models_get_path("t.csv");
-    return os_write_file(path, text, strlen(text), &e)
-               ? tuned_read(path, models_get_library(), &e)
-               : NULL;
+    return os_write_file(path, text, strlen(text), &e) ? tuned_read(path, models_get_library(), &e)
+                                                       : NULL;
 }
 
 TEST a_table_that_is_not_right_is_answered_with_file_and_line(void) {
