@@ -9,7 +9,6 @@
 
 #include <math.h>
 
-#include "activation_judge.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"

@@ -102,6 +102,13 @@ bool record_check_weights(const kernel *k, const char *what, const weight_format
 bool case_input_weights(kernel_case *c, const char *label, const weight_format *f, uint32_t rows,
                         uint32_t columns, slice *out, err *e);
 
+/* For op.accepts: is it in the list? */
+bool activation_check(uint32_t kind, err *e);
+
+/* Turns the judgement of a sum into that of the function of it: value and scale are those of the
+ * sums on entry, with terms and roundings filled in, and of the results on return. */
+void activation_judge(uint32_t kind, bool is_fast, expected *out);
+
 /* Floats or halves for a case, filled from c->inputs. */
 bool case_input_elem(kernel_case *c, const char *label, elem type, size_t count, slice *out,
                      err *e);

@@ -27,12 +27,8 @@ kernel void rmsnorm(RMSNORM_ARGUMENTS,
     y[i] = x[i] * rsqrt(squares / float(dim) + eps) * w[i];
 }
 
-// One threadgroup of one simdgroup does the whole row: lane l takes elements l, l + 32, ... and
-// simd_sum gives every lane the total. Reads x twice (the second time from cache), w once, writes y
-// once. No threadgroup memory and no barrier; but 32 threads cannot saturate memory.
-kernel void rmsnorm_simdgroup(RMSNORM_ARGUMENTS,
-                              uint lane [[thread_index_in_simdgroup]],
-                              uint width [[threads_per_simdgroup]]) {
+inline void rmsnorm_by_simdgroup(device const float *x, device const float *w, device float *y,
+                                 uint dim, float eps, uint lane, uint width) {
     float squares = 0.0f;
     for (uint i = lane; i < dim; i += width)
         squares += x[i] * x[i];
@@ -40,6 +36,15 @@ kernel void rmsnorm_simdgroup(RMSNORM_ARGUMENTS,
     const float inverse = rsqrt(squares / float(dim) + eps);
     for (uint i = lane; i < dim; i += width)
         y[i] = x[i] * inverse * w[i];
+}
+
+// One threadgroup of one simdgroup does the whole row: lane l takes elements l, l + 32, ... and
+// simd_sum gives every lane the total. Reads x twice (the second time from cache), w once, writes y
+// once. No threadgroup memory and no barrier; but 32 threads cannot saturate memory.
+kernel void rmsnorm_simdgroup(RMSNORM_ARGUMENTS,
+                              uint lane [[thread_index_in_simdgroup]],
+                              uint width [[threads_per_simdgroup]]) {
+    rmsnorm_by_simdgroup(x, w, y, dim, eps, lane, width);
 }
 
 // One thread does the whole row, four elements at a time and then the rest. For the software device,
@@ -124,13 +129,6 @@ kernel void rmsnorm_rows_simdgroup(RMSNORM_ARGUMENTS,
                                    uint row [[threadgroup_position_in_grid]],
                                    uint lane [[thread_index_in_simdgroup]],
                                    uint width [[threads_per_simdgroup]]) {
-    device const float *x_row = x + size_t(row) * dim;
-    device float *y_row = y + size_t(row) * dim;
-    float squares = 0.0f;
-    for (uint i = lane; i < dim; i += width)
-        squares += x_row[i] * x_row[i];
-    squares = simd_sum(squares);
-    const float inverse = rsqrt(squares / float(dim) + eps);
-    for (uint i = lane; i < dim; i += width)
-        y_row[i] = x_row[i] * inverse * w[i];
+    const size_t first = size_t(row) * dim;
+    rmsnorm_by_simdgroup(x + first, w, y + first, dim, eps, lane, width);
 }

@@ -2,10 +2,10 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "harness/device/elem.h"
-#include "quant_search.h"
 
 static double get_half(uint16_t bits) {
     return (double)half_to_float(bits);
@@ -52,6 +52,164 @@ static double find_max(const float *values, size_t count) {
 /* Nibble i of 32 in 16 bytes, in the order of Q4_0 and Q4_1. */
 static uint32_t get_nibble(const uint8_t *nibbles, size_t i) {
     return i < 16 ? nibbles[i] & 15u : (uint32_t)nibbles[i - 16] >> 4;
+}
+
+/* --- scales of the K formats, searched as ggml's reference quantisation does ---
+ *
+ * The rounding of every sum decides which of two near encodings wins, so all arithmetic is that of
+ * floats in a fixed order: files come out the same byte for byte. */
+
+enum { QUANT_PART = 32, QUANT_SMALL_PART = 16 };
+
+/* How a part with a minimum is searched: numbers from 0 to top, and inverse scales from
+ * (top + first) / range in `steps` further steps of 0.1. */
+typedef struct {
+    long top;
+    float first;
+    int steps;
+} quant_search;
+
+/* A part in which nothing is larger is zero. */
+static const float nothing = 1e-15f;
+
+/* The nearest whole number, ties to even; NaN gives low. */
+static long round_to(float value, long low, long high) {
+    float whole = nearbyintf(value);
+    return !(whole > (float)low) ? low : whole > (float)high ? high : (long)whole;
+}
+
+/* What a part is measured with; sums go over all of its values. */
+typedef struct {
+    const float *x;
+    float weights[QUANT_PART];
+    float sum_w, sum_x; /* of weights, and of weighted values */
+    float low, high;    /* of x; low is at most 0 */
+} measured;
+
+static measured measure(const float *x) {
+    measured p = {.x = x, .low = x[0], .high = x[0]};
+    float squares = 0;
+    for (int i = 0; i < QUANT_PART; i++)
+        squares += x[i] * x[i];
+    float mean = sqrtf(squares / (float)QUANT_PART);
+    for (int i = 0; i < QUANT_PART; i++) {
+        p.weights[i] = mean + fabsf(x[i]);
+        p.sum_w += p.weights[i];
+        p.sum_x += p.weights[i] * x[i];
+        p.low = x[i] < p.low ? x[i] : p.low;
+        p.high = x[i] > p.high ? x[i] : p.high;
+    }
+    p.low = p.low > 0 ? 0 : p.low;
+    return p;
+}
+
+static float find_error(const measured *p, const long *n, float scale, float low) {
+    float error = 0;
+    for (int i = 0; i < QUANT_PART; i++) {
+        float difference = scale * (float)n[i] + low - p->x[i];
+        error += p->weights[i] * (difference * difference);
+    }
+    return error;
+}
+
+/* The scale and the lowest value that fit these numbers best; false where they do not tell. */
+static bool fit(const measured *p, const long *n, float *scale, float *low) {
+    float sum = 0, squares = 0, products = 0;
+    for (int i = 0; i < QUANT_PART; i++) {
+        float w = p->weights[i], l = (float)n[i];
+        sum += w * l;
+        squares += w * l * l;
+        products += w * l * p->x[i];
+    }
+    float d = p->sum_w * squares - sum * sum;
+    if (!(d > 0))
+        return false;
+    *scale = (p->sum_w * products - p->sum_x * sum) / d;
+    *low = (squares * p->sum_x - sum * products) / d;
+    if (*low > 0) {
+        *low = 0;
+        *scale = products / squares;
+    }
+    return true;
+}
+
+static void quantise(const measured *p, float low, float inverse, long top, long *n) {
+    for (int i = 0; i < QUANT_PART; i++)
+        n[i] = round_to(inverse * (p->x[i] - low), 0, top);
+}
+
+/* x (QUANT_PART) is about n scale - minimum with the least squared error, weighted by magnitude. Returns
+ * the scale; *minimum is not negative. */
+static float find_scale_and_min(const float *x, const quant_search *how, long *n, float *minimum) {
+    measured p = measure(x);
+    float low = p.low, top = (float)how->top;
+    if (p.high == p.low) {
+        memset(n, 0, QUANT_PART * sizeof *n);
+        *minimum = -low;
+        return 0;
+    }
+    float scale = 1 / (top / (p.high - low));
+    quantise(&p, low, top / (p.high - low), how->top, n);
+    float best = find_error(&p, n, scale, low);
+    for (int step = 0; step <= how->steps; step++) {
+        long tried[QUANT_PART];
+        float new_scale, new_low;
+        /* From the best minimum so far: the range moves with it. */
+        float inverse = (how->first + 0.1f * (float)step + top) / (p.high - low);
+        quantise(&p, low, inverse, how->top, tried);
+        if (!fit(&p, tried, &new_scale, &new_low))
+            continue;
+        float error = find_error(&p, tried, new_scale, new_low);
+        if (!(error < best))
+            continue;
+        memcpy(n, tried, sizeof tried);
+        best = error;
+        scale = new_scale;
+        low = new_low;
+    }
+    *minimum = -low;
+    return scale;
+}
+
+/* Numbers from -32 to 31 for an inverse scale, and the two sums that tell how well they fit. */
+static void try_inverse(const float *x, float inverse, long *l, float *products, float *squares) {
+    *products = *squares = 0;
+    for (int i = 0; i < QUANT_SMALL_PART; i++) {
+        float w = x[i] * x[i];
+        l[i] = round_to(inverse * x[i], -32, 31);
+        *products += w * x[i] * (float)l[i];
+        *squares += w * (float)l[i] * (float)l[i];
+    }
+}
+
+/* x (QUANT_SMALL_PART) is about (n - 32) scale, with n from 0 to 63. Returns the scale, which may be
+ * negative; 0 where all are about zero. */
+static float find_scale(const float *x, long *n) {
+    float extreme = 0, largest = 0, products, squares;
+    for (int i = 0; i < QUANT_SMALL_PART; i++)
+        if (fabsf(x[i]) > largest) {
+            largest = fabsf(x[i]);
+            extreme = x[i];
+        }
+    memset(n, 0, QUANT_SMALL_PART * sizeof *n);
+    if (largest < nothing)
+        return 0;
+    try_inverse(x, -32 / extreme, n, &products, &squares);
+    float scale = squares != 0 ? products / squares : 0, best = scale * products;
+    for (int step = -9; step <= 9; step++) {
+        long tried[QUANT_SMALL_PART];
+        if (step == 0)
+            continue;
+        try_inverse(x, -(32 + 0.1f * (float)step) / extreme, tried, &products, &squares);
+        if (!(squares > 0 && products * products > best * squares))
+            continue;
+        memcpy(n, tried, sizeof tried);
+        scale = products / squares;
+        best = scale * products;
+    }
+    for (int i = 0; i < QUANT_SMALL_PART; i++)
+        n[i] += 32;
+    return scale;
 }
 
 /* --- plain floats --- */
@@ -249,7 +407,7 @@ static void quantise_parts(const float *values, const quant_search *how, uint16_
                            uint16_t *dmin, uint8_t *scales, long *n) {
     float steps[8], minima[8], step = 0, minimum = 0;
     for (size_t p = 0; p < 8; p++) {
-        steps[p] = quant_find_scale_and_min(values + 32 * p, how, n + 32 * p, &minima[p]);
+        steps[p] = find_scale_and_min(values + 32 * p, how, n + 32 * p, &minima[p]);
         step = steps[p] > step ? steps[p] : step;
         minimum = minima[p] > minimum ? minima[p] : minimum;
     }
@@ -257,12 +415,12 @@ static void quantise_parts(const float *values, const quant_search *how, uint16_
     step = (float)put_half(d, (double)(step / 63));
     minimum = (float)put_half(dmin, (double)(minimum / 63));
     for (size_t p = 0; p < 8; p++) {
-        long scale = quant_round(per_step * steps[p], 0, 63);
-        long min = quant_round(per_minimum * minima[p], 0, 63);
+        long scale = round_to(per_step * steps[p], 0, 63);
+        long min = round_to(per_minimum * minima[p], 0, 63);
         float by = step * (float)scale, from = minimum * (float)min;
         put_scale_and_min(scales, p, scale, min);
         for (size_t i = 32 * p; by != 0 && i < 32 * p + 32; i++)
-            n[i] = quant_round((values[i] + from) / by, 0, how->top);
+            n[i] = round_to((values[i] + from) / by, 0, how->top);
     }
 }
 
@@ -337,7 +495,7 @@ static void encode_q6_k(const float *values, void *block) {
     float steps[16], extreme = 0, largest = 0;
     long n[Q6_K_VALUES];
     for (size_t p = 0; p < 16; p++) {
-        steps[p] = quant_find_scale(values + 16 * p, n + 16 * p);
+        steps[p] = find_scale(values + 16 * p, n + 16 * p);
         if (fabsf(steps[p]) > largest) {
             largest = fabsf(steps[p]);
             extreme = steps[p];
@@ -348,10 +506,10 @@ static void encode_q6_k(const float *values, void *block) {
         return;
     float inverse = -128 / extreme, step = (float)put_half(&b->d, (double)(1 / inverse));
     for (size_t p = 0; p < 16; p++) {
-        b->scales[p] = (int8_t)quant_round(inverse * steps[p], -128, 127);
+        b->scales[p] = (int8_t)round_to(inverse * steps[p], -128, 127);
         float by = step * (float)b->scales[p];
         for (size_t i = 16 * p; by != 0 && i < 16 * p + 16; i++)
-            n[i] = 32 + quant_round(values[i] / by, -32, 31);
+            n[i] = 32 + round_to(values[i] / by, -32, 31);
     }
     for (size_t i = 0; i < Q6_K_VALUES; i++) {
         q6_k_place at = find_q6_k_place(i);

@@ -62,30 +62,41 @@ inline float q4_0_half_dot(device const block_q4_0 *b, uint part, thread const q
     return float(b->d) * ((dots.x + dots.y) + (dots.z + dots.w) - x.eights);
 }
 
-// Q4_0 as kernels read a format (formats.h). n * d - 8 * d in one operation rounds only once, at
-// the end: it is (n - 8) * d to the bit.
-struct q4_0 {
-    typedef block_q4_0 block;
+// d and m of a block whose nibbles stand for n * d + m. n * d - 8 * d in one operation rounds only once,
+// at the end: it is (n - 8) * d to the bit.
+inline float2 get_d_and_m(device const block_q4_0 *b) {
+    const float d = float(b->d);
+    return float2(d, -8.0f * d);
+}
+
+// Blocks of 32 nibbles as kernels read a format (formats.h).
+template <typename B> struct nibble_weights {
+    typedef B block;
     typedef float4 wide;
     enum : uint { values = 32, wides = 8 };
 
-    static METAL_FUNC void load(device const block_q4_0 *row, uint unit, thread float4 *v) {
-        device const block_q4_0 *b = row + unit;
+    static METAL_FUNC void load(device const B *row, uint unit, thread float4 *v) {
+        device const B *b = row + unit;
         device const packed_uchar4 *q = (device const packed_uchar4 *)b->qs;
-        const float4 d = float4(float(b->d));
-        const float4 m = -8.0f * d;
+        const float2 dm = get_d_and_m(b);
+        const float4 d = float4(dm.x);
+        const float4 m = float4(dm.y);
         for (uint j = 0; j < 4; j++) {
             const uint4 n = uint4(uchar4(q[j]));
             v[j] = fma(float4(n & 15u), d, m);
             v[j + 4] = fma(float4(n >> 4u), d, m);
         }
     }
+    // Number i of a table, and its block.
+    static METAL_FUNC float get_number(device const B *table, size_t i) {
+        return float(table[i / 32].qs[i % 16] >> (4u * uint(i % 32 / 16)) & 15u);
+    }
+};
 
+struct q4_0 : nibble_weights<block_q4_0> {
     // Weight i of a table, counted from the first of its first row.
     static METAL_FUNC float at(device const block_q4_0 *table, size_t i) {
-        device const block_q4_0 *b = table + i / 32;
-        const uint n = b->qs[i % 16] >> (4u * uint(i % 32 / 16)) & 15u;
-        return (float(n) - 8.0f) * float(b->d);
+        return (get_number(table, i) - 8.0f) * float(table[i / 32].d);
     }
 };
 
@@ -193,16 +204,16 @@ struct q4_0_tiles {
     }
 };
 
-// For product/per_thread.h.
-struct q4_0_eights {
-    typedef block_q4_0 block;
-    enum : uint { values = 32, eights = 4, scales = 1, has_minimum = 0 };
-    enum : uint { has_bytes = 1, zero = 8 };
+// For product/per_thread.h. What stands for 0 is `middle`, or there is a minimum.
+template <typename B, uint middle> struct nibble_eights {
+    typedef B block;
+    enum : uint { values = 32, eights = 4, scales = 1, has_minimum = middle == 0 };
+    enum : uint { has_bytes = 1, zero = middle };
     static METAL_FUNC uint place(uint, uint i) { return 8 * i; }
-    static METAL_FUNC void get(device const block_q4_0 *b, uint, thread eight_floats *n) {
-        load_nibbles<8>(b->qs, n);
+    static METAL_FUNC void get(device const B *b, uint, thread eight_floats *n) {
+        load_nibbles<middle>(b->qs, n);
     }
-    static METAL_FUNC void get_bytes(device const block_q4_0 *a, device const block_q4_0 *b, uint,
+    static METAL_FUNC void get_bytes(device const B *a, device const B *b, uint,
                                      thread sixteen_bytes *n) {
         const byte_rows q(a->qs, b->qs);
         for (uint i = 0; i < 2; i++) {
@@ -210,7 +221,8 @@ struct q4_0_eights {
             n[i + 2] = get_high_nibbles(q.halves[i]);
         }
     }
-    static METAL_FUNC float2 get_scale(device const block_q4_0 *b, uint, uint) {
-        return float2(float(b->d), 0.0f);
+    static METAL_FUNC float2 get_scale(device const B *b, uint, uint) {
+        return has_minimum ? get_d_and_m(b) : float2(float(b->d), 0.0f);
     }
 };
+typedef nibble_eights<block_q4_0, 8> q4_0_eights;

@@ -248,26 +248,9 @@ kernel void matvec_q4_0_rowblock(MATVEC_ARGUMENTS(block_q4_0),
         y[first + lane] = sums[lane];
 }
 
-// y += W x. A projection whose result goes into the residual stream needs no buffer, no launch and
+// y += W x (row.h). A projection whose result goes into the residual stream needs no buffer, no launch and
 // no traffic for the addition: the row is added where it would have been stored.
-
-// A threadgroup of 256 computes 8 rows, one simdgroup each; a thread takes blocks lane, lane + 32,
-// ...
-kernel void matvec_q4_0_accumulate(MATVEC_ARGUMENTS(block_q4_0),
-                                   uint group [[threadgroup_position_in_grid]],
-                                   SIMDGROUP_PLACE) {
-    const uint row = group * 8 + sg;
-    if (row >= out_dim)
-        return;
-    const uint blocks = in_dim / 32;
-    device const block_q4_0 *w_row = w + size_t(row) * blocks;
-    float sum = 0.0f;
-    for (uint b = lane; b < blocks; b += 32)
-        sum += q4_0_dot(w_row + b, (device const float4 *)(x + 32 * b));
-    sum = simd_sum(sum);
-    if (lane == 0)
-        y[row] += sum;
-}
+MATVEC_KERNEL("matvec_q4_0_accumulate", matvec, q4_0, true)
 
 MATVEC_LEAN(q4_0)
 

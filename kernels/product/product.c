@@ -9,7 +9,6 @@
 #include "harness/base/size.h"
 #include "harness/check/accuracy.h"
 #include "harness/device/launch.h"
-#include "kernels/activation_judge.h"
 #include "kernels/formats/formats.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
