@@ -16,7 +16,7 @@
 #include "harness/base/size.h"
 #include "harness/measure/fit.h"
 
-enum { COLUMNS = 80, TEXT_BYTES = 512 };
+enum { COLUMNS = 80 };
 
 typedef struct {
     char *cells[COLUMNS]; /* NULL: empty */
