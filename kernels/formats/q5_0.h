@@ -13,35 +13,41 @@ struct block_q5_0 {
     uchar qs[16];
 };
 
-struct q5_0 {
-    typedef block_q5_0 block;
+// The weight that a number of a block stands for.
+template <typename V> inline V weigh(device const block_q5_0 *b, V n) {
+    return (n - 16.0f) * float(b->d);
+}
+
+// Blocks of 32 numbers of five bits.
+template <typename B> struct five_bit_weights {
+    typedef B block;
     typedef float4 wide;
     enum : uint { values = 32, wides = 8 };
 
-    static METAL_FUNC void load(device const block_q5_0 *row, uint unit, thread float4 *v) {
-        device const block_q5_0 *b = row + unit;
+    static METAL_FUNC void load(device const B *row, uint unit, thread float4 *v) {
+        device const B *b = row + unit;
         device const packed_uchar4 *q = (device const packed_uchar4 *)b->qs;
-        const float d = float(b->d);
         const uint4 fifth = uint4(16, 8, 4, 2); // times bit 0, 1, 2, 3: each comes to bit 4
         for (uint j = 0; j < 4; j++) {
             const uint4 high = uint4(b->qh[0] >> (4 * j)) * fifth & 16u;
-            v[j] = (float4(uint4(uchar4(q[j]) & uchar(15)) | high) - 16.0f) * d;
+            v[j] = weigh(b, float4(uint4(uchar4(q[j]) & uchar(15)) | high));
         }
         for (uint j = 0; j < 4; j++) {
             const uint4 high = uint4(b->qh[1] >> (4 * j)) * fifth & 16u;
-            v[j + 4] = (float4(uint4(uchar4(q[j]) >> uchar(4)) | high) - 16.0f) * d;
+            v[j + 4] = weigh(b, float4(uint4(uchar4(q[j]) >> uchar(4)) | high));
         }
     }
 
     // Weight i of a table, counted from the first of its first row.
-    static METAL_FUNC float at(device const block_q5_0 *table, size_t i) {
-        device const block_q5_0 *b = table + i / 32;
+    static METAL_FUNC float at(device const B *table, size_t i) {
+        device const B *b = table + i / 32;
         const uint half_block = uint(i % 32 / 16);
-        const uint n = (b->qs[i % 16] >> (4u * half_block) & 15u) |
-                       (b->qh[half_block] >> (i % 16) & 1u) << 4u;
-        return (float(n) - 16.0f) * float(b->d);
+        const uint n =
+            (b->qs[i % 16] >> (4u * half_block) & 15u) | (b->qh[half_block] >> (i % 16) & 1u) << 4u;
+        return weigh(b, float(n));
     }
 };
+typedef five_bit_weights<block_q5_0> q5_0;
 
 // For product/per_thread.h, of a format by blocks of 32 that needs nothing better: as weights.
 template <typename F> struct weight_eights {
