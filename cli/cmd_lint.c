@@ -203,15 +203,18 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
 
 static bool compile_files(const path_list *files, const msl_extras *extras, size_t *errors,
                           err *e) {
-    ptx_linter *l = ptx_linter_new(e);
-    bool ok = l != NULL;
+    ptx_compiler *c = ptx_compiler_new(LINT_CAPABILITY, e);
+    char assembler[PATH_MAX] = "";
+    bool ok = c != NULL, assembles = ptx_find_tool("ptxas", assembler, sizeof assembler);
     if (ok)
-        printf("# compiler: %s\n", ptx_linter_get_name(l));
+        printf("# compiler: %s; %s%s\n", ptx_compiler_get_name(c),
+               assembles ? "assembled by " : "not assembled: there is no ptxas",
+               assembles ? assembler : "");
     progress p = progress_new(stderr, "files", files->count);
     for (size_t i = 0; i < files->count && ok; i++) {
         remark_list remarks = {0};
         size_t kernels, compiled;
-        ok = ptx_linter_check(l, files->paths[i], extras, &remarks, &kernels, &compiled, e);
+        ok = lint_check_ptx(c, files->paths[i], extras, &remarks, &kernels, &compiled, e);
         progress_hide(&p);
         if (ok) {
             print_remarks(&remarks);
@@ -225,7 +228,7 @@ static bool compile_files(const path_list *files, const msl_extras *extras, size
         progress_update(&p, i + 1);
     }
     progress_hide(&p);
-    ptx_linter_free(l);
+    ptx_compiler_free(c);
     return ok;
 }
 

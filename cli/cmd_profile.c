@@ -89,13 +89,10 @@ static bool count_case(library *lib, kernel_case *c, profile *out, err *e) {
 static bool find_needs(const msl_unit *u, const char *name, math_mode math, profile *out, err *e) {
     err why = {.code = EXIT_OK};
     ptx_needs needs = {0};
-    ptx_linter *l = ptx_linter_new(&why);
-    if (l && !ptx_linter_has_assembler(l))
-        err_set(&why, EXIT_CANNOT, "ptxas, which the CUDA toolkit brings, is not found");
-    else if (l &&
-             ptx_linter_measure(l, u, name, math, &needs, settings.code ? &out->code : NULL, &why))
+    ptx_compiler *c = ptx_compiler_new(LINT_CAPABILITY, &why);
+    if (c && lint_measure_ptx(c, u, name, math, &needs, settings.code ? &out->code : NULL, &why))
         out->registers = needs.registers, out->spill_bytes = needs.spill_bytes;
-    ptx_linter_free(l);
+    ptx_compiler_free(c);
     if (why.code == EXIT_OK || !settings.code)
         return true;
     *e = why;

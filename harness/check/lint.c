@@ -16,7 +16,7 @@
 #include "harness/device/soft/compile.h"
 #include "harness/device/source_hash.h"
 
-enum { LINT_BYTES = 16 << 20, CAPABILITY = 90 /* of the GPU that PTX is made for */ };
+enum { LINT_BYTES = 16 << 20 };
 
 struct linter {
     soft_compiler *compiler;
@@ -727,37 +727,6 @@ bool linter_check(linter *l, const char *path, const msl_extras *given, lint_rep
 
 /* For NVIDIA GPUs ----------------------------------------------------------------------------- */
 
-struct ptx_linter {
-    ptx_compiler *compiler;
-    char assembler[PATH_MAX]; /* "": none */
-    char name[512];
-};
-
-ptx_linter *ptx_linter_new(err *e) {
-    ptx_linter *l = array_new(1, sizeof *l);
-    l->compiler = ptx_compiler_new(CAPABILITY, e);
-    if (!l->compiler) {
-        free(l);
-        return NULL;
-    }
-    if (!ptx_find_tool("ptxas", l->assembler, sizeof l->assembler))
-        l->assembler[0] = 0;
-    snprintf(l->name, sizeof l->name, "%.250s; %s%.200s", ptx_compiler_get_name(l->compiler),
-             l->assembler[0] ? "assembled by " : "not assembled: there is no ptxas", l->assembler);
-    return l;
-}
-
-void ptx_linter_free(ptx_linter *l) {
-    if (!l)
-        return;
-    ptx_compiler_free(l->compiler);
-    free(l);
-}
-
-const char *ptx_linter_get_name(const ptx_linter *l) {
-    return l->name;
-}
-
 /* Clang's messages if any has a location; else the error's sentence, at the kernel. */
 static void report_ptx(const msl_signature *s, const char *path, const err *why, remark_list *out) {
     diagnostic_list list;
@@ -770,7 +739,7 @@ static void report_ptx(const msl_signature *s, const char *path, const err *why,
 }
 
 /* path gets the file of the PTX. */
-static bool make_ptx(ptx_linter *l, const msl_unit *u, const char *kernel, math_mode math,
+static bool make_ptx(ptx_compiler *c, const msl_unit *u, const char *kernel, math_mode math,
                      char path[PATH_MAX], err *why) {
     size_t count = msl_count_constants(u);
     msl_constant_text *ones = array_new(count + 1, sizeof *ones);
@@ -779,7 +748,7 @@ static bool make_ptx(ptx_linter *l, const msl_unit *u, const char *kernel, math_
         snprintf(ones[i].text, sizeof ones[i].text, "1");
     }
     char *text = msl_rewrite(u, kernel, ones, count, why);
-    char *ptx = text ? ptx_compile(l->compiler, text, kernel, math, path, PATH_MAX, why) : NULL;
+    char *ptx = text ? ptx_compile(c, text, kernel, math, path, PATH_MAX, why) : NULL;
     bool ok = ptx != NULL;
     free(ptx);
     free(text);
@@ -787,42 +756,34 @@ static bool make_ptx(ptx_linter *l, const msl_unit *u, const char *kernel, math_
     return ok;
 }
 
-static bool assemble(ptx_linter *l, const msl_unit *u, const msl_signature *s, err *why) {
-    char path[PATH_MAX];
-    return make_ptx(l, u, s->host_name, MATH_SAFE, path, why) &&
-           (!l->assembler[0] ||
-            ptx_assemble(l->compiler, l->assembler, path, s->host_name, NULL, NULL, why));
-}
-
-bool ptx_linter_has_assembler(const ptx_linter *l) {
-    return l->assembler[0] != 0;
-}
-
-static char *disassemble(ptx_linter *l, const char *ptx_path, const char *kernel, err *e) {
+static char *disassemble(ptx_compiler *c, const char *assembler, const char *ptx_path,
+                         const char *kernel, err *e) {
     char tool[PATH_MAX], folder[1024], cubin[1100], *code = NULL;
-    if (!ptx_find_tool("nvdisasm", tool, sizeof tool)) {
-        err_set(e, EXIT_CANNOT, "nvdisasm, which the CUDA toolkit brings, is not found");
-        return NULL;
-    }
+    if (!ptx_find_tool("nvdisasm", tool, sizeof tool))
+        return err_null(e, EXIT_CANNOT, "nvdisasm, which the CUDA toolkit brings, is not found");
     if (!os_make_scratch(folder, sizeof folder, e))
         return NULL;
     snprintf(cubin, sizeof cubin, "%s/k.cubin", folder);
-    if (ptx_assemble(l->compiler, l->assembler, ptx_path, kernel, cubin, NULL, e))
+    if (ptx_assemble(c, assembler, ptx_path, kernel, cubin, NULL, e))
         code = ptx_disassemble(tool, cubin, e);
     os_remove_folder(folder);
     return code;
 }
 
-bool ptx_linter_measure(ptx_linter *l, const msl_unit *u, const char *kernel, math_mode math,
-                        ptx_needs *needs, char **code, err *e) {
-    char path[PATH_MAX];
-    return make_ptx(l, u, kernel, math, path, e) &&
-           ptx_assemble(l->compiler, l->assembler, path, kernel, NULL, needs, e) &&
-           (!code || (*code = disassemble(l, path, kernel, e)));
+bool lint_measure_ptx(ptx_compiler *c, const msl_unit *u, const char *kernel, math_mode math,
+                      ptx_needs *needs, char **code, err *e) {
+    char path[PATH_MAX], assembler[PATH_MAX];
+    if (!ptx_find_tool("ptxas", assembler, sizeof assembler))
+        return err_set(e, EXIT_CANNOT, "ptxas, which the CUDA toolkit brings, is not found");
+    return make_ptx(c, u, kernel, math, path, e) &&
+           ptx_assemble(c, assembler, path, kernel, NULL, needs, e) &&
+           (!code || (*code = disassemble(c, assembler, path, kernel, e)));
 }
 
-bool ptx_linter_check(ptx_linter *l, const char *path, const msl_extras *extras, remark_list *out,
-                      size_t *kernels, size_t *compiled, err *e) {
+bool lint_check_ptx(ptx_compiler *c, const char *path, const msl_extras *extras, remark_list *out,
+                    size_t *kernels, size_t *compiled, err *e) {
+    char assembler[PATH_MAX], ptx[PATH_MAX];
+    const bool assembles = ptx_find_tool("ptxas", assembler, sizeof assembler);
     *kernels = *compiled = 0;
     msl_unit *u = msl_load_with(path, extras, e);
     if (!u)
@@ -834,7 +795,8 @@ bool ptx_linter_check(ptx_linter *l, const char *path, const msl_extras *extras,
             continue;
         err why = {.code = EXIT_OK};
         ++*kernels;
-        if (assemble(l, u, s, &why))
+        if (make_ptx(c, u, s->host_name, MATH_SAFE, ptx, &why) &&
+            (!assembles || ptx_assemble(c, assembler, ptx, s->host_name, NULL, NULL, &why)))
             ++*compiled;
         else if (why.code == EXIT_WRONG || why.code == EXIT_USAGE)
             report_ptx(s, path, &why, out);

@@ -72,19 +72,14 @@ bool strict_check(const char *clang, const msl_unit *u, remark_list *out, strict
 
 /* For NVIDIA GPUs, without one: clang makes PTX, and ptxas assembles it if the CUDA toolkit is
  * installed. */
-typedef struct ptx_linter ptx_linter;
-
-ptx_linter *ptx_linter_new(err *e); /* finds clang and libdevice */
-void ptx_linter_free(ptx_linter *l);
-const char *ptx_linter_get_name(const ptx_linter *l); /* what compiles, and what assembles */
+enum { LINT_CAPABILITY = 90 }; /* of the GPU that PTX is made for */
 
 /* Every kernel of a file, with 1 for each function constant; *compiled of them do. False if the file cannot be
  * read or the compiler cannot be run; kernels that do not compile are remarks. */
-bool ptx_linter_check(ptx_linter *l, const char *path, const msl_extras *extras, remark_list *out,
-                      size_t *kernels, size_t *compiled, err *e);
+bool lint_check_ptx(ptx_compiler *c, const char *path, const msl_extras *extras, remark_list *out,
+                    size_t *kernels, size_t *compiled, err *e);
 
 /* One kernel, with 1 for each function constant, by ptxas, which must be there. code (may be NULL) gets its
  * machine code; the caller frees it. */
-bool ptx_linter_has_assembler(const ptx_linter *l);
-bool ptx_linter_measure(ptx_linter *l, const msl_unit *u, const char *kernel, math_mode math,
-                        ptx_needs *needs, char **code, err *e);
+bool lint_measure_ptx(ptx_compiler *c, const msl_unit *u, const char *kernel, math_mode math,
+                      ptx_needs *needs, char **code, err *e);

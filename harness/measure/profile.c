@@ -216,29 +216,32 @@ static bool read_gpu(profile_gpu *out, err *e) {
     return ok;
 }
 
-/* A file of its results. */
-static bool find_stored(const char *file, char *path, size_t size) {
-    profile_gpu g;
-    char folder[PATH_MAX];
-    return read_gpu(&g, NULL) && results_find_folder(g.name, folder, sizeof folder, NULL) &&
-           path_print(path, size, NULL, "%s/%s", folder, file);
-}
+/* Its stored times and counters, read once. */
+typedef struct {
+    results_list times;
+    csv_file *counters; /* NULL: there are none */
+} stored;
 
-/* The stored times, read once. */
-static const results_list *find_results(void) {
-    static results_list list;
+static const stored *find_stored(void) {
+    static stored s;
     static bool is_read;
-    char path[PATH_MAX];
-    if (!is_read && find_stored("bench.csv", path, sizeof path) && !results_read(path, &list, NULL))
-        list = (results_list){.cases = NULL};
+    profile_gpu g;
+    char folder[PATH_MAX - 64], path[PATH_MAX];
+    if (!is_read && read_gpu(&g, NULL) &&
+        results_find_folder(g.name, folder, sizeof folder, NULL)) {
+        snprintf(path, sizeof path, "%s/bench.csv", folder);
+        results_read(path, &s.times, NULL);
+        snprintf(path, sizeof path, "%s/profile_ncu.csv", folder);
+        s.counters = csv_read(path, NULL);
+    }
     is_read = true;
-    return &list;
+    return &s;
 }
 
 bool profile_find_gpu(profile_gpu *out, err *e) {
     if (!read_gpu(out, e))
         return false;
-    const results_list *list = find_results();
+    const results_list *list = &find_stored()->times;
     for (size_t i = 0; i < list->count && !out->is_measured; i++)
         if (list->cases[i].row.roof_gb_s > 0 && list->cases[i].row.launch_ns > 0) {
             out->memory_gb_s = list->cases[i].row.roof_gb_s;
@@ -249,13 +252,13 @@ bool profile_find_gpu(profile_gpu *out, err *e) {
 }
 
 const char *profile_get_measured_commit(void) {
-    return results_meta_find(&find_results()->meta, "commit");
+    return results_meta_find(&find_stored()->times.meta, "commit");
 }
 
 static const char how_measured[] = "/chained/cold";
 
 bool profile_get_measured(size_t i, char *case_name, size_t size) {
-    const results_list *list = find_results();
+    const results_list *list = &find_stored()->times;
     for (size_t k = 0; k < list->count; k++) {
         const char *name = list->cases[k].row.name, *end = strstr(name, how_measured);
         if (!end || !list->cases[k].row.gpu.count || i-- > 0)
@@ -269,22 +272,12 @@ bool profile_get_measured(size_t i, char *case_name, size_t size) {
 double profile_find_measured(const char *case_name) {
     char name[320];
     snprintf(name, sizeof name, "%s%s", case_name, how_measured);
-    const result_case *c = results_list_find(find_results(), name);
+    const result_case *c = results_list_find(&find_stored()->times, name);
     return c && c->row.gpu.count ? c->row.gpu.median : NAN;
 }
 
-static const csv_file *find_counters(void) {
-    static csv_file *file;
-    static bool is_read;
-    char path[PATH_MAX];
-    if (!is_read && find_stored("profile_ncu.csv", path, sizeof path))
-        file = csv_read(path, NULL);
-    is_read = true;
-    return file;
-}
-
 double profile_find_registers(const char *kernel) {
-    const csv_file *f = find_counters();
+    const csv_file *f = find_stored()->counters;
     const size_t length = strlen(kernel);
     size_t name, registers;
     double most = 0, value;
