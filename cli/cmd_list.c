@@ -132,16 +132,15 @@ static size_t list_kernels(const selection *s, sink *to) {
     return count;
 }
 
-static size_t print_table(const selection *s) {
-    sink to = {.record = RECORD(fields), .out = stdout};
-    return list_kernels(s, &to);
-}
-
-static size_t print_json(const selection *s) {
-    json j = json_start(stdout, '[');
-    sink to = {.record = RECORD(fields), .json = &j};
+static size_t print_rows(const selection *s) {
+    sink to = {.record = RECORD(fields), .out = settings.json ? NULL : stdout};
+    json j;
+    if (settings.json)
+        j = json_start(stdout, '[');
+    to.json = settings.json ? &j : NULL;
     size_t count = list_kernels(s, &to);
-    json_close(&j);
+    if (settings.json)
+        json_close(&j);
     return count;
 }
 
@@ -246,7 +245,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     selection s = {.filters = names, .count = count};
     if (!axes_parse(&settings.axes, &s.axes, e) || !check_filters(&s, e))
         return e->code;
-    if ((settings.json ? print_json(&s) : settings.md ? print_markdown(&s) : print_table(&s)) > 0)
+    if ((settings.md && !settings.json ? print_markdown(&s) : print_rows(&s)) > 0)
         return EXIT_OK;
     return err_code(e, EXIT_USAGE, "no kernel has the given format, variant and accumulation");
 }

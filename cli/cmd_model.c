@@ -18,32 +18,13 @@
 #include "runner/model/model.h"
 #include "runner/tokenizer/tokenizer.h"
 
-/* Shows how much of a file is written, and stops at Ctrl-C so that no partial file is left. */
-typedef struct {
-    progress line;
-    bool is_started;
-} model_watch;
-
-static void start_watch(model_watch *w) {
-    *w = (model_watch){.is_started = false};
-    os_watch_stop(true);
-}
-
-/* In MB: the total is known only now. */
-static bool show_progress(void *watch, uint64_t done, uint64_t total) {
-    model_watch *w = watch;
+/* How much of a file is written, in MB; stops at Ctrl-C so that no partial file is left. */
+static bool show_progress(void *context, uint64_t done, uint64_t total) {
+    progress *line = context;
     const uint64_t mb = 1000000;
-    if (!w->is_started)
-        w->line = progress_new(stderr, "MB", (size_t)(total / mb));
-    w->is_started = true;
-    progress_update(&w->line, (size_t)(done / mb));
+    line->total = (size_t)(total / mb);
+    progress_update(line, (size_t)(done / mb));
     return !os_stop_signal;
-}
-
-static void end_watch(model_watch *w) {
-    if (w->is_started)
-        progress_hide(&w->line);
-    os_watch_stop(false);
 }
 
 /* convert ------------------------------------------------------------------------------------- */
@@ -66,16 +47,17 @@ static bool convert(const char *in, const char *out, const gguf_type *type, err 
     gguf *g = gguf_open(in, e);
     if (!g)
         return false;
-    model_watch watch;
+    progress watch = progress_new(stderr, "MB", 0);
     convert_options o = {.type = type,
                          .is_pure = converting.pure,
                          .kept = converting.kept.items,
                          .kept_count = converting.kept.count,
                          .watch = show_progress,
                          .context = &watch};
-    start_watch(&watch);
+    os_watch_stop(true);
     bool ok = convert_model(g, out, &o, e);
-    end_watch(&watch);
+    progress_hide(&watch);
+    os_watch_stop(false);
     gguf_free(g);
     return ok;
 }
@@ -135,11 +117,12 @@ static exit_code run_synth(const char *const *names, size_t count, err *e) {
     const gguf_type *type = sizes ? convert_find_type(making.type, e) : NULL;
     if (!type)
         return e->code;
-    model_watch watch;
+    progress watch = progress_new(stderr, "MB", 0);
     synth_options o = {making.seed, type, (uint32_t)making.layers, show_progress, &watch};
-    start_watch(&watch);
+    os_watch_stop(true);
     bool ok = synth_write_model(sizes, names[1], &o, e);
-    end_watch(&watch);
+    progress_hide(&watch);
+    os_watch_stop(false);
     return ok ? EXIT_OK : e->code;
 }
 

@@ -292,12 +292,6 @@ static void add_rows(sink *s, const row_list *l) {
     sink_end(s);
 }
 
-static void print_json(const row_list *l) {
-    json j = json_start(stdout, '[');
-    add_rows(&(sink){.record = RECORD(claim_fields), .json = &j}, l);
-    json_close(&j);
-}
-
 /* The verb ------------------------------------------------------------------------------------ */
 
 static bool answer(const claim_list *claims, const store *s, err *e) {
@@ -305,9 +299,11 @@ static bool answer(const claim_list *claims, const store *s, err *e) {
     bool ok = !claims_settings.csv || /* all rows: the sentences fold some */
               record_write_csv(&(record)RECORD(csv_fields), l.items, l.count, sizeof *l.items,
                                csv_new(), claims_settings.csv, e);
-    if (claims_settings.json)
-        print_json(&l);
-    else if (claims_settings.markdown)
+    if (claims_settings.json) {
+        json j = json_start(stdout, '[');
+        add_rows(&(sink){.record = RECORD(claim_fields), .json = &j}, &l);
+        json_close(&j);
+    } else if (claims_settings.markdown)
         add_rows(&(sink){.record = RECORD(claim_fields), .out = stdout, .is_markdown = true}, &l);
     else
         print_sentences(&l, claims, s);

@@ -14,6 +14,7 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/root.h"
+#include "harness/base/stats.h"
 #include "verb.h"
 
 /* Source ------------------------------------------------------------------------------------------- */
@@ -510,11 +511,6 @@ static const field time_fields[] = {
     FIELD(times, error_pct, FIELD_REAL, "error_pct"),
 };
 
-static int compare_doubles(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 bool profile_write_times(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
     sink to = {.record = RECORD(time_fields), .csv = csv_new()};
     double *errors = array_new(s->count + 1, sizeof *errors);
@@ -540,11 +536,11 @@ bool profile_write_times(const profile_set *s, const profile_gpu *g, const char 
         sink_add(&to, &t, PAINT_NONE);
         errors[n++] = fabs(x.total_ns / measured - 1);
     }
-    qsort(errors, n, sizeof *errors, compare_doubles);
+    const stats spread = stats_compute(errors, n);
     if (n > 0)
         printf("%zu cases: the prediction is off by %.0f %% at the median, by more than %.0f %% in "
                "a quarter of them\n",
-               n, 100 * errors[n / 2], 100 * errors[n - 1 - n / 4]);
+               n, 100 * spread.median, 100 * spread.q3);
     bool ok = !path || csv_write(to.csv, path, e);
     csv_free(to.csv);
     free(errors);

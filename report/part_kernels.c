@@ -50,10 +50,6 @@ typedef struct {
     double margin, ulp; /* the largest; NaN if no case has one */
 } kernel_sum;
 
-static double get_larger(double a, double b) {
-    return isnan(a) || b > a ? b : a;
-}
-
 /* One per kernel, in the order of the file; the caller frees it. */
 static kernel_sum *sum_kernels(const csv_file *f, size_t *count) {
     kernel_sum *list = array_new(csv_count_rows(f) + 1, sizeof *list);
@@ -69,8 +65,8 @@ static kernel_sum *sum_kernels(const csv_file *f, size_t *count) {
             continue;
         list[i].cases++;
         list[i].wrong += !is_right(f, r);
-        list[i].margin = get_larger(list[i].margin, page_get_number(f, r, "margin"));
-        list[i].ulp = get_larger(list[i].ulp, page_get_number(f, r, "max_ulp"));
+        list[i].margin = fmax(list[i].margin, page_get_number(f, r, "margin"));
+        list[i].ulp = fmax(list[i].ulp, page_get_number(f, r, "max_ulp"));
     }
     return list;
 }
@@ -103,7 +99,7 @@ static void print_check(const page *p, FILE *out, const store_folder *f, const s
     for (size_t i = 0; i < count; i++) {
         wrong += sums[i].wrong;
         cases += sums[i].cases;
-        margin = get_larger(margin, sums[i].margin);
+        margin = fmax(margin, sums[i].margin);
     }
     html(out,
          "<p><strong>Results.</strong> %zu of %zu cases of %zu kernels are right; the largest "

@@ -1,9 +1,9 @@
 /* part_summary: the head of the page: what is stale, what failed, five numbers per device, and one chart. */
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/measure/results.h"
 #include "page.h"
 
@@ -254,27 +254,28 @@ typedef struct {
     double share; /* the largest of all devices */
 } bar;
 
-/* Ops and formats of a folder's rows, each once; the list grows. */
-static size_t add_bars(const store_folder *f, bar **bars, size_t count) {
+typedef struct {
+    bar *items;
+    size_t count, room;
+} bar_list;
+
+/* Ops and formats of a folder's rows, each once. */
+static void add_bars(const store_folder *f, bar_list *l) {
     for (size_t i = 0; i < f->count; i++)
         for (size_t r = 0; has_shares(&f->files[i]) && r < csv_count_rows(f->files[i].csv); r++) {
             const csv_file *c = f->files[i].csv;
             bar b = {page_get_cell(c, r, "op"), page_get_cell(c, r, "format"),
                      page_get_number(c, r, "pct_roof")};
             size_t k = 0;
-            while (k < count &&
-                   (strcmp((*bars)[k].op, b.op) != 0 || strcmp((*bars)[k].format, b.format) != 0))
+            while (k < l->count &&
+                   (strcmp(l->items[k].op, b.op) != 0 || strcmp(l->items[k].format, b.format) != 0))
                 k++;
             if (isnan(b.share) || b.share > 100)
                 continue;
-            if (k == count) {
-                *bars = realloc(*bars, ++count * sizeof **bars);
-                assert(*bars);
-                (*bars)[k] = b;
-            }
-            (*bars)[k].share = fmax((*bars)[k].share, b.share);
+            if (k == l->count)
+                *ARRAY_ADD(l->items, l->count, l->room) = b;
+            l->items[k].share = fmax(l->items[k].share, b.share);
         }
-    return count;
 }
 
 static int compare_bars(const void *a, const void *b) {
@@ -302,25 +303,25 @@ static void print_bar(FILE *out, const page *p, const bar *b, bool is_named) {
 }
 
 static void print_shares(FILE *out, const page *p) {
-    bar *bars = NULL;
-    size_t count = 0, devices = 0;
+    bar_list bars = {.count = 0};
+    size_t devices = 0;
     for (size_t f = 0; f < p->store->count; f++)
         if (!page_is_folded(p, &p->store->folders[f])) {
-            count = add_bars(&p->store->folders[f], &bars, count);
+            add_bars(&p->store->folders[f], &bars);
             devices++;
         }
-    if (count == 0)
+    if (bars.count == 0)
         return;
     fputs(
         "<table class=\"bars\"><caption>How near the kernels are to the roof: the best of each op, "
         "in percent of the fastest plain read, copy or arithmetic of the same "
         "run</caption><tbody>\n",
         out);
-    qsort(bars, count, sizeof *bars, compare_bars);
-    for (size_t i = 0; i < count && i < BARS; i++)
-        print_bar(out, p, &bars[i], devices > 1);
+    qsort(bars.items, bars.count, sizeof *bars.items, compare_bars);
+    for (size_t i = 0; i < bars.count && i < BARS; i++)
+        print_bar(out, p, &bars.items[i], devices > 1);
     fputs("</tbody></table>\n", out);
-    free(bars);
+    free(bars.items);
 }
 
 /* Devices before emulated ones. */
