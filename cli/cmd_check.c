@@ -21,10 +21,7 @@ static suite_settings settings = {.run = {.find = cases_parse, .seed = 1}};
 static const option options_of_check[] = {
     SUITE_OPTIONS(settings),
     TEXT_OPTION("csv", &settings.csv, "FILE", "also write the rows to a file"),
-    FLAG_OPTION(
-        "agx", &settings.run.agx,
-        "ask Mesa's compiler (`assay agx`) whether threadgroups are too large for an M1, also "
-        "if that takes a second per kernel"),
+    AGX_OPTION(&settings.run.agx),
     TEXT_OPTION("capture", &settings.run.capture, "F.gputrace",
                 "also capture the GPU's work of one case for Xcode (Metal only)"),
 };

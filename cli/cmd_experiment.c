@@ -34,9 +34,7 @@ static const option options[] = {
                 "skip those with files of this build, device, level and kernel source"),
     DEVICE_OPTION(&settings.device),
     TEXT_OPTION("out", &settings.out, "DIR", "where the files go (default results/<device>)"),
-    TEXT_OPTION(
-        "m|model", &settings.model, "FILE",
-        "GGUF file (default: SmolLM2-135M if `make model` fetched it, else the one included)"),
+    LAB_MODEL_OPTION(&settings.model),
     SEED_OPTION(&settings.seed, "inputs and tokens"),
     SECONDS_OPTION("timeout", &settings.timeout_s, "S",
                    "give up on an experiment after this many seconds (default 3600)"),

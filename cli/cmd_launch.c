@@ -302,10 +302,7 @@ static const option options[] = {
                 "validate, and report where finite values give a NaN or an infinity"),
     FLAG_OPTION("strict", &request.strict,
                 "milder findings fail the run too: threads that store the same value in one place"),
-    FLAG_OPTION(
-        "agx", &request.agx,
-        "ask Mesa's compiler (`assay agx`) whether threadgroups are too large for an M1, also "
-        "if that takes a second per kernel"),
+    AGX_OPTION(&request.agx),
     {"max-findings", OPTION_NUMBER, &request.max_findings, "N",
      "list at most N findings (default 20)", 1, 1000000},
     {"repeat", OPTION_NUMBER, &request.repeat, "N",

@@ -543,8 +543,7 @@ static struct {
 } check_settings = {.prompt = 20, .tokens = 8, .reference = 4, .depth = 257, .seed = 1};
 
 static const option check_option_list[] = {
-    TEXT_OPTION("m|model", &check_settings.model, "FILE",
-                "GGUF file (default: the model that comes with Assay)"),
+    MODEL_OPTION(&check_settings.model),
     {"p|prompt", OPTION_NUMBER, &check_settings.prompt, "N", "prompt length in tokens (default 20)",
      1, 1u << 20},
     {"n|tokens", OPTION_NUMBER, &check_settings.tokens, "N", "tokens to decode (default 8)", 1,

@@ -47,8 +47,7 @@ static struct {
 } settings = {.tokens = 128, .in_flight = 2, .sampling = SAMPLER_DEFAULTS};
 
 static const option options[] = {
-    TEXT_OPTION("m|model", &settings.model, "FILE",
-                "GGUF file (default: the model that comes with Assay)"),
+    MODEL_OPTION(&settings.model),
     ANY_TEXT_OPTION("p|prompt", &settings.prompt, "TEXT", "text to continue; - reads stdin"),
     TEXT_OPTION("f|file", &settings.file, "FILE",
                 "read the prompt from this file, without the newline at its end"),
@@ -453,31 +452,20 @@ static bool read_text(const tokenizer *t, const char *name, token_list *ids, err
     return true;
 }
 
-static bool is_separator(char c) {
-    return c != 0 && strchr(" ,\t\r\n", c) != NULL;
-}
-
 static bool read_ids(const tokenizer *t, const char *text, size_t bytes, token_list *ids, err *e) {
-    for (size_t i = 0; i < bytes;) {
-        if (is_separator(text[i])) {
-            i++;
-            continue;
-        }
-        size_t begin = i;
-        uint64_t id = 0;
-        bool number = true;
-        for (; i < bytes && !is_separator(text[i]); i++) {
-            number = number && text[i] >= '0' && text[i] <= '9';
-            if (number && id <= UINT32_MAX)
-                id = 10 * id + (uint64_t)(text[i] - '0');
-        }
-        int shown = i - begin < 40 ? (int)(i - begin) : 40;
-        if (!number)
+    static const char separators[] = " ,\t\r\n";
+    size_t length;
+    for (const char *p = text + strspn(text, separators); p < text + bytes;
+         p += length, p += strspn(p, separators)) {
+        length = strcspn(p, separators);
+        const int shown = length < 40 ? (int)length : 40;
+        if (length == 0 || strspn(p, "0123456789") < length)
             return err_set(e, EXIT_USAGE, "'%.*s' is not a token id; ids are whole numbers", shown,
-                           text + begin);
+                           p);
+        const unsigned long long id = strtoull(p, NULL, 10); /* the largest if it is larger */
         if (id >= tokenizer_get_count(t))
-            return err_set(e, EXIT_USAGE, "there is no token %.*s; the largest id is %zu", shown,
-                           text + begin, tokenizer_get_count(t) - 1);
+            return err_set(e, EXIT_USAGE, "there is no token %.*s; the largest id is %zu", shown, p,
+                           tokenizer_get_count(t) - 1);
         token_list_add(ids, (uint32_t)id);
     }
     return true;

@@ -26,9 +26,7 @@ static struct {
 } settings = {.depth = 32, .seed = 1};
 
 static const option options[] = {
-    TEXT_OPTION(
-        "m|model", &settings.model, "FILE",
-        "GGUF file (default: SmolLM2-135M if `make model` fetched it, else the one included)"),
+    LAB_MODEL_OPTION(&settings.model),
     {"d|depth", OPTION_NUMBER, &settings.depth, "N",
      "tokens of context before the one that is traced (default 32)", 1, 65536},
     TEXT_OPTION("out", &settings.out, "FILE.json", "the trace (default: to stdout)"),

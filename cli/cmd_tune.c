@@ -31,8 +31,7 @@ static struct {
               .timeout_s = 120};
 
 static const option options[] = {
-    TEXT_OPTION("m|model", &settings.model, "FILE",
-                "GGUF file (default: the model that comes with Assay)"),
+    MODEL_OPTION(&settings.model),
     {"p|prompt", OPTION_NUMBERS, &settings.prompts, "N,N",
      "lengths of prompts, at the start of a text; 0 is none (default 8,64,512)", 0, 1u << 24},
     {"n|tokens", OPTION_NUMBERS, &settings.tokens, "N,N",

@@ -30,8 +30,7 @@ static struct {
 enum { PROMPT = 512, TOKENS = 128, REPEATS = 5, STORED_REPEATS = 20 };
 
 static const option options[] = {
-    TEXT_OPTION("m|model", &settings.model, "FILE",
-                "GGUF file (default: the model that comes with Assay)"),
+    MODEL_OPTION(&settings.model),
     {"p|prompt", OPTION_NUMBERS, &settings.prompts, "N,N",
      "prompt lengths; 0 is none (default 512)", 0, 1u << 24},
     {"n|tokens", OPTION_NUMBERS, &settings.tokens, "N,N",

@@ -73,6 +73,16 @@ typedef struct {
     }
 #define KV_OPTION(value)                                                                           \
     TEXT_OPTION("kv", value, "T", "keep keys and values in f32 or f16 (default f32)")
+#define MODEL_OPTION(value)                                                                        \
+    TEXT_OPTION("m|model", value, "FILE", "GGUF file (default: the model that comes with Assay)")
+#define LAB_MODEL_OPTION(value)                                                                    \
+    TEXT_OPTION("m|model", value, "FILE",                                                          \
+                "GGUF file (default: SmolLM2-135M if `make model` fetched it, else the one "       \
+                "included)")
+#define AGX_OPTION(value)                                                                          \
+    FLAG_OPTION("agx", value,                                                                      \
+                "ask Mesa's compiler (`assay agx`) whether threadgroups are too large for an M1, " \
+                "also if that takes a second per kernel")
 /* What people type who know llama.cpp. */
 #define LLAMA_CPP_OPTIONS                                                                          \
     FOREIGN_OPTION("ngl|gpu-layers|n-gpu-layers",                                                  \

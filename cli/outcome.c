@@ -198,8 +198,6 @@ bool outcome_write_junit(const char *path, const char *name, const device_facts 
     return ok;
 }
 
-/* Places ----------------------------------------------------------------------------------------- */
-
 /* Paths --------------------------------------------------------------------------------------- */
 
 /* Relative to the checkout (GITHUB_WORKSPACE, else the current folder) if it is inside. */
