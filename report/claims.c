@@ -15,18 +15,9 @@
 #include "harness/base/record.h"
 #include "harness/base/root.h"
 
-static const char *const relations[] = {
-    [CLAIM_ABOUT] = "about",
-    [CLAIM_AT_LEAST] = "at least",
-    [CLAIM_AT_MOST] = "at most",
-    [CLAIM_BETWEEN] = "between",
-};
-
-static const char *const kinds[] = {
-    [CLAIM_TIME] = "time",
-    [CLAIM_COUNT] = "count",
-    [CLAIM_DERIVED] = "derived",
-};
+/* In the order of claim_relation and of claim_kind. */
+static const char *const relations[] = {"about", "at least", "at most", "between"};
+static const char *const kinds[] = {"time", "count", "derived"};
 
 /* Reading ------------------------------------------------------------------------------------- */
 
@@ -463,16 +454,13 @@ static const char *get_unit(const claim *c, char *text, size_t size) {
 }
 
 void claim_get_published(const claim *c, char *text, size_t size) {
-    static const char *const words[] = {[CLAIM_ABOUT] = "",
-                                        [CLAIM_AT_LEAST] = "at least ",
-                                        [CLAIM_AT_MOST] = "at most ",
-                                        [CLAIM_BETWEEN] = ""};
+    const bool is_bound = c->relation == CLAIM_AT_LEAST || c->relation == CLAIM_AT_MOST;
     char unit[40], value[32], high[40] = "";
     if (c->relation == CLAIM_BETWEEN)
         snprintf(high, sizeof high, " to %s", format_number(c->high, 6, value, sizeof value));
     format_number(c->value, 6, value, sizeof value);
-    snprintf(text, size, "%s%s%s%s", words[c->relation], value, high,
-             get_unit(c, unit, sizeof unit));
+    snprintf(text, size, "%s%s%s%s%s", is_bound ? relations[c->relation] : "", is_bound ? " " : "",
+             value, high, get_unit(c, unit, sizeof unit));
 }
 
 void claim_get_measured(const claim *c, const claim_answer *a, bool emulated, char *text,

@@ -82,29 +82,6 @@ void html(FILE *out, const char *format, ...) {
     va_end(values);
 }
 
-void html_print_row(FILE *out, const char *format, const csv_file *f, size_t row) {
-    for (const char *p = format; *p; p++) {
-        if (*p != '{') {
-            fputc(*p, out);
-            continue;
-        }
-        bool is_number = p[1] == '#';
-        char title[64];
-        size_t length = strcspn(p, "}"), column;
-        double value = NAN;
-        snprintf(title, sizeof title, "%.*s", (int)(length - 1 - is_number), p + 1 + is_number);
-        bool is_there = csv_find_column(f, title, &column, NULL);
-        const char *text = is_there ? csv_get_text(f, row, column) : "";
-        if (is_number && !(is_there && csv_get_double(f, row, column, &value, NULL)))
-            value = NAN;
-        if (is_number)
-            html_print_cell(out, value, text);
-        else
-            print_text(out, text);
-        p += length;
-    }
-}
-
 void html_print_prose(FILE *out, const char *text) {
     bool in_code = false;
     for (const char *p = text; *p; p++) {

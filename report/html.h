@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "harness/base/csv.h"
-
 /* Prints the format as it is and what its directives print escaped. Takes %c, %d, %s, %zu, %e, %f and %g with
  * flags, width and precision. */
 typedef void text_escape(FILE *out, const char *text);
@@ -16,9 +14,6 @@ void print_escaped(FILE *out, text_escape *escape, const char *format, ...)
 
 /* The same for HTML, good between tags and inside "..." of an attribute. */
 void html(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* The same of a row of a table: {title} is the text of that column, and {#title} is a cell with its number. */
-void html_print_row(FILE *out, const char *format, const csv_file *f, size_t row);
 
 /* Text in which `code` between backquotes is set as code. */
 void html_print_prose(FILE *out, const char *text);

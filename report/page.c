@@ -26,6 +26,23 @@ double page_get_number(const csv_file *f, size_t row, const char *title) {
                : NAN;
 }
 
+void page_print_row(FILE *out, const char *format, const csv_file *f, size_t row) {
+    for (const char *p = format; *p; p++) {
+        if (*p != '{') {
+            fputc(*p, out);
+            continue;
+        }
+        const int is_number = p[1] == '#', length = (int)strcspn(p, "}");
+        char title[64];
+        snprintf(title, sizeof title, "%.*s", length - 1 - is_number, p + 1 + is_number);
+        if (is_number)
+            html_print_cell(out, page_get_number(f, row, title), page_get_cell(f, row, title));
+        else
+            html(out, "%s", page_get_cell(f, row, title));
+        p += length;
+    }
+}
+
 void page_print_note(FILE *out, const char *sentence) {
     fputs("<p class=\"note\">", out);
     html_print_prose(out, sentence);
@@ -286,18 +303,10 @@ static void print_files(const page *p, FILE *out) {
 
 /* Files of the frame -------------------------------------------------------------------------- */
 
-static char *read_frame(const char *home, const char *name, err *e) {
+static char *read_frame(const char *home, const char *ending, err *e) {
     char path[PATH_MAX + 32];
-    snprintf(path, sizeof path, "%s/report/%s", home, name);
+    snprintf(path, sizeof path, "%s/report/page.%s", home, ending);
     return os_read_file(path, NULL, e);
-}
-
-static bool print_frame_file(const char *home, const char *name, FILE *out, err *e) {
-    char *text = read_frame(home, name, e);
-    if (text)
-        fputs(text, out);
-    free(text);
-    return text != NULL;
 }
 
 /* Parts --------------------------------------------------------------------------------------- */
@@ -345,10 +354,13 @@ static void print_each_device(const page *p, FILE *out, page_device_part *print)
 }
 
 static bool print_part(const page *p, const char *home, const char *mark, FILE *out, err *e) {
-    if (strcmp(mark, "css") == 0)
-        return print_frame_file(home, "page.css", out, e);
-    if (strcmp(mark, "js") == 0)
-        return print_frame_file(home, "page.js", out, e);
+    if (strcmp(mark, "css") == 0 || strcmp(mark, "js") == 0) {
+        char *text = read_frame(home, mark, e);
+        if (text)
+            fputs(text, out);
+        free(text);
+        return text != NULL;
+    }
     size_t i = 0;
     while (i < sizeof parts / sizeof *parts && strcmp(mark, parts[i].mark) != 0)
         i++;
@@ -365,7 +377,7 @@ static bool print_part(const page *p, const char *home, const char *mark, FILE *
 }
 
 static bool print_page(const page *p, const char *home, FILE *out, err *e) {
-    char *frame = read_frame(home, "page.html", e);
+    char *frame = read_frame(home, "html", e);
     bool ok = frame != NULL;
     for (const char *at = frame; ok && *at;) {
         const char *mark = strstr(at, "{{"), *end = mark ? strstr(mark, "}}") : NULL;
@@ -385,20 +397,14 @@ static bool print_page(const page *p, const char *home, FILE *out, err *e) {
 
 /* The page ------------------------------------------------------------------------------------ */
 
-static bool has_name(const page *p, const char *name) {
-    for (size_t i = 0; i < p->name_count; i++)
-        if (strcmp(p->names[i], name) == 0)
-            return true;
-    return false;
-}
-
 static void add_name(page *p, const char *name) {
     bool is_there = false;
     for (size_t f = 0; f < p->store->count; f++)
         is_there = is_there || store_find(&p->store->folders[f], STORE_EXPERIMENT, name);
-    if (!is_there || has_name(p, name))
-        return;
-    *ARRAY_ADD(p->names, p->name_count, p->name_room) = name;
+    for (size_t i = 0; i < p->name_count; i++)
+        is_there = is_there && strcmp(p->names[i], name) != 0;
+    if (is_there)
+        *ARRAY_ADD(p->names, p->name_count, p->name_room) = name;
 }
 
 static void list_names(page *p) {

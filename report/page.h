@@ -45,6 +45,8 @@ page_device_part page_print_token, page_print_right, page_print_times, page_prin
 /* "" and NaN where there is no such column. */
 const char *page_get_cell(const csv_file *f, size_t row, const char *title);
 double page_get_number(const csv_file *f, size_t row, const char *title);
+/* HTML with what a row of a table has: {title} is the text of that column, {#title} a cell with its number. */
+void page_print_row(FILE *out, const char *format, const csv_file *f, size_t row);
 
 /* A paragraph set off from the text, in which `code` is set as code. */
 void page_print_note(FILE *out, const char *sentence);

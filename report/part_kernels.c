@@ -84,7 +84,7 @@ static void print_wrong(FILE *out, const csv_file *f) {
     html_start_table(out, "Cases that are wrong", "kernel", "shape", "input", "why", NULL);
     for (size_t r = 0; r < csv_count_rows(f); r++)
         if (!is_right(f, r) && !is_skipped(f, r))
-            html_print_row(out,
+            page_print_row(out,
                            "<tr><td>{kernel}</td><td>{shape}</td><td>{input}</td><td>{message}</td>"
                            "</tr>\n",
                            f, r);
@@ -128,7 +128,7 @@ static void print_findings(FILE *out, const csv_file *f) {
     enum { MOST = 100 };
     html_start_table(out, "Findings", "class", "where", "case", "what", "#times", NULL);
     for (size_t r = 0; r < csv_count_rows(f) && r < MOST; r++)
-        html_print_row(out,
+        page_print_row(out,
                        "<tr><td>{class}</td><td>{file}:{line}</td><td>{case}</td><td>{text}</td>"
                        "{#count}</tr>\n",
                        f, r);
@@ -184,7 +184,7 @@ static void print_agx(const page *p, FILE *out, const store_folder *f, const sto
                      "#threads|that have room on a core", NULL);
     for (size_t r = 0; r < csv_count_rows(c); r++)
         if (page_get_number(c, r, "scratch_bytes") > 0)
-            html_print_row(out,
+            page_print_row(out,
                            "<tr><td>{kernel}</td>{#scratch_bytes}{#spills}{#fills}"
                            "{#half_registers}{#threads}</tr>\n",
                            c, r);
@@ -222,7 +222,7 @@ static double get_sectors(const csv_file *c, size_t row) {
 static void print_counts(FILE *out, const csv_file *c, size_t row) {
     const double measured = page_get_number(c, row, "measured_ns");
     char text[32];
-    html_print_row(out, "<h3><code>{case}</code></h3>\n<p>{text}", c, row);
+    page_print_row(out, "<h3><code>{case}</code></h3>\n<p>{text}", c, row);
     if (!isnan(measured))
         html(out, " It was measured: %s.", format_time(measured, text, sizeof text));
     fputs("</p>\n<table class=\"bars\"><caption>Sectors, by line</caption><tbody>\n", out);
