@@ -254,30 +254,20 @@ static bool read_folder(store *s, store_folder *f, const char *path, err *e) {
     return count >= 0 || err_set(e, EXIT_USAGE, "cannot read the folder %.160s", path);
 }
 
-static bool is_chart(const char *name) {
-    return path_ends_with(name, ".svg");
-}
-
-/* Is one of the folder's names such a name? */
-static bool has_any(const char *path, bool (*is_wanted)(const char *name)) {
-    DIR *folder = opendir(path);
-    bool found = false;
-    for (const struct dirent *d; folder && !found && (d = readdir(folder));)
-        found = is_wanted(d->d_name);
-    if (folder)
-        closedir(folder);
-    return found;
-}
-
-static bool is_claims(const char *name) {
-    return strcmp(name, "claims.csv") == 0;
-}
-
 /* What kind of folder it is: of a device, of charts, or neither, which *is_known says. Beside the claims are folders
  * of devices, whatever other tables there are. */
 static bool add_known(store *s, const char *path, bool *is_known, err *e) {
-    bool is_device = has_any(path, is_table) && !has_any(path, is_claims);
-    *is_known = is_device || has_any(path, is_chart);
+    bool has_table = false, has_claims = false, has_chart = false;
+    DIR *folder = opendir(path);
+    for (const struct dirent *d; folder && (d = readdir(folder));) {
+        has_table |= is_table(d->d_name);
+        has_claims |= strcmp(d->d_name, "claims.csv") == 0;
+        has_chart |= path_ends_with(d->d_name, ".svg");
+    }
+    if (folder)
+        closedir(folder);
+    const bool is_device = has_table && !has_claims;
+    *is_known = is_device || has_chart;
     if (!*is_known)
         return true;
     store_folder *f = is_device ? ARRAY_ADD(s->folders, s->count, s->room)
