@@ -10,8 +10,9 @@
 
 #include "harness/base/os.h"
 
-static device *shared_device;
-static library *shared_library;
+static device *shared_device, *outer_device;
+static library *shared_library, *outer_library;
+static bool is_other; /* support_open's */
 static tape *current;
 static buffer *buffers[64];
 static void *copies[64]; /* what support_read gave */
@@ -30,6 +31,43 @@ device *support_get_device(void) {
             fprintf(stderr, "%s\n", last.text);
     }
     return shared_device;
+}
+
+static void set_variables(const char *variables, bool is_set) {
+    char text[128], *rest = text;
+    snprintf(text, sizeof text, "%s", variables);
+    for (char *name; (name = strtok_r(rest, " ", &rest));) {
+        char *value = name + strcspn(name, "=");
+        *value++ = 0;
+        if (is_set)
+            setenv(name, value, 1);
+        else
+            unsetenv(name);
+    }
+}
+
+bool support_open(const device_options *options, const char *variables) {
+    support_close();
+    outer_device = shared_device;
+    outer_library = shared_library;
+    is_other = true;
+    shared_library = NULL;
+    set_variables(variables, true);
+    shared_device =
+        device_open_with("soft", options ? options : &(device_options){.counts = 0}, &last);
+    set_variables(variables, false);
+    return shared_device && support_get_library();
+}
+
+void support_close(void) {
+    support_end();
+    if (!is_other)
+        return;
+    library_free(shared_library);
+    device_close(shared_device);
+    shared_device = outer_device;
+    shared_library = outer_library;
+    is_other = false;
 }
 
 bool support_is_emulated(void) {

@@ -18,6 +18,10 @@ bool support_is_mac(void);
         if (support_is_mac())                                                                      \
             SKIPm("only Metal's double answers like this, not every Mac");                         \
     } while (0)
+/* From here to support_close, another software device is that of the suites: with these options
+ * (NULL: none), opened with these variables, "A=1 B=2". Again: yet another. */
+bool support_open(const device_options *options, const char *variables);
+void support_close(void);
 library *support_get_library(void);
 /* The kernels of the launches after this are compiled with another math mode. */
 void support_set_math(math_mode math);

@@ -14,8 +14,6 @@ SUITE_EXTERN(checked_suite);
 
 enum { N = 128 };
 
-static device *checked;
-static library *kernels;
 static buffer *in, *out;
 static err last;
 
@@ -23,50 +21,24 @@ static float *contents(buffer *b) {
     return b->contents;
 }
 
-/* A checked device beside the plain one of the other suites. */
-static bool open_checked(void) {
-    if (kernels)
-        return true;
-    setenv("MTL_SHADER_VALIDATION", "1", 1);
-    setenv("ASSAY_LOOP_SECONDS", "0.2", 1);
-    checked = device_open("soft", &last);
-    unsetenv("MTL_SHADER_VALIDATION");
-    unsetenv("ASSAY_LOOP_SECONDS");
-    if (checked)
-        kernels = library_new(checked, support_get_path("tests/kernels"), &last);
-    if (kernels)
-        in = device_new_buffer(checked, N * 4, STORAGE_SHARED, "in", &last);
-    if (in)
-        out = device_new_buffer(checked, N * 4, STORAGE_SHARED, "out", &last);
-    return out != NULL;
-}
-
-static tape *current;
-
-static void close_checked(void) {
-    tape_free(current);
-    current = NULL;
-    buffer_free(in);
-    buffer_free(out);
-    library_free(kernels);
-    device_close(checked);
-    in = out = NULL;
-    kernels = NULL;
-    checked = NULL;
+/* A checked device in place of the plain one of the other suites. */
+static bool open_checked(const char *more) {
+    char variables[96];
+    snprintf(variables, sizeof variables, "MTL_SHADER_VALIDATION=1 ASSAY_LOOP_SECONDS=0.2 %s",
+             more);
+    return support_open(NULL, variables);
 }
 
 /* One launch over N threads in groups of 64; `in` counts up, `out` is as nothing had written it. */
 static launch *prepare(const char *name) {
-    if (!open_checked())
+    launch *l = support_launch("checked.metal", name);
+    if (!l)
         return NULL;
+    in = support_buffer(NULL, N * 4).buffer;
+    out = support_buffer(NULL, N * 4).buffer;
     for (int i = 0; i < N; i++)
         contents(in)[i] = (float)(i + 1);
-    buffer_fill_pattern(out, 0, N * 4, POISON_PATTERN, &last);
-    tape_free(current);
-    current = tape_new(kernels);
-    launch *l = tape_add(current, "checked.metal", name, &last);
-    if (l)
-        launch_set_groups(l, (size3){2, 1, 1}, (size3){N / 2, 1, 1});
+    launch_set_groups(l, (size3){2, 1, 1}, (size3){N / 2, 1, 1});
     return l;
 }
 
@@ -81,10 +53,8 @@ static launch *prepare_pair(const char *name) {
 
 static const finding_list *play(void) {
     static const finding_list failed;
-    device_clear_findings(checked);
-    if (!tape_play(current, PLAY_WHOLE, NULL, NULL, &last))
-        return &failed;
-    return device_get_findings(checked);
+    device_clear_findings(support_get_device());
+    return support_play() ? device_get_findings(support_get_device()) : &failed;
 }
 
 static const finding *find(const finding_list *list, finding_class what) {
@@ -105,15 +75,14 @@ static int find_line(const char *text) {
 }
 
 static bool play_canary(const canary *c, bool *caught, char *message, size_t size) {
-    library *lib = canary_new_library(checked, &last);
+    library *lib = canary_new_library(support_get_device(), &last);
     bool ok = lib && canary_play(lib, c, caught, message, size, &last);
     library_free(lib);
     return ok;
 }
 
 TEST every_canary_is_caught_at_its_line(size_t i) {
-    ASSERTm(last.text, open_checked());
-    if (!canary_is_for(&canaries[i], device_get_facts(checked)))
+    if (!canary_is_for(&canaries[i], device_get_facts(support_get_device())))
         SKIPm("it is for a build that traces values");
     bool caught = false;
     char message[200] = "";
@@ -128,9 +97,9 @@ TEST an_index_that_leaves_its_binding_is_caught_where_kernels_run_in_a_thread(vo
     while (strcmp(canaries[i].kernel, "canary_other_binding") != 0)
         i++;
     soft_engine_use_threads(true);
-    bool caught = false, ok = open_checked();
+    bool caught = false;
     char message[200] = "";
-    ok = ok && play_canary(&canaries[i], &caught, message, sizeof message);
+    bool ok = play_canary(&canaries[i], &caught, message, sizeof message);
     soft_engine_use_threads(false);
     ASSERTm(last.text, ok);
     ASSERTm(message, caught);
@@ -139,7 +108,7 @@ TEST an_index_that_leaves_its_binding_is_caught_where_kernels_run_in_a_thread(vo
 
 TEST bad_loads_give_zero_and_bad_stores_are_dropped(int by) {
     launch *l = prepare_pair("far_outside");
-    ASSERTm(last.text, l);
+    ASSERTm(support_get_error()->text, l);
     launch_set_bytes(l, 2, &by, sizeof by);
     const finding_list *found = play();
     const finding *load = find(found, FINDING_LOAD_OUTSIDE);
@@ -150,7 +119,7 @@ TEST bad_loads_give_zero_and_bad_stores_are_dropped(int by) {
     ASSERT_EQ_FMT(find_line("out[at] = 7"), store->line, "%d");
     ASSERT_EQ(0, load->buffer);
     ASSERT_EQ(1, store->buffer);
-    ASSERT_STR_EQ("in", load->label);
+    ASSERT_STR_EQ("test", load->label);
     ASSERT_STR_EQ("checked.metal", load->file);
     const int64_t outside = by > 0 ? (by < N ? by : N) : (-by < N ? -by : N);
     ASSERT_EQ_FMT((long long)outside, (long long)load->count, "%lld");
@@ -168,7 +137,7 @@ TEST bad_loads_give_zero_and_bad_stores_are_dropped(int by) {
 TEST an_index_that_underflows_is_reported_and_survived(const char *name, finding_class what,
                                                        int index) {
     launch *l = prepare_pair(name);
-    ASSERTm(last.text, l);
+    ASSERTm(support_get_error()->text, l);
     const finding *f = find(play(), what);
     ASSERT(f);
     ASSERT_EQ(1u, f->count);
@@ -184,7 +153,7 @@ TEST an_index_that_underflows_is_reported_and_survived(const char *name, finding
 TEST updates_are_lost_where_threads_take_turns(void) {
     const char *const named = ", when threads take turns at atomics";
     launch *l = prepare("counted_twice");
-    ASSERTm(last.text, l);
+    ASSERTm(support_get_error()->text, l);
     memset(out->contents, 0, N * 4);
     launch_bind(l, 0, slice_whole(out), ACCESS_BOTH, ELEM_U32);
     const finding_list *found = play();
@@ -199,26 +168,23 @@ TEST updates_are_lost_where_threads_take_turns(void) {
 TEST findings_are_folded_with_a_count(void) {
     int by = 1;
     launch *l = prepare_pair("far_outside");
-    ASSERTm(last.text, l);
+    ASSERTm(support_get_error()->text, l);
     launch_set_bytes(l, 2, &by, sizeof by);
     play();
-    const finding_list *found = device_get_findings(checked);
+    const finding_list *found = device_get_findings(support_get_device());
     size_t kinds = found->count;
-    ASSERT(tape_play(current, PLAY_WHOLE, NULL, NULL, &last));
+    ASSERT(support_play());
     ASSERT_EQ(kinds, found->count);
     ASSERT_EQ(2u, find(found, FINDING_LOAD_OUTSIDE)->count);
-    device_clear_findings(checked);
+    device_clear_findings(support_get_device());
     ASSERT_EQ(0u, found->count);
     PASS();
 }
 
 /* On a device that traces values: one that cannot play it gives no finding. */
 static const finding_list *play_traced(const char *name) {
-    close_checked();
-    setenv("ASSAY_TRACE_NAN", "1", 1);
-    prepare_pair(name);
-    unsetenv("ASSAY_TRACE_NAN");
-    return play();
+    static const finding_list failed;
+    return open_checked("ASSAY_TRACE_NAN=1") && prepare_pair(name) ? play() : &failed;
 }
 
 TEST the_birth_of_a_nan_is_traced_to_its_line(void) {
@@ -241,9 +207,8 @@ TEST the_birth_of_a_nan_in_a_function_is_traced_to_its_return(void) {
 }
 
 TEST who_stored_a_wrong_element_is_found(void) {
-    close_checked();
-    launch *l = prepare_pair("births");
-    ASSERTm(last.text, l);
+    launch *l = open_checked("") ? prepare_pair("births") : NULL;
+    ASSERTm(support_get_error()->text, l);
     l->watched = slice_part(out, 9 * 4, 4);
     const finding *f = find(play(), FINDING_WRONG);
     ASSERT(f);
@@ -254,6 +219,9 @@ TEST who_stored_a_wrong_element_is_found(void) {
 }
 
 SUITE(checked_suite) {
+    SET_TEARDOWN(support_end_test, NULL);
+    if (!open_checked(""))
+        fprintf(stderr, "%s\n", support_get_error()->text);
     for (size_t i = 0; i < canary_count; i++)
         RUN_TESTp(every_canary_is_caught_at_its_line, i);
     RUN_TEST(an_index_that_leaves_its_binding_is_caught_where_kernels_run_in_a_thread);
@@ -269,5 +237,5 @@ SUITE(checked_suite) {
     RUN_TEST(the_birth_of_a_nan_is_traced_to_its_line);
     RUN_TEST(the_birth_of_a_nan_in_a_function_is_traced_to_its_return);
     RUN_TEST(who_stored_a_wrong_element_is_found);
-    close_checked();
+    support_close();
 }

@@ -181,9 +181,7 @@ static const char head[] =
     "    threadgroup float *first [[threadgroup(0)]], threadgroup float *second "
     "[[threadgroup(1)]]) {\n";
 
-static device *checked;
 static library *kernels;
-static buffer *out;
 static tape *played;
 static int first_line; /* of the rows */
 static err last;
@@ -217,11 +215,8 @@ static bool open_kernel(void) {
     if (!mkdtemp(folder))
         return false;
     snprintf(path, sizeof path, "%s/rows.metal", folder);
-    setenv("MTL_SHADER_VALIDATION", "1", 1);
-    checked = device_open("soft", &last);
-    unsetenv("MTL_SHADER_VALIDATION");
-    bool ok = checked && write_kernel(path) && (kernels = library_new(checked, folder, &last)) &&
-              (out = device_new_buffer(checked, 4, STORAGE_SHARED, "out", &last));
+    bool ok = support_open(NULL, "MTL_SHADER_VALIDATION=1") && write_kernel(path) &&
+              (kernels = library_new(support_get_device(), folder, &last));
     played = ok ? tape_new(kernels) : NULL;
     ok = ok && tape_add(played, "rows.metal", "rows", &last);
     unlink(path);
@@ -236,18 +231,17 @@ static const finding_list *play(int row, int set, int by) {
     launch *rows = tape_add(played, "rows.metal", "rows", &last);
     if (!rows)
         return NULL;
-    launch_bind(rows, 0, slice_whole(out), ACCESS_BOTH, ELEM_F32);
+    launch_bind(rows, 0, support_buffer(&zero, sizeof zero), ACCESS_BOTH, ELEM_F32);
     launch_set_bytes(rows, 1, &row, sizeof row);
     launch_set_bytes(rows, 2, &set, sizeof set);
     launch_set_bytes(rows, 3, &by, sizeof by);
     rows->threadgroup_bytes[0] = 16;
     rows->threadgroup_bytes[1] = 1024;
     launch_set_groups(rows, (size3){1, 1, 1}, (size3){1, 1, 1});
-    device_clear_findings(checked);
-    if (!buffer_upload(out, 0, &zero, sizeof zero, &last) ||
-        !tape_play(played, PLAY_WHOLE, NULL, NULL, &last))
-        return NULL;
-    return device_get_findings(checked);
+    device_clear_findings(support_get_device());
+    return tape_play(played, PLAY_WHOLE, NULL, NULL, &last)
+               ? device_get_findings(support_get_device())
+               : NULL;
 }
 
 static const char *describe(const char *text, int by, const finding_list *found) {
@@ -314,6 +308,7 @@ TEST findings_name_the_variable_and_its_line(void) {
 }
 
 SUITE(declared_suite) {
+    SET_TEARDOWN(support_end_test, NULL);
     if (open_kernel()) {
         for (int i = 0; i < UNSET_COUNT; i++)
             RUN_TESTp(a_variable_without_a_value_is_told_and_one_with_a_value_is_not, i);
@@ -326,7 +321,6 @@ SUITE(declared_suite) {
         fprintf(stderr, "%s\n%s\n", last.text, last.detail);
     }
     tape_free(played);
-    buffer_free(out);
     library_free(kernels);
-    device_close(checked);
+    support_close();
 }

@@ -13,44 +13,20 @@ SUITE_EXTERN(exact_suite);
 
 enum { N = 128, GROUPS = 2, DATA = 512, ZEROS = 1024, NAME = 64 };
 
-static device *checked;
-static library *kernels;
-static buffer *in, *out, *data, *zero;
-static err last;
+static slice in, out, data, zero;
 
-static bool open_checked(void) {
-    setenv("MTL_SHADER_VALIDATION", "1", 1);
-    setenv("ASSAY_LOOP_SECONDS", "5", 1);
-    checked = device_open("soft", &last);
-    unsetenv("MTL_SHADER_VALIDATION");
-    unsetenv("ASSAY_LOOP_SECONDS");
-    kernels = checked ? library_new(checked, support_get_path("tests/kernels"), &last) : NULL;
-    return kernels && (in = device_new_buffer(checked, N * 4, STORAGE_SHARED, "in", &last)) &&
-           (out = device_new_buffer(checked, N * 4, STORAGE_SHARED, "out", &last)) &&
-           (data = device_new_buffer(checked, DATA, STORAGE_SHARED, "data", &last)) &&
-           (zero = device_new_buffer(checked, ZEROS, STORAGE_SHARED, "zero", &last));
-}
-
-static void close_checked(void) {
-    buffer_free(in);
-    buffer_free(out);
-    buffer_free(data);
-    buffer_free(zero);
-    library_free(kernels);
-    device_close(checked);
-}
-
-static bool fill(void) {
+static void fill(void *unused) {
+    (void)unused;
     float ramp[N];
     unsigned char bytes[DATA], zeros[ZEROS] = {0};
     for (int i = 0; i < N; i++)
         ramp[i] = (float)(i + 1);
     for (int i = 0; i < DATA; i++)
         bytes[i] = (unsigned char)(i % 60);
-    return buffer_upload(in, 0, ramp, sizeof ramp, &last) &&
-           buffer_upload(data, 0, bytes, sizeof bytes, &last) &&
-           buffer_upload(zero, 0, zeros, sizeof zeros, &last) &&
-           buffer_fill_pattern(out, 0, N * 4, POISON_PATTERN, &last);
+    in = support_buffer(ramp, sizeof ramp);
+    out = support_buffer(NULL, N * 4);
+    data = support_buffer(bytes, sizeof bytes);
+    zero = support_buffer(zeros, sizeof zeros);
 }
 
 static void bind(launch *l) {
@@ -60,16 +36,15 @@ static void bind(launch *l) {
         if (s->params[i].kind != MSL_BUFFER)
             continue;
         if (index == 0)
-            launch_bind(l, 0, slice_whole(in), ACCESS_READ, ELEM_F32);
+            launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
         else if (index == 1)
-            launch_bind(l, 1, slice_whole(out), ACCESS_BOTH, ELEM_F32);
+            launch_bind(l, 1, out, ACCESS_BOTH, ELEM_F32);
         else if (index == 2)
             launch_set_u32(l, 2, N);
         else if (index == 3)
-            launch_bind(l, 3, slice_whole(data), s->params[i].is_const ? ACCESS_READ : ACCESS_BOTH,
-                        ELEM_U8);
+            launch_bind(l, 3, data, s->params[i].is_const ? ACCESS_READ : ACCESS_BOTH, ELEM_U8);
         else
-            launch_bind(l, 4, slice_whole(zero), ACCESS_BOTH, ELEM_U32);
+            launch_bind(l, 4, zero, ACCESS_BOTH, ELEM_U32);
     }
     launch_set_groups(l, (size3){GROUPS, 1, 1}, (size3){N / GROUPS, 1, 1});
 }
@@ -79,16 +54,12 @@ static const finding_list *play(const char *file, const char *kernel) {
     const constant_value constants[] = {{.index = 0, .type = ELEM_U32, .bits = 2},
                                         {.index = 1, .type = ELEM_U8, .bits = 1}};
     bool is_specialised = strcmp(kernel, "specialised") == 0;
-    tape *t = tape_new(kernels);
-    last = (err){.code = EXIT_OK};
-    device_clear_findings(checked);
-    launch *l = tape_add_specialised(t, file, kernel, constants, is_specialised ? 2 : 0, &last);
-    bool ok = l && fill();
-    if (ok)
-        bind(l);
-    ok = ok && tape_play(t, PLAY_WHOLE, NULL, NULL, &last);
-    tape_free(t);
-    return ok ? device_get_findings(checked) : NULL;
+    device_clear_findings(support_get_device());
+    launch *l = support_launch_specialised(file, kernel, constants, is_specialised ? 2 : 0);
+    if (!l)
+        return NULL;
+    bind(l);
+    return support_play() ? device_get_findings(support_get_device()) : NULL;
 }
 
 /* A message that names the kernel; f may be NULL. */
@@ -98,7 +69,7 @@ static const char *describe(const char *kernel, const finding *f) {
         snprintf(text, sizeof text, "%s: %s at line %d: %s", kernel, finding_get_name(f->what),
                  f->line, f->text);
     else
-        snprintf(text, sizeof text, "%s: %s", kernel, last.text[0] ? last.text : "nothing found");
+        snprintf(text, sizeof text, "%s: nothing found %s", kernel, support_get_error()->text);
     return text;
 }
 
@@ -143,20 +114,11 @@ TEST wrong_kernels_are_reported_where_they_are_wrong(const char *file, const cha
     PASS();
 }
 
-static const finding_list *play_in(math_mode m, const char *file, const char *kernel) {
-    library *safe = kernels;
-    kernels = library_new(checked, support_get_path("tests/kernels"), &last);
-    if (kernels)
-        library_set_math(kernels, m);
-    const finding_list *found = kernels ? play(file, kernel) : NULL;
-    library_free(kernels);
-    kernels = safe;
-    return found;
-}
-
 TEST functions_of_nan_are_left_in_peace_in_every_math_mode(void) {
     for (math_mode m = 0; m < MATH_COUNT; m++) {
-        const finding_list *found = play_in(m, "right_values.metal", "functions_of_nan");
+        support_set_math(m);
+        fill(NULL);
+        const finding_list *found = play("right_values.metal", "functions_of_nan");
         if (!found || found->count > 0)
             FAILm(describe(math_mode_get_name(m), found ? &found->items[0] : NULL));
     }
@@ -165,7 +127,9 @@ TEST functions_of_nan_are_left_in_peace_in_every_math_mode(void) {
 
 TEST an_infinity_that_becomes_an_integer_is_found_in_every_math_mode(void) {
     for (math_mode m = 0; m < MATH_COUNT; m++) {
-        const finding_list *found = play_in(m, "wrong_values.metal", "infinite_half_to_integer");
+        support_set_math(m);
+        fill(NULL);
+        const finding_list *found = play("wrong_values.metal", "infinite_half_to_integer");
         ASSERTm(math_mode_get_name(m), found && found->count == 1);
         ASSERT_EQ(FINDING_CONVERT, found->items[0].what);
         ASSERT_EQ_FMT(N / 2u, (unsigned)found->items[0].count, "%u");
@@ -193,10 +157,12 @@ SUITE(exact_suite) {
                                         "right_values.metal",  "wrong.metal",
                                         "wrong_sync.metal",    "wrong_values.metal"};
     char path[NAME], name[NAME];
-    bool is_open = open_checked();
+    SET_SETUP(fill, NULL);
+    SET_TEARDOWN(support_end_test, NULL);
+    bool is_open = support_open(NULL, "MTL_SHADER_VALIDATION=1 ASSAY_LOOP_SECONDS=5");
     for (size_t i = 0; i < sizeof files / sizeof *files && is_open; i++) {
         snprintf(path, sizeof path, "tests/kernels/%s", files[i]);
-        char *text = os_read_file(support_get_path(path), NULL, &last);
+        char *text = os_read_file(support_get_path(path), NULL, NULL);
         for (const char *p = text; p && (p = next_kernel(p, name));) {
             if (strncmp(files[i], "right", 5) == 0)
                 RUN_TESTp(right_kernels_are_left_in_peace, files[i], name);
@@ -209,5 +175,5 @@ SUITE(exact_suite) {
         RUN_TEST(functions_of_nan_are_left_in_peace_in_every_math_mode);
         RUN_TEST(an_infinity_that_becomes_an_integer_is_found_in_every_math_mode);
     }
-    close_checked();
+    support_close();
 }

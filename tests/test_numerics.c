@@ -19,78 +19,47 @@ enum { N = 64, FUNCTIONS = 10 };
 
 static err last;
 
-/* One kernel of numerics.metal on a device of its own. */
-typedef struct {
-    device *device;
-    library *lib;
-    tape *tape;
-    buffer *x, *out;
-    launch *launch;
-} setup;
-
 static const device_options plain = {.math = MATH_SAFE}, flushing = {.flush_denormals = true};
 
-static void setup_close(setup *s) {
-    tape_free(s->tape);
-    buffer_free(s->x);
-    buffer_free(s->out);
-    library_free(s->lib);
-    device_close(s->device);
-}
-
-/* `bytes` of x, of one type with the output, which has `each` elements for one of x. */
-static bool setup_open(setup *s, const device_options *o, const char *name, const void *x,
-                       elem type, elem out_type, uint32_t n, size_t each) {
-    *s = (setup){0};
-    size_t bytes = n * elem_get_bytes(type);
-    if (!(s->device = device_open_with("soft", o, &last)) ||
-        !(s->lib = library_new(s->device, support_get_path("tests/kernels"), &last)))
-        return false;
-    s->tape = tape_new(s->lib);
-    s->x = device_new_buffer(s->device, bytes, STORAGE_SHARED, "x", &last);
-    s->out = device_new_buffer(s->device, n * each * elem_get_bytes(out_type), STORAGE_SHARED,
-                               "out", &last);
-    s->launch = tape_add(s->tape, "numerics.metal", name, &last);
-    if (!s->launch || !s->x || !s->out || !buffer_upload(s->x, 0, x, bytes, &last))
-        return false;
-    launch_bind(s->launch, 0, slice_whole(s->x), ACCESS_READ, type);
-    launch_bind(s->launch, 1, slice_whole(s->out), ACCESS_WRITE, out_type);
-    launch_set_u32(s->launch, 2, n);
-    launch_set_threads_rounded(s->launch, n, 32);
-    return true;
+/* One kernel of numerics.metal on a device of its own; `*out` has `each` elements for one of x. */
+static launch *prepare(const device_options *o, const char *name, const void *x, elem type,
+                       elem out_type, uint32_t n, size_t each, slice *out) {
+    launch *l = support_open(o, "") ? support_launch("numerics.metal", name) : NULL;
+    if (!l)
+        return NULL;
+    *out = support_buffer(NULL, n * each * elem_get_bytes(out_type));
+    launch_bind(l, 0, support_buffer(x, n * elem_get_bytes(type)), ACCESS_READ, type);
+    launch_bind(l, 1, *out, ACCESS_WRITE, out_type);
+    launch_set_u32(l, 2, n);
+    launch_set_threads_rounded(l, n, 32);
+    return l;
 }
 
 /* What the kernel makes of n floats. */
 static bool compute(const device_options *o, const char *name, const float *x, uint32_t n,
-                    size_t each, float *out) {
-    setup s;
-    bool ok = setup_open(&s, o, name, x, ELEM_F32, ELEM_F32, n, each) &&
-              tape_play(s.tape, PLAY_WHOLE, NULL, NULL, &last) &&
-              buffer_download(s.out, 0, out, n * each * sizeof *out, &last);
-    setup_close(&s);
-    return ok;
+                    size_t each, float *got) {
+    slice out;
+    if (!prepare(o, name, x, ELEM_F32, ELEM_F32, n, each, &out) || !support_play())
+        return false;
+    memcpy(got, support_read(out), n * each * sizeof *got);
+    return true;
 }
 
 /* Its verdict. A kernel that gives an index gives one. */
 static const char *check(const device_options *o, const char *name, const float *x, elem out_type,
                          oracle_fn oracle) {
-    static char text[700];
-    setup s;
-    check_result r = {.verdict = CHECK_SKIP};
+    static check_result r;
     const check_options how = {.unordered = false};
-    bool ok = setup_open(&s, o, name, x, ELEM_F32, out_type, N, 1);
-    if (ok) {
-        if (out_type == ELEM_U32)
-            launch_bind(s.launch, 1, slice_part(s.out, 0, 4), ACCESS_WRITE, ELEM_U32);
-        s.launch->oracle = oracle;
-        ok = check_tape(s.tape, &how, &r, &last);
-    }
-    setup_close(&s);
-    snprintf(text, sizeof text, "%s",
-             !ok                       ? last.text
-             : r.verdict == CHECK_PASS ? "pass"
-                                       : r.message);
-    return text;
+    slice out;
+    launch *l = prepare(o, name, x, ELEM_F32, out_type, N, 1, &out);
+    if (!l)
+        return support_get_error()->text;
+    if (out_type == ELEM_U32)
+        launch_bind(l, 1, slice_part(out.buffer, 0, 4), ACCESS_WRITE, ELEM_U32);
+    l->oracle = oracle;
+    if (!check_tape(support_get_tape(), &how, &r, &last))
+        return last.text;
+    return r.verdict == CHECK_PASS ? "pass" : r.message;
 }
 
 /* Denormals ----------------------------------------------------------------------------------- */
@@ -105,47 +74,43 @@ TEST a_flushing_device_takes_denormals_for_zero_and_copies_them_whole(void) {
     float x[N], got[N], sum[N];
     fill(x);
     if (!compute(&flushing, "copy", x, N, 1, got) || !compute(&flushing, "twice", x, N, 1, sum))
-        FAILm(last.text);
+        FAILm(support_get_error()->text);
     ASSERT(memcmp(x, got, sizeof x) == 0);
     for (int i = 0; i < N; i++)
         ASSERT(sum[i] == (i % 8 == 5 ? 2 * x[i] : 0));
-    ASSERTm(last.text, compute(&plain, "twice", x, N, 1, sum));
+    ASSERTm(support_get_error()->text, compute(&plain, "twice", x, N, 1, sum));
     for (int i = 0; i < N; i++)
         ASSERT(sum[i] == 2 * x[i]); /* and the test program itself keeps them */
     PASS();
 }
 
 TEST halves_are_not_flushed(void) {
-    uint16_t x[N], got[N];
+    uint16_t x[N];
     for (int i = 0; i < N; i++)
         x[i] = (uint16_t)(i + 1); /* denormals */
-    setup s;
-    bool ok = setup_open(&s, &flushing, "add_halves", x, ELEM_F16, ELEM_F16, N, 1) &&
-              tape_play(s.tape, PLAY_WHOLE, NULL, NULL, &last) &&
-              buffer_download(s.out, 0, got, sizeof got, &last);
-    setup_close(&s);
-    ASSERTm(last.text, ok);
+    slice out;
+    ASSERT(prepare(&flushing, "add_halves", x, ELEM_F16, ELEM_F16, N, 1, &out) && support_play());
+    const uint16_t *got = support_read(out);
     for (int i = 0; i < N; i++)
         ASSERT_EQ_FMT(2 * (i + 1), (int)got[i], "%d");
     PASS();
 }
 
 TEST the_device_says_that_it_flushes(void) {
-    device *kept = device_open_with("soft", &plain, &last);
-    device *flushed = device_open_with("soft", &flushing, &last);
-    setenv("ASSAY_FLUSH", "1", 1);
-    device *asked = device_open("soft", &last);
-    setenv("ASSAY_FLUSH", "yes", 1);
-    device *wrong = device_open("soft", &last);
-    unsetenv("ASSAY_FLUSH");
-    ASSERT(kept && flushed && asked && !wrong);
-    ASSERT(last.code == EXIT_USAGE && strstr(last.text, "ASSAY_FLUSH"));
-    ASSERT(!device_get_facts(kept)->flushes_denormals);
-    ASSERT(device_get_facts(flushed)->flushes_denormals);
-    ASSERT(device_get_facts(asked)->flushes_denormals);
-    device_close(kept);
-    device_close(flushed);
-    device_close(asked);
+    static const struct {
+        device_options options;
+        const char *variables;
+        bool flushes;
+    } ways[] = {{{.math = MATH_SAFE}, "", false},
+                {{.flush_denormals = true}, "", true},
+                {{.flush_denormals = false}, "ASSAY_FLUSH=1", true}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        ASSERT(support_open(&ways[i].options, ways[i].variables));
+        ASSERT_EQ(ways[i].flushes, device_get_facts(support_get_device())->flushes_denormals);
+    }
+    ASSERT(!support_open(&plain, "ASSAY_FLUSH=yes"));
+    const err *why = support_get_error();
+    ASSERT(why->code == EXIT_USAGE && strstr(why->text, "ASSAY_FLUSH"));
     PASS();
 }
 
@@ -230,8 +195,7 @@ TEST a_smaller_element_is_not_the_largest_on_any_device(void) {
 /* Those whose names contain `part`. */
 static const char *check_registry(const device_options *o, distribution inputs, const char *part) {
     static char text[800];
-    device *d = device_open_with("soft", o, &last);
-    library *lib = d ? library_new(d, NULL, &last) : NULL;
+    library *lib = support_open(o, "") ? library_new(support_get_device(), NULL, &last) : NULL;
     size_t checked = 0;
     text[0] = 0;
     for (size_t i = 0; lib && !text[0] && i < registry_count; i++)
@@ -243,7 +207,7 @@ static const char *check_registry(const device_options *o, distribution inputs, 
                 kernel_case c = case_new(p, v, s, inputs);
                 check_result r;
                 if (!strstr(v->name, part) || !op_takes(c.op, c.kernel, &c.shape, NULL) ||
-                    !device_offers(device_get_facts(d), v->needs, NULL))
+                    !device_offers(device_get_facts(support_get_device()), v->needs, NULL))
                     continue;
                 checked++;
                 if (!check_case(lib, &c, NULL, seed, &r, &last))
@@ -252,7 +216,6 @@ static const char *check_registry(const device_options *o, distribution inputs, 
                     snprintf(text, sizeof text, "seed %d: %s", (int)seed, r.message);
             }
     library_free(lib);
-    device_close(d);
     return !lib ? last.text : checked == 0 ? "nothing was checked" : text[0] ? text : NULL;
 }
 
@@ -270,24 +233,23 @@ TEST fast_math_alone_takes_it_that_nothing_is_nan(void) {
     const float x[N] = {1, NAN, 2, NAN};
     float got[MATH_COUNT][N];
     for (math_mode m = 0; m < MATH_COUNT; m++)
-        ASSERTm(last.text, compute(&(device_options){.math = m}, "is_it_nan", x, N, 1, got[m]));
+        ASSERTm(support_get_error()->text,
+                compute(&(device_options){.math = m}, "is_it_nan", x, N, 1, got[m]));
     ASSERT(got[MATH_SAFE][1] == 1 && got[MATH_RELAXED][1] == 1 && got[MATH_FAST][1] == 0);
     ASSERT(got[MATH_SAFE][0] == 0 && got[MATH_RELAXED][0] == 0 && got[MATH_FAST][0] == 0);
     PASS();
 }
 
 TEST libraries_of_one_device_compile_with_a_math_of_their_own(void) {
-    device *d = device_open("soft", &last);
-    library *safe = library_new(d, support_get_path("tests/kernels"), &last);
-    library *fast = library_new(d, support_get_path("tests/kernels"), &last);
+    ASSERT(support_open(&(device_options){0}, ""));
+    library *safe = support_get_library();
+    library *fast = library_new(support_get_device(), support_get_path("tests/kernels"), &last);
     library_set_math(fast, MATH_FAST);
     const pipeline *a = library_find(safe, "numerics.metal", "twice", NULL, 0, &last);
     const pipeline *b = library_find(fast, "numerics.metal", "twice", NULL, 0, &last);
     bool ok = a && b && a->math == MATH_SAFE && b->math == MATH_FAST && !a->flushes_denormals &&
               b->flushes_denormals;
-    library_free(safe);
     library_free(fast);
-    device_close(d);
     ASSERT(ok);
     PASS();
 }
@@ -303,7 +265,7 @@ TEST fast_functions_are_fast_and_within_the_specification(void) {
         x[i] = ((float)i - 31.4f) * 0.099f; /* -3.1 to 3.1 */
     if (!compute(&plain, "functions", x, N, FUNCTIONS, safe) ||
         !compute(&(device_options){.math = MATH_FAST}, "functions", x, N, FUNCTIONS, fast))
-        FAILm(last.text);
+        FAILm(support_get_error()->text);
     int changed = 0;
     for (int i = 0; i < N; i++) {
         const float *f = fast + FUNCTIONS * i, *s = safe + FUNCTIONS * i;
@@ -332,7 +294,8 @@ TEST fast_powers_are_right_to_the_ends_of_the_range(void) {
     enum { OUTSIDE = 8, SMALL = 4 };
     for (int i = OUTSIDE; i < N; i++) /* -126 to 127.99 */
         x[i] = -126.0f + (float)(i - OUTSIDE) * (253.99f / (N - 1 - OUTSIDE));
-    ASSERTm(last.text, compute(&(device_options){.math = MATH_FAST}, "powers_of_two", x, N, 2, y));
+    ASSERTm(support_get_error()->text,
+            compute(&(device_options){.math = MATH_FAST}, "powers_of_two", x, N, 2, y));
     for (int i = 0; i < 2 * N; i++)
         if (i / 2 >= OUTSIDE)
             ASSERT(count_roundings(exp2((double)x[i / 2]), y[i]) <= 4);
@@ -350,6 +313,7 @@ TEST kernels_agree_with_their_oracles_under_fast_math(const char *part) {
 }
 
 SUITE(numerics_suite) {
+    SET_TEARDOWN(support_end_test, NULL);
     RUN_TEST(a_flushing_device_takes_denormals_for_zero_and_copies_them_whole);
     RUN_TEST(halves_are_not_flushed);
     RUN_TEST(the_device_says_that_it_flushes);
@@ -370,5 +334,6 @@ SUITE(numerics_suite) {
                                         "attention",    "argmax", "q4_0_per_thread"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         RUN_TESTp(kernels_agree_with_their_oracles_under_fast_math, parts[i]);
+    support_close();
     transcript_run("numerics");
 }

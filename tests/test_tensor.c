@@ -14,41 +14,18 @@ SUITE_EXTERN(tensor_suite);
 
 enum { ROWS = 16, COLUMNS = 32, DEPTH = 16 };
 
-/* layout: of ASSAY_TENSOR_LAYOUT; NULL: as it comes. */
-typedef struct {
-    device *device;
-    library *kernels;
-    buffer *a, *b, *c;
-    tape *tape;
-    err last;
-} bench;
+static buffer *result; /* of the test that runs */
 
-static bench t; /* of the test that runs */
-
-static void close_bench(void *unused) {
-    (void)unused;
-    tape_free(t.tape);
-    buffer_free(t.a);
-    buffer_free(t.b);
-    buffer_free(t.c);
-    library_free(t.kernels);
-    if (t.device)
-        device_close(t.device);
-    t = (bench){0};
+static const char *why(void) {
+    return support_get_error()->text;
 }
 
-static bool open_bench(const char *layout, bool is_checked) {
-    const device_options options = {.language = 400};
-    if (layout)
-        setenv("ASSAY_TENSOR_LAYOUT", layout, 1);
-    if (is_checked)
-        setenv("MTL_SHADER_VALIDATION", "1", 1);
-    t.device = device_open_with("soft", &options, &t.last);
-    unsetenv("ASSAY_TENSOR_LAYOUT");
-    unsetenv("MTL_SHADER_VALIDATION");
-    if (t.device)
-        t.kernels = library_new(t.device, support_get_path("tests/kernels"), &t.last);
-    return t.kernels != NULL;
+/* layout: of ASSAY_TENSOR_LAYOUT; NULL: as it comes. */
+static bool open_device(const char *layout, bool is_checked) {
+    char variables[96];
+    snprintf(variables, sizeof variables, "%s%s%s", is_checked ? "MTL_SHADER_VALIDATION=1 " : "",
+             layout ? "ASSAY_TENSOR_LAYOUT=" : "", layout ? layout : "");
+    return support_open(&(device_options){.language = 400}, variables);
 }
 
 static int value_at(uint32_t seed, size_t i) {
@@ -56,27 +33,24 @@ static int value_at(uint32_t seed, size_t i) {
     return (int)((x >> 13) % 9) - 4;
 }
 
-static bool fill(buffer **out, elem type, uint32_t seed, size_t count) {
-    *out = device_new_buffer(t.device, count * elem_get_bytes(type), STORAGE_SHARED, "x", &t.last);
-    for (size_t i = 0; i < count && *out; i++)
-        elem_write(type, (*out)->contents, i, value_at(seed, i));
-    return *out != NULL;
+static slice fill(elem type, uint32_t seed, size_t count) {
+    slice at = support_buffer(NULL, count * elem_get_bytes(type));
+    for (size_t i = 0; i < count; i++)
+        elem_write(type, at.buffer->contents, i, value_at(seed, i));
+    return at;
 }
 
-/* c keeps what it had: zeros. */
+/* The result keeps what it had: zeros. */
 static launch *prepare(const char *kernel, elem in, elem out, const int shape[3]) {
     size_t m = (size_t)shape[0], n = (size_t)shape[1], k = (size_t)shape[2];
-    if (!fill(&t.a, in, 1, m * k) || !fill(&t.b, in, 2, k * n))
-        return NULL;
-    t.c = device_new_buffer(t.device, m * n * elem_get_bytes(out), STORAGE_SHARED, "c", &t.last);
-    t.tape = t.c ? tape_new(t.kernels) : NULL;
-    launch *l = t.tape ? tape_add(t.tape, "tensors.metal", kernel, &t.last) : NULL;
+    launch *l = support_launch("tensors.metal", kernel);
     if (!l)
         return NULL;
-    memset(t.c->contents, 0, m * n * elem_get_bytes(out));
-    launch_bind(l, 0, slice_whole(t.a), ACCESS_READ, in);
-    launch_bind(l, 1, slice_whole(t.b), ACCESS_READ, in);
-    launch_bind(l, 2, slice_whole(t.c), ACCESS_BOTH, out);
+    result = support_buffer(NULL, m * n * elem_get_bytes(out)).buffer;
+    memset(result->contents, 0, result->bytes);
+    launch_bind(l, 0, fill(in, 1, m * k), ACCESS_READ, in);
+    launch_bind(l, 1, fill(in, 2, k * n), ACCESS_READ, in);
+    launch_bind(l, 2, slice_whole(result), ACCESS_BOTH, out);
     return l;
 }
 
@@ -91,8 +65,8 @@ static double multiply(const int shape[3], bool is_left_turned, bool is_right_tu
     return sum;
 }
 
-static double read_c(elem type, size_t i) {
-    return elem_read(type, t.c->contents, i);
+static double read_result(elem type, size_t i) {
+    return elem_read(type, result->contents, i);
 }
 
 /* Products of tiles --------------------------------------------------------------------------- */
@@ -111,46 +85,47 @@ enum { PRODUCTS = sizeof products / sizeof *products };
 
 TEST tiles_with_edges_are_multiplied_exactly(size_t i) {
     const int shape[3] = {70, 45, 37};
-    launch *l = open_bench(products[i].layout, false)
+    launch *l = open_device(products[i].layout, false)
                     ? prepare(products[i].kernel, products[i].in, products[i].out, shape)
                     : NULL;
-    ASSERTm(t.last.text, l);
+    ASSERTm(why(), l);
     launch_set_bytes(l, 3, shape, sizeof shape);
     launch_set_groups(l, (size3){2, 2, 1}, (size3){128, 1, 1});
-    ASSERTm(t.last.text, tape_play(t.tape, PLAY_WHOLE, NULL, NULL, &t.last));
+    ASSERTm(why(), support_play());
     for (int row = 0; row < shape[0]; row++)
         for (int column = 0; column < shape[1]; column++) {
             double want = multiply(shape, products[i].is_left_turned, products[i].is_right_turned,
                                    row, column) +
                           row % 64 - column % 32;
-            ASSERT_EQ_FMT(want, read_c(products[i].out, (size_t)(row * shape[1] + column)), "%g");
+            ASSERT_EQ_FMT(want, read_result(products[i].out, (size_t)(row * shape[1] + column)),
+                          "%g");
         }
     PASS();
 }
 
 TEST a_destination_in_memory_is_added_to(void) {
     const int shape[3] = {32, 48, 80};
-    launch *l = open_bench(NULL, false) ? prepare("added", ELEM_F16, ELEM_F32, shape) : NULL;
-    ASSERTm(t.last.text, l);
+    launch *l = open_device(NULL, false) ? prepare("added", ELEM_F16, ELEM_F32, shape) : NULL;
+    ASSERTm(why(), l);
     launch_set_bytes(l, 3, shape, sizeof shape);
     launch_set_groups(l, (size3){3, 2, 1}, (size3){32, 1, 1});
     for (size_t i = 0; i < 32 * 48; i++)
-        ((float *)t.c->contents)[i] = (float)i;
-    ASSERTm(t.last.text, tape_play(t.tape, PLAY_WHOLE, NULL, NULL, &t.last));
+        ((float *)result->contents)[i] = (float)i;
+    ASSERTm(why(), support_play());
     for (int i = 0; i < 32 * 48; i++)
         ASSERT_EQ_FMT(i + multiply(shape, false, false, i / 48, i % 48),
-                      read_c(ELEM_F32, (size_t)i), "%g");
+                      read_result(ELEM_F32, (size_t)i), "%g");
     PASS();
 }
 
 TEST every_thread_can_multiply_alone(void) {
     const int shape[3] = {40 * 4, 4, 4};
-    launch *l = open_bench(NULL, false) ? prepare("alone", ELEM_F32, ELEM_F32, shape) : NULL;
-    ASSERTm(t.last.text, l);
+    launch *l = open_device(NULL, false) ? prepare("alone", ELEM_F32, ELEM_F32, shape) : NULL;
+    ASSERTm(why(), l);
     launch_set_groups(l, (size3){1, 1, 1}, (size3){40, 1, 1});
-    ASSERTm(t.last.text, tape_play(t.tape, PLAY_WHOLE, NULL, NULL, &t.last));
+    ASSERTm(why(), support_play());
     for (int i = 0; i < 40 * 16; i++)
-        ASSERT_EQ_FMT(multiply(shape, false, false, i / 4, i % 4), read_c(ELEM_F32, (size_t)i),
+        ASSERT_EQ_FMT(multiply(shape, false, false, i / 4, i % 4), read_result(ELEM_F32, (size_t)i),
                       "%g");
     PASS();
 }
@@ -162,11 +137,11 @@ static const int small[3] = {ROWS, COLUMNS, DEPTH};
 /* How many of the 512 values are wrong; -1: it did not run. findings: of checked mode, or NULL. */
 static int run_small(const char *kernel, uint32_t threads, const char *layout, bool is_checked,
                      bool less_largest) {
-    launch *l = open_bench(layout, is_checked) ? prepare(kernel, ELEM_F16, ELEM_F32, small) : NULL;
+    launch *l = open_device(layout, is_checked) ? prepare(kernel, ELEM_F16, ELEM_F32, small) : NULL;
     if (!l)
         return -1;
     launch_set_groups(l, (size3){1, 1, 1}, (size3){threads, 1, 1});
-    if (!tape_play(t.tape, PLAY_WHOLE, NULL, NULL, &t.last))
+    if (!support_play())
         return -1;
     int wrong = 0;
     for (int row = 0; row < ROWS; row++) {
@@ -176,7 +151,7 @@ static int run_small(const char *kernel, uint32_t threads, const char *layout, b
             largest = want[column] > largest ? want[column] : largest;
         }
         for (int column = 0; column < COLUMNS; column++)
-            wrong += read_c(ELEM_F32, (size_t)(row * COLUMNS + column)) !=
+            wrong += read_result(ELEM_F32, (size_t)(row * COLUMNS + column)) !=
                      want[column] - (less_largest ? largest : 0);
     }
     return wrong;
@@ -185,12 +160,9 @@ static int run_small(const char *kernel, uint32_t threads, const char *layout, b
 TEST inputs_in_registers_are_multiplied_and_reduced_in_any_layout(void) {
     static const char *const layouts[] = {"1", "2", "1000", "m5"};
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
-        ASSERT_EQ_FMTm(t.last.text, 0, run_small("registers_of_one", 32, layouts[i], false, true),
+        ASSERT_EQ_FMTm(why(), 0, run_small("registers_of_one", 32, layouts[i], false, true), "%d");
+        ASSERT_EQ_FMTm(why(), 0, run_small("registers_of_four", 128, layouts[i], false, true),
                        "%d");
-        close_bench(NULL);
-        ASSERT_EQ_FMTm(t.last.text, 0, run_small("registers_of_four", 128, layouts[i], false, true),
-                       "%d");
-        close_bench(NULL);
     }
     PASS();
 }
@@ -200,7 +172,6 @@ TEST a_kernel_that_assumes_a_layout_is_wrong_in_every_other(void) {
     static const char *const layouts[] = {NULL, "2", "3", "1000"};
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         ASSERT(run_small("assumes", 32, layouts[i], false, false) > ROWS * COLUMNS / 2);
-        close_bench(NULL);
     }
     ASSERT_EQ_FMT(0, run_small("assumes", 32, "m5", false, false), "%d");
     PASS();
@@ -210,9 +181,9 @@ TEST a_kernel_that_assumes_a_layout_is_wrong_in_every_other(void) {
 TEST layouts_change_from_launch_to_launch(void) {
     float first[ROWS * COLUMNS];
     ASSERT(run_small("assumes", 32, NULL, false, false) > 0);
-    memcpy(first, t.c->contents, sizeof first);
-    ASSERT(tape_play(t.tape, PLAY_WHOLE, NULL, NULL, &t.last));
-    ASSERT(memcmp(first, t.c->contents, sizeof first) != 0);
+    memcpy(first, result->contents, sizeof first);
+    ASSERT(support_play());
+    ASSERT(memcmp(first, result->contents, sizeof first) != 0);
     PASS();
 }
 
@@ -237,8 +208,8 @@ enum { CHECKS = sizeof checks / sizeof *checks };
 TEST checked_mode_says_what_a_tensor_operation_needs(size_t i) {
     char all[4096] = "";
     if (run_small(checks[i].kernel, checks[i].threads, NULL, true, true) < 0)
-        FAILm(t.last.text);
-    const finding_list *found = device_get_findings(t.device);
+        FAILm(why());
+    const finding_list *found = device_get_findings(support_get_device());
     for (size_t n = 0; n < found->count; n++) {
         size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, "%s:%d: %s: %s\n", found->items[n].file,
@@ -274,7 +245,7 @@ TEST a_tensor_that_the_host_makes_is_refused_in_a_sentence(void) {
 }
 
 SUITE(tensor_suite) {
-    SET_TEARDOWN(close_bench, NULL);
+    SET_TEARDOWN(support_end_test, NULL);
     for (size_t i = 0; i < PRODUCTS; i++)
         RUN_TESTp(tiles_with_edges_are_multiplied_exactly, i);
     RUN_TEST(a_destination_in_memory_is_added_to);
@@ -286,4 +257,5 @@ SUITE(tensor_suite) {
         RUN_TESTp(checked_mode_says_what_a_tensor_operation_needs, i);
     RUN_TEST(tensors_need_a_version_of_the_language_that_has_them);
     RUN_TEST(a_tensor_that_the_host_makes_is_refused_in_a_sentence);
+    support_close();
 }
