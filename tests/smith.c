@@ -1,9 +1,8 @@
 /* smith: runs random programs on devices in every way that must agree, and compares with their answers.
  *
  * Usage: smith [--programs N] [--seed S] [--way NAME,...] [--jobs N] [--print SEED] [--reduce SEED]
- *              [--plant N] [--converged 1] [--csv FILE]
- * A seed names a program: file S / PER_FILE, program S % PER_FILE of it. ASSAY_DEVICE chooses the device.
- * --converged 1: lanes exchange values only where none of them went another way. */
+ *              [--plant N] [--csv FILE]
+ * A seed names a program: file S / PER_FILE, program S % PER_FILE of it. ASSAY_DEVICE chooses the device. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,11 +56,10 @@ static void count(tally *t, bool is_wrong, bool is_alarm) {
     __atomic_fetch_add(&t->alarms, is_alarm, __ATOMIC_RELAXED);
 }
 
-enum { PROGRAMS, SEED, WAY, JOBS, PRINT, REDUCE, PLANT, CONVERGED, CSV, OPTIONS };
-static const char *const option_names[OPTIONS] = {"--programs", "--seed",      "--way",
-                                                  "--jobs",     "--print",     "--reduce",
-                                                  "--plant",    "--converged", "--csv"};
-static const char *option[OPTIONS] = {"500", "0", NULL, "1", NULL, NULL, "0", "0", NULL};
+enum { PROGRAMS, SEED, WAY, JOBS, PRINT, REDUCE, PLANT, CSV, OPTIONS };
+static const char *const option_names[OPTIONS] = {"--programs", "--seed",   "--way",   "--jobs",
+                                                  "--print",    "--reduce", "--plant", "--csv"};
+static const char *option[OPTIONS] = {"500", "0", NULL, "1", NULL, NULL, "0", NULL};
 static uint64_t get_number(int o) {
     return strtoull(option[o], NULL, 10);
 }
@@ -128,7 +126,7 @@ static void file_write(file *f) {
 static file *file_make(uint64_t seed, int first, int count, int planted) {
     file *f = calloc(1, sizeof *f);
     assert(f && count <= PER_FILE);
-    world_make(&f->world, seed, get_number(CONVERGED));
+    world_make(&f->world, seed);
     f->count = count;
     f->threads = f->world.thread_count;
     f->expected = calloc((size_t)(f->threads * count), 4 * OUT_WORDS);
@@ -457,9 +455,8 @@ static bool report(void) {
                name, (unsigned long long)t->programs, (unsigned long long)t->wrong,
                (unsigned long long)t->alarms);
         if (csv)
-            fprintf(csv, "%s,%s,%s,%s%s,%s,%llu,%llu,%llu\n", is_way ? "way" : "plant",
-                    get_device_name(), machine.machine, name,
-                    get_number(CONVERGED) ? " converged" : "", option[SEED],
+            fprintf(csv, "%s,%s,%s,%s,%s,%llu,%llu,%llu\n", is_way ? "way" : "plant",
+                    get_device_name(), machine.machine, name, option[SEED],
                     (unsigned long long)t->programs, (unsigned long long)t->wrong,
                     (unsigned long long)t->alarms);
         bad += is_way ? t->wrong + t->alarms : 100 * t->wrong < 99 * t->programs;
@@ -502,9 +499,8 @@ int main(int argc, char **argv) {
             option[o] = argv[i + 1];
     }
     if (o == OPTIONS || get_number(JOBS) == 0) {
-        fprintf(stderr,
-                "usage: smith [--programs N] [--seed S] [--way NAME,...] [--jobs N] "
-                "[--print SEED] [--reduce SEED] [--plant N] [--converged 1] [--csv FILE]\n");
+        fprintf(stderr, "usage: smith [--programs N] [--seed S] [--way NAME,...] [--jobs N] "
+                        "[--print SEED] [--reduce SEED] [--plant N] [--csv FILE]\n");
         return 2;
     }
     if (option[PRINT] || option[REDUCE])

@@ -254,7 +254,6 @@ typedef struct {
     extent threads, group; /* dispatchThreads: the last groups may be smaller */
     int thread_count;
     bool is_whole;        /* every simdgroup has all its lanes */
-    bool is_converged;    /* lanes meet only where none went another way */
     size_t offset;        /* of every buffer, in bytes */
     uint32_t constant[4]; /* function constants: uint, int, bool, float in quarters */
     uint32_t words[INPUT_WORDS], params[INPUT_WORDS], table[TABLE_WORDS];
@@ -304,7 +303,7 @@ typedef struct {
 } plant;
 extern const plant plants[];
 extern const int plant_count;
-void world_make(world *w, uint64_t seed, bool is_converged);
+void world_make(world *w, uint64_t seed);
 program *program_make(world *w, int index, int planted); /* an index of plants, or -1 */
 void program_free(program *p);
 void program_print_file(printer *out, const world *w, program *const *programs, int count);

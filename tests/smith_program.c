@@ -80,7 +80,7 @@ static bool chance(maker *m, int percent) {
     return below(m, 100) < percent;
 }
 
-void world_make(world *w, uint64_t seed, bool is_converged) {
+void world_make(world *w, uint64_t seed) {
     static const extent shapes[][2] = {
         {{64, 1, 1}, {32, 1, 1}},  {{128, 1, 1}, {64, 1, 1}}, {{96, 1, 1}, {96, 1, 1}},
         {{100, 1, 1}, {64, 1, 1}}, {{90, 1, 1}, {40, 1, 1}},  {{12, 9, 1}, {8, 4, 1}},
@@ -88,7 +88,7 @@ void world_make(world *w, uint64_t seed, bool is_converged) {
         {{33, 1, 1}, {33, 1, 1}},  {{7, 3, 1}, {16, 2, 1}},   {{256, 1, 1}, {128, 1, 1}},
         {{65, 2, 1}, {32, 1, 1}},  {{5, 1, 1}, {4, 1, 1}},    {{32, 4, 1}, {32, 2, 1}}};
     uint64_t s = seed * 0x2545F4914F6CDD1Du + 1;
-    *w = (world){.seed = seed, .is_converged = is_converged};
+    *w = (world){.seed = seed};
     const extent *shape = shapes[next(&s) % (sizeof shapes / sizeof *shapes)];
     const extent n = w->threads = shape[0], g = w->group = shape[1];
     w->thread_count = (int)(n.x * n.y * n.z);
@@ -331,7 +331,7 @@ static node *operation(maker *m, op o, type t, type of, int depth) {
     const rule *r = &grammar[o];
     const bool was = m->is_uniform;
     node *a[4] = {NULL};
-    if (o == OP_NONE || (r->form >= LANES && !was && m->p->world->is_converged))
+    if (o == OP_NONE)
         return leaf(m, t); /* lanes may not meet here */
     for (int i = 0; r->operands[i]; i++) {
         const char c = r->operands[i];

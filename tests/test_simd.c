@@ -341,8 +341,6 @@ static uint32_t want_rejoin(int which, uint32_t lane) {
 TEST lanes_rejoin_as_the_program_is_nested(int which) {
     static const char *const kernels[] = {"rejoin_unlikely", "rejoin_dead", "rejoin_called",
                                           "rejoin_endless"};
-    if (strcmp(support_get_device_name(), "cuda") == 0)
-        SKIPm("on NVIDIA GPUs lanes rejoin where the hardware lets them: docs/cuda.md");
     uint32_t x[LANES];
     for (uint32_t i = 0; i < LANES; i++)
         x[i] = i;

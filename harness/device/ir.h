@@ -109,3 +109,14 @@ bool shift_mask_is_needed(const char *msl);
 /* The text of an unoptimised module (clang -S -emit-llvm -Xclang -disable-llvm-passes), with masked
  * counts; the caller frees it. */
 char *shift_mask_module(const char *module);
+
+/* Paths ---------------------------------------------------------------------------------------- */
+
+/* Where a lane's path (soft/abi.h) is kept: in the state of its simdgroup, or in the kernel's own
+ * memory, whose address and count of words every function hands to those that it calls. */
+typedef enum { PATHS_IN_STATE, PATHS_IN_ARGUMENTS } paths;
+
+/* The text of an unoptimised module with names (and -fno-discard-value-names) in which each lane
+ * keeps its path; the caller frees it. NULL if a function has more loops inside each other than a path
+ * has room for. */
+char *converge_module(const char *module, paths where);

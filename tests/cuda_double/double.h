@@ -26,15 +26,15 @@
     X(BARRIER_ARRIVE, "mbarrier.arrive.expect_tx.shared.b64") \
     X(BARRIER_ASK, "mbarrier.try_wait.parity.shared.b64") X(BARRIER_INIT, "mbarrier.init.shared.b64") \
     X(BARWARP, "bar.warp") X(BFE, "bfe") X(BFI, "bfi") X(BRA, "bra") X(BREV, "brev") X(CLZ, "clz") \
-    X(BULK_COPY, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes") \
+    X(CALL, "call") X(BULK_COPY, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes") \
     X(CLUSTER_ARRIVE, "barrier.cluster.arrive.release.aligned") \
     X(CLUSTER_WAIT, "barrier.cluster.wait.acquire.aligned") X(CVT, "cvt") X(CVTA, "cvta") X(DIV, "div") \
-    X(EX2, "ex2") X(FENCE, "fence") X(FMA, "fma") X(LD, "ld") X(LG2, "lg2") X(MAD, "mad") X(MADC, "madc") \
+    X(EX2, "ex2") X(EXIT, "exit") X(FENCE, "fence") X(FMA, "fma") X(LD, "ld") X(LG2, "lg2") X(MAD, "mad") X(MADC, "madc") \
     X(MAPA, "mapa.shared::cluster.u64") X(MAX, "max") X(MIN, "min") X(MMA, "mma") X(MOV, "mov") \
     X(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16") X(MUL, "mul") X(NEG, "neg") X(NOT, "not") \
     X(OR, "or") X(POPC, "popc") X(PRMT, "prmt") X(RCP, "rcp") X(REM, "rem") X(RET, "ret") X(RSQRT, "rsqrt") \
     X(SELP, "selp") X(SEND, "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32") X(SETP, "setp") \
-    X(SHF, "shf") X(SHFL, "shfl") X(SHL, "shl") X(SHR, "shr") X(SQRT, "sqrt") X(ST, "st") X(SUB, "sub") \
+    X(SHF, "shf") X(SHFL, "shfl") X(SHL, "shl") X(SHR, "shr") X(SQRT, "sqrt") X(ST, "st") X(SUB, "sub") X(TRAP, "trap") \
     X(VOTE, "vote") X(WGMMA, "wgmma") X(XOR, "xor")
 #define PTX_NAME_OP(op, text) OP_##op,
 typedef enum { PTX_OPS(PTX_NAME_OP) OP_COUNT } ptx_op;
@@ -71,7 +71,7 @@ typedef struct {
     ptx_type type, from; /* from: what cvt converts and mma multiplies */
     int8_t unless;       /* 0: always; 1: if the predicate; -1: if not */
     uint32_t predicate;
-    uint8_t width;         /* of a vector; the depth of a product, the columns of one of a warpgroup */
+    uint8_t width; /* of a vector; the depth of a product, the columns of one of a warpgroup */
     ptx_rounding rounding; /* also of cvt to integers */
     bool to_integer;       /* cvt.rni.f32.f32 */
     bool saturates, is_wide, is_high, sets_carry, wraps;
@@ -83,7 +83,15 @@ typedef struct {
     uint32_t line; /* in the PTX */
 } ptx_insn;
 
-typedef enum { SPACE_DATA, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM, SPACE_DYNAMIC } ptx_space;
+/* SPACE_CALL: local memory, for what functions are given and give. */
+typedef enum {
+    SPACE_DATA,
+    SPACE_SHARED,
+    SPACE_LOCAL,
+    SPACE_PARAM,
+    SPACE_DYNAMIC,
+    SPACE_CALL
+} ptx_space;
 
 typedef struct {
     char name[160];
@@ -95,6 +103,7 @@ typedef struct {
     char entry[160];
     ptx_insn *code;
     size_t count;
+    uint32_t first; /* where the entry begins */
     ptx_symbol *symbols;
     size_t symbol_count;
     uint32_t registers;
@@ -116,16 +125,20 @@ typedef struct {
     const uint8_t *params;
 } ptx_launch;
 
+enum { PTX_CALLS = 4 };
+
 /* Where a thread is in its block and what it has. */
 typedef struct {
     uint64_t *registers;
     uint8_t *local;
     uint32_t pc, position[3];
+    uint64_t way; /* that it has gone since it met others: of two lanes, the same or another */
+    uint32_t back[PTX_CALLS], calls; /* where functions that run were called, and how many do */
     bool has_ended, carry;
     bool has_met; /* the other blocks of its cluster, which have all begun */
 } ptx_thread;
 
-typedef struct ptx_copies ptx_copies;   /* of a cluster, that are under way */
+typedef struct ptx_copies ptx_copies; /* of a cluster, that are under way */
 typedef struct ptx_cluster ptx_cluster;
 
 typedef struct {
@@ -135,6 +148,7 @@ typedef struct {
     uint8_t *shared;
     ptx_thread *threads;
     uint32_t count;
+    uint64_t joins; /* of lanes, so far */
     uint64_t steps; /* instructions of such blocks so far, which is what their clock shows */
 } ptx_block;
 

@@ -10,7 +10,8 @@
 
 typedef struct {
     char name[48];
-    uint32_t index; /* register or instruction */
+    uint32_t index;    /* register or instruction */
+    uint32_t function; /* of a register */
 } label;
 
 typedef struct {
@@ -20,6 +21,7 @@ typedef struct {
     char *log;
     size_t log_size;
     uint32_t line;
+    uint32_t functions; /* so far: each has its own registers */
     bool has_failed;
 } parser;
 
@@ -49,11 +51,12 @@ __attribute__((format(printf, 2, 3))) static void fail(parser *p, const char *fo
 /* Made if it is new. */
 static uint32_t find_register(parser *p, const char *name) {
     for (size_t i = p->register_count; i-- > 0;)
-        if (strcmp(p->registers[i].name, name) == 0)
+        if (p->registers[i].function == p->functions && strcmp(p->registers[i].name, name) == 0)
             return p->registers[i].index;
     p->registers = grow(p->registers, p->register_count, sizeof *p->registers);
     label *l = &p->registers[p->register_count];
     snprintf(l->name, sizeof l->name, "%.47s", name);
+    l->function = p->functions;
     l->index = (uint32_t)p->register_count++;
     return l->index;
 }
@@ -135,6 +138,8 @@ static void read_variable(parser *p, char *text, ptx_space space) {
         fail(p, "a variable without a name");
         return;
     }
+    if (space == SPACE_CALL && find_symbol(p, name) >= 0)
+        return;
     align = align > step ? align : step;
     if ((bracket = strchr(name, '['))) {
         *bracket = 0;
@@ -142,11 +147,16 @@ static void read_variable(parser *p, char *text, ptx_space space) {
         if (count == 0)
             space = SPACE_DYNAMIC;
     }
-    size_t none = 0, *used = space == SPACE_SHARED  ? &g->shared_bytes
-                             : space == SPACE_LOCAL ? &g->local_bytes
-                             : space == SPACE_PARAM ? &g->param_bytes
-                             : space == SPACE_DATA  ? &g->data_bytes
-                                                    : &none;
+    size_t none = 0, *used = space == SPACE_SHARED                         ? &g->shared_bytes
+                             : space == SPACE_LOCAL || space == SPACE_CALL ? &g->local_bytes
+                             : space == SPACE_PARAM                        ? &g->param_bytes
+                             : space == SPACE_DATA                         ? &g->data_bytes
+                                                                           : &none;
+    if (space == SPACE_CALL) { /* 8 bytes are copied */
+        align = align > 8 ? align : 8;
+        count = count * step > 8 ? count : 8 / step;
+        space = SPACE_LOCAL;
+    }
     size_t at = take_room(used, align, step * count);
     add_symbol(p, name, space, at);
     if (space != SPACE_DATA)
@@ -195,9 +205,10 @@ static void read_modifier(parser *p, ptx_insn *i, const char *word, int *types) 
         const char *word;
         ptx_rounding rounding;
         bool to_integer;
-    } roundings[] = {{"rn", ROUND_NEAREST, false}, {"rm", ROUND_DOWN, false}, {"rz", ROUND_ZERO, false},
-                     {"rni", ROUND_NEAREST, true}, {"rzi", ROUND_ZERO, true},
-                     {"rmi", ROUND_DOWN, true},    {"rpi", ROUND_UP, true}};
+    } roundings[] = {{"rn", ROUND_NEAREST, false}, {"rm", ROUND_DOWN, false},
+                     {"rz", ROUND_ZERO, false},    {"rni", ROUND_NEAREST, true},
+                     {"rzi", ROUND_ZERO, true},    {"rmi", ROUND_DOWN, true},
+                     {"rpi", ROUND_UP, true}};
     ptx_type t;
     if (read_type(word, &t)) {
         if ((*types)++ == 0)
@@ -293,7 +304,8 @@ static void read_opcode(parser *p, ptx_insn *i, char *opcode) {
         return;
     }
     bool is_warp = strcmp(word, "bar") == 0 && strncmp(rest, "warp", 4) == 0,
-         is_prefetch = strcmp(word, "cp") == 0 && strcmp(rest, "async.bulk.prefetch.L2.global") == 0;
+         is_prefetch =
+             strcmp(word, "cp") == 0 && strcmp(rest, "async.bulk.prefetch.L2.global") == 0;
     if (is_warp || is_prefetch || strcmp(word, "membar") == 0 || strcmp(word, "nanosleep") == 0 ||
         strcmp(word, "griddepcontrol") == 0) {
         i->op = is_warp ? OP_BARWARP : OP_FENCE;
@@ -378,6 +390,35 @@ typedef struct {
     char name[48];
 } jump;
 
+static void read_insn(parser *p, char *text, jump **jumps, size_t *jump_count);
+
+/* "(retval0), f, (param0, param1)": what is given goes where f has it, at most 8 bytes each. */
+static void read_call(parser *p, ptx_insn *i, char *text, jump **jumps, size_t *jump_count) {
+    char *words[8], *rest = NULL, line[256];
+    int count = 0, first = *text == '(';
+    for (char *word = strtok_r(text, " \t\n,()", &rest); word && count < 8;
+         word = strtok_r(NULL, " \t\n,()", &rest))
+        words[count++] = word;
+    for (int n = first + 1; n < count; n++) {
+        snprintf(line, sizeof line, "ld.b64 %%call, [%.48s]", words[n]);
+        read_insn(p, line, jumps, jump_count);
+        snprintf(line, sizeof line, "st.b64 [%.160s_param_%d], %%call", words[first],
+                 n - first - 1);
+        read_insn(p, line, jumps, jump_count);
+    }
+    ptx_program *g = p->program;
+    *jumps = grow(*jumps, *jump_count, sizeof **jumps);
+    (*jumps)[*jump_count].insn = g->count;
+    snprintf((*jumps)[(*jump_count)++].name, 48, "%.47s", words[first]);
+    g->code = grow(g->code, g->count, sizeof *g->code);
+    g->code[g->count++] = *i;
+    for (int n = 0; n < first; n++) {
+        read_insn(p, strcpy(line, "ld.b64 %call, [func_retval0]"), jumps, jump_count);
+        snprintf(line, sizeof line, "st.b64 [%.48s], %%call", words[n]);
+        read_insn(p, line, jumps, jump_count);
+    }
+}
+
 static void read_insn(parser *p, char *text, jump **jumps, size_t *jump_count) {
     ptx_insn i = {.line = p->line};
     char *rest = NULL;
@@ -389,6 +430,10 @@ static void read_insn(parser *p, char *text, jump **jumps, size_t *jump_count) {
     }
     char *opcode = strtok_r(text, " \t\n", &rest);
     read_opcode(p, &i, opcode);
+    if (i.op == OP_CALL) {
+        read_call(p, &i, rest, jumps, jump_count);
+        return;
+    }
     if (i.op == OP_BRA) {
         const char *word = strtok_r(NULL, " \t,", &rest);
         *jumps = grow(*jumps, *jump_count, sizeof **jumps);
@@ -470,10 +515,38 @@ static void read_statement(parser *p, char *s, jump **jumps, size_t *jump_count)
         read_variable(p, s, SPACE_SHARED);
     else if (strstr(s, ".local"))
         read_variable(p, s, SPACE_LOCAL);
+    else if (begins(s, ".param"))
+        read_variable(p, s, SPACE_CALL);
     else if (strstr(s, ".const") || strstr(s, ".global"))
         read_variable(p, s, SPACE_DATA);
     else
         fail(p, "%.40s is not known", s);
+}
+
+/* " (.param .b32 func_retval0) f(.param .b64 f_param_0)" and a body, or a semicolon. Every thread has its own
+ * memory for what it gives to a function and gets from it. */
+static char *read_function(parser *p, char *s) {
+    const char *name = NULL;
+    char *end = s;
+    while (*end && *end != ';' && *end != '{') {
+        end += strspn(end, " \t\n,)");
+        char *word = end;
+        end += strcspn(end, " \t\n(),;{");
+        if (end > word && *word != '.' && !name && strncmp(word, "func_retval", 11) != 0)
+            name = word;
+        if (strncmp(word, ".param", 6) == 0) {
+            end = word + strcspn(word, ",)");
+            char variable[256];
+            snprintf(variable, sizeof variable, "%.*s", (int)(end - word), word);
+            read_variable(p, variable, SPACE_CALL);
+        }
+        end += *end == '(';
+    }
+    if (*end == '{' && name) {
+        add_label(p, name, strcspn(name, "( \t\n"));
+        p->functions++;
+    }
+    return *end ? end + 1 : end;
 }
 
 /* The braces of bodies go; what is in parentheses after .entry are its parameters. */
@@ -502,14 +575,15 @@ static void read_all(parser *p, char *text) {
             char *body = strchr(close + 1, '{');
             *body = 0;
             const char *cluster = strstr(close + 1, ".reqnctapercluster ");
-            p->program->cluster =
-                cluster ? (uint32_t)strtoul(strchr(cluster, ' '), NULL, 10) : 1;
+            p->program->cluster = cluster ? (uint32_t)strtoul(strchr(cluster, ' '), NULL, 10) : 1;
             s = body + 1;
+            p->functions++;
+            p->program->first = (uint32_t)p->program->count;
             continue;
         }
         if (strstr(s, ".func") && strstr(s, ".func") < s + strcspn(s, ";\n")) {
-            fail(p, "functions that are called are not known");
-            break;
+            s = read_function(p, strstr(s, ".func") + strlen(".func"));
+            continue;
         }
         /* A variable's values stand in braces. */
         end = strchr(s, ';');

@@ -61,6 +61,8 @@ static bool is_off(const run *r, const ptx_thread *t, const ptx_insn *i) {
 static void advance(run *r, ptx_thread *t) {
     while (!t->has_ended && !r->fault) {
         const ptx_insn *i = find_insn(r, t);
+        if (i->op == OP_BRA || i->op == OP_CALL)
+            t->way = t->way * 31 + 2 * t->pc + is_off(r, t, i);
         if (r->block->steps++ > BUDGET)
             r->fault = CUDA_ERROR_LAUNCH_TIMEOUT;
         bool has_met = i->op == OP_CLUSTER_WAIT && has_cluster_met(r->block);
@@ -99,14 +101,18 @@ static uint32_t find_source(const ptx_insn *i, uint32_t lane, uint32_t b) {
     return source < LANES ? source : lane;
 }
 
-static void exchange(run *r, ptx_thread *lanes, uint32_t count, const ptx_insn *i, uint32_t party) {
+static void exchange(run *r, ptx_thread *lanes, uint32_t count, uint32_t party) {
     uint64_t posted[LANES] = {0};
-    bool has_predicate = i->count == 6; /* d|p */
-    for (uint32_t n = 0; n < count; n++)
-        posted[n] = ptx_read(r->block, &lanes[n], &i->args[has_predicate ? 2 : 1]);
+    for (uint32_t n = 0; n < count; n++) {
+        const ptx_insn *i = party >> n & 1 ? find_insn(r, &lanes[n]) : NULL;
+        if (i) /* six: d|p */
+            posted[n] = ptx_read(r->block, &lanes[n], &i->args[i->count == 6 ? 2 : 1]);
+    }
     for (uint32_t n = 0; n < count; n++) {
         if (!(party >> n & 1))
             continue;
+        const ptx_insn *i = find_insn(r, &lanes[n]);
+        const bool has_predicate = i->count == 6;
         uint32_t b = (uint32_t)ptx_read(r->block, &lanes[n], &i->args[has_predicate ? 3 : 2]);
         uint32_t source = find_source(i, n, b);
         /* What a lane that takes no part gives is not defined. */
@@ -117,19 +123,40 @@ static void exchange(run *r, ptx_thread *lanes, uint32_t count, const ptx_insn *
     }
 }
 
-static void vote(run *r, ptx_thread *lanes, uint32_t count, const ptx_insn *i, uint32_t party) {
+static void vote(run *r, ptx_thread *lanes, uint32_t count, uint32_t party) {
     uint32_t yes = 0;
     for (uint32_t n = 0; n < count; n++)
-        if (party >> n & 1 && ptx_read(r->block, &lanes[n], &i->args[1]) & 1)
+        if (party >> n & 1 && ptx_read(r->block, &lanes[n], &find_insn(r, &lanes[n])->args[1]) & 1)
             yes |= 1u << n;
     for (uint32_t n = 0; n < count; n++)
         if (party >> n & 1)
-            lanes[n].registers[i->args[0].index] = yes;
+            lanes[n].registers[find_insn(r, &lanes[n])->args[0].index] = yes;
 }
 
 static void release(ptx_thread *lanes, uint32_t count, uint32_t party) {
     for (uint32_t n = 0; n < count; n++)
         lanes[n].pc += party >> n & 1;
+}
+
+/* Lanes that met go on together. */
+static void join(ptx_block *b, ptx_thread *lanes, uint32_t count, uint32_t party) {
+    b->joins++;
+    for (uint32_t n = 0; n < count; n++)
+        if (party >> n & 1)
+            lanes[n].way = (b->joins << 32) + lanes[n].pc;
+}
+
+/* Lanes at such an instruction, wherever it stands, with the same mask. */
+static uint32_t find_lanes_in(const run *r, const ptx_thread *lanes, uint32_t count,
+                              const ptx_insn *i, uint64_t mask) {
+    uint32_t found = 0;
+    for (uint32_t n = 0; n < count; n++) {
+        const ptx_insn *other = lanes[n].has_ended ? NULL : find_insn(r, &lanes[n]);
+        if (other && other->op == i->op && strcmp(other->how, i->how) == 0 &&
+            ptx_read(r->block, &lanes[n], &other->args[other->count - 1]) == mask)
+            found |= 1u << n;
+    }
+    return found;
 }
 
 /* The exchange, vote or barrier that a lane is at, if all of its mask have come. */
@@ -139,14 +166,16 @@ static bool serve(run *r, ptx_thread *lanes, uint32_t count, uint32_t lane) {
         i->op == OP_CLUSTER_WAIT)
         return false;
     const ptx_arg *last = &i->args[i->count - 1];
-    uint32_t party = (uint32_t)ptx_read(r->block, &lanes[lane], last);
-    party = needs_warp(i->op) ? UINT32_MAX : party & find_live(lanes, count);
-    if ((find_lanes_at(lanes, count, lanes[lane].pc) & party) != party || !(party >> lane & 1))
+    const uint64_t mask = ptx_read(r->block, &lanes[lane], last);
+    uint32_t party = needs_warp(i->op) ? UINT32_MAX : (uint32_t)mask & find_live(lanes, count);
+    uint32_t here = needs_warp(i->op) ? find_lanes_at(lanes, count, lanes[lane].pc)
+                                      : find_lanes_in(r, lanes, count, i, mask);
+    if ((here & party) != party || !(party >> lane & 1))
         return false;
     if (i->op == OP_SHFL)
-        exchange(r, lanes, count, i, party);
+        exchange(r, lanes, count, party);
     else if (i->op == OP_VOTE)
-        vote(r, lanes, count, i, party);
+        vote(r, lanes, count, party);
     else if (i->op == OP_MMA)
         ptx_multiply(r->block, lanes, i);
     else if (i->op == OP_MOVMATRIX)
@@ -154,6 +183,7 @@ static bool serve(run *r, ptx_thread *lanes, uint32_t count, uint32_t lane) {
     else if (i->op == OP_WGMMA)
         ptx_multiply_group(r->block, lanes, i, &r->fault);
     release(lanes, count, party);
+    join(r->block, lanes, count, party);
     return true;
 }
 
@@ -165,7 +195,11 @@ static bool serve_active(run *r, ptx_thread *lanes, uint32_t count) {
             first = lanes[n].pc;
     if (first == UINT32_MAX)
         return false;
-    uint32_t party = find_lanes_at(lanes, count, first);
+    uint32_t party = find_lanes_at(lanes, count, first), together = 0;
+    const uint64_t way = lanes[__builtin_ctz(party)].way;
+    for (uint32_t n = 0; n < count; n++)
+        together |= (party >> n & 1) && lanes[n].way == way ? 1u << n : 0;
+    party = together;
     for (uint32_t n = 0; n < count; n++)
         if (party >> n & 1)
             lanes[n].registers[find_insn(r, &lanes[n])->args[0].index] = party;
@@ -270,7 +304,8 @@ static void start_block(ptx_block *b, uint64_t *registers, uint8_t *local) {
     memset(b->shared, 0xFF, ptx_get_shared_bytes(b->launch));
     for (uint32_t n = 0; n < b->count; n++)
         b->threads[n] =
-            (ptx_thread){.registers = registers + (size_t)n * p->registers,
+            (ptx_thread){.pc = p->first,
+                         .registers = registers + (size_t)n * p->registers,
                          .local = local + (size_t)n * p->local_bytes,
                          .position = {n % size[0], n / size[0] % size[1], n / size[0] / size[1]}};
 }

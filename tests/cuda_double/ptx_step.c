@@ -426,11 +426,13 @@ uint8_t *ptx_find(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, ptx
 
 static void load(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fault) {
     size_t each = i->type.bits / 8;
-    const uint8_t *at = ptx_find(b, t, &i->args[i->width], PLACE_ANY, each * i->width, each * i->width, fault);
+    const uint8_t *at =
+        ptx_find(b, t, &i->args[i->width], PLACE_ANY, each * i->width, each * i->width, fault);
     for (int n = 0; n < i->width && !*fault; n++) {
         uint64_t v = 0;
         memcpy(&v, at + (size_t)n * each, each);
-        t->registers[i->args[n].index] = i->type.kind == 's' ? (uint64_t)extend(v, i->type.bits) : v;
+        t->registers[i->args[n].index] =
+            i->type.kind == 's' ? (uint64_t)extend(v, i->type.bits) : v;
     }
 }
 
@@ -502,8 +504,21 @@ void ptx_step(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fa
     uint64_t v[5] = {0};
     t->pc++;
     switch (i->op) {
+    case OP_TRAP:
+        *fault = CUDA_ERROR_LAUNCH_FAILED;
+        return;
+    case OP_CALL:
+        if (t->calls == PTX_CALLS)
+            *fault = CUDA_ERROR_LAUNCH_FAILED;
+        else
+            t->back[t->calls++] = t->pc;
+        t->pc = i->target;
+        return;
+    case OP_EXIT:
     case OP_RET:
-        t->has_ended = true;
+        t->has_ended = i->op == OP_EXIT || t->calls == 0;
+        if (!t->has_ended)
+            t->pc = t->back[--t->calls];
         return;
     case OP_BRA:
         t->pc = i->target;
@@ -663,7 +678,8 @@ void ptx_multiply_group(const ptx_block *block, ptx_thread *lanes, const ptx_ins
         for (uint32_t k = 0; k < count; k++) {
             uint32_t row = n / 4 + k / 2 % 2 * 8, column = k / 4 * 8 + n % 4 * 2 + k % 2;
             bool adds = ptx_read(block, &lanes[n], &first[5]) & 1;
-            double sum = adds ? read_element(ptx_read(block, &lanes[n], &i->args[k]), sum_type, 0) : 0;
+            double sum =
+                adds ? read_element(ptx_read(block, &lanes[n], &i->args[k]), sum_type, 0) : 0;
             for (uint32_t m = 0; m < DEPTH; m++)
                 sum += a[row][m] * b[m][column];
             lanes[n].registers[i->args[k].index] = write_sum(sum, sum_type);

@@ -30,7 +30,7 @@ struct ptx_compiler {
     char headers[3][PATH_MAX]; /* included before the text, the first two precompiled */
     char folders[2][PATH_MAX]; /* where their own includes are, as options */
     code_cache cache;
-    precompiled shim[MATH_COUNT];
+    precompiled shim[2][MATH_COUNT]; /* with lanes that can meet, the last */
 };
 
 /* NVIDIA's toolkit ----------------------------------------------------------------------------- */
@@ -458,11 +458,13 @@ typedef struct {
     bool has_tensors;   /* Metal 4's, which the shim lacks here */
     bool uses_elements; /* of simdgroup matrices, whose places are Apple's then */
     bool has_shifts;    /* by counts that need a mask */
+    bool has_lanes;     /* that can meet */
 } order;
 
 enum {
     COMPILE_SECONDS = 300,
-    WATCHES_RACES = 1 << 8 /* in the key of the cache, beside the math */
+    WATCHES_RACES = 1 << 8,
+    HAS_LANES = 1 << 9 /* in the key of the cache, beside the math */
 };
 
 static void add_flags(math_mode math, command *c) {
@@ -526,9 +528,13 @@ static bool is_about_tensors(const char *messages) {
            strstr(messages, "matmul2d");
 }
 
-/* From an unoptimised module whose shifts are not masked yet. */
+/* From an unoptimised module: shifts are masked, and lanes that can meet keep their paths. */
 static bool compile_module(const order *o, const char *module, const char *object, err *e) {
-    char *text = os_read_file(module, NULL, e), *masked = text ? shift_mask_module(text) : NULL;
+    char *text = os_read_file(module, NULL, e);
+    char *masked = text && o->has_shifts ? shift_mask_module(text) : text;
+    char *whole = masked && o->has_lanes ? converge_module(masked, PATHS_IN_ARGUMENTS) : masked;
+    if (masked && !whole)
+        err_set(e, EXIT_CANNOT, "kernel '%.100s': its loops are nested too deeply", o->name);
     char machine[32];
     snprintf(machine, sizeof machine, "-march=%s", o->compiler->machine);
     command c = {.count = 0};
@@ -537,11 +543,14 @@ static bool compile_module(const order *o, const char *module, const char *objec
     add_flags(o->math, &c);
     COMMAND_ADD(&c, "-x", "ir", module, "-o", object);
     int status = 1;
-    bool ok = masked && os_write_file(module, masked, strlen(masked), e) &&
+    bool ok = whole && os_write_file(module, whole, strlen(whole), e) &&
               child_run(c.argv, NULL, &status, e) &&
               (status == 0 ||
                err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile for NVIDIA GPUs", o->name));
-    free(masked);
+    if (whole != masked)
+        free(whole);
+    if (masked != text)
+        free(masked);
     free(text);
     unlink(module);
     return ok;
@@ -550,6 +559,7 @@ static bool compile_module(const order *o, const char *module, const char *objec
 static bool make_ptx(void *context, const char *source, const char *object, err *e) {
     const order *o = context;
     ptx_compiler *c = o->compiler;
+    const bool is_changed = o->has_shifts || o->has_lanes;
     char entry[192] = "-DASSAY_ENTRY=", module[PATH_MAX], *output = NULL;
     ptx_name_entry(o->name, entry + strlen(entry), sizeof entry - strlen(entry));
     if (!path_print(module, sizeof module, e, "%s.ll", object))
@@ -561,14 +571,17 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
     command_add(&options, cuda_flags);
     add_flags(o->math, &options);
     COMMAND_ADD(&options, c->target, "-Xclang", "-mlink-builtin-bitcode", "-Xclang", c->libdevice,
-                c->folders[0], c->folders[1], o->watches_races ? "-DASSAY_WATCHES_RACES=1" : NULL);
+                c->folders[0], c->folders[1], o->has_lanes ? "-DASSAY_LANES=1" : "-DASSAY_LANES=0",
+                o->watches_races ? "-DASSAY_WATCHES_RACES=1" : NULL);
     COMMAND_ADD(&rest, "-include", c->headers[2],
                 o->uses_elements ? "-DASSAY_THREAD_ELEMENTS=1" : "-DASSAY_THREAD_ELEMENTS=0", entry,
-                source, "-o", o->has_shifts ? module : object);
-    if (o->has_shifts)
-        COMMAND_ADD(&rest, "-emit-llvm", "-Xclang", "-disable-llvm-passes");
-    if (!precompiled_run(o->watches_races ? NULL : &c->shim[o->math], &c->cache, (uint32_t)o->math,
-                         &options, headers, rest.argv, COMPILE_SECONDS, &output, &status, e))
+                source, "-o", is_changed ? module : object);
+    if (is_changed)
+        COMMAND_ADD(&rest, "-emit-llvm", "-Xclang", "-disable-llvm-passes",
+                    "-fno-discard-value-names");
+    if (!precompiled_run(o->watches_races ? NULL : &c->shim[o->has_lanes][o->math], &c->cache,
+                         (uint32_t)o->math | (o->has_lanes ? HAS_LANES : 0), &options, headers,
+                         rest.argv, COMPILE_SECONDS, &output, &status, e))
         return false;
     if (status != 0) {
         bool is_tensors = o->has_tensors && output && is_about_tensors(output);
@@ -578,7 +591,7 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
         err_set_detail(e, output && !is_tensors ? output : "");
     }
     free(output);
-    return status == 0 && (!o->has_shifts || compile_module(o, module, object, e)) &&
+    return status == 0 && (!is_changed || compile_module(o, module, object, e)) &&
            finish_ptx(object, e);
 }
 
@@ -597,6 +610,8 @@ char *ptx_compile(ptx_compiler *c, const char *text, const char *name, math_mode
     order o = {c, name, math, watches_races, .has_tensors = msl_text_has_tensors(text)};
     o.uses_elements = msl_text_uses_elements(text);
     o.has_shifts = shift_mask_is_needed(text);
+    o.has_lanes =
+        strstr(text, "simd_") || strstr(text, "quad_") || strstr(text, "simdgroup_barrier");
     uint32_t key = (uint32_t)math | (watches_races ? WATCHES_RACES : 0);
     if (!path) {
         path = own;

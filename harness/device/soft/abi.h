@@ -16,7 +16,7 @@
  * for each loop around the call, its position in the text above the number of the iteration, and a word
  * for the position of the call; then the same for the function that was called. A lane's path only
  * grows, so no lane comes later to a meeting that has the smallest: all lanes that structured code brings
- * there are there. soft/converge.c makes kernels keep it.
+ * there are there. converge.c makes kernels keep it.
  *
  * A switch clobbers every register (the compiler spills only what is live at that
  * point), and a lane that returns hands its stack to the next lane that has not started, so a

@@ -316,6 +316,10 @@ static bool compile_source(const order *o, const char *source, const char *less,
 
 typedef char *module_pass(const char *module);
 
+static char *keep_paths(const char *module) {
+    return converge_module(module, PATHS_IN_STATE);
+}
+
 /* Puts what the pass makes of a module's text in its place. */
 static bool change_module(module_pass *pass, const char *path, const char *problem, err *e) {
     char *module = os_read_file(path, NULL, e), *changed = module ? pass(module) : NULL;
@@ -364,7 +368,7 @@ static bool compile(const order *o, const char *source, const char *object, cons
               (is_counted || is_fast || change_module(instrument_module, module, "", e)) &&
               (!o->has_shifts || change_module(shift_mask_module, module, "", e)) &&
               (!o->has_lanes ||
-               change_module(converge_module, module, "its loops are nested too deeply", e)) &&
+               change_module(keep_paths, module, "its loops are nested too deeply", e)) &&
               (!is_counted || !is_changed || compile_module(o, module, less, text, e)) &&
               (!is_counted || change_module(count_module, module, "", e)) &&
               compile_module(o, module, less, code, e);

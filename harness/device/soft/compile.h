@@ -30,10 +30,6 @@ bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_bui
 /* The module with calls of the hooks in shim/cpu/checked.h, which tell checked mode about private variables. */
 char *instrument_module(const char *module);
 
-/* The module with the paths of abi.h, which say where each lane is in the structure of its program. NULL
- * if a function has more loops inside each other than a path has room for. */
-char *converge_module(const char *module);
-
 /* Reads the text without making code of it, as the C++ that this version of MSL is: 17 since 4.0, 14
  * before. *messages is what clang said; the caller frees it. False only if clang could not be asked. */
 bool soft_compiler_check_syntax(soft_compiler *c, const char *text, int language, bool *is_right,

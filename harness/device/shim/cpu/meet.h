@@ -34,7 +34,7 @@
 #define ASSAY_MEETING ASSAY_INLINE
 #endif
 
-// soft/converge.c makes kernels call these: `used`, or there would be nothing to call.
+// converge.c makes kernels call these: `used`, or there would be nothing to call.
 #if defined(ASSAY_COUNTED) || defined(ASSAY_CHECKED)
 #define ASSAY_PATH inline __attribute__((noinline, nodebug, used, no_sanitize("thread", "undefined")))
 #else

@@ -1,7 +1,8 @@
 /* converge: makes compiled code say where each lane is. What is meant is maximal reconvergence, as SPIR-V has it: lanes rejoin after
  * an if or a switch, at a loop's exit and at the end of each iteration, as the text of the program
- * nests them. abi.h has the rule by which the scheduler gets there: a lane that stops says its path,
- * and the lanes with the smallest path are served first.
+ * nests them. soft/abi.h has the rule that gets them there: a lane that stops says its path, and the lanes
+ * with the smallest path are served first: by the software device's scheduler, or on NVIDIA GPUs by
+ * the lanes themselves (shim/ptx/exchange.h).
  *
  * Clang writes an unoptimised function in the order of its source, a loop from its header to its
  * `.end`. So the number of a call or loop is its position in the text, and a path needs no more than
@@ -10,8 +11,6 @@
  *
  * Only functions that lanes can stop in are changed. One with a single such call, outside of loops,
  * has nothing to say: simd_sum and the functions that it is made of are such. */
-#include "compile.h"
-
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -19,9 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi.h"
 #include "harness/base/array.h"
-#include "harness/device/ir.h"
+#include "ir.h"
+#include "soft/abi.h"
+
+enum { PATH_WORDS = 32 }; /* in arguments, as in shim/ptx/exchange.h */
 
 typedef struct {
     span name;
@@ -54,6 +55,7 @@ typedef struct {
 
 typedef struct {
     FILE *out;
+    paths where;
     function *functions;
     size_t function_count, function_room;
     call *calls;
@@ -112,6 +114,8 @@ static void find_meetings(converge *c) {
 }
 
 static void read_functions(converge *c, const char *module) {
+    const char *meeting =
+        c->where == PATHS_IN_STATE ? "@_ZN5assay4meetI" : "@_ZN5assay10find_partyEv";
     for (const char *p = module; *p;) {
         const char *at = p;
         span line = ir_take_line(&p);
@@ -119,7 +123,7 @@ static void read_functions(converge *c, const char *module) {
             continue;
         function *f = ARRAY_ADD(c->functions, c->function_count, c->function_room);
         *f = (function){.at = at, .name = ir_take_callee(&line)};
-        f->meets = f->is_meeting = f->is_simple = ir_begins(f->name, "@_ZN5assay4meetI");
+        f->meets = f->is_meeting = f->is_simple = ir_begins(f->name, meeting);
     }
     if (c->function_count)
         qsort(c->functions, c->function_count, sizeof *c->functions, compare_names);
@@ -264,23 +268,34 @@ static int64_t get_weight(uint64_t n) {
     return (int64_t)weight;
 }
 
+static const char *get_count_type(const converge *c) { /* of iterations */
+    return c->where == PATHS_IN_STATE ? "i64" : "i32";
+}
+
 /* A kernel, which no function calls, begins every path. */
 static void print_begin(converge *c, bool is_kernel) {
-    fputs("  %assay.lane = call i64 @_ZN5assay9find_pathEv()\n", c->out);
-    if (is_kernel)
+    if (c->where == PATHS_IN_ARGUMENTS && is_kernel)
+        fprintf(c->out, "  %%assay.path = alloca [%d x i64]\n  %%assay.count = add i32 0, 0\n",
+                PATH_WORDS);
+    if (c->where == PATHS_IN_STATE)
+        fputs("  %assay.lane = call i64 @_ZN5assay9find_pathEv()\n", c->out);
+    if (c->where == PATHS_IN_STATE && is_kernel)
         fprintf(c->out,
                 "  %%assay.words = add i64 %%assay.lane, %zu\n  %%assay.sum = add i64 0, 1\n",
                 SOFT_PATH_WORDS * SOFT_LANES * sizeof(soft_u64));
-    else
+    else if (c->where == PATHS_IN_STATE)
         fputs("  %assay.words = call i64 @_ZN5assay10find_wordsEy(i64 %assay.lane)\n"
               "  %assay.sum = call i64 @_ZN5assay8find_sumEy(i64 %assay.lane)\n",
               c->out);
-    for (size_t i = 0; i < c->loop_count; i++)
-        if (c->loops[i].meets)
-            fprintf(c->out,
-                    "  %%assay.turn.%zu = alloca i64\n  %%assay.sum.%zu = alloca i64\n"
-                    "  store i64 0, ptr %%assay.turn.%zu\n  store i64 0, ptr %%assay.sum.%zu\n",
-                    i, i, i, i);
+    for (size_t i = 0; i < c->loop_count; i++) {
+        if (!c->loops[i].meets)
+            continue;
+        fprintf(c->out, "  %%assay.turn.%zu = alloca %s\n  store %s 0, ptr %%assay.turn.%zu\n", i,
+                get_count_type(c), get_count_type(c), i);
+        if (c->where == PATHS_IN_STATE)
+            fprintf(c->out, "  %%assay.sum.%zu = alloca i64\n  store i64 0, ptr %%assay.sum.%zu\n",
+                    i, i);
+    }
 }
 
 /* The sum in a loop, less what the call adds: its name is %assay.s. and the number. */
@@ -288,11 +303,29 @@ static unsigned print_sum(converge *c, int which) {
     const unsigned v = ++c->made;
     while (which >= 0 && !c->loops[which].meets)
         which = c->loops[which].outer;
-    if (which < 0)
+    if (c->where == PATHS_IN_STATE && which < 0)
         fprintf(c->out, "  %%assay.s.%u = add i64 %%assay.sum, 0\n", v);
-    else
+    else if (c->where == PATHS_IN_STATE)
         fprintf(c->out, "  %%assay.s.%u = load i64, ptr %%assay.sum.%d\n", v, which);
     return v;
+}
+
+/* Word n of this function: a position in the text, and below it %assay.m. and the number, the iteration. In
+ * arguments it is two words of 32 bits, so that positions, which are known, need no registers. */
+static void print_word(converge *c, unsigned n, unsigned position, unsigned v) {
+    if (c->where == PATHS_IN_STATE)
+        fprintf(
+            c->out,
+            "  %%assay.w.%u = add i64 %%assay.m.%u, %" PRId64 "\n"
+            "  call void @_ZN5assay8set_wordEyjy(i64 %%assay.words, i32 %u, i64 %%assay.w.%u)\n",
+            v, v, (int64_t)position << 32, n, v);
+    else
+        fprintf(c->out,
+                "  %%assay.i.%u = add i32 %%assay.count, %u\n"
+                "  %%assay.p.%u = getelementptr i64, ptr %%assay.path, i32 %%assay.i.%u\n"
+                "  %%assay.h.%u = getelementptr i32, ptr %%assay.p.%u, i32 1\n"
+                "  store i32 %%assay.m.%u, ptr %%assay.p.%u\n  store i32 %u, ptr %%assay.h.%u\n",
+                v, n, v, v, v, v, v, v, position, v);
 }
 
 /* How many words loops have before the next one. */
@@ -303,21 +336,29 @@ static unsigned count_words(const converge *c, int which) {
     return n;
 }
 
-static void print_path(converge *c, const block *b, size_t line) {
+/* Where the line calls a function in which lanes may stop; with their paths handed to it: the number of
+ * %assay.d., how many words they have then. */
+static unsigned print_path(converge *c, const block *b, size_t line) {
     const function *callee = find_site(c, c->lines[line]);
     if (!callee)
-        return;
+        return 0;
     const unsigned n = count_words(c, b->loop), v = print_sum(c, b->loop);
+    fprintf(c->out, "  %%assay.m.%u = add %s 0, 0\n", v, get_count_type(c));
+    print_word(c, n, (unsigned)line, v);
+    c->is_too_deep = c->is_too_deep || n + 1 > SOFT_PATH_STEP;
+    if (c->where == PATHS_IN_ARGUMENTS) {
+        fprintf(c->out, "  %%assay.d.%u = add i32 %%assay.count, %u\n", v, n + 1);
+        return v;
+    }
     fprintf(c->out,
-            "  call void @_ZN5assay8set_wordEyjy(i64 %%assay.words, i32 %u, i64 %" PRId64 ")\n"
             "  %%assay.call.%u = add i64 %%assay.s.%u, %zu\n"
             "  call void @_ZN5assay7set_sumEyy(i64 %%assay.lane, i64 %%assay.call.%u)\n",
-            n, (int64_t)line << 32, v, v, 2 * line, v);
+            v, v, 2 * line, v);
     if (!callee->is_simple)
         fprintf(c->out,
                 "  call void @_ZN5assay7set_endEyyj(i64 %%assay.lane, i64 %%assay.words, i32 %u)\n",
                 n + 1);
-    c->is_too_deep = c->is_too_deep || n + 1 > SOFT_PATH_STEP;
+    return v;
 }
 
 /* On the way to a loop's header: the first iteration, or the next one. */
@@ -325,20 +366,23 @@ static void print_turn(converge *c, const block *b, int which) {
     const loop *l = &c->loops[which];
     const bool is_next = is_in(c, b, which);
     const unsigned n = count_words(c, l->outer), v = print_sum(c, is_next ? which : l->outer);
+    const char *type = get_count_type(c);
     if (is_next)
-        fprintf(c->out, "  %%assay.n.%u = load i64, ptr %%assay.turn.%d\n", v, which);
+        fprintf(c->out, "  %%assay.n.%u = load %s, ptr %%assay.turn.%d\n", v, type, which);
     else
-        fprintf(c->out, "  %%assay.n.%u = add i64 -1, 0\n", v);
+        fprintf(c->out, "  %%assay.n.%u = add %s -1, 0\n", v, type);
     fprintf(c->out,
-            "  %%assay.m.%u = add i64 %%assay.n.%u, 1\n"
-            "  store i64 %%assay.m.%u, ptr %%assay.turn.%d\n"
-            "  %%assay.w.%u = add i64 %%assay.m.%u, %" PRId64 "\n"
-            "  call void @_ZN5assay8set_wordEyjy(i64 %%assay.words, i32 %u, i64 %%assay.w.%u)\n"
-            "  %%assay.t.%u = add i64 %%assay.s.%u, %" PRId64 "\n"
-            "  store i64 %%assay.t.%u, ptr %%assay.sum.%d\n",
-            v, v, v, which, v, v, (int64_t)l->order << 32, n, v, v, v,
-            is_next ? 2 * get_weight(n) : 2 * get_weight(SOFT_PATH + l->order % SOFT_PATH), v,
-            which);
+            "  %%assay.m.%u = add %s %%assay.n.%u, 1\n"
+            "  store %s %%assay.m.%u, ptr %%assay.turn.%d\n",
+            v, type, v, type, v, which);
+    print_word(c, n, l->order, v);
+    if (c->where == PATHS_IN_STATE)
+        fprintf(c->out,
+                "  %%assay.t.%u = add i64 %%assay.s.%u, %" PRId64 "\n"
+                "  store i64 %%assay.t.%u, ptr %%assay.sum.%d\n",
+                v, v,
+                is_next ? 2 * get_weight(n) : 2 * get_weight(SOFT_PATH + l->order % SOFT_PATH), v,
+                which);
 }
 
 static void print_turns(converge *c, const block *b) {
@@ -351,9 +395,37 @@ static void print_turns(converge *c, const block *b) {
     }
 }
 
-static void print_lines(converge *c, size_t begin, size_t end) {
-    for (size_t i = begin; i < end; i++)
-        fprintf(c->out, "%.*s\n", SPELL(c->lines[i]));
+/* Adds the path to the arguments, or parameters, that follow the name of a function. */
+static void print_with_path(converge *c, span line, span name, const char *count, unsigned v) {
+    const char *open = name.at + name.bytes, *close = open;
+    for (int depth = 0; depth > 0 || close == open; close++)
+        depth += (*close == '(') - (*close == ')');
+    close--;
+    fprintf(c->out, "%.*s%sptr %%assay.path, i32 %%assay.%s", (int)(close - line.at), line.at,
+            close - open > 1 ? ", " : "", count);
+    if (v)
+        fprintf(c->out, "%u", v);
+    fprintf(c->out, "%.*s\n", (int)(line.at + line.bytes - close), close);
+}
+
+/* A line, and where the paths are arguments, what it hands over. v: of %assay.d.; 0: as this function got it. */
+static void print_line(converge *c, const function *f, size_t n, unsigned v) {
+    const span line = c->lines[n];
+    const function *callee = n > 0 ? find_site(c, line) : f->is_called ? f : NULL;
+    const char *asks_path = ir_find(line, " @_ZN5assay9find_pathEv("),
+               *asks_count = ir_find(line, " @_ZN5assay10count_pathEv(");
+    span name, value, rest = line;
+    if (c->where == PATHS_IN_STATE || !f->meets)
+        fprintf(c->out, "%.*s\n", SPELL(line));
+    else if ((asks_path || asks_count) && ir_split_definition(line, &name, &value))
+        fprintf(c->out, "  %.*s = %s\n", SPELL(name),
+                asks_path ? "getelementptr i8, ptr %assay.path, i32 0" : "add i32 %assay.count, 0");
+    else if (callee) {
+        while ((name = ir_take_callee(&rest)).bytes && !ir_is_same(name, callee->name))
+            ;
+        print_with_path(c, line, name, v ? "d." : "count", v);
+    } else
+        fprintf(c->out, "%.*s\n", SPELL(line));
 }
 
 static void rewrite_function(converge *c, const function *f) {
@@ -361,23 +433,22 @@ static void rewrite_function(converge *c, const function *f) {
         read_blocks(c);
         find_loops(c);
     }
-    if (!f->meets || f->is_meeting || !f->sites || (!find_sites(c) && f->sites == 1)) {
-        print_lines(c, 0, c->line_count);
-    } else {
-        size_t line = 0;
-        for (size_t i = 0; i < c->block_count; i++) {
-            const block *b = &c->blocks[i];
-            print_lines(c, line, b->begin);
-            if (i == 0)
-                print_begin(c, !f->is_called);
-            for (line = b->begin; line < b->end; line++) {
-                if (ir_begins(c->lines[line], "  br ") || ir_begins(c->lines[line], "  switch "))
-                    print_turns(c, b);
-                print_path(c, b, line);
-                print_lines(c, line, line + 1);
-            }
-        }
-        print_lines(c, line, c->line_count);
+    const bool is_same =
+        !f->meets || f->is_meeting || !f->sites || (!find_sites(c) && f->sites == 1);
+    const block *b = c->blocks;
+    for (size_t i = 0; i < c->line_count; i++) {
+        unsigned v = 0;
+        while (c->block_count && b + 1 < c->blocks + c->block_count && i >= b[1].begin)
+            b++;
+        const bool is_inside = c->block_count && i >= b->begin && i < b->end;
+        if (is_inside && i == c->blocks[0].begin && (!is_same || !f->is_called))
+            print_begin(c, !f->is_called);
+        if (is_inside && !is_same &&
+            (ir_begins(c->lines[i], "  br ") || ir_begins(c->lines[i], "  switch ")))
+            print_turns(c, b);
+        if (is_inside && !is_same)
+            v = print_path(c, b, i);
+        print_line(c, f, i, v);
     }
     for (size_t i = 0; i < c->block_count; i++)
         free(c->blocks[i].next);
@@ -389,8 +460,8 @@ static bool is_list_of_used(span line) {
     return ir_begins(line, "@llvm.used = ") || ir_begins(line, "@llvm.compiler.used = ");
 }
 
-char *converge_module(const char *module) {
-    converge c = {.out = NULL};
+char *converge_module(const char *module, paths where) {
+    converge c = {.where = where};
     char *text = NULL;
     size_t bytes;
     c.out = open_memstream(&text, &bytes);
@@ -409,8 +480,9 @@ char *converge_module(const char *module) {
         const function *f = is_function ? find_function(&c, ir_take_callee(&line)) : NULL;
         if (f)
             rewrite_function(&c, f);
-        else if (!is_list_of_used(line))
-            print_lines(&c, 0, c.line_count);
+        else if (where == PATHS_IN_ARGUMENTS || !is_list_of_used(line))
+            for (size_t i = 0; i < c.line_count; i++)
+                fprintf(c.out, "%.*s\n", SPELL(c.lines[i]));
     }
     fclose(c.out);
     free(c.functions);
