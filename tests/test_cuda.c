@@ -54,6 +54,13 @@ static enum greatest_test_res ptx_says(const char *file, const char *kernel, con
     PASS();
 }
 
+/* Is an array in memory, besides the path (shim/ptx/exchange.h)? */
+static bool has_array(void) {
+    static const char path[] = "__local_depot0[256]";
+    const char *depot = strstr(ptx, "__local_depot");
+    return depot && strncmp(depot, path, strlen(path)) != 0;
+}
+
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 TEST ptx_names_the_kernel_and_the_lines_of_its_file(void) {
@@ -74,8 +81,10 @@ TEST pointers_keep_the_space_they_point_to(void) {
 
 /* max_total_threads_per_threadgroup bounds registers, and two halves are one operand. */
 TEST ptx_says_how_many_threads_must_find_room(void) {
-    return ptx_says("kernels/product/matvec_stream.metal", "matvec_q4_k_stream",
-                    LIST(".maxntid 512", ".f16x2"), LIST("_depot"));
+    NEEDS_COMPILER();
+    ASSERTm(e.text, compile("kernels/product/matvec_stream.metal", "matvec_q4_k_stream"));
+    ASSERT(strstr(ptx, ".maxntid 512") && strstr(ptx, ".f16x2") && !has_array());
+    PASS();
 }
 
 #define UPPER(sums, more, a, b)                                                                    \
@@ -165,7 +174,7 @@ TEST the_host_learns_from_the_ptx_how_much_shared_memory_a_kernel_adds(void) {
     ASSERTm(e.text, compile("kernels/cuda/matvec_bulk.metal", "matvec_q4_k_bulk"));
     ASSERT_EQ_FMT(STAGES + DIGITS + SUMS + SQUARES + SUMS_OF_X + BARRIERS + 0u, ptx_count_bulk(ptx),
                   "%u");
-    ASSERT(strstr(ptx, ".version 8.1") && !strstr(ptx, "_depot"));
+    ASSERT(strstr(ptx, ".version 8.1") && !has_array());
     ASSERT_EQ_FMT(1u, ptx_count_cluster(ptx), "%u");
     ASSERT_FALSE(strstr(ptx, ".reqnctapercluster"));
     ASSERTm(e.text,
@@ -173,7 +182,7 @@ TEST the_host_learns_from_the_ptx_how_much_shared_memory_a_kernel_adds(void) {
     ASSERT_EQ_FMT(2u, ptx_count_cluster(ptx), "%u");
     const char *entry = strstr(ptx, ".entry"),
                *cluster = strstr(ptx, ".reqnctapercluster 2, 1, 1\n{");
-    ASSERT(cluster && entry && entry < cluster && !strstr(ptx, "_depot"));
+    ASSERT(cluster && entry && entry < cluster && !has_array());
     ASSERTm(e.text, compile("kernels/product/matvec_q4_k.metal", "matvec_q4_k_vec16"));
     ASSERT_EQ_FMT(0u, ptx_count_bulk(ptx), "%u");
     ASSERT(strstr(ptx, ".version 7.8"));

@@ -67,7 +67,7 @@ typedef struct {
     loop *loops;
     size_t loop_count, loop_room;
     unsigned made;
-    bool is_too_deep;
+    bool has_meetings, is_too_deep;
 } converge;
 
 /* Which functions meet ------------------------------------------------------------------------- */
@@ -124,6 +124,7 @@ static void read_functions(converge *c, const char *module) {
         function *f = ARRAY_ADD(c->functions, c->function_count, c->function_room);
         *f = (function){.at = at, .name = ir_take_callee(&line)};
         f->meets = f->is_meeting = f->is_simple = ir_begins(f->name, meeting);
+        c->has_meetings = c->has_meetings || f->is_meeting || c->where == PATHS_IN_STATE;
     }
     if (c->function_count)
         qsort(c->functions, c->function_count, sizeof *c->functions, compare_names);
@@ -415,6 +416,11 @@ static void print_line(converge *c, const function *f, size_t n, unsigned v) {
     const char *asks_path = ir_find(line, " @_ZN5assay9find_pathEv("),
                *asks_count = ir_find(line, " @_ZN5assay10count_pathEv(");
     span name, value, rest = line;
+    /* Where no lane meets another, none is waited for. */
+    if (!c->has_meetings && ir_find(line, "call ") &&
+        (ir_find(line, " @_ZN5assay12wait_for_allEv(") ||
+         ir_find(line, " @_ZN5assay15meet_for_matrixEv(")))
+        return;
     if (c->where == PATHS_IN_STATE || !f->meets)
         fprintf(c->out, "%.*s\n", SPELL(line));
     else if ((asks_path || asks_count) && ir_split_definition(line, &name, &value))
