@@ -234,12 +234,13 @@ static bool record(tape *t, const kernel *k, const attention_plan *p, const laun
 bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, slice v_cache,
                              slice out, uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_dim,
                              param kv_len, float scale, err *e) {
-    const attention_plan p = {.n_tokens = 1,
-                              .sizes = {n_heads, n_kv_heads, head_dim, 1},
-                              .slices = {q, k_cache, v_cache, out},
-                              .at = kv_len,
-                              .rows_seen = kv_len.at.buffer ? 1 : kv_len.bits,
-                              .scale = scale};
+    const attention_plan p = {
+        .n_tokens = 1,
+        .sizes = {n_heads, n_kv_heads, head_dim, 1},
+        .slices = {.q = q, .k_cache = k_cache, .v_cache = v_cache, .parts = out},
+        .at = kv_len,
+        .rows_seen = kv_len.at.buffer ? 1 : kv_len.bits,
+        .scale = scale};
     return RECORD_TAKES(&decode_attention_op, k, e, (uint32_t)p.rows_seen, n_heads, n_kv_heads,
                         head_dim) &&
            record(t, k, &p, NULL, 0, (size3){n_heads, 1, 1}, decode_attention_oracle, e);
@@ -250,12 +251,13 @@ bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, 
                               slice out, uint32_t n_tokens, uint32_t n_heads, uint32_t n_kv_heads,
                               uint32_t head_dim, param from, float scale, err *e) {
     uint64_t first = from.at.buffer ? 0 : from.bits;
-    const attention_plan p = {.n_tokens = n_tokens,
-                              .sizes = {n_heads, n_kv_heads, head_dim, 1},
-                              .slices = {q, k_cache, v_cache, out},
-                              .at = from,
-                              .rows_seen = first + n_tokens,
-                              .scale = scale};
+    const attention_plan p = {
+        .n_tokens = n_tokens,
+        .sizes = {n_heads, n_kv_heads, head_dim, 1},
+        .slices = {.q = q, .k_cache = k_cache, .v_cache = v_cache, .parts = out},
+        .at = from,
+        .rows_seen = first + n_tokens,
+        .scale = scale};
     const launch_arg more[] = {ARG_U32(n_tokens)};
     return RECORD_TAKES(&prefill_attention_op, k, e, n_tokens, (uint32_t)first, n_heads, n_kv_heads,
                         head_dim) &&
