@@ -60,7 +60,7 @@ typedef struct {
     { at, ACCESS_BOTH, type, 0 }
 #define NUMBER(value)                                                                              \
     { {.bytes = 0}, ACCESS_NONE, ELEM_U32, value }
-/* Plays a kernel of tests/kernels with so many threads, in threadgroups of `group`. */
+/* Plays a kernel of tests/kernels with `threads` threads, `group` of them in a threadgroup. */
 bool support_run_with(const char *file, const char *kernel, size3 threads, size3 group,
                       const support_argument *arguments, size_t count);
 #define support_run(file, kernel, threads, group, ...)                                             \

@@ -33,7 +33,7 @@ typedef struct {
     const char *name;  /* in JSON and CSV; NULL: only on the screen */
     const char *title; /* on the screen; NULL: only in files */
     const char *format;
-    int width;       /* on the screen: at least so many characters */
+    int width;       /* on the screen: characters at least */
     int rank;        /* where there is too little room the highest goes first; 0: is always shown */
     bool lifts;      /* may go to a line above the table if every cell is the same */
     bool is_painted; /* has the colour of the row */

@@ -55,7 +55,7 @@ typedef struct {
 
 typedef struct {
     FILE *out;
-    paths where;
+    bool in_state; /* of the simdgroup; else in the memory of the kernel, handed on as arguments */
     function *functions;
     size_t function_count, function_room;
     call *calls;
@@ -114,8 +114,7 @@ static void find_meetings(converge *c) {
 }
 
 static void read_functions(converge *c, const char *module) {
-    const char *meeting =
-        c->where == PATHS_IN_STATE ? "@_ZN5assay4meetI" : "@_ZN5assay10find_partyEv";
+    const char *meeting = c->in_state ? "@_ZN5assay4meetI" : "@_ZN5assay10find_partyEv";
     for (const char *p = module; *p;) {
         const char *at = p;
         span line = ir_take_line(&p);
@@ -124,7 +123,7 @@ static void read_functions(converge *c, const char *module) {
         function *f = ARRAY_ADD(c->functions, c->function_count, c->function_room);
         *f = (function){.at = at, .name = ir_take_callee(&line)};
         f->meets = f->is_meeting = f->is_simple = ir_begins(f->name, meeting);
-        c->has_meetings = c->has_meetings || f->is_meeting || c->where == PATHS_IN_STATE;
+        c->has_meetings = c->has_meetings || f->is_meeting;
     }
     if (c->function_count)
         qsort(c->functions, c->function_count, sizeof *c->functions, compare_names);
@@ -270,21 +269,21 @@ static int64_t get_weight(uint64_t n) {
 }
 
 static const char *get_count_type(const converge *c) { /* of iterations */
-    return c->where == PATHS_IN_STATE ? "i64" : "i32";
+    return c->in_state ? "i64" : "i32";
 }
 
 /* A kernel, which no function calls, begins every path. */
 static void print_begin(converge *c, bool is_kernel) {
-    if (c->where == PATHS_IN_ARGUMENTS && is_kernel)
+    if (!c->in_state && is_kernel)
         fprintf(c->out, "  %%assay.path = alloca [%d x i64]\n  %%assay.count = add i32 0, 0\n",
                 PATH_WORDS);
-    if (c->where == PATHS_IN_STATE)
+    if (c->in_state)
         fputs("  %assay.lane = call i64 @_ZN5assay9find_pathEv()\n", c->out);
-    if (c->where == PATHS_IN_STATE && is_kernel)
+    if (c->in_state && is_kernel)
         fprintf(c->out,
                 "  %%assay.words = add i64 %%assay.lane, %zu\n  %%assay.sum = add i64 0, 1\n",
                 SOFT_PATH_WORDS * SOFT_LANES * sizeof(soft_u64));
-    else if (c->where == PATHS_IN_STATE)
+    else if (c->in_state)
         fputs("  %assay.words = call i64 @_ZN5assay10find_wordsEy(i64 %assay.lane)\n"
               "  %assay.sum = call i64 @_ZN5assay8find_sumEy(i64 %assay.lane)\n",
               c->out);
@@ -293,7 +292,7 @@ static void print_begin(converge *c, bool is_kernel) {
             continue;
         fprintf(c->out, "  %%assay.turn.%zu = alloca %s\n  store %s 0, ptr %%assay.turn.%zu\n", i,
                 get_count_type(c), get_count_type(c), i);
-        if (c->where == PATHS_IN_STATE)
+        if (c->in_state)
             fprintf(c->out, "  %%assay.sum.%zu = alloca i64\n  store i64 0, ptr %%assay.sum.%zu\n",
                     i, i);
     }
@@ -304,9 +303,9 @@ static unsigned print_sum(converge *c, int which) {
     const unsigned v = ++c->made;
     while (which >= 0 && !c->loops[which].meets)
         which = c->loops[which].outer;
-    if (c->where == PATHS_IN_STATE && which < 0)
+    if (c->in_state && which < 0)
         fprintf(c->out, "  %%assay.s.%u = add i64 %%assay.sum, 0\n", v);
-    else if (c->where == PATHS_IN_STATE)
+    else if (c->in_state)
         fprintf(c->out, "  %%assay.s.%u = load i64, ptr %%assay.sum.%d\n", v, which);
     return v;
 }
@@ -314,7 +313,7 @@ static unsigned print_sum(converge *c, int which) {
 /* Word n of this function: a position in the text, and below it %assay.m. and the number, the iteration. In
  * arguments it is two words of 32 bits, so that positions, which are known, need no registers. */
 static void print_word(converge *c, unsigned n, unsigned position, unsigned v) {
-    if (c->where == PATHS_IN_STATE)
+    if (c->in_state)
         fprintf(
             c->out,
             "  %%assay.w.%u = add i64 %%assay.m.%u, %" PRId64 "\n"
@@ -347,7 +346,7 @@ static unsigned print_path(converge *c, const block *b, size_t line) {
     fprintf(c->out, "  %%assay.m.%u = add %s 0, 0\n", v, get_count_type(c));
     print_word(c, n, (unsigned)line, v);
     c->is_too_deep = c->is_too_deep || n + 1 > SOFT_PATH_STEP;
-    if (c->where == PATHS_IN_ARGUMENTS) {
+    if (!c->in_state) {
         fprintf(c->out, "  %%assay.d.%u = add i32 %%assay.count, %u\n", v, n + 1);
         return v;
     }
@@ -377,7 +376,7 @@ static void print_turn(converge *c, const block *b, int which) {
             "  store %s %%assay.m.%u, ptr %%assay.turn.%d\n",
             v, type, v, type, v, which);
     print_word(c, n, l->order, v);
-    if (c->where == PATHS_IN_STATE)
+    if (c->in_state)
         fprintf(c->out,
                 "  %%assay.t.%u = add i64 %%assay.s.%u, %" PRId64 "\n"
                 "  store i64 %%assay.t.%u, ptr %%assay.sum.%d\n",
@@ -417,11 +416,11 @@ static void print_line(converge *c, const function *f, size_t n, unsigned v) {
                *asks_count = ir_find(line, " @_ZN5assay10count_pathEv(");
     span name, value, rest = line;
     /* Where no lane meets another, none is waited for. */
-    if (!c->has_meetings && ir_find(line, "call ") &&
+    if (!c->in_state && !c->has_meetings && ir_find(line, "call ") &&
         (ir_find(line, " @_ZN5assay12wait_for_allEv(") ||
          ir_find(line, " @_ZN5assay15meet_for_matrixEv(")))
         return;
-    if (c->where == PATHS_IN_STATE || !f->meets)
+    if (c->in_state || !f->meets)
         fprintf(c->out, "%.*s\n", SPELL(line));
     else if ((asks_path || asks_count) && ir_split_definition(line, &name, &value))
         fprintf(c->out, "  %.*s = %s\n", SPELL(name),
@@ -466,8 +465,8 @@ static bool is_list_of_used(span line) {
     return ir_begins(line, "@llvm.used = ") || ir_begins(line, "@llvm.compiler.used = ");
 }
 
-char *converge_module(const char *module, paths where) {
-    converge c = {.where = where};
+static char *keep_paths(const char *module, bool in_state) {
+    converge c = {.in_state = in_state};
     char *text = NULL;
     size_t bytes;
     c.out = open_memstream(&text, &bytes);
@@ -486,7 +485,7 @@ char *converge_module(const char *module, paths where) {
         const function *f = is_function ? find_function(&c, ir_take_callee(&line)) : NULL;
         if (f)
             rewrite_function(&c, f);
-        else if (where == PATHS_IN_ARGUMENTS || !is_list_of_used(line))
+        else if (!in_state || !is_list_of_used(line))
             for (size_t i = 0; i < c.line_count; i++)
                 fprintf(c.out, "%.*s\n", SPELL(c.lines[i]));
     }
@@ -500,4 +499,12 @@ char *converge_module(const char *module, paths where) {
         return text;
     free(text);
     return NULL;
+}
+
+char *keep_paths_in_state(const char *module) {
+    return keep_paths(module, true);
+}
+
+char *keep_paths_in_arguments(const char *module) {
+    return keep_paths(module, false);
 }

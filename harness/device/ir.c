@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/base/os.h"
 #include "soft/abi.h"
 
 const char *ir_find(span s, const char *word) {
@@ -390,6 +391,16 @@ const char *ir_follow(const ir_metadata *m, const char *text, const char *word) 
 bool ir_is_shim_file(span file) {
     return ir_find(file, "/device/shim/") || ir_find(file, "entry of ") ||
            ir_find(file, "/soft/abi.h");
+}
+
+bool ir_change_file(ir_pass *pass, const char *path, const char *problem, err *e) {
+    char *module = os_read_file(path, NULL, e), *changed = module ? pass(module) : NULL;
+    bool ok = changed && os_write_file(path, changed, strlen(changed), e);
+    if (module && !changed)
+        err_set(e, EXIT_CANNOT, "%s", problem);
+    free(changed);
+    free(module);
+    return ok;
 }
 
 /* Shifts --------------------------------------------------------------------------------------- */

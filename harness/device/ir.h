@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/base/err.h"
+
 /* A part of the module's text. */
 typedef struct {
     const char *at;
@@ -99,6 +101,10 @@ const char *ir_follow(const ir_metadata *m, const char *text, const char *word);
 /* Is the file that this metadata names one of the shim's, or made by us? */
 bool ir_is_shim_file(span file);
 
+/* Puts what a pass makes of a module in its place. problem: of a pass that gives NULL. */
+typedef char *ir_pass(const char *module);
+bool ir_change_file(ir_pass *pass, const char *path, const char *problem, err *e);
+
 /* Shifts --------------------------------------------------------------------------------------- */
 
 /* Shifts by more than the width of a scalar, as MSL defines them: the count is its log2(width) lowest bits.
@@ -112,11 +118,9 @@ char *shift_mask_module(const char *module);
 
 /* Paths ---------------------------------------------------------------------------------------- */
 
-/* Where a lane's path (soft/abi.h) is kept: in the state of its simdgroup, or in the kernel's own
- * memory, whose address and count of words every function hands to those that it calls. */
-typedef enum { PATHS_IN_STATE, PATHS_IN_ARGUMENTS } paths;
-
-/* The text of an unoptimised module with names (and -fno-discard-value-names) in which each lane
- * keeps its path; the caller frees it. NULL if a function has more loops inside each other than a path
- * has room for. */
-char *converge_module(const char *module, paths where);
+/* The text of an unoptimised module with names (and -fno-discard-value-names) in which each lane keeps its
+ * path (soft/abi.h): in the state of its simdgroup, or in the kernel's own memory, whose address and
+ * count of words every function hands to those that it calls. The caller frees it. NULL if a function has
+ * more loops inside each other than a path has room for. */
+char *keep_paths_in_state(const char *module);
+char *keep_paths_in_arguments(const char *module);

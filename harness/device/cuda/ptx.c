@@ -530,11 +530,6 @@ static bool is_about_tensors(const char *messages) {
 
 /* From an unoptimised module: shifts are masked, and lanes that can meet keep their paths. */
 static bool compile_module(const order *o, const char *module, const char *object, err *e) {
-    char *text = os_read_file(module, NULL, e);
-    char *masked = text && o->has_shifts ? shift_mask_module(text) : text;
-    char *whole = masked && o->has_lanes ? converge_module(masked, PATHS_IN_ARGUMENTS) : masked;
-    if (masked && !whole)
-        err_set(e, EXIT_CANNOT, "kernel '%.100s': its loops are nested too deeply", o->name);
     char machine[32];
     snprintf(machine, sizeof machine, "-march=%s", o->compiler->machine);
     command c = {.count = 0};
@@ -543,15 +538,12 @@ static bool compile_module(const order *o, const char *module, const char *objec
     add_flags(o->math, &c);
     COMMAND_ADD(&c, "-x", "ir", module, "-o", object);
     int status = 1;
-    bool ok = whole && os_write_file(module, whole, strlen(whole), e) &&
+    bool ok = (!o->has_shifts || ir_change_file(shift_mask_module, module, "", e)) &&
+              (!o->has_lanes || ir_change_file(keep_paths_in_arguments, module,
+                                               "its loops are nested too deeply", e)) &&
               child_run(c.argv, NULL, &status, e) &&
               (status == 0 ||
                err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile for NVIDIA GPUs", o->name));
-    if (whole != masked)
-        free(whole);
-    if (masked != text)
-        free(masked);
-    free(text);
     unlink(module);
     return ok;
 }

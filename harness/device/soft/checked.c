@@ -545,7 +545,7 @@ static void restore_memory(const soft_checker *c) {
         memcpy(c->saved_memory[i].at, c->saved_memory[i].copy, c->saved_memory[i].bytes);
 }
 
-/* Must the launch that just ended run again in turns? Only if it used atomics and its memory was saved. */
+/* Only if the launch that just ended used atomics and its memory was saved: its threads take turns. */
 static bool runs_again(const soft_checker *c) {
     return c->saved_count > 0 && c->atomics > 0 && !c->order.takes_turns && !c->worker->given_up;
 }

@@ -314,23 +314,6 @@ static bool compile_source(const order *o, const char *source, const char *less,
            judge(status, output, o->name, "compile", e);
 }
 
-typedef char *module_pass(const char *module);
-
-static char *keep_paths(const char *module) {
-    return converge_module(module, PATHS_IN_STATE);
-}
-
-/* Puts what the pass makes of a module's text in its place. */
-static bool change_module(module_pass *pass, const char *path, const char *problem, err *e) {
-    char *module = os_read_file(path, NULL, e), *changed = module ? pass(module) : NULL;
-    bool ok = changed && os_write_file(path, changed, strlen(changed), e);
-    if (module && !changed)
-        err_set(e, EXIT_CANNOT, "%s", problem);
-    free(changed);
-    free(module);
-    return ok;
-}
-
 /* From a module's text to that of an optimised one, or to an object. */
 static bool compile_module(const order *o, const char *module, const char *less,
                            const char *const *what, err *e) {
@@ -365,12 +348,12 @@ static bool compile(const order *o, const char *source, const char *object, cons
         "-c", "-o", object, is_counted ? "-Xclang" : NULL, "-disable-llvm-passes", NULL};
     const bool is_plain = !is_counted || is_changed;
     bool ok = compile_source(o, source, less, is_plain ? plain : text, e) &&
-              (is_counted || is_fast || change_module(instrument_module, module, "", e)) &&
-              (!o->has_shifts || change_module(shift_mask_module, module, "", e)) &&
+              (is_counted || is_fast || ir_change_file(instrument_module, module, "", e)) &&
+              (!o->has_shifts || ir_change_file(shift_mask_module, module, "", e)) &&
               (!o->has_lanes ||
-               change_module(keep_paths, module, "its loops are nested too deeply", e)) &&
+               ir_change_file(keep_paths_in_state, module, "its loops are nested too deeply", e)) &&
               (!is_counted || !is_changed || compile_module(o, module, less, text, e)) &&
-              (!is_counted || change_module(count_module, module, "", e)) &&
+              (!is_counted || ir_change_file(count_module, module, "", e)) &&
               compile_module(o, module, less, code, e);
     unlink(module);
     return ok;

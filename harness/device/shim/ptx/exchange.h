@@ -54,11 +54,14 @@ METAL_FUNC uint rejoin(const uint *path, uint count) {
     }
 }
 
-// Almost always all 32 lanes are here, and then they are together: nothing else is asked.
-METAL_FUNC bool are_all_here() {
+METAL_FUNC uint read_active_lanes() {
     uint lanes;
     __asm__ volatile("activemask.b32 %0;" : "=r"(lanes));
-    return __builtin_expect(lanes == all_lanes, true);
+    return lanes;
+}
+// Almost always all 32 lanes are here, and then they are together: nothing else is asked.
+METAL_FUNC bool are_all_here() {
+    return __builtin_expect(read_active_lanes() == all_lanes, true);
 }
 
 // Of the text that calls these, converge.c makes one that knows its path.
@@ -78,7 +81,7 @@ METAL_FUNC uint find_party() {
         path[i] = find_path()[i];
     return rejoin(path, count);
 #else
-    return all_lanes;
+    return read_active_lanes(); // no function of lanes was seen in the text: macros may make one
 #endif
 }
 
@@ -140,7 +143,8 @@ template <class Op, int group, bool inclusive, class V> METAL_FUNC V scan_lanes(
     const uint lane = lane_index(), first = first_of_group<group>();
     V sum = identity<Op>(value), mine = sum;
     if constexpr (!inclusive)
-        sum = apply<Op>(sum, V(to<typename scalar_of<V>::type>(metal::is_same_v<Op, op_sum> ? 0 : 1)));
+        sum = apply<Op>(sum,
+                        V(to<typename scalar_of<V>::type>(metal::is_same_v<Op, op_sum> ? 0 : 1)));
 #pragma clang loop unroll(disable)
     for (int i = 0; i < group; ++i) {
         const V next = party == all_lanes ? shuffle(all_lanes, value, first + i)
@@ -155,8 +159,7 @@ template <class Op, int group, bool inclusive, class V> METAL_FUNC V scan_lanes(
 }
 
 // ---------------------------------------------------------------------------------------- shuffle
-template <int group, class V>
-METAL_FUNC V take_from(V value, uint source, const char *, uint) {
+template <int group, class V> METAL_FUNC V take_from(V value, uint source, const char *, uint) {
     if (are_all_here()) {
         const V got = shuffle(all_lanes, value, source);
         return choose(source < MSL_LANES, got);
