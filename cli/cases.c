@@ -52,42 +52,27 @@ void axes_get_format(const kernel *k, char *text, size_t size) {
     lower(text);
 }
 
-/* Of all ops and kernels; to be freed. */
-static const char **list_names(size_t *count) {
+/* Is it one of all ops and kernels, or variants? */
+static bool check_name(const char *what, const char *name, bool is_variant, err *e) {
     const char **names = NULL;
-    size_t room = 0;
-    *count = 0;
+    size_t room = 0, count = 0;
     for (size_t i = 0; i < registry_count; i++) {
-        *ARRAY_ADD(names, *count, room) = registry[i]->name;
-        for (size_t k = 0; k < registry[i]->kernel_count; k++)
-            *ARRAY_ADD(names, *count, room) = registry[i]->kernels[k].name;
+        *ARRAY_ADD(names, count, room) = registry[i]->name;
+        for (const kernel *k = registry[i]->kernels;
+             k < registry[i]->kernels + registry[i]->kernel_count; k++) {
+            *ARRAY_ADD(names, count, room) = k->name;
+            if (is_variant && k->variant)
+                *ARRAY_ADD(names, count, room) = k->variant;
+        }
     }
-    return names;
-}
-
-/* An error: no `what` is called `word`; names the nearest one. */
-static bool axes_refuse_word(const char *what, const char *word, const char *const *known,
-                             size_t count, err *e) {
-    const char *nearest = options_find_nearest(word, known, count);
-    if (nearest)
-        return err_set(e, EXIT_USAGE, "no %s is called '%.60s'; did you mean %s?", what, word,
-                       nearest);
-    return err_set(e, EXIT_USAGE, "no %s is called '%.60s'; assay list shows them all", what, word);
-}
-
-/* Says that no op or kernel is called so, and which is most alike; false. what: "op or kernel" */
-static bool axes_refuse_name(const char *what, const char *name, err *e) {
-    size_t count;
-    const char **names = list_names(&count);
-    axes_refuse_word(what, name, names, count, e);
+    bool ok = options_find_name(what, name, names, count, "assay list shows them all", e) < count;
     free(names);
-    return false;
+    return ok;
 }
 
 bool axes_refuse_filter(const char *what, const char *filter, bool is_known, err *e) {
-    if (!is_known)
-        return axes_refuse_name(what, filter, e);
-    return err_set(e, EXIT_USAGE,
+    return (is_known || check_name(what, filter, false, e)) &&
+           err_set(e, EXIT_USAGE,
                    "'%.60s' has no kernel with the given format, variant, accumulation and batch; "
                    "assay list shows what it has",
                    filter);
@@ -112,35 +97,9 @@ bool axes_take_kernel(const axes *a, const kernel *k) {
            (a->variants.count == 0 || has_variant(&a->variants, k));
 }
 
-static bool check_words(const word_list *l, const char *what, const char *const *known,
-                        size_t count, err *e) {
-    for (size_t i = 0; i < l->count; i++) {
-        size_t k = 0;
-        while (k < count && strcmp(known[k], l->words[i]) != 0)
-            k++;
-        if (k == count)
-            return axes_refuse_word(what, l->words[i], known, count, e);
-    }
-    return true;
-}
-
 #define NAME(format, ...) #format,
 static const char *const formats[] = {FORMATS(NAME)};
-
-/* Variants and kernels, some of them more than once. */
-static bool check_variants(const word_list *l, err *e) {
-    const char *known[1024];
-    size_t count = 0;
-    for (size_t i = 0; i < registry_count; i++)
-        for (size_t j = 0; j < registry[i]->kernel_count; j++) {
-            const kernel *k = &registry[i]->kernels[j];
-            assert(count + 2 <= sizeof known / sizeof *known);
-            known[count++] = k->name;
-            if (k->variant)
-                known[count++] = k->variant;
-        }
-    return check_words(l, "kernel or variant", known, count, e);
-}
+enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
 
 static bool parse_batches(const char *text, axes *a, err *e) {
     word_list words;
@@ -171,12 +130,16 @@ bool axes_parse(const axes_query *q, axes *out, err *e) {
     if (!words_split(q->formats, "format", &out->formats, e) ||
         !words_split(q->variants, "variant", &out->variants, e))
         return false;
-    for (size_t i = 0; i < out->formats.count; i++)
+    for (size_t i = 0; i < out->formats.count; i++) {
         lower(out->formats.words[i]);
-    return check_words(&out->formats, "weight format", formats, sizeof formats / sizeof *formats,
-                       e) &&
-           check_variants(&out->variants, e) && parse_accumulate(q->accumulate, out, e) &&
-           parse_batches(q->batches, out, e);
+        if (options_find_name("weight format", out->formats.words[i], formats, FORMAT_COUNT,
+                              "assay list shows them all", e) == FORMAT_COUNT)
+            return false;
+    }
+    for (size_t i = 0; i < out->variants.count; i++)
+        if (!check_name("kernel or variant", out->variants.words[i], true, e))
+            return false;
+    return parse_accumulate(q->accumulate, out, e) && parse_batches(q->batches, out, e);
 }
 
 /* Cases that are checked ------------------------------------------------------------------------- */
@@ -401,7 +364,7 @@ bool cases_find_kernel(const char *name, const char *extra, uint64_t seed, case_
     if (kept > 0)
         return true;
     cases_free(out);
-    return axes_refuse_name("kernel", name, e);
+    return axes_refuse_filter("kernel", name, false, e);
 }
 
 bool cases_keep_offered(case_list *l, const device_facts *d, err *e) {

@@ -1,10 +1,9 @@
-/* cmd_doctor: `assay doctor`. Everything that one run can say about a machine, in one file to send.
+/* cmd_doctor: `assay doctor`. Everything that one run can say about a machine, in one text file to send.
  *
  * The steps are other programs: mostly this one again, with another verb. Each has a limit, and
- * whatever becomes of it, the next one follows. */
+ * whatever becomes of it, the next one follows. The last line that it prints is what it found. */
 #include <assert.h>
 #include <ctype.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <pwd.h>
@@ -12,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/base/array.h"
@@ -28,11 +25,10 @@ static struct {
     option_list devices;
     double limit_s, total_s; /* 0: not given */
     bool quick, risky;
-} settings = {.out = "assay-doctor.tar.gz"};
+} settings = {.out = "assay-doctor.txt"};
 
 static const option options[] = {
-    TEXT_OPTION("out", &settings.out, "FILE.tar.gz",
-                "the file to leave (default assay-doctor.tar.gz)"),
+    TEXT_OPTION("out", &settings.out, "FILE", "the file to leave (default assay-doctor.txt)"),
     LIST_OPTION("device", &settings.devices, "D",
                 "only this device; may be repeated (default: every kind that there is)"),
     FLAG_OPTION("quick", &settings.quick, "a few kernels of each step, within 2 minutes"),
@@ -44,7 +40,7 @@ static const option options[] = {
                    "end after S seconds, whatever is left (default 600; 120 with --quick)"),
 };
 
-enum { LOG_BYTES = 16 << 20, COLUMNS = 80, MOST_DEVICES = 8, SHOWN_LINES = 3 };
+enum { LOG_BYTES = 16 << 20, COLUMNS = 80, MOST_DEVICES = 8, TAIL = 6 };
 
 /* Steps -------------------------------------------------------------------------------------------- */
 
@@ -60,7 +56,7 @@ typedef enum {
 typedef struct {
     const char *name, *command;
     const char *quick; /* with --quick instead; NULL: the same */
-    double expected_s, limit_s;
+    double limit_s;
     unsigned flags;
     const char *meaning; /* of a failure: one sentence */
 } step_kind;
@@ -96,55 +92,62 @@ typedef struct {
     "then echo 'a store 256 GB outside its buffer is not reported: it went nowhere'; "             \
     "else echo \"$t\" | tail -n 1; fi"
 
+/* Kinds that `info` calls available, and Metal wherever this program was built with it. */
+#if defined(ASSAY_METAL)
+#define DEVICES "\"$ASSAY\" info --field devices | awk '/^metal / || / available/ { print $1 }'"
+#else
+#define DEVICES "\"$ASSAY\" info --field devices | awk '/ available/ { print $1 }'"
+#endif
+#define INFO "\"$ASSAY\" info --device \"$DEVICE\""
+#define IN_A_LINE " | paste -s -d ' ' -"
+
 /* Commands are for sh. ASSAY is this program, DEVICE the device, FILE a file of the step, LANGUAGE a
- * version of MSL; KERNELS, CANARIES and PROBES are files of Assay. Expected seconds are those of an
- * M-series Mac. */
+ * version of MSL; KERNELS, CANARIES and PROBES are files of Assay. */
 /* clang-format off */
 static const step_kind kinds[] = {
-    {"system", "uname -srm", NULL, 0.1, 10, STEP_TELLS, ""},
-    {"macos", "sw_vers", NULL, 0.1, 10, STEP_TELLS, ""},
+    {"system", "uname -srm", NULL, 10, STEP_TELLS, ""},
+    {"macos", "sw_vers" IN_A_LINE, NULL, 10, STEP_TELLS, ""},
 #if defined(__APPLE__)
-    {"machine", "sysctl hw.model hw.memsize hw.ncpu hw.pagesize machdep.cpu.brand_string",
-     NULL, 0.1, 10, STEP_TELLS, ""},
+    {"machine", "sysctl -n hw.model hw.memsize hw.ncpu hw.pagesize machdep.cpu.brand_string" IN_A_LINE,
+     NULL, 10, STEP_TELLS, ""},
 #endif
-    {"xcode", "xcode-select -p", NULL, 0.1, 10, STEP_TELLS, ""},
-    {"sdk", "xcrun --show-sdk-version", NULL, 0.2, 20, STEP_TELLS, ""},
+    {"xcode", "xcode-select -p", NULL, 10, STEP_TELLS, ""},
+    {"sdk", "xcrun --show-sdk-version", NULL, 20, STEP_TELLS, ""},
     {"nvidia", "nvidia-smi --format=csv "
                "--query-gpu=name,driver_version,memory.total,compute_cap,clocks.max.sm",
-     NULL, 0.2, 20, STEP_TELLS, ""},
-    {"cc", "cc --version", NULL, 0.1, 10, STEP_TELLS, ""},
-    {"clang", "clang --version", NULL, 0.1, 10, STEP_TELLS, ""},
-    {"info", "\"$ASSAY\" info --device \"$DEVICE\"", NULL, 0.5, 30, STEP_DEVICE | STEP_OPENS,
+     NULL, 20, STEP_TELLS, ""},
+    {"cc", "cc --version | head -n 1", NULL, 10, STEP_TELLS, ""},
+    {"clang", "clang --version | head -n 1", NULL, 10, STEP_TELLS, ""},
+    {"info", INFO " && " INFO " --field device", NULL, 30, STEP_DEVICE | STEP_OPENS,
      "The device cannot be opened; none of its other steps was tried."},
-    {"times", TIMES, NULL, 1, 60, STEP_DEVICE,
+    {"times", TIMES, NULL, 60, STEP_DEVICE,
      "The device's times of launches cannot be used as they are."},
-    {"mapping", "\"$ASSAY\" info --device \"$DEVICE\" --field weights", NULL, 1, 60,
-     STEP_DEVICE | STEP_TELLS, ""},
-    {"denormals", DENORMALS, NULL, 1, 60, STEP_DEVICE,
+    {"mapping", INFO " --field weights", NULL, 60, STEP_DEVICE | STEP_TELLS, ""},
+    {"denormals", DENORMALS, NULL, 60, STEP_DEVICE,
      "It flushes denormals, unlike what info says: check expects too much."},
     {"check", CHECK " --csv \"$FILE.csv\"",
      CHECK " --csv \"$FILE.csv\" --quick buffer_copy residual_add rmsnorm argmax_reduce",
-     40, 150, STEP_DEVICE | STEP_MAY_BE_CUT,
+     150, STEP_DEVICE | STEP_MAY_BE_CUT,
      "A kernel computes something else than its oracle, or does not run."},
-    {"model", "\"$ASSAY\" model check --device \"$DEVICE\"", NULL, 5, 120, STEP_DEVICE,
+    {"model", "\"$ASSAY\" model check --device \"$DEVICE\"", NULL, 120, STEP_DEVICE,
      "A launch of a whole model computes something else than its oracle."},
     {"compile", LINT "$LANGUAGE \"$KERNELS\" \"$CANARIES\"",
      LINT "$LANGUAGE \"$KERNELS/buffer_copy.metal\" \"$KERNELS/rmsnorm.metal\"",
-     30, 120, STEP_DEVICE | STEP_LANGUAGE | STEP_MAY_BE_CUT,
+     120, STEP_DEVICE | STEP_LANGUAGE | STEP_MAY_BE_CUT,
      "The device's compiler refuses a kernel; its message says where and why."},
-    {"validate", VALIDATE, VALIDATE " buffer_copy", 60, 150, STEP_DEVICE | STEP_MAY_BE_CUT,
-     "Validation found a bad access or missed a planted bug: see reports/."},
+    {"validate", VALIDATE, VALIDATE " buffer_copy", 150, STEP_DEVICE | STEP_MAY_BE_CUT,
+     "Validation found a bad access or missed a planted bug: see the reports in the file."},
     {"roofs", BENCH "0.3 bandwidth_copy bandwidth_read compute_fma dispatch_overhead_noop",
-     BENCH "0.05 dispatch_overhead_noop", 30, 60, STEP_DEVICE | STEP_MAY_BE_CUT,
+     BENCH "0.05 dispatch_overhead_noop", 60, STEP_DEVICE | STEP_MAY_BE_CUT,
      "A kernel failed while it was timed."},
-    {"bench", BENCH "0.3 matvec --format q4_0 --batch 1", BENCH "0.05 rmsnorm", 60, 120,
+    {"bench", BENCH "0.3 matvec --format q4_0 --batch 1", BENCH "0.05 rmsnorm", 120,
      STEP_DEVICE | STEP_MAY_BE_CUT, "A kernel failed while it was timed."},
-    {"model-bench", MODEL_BENCH "-p 8,64 -n 32", MODEL_BENCH "-p 8 -n 4 -r 1", 60, 120,
+    {"model-bench", MODEL_BENCH "-p 8,64 -n 32", MODEL_BENCH "-p 8 -n 4 -r 1", 120,
      STEP_DEVICE | STEP_MAY_BE_CUT, "A whole model failed while it was timed."},
-    {"long", LONG, NULL, 20, 60, STEP_DEVICE | STEP_RISKY,
+    {"long", LONG, NULL, 60, STEP_DEVICE | STEP_RISKY,
      "A kernel of less than a second is ended, or one of seconds never returns."},
-    {"fault", FAULT, NULL, 2, 60, STEP_DEVICE | STEP_RISKY | STEP_TELLS, ""},
-    {"after-fault", CHECK " buffer_copy/33/normal", NULL, 2, 60, STEP_DEVICE | STEP_RISKY,
+    {"fault", FAULT, NULL, 60, STEP_DEVICE | STEP_RISKY | STEP_TELLS, ""},
+    {"after-fault", CHECK " buffer_copy/33/normal", NULL, 60, STEP_DEVICE | STEP_RISKY,
      "After one kernel's bad store, other processes cannot use the device."},
 };
 /* clang-format on */
@@ -162,8 +165,9 @@ typedef struct {
     /* What came of it: */
     verdict verdict;
     child_end end;
-    char *log;      /* what it printed, or NULL */
-    char text[256]; /* the line that says most */
+    char text[256];           /* the line that says most */
+    char tail[TAIL][COLUMNS]; /* its last lines */
+    size_t tail_count;
 } step;
 
 typedef struct {
@@ -177,43 +181,31 @@ typedef struct {
     progress progress;
 } visit;
 
-/* Is it the name of a step that was asked for? Without names, all are. */
-static bool is_named(const char *name, const char *const *names, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return count == 0;
+/* Programs that are not installed have nothing to tell. */
+static bool is_wanted(const step_kind *k, const char *const *names, size_t count) {
+    char program[64], path[PATH_MAX];
+    bool is_named = count == 0;
+    for (size_t i = 0; i < count && !is_named; i++)
+        is_named = strcmp(k->name, names[i]) == 0;
+    snprintf(program, sizeof program, "%.*s", (int)strcspn(k->command, " "), k->command);
+    return is_named && (settings.risky || !(k->flags & STEP_RISKY)) &&
+           (k->flags & STEP_DEVICE || os_find_program(program, path, sizeof path));
 }
 
 static bool check_names(const char *const *names, size_t count, err *e) {
     const char *known[KINDS];
-    char valid[400] = "";
-    for (size_t i = 0; i < KINDS; i++) {
-        size_t used = strlen(valid);
+    for (size_t i = 0; i < KINDS; i++)
         known[i] = kinds[i].name;
-        snprintf(valid + used, sizeof valid - used, "%s%s", i ? ", " : "", kinds[i].name);
-    }
     for (size_t k = 0; k < count; k++) {
-        size_t i = 0;
-        while (i < KINDS && strcmp(kinds[i].name, names[k]) != 0)
-            i++;
-        const char *nearest = options_find_nearest(names[k], known, KINDS);
+        size_t i =
+            options_find_name("step", names[k], known, KINDS, "assay help doctor lists them", e);
         if (i == KINDS)
-            return err_set(e, EXIT_USAGE, "no step is called '%.40s'%s%s; there are %s", names[k],
-                           nearest ? "; did you mean " : "", nearest ? nearest : "", valid);
+            return false;
         if (kinds[i].flags & STEP_RISKY && !settings.risky)
             return err_set(e, EXIT_USAGE, "the step '%s' may hang the machine: it needs --risky",
-                           kinds[i].name);
+                           names[k]);
     }
     return true;
-}
-
-/* Programs that are not installed have nothing to tell. */
-static bool is_wanted(const step_kind *k, const char *const *names, size_t count) {
-    char program[64], path[PATH_MAX];
-    snprintf(program, sizeof program, "%.*s", (int)strcspn(k->command, " "), k->command);
-    return is_named(k->name, names, count) && (settings.risky || !(k->flags & STEP_RISKY)) &&
-           (k->flags & STEP_DEVICE || os_find_program(program, path, sizeof path));
 }
 
 static void add_step(visit *v, const step_kind *k, const char *on_device, int language) {
@@ -246,61 +238,40 @@ static void add_steps(visit *v, const char *const *devices, size_t device_count,
     }
 }
 
-/* What a step said --------------------------------------------------------------------------------- */
-
-static void copy_line(char *to, size_t size, const char *line) {
-    line += strspn(line, " ");
-    snprintf(to, size, "%.*s", (int)strcspn(line, "\n"), line);
-}
-
-/* The message of a program that failed, or else the line that says most: the first of one that only
- * tells, the device of info, and the last of the others, where totals stand. */
-static void find_line(const char *log, unsigned flags, char *text, size_t size) {
-    bool is_found = false;
-    text[0] = 0;
-    for (const char *line = log; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        char whole[256];
-        copy_line(whole, sizeof whole, line);
-        bool is_message = strncmp(whole, "assay: ", 7) == 0;
-        bool is_device = flags & STEP_OPENS && strncmp(whole, "device ", 7) == 0;
-        bool is_cost = path_ends_with(whole, "the cache has them now") ||
-                       path_ends_with(whole, "the next run finds them in the cache");
-        if (!whole[0] || is_cost || (is_found && !is_message))
-            continue;
-        is_found = is_message || is_device || flags & STEP_TELLS;
-        copy_line(text, size, is_message || is_device ? whole + 7 : whole);
-    }
-}
-
-/* As in "  kernel/shape/input: what is wrong", of check and validate. */
-static bool names_case(const char *line) {
-    size_t indent = strspn(line, " "), length = strcspn(line + indent, " \n");
-    return indent == 2 && length > 0 && line[indent + length - 1] == ':' &&
-           memchr(line + indent, '/', length);
-}
-
-/* The next line that reports a failure; NULL if there is none. */
-static const char *find_failure(const char *log, char *text, size_t size) {
-    static const char *const signs[] = {"error: ", "crashed", "timed out", "not caught",
-                                        "does not compile"};
-    for (const char *line = log; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        bool is_failure = names_case(line);
-        copy_line(text, size, line);
-        for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-            is_failure |= strstr(text, signs[i]) != NULL;
-        if (is_failure)
-            return line;
-    }
-    return NULL;
-}
-
 /* Running ------------------------------------------------------------------------------------------ */
 
+/* The message of a program that failed, or else the last line; without what compiling took. */
+static void read_log(step *s, const char *log) {
+    bool has_message = false;
+    for (const char *p = log; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+        char line[256];
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(p, "\n"), p);
+        bool is_message = strncmp(line, "assay: ", 7) == 0;
+        if (!line[strspn(line, " ")] || strstr(line, "the cache"))
+            continue;
+        if (is_message || !has_message)
+            snprintf(s->text, sizeof s->text, "%s", line + (is_message ? 7 : strspn(line, " ")));
+        has_message |= is_message;
+        if (s->tail_count == TAIL)
+            memmove(s->tail, s->tail + 1, --s->tail_count * sizeof *s->tail);
+        snprintf(s->tail[s->tail_count++], sizeof *s->tail, "%.*s", COLUMNS - 5, line);
+    }
+}
+
+/* Did a step report something before it was ended at its limit? */
+static bool has_failure(const char *log) {
+    static const char *const signs[] = {"failed:",   "error: ",    "crashed",
+                                        "timed out", "not caught", "does not compile"};
+    bool has = false;
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        has |= strstr(log, signs[i]) != NULL;
+    return has;
+}
+
 /* at_end: the limit was what is left of the time for all steps, so that being late says nothing. */
-static verdict judge(const step *s, bool at_end) {
-    char line[256];
+static verdict judge(const step *s, const char *log, bool at_end) {
     if (s->end.is_late && (at_end || s->kind->flags & STEP_MAY_BE_CUT))
-        return find_failure(s->log, line, sizeof line) ? WENT_WRONG : WAS_CUT;
+        return has_failure(log) ? WENT_WRONG : WAS_CUT;
     if (s->end.is_late || s->end.is_profuse)
         return WENT_WRONG;
     if (s->end.status == EXIT_OK || s->kind->flags & STEP_TELLS)
@@ -308,43 +279,40 @@ static verdict judge(const step *s, bool at_end) {
     return s->end.status == EXIT_CANNOT && !(s->kind->flags & STEP_OPENS) ? CANNOT_RUN : WENT_WRONG;
 }
 
+static void describe_end(step *s) {
+    char line[160], how[64];
+    if (s->end.is_late)
+        snprintf(how, sizeof how, "ended after %.0f s", s->end.seconds);
+    else if (s->end.is_profuse)
+        snprintf(how, sizeof how, "ended: it printed more than %d MB", LOG_BYTES >> 20);
+    else if (s->end.status > 128)
+        snprintf(how, sizeof how, "crashed with signal %d", s->end.status - 128);
+    else
+        return;
+    snprintf(line, sizeof line, "%.159s", s->text);
+    snprintf(s->text, sizeof s->text, "%s%s%s", how, line[0] ? "; last line: " : "", line);
+}
+
 /* Why it is not even tried; NULL if it is. */
 static const char *find_obstacle(const visit *v, const step *s, double left_s) {
-    static char text[128];
     if (left_s < 1)
         return "the time for all steps is over";
     for (const step *k = v->steps; k < s; k++)
         if (k->kind->flags & STEP_OPENS && k->verdict == WENT_WRONG &&
-            strcmp(k->on_device, s->on_device) == 0) {
-            snprintf(text, sizeof text, "%s failed", k->name);
-            return text;
-        }
+            strcmp(k->on_device, s->on_device) == 0)
+            return "info failed";
     return NULL;
 }
 
-static void describe_end(step *s) {
-    const child_end *o = &s->end;
-    char line[200];
-    find_line(s->log, s->kind->flags, line, sizeof line);
-    if (o->is_late)
-        snprintf(s->text, sizeof s->text, "ended after %.0f s; last line: %s", o->seconds, line);
-    else if (o->is_profuse)
-        snprintf(s->text, sizeof s->text, "ended: it printed more than %d MB", LOG_BYTES >> 20);
-    else if (o->status > 128)
-        snprintf(s->text, sizeof s->text, "crashed with signal %d%s%s", o->status - 128,
-                 line[0] ? "; last line: " : "", line);
-    else
-        snprintf(s->text, sizeof s->text, "%s", line);
-}
-
 /* *log is what it printed, which also goes into a file, whatever becomes of it. */
-static bool run_logged(visit *v, const char *const *argv, const char *file, double limit_s,
-                       char **log, child_end *end, err *e) {
+static bool run_logged(visit *v, const char *command, const char *file, double limit_s, char **log,
+                       child_end *end, err *e) {
     char path[PATH_MAX];
+    const char *const argv[] = {"/bin/sh", "-c", command, NULL};
     child_limits limits = {.seconds = limit_s,
                            .output_bytes = LOG_BYTES,
                            .leads_group = true,
-                           .progress = v->progress.names ? &v->progress : NULL};
+                           .progress = v->progress.what ? &v->progress : NULL};
     if (!path_print(path, sizeof path, e, "%s/%s.txt", v->folder, file) ||
         !child_run_within(argv, &limits, log, end, e))
         return false;
@@ -354,22 +322,23 @@ static bool run_logged(visit *v, const char *const *argv, const char *file, doub
 
 static bool run_step(visit *v, step *s, double left_s, err *e) {
     double limit_s = settings.limit_s > 0 ? settings.limit_s : s->kind->limit_s;
-    char path[PATH_MAX];
+    char path[PATH_MAX], *log = NULL;
     if (!path_join(path, sizeof path, e, v->folder, s->file))
         return false;
     setenv("FILE", path, 1);
     setenv("DEVICE", s->on_device, 1);
     setenv("LANGUAGE", s->language, 1);
     const char *command = settings.quick && s->kind->quick ? s->kind->quick : s->kind->command;
-    const char *const argv[] = {"/bin/sh", "-c", command, NULL};
     err own = {.code = EXIT_OK};
-    if (run_logged(v, argv, s->file, fmin(limit_s, left_s), &s->log, &s->end, &own)) {
-        s->verdict = judge(s, left_s < limit_s);
+    if (run_logged(v, command, s->file, fmin(limit_s, left_s), &log, &s->end, &own)) {
+        read_log(s, log);
+        s->verdict = judge(s, log, left_s < limit_s);
         describe_end(s);
-        return true;
+    } else {
+        s->verdict = CANNOT_RUN;
+        snprintf(s->text, sizeof s->text, "%s", own.text);
     }
-    s->verdict = CANNOT_RUN;
-    snprintf(s->text, sizeof s->text, "%s", own.text);
+    free(log);
     if (own.code == EXIT_INTERRUPTED)
         *e = own;
     return own.code != EXIT_INTERRUPTED;
@@ -392,11 +361,11 @@ static double get_seconds(const visit *v) {
 
 static bool run_steps(visit *v, err *e) {
     double total_s = settings.total_s > 0 ? settings.total_s : settings.quick ? 120 : 600;
-    for (size_t i = 0; i < v->count; i++) {
-        step *s = &v->steps[i];
+    v->progress = progress_new(stderr, "steps", v->count);
+    for (step *s = v->steps; s < v->steps + v->count; s++) {
+        progress_update(&v->progress, (size_t)(s - v->steps));
         double left_s = total_s - get_seconds(v);
         const char *obstacle = find_obstacle(v, s, left_s);
-        progress_update(&v->progress, i);
         if (obstacle) {
             s->verdict = NOT_RUN;
             snprintf(s->text, sizeof s->text, "%s", obstacle);
@@ -404,16 +373,13 @@ static bool run_steps(visit *v, err *e) {
             return false;
         v->counts[s->verdict]++;
         progress_hide(&v->progress);
-        int room = COLUMNS - 1 - 38;
         say(v, "%-7s %6.1f s  %-18.18s  %.*s\n", verdict_names[s->verdict], s->end.seconds, s->name,
-            room, s->text);
+            COLUMNS - 39, s->text);
         if (!verb_flush(e))
             return false;
     }
     return true;
 }
-
-/* What came of it ---------------------------------------------------------------------------------- */
 
 static void say_wrong(visit *v, const step *s) {
     bool may_hang = s->end.is_late && !(s->kind->flags & STEP_MAY_BE_CUT);
@@ -421,12 +387,8 @@ static void say_wrong(visit *v, const step *s) {
         may_hang ? "It hangs, or this machine is slow: --limit S gives it more time."
                  : s->kind->meaning,
         COLUMNS - 5, s->text);
-    char line[256];
-    const char *at = find_failure(s->log, line, sizeof line);
-    for (int n = 0; at && n < SHOWN_LINES; n++) {
-        say(v, "    %.*s\n", COLUMNS - 5, line);
-        at = find_failure(at + strcspn(at, "\n"), line, sizeof line);
-    }
+    for (size_t i = 0; i < s->tail_count; i++)
+        say(v, "    %s\n", s->tail[i]);
 }
 
 static void say_summary(visit *v) {
@@ -448,16 +410,20 @@ static void say_summary(visit *v) {
             say_wrong(v, &v->steps[i]);
 }
 
-/* The file: a .tar.gz of what the steps wrote, without what says who ran them -------------------- */
+/* The file: what the steps wrote, one after the other, without what says who ran them ------------ */
 
-enum { MOST_BYTES = 16 << 20, GZIP_SECONDS = 120, RULES = 4 };
-
-/* Private text ----------------------------------------------------------------------------------- */
+enum { MOST_BYTES = 16 << 20, RULES = 4 };
 
 typedef struct {
     const char *from, *to;
     bool in_path; /* only as a whole part of a path */
 } rule;
+
+typedef struct {
+    FILE *out;
+    const char *folder;
+    rule rules[RULES];
+} letter;
 
 static bool ends_word(char c) {
     return !isalnum((unsigned char)c) && c != '_' && c != '-';
@@ -473,192 +439,77 @@ static const rule *find_rule(const rule *rules, const char *text, const char *at
     return NULL;
 }
 
-/* The caller frees it. */
-static char *redact(const char *text, size_t *bytes, const char *folder) {
-    const struct passwd *user = getpwuid(getuid());
-    const rule rules[RULES] = {{folder, "TMP", false},
-                               {getenv("HOME"), "~", false},
-                               {user ? user->pw_dir : NULL, "~", false},
-                               {user ? user->pw_name : NULL, "USER", true}};
-    char *out = NULL;
-    size_t used = 0;
-    FILE *to = open_memstream(&out, &used);
-    assert(to);
-    for (const char *p = text, *end = text + *bytes; p < end;) {
-        const rule *r = find_rule(rules, text, p);
+/* The home folder becomes ~, the folder of the files TMP, and the user's name in paths USER. */
+static void add_text(letter *l, const char *name, const char *text, size_t bytes) {
+    fprintf(l->out, "\n== %s\n", name);
+    for (const char *p = text, *end = text + bytes; p < end;) {
+        const rule *r = find_rule(l->rules, text, p);
         if (r)
-            fputs(r->to, to);
+            fputs(r->to, l->out);
         else
-            fputc(*p, to);
+            fputc(*p, l->out);
         p += r ? strlen(r->from) : 1;
     }
-    fclose(to);
-    *bytes = used;
-    return out;
 }
 
-/* An archive in the ustar format, which every tar reads. Nothing about the machine goes in: files belong to
- * user and group 0 without names. */
-
-enum { BLOCK = 512 };
-
-/* A header (POSIX pax, "ustar Interchange Format"): numbers are octal text. */
-typedef struct {
-    char name[100], mode[8], uid[8], gid[8], size[12], time[12], checksum[8], type, link[100];
-    char magic[6], version[2], user[32], group[32], major[8], minor[8], prefix[155], unused[12];
-} tar_header;
-
-static const char zeros[2 * BLOCK]; /* of the end */
-
-static void tar_add(FILE *out, const char *name, const void *data, size_t bytes, uint64_t seconds) {
-    tar_header h;
-    _Static_assert(sizeof h == BLOCK, "the fields fill one block");
-    assert(strlen(name) < sizeof h.name && bytes < (size_t)1 << 33);
-    memset(&h, 0, sizeof h);
-    strcpy(h.name, name);
-    strcpy(h.mode, "0000644");
-    strcpy(h.uid, "0000000");
-    strcpy(h.gid, "0000000");
-    snprintf(h.size, sizeof h.size, "%011zo", bytes);
-    snprintf(h.time, sizeof h.time, "%011" PRIo64, seconds & ((UINT64_C(1) << 33) - 1));
-    memset(h.checksum, ' ', sizeof h.checksum); /* counts as blanks in itself */
-    h.type = '0';
-    memcpy(h.magic, "ustar", 6);
-    memcpy(h.version, "00", 2);
-    unsigned sum = 0;
-    for (size_t i = 0; i < sizeof h; i++)
-        sum += ((const unsigned char *)&h)[i];
-    snprintf(h.checksum, sizeof h.checksum, "%06o", sum);
-    fwrite(&h, sizeof h, 1, out);
-    fwrite(data, 1, bytes, out);
-    fwrite(zeros, 1, (BLOCK - bytes % BLOCK) % BLOCK, out);
-}
-
-/* The archive ------------------------------------------------------------------------------------ */
-
-typedef struct {
-    FILE *out;
-    const char *folder;
-} archive;
-
-/* Files of the folder, and those of the folders in its tmp as reports. */
+/* Files of the folder, and those of the folders in its tmp, which are reports. */
 static bool add_file(void *context, const char *path, err *e) {
-    const archive *a = context;
-    const char *name = path + strlen(a->folder) + 1, *below = strchr(name, '/');
-    const char *file = below ? strchr(below + 1, '/') : NULL;
-    char inside[94]; /* what is longer is cut */
+    letter *l = context;
+    const char *name = path + strlen(l->folder) + 1;
+    size_t depth = 0, bytes = 0;
     err why;
-    size_t bytes = 0;
     (void)e;
-    if (file && strncmp(name, "tmp/", 4) == 0 && !strchr(file + 1, '/')) {
-        const int length = (int)(file - below) - 1;
-        snprintf(inside, sizeof inside, "assay-doctor/reports/%.*s-%s", length < 40 ? length : 40,
-                 below + 1, file + 1);
-    } else if (!below)
-        snprintf(inside, sizeof inside, "assay-doctor/%s", name);
-    else
+    for (const char *p = name; *p; p++)
+        depth += *p == '/';
+    if (depth != 0 && (depth != 2 || strncmp(name, "tmp/", 4) != 0))
         return true;
-    char *raw = os_read_plain(path, MOST_BYTES, &bytes, &why);
-    if (!raw)
-        bytes = strlen(why.text);
-    char *text = redact(raw ? raw : why.text, &bytes, a->folder);
-    tar_add(a->out, inside, text, bytes, (uint64_t)time(NULL));
+    char *text = os_read_plain(path, MOST_BYTES, &bytes, &why);
+    add_text(l, depth ? name + 4 : name, text ? text : why.text, text ? bytes : strlen(why.text));
     free(text);
-    free(raw);
     return true;
-}
-
-/* Packs the files of a folder, and those of the folders below folder/tmp as reports/, without what says who
- * ran them: the home folder becomes ~, the folder itself TMP, and the user's name in paths USER. `path` is
- * whole afterwards, or as it was before. */
-static bool pack(const char *folder, const char *path, err *e) {
-    char plain[PATH_MAX], packed[PATH_MAX], *data = NULL, *output = NULL;
-    size_t bytes = 0;
-    if (!path_print(plain, sizeof plain, e, "%s/tmp/all.tar", folder) ||
-        !path_print(packed, sizeof packed, e, "%s/tmp/all.tar.gz", folder))
-        return false;
-    archive all = {open_memstream(&data, &bytes), folder};
-    assert(all.out);
-    folder_walk(folder, "", NULL, add_file, &all, NULL);
-    fwrite(zeros, 1, sizeof zeros, all.out);
-    fclose(all.out);
-    const char *const argv[] = {"gzip", "-n", "-9", plain, NULL};
-    int status = 0;
-    bool ok = os_write_file(plain, data, bytes, e) &&
-              child_run_for(argv, GZIP_SECONDS, &output, &status, e);
-    if (ok && status != 0) {
-        ok = err_set(e, EXIT_CANNOT, "gzip failed with status %d", status);
-        err_set_detail(e, output);
-    }
-    free(data);
-    free(output);
-    data = ok ? os_read_file(packed, &bytes, e) : NULL;
-    ok = data && os_write_file(path, data, bytes, e);
-    free(data);
-    return ok;
 }
 
 static bool write_file(visit *v, err *e) {
-    char path[PATH_MAX];
-    struct stat file;
+    const struct passwd *user = getpwuid(getuid());
+    char *data = NULL;
+    size_t bytes = 0;
+    letter l = {open_memstream(&data, &bytes),
+                v->folder,
+                {{v->folder, "TMP", false},
+                 {getenv("HOME"), "~", false},
+                 {user ? user->pw_dir : NULL, "~", false},
+                 {user ? user->pw_name : NULL, "USER", true}}};
+    assert(l.out);
     fflush(v->summary);
-    if (!path_print(path, sizeof path, e, "%s/summary.txt", v->folder) ||
-        !os_write_file(path, v->text, v->text_bytes, e) || !pack(v->folder, settings.out, e))
-        return false;
-    if (stat(settings.out, &file) == 0)
-        printf("\nSend %s (%.0f KB). `tar -xzf` shows what is in it.\n", settings.out,
-               (double)file.st_size * 1e-3);
-    return true;
-}
-
-static bool visit_machine(visit *v, err *e) {
-    const char **names = array_new(v->count + 1, sizeof *names);
-    double *seconds = array_new(v->count + 1, sizeof *seconds);
-    for (size_t i = 0; i < v->count; i++) {
-        names[i] = v->steps[i].name;
-        seconds[i] = v->steps[i].kind->expected_s;
-    }
-    v->progress = progress_new(stderr, "steps", v->count);
-    v->progress.names = names;
-    v->progress.expected_s = seconds;
-    bool ok = run_steps(v, e);
-    progress_hide(&v->progress);
-    free(names);
-    free(seconds);
+    add_text(&l, "summary", v->text, v->text_bytes);
+    folder_walk(v->folder, "", NULL, add_file, &l, NULL);
+    fclose(l.out);
+    bool ok = os_write_file(settings.out, data, bytes, e);
+    free(data);
     if (ok)
-        say_summary(v);
-    return ok && write_file(v, e);
+        printf("\nSend %s (%.0f KB): text, which you may read before.\n", settings.out,
+               (double)bytes * 1e-3);
+    return ok;
 }
 
 /* Beginning ---------------------------------------------------------------------------------------- */
 
-/* The kinds that info calls available. In a process of its own: a driver may crash. Metal counts as
- * wanted wherever this program was built with it. */
+/* In a process of its own: a driver may crash. */
 static size_t find_devices(visit *v, const char **names, err *e) {
     static char *log; /* steps have names that are in it */
     size_t count = 0;
     child_end end;
-    const char *const argv[] = {"/bin/sh", "-c", "\"$ASSAY\" info --field devices", NULL};
-    if (!run_logged(v, argv, "00-devices", 60, &log, &end, e))
+    if (!run_logged(v, DEVICES, "00-devices", 60, &log, &end, e))
         return 0;
-    for (char *line = strtok(log, "\n"); line && count < MOST_DEVICES; line = strtok(NULL, "\n")) {
-        char *state = line + strcspn(line, " ");
-        bool is_there = strstr(state, " available") != NULL;
-#if defined(ASSAY_METAL)
-        is_there |= strncmp(line, "metal ", 6) == 0;
-#endif
-        if (is_there && *state) {
-            *state = 0;
-            names[count++] = line;
-        }
-    }
+    for (char *name = strtok(log, "\n"); name && count < MOST_DEVICES; name = strtok(NULL, "\n"))
+        names[count++] = name;
     if (count == 0)
         names[count++] = "auto"; /* its step says why there is none */
     return count;
 }
 
 /* What commands call by these names. Files that steps make for themselves are removed with the folder;
- * reports of validation stay until they are packed. The kernels are Assay's own, also in a project: the
+ * reports of validation stay until they are in the file. The kernels are Assay's own, also in a project: the
  * folder is none. */
 static bool set_environment(const visit *v, err *e) {
     char self[PATH_MAX], home[PATH_MAX], tmp[PATH_MAX], kernels[PATH_MAX], canaries[PATH_MAX],
@@ -701,46 +552,39 @@ static bool make_plan(visit *v, const char *const *names, size_t count, err *e) 
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
-    char path[PATH_MAX];
-    if (!path_ends_with(settings.out, ".tar.gz"))
-        return err_code(e, EXIT_USAGE, "--out takes a name that ends in .tar.gz, not '%.100s'",
-                        settings.out);
-    if (!os_find_program("gzip", path, sizeof path))
-        return err_code(e, EXIT_CANNOT, "the file is compressed by gzip, which is not installed");
-    visit *v = array_new(1, sizeof *v);
-    v->start_ns = os_now_ns();
-    v->summary = open_memstream(&v->text, &v->text_bytes);
-    assert(v->summary);
+    visit v = {.start_ns = os_now_ns()};
+    v.summary = open_memstream(&v.text, &v.text_bytes);
+    assert(v.summary);
     os_watch_stop(true);
-    bool ok = os_check_writable(settings.out, e) &&
-              os_make_scratch(v->folder, sizeof v->folder, e) && make_plan(v, names, count, e) &&
-              visit_machine(v, e);
+    bool ok = os_check_writable(settings.out, e) && os_make_scratch(v.folder, sizeof v.folder, e) &&
+              make_plan(&v, names, count, e) && run_steps(&v, e);
+    if (ok)
+        say_summary(&v);
+    ok = ok && write_file(&v, e);
     os_watch_stop(false);
-    exit_code code = !ok ? e->code : v->counts[WENT_WRONG] > 0 ? EXIT_WRONG : EXIT_OK;
-    if (v->folder[0])
-        os_remove_folder(v->folder);
-    fclose(v->summary);
-    for (size_t i = 0; i < v->count; i++)
-        free(v->steps[i].log);
-    free(v->text);
-    free(v->steps);
-    free(v);
-    return code;
+    if (v.folder[0])
+        os_remove_folder(v.folder);
+    fclose(v.summary);
+    free(v.text);
+    free(v.steps);
+    return !ok ? e->code : v.counts[WENT_WRONG] > 0 ? EXIT_WRONG : EXIT_OK;
 }
 
-VERB(verb_doctor, "doctor", run_verb, .names = "[STEP...]",
-     .about = "find what is wrong with this machine, and leave one file to send",
-     .notes =
-         "Runs one step after another, each in a process of its own with a limit, and goes on\n"
-         "after failures: system and compilers, info, probes of the device (times, mapping,\n"
-         "denormals), check, model, compile (every kernel by the device's own compiler),\n"
-         "validate, roofs, bench and model-bench on every device there is; with --risky also\n"
-         "long, fault and after-fault. STEP runs only that step. One line per step, then what is\n"
-         "wrong. It takes at most about 10 minutes, and nothing is sent anywhere.\n\n"
-         "In the file: what each step printed, the rows of check and bench, and the raw reports\n"
-         "of Metal's validation. That names the machine, its GPUs, the versions of its system\n"
-         "and compilers, and folders of kernels and caches. Your home folder is written as ~ and\n"
-         "your user name in paths as USER; no environment variables and no other files go in.\n\n"
-         "Exit status: 0 nothing is wrong; 1 something is; 2 bad usage or path; 3 the file\n"
-         "cannot be written.\n",
-     VERB_OPTIONS(options));
+VERB(
+    verb_doctor, "doctor", run_verb, .names = "[STEP...]",
+    .about = "find what is wrong with this machine, and leave one file to send",
+    .notes =
+        "Runs one step after another, each in a process of its own with a limit, and goes on\n"
+        "after failures: system and compilers, info, probes of the device (times, mapping,\n"
+        "denormals), check, model, compile (every kernel by the device's own compiler),\n"
+        "validate, roofs, bench and model-bench on every device there is; with --risky also\n"
+        "long, fault and after-fault. STEP runs only that step. One line per step, then what is\n"
+        "wrong. It takes at most about 10 minutes, and nothing is sent anywhere.\n\n"
+        "In the file, which is text: what each step printed, the rows of check and bench, and the\n"
+        "raw reports of Metal's validation. That names the machine, its GPUs, the versions of its\n"
+        "system and compilers, and folders of kernels and caches. Your home folder is written as ~ "
+        "and\n"
+        "your user name in paths as USER; no environment variables and no other files go in.\n\n"
+        "Exit status: 0 nothing is wrong; 1 something is; 2 bad usage or path; 3 the file\n"
+        "cannot be written.\n",
+    VERB_OPTIONS(options));

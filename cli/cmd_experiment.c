@@ -317,14 +317,11 @@ static bool choose(delivery *s, const char *const *names, size_t count, err *e) 
         return true;
     }
     for (size_t i = 0; i < count; i++) {
-        const experiment *x = experiment_find(names[i]);
-        const char *nearest = options_find_nearest(names[i], valid, experiment_count);
-        if (!x)
-            return err_set(e, EXIT_USAGE,
-                           "no experiment '%.40s'%s%s%s; `assay experiment` lists them", names[i],
-                           nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                           nearest ? "'?" : "");
-        s->names[s->count++] = x->name;
+        size_t found = options_find_name("experiment", names[i], valid, experiment_count,
+                                         "`assay experiment` lists them", e);
+        if (found == experiment_count)
+            return false;
+        s->names[s->count++] = valid[found];
     }
     return true;
 }

@@ -70,24 +70,16 @@ static void print_family(FILE *out, const verb *v) {
 
 static const verb *find_verb(const verb *family, const char *name, err *e) {
     const char *names[MAX_VERBS];
-    char valid[256] = "";
-    size_t used = 0;
-    const verb *found = verb_find(family, name);
-    if (found)
-        return found;
+    char what[32] = "verb", where[64] = "assay help lists them";
     assert(family->verb_count <= MAX_VERBS);
-    for (size_t i = 0; i < family->verb_count; i++) {
+    for (size_t i = 0; i < family->verb_count; i++)
         names[i] = family->verbs[i]->name;
-        used +=
-            (size_t)snprintf(valid + used, sizeof valid - used, "%s%s", i ? ", " : "", names[i]);
-        assert(used < sizeof valid);
+    if (family != &assay) {
+        snprintf(what, sizeof what, "verb of %s", family->name);
+        snprintf(where, sizeof where, "assay help %s lists them", family->name);
     }
-    const char *nearest = options_find_nearest(name, names, family->verb_count);
-    const bool is_inner = family != &assay;
-    return err_null(e, EXIT_USAGE, "no %s%sverb '%.40s'%s%s%s (valid: %s)",
-                    is_inner ? family->name : "", is_inner ? " " : "", name,
-                    nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
-                    valid);
+    size_t i = options_find_name(what, name, names, family->verb_count, where, e);
+    return i < family->verb_count ? family->verbs[i] : NULL;
 }
 
 /* Compiling is most of the time of a first run; the next one finds it in the cache. */

@@ -51,6 +51,17 @@ const char *options_find_nearest(const char *text, const char *const *names, siz
     return nearest;
 }
 
+size_t options_find_name(const char *what, const char *text, const char *const *names, size_t count,
+                         const char *where, err *e) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], text) == 0)
+            return i;
+    const char *nearest = options_find_nearest(text, names, count);
+    err_set(e, EXIT_USAGE, "no %s is called '%.60s'; %s%s%s", what, text,
+            nearest ? "did you mean " : where, nearest ? nearest : "", nearest ? "?" : "");
+    return count;
+}
+
 const char *option_get_name(const option *o) {
     return o->name[1] == '|' ? o->name + 2 : o->name;
 }
