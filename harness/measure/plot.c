@@ -425,22 +425,16 @@ static bool fill_sentence(const csv_file *f, const char *sentence, char *text, s
 
 /* Sentences from rows -------------------------------------------------------------------------- */
 
-/* A row with a time. Rows that do the same (op, format, shape, input, regime, cache) are a group. */
+/* A row with a time. Rows that do the same have the same key. */
 typedef struct {
-    const char *key[6], *kernel;
+    char key[400];
+    bool is_theirs; /* kernels of others are named FILE.metal:KERNEL */
     double ns;
-    size_t group; /* the first row of its group */
 } timed_row;
 
-static bool is_same_group(const timed_row *a, const timed_row *b) {
-    for (size_t i = 0; i < sizeof a->key / sizeof *a->key; i++)
-        if (strcmp(a->key[i], b->key[i]) != 0)
-            return false;
-    return true;
-}
-
 static timed_row *list_rows(const csv_file *f, size_t *count) {
-    static const char *const titles[] = {"op", "format", "shape", "input", "regime", "cache"};
+    static const char *const titles[] = {"op",    "format", "shape", "matrix",
+                                         "input", "regime", "cache"};
     timed_row *rows = array_new(csv_count_rows(f) + 1, sizeof *rows);
     size_t column;
     bool has_matrix =
@@ -448,80 +442,55 @@ static timed_row *list_rows(const csv_file *f, size_t *count) {
     *count = 0;
     for (size_t r = 0; r < csv_count_rows(f); r++) {
         timed_row *row = &rows[*count];
-        row->ns = get_cell(f, r, "gpu_ns");
-        if (!(row->ns > 0))
-            continue;
-        for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-            row->key[i] = get_text(f, r, i == 2 && has_matrix ? "matrix" : titles[i]);
-        row->kernel = get_text(f, r, "kernel");
-        row->group = 0;
-        while (!is_same_group(&rows[row->group], row))
-            row->group++;
-        ++*count;
+        *row = (timed_row){.ns = get_cell(f, r, "gpu_ns"),
+                           .is_theirs = strstr(get_text(f, r, "kernel"), ".metal:")};
+        for (size_t i = 0, used = 0; i < sizeof titles / sizeof *titles; i++)
+            if ((i != 2 || !has_matrix) && used < sizeof row->key)
+                used += (size_t)snprintf(row->key + used, sizeof row->key - used, "%s/",
+                                         get_text(f, r, titles[i]));
+        *count += row->ns > 0;
     }
     return rows;
 }
 
-typedef struct {
-    const timed_row *best, *worst;
-    double ours, theirs; /* the fastest, ns; NaN: there is none */
-} group;
-
-static group find_group(const timed_row *rows, size_t count, size_t first) {
-    group g = {.best = &rows[first], .worst = &rows[first], .ours = NAN, .theirs = NAN};
-    for (const timed_row *r = rows + first; r < rows + count; r++) {
-        if (r->group != first)
+/* The fastest of theirs over the fastest of ours among rows with the key of `first`; NaN where there are not both,
+ * or where it is not the first of them. */
+static double compare_fastest(const timed_row *rows, size_t count, size_t first) {
+    double ns[2] = {NAN, NAN};
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(rows[i].key, rows[first].key) != 0)
             continue;
-        /* Kernels of others are named FILE.metal:KERNEL. */
-        double *side = strstr(r->kernel, ".metal:") ? &g.theirs : &g.ours;
-        *side = fmin(*side, r->ns);
-        g.best = r->ns < g.best->ns ? r : g.best;
-        g.worst = r->ns > g.worst->ns ? r : g.worst;
+        if (i < first)
+            return NAN;
+        ns[rows[i].is_theirs] = fmin(ns[rows[i].is_theirs], rows[i].ns);
     }
-    return g;
+    return ns[1] / ns[0];
 }
 
-/* "1.2 to 3.4", or "1.2" where both are the same. */
-static const char *format_range(double low, double high, char *text, size_t size) {
-    char a[32], b[32];
-    format_number(low, 3, a, sizeof a);
-    format_number(high, 3, b, sizeof b);
-    snprintf(text, size, strcmp(a, b) == 0 ? "%s" : "%s to %s", a, b);
-    return text;
-}
-
-/* Ours and theirs where there are both, else the fastest and the slowest. */
+/* Ours and theirs where there are both. */
 static bool find_rows(const csv_file *f, char *text, size_t size) {
-    size_t count, groups = 0, both = 0, faster = 0;
+    size_t count, both = 0, faster = 0;
     timed_row *rows = list_rows(f, &count);
-    double low = INFINITY, high = 0, spread = 1;
-    char range[80];
+    double least = INFINITY, most = 0;
+    char low[32], high[32];
     for (size_t r = 0; r < count; r++) {
-        if (rows[r].group != r)
-            continue;
-        group g = find_group(rows, count, r);
-        double ratio = g.theirs / g.ours;
-        groups++;
-        spread = fmax(spread, g.worst->ns / g.best->ns);
-        if (!isfinite(ratio))
+        double ratio = compare_fastest(rows, count, r);
+        if (isnan(ratio))
             continue;
         both++;
         faster += ratio > 1;
-        low = fmin(low, ratio);
-        high = fmax(high, ratio);
+        least = fmin(least, ratio);
+        most = fmax(most, ratio);
     }
+    free(rows);
     if (both > 0)
         snprintf(text, size,
-                 "Our fastest kernel is faster than theirs in %zu of %zu cases: %s times as fast",
-                 faster, both, format_range(low, high, range, sizeof range));
-    else if (groups < count)
-        snprintf(text, size,
-                 "%zu kernels in %zu groups: the fastest of a group is up to %s times as fast as "
-                 "the slowest",
-                 count, groups, format_number(spread, 3, range, sizeof range));
+                 "Our fastest kernel is faster than theirs in %zu of %zu cases: %s to %s times as "
+                 "fast",
+                 faster, both, format_number(least, 3, low, sizeof low),
+                 format_number(most, 3, high, sizeof high));
     else
         snprintf(text, size, "Times of %zu %s", count, count == 1 ? "case" : "cases");
-    free(rows);
     return count > 0;
 }
 
