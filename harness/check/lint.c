@@ -12,6 +12,7 @@
 #include "harness/base/array.h"
 #include "harness/base/child.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/soft/compile.h"
 #include "harness/device/source_hash.h"
@@ -204,87 +205,72 @@ static const char *find_subject(const char *word) {
     return NULL;
 }
 
-typedef struct {
-    const char *p, *start; /* where it is, and where its line begins */
-    int line;
-} reader;
-
-static void step(reader *r) {
-    if (*r->p++ == '\n') {
-        r->line++;
-        r->start = r->p;
+/* A backslash joins two lines, also in the middle of a word and with blanks after it. The line ends come after the
+ * joined line, so that the next one keeps its number. */
+static void join_lines(char *text) {
+    char *to = text;
+    size_t joined = 0;
+    for (const char *p = text; *p; p++) {
+        size_t n = p[0] == '\\' ? 1 + strspn(p + 1, " \t\v\f\r") : 0;
+        if (n > 0 && p[n] == '\n') {
+            p += n;
+            joined++;
+            continue;
+        }
+        *to++ = *p;
+        for (; *p == '\n' && joined > 0; joined--)
+            *to++ = '\n';
     }
-}
-
-/* A backslash joins two lines, also in the middle of a word and with blanks after it. */
-static void join_lines(reader *r) {
-    for (;;) {
-        size_t n = r->p[0] == '\\' ? 1 + strspn(r->p + 1, " \t\v\f\r") : 0;
-        if (n == 0 || r->p[n] != '\n')
-            return;
-        while (*r->p != '\n')
-            step(r);
-        step(r);
-    }
+    *to = 0;
 }
 
 static bool is_word(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* A word or a number, in which ' separates digits. */
-static void check_word(reader *r, const char *file, remark_list *out) {
-    char word[LONGEST_WORD];
+/* The bytes of a word, or of a number, in which ' separates digits; 0: it is neither. */
+static size_t measure_word(const char *p) {
+    const bool is_number = isdigit((unsigned char)*p);
     size_t n = 0;
-    int line = r->line, column = (int)(r->p - r->start) + 1;
-    bool is_number = isdigit((unsigned char)*r->p);
-    for (; is_word(*r->p) || (is_number && *r->p == '\'' && is_word(r->p[1])); join_lines(r)) {
-        word[n] = *r->p;
-        n += n + 1 < sizeof word;
-        step(r);
-    }
-    word[n] = 0;
-    const char *subject = find_subject(word);
-    if (subject)
-        remark_add(out, REMARK_ERROR, file, line, column, "environment",
-                   "'%s' asks %s: a kernel must be the same whoever compiles and runs it", word,
-                   subject);
+    while (is_word(p[n]) || (n > 0 && is_number && p[n] == '\'' && is_word(p[n + 1])))
+        n++;
+    return n;
 }
 
-static void check_text(const char *text, const char *file, remark_list *out) {
-    reader r = {text, text, 1};
-    while (*r.p) {
-        join_lines(&r);
-        if (is_word(*r.p)) {
-            check_word(&r, file, out);
-            continue;
-        }
-        const char *after = source_skip(r.p);
-        do
-            if (*r.p)
-                step(&r);
-        while (r.p < after);
+static void check_text(char *text, const char *file, remark_list *out) {
+    char word[LONGEST_WORD];
+    const char *start = text;
+    int line = 1;
+    join_lines(text);
+    for (const char *p = text, *end; *p; p = end) {
+        const size_t length = measure_word(p);
+        end = length > 0 ? p + length : source_skip(p) > p ? source_skip(p) : p + 1;
+        snprintf(word, sizeof word, "%.*s", (int)length, p);
+        const char *subject = find_subject(word);
+        if (subject)
+            remark_add(out, REMARK_ERROR, file, line, (int)(p - start) + 1, "environment",
+                       "'%s' asks %s: a kernel must be the same whoever compiles and runs it", word,
+                       subject);
+        for (; p < end; p++)
+            if (*p == '\n') {
+                line++;
+                start = p + 1;
+            }
     }
 }
 
-/* Files of the program: its devices, and the headers of its kernels that offer what only some devices
+/* Files of the program: its devices, and the headers of its kernels, some of which offer what only some devices
  * have. */
 static bool is_own(const char *file) {
-    static const char *const own[] = {"/kernels/bytes.h",          "/kernels/prefetch.h",
-                                      "/kernels/eight.h",          "/kernels/product/elements.h",
-                                      "/kernels/product/skinny.h", "/kernels/swap.h"};
     char home[PATH_MAX], base[PATH_MAX], real[PATH_MAX];
     err ignored;
     if (!os_find_home(home, sizeof home, &ignored) || !realpath(home, base) ||
         !realpath(file, real))
         return false;
-    size_t n = strlen(base);
-    if (strncmp(real, base, n) != 0)
-        return false;
-    bool is_found = strncmp(real + n, "/harness/device/", 16) == 0;
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        is_found = is_found || strcmp(real + n, own[i]) == 0;
-    return is_found;
+    const size_t n = strlen(base);
+    const bool is_header = strncmp(real + n, "/kernels/", 9) == 0 && path_ends_with(real, ".h");
+    return strncmp(real, base, n) == 0 &&
+           (is_header || strncmp(real + n, "/harness/device/", 16) == 0);
 }
 
 /* The name in a line mark, `#line 1 "file"` or `# 1 "file"`; "" if the line is none. */
@@ -308,6 +294,7 @@ static void read_mark(const char *line, char *name, size_t size) {
 typedef struct {
     char **names;
     size_t count, room;
+    remark_list own; /* what the program's own files ask, which is theirs to ask */
 } file_list;
 
 static void check_file(file_list *done, const char *file, remark_list *out) {
@@ -316,9 +303,9 @@ static void check_file(file_list *done, const char *file, remark_list *out) {
         if (strcmp(done->names[i], file) == 0)
             return;
     *ARRAY_ADD(done->names, done->count, done->room) = strdup(file);
-    char *text = is_own(file) ? NULL : os_read_plain(file, LONGEST_FILE, NULL, &ignored);
+    char *text = os_read_plain(file, LONGEST_FILE, NULL, &ignored);
     if (text)
-        check_text(text, file, out);
+        check_text(text, file, is_own(file) ? &done->own : out);
     free(text);
 }
 
@@ -342,7 +329,6 @@ static void check_environment(const char *path, const msl_unit *u, const msl_ext
     file_list done = {0};
     char name[PATH_MAX];
     size_t before = out->count;
-    bool has_own = false;
     check_file(&done, path, out);
     for (const char *p = u ? msl_get_text(u) : ""; *p; p += *p == '\n') {
         read_mark(p, name, sizeof name);
@@ -350,10 +336,9 @@ static void check_environment(const char *path, const msl_unit *u, const msl_ext
             check_file(&done, name, out);
         p += strcspn(p, "\n");
     }
-    for (size_t i = 0; i < done.count; i++)
-        has_own = has_own || is_own(done.names[i]);
-    if (u && !has_own && out->count == before)
+    if (u && done.own.count == 0 && out->count == before)
         check_reading(path, u, extras, out);
+    remark_free(&done.own);
     while (done.count > 0)
         free(done.names[--done.count]);
     free(done.names);

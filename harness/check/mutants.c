@@ -2,7 +2,6 @@
 #include "mutants.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,67 +22,42 @@ enum { MAX_SOURCES = 64 };
 
 /* Files --------------------------------------------------------------------------------------- */
 
-static int is_visible(const struct dirent *d) {
-    return d->d_name[0] != '.';
-}
+typedef struct {
+    mutant_list *list;
+    size_t start; /* of a path: where the name inside the folder begins */
+} reading;
 
-static bool read_file(const char *folder, const char *name, mutant_list *l, err *e) {
-    char path[PATH_MAX];
-    l->files = realloc(l->files, (l->file_count + 1) * sizeof *l->files);
-    assert(l->files);
-    mutant_file *f = &l->files[l->file_count];
+static bool read_file(void *context, const char *path, err *e) {
+    const reading *r = context;
+    if (!path_ends_with(path, ".metal") && !path_ends_with(path, ".h"))
+        return true;
+    r->list->files = realloc(r->list->files, (r->list->file_count + 1) * sizeof *r->list->files);
+    assert(r->list->files);
+    mutant_file *f = &r->list->files[r->list->file_count];
     *f = (mutant_file){.source = NULL};
-    if (!path_print(path, sizeof path, e, "%s/%s", folder, name) ||
-        !path_print(f->name, sizeof f->name, e, "%s", name))
+    if (!path_print(f->name, sizeof f->name, e, "%s", path + r->start) ||
+        !(f->source = os_read_file(path, NULL, e)))
         return false;
-    f->source = os_read_file(path, NULL, e);
-    l->file_count += f->source != NULL;
-    return f->source != NULL;
+    r->list->file_count++;
+    return true;
 }
 
-/* The files in `inside`: "", or a subfolder and a slash. */
-static bool read_folder(const char *folder, const char *inside, mutant_list *l, err *e) {
-    char path[PATH_MAX];
-    struct dirent **entries;
-    if (!path_print(path, sizeof path, e, "%s/%s", folder, inside))
-        return false;
-    int n = scandir(path, &entries, is_visible, alphasort);
-    if (n < 0)
-        return *inside || err_set(e, EXIT_CANNOT, "cannot read the folder %.200s", folder);
-    bool ok = true;
-    for (int i = 0; i < n; i++) {
-        char name[PATH_MAX];
-        const char *own = entries[i]->d_name;
-        ok = ok && path_print(name, sizeof name, e, "%s%s", inside, own);
-        if (ok && (path_ends_with(own, ".metal") || path_ends_with(own, ".h")))
-            ok = read_file(folder, name, l, e);
-        else if (ok && !*inside && !strchr(own, '.')) {
-            strcat(name, "/");
-            ok = read_folder(folder, name, l, e);
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    return ok;
-}
-
-/* Writes a file of a list, in the folder that its name says. */
-static bool write_file(const char *folder, const mutant_file *f, err *e) {
-    char path[PATH_MAX];
-    const char *slash = strchr(f->name, '/');
-    if (snprintf(path, sizeof path, "%s/%.*s", folder, slash ? (int)(slash - f->name) : 0,
-                 f->name) >= (int)sizeof path ||
-        !os_make_folder(path, e) ||
-        snprintf(path, sizeof path, "%s/%s", folder, f->name) >= (int)sizeof path)
-        return err_set(e, EXIT_CANNOT, "cannot write %.60s in the scratch folder", f->name);
-    return os_write_file(path, f->source, strlen(f->source), e);
+static bool read_folder(const char *folder, mutant_list *l, err *e) {
+    reading r = {l, strlen(folder) + 1};
+    return folder_walk(folder, "", NULL, read_file, &r, e);
 }
 
 bool mutants_copy(const char *from, const char *to, err *e) {
     mutant_list l = {0};
-    bool ok = os_make_folder(to, e) && read_folder(from, "", &l, e);
-    for (size_t i = 0; ok && i < l.file_count; i++)
-        ok = write_file(to, &l.files[i], e);
+    char path[PATH_MAX];
+    bool ok = os_make_folder(to, e) && read_folder(from, &l, e);
+    for (size_t i = 0; ok && i < l.file_count; i++) {
+        const mutant_file *f = &l.files[i];
+        const int inside = (int)(path_get_name(f->name) - f->name);
+        ok = path_print(path, sizeof path, e, "%s/%.*s", to, inside, f->name) &&
+             os_make_folder(path, e) && path_print(path, sizeof path, e, "%s/%s", to, f->name) &&
+             os_write_file(path, f->source, strlen(f->source), e);
+    }
     mutants_free(&l);
     return ok;
 }
@@ -237,8 +211,7 @@ bool mutants_find(const char *folder, const case_list *cases, mutant_list *out, 
     *out = (mutant_list){0};
     kernel_parts *kernels = array_new(cases->count + 1, sizeof *kernels);
     size_t count = 0;
-    bool ok =
-        read_folder(folder, "", out, e) && read_kernels(folder, out, cases, kernels, &count, e);
+    bool ok = read_folder(folder, out, e) && read_kernels(folder, out, cases, kernels, &count, e);
     for (size_t i = 0; ok && i < out->file_count; i++) {
         mutant_file *f = &out->files[i];
         if (!is_used(f, kernels, count))

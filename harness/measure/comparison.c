@@ -2,13 +2,12 @@
 #include "comparison.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "freshness.h"
 #include "harness/base/array.h"
@@ -276,31 +275,23 @@ static bool add_source(source_list *l, const char *name, const char *path, err *
 }
 
 /* NAME.csv that has NAME.samples.csv beside it. */
-static bool is_result(const char *folder, const char *name) {
-    char path[PATH_MAX], samples[PATH_MAX];
-    struct stat s;
-    return path_ends_with(name, ".csv") && !path_ends_with(name, ".samples.csv") &&
-           snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
-           results_find_samples_path(path, samples, sizeof samples, NULL) && stat(samples, &s) == 0;
+static bool take_file(void *context, const char *path, err *e) {
+    char samples[PATH_MAX];
+    return path_ends_with(path, ".samples.csv") ||
+           !results_find_samples_path(path, samples, sizeof samples, NULL) ||
+           access(samples, F_OK) != 0 || add_source(context, path_get_name(path), path, e);
+}
+
+static bool is_skipped(const char *name) {
+    (void)name;
+    return true;
 }
 
 static bool read_folder(const char *folder, source_list *out, err *e) {
-    struct dirent **names = NULL;
-    int count = scandir(folder, &names, NULL, alphasort);
-    bool ok = count >= 0 || err_set(e, EXIT_USAGE, "cannot read the folder %.160s", folder);
-    for (int i = 0; i < count; i++) {
-        char path[PATH_MAX];
-        if (ok && is_result(folder, names[i]->d_name)) {
-            snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name);
-            ok = add_source(out, names[i]->d_name, path, e);
-        }
-        free(names[i]);
-    }
-    free(names);
-    if (ok && out->count == 0)
-        ok = err_set(e, EXIT_USAGE, "the folder %.160s has no NAME.csv with NAME.samples.csv in it",
-                     folder);
-    return ok;
+    return folder_walk(folder, ".csv", is_skipped, take_file, out, e) &&
+           (out->count > 0 ||
+            err_set(e, EXIT_USAGE, "the folder %.160s has no NAME.csv with NAME.samples.csv in it",
+                    folder));
 }
 
 static bool read_side(const char *const *paths, size_t count, bool has_folders, source_list *out,
