@@ -124,40 +124,6 @@ static void add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes
     }
 }
 
-/* Is this the row of the mutant, whatever its fate was? */
-static bool is_row_of(const mutant_row *r, const mutant *m) {
-    mutant_row own = make_row(m, &(mutant_outcome){.fate = MUTANT_SURVIVED});
-    bool is_same = strcmp(r->file, own.file) == 0 && r->line == own.line &&
-                   strcmp(r->function, own.function) == 0 &&
-                   strcmp(r->mutation, own.mutation) == 0 && strcmp(r->before, own.before) == 0 &&
-                   strcmp(r->after, own.after) == 0;
-    free_row(&own);
-    return is_same;
-}
-
-/* The outcomes that such a file has, *count of them: those of the first mutants of the list. An
- * error if the file is about others. */
-static bool read_csv(const csv_file *f, const mutant_list *l, mutant_outcome *outcomes,
-                     size_t *count, err *e) {
-    *count = csv_count_rows(f);
-    bool ok = *count <= l->count;
-    for (size_t i = 0; ok && i < *count; i++) {
-        mutant_outcome *o = &outcomes[i];
-        mutant_row r;
-        ok = record_read(&rows, f, i, &r, e) && is_row_of(&r, &l->items[i]);
-        while (ok && o->fate < MUTANT_FATES && strcmp(fates[o->fate], r.fate) != 0)
-            o->fate++;
-        ok = ok && o->fate != MUTANT_FATES;
-        if (ok) {
-            snprintf(o->class, sizeof o->class, "%s", r.class);
-            snprintf(o->by, sizeof o->by, "%s", r.by);
-        }
-    }
-    return ok || err_set(e, EXIT_USAGE,
-                         "%.160s is not of these mutants: remove it, or give another --csv FILE",
-                         csv_get_path(f));
-}
-
 /* Counts -------------------------------------------------------------------------------------- */
 
 /* Of the mutants of a kind, or of all: how many had each fate. */
@@ -289,7 +255,7 @@ static void print_json(FILE *out, const device_facts *f, uint64_t seed, const mu
 static const char *csv_path, *extra, *worker_folder;
 static uint64_t sample, seed = 1, jobs;
 static double timeout_s = 10;
-static bool resume, prints_json;
+static bool prints_json;
 
 static const option options[] = {
     {"sample", OPTION_NUMBER, &sample, "N", "try only N of them, drawn at random (default: all)", 1,
@@ -298,8 +264,6 @@ static const option options[] = {
     HELD_OUT_OPTION(&extra),
     TEXT_OPTION("csv", &csv_path, "FILE", "also write one row per mutant to a file"),
     FLAG_OPTION("json", &prints_json, "print one JSON object; the table goes to stderr"),
-    FLAG_OPTION("resume", &resume,
-                "continue a run: skip the mutants that the --csv file has, and add the others"),
     {"jobs", OPTION_NUMBER, &jobs, "N", "workers at the same time (default: one per CPU, up to 8)",
      1, 256},
     SECONDS_OPTION("timeout", &timeout_s, "S",
@@ -309,8 +273,6 @@ static const option options[] = {
 
 #define PASS_SCORE 0.95
 
-enum { SAVE_NS = 1000000000 };
-
 typedef struct {
     const mutant_list *list;
     const device_facts *facts;
@@ -318,9 +280,7 @@ typedef struct {
     const kernel **plain; /* unmutated kernels: their tasks follow those of the mutants */
     size_t plain_count;
     mutant_outcome *outcomes;
-    size_t tried;  /* the outcome of this many, from the first on, is known */
-    size_t before; /* of which this many were tried by an earlier run */
-    uint64_t saved_ns;
+    size_t tried; /* the outcome of this many, from the first on, is known */
 } delivery;
 
 /* A kernel that fails without a mutation says nothing about its mutants, so each one is also run
@@ -343,8 +303,6 @@ static void find_plain(delivery *s) {
 /* A survivor on the project's list has a known reason to survive. */
 static void mark_known(const delivery *s, size_t i) {
     mutant_outcome *o = &s->outcomes[i];
-    if (o->fate == MUTANT_KNOWN)
-        o->fate = MUTANT_SURVIVED; /* by the list of an earlier run */
     char *reason =
         o->fate == MUTANT_SURVIVED ? mutant_find_known(&s->known, &s->list->items[i]) : NULL;
     if (reason && *reason == '=')
@@ -361,28 +319,6 @@ static bool save(const delivery *s, err *e) {
     add_csv(file, &done, s->outcomes);
     bool ok = csv_write(file, csv_path, e);
     csv_free(file);
-    return ok;
-}
-
-/* What a run before this one found out. A file that is not there is an empty one. */
-static bool read_before(delivery *s, err *e) {
-    if (!resume || access(csv_path, F_OK) != 0)
-        return true;
-    csv_file *f = csv_read(csv_path, e);
-    bool ok = f != NULL;
-    const results_meta now = results_meta_new(ASSAY_VERSION, s->facts, seed);
-    static const char *const keys[] = {"compiler", "build", "seed"};
-    for (size_t i = 0; ok && i < sizeof keys / sizeof *keys; i++) {
-        const char *was = csv_get_meta(f, keys[i]), *is = results_meta_find(&now, keys[i]);
-        if (!was || strcmp(was, is) != 0)
-            ok = err_set(e, EXIT_USAGE, "%.120s is of another %s (%.40s, not %.40s): remove it",
-                         csv_path, keys[i], was ? was : "unknown", is);
-    }
-    ok = ok && read_csv(f, s->list, s->outcomes, &s->before, e);
-    s->tried = s->before;
-    for (size_t i = 0; ok && i < s->before; i++)
-        mark_known(s, i);
-    csv_file_free(f);
     return ok;
 }
 
@@ -403,11 +339,7 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     if (task >= s->plain_count) {
         s->outcomes[s->tried] = got;
         mark_known(s, s->tried++);
-        uint64_t now = os_now_ns();
-        if (!resume || now - s->saved_ns < SAVE_NS)
-            return true;
-        s->saved_ns = now;
-        return save(s, e);
+        return true;
     }
     if (got.fate == MUTANT_EQUIVALENT || got.fate == MUTANT_SURVIVED)
         return true;
@@ -432,11 +364,11 @@ static bool run_workers(delivery *s, const char *scratch, const char *const *tas
 }
 
 static bool run_tasks(delivery *s, const char *scratch, err *e) {
-    size_t count = s->plain_count + s->list->count - s->before;
+    size_t count = s->plain_count + s->list->count;
     char **tasks = array_new(count + 1, sizeof *tasks);
     for (size_t i = 0; i < count; i++) {
         bool is_plain = i < s->plain_count;
-        const mutant *m = is_plain ? NULL : &s->list->items[i - s->plain_count + s->before];
+        const mutant *m = is_plain ? NULL : &s->list->items[i - s->plain_count];
         tasks[i] = mutant_get_task(i, m, is_plain ? s->plain[i] : NULL);
     }
     bool ok = run_workers(s, scratch, (const char *const *)tasks, count, e);
@@ -463,10 +395,9 @@ static exit_code try_mutants(const mutant_list *l, const char *scratch, const de
                              err *e) {
     delivery s = {.list = l, .facts = f, .outcomes = calloc(l->count, sizeof *s.outcomes)};
     assert(s.outcomes);
-    bool ok = read_known(&s.known, e) && read_before(&s, e), is_whole = false;
+    bool ok = read_known(&s.known, e), is_whole = false;
     if (ok) {
-        if (s.before == 0) /* else the earlier run has tried them */
-            find_plain(&s);
+        find_plain(&s);
         if (!prints_json)
             report_print_header(f, seed);
         fflush(stdout);
@@ -507,8 +438,6 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return e->code;
     if (worker_folder)
         return mutant_serve(worker_folder, seed, timeout_s, find_cases, e);
-    if (resume && !csv_path)
-        return err_code(e, EXIT_USAGE, "--resume needs --csv FILE: the run to continue");
     case_query query = {.filters = names, .filter_count = count, .extra = extra, .seed = seed};
     const suite soft = {.device = "soft"};
     case_list cases = {NULL, 0};

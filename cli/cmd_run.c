@@ -11,14 +11,12 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
-#include "harness/base/record.h"
 #include "open_model.h"
 #include "runner/generate/chat.h"
 #include "runner/generate/generate.h"
 #include "runner/model/model.h"
 #include "runner/model/nonfinite.h"
 #include "runner/tokenizer/tokenizer.h"
-#include "runner/tokenizer/unicode.h"
 #include "verb.h"
 
 /* All of standard input, any bytes, at most `most`; more are an error. NUL-terminated after them; the
@@ -420,7 +418,7 @@ VERB(
 
 static struct {
     const char *model;
-    bool special, bos, exact, detokenize, pieces;
+    bool special, bos, exact, detokenize;
 } tokenize_settings;
 
 static const option tokenize_option_list[] = {
@@ -434,7 +432,6 @@ static const option tokenize_option_list[] = {
                 "keep bytes that are not UTF-8 (default: replaced by U+FFFD, as in llama.cpp)"),
     FLAG_OPTION("detokenize", &tokenize_settings.detokenize,
                 "ids to bytes; control tokens are left out unless --special is given"),
-    FLAG_OPTION("pieces", &tokenize_settings.pieces, "print a table of ids and their bytes"),
 };
 
 /* --- input --- */
@@ -494,55 +491,6 @@ static void print_ids(const token_list *ids) {
     putchar('\n');
 }
 
-/* Characters are shown as they are; incomplete or invisible ones as \n, \xE4. */
-static void escape(gguf_text piece, char *out, size_t size) {
-    size_t used = 0;
-    for (size_t i = 0; i < piece.bytes && used + 8 < size;) {
-        uint32_t point;
-        char again[UNICODE_BYTES];
-        size_t length = unicode_decode(piece.data + i, piece.bytes - i, &point);
-        bool whole =
-            length == unicode_encode(point, again) && memcmp(piece.data + i, again, length) == 0;
-        unsigned char c = (unsigned char)piece.data[i];
-        if (c == '"' || c == '\\')
-            used += (size_t)snprintf(out + used, size - used, "\\%c", c);
-        else if (c == '\n' || c == '\t' || c == '\r')
-            used += (size_t)snprintf(out + used, size - used, "\\%c",
-                                     c == '\n'   ? 'n'
-                                     : c == '\t' ? 't'
-                                                 : 'r');
-        else if (whole && (point >= 0xA0 || (c >= ' ' && c < 0x7F)))
-            used += (size_t)snprintf(out + used, size - used, "%.*s", (int)length, piece.data + i);
-        else {
-            used += (size_t)snprintf(out + used, size - used, "\\x%02X", c);
-            length = 1;
-        }
-        i += length;
-    }
-}
-
-typedef struct {
-    uint32_t id;
-    char text[1026];
-} piece_view;
-
-static const field piece_fields[] = {
-    FIELD(piece_view, id, FIELD_COUNT, NULL, "id", .width = 6),
-    FIELD(piece_view, text, FIELD_CHARS, NULL, "piece"),
-};
-
-static void print_pieces(const tokenizer *t, const token_list *ids) {
-    sink s = {.record = RECORD(piece_fields), .out = stdout, .streams = true};
-    for (size_t i = 0; i < ids->count; i++) {
-        char piece[1024] = "";
-        piece_view v = {.id = ids->items[i]};
-        escape(tokenizer_get_piece(t, v.id, true), piece, sizeof piece);
-        snprintf(v.text, sizeof v.text, "\"%s\"", piece);
-        sink_add(&s, &v, PAINT_NONE);
-    }
-    sink_end(&s);
-}
-
 static void print_token_bytes(const tokenizer *t, const token_list *ids) {
     for (size_t i = 0; i < ids->count; i++) {
         gguf_text piece = tokenizer_get_piece(t, ids->items[i], tokenize_settings.special);
@@ -554,9 +502,7 @@ static bool tokenize(const tokenizer *t, const char *const *names, size_t count,
     token_list ids = {0};
     bool ok = tokenize_settings.detokenize ? read_all_ids(t, names, count, &ids, e)
                                            : read_text(t, names[0], &ids, e);
-    if (ok && tokenize_settings.pieces)
-        print_pieces(t, &ids);
-    else if (ok && tokenize_settings.detokenize)
+    if (ok && tokenize_settings.detokenize)
         print_token_bytes(t, &ids);
     else if (ok)
         print_ids(&ids);

@@ -14,7 +14,7 @@
 #include "harness/measure/results.h"
 #include "verb.h"
 
-/* Of a case, and of a kernel or an op. */
+/* Of a case. */
 typedef struct {
     const char *op, *kernel, *input, *shown, *verdict, *message, *made_of;
     char shape[64];
@@ -49,17 +49,14 @@ static const field case_fields[] = {
 };
 static const record case_record = RECORD(case_fields);
 
-/* The first column of these is an op's. */
-#define SUM_FIELDS(title)                                                                          \
-    {                                                                                              \
-        FIELD(report_sum, name, FIELD_TEXT, NULL, title),                                          \
-            FIELD(report_sum, verdict, FIELD_TEXT, NULL, "verdict", .is_painted = true),           \
-            FIELD(report_sum, cases, FIELD_COUNT, NULL, "cases", .width = 6),                      \
-            FIELD(report_sum, margin, FIELD_REAL, NULL, "margin", .width = 9),                     \
-            FIELD(report_sum, ns, FIELD_TIME, NULL, "time", .width = 9)                            \
-    }
-enum { SUM_COLUMNS = 5, CASE_COLUMNS = 10, REPORT_FINDINGS = 8, REPORT_FAILURES = 20 };
-static const field sum_fields[2][SUM_COLUMNS] = {SUM_FIELDS("kernel"), SUM_FIELDS("op")};
+static const field sum_fields[] = {
+    FIELD(report_sum, name, FIELD_TEXT, NULL, "kernel"),
+    FIELD(report_sum, verdict, FIELD_TEXT, NULL, "verdict", .is_painted = true),
+    FIELD(report_sum, cases, FIELD_COUNT, NULL, "cases", .width = 6),
+    FIELD(report_sum, margin, FIELD_REAL, NULL, "margin", .width = 9),
+    FIELD(report_sum, ns, FIELD_TIME, NULL, "time", .width = 9),
+};
+enum { CASE_COLUMNS = 10, REPORT_FINDINGS = 8, REPORT_FAILURES = 20 };
 
 /* n: the numbers of a comparison, or NULL if none was made. */
 static row make_row(const report *r, const kernel_case *c, const char *verdict,
@@ -79,9 +76,8 @@ static row make_row(const report *r, const kernel_case *c, const char *verdict,
 }
 
 static void start_table(report *r, const case_list *cases) {
-    r->rows = (sink){.record = {sum_fields[r->detail == REPORT_OPS], SUM_COLUMNS},
-                     .out = r->settings->json ? stderr : stdout,
-                     .streams = true};
+    r->rows = (sink){
+        .record = RECORD(sum_fields), .out = r->settings->json ? stderr : stdout, .streams = true};
     if (r->detail == REPORT_CASES) {
         r->rows.record = case_record;
         r->rows.heads = CASE_COLUMNS; /* before any column goes */
@@ -89,8 +85,7 @@ static void start_table(report *r, const case_list *cases) {
     for (size_t i = 0; i < cases->count; i++) {
         const kernel_case *c = &cases->items[i];
         const row v = make_row(r, c, "fail", NULL);
-        const report_sum sum = {.name = r->detail == REPORT_OPS ? c->op->name : c->kernel->name,
-                                .verdict = "FAIL"};
+        const report_sum sum = {.name = c->kernel->name, .verdict = "FAIL"};
         sink_fit(&r->rows, r->detail == REPORT_CASES ? (const void *)&v : &sum);
     }
 }
@@ -114,7 +109,6 @@ void report_start(report *r, const char *name, const suite_settings *s, const de
                   .is_last = true,
                   .detail = s->quiet || s->json ? REPORT_VERDICT
                             : s->verbose        ? REPORT_CASES
-                            : s->ops            ? REPORT_OPS
                                                 : REPORT_KERNELS};
     if (r->detail != REPORT_VERDICT)
         report_print_header(f, s->run.seed);
@@ -131,29 +125,24 @@ void report_keep_rows(report *r) {
 }
 
 static void print_sum(report *r, report_sum *sum) {
-    if (sum->is_printed || (r->detail != REPORT_KERNELS && r->detail != REPORT_OPS))
+    if (sum->is_printed || r->detail != REPORT_KERNELS)
         return;
-    sum->name = r->detail == REPORT_OPS ? sum->op->name : sum->kernel->name;
     sum->verdict = sum->failed ? "FAIL" : "pass";
     sink_add(&r->rows, sum, sum->failed ? PAINT_BAD : PAINT_GOOD);
     sum->is_printed = true;
 }
 
-static bool is_of(const report *r, const report_sum *sum, const kernel_case *c) {
-    return r->detail == REPORT_OPS ? sum->op == c->op : sum->kernel == c->kernel;
-}
-
 /* Cases of a kernel follow each other. Where they come several times, a kernel's line waits for the last. */
 static report_sum *find_sum(report *r, const kernel_case *c) {
-    if (r->sum_count > 0 && is_of(r, &r->sums[r->current], c))
+    if (r->sum_count > 0 && r->sums[r->current].kernel == c->kernel)
         return &r->sums[r->current];
     if (r->sum_count > 0 && r->is_last)
         print_sum(r, &r->sums[r->current]);
     for (r->current = 0; r->current < r->sum_count; r->current++)
-        if (is_of(r, &r->sums[r->current], c))
+        if (r->sums[r->current].kernel == c->kernel)
             return &r->sums[r->current];
     report_sum *sum = ARRAY_ADD(r->sums, r->sum_count, r->sum_room);
-    *sum = (report_sum){.op = c->op, .kernel = c->kernel, .margin = NAN};
+    *sum = (report_sum){.kernel = c->kernel, .name = c->kernel->name, .margin = NAN};
     return sum;
 }
 

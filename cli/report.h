@@ -1,5 +1,5 @@
 /* report: what `check` and `validate` take on the command line, and how they print their results: for people a
- * line per kernel, op or case, then what failed, with details and how to run it alone; for programs the
+ * line per kernel or case, then what failed, with details and how to run it alone; for programs the
  * rows of a CSV file. */
 #pragma once
 
@@ -13,7 +13,7 @@ typedef struct {
     suite run;
     const char *csv, *junit, *sarif, *shapes, *extra, *input;
     axes_query axes;
-    bool quick, skipped, quiet, verbose, ops, json, worker;
+    bool quick, skipped, quiet, verbose, json, worker;
 } suite_settings;
 
 /* Options that both verbs have, for their tables. */
@@ -29,7 +29,6 @@ typedef struct {
     FLAG_OPTION("quick", &(settings).quick, "only the edge shapes of each kernel, and one shape with every input"), \
     FLAG_OPTION("skipped", &(settings).skipped, "also list the cases that are skipped, and why"), \
     {"v|verbose", OPTION_FLAG, &(settings).verbose, NULL, "a row per case instead of a line per kernel", 0, 0}, \
-    {"ops", OPTION_FLAG, &(settings).ops, NULL, "a line per op instead of a line per kernel", 0, 0}, \
     {"q|quiet", OPTION_FLAG, &(settings).quiet, NULL, "only the failures and the counts", 0, 0}, \
     FLAG_OPTION("json", &(settings).json, "print one JSON object instead of the table"), \
     TEXT_OPTION("junit", &(settings).junit, "FILE.xml", "also write the cases as JUnit XML"), \
@@ -48,12 +47,11 @@ typedef struct {
 /* clang-format on */
 
 /* What a line is about. */
-typedef enum { REPORT_KERNELS, REPORT_OPS, REPORT_CASES, REPORT_VERDICT } report_detail;
+typedef enum { REPORT_KERNELS, REPORT_CASES, REPORT_VERDICT } report_detail;
 
-/* The cases of a kernel, or of an op, so far. */
+/* The cases of a kernel so far. */
 typedef struct {
-    const op *op;
-    const kernel *kernel; /* the last */
+    const kernel *kernel;
     const char *name, *verdict;
     size_t cases, failed;
     double margin, ns; /* the largest of all, NaN: none; all together */
