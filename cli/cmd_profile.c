@@ -24,7 +24,7 @@ static struct {
     axes_query axes;
     uint64_t seed, sample, top, each, depth;
     double threshold, timeout_s;
-    bool annotate, code, json, compare, measured, play, agx;
+    bool annotate, code, json, compare, play, agx;
 } settings = {.seed = 1, .sample = 1, .top = 10, .each = 1, .depth = 32, .threshold = 1};
 
 static const option options[] = {
@@ -57,9 +57,6 @@ static const option options[] = {
                    "by how much a count may grow, in percent (default 1)"),
     SECONDS_OPTION("timeout", &settings.timeout_s, "S",
                    "give up on a launch after this many seconds (default 120)"),
-    FLAG_OPTION("measured", &settings.measured,
-                "all cases with a time in the stored results of an H200, large ones in part; --csv "
-                "writes predicted and measured times"),
     FLAG_OPTION("play", &settings.play,
                 "play each launch once on --device and print its name, for a GPU's own profiler"),
     FLAG_OPTION(
@@ -109,8 +106,6 @@ static bool find_case_needs(library *lib, const case_list *cases, size_t i, prof
             s->items[i].spill_bytes = s->items[before].spill_bytes;
             return true;
         }
-    if (settings.measured)
-        return true;
     const msl_unit *u = library_find_unit(lib, k->file, e);
     return u &&
            find_needs(u, k->name, device_get_facts(library_get_device(lib))->math, &s->items[i], e);
@@ -119,36 +114,20 @@ static bool find_case_needs(library *lib, const case_list *cases, size_t i, prof
 static const device_facts counting_device = {
     .kind = DEVICE_SOFT, .name = "software", .offers = FEATURE_MATRICES};
 
-/* Of this many threadgroups, one is counted. */
-enum { SAMPLE_OF_LARGE = 64 };
-static uint32_t choose_sample(const kernel_case *c) {
-    const double large = 1 << 24;
-    return settings.measured && shape_count_values(&c->shape) > large ? SAMPLE_OF_LARGE
-                                                                      : (uint32_t)settings.sample;
-}
-
-/* Those of the cases that have this sample. */
-static bool count_sampled(const char *folder, const case_list *cases, uint32_t sample,
-                          profile_set *out, err *e) {
-    device *d = device_open_with("soft", &(device_options){.counts = sample}, e);
+static bool count_cases(const char *folder, const case_list *cases, profile_set *out, err *e) {
+    const device_options how = {.counts = (uint32_t)settings.sample};
+    device *d = device_open_with("soft", &how, e);
     library *lib = d ? library_new(d, folder, e) : NULL;
     bool ok = lib != NULL;
+    out->items = array_new(cases->count, sizeof *out->items);
+    out->count = cases->count;
     for (size_t i = 0; ok && i < cases->count; i++) {
         kernel_case c = cases->items[i];
-        if (choose_sample(&c) == sample)
-            ok = count_case(lib, &c, &out->items[i], e) && find_case_needs(lib, cases, i, out, e);
+        ok = count_case(lib, &c, &out->items[i], e) && find_case_needs(lib, cases, i, out, e);
     }
     library_free(lib);
     device_close(d);
     return ok;
-}
-
-static bool count_cases(const char *folder, const case_list *cases, profile_set *out, err *e) {
-    const bool has_large = settings.measured && settings.sample != SAMPLE_OF_LARGE;
-    out->items = array_new(cases->count, sizeof *out->items);
-    out->count = cases->count;
-    return count_sampled(folder, cases, (uint32_t)settings.sample, out, e) &&
-           (!has_large || count_sampled(folder, cases, SAMPLE_OF_LARGE, out, e));
 }
 
 /* Largest first. */
@@ -180,22 +159,8 @@ static void keep_some(case_list *l, size_t each) {
     l->count = kept;
 }
 
-/* The cases that the GPU's stored results have times of, and that this program knows. */
-static void find_measured(case_list *out) {
-    char name[256];
-    size_t room = 0;
-    kernel_case c;
-    for (size_t i = 0; profile_get_measured(i, name, sizeof name); i++)
-        if (cases_parse(name, &c) && op_takes(c.op, c.kernel, &c.shape, NULL))
-            *ARRAY_ADD(out->items, out->count, room) = c;
-}
-
 static bool find_cases(const char *const *names, size_t count, const device_facts *facts,
                        case_list *out, err *e) {
-    if (settings.measured && count == 0) {
-        find_measured(out);
-        return cases_keep_offered(out, facts, e);
-    }
     case_query query = {.filters = names,
                         .filter_count = count,
                         .shapes = settings.shapes,
@@ -372,8 +337,6 @@ static bool print_all(profile_set *s, err *e) {
     profile_gpu g;
     if (!profile_find_gpu(&g, e))
         return false;
-    if (settings.measured)
-        return profile_write_times(s, &g, settings.csv, e) && verb_flush(e);
     if (settings.json)
         profile_print_json(s, &g, settings.seed);
     else if (settings.compare) {

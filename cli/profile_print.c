@@ -14,7 +14,6 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/root.h"
-#include "harness/base/stats.h"
 #include "verb.h"
 
 /* Source ------------------------------------------------------------------------------------------- */
@@ -486,64 +485,6 @@ bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *p
     }
     bool ok = csv_write(to.csv, path, e);
     csv_free(to.csv);
-    return ok;
-}
-
-/* A case with a measured time; ns as a CSV file has them. */
-typedef struct {
-    const char *name, *bound;
-    uint64_t groups, groups_run;
-    double of[BOUNDS], predicted, measured, error_pct;
-} times;
-
-static const field time_fields[] = {
-    FIELD(times, name, FIELD_TEXT, "case"),
-    FIELD(times, groups, FIELD_COUNT, "threadgroups"),
-    FIELD(times, groups_run, FIELD_COUNT, "threadgroups_counted"),
-    FIELD(times, of[BOUND_MEMORY], FIELD_REAL, "memory_ns"),
-    FIELD(times, of[BOUND_CACHE], FIELD_REAL, "cache_ns"),
-    FIELD(times, of[BOUND_SHARED], FIELD_REAL, "threadgroup_memory_ns"),
-    FIELD(times, of[BOUND_ISSUE], FIELD_REAL, "issue_ns"),
-    FIELD(times, of[BOUND_LATENCY], FIELD_REAL, "latency_ns"),
-    FIELD(times, bound, FIELD_TEXT, "bound"),
-    FIELD(times, predicted, FIELD_REAL, "predicted_ns"),
-    FIELD(times, measured, FIELD_REAL, "measured_ns"),
-    FIELD(times, error_pct, FIELD_REAL, "error_pct"),
-};
-
-bool profile_write_times(const profile_set *s, const profile_gpu *g, const char *path, err *e) {
-    sink to = {.record = RECORD(time_fields), .csv = csv_new()};
-    double *errors = array_new(s->count + 1, sizeof *errors);
-    size_t n = 0;
-    csv_add_meta(to.csv, "device", g->name);
-    csv_add_meta(to.csv, "measured", profile_get_measured_commit());
-    record_add_titles(&to.record, to.csv);
-    for (size_t i = 0; i < s->count; i++) {
-        const profile *p = &s->items[i];
-        const profile_expectation x = profile_expect(p, g);
-        const double measured = profile_find_measured(p->name);
-        if (isnan(measured))
-            continue;
-        times t = {.name = p->name,
-                   .bound = profile_get_bound_name(x.bound),
-                   .groups = p->groups,
-                   .groups_run = p->groups_run,
-                   .predicted = round(x.total_ns),
-                   .measured = round(measured),
-                   .error_pct = round(1000 * (x.total_ns / measured - 1)) / 10};
-        for (int k = 0; k < BOUNDS; k++)
-            t.of[k] = round(x.ns[k]);
-        sink_add(&to, &t, PAINT_NONE);
-        errors[n++] = fabs(x.total_ns / measured - 1);
-    }
-    const stats spread = stats_compute(errors, n);
-    if (n > 0)
-        printf("%zu cases: the prediction is off by %.0f %% at the median, by more than %.0f %% in "
-               "a quarter of them\n",
-               n, 100 * spread.median, 100 * spread.q3);
-    bool ok = !path || csv_write(to.csv, path, e);
-    csv_free(to.csv);
-    free(errors);
     return ok;
 }
 

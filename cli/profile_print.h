@@ -18,10 +18,6 @@ void profile_print_json(const profile_set *s, const profile_gpu *g, uint64_t see
 /* A row per case with line 0, and one per line. */
 bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *path, err *e);
 
-/* A row per case: what each roof alone would take, the prediction, and the measured time; prints how near
- * they are. */
-bool profile_write_times(const profile_set *s, const profile_gpu *g, const char *path, err *e);
-
 /* One instruction, and where it comes from. */
 typedef struct {
     const char *file, *text;

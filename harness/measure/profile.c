@@ -251,27 +251,9 @@ bool profile_find_gpu(profile_gpu *out, err *e) {
     return true;
 }
 
-const char *profile_get_measured_commit(void) {
-    return results_meta_find(&find_stored()->times.meta, "commit");
-}
-
-static const char how_measured[] = "/chained/cold";
-
-bool profile_get_measured(size_t i, char *case_name, size_t size) {
-    const results_list *list = &find_stored()->times;
-    for (size_t k = 0; k < list->count; k++) {
-        const char *name = list->cases[k].row.name, *end = strstr(name, how_measured);
-        if (!end || !list->cases[k].row.gpu.count || i-- > 0)
-            continue;
-        snprintf(case_name, size, "%.*s", (int)(end - name), name);
-        return true;
-    }
-    return false;
-}
-
 double profile_find_measured(const char *case_name) {
     char name[320];
-    snprintf(name, sizeof name, "%s%s", case_name, how_measured);
+    snprintf(name, sizeof name, "%s/chained/cold", case_name);
     const result_case *c = results_list_find(&find_stored()->times, name);
     return c && c->row.gpu.count ? c->row.gpu.median : NAN;
 }

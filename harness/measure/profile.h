@@ -101,11 +101,6 @@ profile_expectation profile_expect(const profile *p, const profile_gpu *g);
 
 /* The measured time of the case in the GPU's stored results; NaN: there is none. */
 double profile_find_measured(const char *case_name);
-/* The commit of those times; "" if there are none. */
-const char *profile_get_measured_commit(void);
-/* Case i of those with a measured time; false after the last. */
-bool profile_get_measured(size_t i, char *case_name, size_t size);
-
 /* Registers of a thread of the kernel on that GPU, from its stored counters; 0: not known. */
 double profile_find_registers(const char *kernel);
 
