@@ -40,7 +40,7 @@ static const option options[] = {
                    "end after S seconds, whatever is left (default 600; 120 with --quick)"),
 };
 
-enum { LOG_BYTES = 16 << 20, COLUMNS = 80, MOST_DEVICES = 8, TAIL = 6 };
+enum { LOG_BYTES = 16 << 20, COLUMNS = 80, TAIL = 6 };
 
 /* Steps -------------------------------------------------------------------------------------------- */
 
@@ -495,17 +495,18 @@ static bool write_file(visit *v, err *e) {
 /* Beginning ---------------------------------------------------------------------------------------- */
 
 /* In a process of its own: a driver may crash. */
-static size_t find_devices(visit *v, const char **names, err *e) {
+static bool find_devices(visit *v, option_list *out, err *e) {
     static char *log; /* steps have names that are in it */
-    size_t count = 0;
     child_end end;
     if (!run_logged(v, DEVICES, "00-devices", 60, &log, &end, e))
-        return 0;
-    for (char *name = strtok(log, "\n"); name && count < MOST_DEVICES; name = strtok(NULL, "\n"))
-        names[count++] = name;
-    if (count == 0)
-        names[count++] = "auto"; /* its step says why there is none */
-    return count;
+        return false;
+    for (char *name = strtok(log, "\n"); name; name = strtok(NULL, "\n")) {
+        assert(out->count < OPTION_LIST_MAX);
+        out->items[out->count++] = name;
+    }
+    if (out->count == 0)
+        out->items[out->count++] = "auto"; /* its step says why there is none */
+    return true;
 }
 
 /* What commands call by these names. Files that steps make for themselves are removed with the folder;
@@ -535,17 +536,11 @@ static bool set_environment(const visit *v, err *e) {
 }
 
 static bool make_plan(visit *v, const char *const *names, size_t count, err *e) {
-    const char *found[MOST_DEVICES];
-    const char *const *devices = settings.devices.items;
-    size_t device_count = settings.devices.count;
-    if (!check_names(names, count, e) || !set_environment(v, e))
+    option_list *devices = &settings.devices;
+    if (!check_names(names, count, e) || !set_environment(v, e) ||
+        (devices->count == 0 && !find_devices(v, devices, e)))
         return false;
-    if (device_count == 0) {
-        if ((device_count = find_devices(v, found, e)) == 0)
-            return false;
-        devices = found;
-    }
-    add_steps(v, devices, device_count, names, count);
+    add_steps(v, devices->items, devices->count, names, count);
     return v->count > 0 ||
            err_set(e, EXIT_CANNOT, "nothing was run: %s is a program that is not installed here",
                    names[0]);

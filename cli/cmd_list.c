@@ -3,10 +3,12 @@
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "cases.h"
+#include "harness/base/array.h"
 #include "harness/base/host.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
@@ -156,16 +158,15 @@ typedef struct {
     size_t formats;
     bool has_plain, has_sum;
 } variant;
-enum { VARIANTS = 512 };
 
 static bool is_alike(const kernel *a, const kernel *b) {
     return strcmp(get_about(a->variant), get_about(b->variant)) == 0 &&
            strcmp(get_about(a->about), get_about(b->about)) == 0;
 }
 
-/* In the order of the kernels, of which there are *kernels. */
-static size_t find_variants(const selection *s, const op *o, variant out[VARIANTS],
-                            size_t *kernels) {
+/* In the order of the kernels, of which there are *kernels; the caller frees them. */
+static variant *find_variants(const selection *s, const op *o, size_t *variants, size_t *kernels) {
+    variant *out = array_new(o->kernel_count, sizeof *out);
     size_t count = 0;
     *kernels = 0;
     for (const kernel *k = o->kernels; k < o->kernels + o->kernel_count; k++) {
@@ -175,9 +176,7 @@ static size_t find_variants(const selection *s, const op *o, variant out[VARIANT
         ++*kernels;
         while (i < count && !is_alike(out[i].kernels[0], k))
             i++;
-        assert(i < VARIANTS);
-        if (i == count)
-            out[count++] = (variant){.formats = 0};
+        count += i == count;
         variant *v = &out[i];
         while (f < v->formats && v->kernels[f]->format != k->format)
             f++;
@@ -187,7 +186,8 @@ static size_t find_variants(const selection *s, const op *o, variant out[VARIANT
         v->has_sum |= k->accumulates;
         v->has_plain |= !k->accumulates;
     }
-    return count;
+    *variants = count;
+    return out;
 }
 
 /* Formats and `=` or `+=` are columns where they tell kernels of the op apart. */
@@ -219,12 +219,11 @@ static void print_variants(const op *o, const variant *variants, size_t count) {
 
 /* A table of the ops, then one of variants for each op that has several kernels. */
 static size_t print_markdown(const selection *s) {
-    static variant variants[VARIANTS];
-    size_t all = 0, kernels;
+    size_t all = 0, count, kernels;
     puts("| op | computes | shape | kernels |\n|---|---|---|---|");
     for (size_t i = 0; i < registry_count; i++) {
         const op *o = registry[i];
-        find_variants(s, o, variants, &kernels);
+        variant *variants = find_variants(s, o, &count, &kernels);
         all += kernels;
         if (kernels > 0)
             MARKDOWN("| `%s` | %s | %s | ", o->name, get_about(o->about), o->dims);
@@ -232,11 +231,13 @@ static size_t print_markdown(const selection *s) {
             printf("[%zu kernels](#%s) |\n", kernels, o->name);
         else if (kernels > 0)
             MARKDOWN("%s |\n", get_about(variants[0].kernels[0]->about));
+        free(variants);
     }
     for (size_t i = 0; i < registry_count; i++) {
-        size_t count = find_variants(s, registry[i], variants, &kernels);
+        variant *variants = find_variants(s, registry[i], &count, &kernels);
         if (kernels > 1)
             print_variants(registry[i], variants, count);
+        free(variants);
     }
     return all;
 }

@@ -184,8 +184,8 @@ typedef struct {
     struct {
         gguf_text name; /* "bos" */
         uint32_t id;
-    } specials[16];
-    size_t special_count;
+    } * specials;
+    size_t special_count, special_room;
     bool runs;
     err why; /* if it does not run */
 } model_facts;
@@ -279,12 +279,11 @@ static void find_specials(const gguf *g, model_facts *f) {
         gguf_text k = v->key;
         if (v->type != GGUF_U32 || k.bytes <= front_bytes + back_bytes ||
             memcmp(k.data, front, front_bytes) != 0 ||
-            memcmp(k.data + k.bytes - back_bytes, back, back_bytes) != 0 ||
-            f->special_count == sizeof f->specials / sizeof *f->specials)
+            memcmp(k.data + k.bytes - back_bytes, back, back_bytes) != 0)
             continue;
-        f->specials[f->special_count].name =
-            (gguf_text){k.data + front_bytes, k.bytes - front_bytes - back_bytes};
-        f->specials[f->special_count++].id = (uint32_t)gguf_value_get_integer(v, 0);
+        k = (gguf_text){k.data + front_bytes, k.bytes - front_bytes - back_bytes};
+        ARRAY_ADD(f->specials, f->special_count, f->special_room)->name = k;
+        f->specials[f->special_count - 1].id = (uint32_t)gguf_value_get_integer(v, 0);
     }
 }
 
@@ -417,6 +416,7 @@ static void print_all(const gguf *g) {
         print_tensors(g);
     if (info_settings.metadata)
         print_metadata(g);
+    free(facts.specials);
 }
 
 /* For programs -------------------------------------------------------------------------------- */
@@ -514,6 +514,7 @@ void model_info_print_json(FILE *out, const gguf *g, bool tensors, bool metadata
         json_close(&j);
     }
     json_close(&j);
+    free(facts.specials);
 }
 
 static exit_code run_info(const char *const *names, size_t count, err *e) {

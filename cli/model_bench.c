@@ -364,9 +364,9 @@ static void close_store(bench_store *b) {
 }
 
 /* The tests that the baseline has of this model; returns how many. */
-static size_t list_base_tests(const bench_store *b, bench_test *out, size_t most) {
+static size_t list_base_tests(const bench_store *b, bench_test *out) {
     size_t count = 0, length = strlen(b->prefix);
-    for (size_t i = 0; i < b->base.count && count < most; i++) {
+    for (size_t i = 0; i < b->base.count; i++) {
         const char *name = b->base.cases[i].row.name;
         count += strncmp(name, b->prefix, length) == 0 && parse_test(name + length, &out[count]);
     }
@@ -466,11 +466,10 @@ static bench_sizes take_sizes(const option_numbers *given, const uint64_t *other
 }
 
 /* What was asked for, or what the baseline has, or the default. */
-static bool list_tests(const bench_store *store, bench_test tests[MAX_TESTS], size_t *count,
-                       err *e) {
+static bool list_tests(const bench_store *store, bench_test *tests, size_t *count, err *e) {
     static const uint64_t prompt = PROMPT, generate = TOKENS, depth = 0;
     if (store->has_base && !is_given()) {
-        *count = list_base_tests(store, tests, MAX_TESTS);
+        *count = list_base_tests(store, tests);
         return *count > 0 || err_set(e, EXIT_INCONCLUSIVE,
                                      "the baseline has no rows %.180s*: -p, -n and -d say what to "
                                      "time",
@@ -486,7 +485,7 @@ static exit_code run_verb(const char *const *names, size_t name_count, err *e) {
     (void)names;
     (void)name_count;
     bench_form form = BENCH_MD;
-    static bench_test tests[MAX_TESTS];
+    bench_test *tests = NULL;
     size_t count;
     while (form < BENCH_FORMS && strcmp(form_names[form], settings.output) != 0)
         form++;
@@ -502,6 +501,7 @@ static exit_code run_verb(const char *const *names, size_t name_count, err *e) {
               open_model_file(&s, settings.model, e) &&
               open_model_set_threads(settings.threads, e) &&
               open_model_device(&s, settings.device, e) && open_store(&store, &s, how.cache, e) &&
+              (tests = array_new(MAX_TESTS + store.base.count, sizeof *tests)) &&
               list_tests(&store, tests, &count, e);
     how.context = ok ? bench_find_context(tests, count) : 0;
     ok = ok && open_model_on(&s, settings.device, &how, e) &&
@@ -511,6 +511,7 @@ static exit_code run_verb(const char *const *names, size_t name_count, err *e) {
                      : store.has_base ? comparison_print(&store.comparison, &o,
                                                          form == BENCH_MD ? stdout : stderr)
                                       : EXIT_OK;
+    free(tests);
     close_store(&store);
     open_model_close(&s);
     return code;

@@ -17,7 +17,7 @@
 #include "kernels/ops.h"
 #include "load.h"
 
-enum { MAX_OPS = 256, MAX_PATTERNS = 32 };
+enum { MAX_PATTERNS = 32 };
 
 /* What assay.project says. */
 typedef struct {
@@ -95,11 +95,10 @@ static bool read_settings(settings *s, err *e) {
 
 /* A project whose descriptions were read; it stays for the rest of the process. */
 typedef struct {
-    op described[MAX_OPS]; /* the ops with the paths of their descriptions */
-    const op *ops[MAX_OPS];
-    const struct broken *refused[MAX_OPS];
-    const char *files[4 * MAX_OPS];
-    size_t count, refused_count, file_count;
+    const op **ops; /* with the paths of their descriptions */
+    const struct broken **refused;
+    const char **files;
+    size_t count, room, refused_count, refused_room, file_count, file_room;
     char kernels[PATH_MAX];
     const char *includes[PROJECT_INCLUDES];
     library_project sources;
@@ -119,9 +118,7 @@ static bool take_files(loaded_project *to, const op *o, const char *file, err *e
         if (other)
             return err_set(e, EXIT_USAGE, "%.80s: the kernel %.60s belongs to the op %.60s already",
                            file, k->name, other->name);
-        if (to->file_count == sizeof to->files / sizeof *to->files)
-            return err_set(e, EXIT_USAGE, "a project has at most %d kernels", 4 * MAX_OPS);
-        to->files[to->file_count++] = k->file;
+        *ARRAY_ADD(to->files, to->file_count, to->file_room) = k->file;
     }
     return true;
 }
@@ -138,14 +135,12 @@ static bool take_op(loaded_project *to, const op *o, const char *path, const cha
     for (size_t i = 0; i < to->count; i++)
         if (strcmp(to->ops[i]->name, o->name) == 0)
             return err_set(e, EXIT_USAGE, "%.80s: there is an op %.60s already", file, o->name);
-    if (to->count == MAX_OPS)
-        return err_set(e, EXIT_USAGE, "a project has at most %d ops", MAX_OPS);
     if (!take_files(to, o, file, e))
         return false;
-    op *mine = &to->described[to->count];
+    op *mine = array_new(1, sizeof *mine);
     *mine = *o;
     mine->source = strdup(path);
-    to->ops[to->count++] = mine;
+    *ARRAY_ADD(to->ops, to->count, to->room) = mine;
     return true;
 }
 
@@ -188,9 +183,7 @@ static bool build_broken(kernel_case *c, err *e) {
     return false;
 }
 
-static bool note_broken(loaded_project *to, const char *path, const err *why, err *e) {
-    if (to->refused_count == MAX_OPS)
-        return err_set(e, EXIT_USAGE, "a project has at most %d ops", MAX_OPS);
+static void note_broken(loaded_project *to, const char *path, const err *why) {
     broken *b = array_new(1, sizeof *b);
     snprintf(b->path, sizeof b->path, "%s", path);
     snprintf(b->name, sizeof b->name, "%.120s", path_get_name(path));
@@ -205,8 +198,7 @@ static bool note_broken(loaded_project *to, const char *path, const err *why, er
                  .shapes = {&any_shape, 1, {{0}}},
                  .build = build_broken,
                  .source = b->path};
-    to->refused[to->refused_count++] = b;
-    return true;
+    *ARRAY_ADD(to->refused, to->refused_count, to->refused_room) = b;
 }
 
 /* If nothing else is left, the first of them is the error. */
@@ -215,8 +207,8 @@ static bool add_broken(loaded_project *to, err *e) {
         *e = to->refused[0]->why;
         return false;
     }
-    for (size_t i = 0; i < to->refused_count && to->count < MAX_OPS; i++)
-        to->ops[to->count++] = &to->refused[i]->op;
+    for (size_t i = 0; i < to->refused_count; i++)
+        *ARRAY_ADD(to->ops, to->count, to->room) = &to->refused[i]->op;
     return true;
 }
 
@@ -225,18 +217,17 @@ static bool load_pattern(loaded_project *to, const settings *s, const char *patt
     if (snprintf(full, sizeof full, "%s/%s", s->root, pattern) >= (int)sizeof full)
         return err_set(e, EXIT_USAGE, "the path of %.120s is too long", pattern);
     glob_t found = {0};
-    int status = glob(full, 0, NULL, &found);
-    bool is_plain = !strpbrk(pattern, "*?["), ok = true;
-    if (status != 0 && is_plain)
-        ok = err_set(e, EXIT_USAGE, PROJECT_FILE " lists the description %.120s, which is missing",
-                     pattern);
-    for (size_t i = 0; ok && status == 0 && i < found.gl_pathc; i++) {
+    int status = glob(full, GLOB_ERR, NULL, &found);
+    bool may_be_none = status == GLOB_NOMATCH && strpbrk(pattern, "*?[");
+    for (size_t i = 0; status == 0 && i < found.gl_pathc; i++) {
         err why;
         if (!load_description(to, found.gl_pathv[i], &why))
-            ok = note_broken(to, found.gl_pathv[i], &why, e);
+            note_broken(to, found.gl_pathv[i], &why);
     }
     globfree(&found);
-    return ok;
+    return status == 0 || may_be_none ||
+           err_set(e, EXIT_USAGE, PROJECT_FILE " lists %.120s, which %s", pattern,
+                   status == GLOB_NOMATCH ? "is missing" : "cannot be read");
 }
 
 bool project_find_sources(project_sources *out, err *e) {

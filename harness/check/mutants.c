@@ -18,8 +18,6 @@
 #include "harness/device/soft/object.h"
 #include "harness/device/tape.h"
 
-enum { MAX_SOURCES = 64 };
-
 /* Files --------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -98,14 +96,14 @@ bool mutants_prepare(err *e) {
 
 /* The files that a kernel's file is made of, as its line marks name them. */
 typedef struct {
-    mutant_file *files[MAX_SOURCES];
-    size_t count;
+    mutant_file **files;
+    size_t count, room;
 } sources;
 
 static void find_sources(const mutant_list *l, const char *folder, const msl_unit *u, sources *s) {
     static const char *const slashes[] = {"/",
                                           "//"}; /* where the folder itself is one of includes */
-    for (size_t i = 0; i < l->file_count && s->count < MAX_SOURCES; i++) {
+    for (size_t i = 0; i < l->file_count; i++) {
         bool is_there = false;
         for (size_t k = 0; k < sizeof slashes / sizeof *slashes; k++) {
             char named[PATH_MAX + 80];
@@ -113,7 +111,7 @@ static void find_sources(const mutant_list *l, const char *folder, const msl_uni
             is_there = is_there || strstr(msl_get_text(u), named);
         }
         if (is_there)
-            s->files[s->count++] = &l->files[i];
+            *ARRAY_ADD(s->files, s->count, s->room) = &l->files[i];
     }
 }
 
@@ -220,8 +218,11 @@ bool mutants_find(const char *folder, const case_list *cases, mutant_list *out, 
         if (ok)
             add_mutants(out, f, kernels, count);
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         mutate_free_parts(&kernels[i].parts);
+        if (i + 1 == count || kernels[i].sources.files != kernels[i + 1].sources.files)
+            free(kernels[i].sources.files); /* the kernels of a file share them */
+    }
     free(kernels);
     out->all = out->count;
     if (ok && out->count == 0)
@@ -281,8 +282,8 @@ typedef struct {
 typedef struct {
     const trial_plan *plan;
     char *task; /* its text, with NUL for tabs and commas */
-    const char *kernels[256];
-    size_t kernel_count;
+    const char **kernels;
+    size_t kernel_count, kernel_room;
     library *original, *fast, *checked;
     mutant_outcome *out;
 } trial;
@@ -313,8 +314,7 @@ static bool read_task(trial *t, const char *task, const char **file, mutation *e
     *file = strchr(fields[0], '/') + 1;
     edit->with = fields[3];
     for (char *rest = fields[2], *name; (name = strtok_r(rest, ",", &rest));)
-        if (t->kernel_count < sizeof t->kernels / sizeof *t->kernels)
-            t->kernels[t->kernel_count++] = name;
+        *ARRAY_ADD(t->kernels, t->kernel_count, t->kernel_room) = name;
     return true;
 }
 
@@ -470,6 +470,7 @@ static bool run_trial(trial *t, const char *name, err *e) {
     close_library(t->original);
     close_library(t->fast);
     close_library(t->checked);
+    free(t->kernels);
     free(t->task);
     return ok;
 }

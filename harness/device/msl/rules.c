@@ -193,14 +193,12 @@ static void check_names(const checker *c) {
  * expression means: this is a warning. A check is any comparison, min, clamp, % or & that has the
  * position, or a variable made from it, in it. ------------------------------------------------ */
 
-enum { MOST_NAMES = 64 };
-
 /* Names that hold the position, or something computed from it. */
 typedef struct {
     const tokens *t;
     const kernel *kernel;
-    at names[MOST_NAMES];
-    size_t count;
+    at *names;
+    size_t count, room;
 } taint;
 
 static bool is_tainted(const taint *n, at i) {
@@ -221,8 +219,8 @@ static bool has_taint(const taint *n, at begin, at end) {
 }
 
 static void add_name(taint *n, at i) {
-    if (n->count < MOST_NAMES && !is_tainted(n, i))
-        n->names[n->count++] = i;
+    if (!is_tainted(n, i))
+        *ARRAY_ADD(n->names, n->count, n->room) = i;
 }
 
 static void add_positions(taint *n) {
@@ -312,6 +310,7 @@ static void check_guard(const checker *c, const kernel *k) {
              "kernel %s stores to %.*s by thread_position_in_grid and compares it with "
              "nothing: a grid that is rounded up to whole threadgroups writes past the end",
              k->name, TOKEN_SPELL(n.t, store));
+    free(n.names);
 }
 
 /* Fast math ----------------------------------------------------------------------------------- */

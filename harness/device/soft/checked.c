@@ -230,6 +230,9 @@ static void checker_finish_reports(soft_checker *c, finding_list *out) {
             add_other(c, r);
         if (r->barrier)
             add_barrier(c, r);
+        size_t n = strlen(r->row.text);
+        if (i + 1 == MAX_REPORTS)
+            snprintf(r->row.text + n, sizeof r->row.text - n, "; the launch has others");
         hand_out(c, r, out);
     }
     c->report_count = 0;
