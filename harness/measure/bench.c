@@ -1,8 +1,8 @@
 /* bench: see bench.h. First the side that times, in a worker, then the side that hands out cases.
  *
  * What is timed interleaved with a kernel of ours, an earlier version of it (the base) or kernels of others
- * (rivals), is checked before anything is timed, in a worker of its own if it crashes: one that is wrong is not
- * timed, and does not keep ours from being timed. */
+ * (rivals), is checked before the case is timed. Where one is wrong or crashes, the case is handed out again without
+ * it, to another worker. */
 #include "bench.h"
 
 #include <math.h>
@@ -21,7 +21,6 @@
 
    prepare:C   compiles what case C needs, before anything is timed; there is no answer
    roof        the roof alone
-   check:R:C   the base, or rival number R, against the oracle of case C, before anything is timed
    M:C         times case C and, interleaved, the others of the mask M
 
    Both sides are the same program, so an answer is the bytes of a struct, followed by samples:
@@ -32,16 +31,24 @@
 
 enum { WIRE_SIDES = 1 + BENCH_OTHERS, WIRE_TASK = 300 };
 
+/* Why the base or a rival is not timed with a case. */
 typedef struct {
-    bool made;    /* else the error says why not; with fewer sides than asked for, why others are
-                     missing */
-    bool skipped; /* not made, because this device cannot run the case as written, the rival is not
-                     for it, or the base does not have it */
+    err why;      /* EXIT_OK: it is */
+    bool skipped; /* it is not for the case, or the base does not have it */
+    bool has_run; /* and may have written anywhere */
+} other_verdict;
+
+typedef struct {
+    bool
+        made; /* else the error says why not, or others are refused; with fewer sides than asked for, why
+                  others are missing */
+    bool skipped;    /* not made, because this device cannot run the case as written */
     bool uncompiled; /* not made, because there is no pipeline: the kernel's other cases fail too */
     err error;
     roof_facts roof; /* of WIRE_ROOF */
     size_t sides;
     result_row rows[WIRE_SIDES]; /* ours, then the others */
+    other_verdict others[BENCH_OTHERS];
 } wire_answer;
 
 static void *pack(const wire_answer *a, const timing_sample *const *samples, size_t *bytes) {
@@ -256,11 +263,34 @@ static bool open_other(server *s, contest *c, size_t number, err *e) {
     return s->base_lib ? open_base(s, c, e) : open_rival(s, c, number, e);
 }
 
-static bool open_others(server *s, contest *c, uint32_t mask, err *e) {
-    for (size_t i = 0; i < bench_count_others(s->settings); i++)
-        if (mask >> i & 1 && !open_other(s, c, i, e))
-            return false;
-    return true;
+/* Opens the base or a rival and checks it. One that cannot be launched on the inputs of the case, but compiles, is
+ * not for it. */
+static bool check_other(server *s, contest *c, size_t number, other_verdict *v) {
+    const check_options o = {.unordered = c->timed.timed.op->unordered};
+    const size_t before = c->count;
+    check_result result;
+    if (!open_other(s, c, number, &v->why))
+        v->skipped = s->base_lib
+                         ? s->base->error.code == EXIT_OK && !library_has_failed(s->base_lib)
+                         : v->why.code == EXIT_CANNOT;
+    else if (!device_can_play(c->sides[before].tape, &v->why))
+        v->skipped = true;
+    else {
+        v->has_run = true;
+        if (check_tape(c->sides[before].tape, &o, &result, &v->why)) {
+            if (result.verdict == CHECK_PASS) {
+                v->why.code = EXIT_OK;
+                return true;
+            }
+            err_set(&v->why, EXIT_WRONG, "%.250s", result.message);
+        }
+        device_tell_loss(library_get_device(s->lib), &v->why);
+    }
+    while (c->count > before) {
+        measurement_close(&c->sides[--c->count]);
+        c->sides[c->count] = (measurement){.key = ""};
+    }
+    return false;
 }
 
 /* Is there a verdict, also if it is held against those of all other cases? */
@@ -295,9 +325,8 @@ static bool decide(server *s, contest *c, err *e) {
     return ok;
 }
 
-static bool time_contest(server *s, contest *c, uint32_t mask, const char *name, err *e) {
-    return open_ours(s, c, name, e) && open_others(s, c, mask, e) &&
-           meter_time(s->meter, c->sides, c->count, e) && decide(s, c, e);
+static bool time_contest(server *s, contest *c, err *e) {
+    return meter_time(s->meter, c->sides, c->count, e) && decide(s, c, e);
 }
 
 /* Then nothing more can be timed in this process. */
@@ -313,11 +342,15 @@ static void *time_case(server *s, uint32_t mask, const char *name, size_t *bytes
     err alone;
     const timing_sample *samples[WIRE_SIDES];
     a = (wire_answer){.made = false};
-    a.made = time_contest(s, &c, mask, name, &a.error);
+    bool is_open = open_ours(s, &c, name, &a.error), is_spoiled = false;
+    for (size_t i = 0; i < BENCH_OTHERS && is_open; i++)
+        if (mask >> i & 1 && !check_other(s, &c, i, &a.others[i]))
+            is_spoiled = is_spoiled || a.others[i].has_run;
+    a.made = is_open && !is_spoiled && time_contest(s, &c, &a.error);
     *retire = !a.made; /* a kernel that is wrong may have written anywhere */
-    if (!a.made && mask && a.error.code == EXIT_WRONG && !is_lost(s)) {
+    if (!a.made && !is_spoiled && c.count > 1 && a.error.code == EXIT_WRONG && !is_lost(s)) {
         close_contest(&c);
-        a.made = time_contest(s, &c, 0, name, &alone);
+        a.made = open_ours(s, &c, name, &alone) && time_contest(s, &c, &alone);
         if (!a.made)
             a.error = alone;
     }
@@ -334,31 +367,6 @@ static void *time_case(server *s, uint32_t mask, const char *name, size_t *bytes
     void *all = pack(&a, samples, bytes);
     close_contest(&c);
     return all;
-}
-
-/* The base or a rival on the inputs of a case, against the oracle. What cannot be launched on them, but
- * compiles, is not for the case. */
-static void *check_other(server *s, size_t number, const char *name, size_t *bytes, bool *retire) {
-    static wire_answer a;
-    static contest c;
-    check_result result = {.verdict = CHECK_PASS};
-    a = (wire_answer){.made = false};
-    if (!open_ours(s, &c, name, &a.error))
-        a.skipped = a.error.code == EXIT_CANNOT;
-    else if (open_other(s, &c, number, &a.error)) {
-        const check_options o = {.unordered = c.timed.timed.op->unordered};
-        a.skipped = !device_can_play(c.sides[1].tape, &a.error);
-        a.made = !a.skipped && check_tape(c.sides[1].tape, &o, &result, &a.error);
-    } else
-        a.skipped = s->base_lib ? s->base->error.code == EXIT_OK && !library_has_failed(s->base_lib)
-                                : a.error.code == EXIT_CANNOT;
-    if (a.made && result.verdict != CHECK_PASS)
-        a.made = err_set(&a.error, EXIT_WRONG, "%.250s", result.message);
-    *retire = is_lost(s) || (!a.made && !a.skipped);
-    if (!a.made)
-        device_tell_loss(library_get_device(s->lib), &a.error);
-    close_contest(&c);
-    return pack(&a, NULL, bytes);
 }
 
 /* Errors are those of the case, which reports them when it is timed. */
@@ -387,8 +395,6 @@ static void *run_task(void *context, const char *task, size_t *bytes, bool *reti
         prepare_case(s, task + strlen(WIRE_PREPARE));
         return NULL;
     }
-    if (sscanf(task, "check:%u:%n", &number, &used) == 1 && used > 0)
-        return check_other(s, number, task + used, bytes, retire);
     if (sscanf(task, "%x:%n", &number, &used) == 1 && used > 0)
         return time_case(s, number, task + used, bytes, retire);
     static wire_answer a;
@@ -476,74 +482,6 @@ static const char *find_failure(const worker_outcome *o, const wire_answer **a,
                          : (*a)->error.text;
 }
 
-/* Checking others: */
-
-/* What the check of the base or of a rival on a case found. */
-typedef struct {
-    bool refused, skipped;
-    char why[256];
-} other_verdict;
-
-typedef struct {
-    const bench_settings *settings;
-    other_verdict *verdicts; /* (cases, others) */
-    size_t *places;          /* of each task: where in verdicts */
-} checking;
-
-static bool deliver_verdict(void *context, size_t task, const worker_outcome *o, err *e) {
-    const checking *c = context;
-    other_verdict *v = &c->verdicts[c->places[task]];
-    const timing_sample *none[WIRE_SIDES];
-    const wire_answer *a;
-    const char *failure = find_failure(o, &a, none);
-    if (a && failure && a->error.code == EXIT_USAGE && c->settings->rival_count > 0) {
-        *e = a->error;
-        return false;
-    }
-    v->refused = failure;
-    v->skipped = a && a->skipped;
-    snprintf(v->why, sizeof v->why, "%s", failure ? failure : "");
-    return true;
-}
-
-/* The first case with the same kernel, shape and input: regime and cache do not matter here. */
-static size_t find_first(const bench_list *cases, size_t i) {
-    for (size_t k = 0; k < i; k++)
-        if (strcmp(cases->items[k].timed.name, cases->items[i].timed.name) == 0)
-            return k;
-    return i;
-}
-
-/* Checks the base or the rivals on every case that they are for: (cases, others), to be freed. NULL with
- * e set if a description of a rival does not fit. */
-static other_verdict *check_others(const bench_settings *s, const bench_list *cases, err *e) {
-    size_t others = bench_count_others(s), all = cases->count * others;
-    checking own = {s, array_new(all + 1, sizeof *own.verdicts),
-                    array_new(all + 1, sizeof *own.places)};
-    task_list tasks = tasks_new(all);
-    for (size_t i = 0; i < cases->count; i++)
-        for (size_t r = 0; r < others; r++) {
-            const bench_case *c = &cases->items[i];
-            if (!(bench_get_others(s, c) >> r & 1) || find_first(cases, i) != i)
-                continue;
-            own.places[tasks.count] = i * others + r;
-            snprintf(add_task(&tasks), WIRE_TASK, "check:%zu:%s", r, c->name);
-        }
-    progress shown = progress_new(
-        stderr, s->base_folder ? "cases of the base checked" : "third-party kernels checked",
-        tasks.count);
-    bool ok = run_tasks(
-        s, &tasks, (worker_plan){.jobs = 1, .deliver = deliver_verdict, .context = &own}, shown, e);
-    for (size_t i = 0; i < cases->count; i++)
-        memcpy(&own.verdicts[i * others], &own.verdicts[find_first(cases, i) * others],
-               find_first(cases, i) == i ? 0 : others * sizeof *own.verdicts);
-    free(own.places);
-    if (ok)
-        return own.verdicts;
-    free(own.verdicts);
-    return NULL;
-}
-
 /* Compiling: */
 
 static bool ignore_outcome(void *context, size_t task, const worker_outcome *o, err *e) {
@@ -579,8 +517,11 @@ typedef struct {
     const bench_settings *settings;
     const bench_list *cases;
     const device_facts *facts;
-    const other_verdict *verdicts; /* (cases, others), NULL if there are none */
     const bench_listener *listener;
+    size_t *places;          /* of each task: which case; cases->count: the roof */
+    uint32_t *masks;         /* (cases) what a case is still to be timed with */
+    bool *is_done;           /* (cases) */
+    other_verdict *verdicts; /* (cases, others) */
 } delivery;
 
 /* A case that was not timed, and why; `name` is that of our kernel or of a rival. */
@@ -609,22 +550,23 @@ static void add_others(const delivery *s, size_t number, const wire_answer *a,
     size_t side = 1, count = bench_count_others(o);
     for (size_t i = 0; i < count; i++) {
         const other_verdict *v = &s->verdicts[number * count + i];
+        const bool is_out = v->why.code != EXIT_OK;
         if (!(bench_get_others(o, c) >> i & 1))
             continue;
         bench_other *other = &out->others[out->other_count++];
-        if (!v->refused && a && side < a->sides) {
+        if (!is_out && a && side < a->sides) {
             *other = (bench_other){.row = a->rows[side], .samples = samples[side]};
             side++;
             continue;
         }
-        const char *why = v->refused ? v->why
-                          : a        ? a->error.text
-                                     : "not timed, because ours was not";
+        const char *why = is_out ? v->why.text
+                          : a    ? a->error.text
+                                 : "not timed, because ours was not";
         const char *name = o->base_folder ? c->timed.kernel->name : o->rivals[i].name;
         other->row = make_untimed(c, name, s->facts, why);
         if (!o->base_folder)
             snprintf(other->row.variant, sizeof other->row.variant, BENCH_RIVAL);
-        other->skipped = v->skipped || (!v->refused && !a);
+        other->skipped = v->skipped || (!is_out && !a);
     }
 }
 
@@ -639,9 +581,33 @@ static bool deliver_case(const delivery *s, size_t number, const wire_answer *a,
         out.row = make_untimed(c, c->timed.kernel->name, s->facts, failure);
         out.skipped = a && a->skipped;
     }
-    if (s->verdicts)
-        add_others(s, number, failure ? NULL : a, samples, &out);
+    add_others(s, number, failure ? NULL : a, samples, &out);
+    s->is_done[number] = true;
     return s->listener->deliver(s->listener->context, c, &out, e);
+}
+
+/* Keeps what was found of the others. Those that have run and are wrong, or all if the worker died, are left out from
+ * now on: *again. */
+static bool note_others(const delivery *s, size_t number, const worker_outcome *o,
+                        const wire_answer *a, bool *again, err *e) {
+    const size_t count = bench_count_others(s->settings);
+    const uint32_t mask = s->masks[number];
+    for (size_t i = 0; i < count && !o->is_untried; i++) {
+        other_verdict *v = &s->verdicts[number * count + i];
+        if (!(mask >> i & 1))
+            continue;
+        *v = a ? a->others[i] : (other_verdict){.has_run = true};
+        if (!a)
+            err_set(&v->why, EXIT_WRONG, "%.250s", o->failure);
+        if (v->why.code == EXIT_USAGE && s->settings->rival_count > 0) {
+            *e = v->why;
+            return false;
+        }
+        if (v->has_run && v->why.code != EXIT_OK)
+            s->masks[number] &= ~(1u << i);
+    }
+    *again = s->masks[number] != mask;
+    return true;
 }
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
@@ -649,8 +615,11 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     const wire_answer *a;
     const timing_sample *samples[WIRE_SIDES] = {NULL};
     const char *failure = find_failure(o, &a, samples);
-    if (task > 0)
-        return deliver_case(s, task - 1, a, samples, failure, e);
+    const size_t number = s->places[task];
+    bool again = false;
+    if (number < s->cases->count)
+        return note_others(s, number, o, a, &again, e) &&
+               (again || deliver_case(s, number, a, samples, failure, e));
     if (!failure)
         return !s->listener->start || s->listener->start(s->listener->context, &a->roof, e);
     err_set(e, a ? a->error.code : EXIT_CANNOT,
@@ -660,49 +629,57 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     return false;
 }
 
-/* What is timed with a case: those that are for it and right. */
-static uint32_t find_mask(const delivery *s, size_t number) {
-    size_t count = bench_count_others(s->settings);
-    uint32_t mask = count > 0 ? bench_get_others(s->settings, &s->cases->items[number]) : 0;
-    for (size_t i = 0; i < count; i++)
-        if (s->verdicts[number * count + i].refused)
-            mask &= ~(1u << i);
-    return mask;
-}
-
 static worker_scope give_up(void *context, size_t task, const worker_outcome *o, char *why,
                             size_t size) {
     const delivery *s = context;
     const wire_answer *a = o->answer;
-    if (task == 0 || o->bytes < sizeof *a || !a->uncompiled)
+    if (s->places[task] == s->cases->count || o->bytes < sizeof *a || !a->uncompiled)
         return WORKER_NO_OTHERS;
-    snprintf(why, size, "%.50s does not compile", s->cases->items[task - 1].timed.kernel->file);
+    snprintf(why, size, "%.50s does not compile",
+             s->cases->items[s->places[task]].timed.kernel->file);
     return WORKER_GROUP;
 }
 
-static bool time_cases(const bench_settings *s, const bench_list *cases, delivery *own, err *e) {
-    task_list tasks = tasks_new(cases->count + 1);
-    snprintf(add_task(&tasks), WIRE_TASK, WIRE_ROOF);
-    for (size_t i = 0; i < cases->count; i++)
-        snprintf(add_task(&tasks), WIRE_TASK, "%x:%s", find_mask(own, i), cases->items[i].name);
-    progress shown = progress_new(stderr, "cases timed", cases->count);
-    shown.uncounted = 1; /* the roof */
+/* The cases that are not done; before the first of them, the roof. */
+static bool time_cases(delivery *s, bool is_first, bool *is_any, err *e) {
+    task_list tasks = tasks_new(s->cases->count + 1);
+    if (is_first) {
+        s->places[tasks.count] = s->cases->count;
+        snprintf(add_task(&tasks), WIRE_TASK, WIRE_ROOF);
+    }
+    for (size_t i = 0; i < s->cases->count; i++)
+        if (!s->is_done[i]) {
+            s->places[tasks.count] = i;
+            snprintf(add_task(&tasks), WIRE_TASK, "%x:%s", s->masks[i], s->cases->items[i].name);
+        }
+    progress shown = progress_new(stderr, "cases timed", tasks.count - is_first);
+    shown.uncounted = is_first;
+    *is_any = tasks.count > 0;
     const worker_plan plan = {.jobs = 1,
-                              .timeout_s = own->verdicts ? s->again_s : 0,
+                              .timeout_s =
+                                  bench_count_others(s->settings) > 0 ? s->settings->again_s : 0,
                               .deliver = deliver,
                               .give_up = give_up,
-                              .context = own};
-    return run_tasks(s, &tasks, plan, shown, e);
+                              .context = s};
+    return run_tasks(s->settings, &tasks, plan, shown, e);
 }
 
 bool bench_run(const bench_settings *s, const device_facts *f, const bench_list *cases,
                const bench_listener *listener, err *e) {
-    other_verdict *verdicts = NULL;
-    if (!compile_kernels(s, cases, e) ||
-        (bench_count_others(s) > 0 && !(verdicts = check_others(s, cases, e))))
-        return false;
-    delivery own = {s, cases, f, verdicts, listener};
-    bool ok = time_cases(s, cases, &own, e);
-    free(verdicts);
+    const size_t others = bench_count_others(s);
+    delivery own = {.settings = s, .cases = cases, .facts = f, .listener = listener};
+    own.places = array_new(cases->count + 1, sizeof *own.places);
+    own.masks = array_new(cases->count + 1, sizeof *own.masks);
+    own.is_done = array_new(cases->count + 1, sizeof *own.is_done);
+    own.verdicts = array_new(cases->count * others + 1, sizeof *own.verdicts);
+    for (size_t i = 0; i < cases->count && others > 0; i++)
+        own.masks[i] = bench_get_others(s, &cases->items[i]);
+    bool ok = compile_kernels(s, cases, e), is_any = true;
+    for (bool is_first = true; ok && is_any; is_first = false)
+        ok = time_cases(&own, is_first, &is_any, e);
+    free(own.places);
+    free(own.masks);
+    free(own.is_done);
+    free(own.verdicts);
     return ok;
 }

@@ -70,7 +70,8 @@ typedef struct {
 typedef struct {
     /* Before anything else: what the device was found to be; may be NULL. */
     bool (*start)(void *context, const roof_facts *f, err *e);
-    /* Each case when it is finished, in order. The callee owns nothing of it. */
+    /* Each case when it is finished, in order; those with others that are wrong come last. The callee owns nothing of
+     * it. */
     bool (*deliver)(void *context, const bench_case *c, const bench_outcome *o, err *e);
     void *context;
 } bench_listener;
