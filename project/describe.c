@@ -107,7 +107,7 @@ static bool set_names(run *r) {
             read_scalar(a->symbol, a->type, in);
         for (size_t f = a->first_field; f < a->first_field + a->field_count; f++)
             read_scalar(d->fields[f].symbol, d->fields[f].type, in + d->fields[f].offset);
-        if (!a->symbol || a->symbol->kind != SYMBOL_ARRAY)
+        if (!a->symbol || !a->symbol->is_array)
             continue;
         a->symbol->data = in;
         if (!set_sizes(r, &a->sizes, a->symbol))

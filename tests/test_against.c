@@ -78,8 +78,8 @@ TEST expressions_are_those_of_c(void) {
         "max(j < 3: k)",
         "n[0]",
     };
-    const symbol names[] = {{.name = "n", .kind = SYMBOL_WHOLE, .value = {.whole = 100}},
-                            {.name = "w.half", .kind = SYMBOL_REAL, .value = {.value = 0.5}}};
+    const symbol names[] = {{.name = "n", .type = ELEM_I64, .value = {.whole = 100}},
+                            {.name = "w.half", .type = ELEM_F32, .value = {.value = 0.5}}};
     const expression_scope scope = {.symbols = names, .symbol_count = 2};
     err e;
     number got;

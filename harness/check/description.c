@@ -39,10 +39,16 @@ bool describe_is_output(const described_argument *a) {
     return a->kind == ARGUMENT_OUT || a->kind == ARGUMENT_BOTH;
 }
 
-symbol *describe_add_symbol(description *d, const char *name, symbol_kind kind, elem type,
-                            size_t axes) {
+symbol *describe_add_symbol(description *d, const char *name, elem type) {
     symbol *s = &d->symbols[d->symbol_count++];
-    *s = (symbol){.name = name, .kind = kind, .type = type, .axes = axes};
+    *s = (symbol){.name = name, .type = type};
+    return s;
+}
+
+static symbol *add_array(description *d, const char *name, elem type, size_t axes) {
+    symbol *s = describe_add_symbol(d, name, type);
+    s->is_array = true;
+    s->axes = axes;
     return s;
 }
 
@@ -105,7 +111,7 @@ static bool read_dims(description *d, char *rest, err *e) {
         size_t used = strlen(d->dim_text);
         snprintf(d->dim_text + used, sizeof d->dim_text - used, "%s%s", used ? " x " : "", word);
         d->dims[d->dim_count++] = word;
-        describe_add_symbol(d, word, SYMBOL_WHOLE, ELEM_U32, 0);
+        describe_add_symbol(d, word, ELEM_U32);
         d->size_count = d->symbol_count;
     }
     return true;
@@ -240,10 +246,6 @@ static void set_why(const description *d, described_argument *a, const char *der
              d->line, a->name, a->name);
 }
 
-static symbol_kind get_kind(elem type) {
-    return elem_is_float(type) ? SYMBOL_REAL : SYMBOL_WHOLE;
-}
-
 /* What an oracle can read: values, fields, and buffers as they are before the launch. */
 static bool add_argument(description *d, const described_argument *a, err *e) {
     if (!line_is_name(a->name))
@@ -267,9 +269,9 @@ static bool add_argument(description *d, const described_argument *a, err *e) {
     if (describe_is_output(a) && d->kind == DESCRIBES_OP)
         set_why(d, to, "");
     if (d->kind == DESCRIBES_OP && a->kind == ARGUMENT_VALUE)
-        to->symbol = describe_add_symbol(d, a->name, get_kind(a->type), a->type, 0);
+        to->symbol = describe_add_symbol(d, a->name, a->type);
     if (d->kind == DESCRIBES_OP && (a->kind == ARGUMENT_IN || a->kind == ARGUMENT_BOTH))
-        to->symbol = describe_add_symbol(d, a->name, SYMBOL_ARRAY, a->type, a->sizes.count);
+        to->symbol = add_array(d, a->name, a->type, a->sizes.count);
     return true;
 }
 
@@ -429,7 +431,7 @@ static bool read_field(description *d, char *rest, err *e) {
     if (*rest)
         return describe_refuse(d, d->line, e, "nothing comes after a field's value");
     if (d->kind == DESCRIBES_OP)
-        f->symbol = describe_add_symbol(d, f->name, get_kind(f->type), f->type, 0);
+        f->symbol = describe_add_symbol(d, f->name, f->type);
     return true;
 }
 
@@ -540,7 +542,7 @@ static bool read_let(description *d, char *rest, err *e) {
     if (!line_is_name(rest) || find_argument(d, rest))
         return describe_refuse(
             d, d->line, e, "'%.40s' is an argument already, or not of letters, digits and _", rest);
-    r->symbol = describe_add_symbol(d, r->name, SYMBOL_ARRAY, ELEM_COUNT, r->index_count);
+    r->symbol = add_array(d, r->name, ELEM_COUNT, r->index_count);
     return true;
 }
 

@@ -169,8 +169,7 @@ typedef struct description {
 bool describe_refuse(const description *d, int line, err *e, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 bool describe_is_output(const described_argument *a);
-symbol *describe_add_symbol(description *d, const char *name, symbol_kind kind, elem type,
-                            size_t axes);
+symbol *describe_add_symbol(description *d, const char *name, elem type);
 
 /* Reads the text of a file; both must stay, and the text is changed. */
 bool describe_read(description *d, description_kind kind, const char *path, char *text, err *e);

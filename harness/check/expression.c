@@ -1,6 +1,6 @@
 /* expression: see expression.h. A recursive descent, operators by precedence, makes a tree; whether a
- * node is a whole number is known when it is parsed. Errors end an evaluation by a flag that
- * loops look at, so that the common path has no other tests. */
+ * node is a whole number is known when it is parsed. Whole numbers become real where they meet one. Errors end an
+ * evaluation by a flag that loops look at, so that the common path has no other tests. */
 #include "expression.h"
 
 #include <ctype.h>
@@ -148,7 +148,7 @@ static double reciprocal_sqrt(double x) {
 typedef struct {
     const char *name;
     double (*of_one)(double);
-    double (*of_two)(double, double);
+    double (*of_two)(double, double);             /* neither: rounds_to */
     elem rounds_to;                               /* ELEM_COUNT if it is no type */
     double safe;                                  /* roundings of its value under safe math */
     double (*fast)(double a, double b, double y); /* NULL: the same */
@@ -227,7 +227,7 @@ static bounded bounded_apply(const bounded_function *f, arithmetic how, bounded 
     return bounded_make(how, y, carried, f->safe);
 }
 
-static const bounded_function *bounded_find_function(const char *name) {
+static const bounded_function *find_function(const char *name) {
     for (size_t i = 0; i < FUNCTIONS; i++)
         if (strcmp(functions[i].name, name) == 0)
             return &functions[i];
@@ -235,7 +235,7 @@ static const bounded_function *bounded_find_function(const char *name) {
 }
 
 /* The names of all, each after a blank. */
-static const char *bounded_list_functions(void) {
+static const char *list_functions(void) {
     static char text[256];
     size_t used = 0;
     for (size_t i = 0; i < FUNCTIONS; i++)
@@ -248,7 +248,7 @@ static const char *bounded_list_functions(void) {
 enum { VARIABLES = 16, DEEPEST = 64, NAME_SIZE = 64, LONGEST = 8192 /* bounds the depth */ };
 
 typedef enum {
-    /* Either type */
+    /* Whole if the operands are */
     NODE_CONSTANT,
     NODE_SYMBOL,
     NODE_ELEMENT,
@@ -256,12 +256,13 @@ typedef enum {
     NODE_SUBTRACT,
     NODE_MULTIPLY,
     NODE_DIVIDE,
+    NODE_NEGATE,
     NODE_CHOICE,
     NODE_MIN,
     NODE_MAX,
     NODE_LOOP_MIN,
     NODE_LOOP_MAX,
-    /* Whole */
+    /* Whole, of whole numbers */
     NODE_VARIABLE,
     NODE_REMAINDER,
     NODE_BIT_AND,
@@ -269,16 +270,15 @@ typedef enum {
     NODE_BIT_XOR,
     NODE_SHIFT_LEFT,
     NODE_SHIFT_RIGHT,
+    /* Whole, of either */
     NODE_NOT,
     NODE_AND,
     NODE_OR,
-    NODE_LESS, /* of whole or of real numbers */
+    NODE_LESS,
     NODE_NOT_MORE,
     NODE_EQUAL,
-    NODE_TRUNCATE, /* a real number towards 0 */
+    NODE_TRUNCATE, /* towards 0 */
     /* Real */
-    NODE_REAL, /* of a whole number */
-    NODE_NEGATE,
     NODE_SUM,
     NODE_FUNCTION
 } node_kind;
@@ -342,19 +342,28 @@ static node *make(parser *p, node_kind kind, bool is_whole) {
     return p->made->made = n;
 }
 
-static node *make_with(parser *p, node_kind kind, bool is_whole, node *a, node *b) {
+/* An operation. Of sums and products, the terms that are sums themselves are loose: see bounded_add. */
+static node *make_with(parser *p, node_kind kind, node *a, node *b) {
     if (!a || !b)
         return NULL;
-    node *n = make(p, kind, is_whole);
+    const bool is_sum = kind == NODE_ADD || kind == NODE_SUBTRACT;
+    node *n = make(p, kind, kind >= NODE_VARIABLE && kind < NODE_SUM);
     n->kids[0] = a;
     n->kids[1] = b;
     n->kid_count = a == b ? 1 : 2;
+    n->is_whole = n->is_whole || (kind < NODE_VARIABLE && a->is_whole && b->is_whole);
+    for (size_t i = 0; i < n->kid_count && (is_sum || kind == NODE_MULTIPLY); i++)
+        if (!n->kids[i]->is_whole &&
+            (n->kids[i]->kind == NODE_ADD || n->kids[i]->kind == NODE_SUBTRACT)) {
+            n->kids[i]->is_loose = true;
+            n->is_loose = is_sum;
+        }
     return n;
 }
 
 /* Of one operand. */
-static node *make_of(parser *p, node_kind kind, bool is_whole, node *a) {
-    return make_with(p, kind, is_whole, a, a);
+static node *make_of(parser *p, node_kind kind, node *a) {
+    return make_with(p, kind, a, a);
 }
 
 static node *make_whole(parser *p, int64_t value) {
@@ -367,43 +376,6 @@ static node *make_whole(parser *p, int64_t value) {
 static node *make_real(parser *p, double value) {
     node *n = make(p, NODE_CONSTANT, false);
     n->constant = (bounded){.value = value, .error = bounded_get_rounding(value)};
-    return n;
-}
-
-static node *as_real(parser *p, node *n) {
-    if (!n || !n->is_whole)
-        return n;
-    return n->kind == NODE_CONSTANT ? make_real(p, (double)n->constant.whole)
-                                    : make_of(p, NODE_REAL, false, n);
-}
-
-/* A binary operation, in real numbers if one side is. */
-static node *combine(parser *p, node_kind kind, node *a, node *b) {
-    if (!a || !b)
-        return NULL;
-    bool is_whole = a->is_whole && b->is_whole;
-    bool is_sum = kind == NODE_ADD || kind == NODE_SUBTRACT;
-    node *n = is_whole ? make_with(p, kind, true, a, b)
-                       : make_with(p, kind, false, as_real(p, a), as_real(p, b));
-    for (size_t i = 0; i < 2 && (is_sum || kind == NODE_MULTIPLY) && !is_whole; i++)
-        if (n->kids[i]->kind == NODE_ADD || n->kids[i]->kind == NODE_SUBTRACT) {
-            n->kids[i]->is_loose = true;
-            n->is_loose = is_sum;
-        }
-    return n;
-}
-
-static node *compare(parser *p, node_kind kind, node *a, node *b) {
-    node *n = combine(p, kind, a, b);
-    if (n)
-        n->is_whole = true;
-    return n;
-}
-
-/* 1 where it is not 0. */
-static node *as_truth(parser *p, node *n) {
-    if (n && !n->is_whole)
-        return make_of(p, NODE_NOT, true, compare(p, NODE_EQUAL, n, make_real(p, 0)));
     return n;
 }
 
@@ -450,9 +422,14 @@ static node *parse_number(parser *p) {
     return is_real ? make_real(p, real) : make_whole(p, whole);
 }
 
-static node *parse_subscript(parser *p, const symbol *s) {
-    node *n = make(p, NODE_ELEMENT, s->type != ELEM_COUNT && !elem_is_float(s->type));
+static node *make_symbol(parser *p, node_kind kind, const symbol *s) {
+    node *n = make(p, kind, s->type != ELEM_COUNT && !elem_is_float(s->type));
     n->symbol = s;
+    return n;
+}
+
+static node *parse_subscript(parser *p, const symbol *s) {
+    node *n = make_symbol(p, NODE_ELEMENT, s);
     do {
         if (n->kid_count == EXPRESSION_AXES)
             return err_null(p->e, EXIT_USAGE, "'%.40s' has too many indices", s->name);
@@ -475,16 +452,12 @@ static node *parse_subscript(parser *p, const symbol *s) {
 }
 
 static node *use_symbol(parser *p, const symbol *s) {
-    if (s->kind == SYMBOL_ARRAY && s->axes > 0)
-        return take(p, "[") ? parse_subscript(p, s)
-                            : err_null(p->e, EXIT_USAGE,
-                                       "'%.40s' in '%.80s' is an array: give an index, as in "
-                                       "%.40s[i]",
-                                       s->name, p->text, s->name);
-    node *n =
-        make(p, s->kind == SYMBOL_ARRAY ? NODE_ELEMENT : NODE_SYMBOL, s->kind == SYMBOL_WHOLE);
-    n->symbol = s;
-    return n;
+    if (!s->is_array || s->axes == 0)
+        return make_symbol(p, s->is_array ? NODE_ELEMENT : NODE_SYMBOL, s);
+    return take(p, "[") ? parse_subscript(p, s)
+                        : err_null(p->e, EXIT_USAGE,
+                                   "'%.40s' in '%.80s' is an array: give an index, as in %.40s[i]",
+                                   s->name, p->text, s->name);
 }
 
 /* The innermost variable, or else the symbol, or else the constant with this name. */
@@ -549,9 +522,7 @@ static node *parse_loop(parser *p, node_kind kind) {
     p->variable_count--;
     if (!term || !take(p, ")"))
         return refuse(p, "has a ( without its )");
-    if (kind == NODE_SUM)
-        term = as_real(p, term);
-    node *n = make_with(p, kind, term->is_whole, count, term);
+    node *n = make_with(p, kind, count, term);
     n->variable = variable;
     n->depends = p->used & ~(1u << variable);
     p->used = outside | n->depends;
@@ -570,54 +541,50 @@ static node *parse_arguments(parser *p, const char *name, int count, node **b) {
                     count == 1 ? "" : "s");
 }
 
-static node *call_function(parser *p, const char *name, const bounded_function *f) {
-    const int count = f->of_two ? 2 : 1;
-    node *b, *a = parse_arguments(p, name, count, &b);
-    if (a && a->is_whole && strcmp(name, "abs") == 0)
-        return combine(p, NODE_MAX, a, combine(p, NODE_SUBTRACT, make_whole(p, 0), a));
-    a = as_real(p, a);
-    node *n = make_with(p, NODE_FUNCTION, false, a, count == 2 ? as_real(p, b) : a);
-    if (n)
-        n->function = f;
-    return n;
-}
-
+/* (a + b - 1) / b */
 static node *divide_up(parser *p, node *a, node *b) {
-    if (!a || !b)
-        return NULL;
-    if (!a->is_whole || !b->is_whole)
+    if (a && (!a->is_whole || !b->is_whole))
         return refuse(p, "calls divide_up, which is for whole numbers");
-    node *more = combine(p, NODE_SUBTRACT, b, make_whole(p, 1));
-    return combine(p, NODE_DIVIDE, combine(p, NODE_ADD, a, more), b);
+    node *more = make_with(p, NODE_SUBTRACT, b, make_whole(p, 1));
+    return make_with(p, NODE_DIVIDE, make_with(p, NODE_ADD, a, more), b);
 }
 
 static node *call(parser *p, const char *given) {
+    static const struct {
+        const char *name;
+        node_kind kind;
+        int count;
+    } own[] = {{"min", NODE_MIN, 2},  {"max", NODE_MAX, 2},          {"fmin", NODE_MIN, 2},
+               {"fmax", NODE_MAX, 2}, {"divide_up", NODE_DIVIDE, 2}, {"int", NODE_TRUNCATE, 1}};
     const bool is_min = strcmp(given, "min") == 0, is_max = strcmp(given, "max") == 0;
     const bool is_sum = strcmp(given, "sum") == 0;
     const char *name = strcmp(given, "fabs") == 0 ? "abs" : given;
-    node *a, *b;
+    node *b;
     if ((is_min || is_max || is_sum) && is_loop(p))
         return parse_loop(p, is_min ? NODE_LOOP_MIN : is_max ? NODE_LOOP_MAX : NODE_SUM);
     if (is_sum)
         return refuse(p, "has a sum that is not given as sum(j < COUNT: TERM)");
-    if (is_min || is_max || strcmp(name, "fmin") == 0 || strcmp(name, "fmax") == 0) {
-        a = parse_arguments(p, name, 2, &b);
-        return combine(p, strstr(name, "min") ? NODE_MIN : NODE_MAX, a, a ? b : NULL);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (strcmp(own[i].name, name) != 0)
+            continue;
+        node *a = parse_arguments(p, name, own[i].count, &b);
+        return own[i].kind == NODE_DIVIDE ? divide_up(p, a, b)
+               : own[i].kind == NODE_TRUNCATE && a && a->is_whole
+                   ? a
+                   : make_with(p, own[i].kind, a, a ? b : NULL);
     }
-    if (strcmp(name, "divide_up") == 0) {
-        a = parse_arguments(p, name, 2, &b);
-        return divide_up(p, a, b);
-    }
-    if (strcmp(name, "int") == 0) {
-        a = parse_arguments(p, name, 1, &b);
-        return !a || a->is_whole ? a : make_of(p, NODE_TRUNCATE, true, a);
-    }
-    const bounded_function *f = bounded_find_function(name);
-    if (f)
-        return call_function(p, name, f);
-    return err_null(p->e, EXIT_USAGE,
-                    "there is no function '%.40s' (valid: sum min max divide_up int%s)", name,
-                    bounded_list_functions());
+    const bounded_function *f = find_function(name);
+    if (!f)
+        return err_null(p->e, EXIT_USAGE,
+                        "there is no function '%.40s' (valid: sum min max divide_up int%s)", name,
+                        list_functions());
+    node *a = parse_arguments(p, name, f->of_two ? 2 : 1, &b);
+    if (a && a->is_whole && strcmp(name, "abs") == 0)
+        return make_with(p, NODE_MAX, a, make_of(p, NODE_NEGATE, a));
+    node *n = make_with(p, NODE_FUNCTION, a, a ? b : NULL);
+    if (n)
+        n->function = f;
+    return n;
 }
 
 /* Operators ----------------------------------------------------------------------------------- */
@@ -626,16 +593,13 @@ static node *parse_operand(parser *p) {
     char name[NAME_SIZE];
     if (p->depth >= DEEPEST)
         return refuse(p, "is nested too deeply");
-    if (take(p, "-")) {
-        node *n = parse_operand(p);
-        return n && n->is_whole ? combine(p, NODE_SUBTRACT, make_whole(p, 0), n)
-                                : make_of(p, NODE_NEGATE, false, n);
-    }
+    if (take(p, "-"))
+        return make_of(p, NODE_NEGATE, parse_operand(p));
     if (take(p, "!"))
-        return make_of(p, NODE_NOT, true, as_truth(p, parse_operand(p)));
+        return make_of(p, NODE_NOT, parse_operand(p));
     if (take(p, "~")) {
         node *n = parse_operand(p);
-        return !n || n->is_whole ? make_with(p, NODE_BIT_XOR, true, n, make_whole(p, -1))
+        return !n || n->is_whole ? make_with(p, NODE_BIT_XOR, n, make_whole(p, -1))
                                  : refuse(p, "takes the bits of a number with a fraction");
     }
     if (take(p, "(")) {
@@ -676,28 +640,13 @@ static const struct operator_row *find_operator(parser *p) {
 }
 
 static node *apply_operator(parser *p, const struct operator_row *o, node *a, node *b) {
-    node *n;
-    switch (o->kind) {
-    case NODE_OR:
-    case NODE_AND:
-        return make_with(p, o->kind, true, as_truth(p, a), as_truth(p, b));
-    case NODE_EQUAL:
-    case NODE_LESS:
-    case NODE_NOT_MORE:
-        n = compare(p, o->kind, o->is_swapped ? b : a, o->is_swapped ? a : b);
-        return o->is_inverted ? make_of(p, NODE_NOT, true, n) : n;
-    case NODE_ADD:
-    case NODE_SUBTRACT:
-    case NODE_MULTIPLY:
-    case NODE_DIVIDE:
-        return combine(p, o->kind, a, b);
-    default:
-        if (b && (!a->is_whole || !b->is_whole))
-            return refuse(p, o->kind == NODE_REMAINDER
-                                 ? "takes the remainder of a number with a fraction"
-                                 : "takes the bits of a number with a fraction");
-        return make_with(p, o->kind, true, a, b);
-    }
+    const bool takes_whole = o->kind >= NODE_REMAINDER && o->kind < NODE_NOT;
+    if (takes_whole && b && (!a->is_whole || !b->is_whole))
+        return refuse(p, o->kind == NODE_REMAINDER
+                             ? "takes the remainder of a number with a fraction"
+                             : "takes the bits of a number with a fraction");
+    node *n = make_with(p, o->kind, o->is_swapped ? b : a, o->is_swapped ? a : b);
+    return o->is_inverted ? make_of(p, NODE_NOT, n) : n;
 }
 
 static node *parse_binary(parser *p, int least) {
@@ -722,9 +671,9 @@ static node *parse_choice(parser *p) {
     node *yes = parse_choice(p);
     if (yes && !take(p, ":"))
         yes = refuse(p, "has a ? without its :");
-    node *n = yes ? combine(p, NODE_CHOICE, yes, parse_choice(p)) : NULL;
+    node *n = yes ? make_with(p, NODE_CHOICE, yes, parse_choice(p)) : NULL;
     if (n)
-        n->kids[n->kid_count++] = as_truth(p, which);
+        n->kids[n->kid_count++] = which;
     p->depth--;
     return n;
 }
@@ -760,6 +709,26 @@ bool expression_is_whole(const expression *x) {
 /* Evaluation: elements ------------------------------------------------------------------------- */
 
 static bounded compute(expression *x, node *n);
+
+static bounded as_real(const node *n, bounded v) {
+    if (!n->is_whole)
+        return v;
+    const double value = (double)v.whole;
+    return (bounded){.value = value, .error = v.error + bounded_get_rounding(value)};
+}
+
+static bounded compute_real(expression *x, node *n) {
+    return as_real(n, compute(x, n));
+}
+
+/* Is it not 0? */
+static bounded compute_truth(expression *x, node *n) {
+    bounded v = compute(x, n);
+    if (n->is_whole)
+        return (bounded){.whole = v.whole != 0, .error = v.error};
+    return (bounded){.whole = v.value != 0,
+                     .error = bounded_is_close(v, (bounded){.value = 0}) ? 1 : 0};
+}
 
 static bounded fail(expression *x, const char *why) {
     if (!x->has_failed)
@@ -836,12 +805,12 @@ static bounded loop(expression *x, node *n) {
         best.whole = is_max ? INT64_MIN : INT64_MAX;
     for (int64_t i = 0; i < count && !x->has_failed; i++) {
         x->variables[n->variable] = i;
-        bounded term = compute(x, n->kids[1]);
         if (n->kind == NODE_SUM)
-            bounded_sum_add(&sum, term);
+            bounded_sum_add(&sum, compute_real(x, n->kids[1]));
+        else if (n->is_whole)
+            best = choose_whole(best, compute(x, n->kids[1]), is_max);
         else
-            best =
-                n->is_whole ? choose_whole(best, term, is_max) : bounded_choose(best, term, is_max);
+            best = bounded_choose(best, compute(x, n->kids[1]), is_max);
     }
     return n->known = n->kind == NODE_SUM ? bounded_sum_end(&sum, x->how) : best;
 }
@@ -886,6 +855,9 @@ static bounded operate_on_whole(expression *x, node_kind kind, int64_t a, int64_
     case NODE_SUBTRACT:
         overflows = __builtin_sub_overflow(a, b, &out);
         break;
+    case NODE_NEGATE:
+        overflows = __builtin_sub_overflow(0, a, &out);
+        break;
     case NODE_MULTIPLY:
         overflows = __builtin_mul_overflow(a, b, &out);
         break;
@@ -905,9 +877,6 @@ static bounded operate_on_whole(expression *x, node_kind kind, int64_t a, int64_
         break;
     case NODE_EQUAL:
         out = a == b;
-        break;
-    case NODE_NOT:
-        out = !a;
         break;
     default:
         out = kind == NODE_BIT_AND ? a & b : kind == NODE_BIT_OR ? a | b : a ^ b;
@@ -938,21 +907,45 @@ static bounded operate_on_real(const expression *x, const node *n, bounded a, bo
 
 /* Where a real condition may go either way, both sides are right. */
 static bounded choose(expression *x, node *n) {
-    bounded which = compute(x, n->kids[2]), other;
-    bounded chosen = compute(x, n->kids[which.whole != 0 ? 0 : 1]);
+    const bounded which = compute_truth(x, n->kids[2]);
+    node *taken = n->kids[which.whole ? 0 : 1], *left = n->kids[which.whole ? 1 : 0];
+    bounded chosen = n->is_whole ? compute(x, taken) : compute_real(x, taken);
     if (which.error == 0)
         return chosen;
     if (n->is_whole) {
         chosen.error = 1;
         return chosen;
     }
-    other = compute(x, n->kids[which.whole != 0 ? 1 : 0]);
+    const bounded other = compute_real(x, left);
     chosen.error = fmax(chosen.error, fabs(chosen.value - other.value) + other.error);
     return chosen;
 }
 
+/* && and || */
+static bounded combine_truths(expression *x, node *n) {
+    const bounded a = compute_truth(x, n->kids[0]);
+    if (!a.whole == (n->kind == NODE_AND))
+        return a;
+    bounded b = compute_truth(x, n->kids[1]);
+    b.error = fmax(a.error, b.error);
+    return b;
+}
+
+static bounded operate(expression *x, node *n) {
+    node *first = n->kids[0], *second = n->kids[n->kid_count - 1];
+    bounded a = compute(x, first), b = n->kid_count > 1 ? compute(x, second) : a;
+    if (n->kind != NODE_FUNCTION && first->is_whole && second->is_whole) {
+        bounded out = operate_on_whole(x, n->kind, a.whole, b.whole);
+        out.error = fmax(a.error, b.error);
+        return out;
+    }
+    a = as_real(first, a);
+    b = as_real(second, b);
+    return n->is_whole ? compare_real(n->kind, a, b) : operate_on_real(x, n, a, b);
+}
+
 static bounded compute(expression *x, node *n) {
-    bounded a, b, out;
+    bounded a;
     switch (n->kind) {
     case NODE_CONSTANT:
         return n->constant;
@@ -968,30 +961,18 @@ static bounded compute(expression *x, node *n) {
     case NODE_LOOP_MAX:
     case NODE_SUM:
         return loop(x, n);
+    case NODE_AND:
+    case NODE_OR:
+        return combine_truths(x, n);
+    case NODE_NOT:
+        a = compute_truth(x, n->kids[0]);
+        a.whole = !a.whole;
+        return a;
+    case NODE_TRUNCATE:
+        return truncate(x, compute(x, n->kids[0]));
     default:
-        break;
+        return operate(x, n);
     }
-    a = compute(x, n->kids[0]);
-    if ((n->kind == NODE_AND && !a.whole) || (n->kind == NODE_OR && a.whole))
-        return (bounded){.whole = n->kind == NODE_OR, .error = a.error};
-    b = n->kid_count > 1 ? compute(x, n->kids[1]) : a;
-    if (n->kind == NODE_TRUNCATE)
-        return truncate(x, a);
-    if (n->kind == NODE_REAL) {
-        double value = (double)a.whole;
-        bool is_rounded = fabs(value) > 0x1p24;
-        return (bounded){.value = value, .error = a.error + is_rounded * 0x1p-24 * fabs(value)};
-    }
-    if (!n->is_whole)
-        return operate_on_real(x, n, a, b);
-    if (!n->kids[0]->is_whole)
-        return compare_real(n->kind, a, b);
-    if (n->kind == NODE_AND || n->kind == NODE_OR)
-        out = (bounded){.whole = b.whole != 0};
-    else
-        out = operate_on_whole(x, n->kind, a.whole, b.whole);
-    out.error = fmax(a.error, b.error);
-    return out;
 }
 
 void expression_start(expression *x, arithmetic how) {

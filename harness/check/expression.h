@@ -54,13 +54,11 @@ number number_whole(int64_t value);
 /* Stores it as an element of the type; false if it does not fit. */
 bool number_store(const number *n, elem type, void *out);
 
-typedef enum { SYMBOL_WHOLE, SYMBOL_REAL, SYMBOL_ARRAY } symbol_kind;
-
 /* What a name stands for. An expression points to the symbols it uses. */
 typedef struct {
     const char *name;
-    symbol_kind kind;
-    elem type;   /* of an array: integers are whole numbers */
+    elem type; /* integers are whole numbers; ELEM_COUNT: intermediate values */
+    bool is_array;
     size_t axes; /* of an array */
     /* Filled in before an evaluation: */
     bounded value;

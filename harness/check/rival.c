@@ -193,13 +193,12 @@ static void add_scalar(const scope *s, const msl_param *p) {
         return;
     double value = elem_read(type, bytes, 0);
     bool is_real = elem_is_float(type);
-    symbol *x = describe_add_symbol(s->rival->launch, p->name, is_real ? SYMBOL_REAL : SYMBOL_WHOLE,
-                                    type, 0);
+    symbol *x = describe_add_symbol(s->rival->launch, p->name, type);
     x->value = is_real ? (bounded){.value = value} : (bounded){.whole = (int64_t)value};
 }
 
 static void add_whole(description *d, const char *name, int64_t value) {
-    describe_add_symbol(d, name, SYMBOL_WHOLE, ELEM_I64, 0)->value.whole = value;
+    describe_add_symbol(d, name, ELEM_I64)->value.whole = value;
 }
 
 /* Scalars of our launch, then the sizes of the shape by the names in op.dims; one that is not given is
