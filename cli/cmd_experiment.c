@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "experiments/experiment.h"
 #include "experiments/lab.h"
@@ -135,7 +136,10 @@ static bool is_finished(const delivery *s, const char *name, freshness *fresh,
                         const results_meta *now) {
     file_origin made;
     csv_file *f = read_file(s, name);
+    char failed[PATH_MAX];
     bool yes = f && csv_count_rows(f) > 0 && !csv_get_meta(f, "failed") &&
+               path_print(failed, sizeof failed, NULL, "%s/%s.failed.csv", s->folder, name) &&
+               access(failed, F_OK) != 0 &&
                is(f, "device", s->facts.name) && is(f, "compiler", s->facts.compiler) &&
                is(f, "seed", results_meta_find(now, "seed")) &&
                is(f, "level", lab_get_level_name(get_level())) &&
@@ -203,7 +207,7 @@ static void tell_failure(delivery *s, const char *name, const char *why, const c
     s->code = s->code ? s->code : code;
 }
 
-/* Its file says so too, and no longer what an earlier run found. */
+/* A file says so too, beside what an earlier run found. */
 static bool fail(delivery *s, const char *name, const char *why, const char *detail, exit_code code,
                  err *e) {
     const results_meta m = results_meta_new(ASSAY_VERSION, &s->facts, settings.seed);

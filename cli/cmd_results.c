@@ -494,17 +494,13 @@ static void choose_folder(const request *r, char *folder, size_t size) {
         snprintf(folder, size, ".");
 }
 
-/* Files that cannot be read, or are of an experiment that failed, keep no other from being drawn. */
+/* Files that cannot be read keep no other from being drawn. */
 static size_t keep_sound(char (*paths)[PATH_MAX], size_t found, const char **files, err *first) {
     size_t kept = 0;
     for (size_t f = 0; f < found; f++) {
         err why = {.code = EXIT_OK};
         csv_file *file = csv_read(paths[f], &why);
-        bool is_experiment = file && csv_get_meta(file, "experiment");
-        const char *failed = is_experiment ? csv_get_meta(file, "failed") : NULL;
-        if (failed)
-            fprintf(stderr, "%s: no chart, because the experiment failed: %s\n", paths[f], failed);
-        else if (file)
+        if (file)
             files[kept++] = paths[f];
         else if (first->code == EXIT_OK)
             *first = why;

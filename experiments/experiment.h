@@ -45,7 +45,7 @@ const experiment *experiment_find(const char *name); /* NULL if there is none */
 bool experiment_run(const experiment *x, lab *l, const char *version, const char *folder,
                     sheet **out, err *e);
 
-/* FOLDER/<name>.csv of an experiment that failed: the rows that were measured before it did, and one
- * that has only a `message`. The head says `# failed: why`; the next success replaces the file. */
+/* FOLDER/<name>.failed.csv of an experiment that failed, beside what its last success left: the rows that were measured
+ * before it did, and one that has only a `message`. The head says `# failed: why`; the next success removes the file. */
 bool experiment_write_failure(const char *name, const results_meta *m, const char *folder,
                               const char *why, err *e);

@@ -102,12 +102,14 @@ static void add_origin(lab *l, sheet *s, double seconds) {
     sheet_add_note(s, "seconds", "%.1f", seconds);
 }
 
-/* Where the rows of a run are kept until it ends, and the end of them. */
-static bool find_kept(const char *folder, const char *name, char *path, size_t size, err *e) {
-    return path_print(path, size, e, "%s/scratch/%s.csv", folder, name);
+/* Where the rows of a run are kept until it ends, and where those of one that failed are. */
+static bool find_files(const char *folder, const char *name, char kept[PATH_MAX],
+                       char failed[PATH_MAX], err *e) {
+    return path_print(kept, PATH_MAX, e, "%s/scratch/%s.csv", folder, name) &&
+           path_print(failed, PATH_MAX, e, "%s/%s.failed.csv", folder, name);
 }
 
-static void drop_kept(const char *path) {
+static void drop_files(const char *path) {
     char samples[PATH_MAX];
     remove(path);
     if (results_find_samples_path(path, samples, sizeof samples, NULL))
@@ -116,11 +118,11 @@ static void drop_kept(const char *path) {
 
 bool experiment_run(const experiment *x, lab *l, const char *version, const char *folder,
                     sheet **out, err *e) {
-    char path[PATH_MAX], kept[PATH_MAX];
+    char path[PATH_MAX], kept[PATH_MAX], failed[PATH_MAX];
     if (!path_print(path, sizeof path, e, "%s/%s.csv", folder, x->name) ||
-        !find_kept(folder, x->name, kept, sizeof kept, e))
+        !find_files(folder, x->name, kept, failed, e))
         return false;
-    drop_kept(kept);
+    drop_files(kept);
     results_meta meta = results_meta_new(version, lab_get_facts(l), lab_get_seed(l));
     sheet *s = sheet_new();
     uint64_t start_ns = os_now_ns();
@@ -135,9 +137,10 @@ bool experiment_run(const experiment *x, lab *l, const char *version, const char
         x->conclude(s);
         ok = add_made_of(x, l, s, e) && sheet_write(s, &meta, path, e);
     }
-    if (ok)
-        drop_kept(kept);
-    else
+    if (ok) {
+        drop_files(kept);
+        drop_files(failed);
+    } else
         sheet_save(s, NULL); /* for experiment_write_failure */
     if (ok && out)
         *out = s;
@@ -207,20 +210,18 @@ static csv *make_file(const csv_file *kept, const char *name, const results_meta
 bool experiment_write_failure(const char *name, const results_meta *m, const char *folder,
                               const char *why, err *e) {
     char path[PATH_MAX], samples[PATH_MAX], kept_path[PATH_MAX], kept_samples[PATH_MAX];
-    if (!os_make_folder(folder, e) ||
-        !path_print(path, sizeof path, e, "%s/%s.csv", folder, name) ||
+    if (!os_make_folder(folder, e) || !find_files(folder, name, kept_path, path, e) ||
         !results_find_samples_path(path, samples, sizeof samples, e) ||
-        !find_kept(folder, name, kept_path, sizeof kept_path, e) ||
         !results_find_samples_path(kept_path, kept_samples, sizeof kept_samples, e))
         return false;
     csv_file *kept = csv_read(kept_path, NULL);
     char *line = flatten(why);
     csv *c = make_file(kept, name, m, line);
-    remove(samples); /* of an earlier run */
+    drop_files(path); /* of an earlier failure */
     if (kept && csv_count_rows(kept) > 0)
         rename(kept_samples, samples);
     bool ok = csv_write(c, path, e);
-    drop_kept(kept_path);
+    drop_files(kept_path);
     csv_free(c);
     csv_file_free(kept);
     free(line);
