@@ -167,8 +167,9 @@ static bool add_row(run *r, const bench_case *c, const result_row *made, bool sk
     r->failed += count == 0 && !skipped;
     if (!is_quiet())
         bench_print_row(&r->table, &row);
-    return verb_flush(e) && results_add(r->file, &row, samples, count, e) &&
-           results_add_history(r->path, &r->meta, &row, samples, e);
+    /* The history first: a line of it is true without the row. */
+    return verb_flush(e) && results_add_history(r->path, &r->meta, &row, samples, e) &&
+           results_add(r->file, &row, samples, count, e);
 }
 
 static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {

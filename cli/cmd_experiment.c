@@ -139,8 +139,8 @@ static bool is_finished(const delivery *s, const char *name, freshness *fresh,
     char failed[PATH_MAX];
     bool yes = f && csv_count_rows(f) > 0 && !csv_get_meta(f, "failed") &&
                path_print(failed, sizeof failed, NULL, "%s/%s.failed.csv", s->folder, name) &&
-               access(failed, F_OK) != 0 &&
-               is(f, "device", s->facts.name) && is(f, "compiler", s->facts.compiler) &&
+               access(failed, F_OK) != 0 && is(f, "device", s->facts.name) &&
+               is(f, "compiler", s->facts.compiler) &&
                is(f, "seed", results_meta_find(now, "seed")) &&
                is(f, "level", lab_get_level_name(get_level())) &&
                is(f, "math", math_mode_get_name(s->facts.math)) && is_same_model(f) &&

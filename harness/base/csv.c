@@ -111,20 +111,20 @@ bool csv_write(csv *c, const char *path, err *e) {
     return os_write_file(path, c->text, c->bytes, e);
 }
 
+/* After the last whole line: a writer that was killed may have left part of another. */
 static bool append_bytes(const char *path, const char *data, size_t bytes) {
-    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t written;
-    do
-        written = write(fd, data, bytes);
-    while (written < 0 && errno == EINTR);
-    if (written >= 0 && (size_t)written < bytes)
-        errno = ENOSPC;
+    int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
+    off_t whole = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
+    for (char last = 0; whole > 0 && pread(fd, &last, 1, whole - 1) == 1 && last != '\n';)
+        whole--;
+    bool ok =
+        whole >= 0 && ftruncate(fd, whole) == 0 && os_write_all(fd, data, bytes) && fsync(fd) == 0;
     int why = errno;
-    bool ok = close(fd) == 0 && written == (ssize_t)bytes;
-    if (!ok && why)
-        errno = why;
+    if (!ok && whole >= 0 && ftruncate(fd, whole) != 0)
+        why = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = why;
     return ok;
 }
 

@@ -83,25 +83,19 @@ int os_count_cpus(void) {
     return n > 0 ? (int)n : 1;
 }
 
-static bool fits(int written, size_t size, const char *what, err *e) {
-    if (written >= 0 && (size_t)written < size)
-        return true;
-    return err_set(e, EXIT_CANNOT, "the path of %s is longer than %zu bytes", what, size);
-}
-
 bool os_find_self(char *path, size_t size, err *e) {
 #if defined(__APPLE__)
     char raw[PATH_MAX], real[PATH_MAX];
     uint32_t n = sizeof raw;
     if (_NSGetExecutablePath(raw, &n) != 0 || !realpath(raw, real))
         return err_set(e, EXIT_CANNOT, "cannot find the path of this program");
-    return fits(snprintf(path, size, "%s", real), size, "this program", e);
+    return path_print(path, size, e, "%s", real);
 #else
     ssize_t n = readlink("/proc/self/exe", path, size - 1);
     if (n < 0)
         return err_set(e, EXIT_CANNOT, "cannot read /proc/self/exe: %s", strerror(errno));
     path[n] = 0;
-    return fits((int)n, size - 1, "this program", e);
+    return (size_t)n < size - 1 || err_set(e, EXIT_CANNOT, "the path of this program is too long");
 #endif
 }
 
@@ -112,10 +106,8 @@ bool os_is_folder(const char *path) {
 
 static bool is_home(const char *path) {
     char inside[PATH_MAX];
-    if (snprintf(inside, sizeof inside, "%s/kernels", path) >= (int)sizeof inside ||
-        !os_is_folder(inside))
-        return false;
-    return snprintf(inside, sizeof inside, "%s/harness/device/shim", path) < (int)sizeof inside &&
+    return path_print(inside, sizeof inside, NULL, "%s/kernels", path) && os_is_folder(inside) &&
+           path_print(inside, sizeof inside, NULL, "%s/harness/device/shim", path) &&
            os_is_folder(inside);
 }
 
@@ -126,7 +118,7 @@ bool os_find_home(char *path, size_t size, err *e) {
             return err_set(e, EXIT_CANNOT,
                            "ASSAY_HOME is %.120s, which has no kernels/ and harness/ folders in it",
                            given);
-        return fits(snprintf(path, size, "%s", given), size, "ASSAY_HOME", e);
+        return path_print(path, size, e, "%s", given);
     }
     if (!os_find_self(path, size, e))
         return false;
@@ -135,8 +127,7 @@ bool os_find_home(char *path, size_t size, err *e) {
         if (is_home(path))
             return true;
         size_t length = strlen(path);
-        if (!fits(snprintf(path + length, size - length, "/share/assay"), size - length,
-                  "the installed files", e))
+        if (!path_print(path + length, size - length, e, "/share/assay"))
             return false;
         if (is_home(path))
             return true;
@@ -168,7 +159,7 @@ bool os_is_same_file(const char *a, const char *b) {
 
 bool os_make_folder(const char *path, err *e) {
     char part[PATH_MAX];
-    if (!fits(snprintf(part, sizeof part, "%s", path), sizeof part, "a folder", e))
+    if (!path_print(part, sizeof part, e, "%s", path))
         return false;
     for (char *p = part + 1;; p++) {
         if (*p && *p != '/')
@@ -194,7 +185,7 @@ const char *os_find_tmp(void) {
 
 bool os_make_scratch(char *path, size_t size, err *e) {
     const char *folder = os_find_tmp();
-    if (!fits(snprintf(path, size, "%s/assay-XXXXXX", folder), size, "a scratch folder", e))
+    if (!path_print(path, size, e, "%s/assay-XXXXXX", folder))
         return false;
     return mkdtemp(path) || err_set(e, EXIT_CANNOT, "cannot make a scratch folder in %.160s: %s",
                                     folder, strerror(errno));
@@ -275,22 +266,25 @@ static void watch(void) {
     }
 }
 
-static bool is_left(const char *path, const char *name) {
+static bool is_left(const char *path, const char *name, const char *stem, const char *ending) {
     struct stat s;
-    long pid = 0;
-    int end = 0;
-    return sscanf(name, "assay-%ld-%*6[A-Za-z0-9]%n", &pid, &end) == 1 && end > 0 && !name[end] &&
-           lstat(path, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == getuid() &&
-           s.st_mtime < time(NULL) - DAY_SECONDS && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+    size_t length = strlen(stem);
+    char *end = NULL;
+    long pid = strncmp(name, stem, length) == 0 ? strtol(name + length, &end, 10) : 0;
+    return pid > 0 && (!*ending || strcmp(end, ending) == 0) && kill((pid_t)pid, 0) != 0 &&
+           errno == ESRCH && lstat(path, &s) == 0 && s.st_uid == getuid() &&
+           (!S_ISDIR(s.st_mode) || s.st_mtime < time(NULL) - DAY_SECONDS);
 }
 
-static void remove_left(const char *tmp) {
-    DIR *all = opendir(tmp);
+void os_remove_left(const char *folder, const char *stem, const char *ending) {
+    DIR *all = opendir(folder);
     for (struct dirent *d; all && (d = readdir(all));) {
         char path[PATH_MAX];
-        if (path_print(path, sizeof path, NULL, "%s/%s", tmp, d->d_name) &&
-            is_left(path, d->d_name))
-            os_remove_folder(path);
+        if (!path_print(path, sizeof path, NULL, "%s/%s", folder, d->d_name) ||
+            !is_left(path, d->d_name, stem, ending))
+            continue;
+        os_remove_folder(path);
+        unlink(path);
     }
     if (all)
         closedir(all);
@@ -303,7 +297,7 @@ void scratch_start(void) {
         (keep && strcmp(keep, "1") == 0))
         return;
     snprintf(outer, sizeof outer, "%s", tmp);
-    remove_left(outer);
+    os_remove_left(outer, "assay-", "");
     sigset_t all, before; /* a signal waits until there is somebody to remove the folder */
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
@@ -322,14 +316,11 @@ void scratch_start(void) {
 
 bool os_find_cache(char *path, size_t size, err *e) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int n;
-    if (xdg && *xdg == '/')
-        n = snprintf(path, size, "%s/assay", xdg);
-    else if (home && *home == '/' && os_is_folder(home))
-        n = snprintf(path, size, "%s/.cache/assay", home);
-    else
-        n = snprintf(path, size, "%s/assay-%ld", find_outer(), (long)getuid());
-    if (!fits(n, size, "the cache folder", e))
+    bool fits = xdg && *xdg == '/' ? path_print(path, size, e, "%s/assay", xdg)
+                : home && *home == '/' && os_is_folder(home)
+                    ? path_print(path, size, e, "%s/.cache/assay", home)
+                    : path_print(path, size, e, "%s/assay-%ld", find_outer(), (long)getuid());
+    if (!fits)
         return false;
     if (!os_make_folder(path, NULL) || access(path, W_OK) != 0)
         return err_set(
@@ -418,36 +409,47 @@ bool os_write_all(int fd, const void *data, size_t bytes) {
     return true;
 }
 
-/* 0, or why it could not be written. */
-static int write_and_close(int fd, const void *data, size_t bytes) {
-    bool ok = fd >= 0 && os_write_all(fd, data, bytes);
-    int why = ok ? 0 : errno;
-    if (fd >= 0 && close(fd) != 0 && ok)
-        why = errno;
-    return why;
+bool os_sync(const char *path, err *e) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool ok = fd >= 0 && fsync(fd) == 0;
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    return ok || os_refuse_write(path, why, e);
+}
+
+bool os_settle(const char *from, const char *to, err *e) {
+    char folder[PATH_MAX], stem[PATH_MAX];
+    const char *name = path_get_name(to);
+    if (rename(from, to) != 0)
+        return os_refuse_write(to, errno, e);
+    snprintf(folder, sizeof folder, "%.*s.", (int)(name - to), to);
+    snprintf(stem, sizeof stem, "%s.", name);
+    os_sync(folder, NULL); /* some file systems cannot */
+    os_remove_left(folder, stem, ".tmp");
+    return true;
 }
 
 /* What a file replaces (the end of its links), and where it is written first; beside is empty for
  * what is written through. */
 typedef struct {
-    char target[PATH_MAX], beside[PATH_MAX + 32];
+    char target[PATH_MAX], beside[PATH_MAX];
+    bool is_there;
 } destination;
 
 static bool find_destination(const char *path, destination *d, err *e) {
     struct stat there, link;
-    bool is_there = stat(path, &there) == 0;
+    bool is_there = d->is_there = stat(path, &there) == 0;
     bool is_link = lstat(path, &link) == 0 && S_ISLNK(link.st_mode);
     d->beside[0] = 0;
     if (is_there && S_ISDIR(there.st_mode))
         return os_refuse_write(path, EISDIR, e);
     if (!(is_link && realpath(path, d->target)) &&
-        !fits(snprintf(d->target, sizeof d->target, "%s", path), sizeof d->target,
-              "a file to write", e))
+        !path_print(d->target, sizeof d->target, e, "%s", path))
         return false;
     if ((is_there && !S_ISREG(there.st_mode)) || (is_link && !is_there))
         return true;
-    return fits(snprintf(d->beside, sizeof d->beside, "%s.%ld.tmp", d->target, (long)getpid()),
-                PATH_MAX, "a file to write", e);
+    return path_print(d->beside, PATH_MAX, e, "%s.%ld.tmp", d->target, (long)getpid());
 }
 
 bool os_check_writable(const char *path, err *e) {
@@ -471,12 +473,17 @@ bool os_write_file(const char *path, const void *data, size_t bytes, err *e) {
     /* Devices and FIFOs are written to as they are; so is the end of a link that leads nowhere yet. */
     const char *first = d.beside[0] ? d.beside : path;
     int fd = open(first, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int why = write_and_close(fd, data, bytes);
-    if (!why && d.beside[0] && rename(d.beside, d.target) != 0)
+    bool syncs = d.is_there && d.beside[0]; /* a new file replaces nothing that could be lost */
+    bool ok = fd >= 0 && os_write_all(fd, data, bytes) && (!syncs || fsync(fd) == 0);
+    int why = errno;
+    if (fd >= 0 && close(fd) != 0 && ok) {
+        ok = false;
         why = errno;
-    if (why && fd >= 0 && d.beside[0])
+    }
+    ok = ok ? !d.beside[0] || os_settle(d.beside, d.target, e) : os_refuse_write(path, why, e);
+    if (!ok && fd >= 0 && d.beside[0])
         unlink(d.beside);
-    return !why || os_refuse_write(path, why, e);
+    return ok;
 }
 
 bool os_find_program(const char *name, char *path, size_t size) {

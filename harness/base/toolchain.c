@@ -2,6 +2,7 @@
 
 #include "harness/base/child.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,12 +39,6 @@ static int ask_version(const char *path, char *line, size_t size) {
     return number;
 }
 
-static bool copy_path(const char *from, char *path, size_t size, err *e) {
-    if (snprintf(path, size, "%s", from) < (int)size)
-        return true;
-    return err_set(e, EXIT_CANNOT, "the path of a compiler is longer than %zu bytes", size);
-}
-
 /* ASSAY_CLANG as a path or a program of PATH; *given is false when it is not set. */
 static bool find_given(char *path, size_t size, bool *given, err *e) {
     const char *name = getenv("ASSAY_CLANG");
@@ -66,12 +61,12 @@ static int ask_newest(char *path, size_t size, char *line, size_t line_size) {
             continue;
         int version = ask_version(numbered, line, line_size);
         if (version > best)
-            return copy_path(numbered, path, size, NULL) ? version : 0;
+            return path_print(path, size, NULL, "%s", numbered) ? version : 0;
     }
     if (!best)
         return 0;
     snprintf(line, line_size, "%s", plain_line);
-    return copy_path(plain, path, size, NULL) ? best : 0;
+    return path_print(path, size, NULL, "%s", plain) ? best : 0;
 }
 
 /* An answer is kept in the environment, for this process and for those that it starts: asking

@@ -18,6 +18,7 @@
 #include "harness/base/path.h"
 #include "harness/base/record.h"
 #include "harness/base/root.h"
+#include "publish.h"
 
 #define TEXT(title, member) FIELD(result_row, member, FIELD_CHARS, title)
 #define NUMBER(title, member) FIELD(result_row, member, FIELD_REAL, title, .may_be_empty = true)
@@ -331,6 +332,7 @@ bool results_read(const char *path, results_list *out, err *e) {
     *out = (results_list){.count = 0};
     char samples_path[PATH_MAX];
     csv_file *rows = NULL, *samples = NULL;
+    publish_finish(path);
     bool ok = results_find_samples_path(path, samples_path, sizeof samples_path, e) &&
               (rows = csv_read_lines(path, e)) && read_meta(rows, &out->meta, e) &&
               read_rows(rows, out, e) && (samples = csv_read_lines(samples_path, e)) &&
@@ -403,29 +405,23 @@ void results_add_samples(csv *c, const char *name, const timing_sample *samples,
     }
 }
 
-/* Both files with what is known, each at once. Rows come last: killed between the two, a row would
- * not find its samples, so a file that loses rows loses them first (forget). */
-static bool write_rows(const results *r, err *e) {
-    csv *rows = csv_new();
+/* Both files with what is known. */
+static bool write_files(const results *r, err *e) {
+    csv *rows = csv_new(), *samples = csv_new();
     results_add_head(rows, &r->known.meta);
     for (int i = 0; i < RESULT_COLUMNS; i++)
         csv_add_text(rows, result_get_title(i));
     csv_end_row(rows);
     for (size_t i = 0; i < r->known.count; i++)
         add_row(rows, &r->known.cases[i].row, r->samples_path);
-    bool ok = csv_write(rows, r->path, e);
-    csv_free(rows);
-    return ok;
-}
-
-static bool write_samples(const results *r, err *e) {
-    csv *samples = csv_new();
     results_start_samples(samples, &r->known.meta);
     for (size_t i = 0; i < r->known.count; i++) {
         const result_case *c = &r->known.cases[i];
         results_add_samples(samples, c->row.name, c->samples, c->count);
     }
-    bool ok = csv_write(samples, r->samples_path, e);
+    const change both[] = {{.to = r->samples_path, .rows = samples}, {r->path, rows, NULL}};
+    bool ok = publish(r->path, both, 2, e);
+    csv_free(rows);
     csv_free(samples);
     return ok;
 }
@@ -446,7 +442,7 @@ static results *results_new(const char *path, err *e) {
     int n = snprintf(r->path, sizeof r->path, "%s", path);
     if (n >= 0 && (size_t)n < sizeof r->path &&
         results_find_samples_path(path, r->samples_path, sizeof r->samples_path, e) &&
-        make_folder_of(path, e) && (r->lock = lock_take(path, e)))
+        make_folder_of(path, e) && (r->lock = publish_lock(path, e)))
         return r;
     free(r);
     return NULL;
@@ -454,10 +450,7 @@ static results *results_new(const char *path, err *e) {
 
 static bool start_files(results *r, const results_meta *m, err *e) {
     r->known = (results_list){.meta = *m};
-    /* Killed between the two, rows of another run would stand beside these samples. */
-    return (unlink(r->path) == 0 || errno == ENOENT ||
-            err_set(e, EXIT_CANNOT, "cannot replace %.160s: %s", r->path, strerror(errno))) &&
-           write_samples(r, e) && write_rows(r, e);
+    return write_files(r, e);
 }
 
 void results_close(results *r) {
@@ -468,40 +461,31 @@ void results_close(results *r) {
     free(r);
 }
 
-/* The row first: samples that no row has are harmless. */
-static bool forget(results *r, const char *name, err *e) {
-    result_case *c = results_list_find(&r->known, name);
-    if (!c)
-        return true;
-    free(c->samples);
-    *c = r->known.cases[--r->known.count];
-    return write_rows(r, e) && write_samples(r, e);
-}
-
-static void remember(results *r, const result_row *row, const timing_sample *samples,
-                     size_t count) {
-    results_list *l = &r->known;
-    l->cases = realloc(l->cases, (l->count + 1) * sizeof *l->cases);
-    timing_sample *copy = array_new(count + 1, sizeof *copy);
-    assert(l->cases);
-    if (count > 0)
-        memcpy(copy, samples, count * sizeof *copy);
-    l->cases[l->count++] = (result_case){*row, copy, count};
+static bool append(const results *r, const result_case *c, err *e) {
+    csv *rows = csv_new(), *samples = csv_new();
+    add_row(rows, &c->row, r->samples_path);
+    results_add_samples(samples, c->row.name, c->samples, c->count);
+    bool ok =
+        (c->count == 0 || csv_append(samples, r->samples_path, e)) && csv_append(rows, r->path, e);
+    csv_free(rows);
+    csv_free(samples);
+    return ok;
 }
 
 bool results_add(results *r, const result_row *row, const timing_sample *samples, size_t count,
                  err *e) {
-    if (!forget(r, row->name, e))
-        return false;
-    csv *rows = csv_new(), *all = csv_new();
-    add_row(rows, row, r->samples_path);
-    results_add_samples(all, row->name, samples, count);
-    bool ok = (count == 0 || csv_append(all, r->samples_path, e)) && csv_append(rows, r->path, e);
-    csv_free(rows);
-    csv_free(all);
-    if (ok)
-        remember(r, row, samples, count);
-    return ok;
+    results_list *l = &r->known;
+    result_case *old = results_list_find(l, row->name), *c = old;
+    if (!old) {
+        l->cases = realloc(l->cases, (l->count + 1) * sizeof *l->cases);
+        assert(l->cases);
+        c = &l->cases[l->count++];
+    } else
+        free(old->samples);
+    *c = (result_case){*row, array_new(count, sizeof *samples), count};
+    if (count > 0)
+        memcpy(c->samples, samples, count * sizeof *samples);
+    return old ? write_files(r, e) : append(r, c, e);
 }
 
 /* Merging ----------------------------------------------------------------------------------- */
@@ -532,10 +516,8 @@ static bool move_aside(const results *r, char *moved, size_t size, err *e) {
                     (int)strlen(name) - 4, name, date) ||
         !make_folder_of(moved, e) || !results_find_samples_path(moved, samples, sizeof samples, e))
         return false;
-    bool ok =
-        (rename(r->samples_path, samples) == 0 || errno == ENOENT) && rename(r->path, moved) == 0;
-    return ok || err_set(e, EXIT_CANNOT, "cannot move %.120s to %.100s: %s", r->path, moved,
-                         strerror(errno));
+    const change both[] = {{.to = samples, .from = r->samples_path}, {moved, NULL, r->path}};
+    return publish(r->path, both, 2, e);
 }
 
 static bool merge(results *r, const results_meta *m, char *moved, size_t size, err *e) {
@@ -552,7 +534,7 @@ static bool merge(results *r, const results_meta *m, char *moved, size_t size, e
     /* Written again with what is whole: half a row of a writer that was killed is left out. */
     r->known = there;
     r->known.meta = *m;
-    return write_samples(r, e) && write_rows(r, e);
+    return write_files(r, e);
 }
 
 results *results_merge(const char *path, const results_meta *m, char *moved, size_t size, err *e) {
@@ -581,8 +563,9 @@ bool results_write(const char *path, csv *rows, csv *samples, err *e) {
     if (!results_find_samples_path(path, samples_path, sizeof samples_path, e) ||
         !make_folder_of(path, e))
         return false;
-    lock *held = lock_take(path, e);
-    bool ok = held && csv_write(samples, samples_path, e) && csv_write(rows, path, e);
+    lock *held = publish_lock(path, e);
+    const change both[] = {{.to = samples_path, .rows = samples}, {path, rows, NULL}};
+    bool ok = held && publish(path, both, 2, e);
     lock_release(held);
     return ok;
 }

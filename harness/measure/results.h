@@ -5,8 +5,9 @@
  * add columns of its own after them. NAME.samples.csv beside it has every sample of every row, in
  * the order they were taken. A field that is not known, or makes no sense for a row, is empty.
  *
- * bench appends each case when it is finished, samples first: whenever the program is killed, every
- * row that is there is whole and has its samples. A row without a time says why in `message`.
+ * bench appends each case when it is finished, samples first, and replaces both files together where it had a row (see
+ * publish.h): whenever the program is killed, every row that is there is whole and has its samples. A row without a time
+ * says why in `message`.
  *
  * gpu_ns is the median on the GPU's clock; the other two clocks have columns of their own. */
 #pragma once
