@@ -2,7 +2,8 @@
  * assay-op(5), docs/assay-op.5.
  *
  * The text is read (harness/check/description.h), and the op that comes
- * of it builds its cases and computes its expected values by evaluating expressions. */
+ * of it builds its cases and computes its expected values by evaluating expressions. Only `oracle {`,
+ * lines of C, goes through a compiler. */
 #pragma once
 
 #include "harness/check/description.h"

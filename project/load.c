@@ -50,7 +50,6 @@ typedef struct {
 
 static bool compile(void *context, const char *source, const char *object, err *e) {
     const compile_context *c = context;
-    (void)source; /* a copy: what the description includes is beside the original */
     char root[PATH_MAX], include[PATH_MAX], beside[PATH_MAX];
     snprintf(root, sizeof root, "-I%s", c->home);
     snprintf(include, sizeof include, "-I%s/include", c->home);
@@ -77,7 +76,7 @@ static bool compile(void *context, const char *source, const char *object, err *
         object,
         "-x",
         "c",
-        path,
+        c->source->is_made ? source : path,
         NULL
     };
     char *output = NULL, line[160];
@@ -174,4 +173,13 @@ static void *open_object(const load_source *s, err *e) {
 bool load_ops(const load_source *s, const op *const **ops, err *e) {
     void *object = open_object(s, e);
     return object && find_ops(s, object, ops, e);
+}
+
+bool load_oracle(const load_source *s, oracle_fn *out, err *e) {
+    void *object = open_object(s, e);
+    const oracle_fn *found = object ? dlsym(object, "assay_oracle") : NULL;
+    if (found)
+        *out = *found;
+    return found || (object && err_set(e, EXIT_USAGE, "the description %.80s has no oracle",
+                                       path_get_name(s->path)));
 }

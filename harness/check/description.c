@@ -139,7 +139,7 @@ static bool read_inputs(description *d, char *rest, err *e) {
     return read_shape(d, rest, &d->op.shapes.any_input, e);
 }
 
-/* An expression of the op: needs or flops, by its place in the description. */
+/* An expression of the op: needs, terms, roundings or flops, by its place in the description. */
 static bool read_expression_once(description *d, char *rest, err *e) {
     described_expression *x = (void *)((char *)d + d->what);
     if (x->text || !*rest)
@@ -522,7 +522,7 @@ static bool read_oracle(description *d, char *rest, err *e) {
     if (!r)
         return false;
     if (!a || !describe_is_output(a))
-        return describe_refuse(d, d->line, e, "'%.40s' is not an output", *name ? name : rest);
+        return describe_refuse(d, d->line, e, "'%.40s' is not an output", name);
     r->output = a;
     r->sizes = a->sizes;
     if (!a->rtol.text && !a->atol.text)
@@ -543,6 +543,16 @@ static bool read_let(description *d, char *rest, err *e) {
         return describe_refuse(
             d, d->line, e, "'%.40s' is an argument already, or not of letters, digits and _", rest);
     r->symbol = add_array(d, r->name, ELEM_COUNT, r->index_count);
+    return true;
+}
+
+/* Lines of C. */
+static bool add_block(description *d, const char *text, err *e) {
+    described_rule *r = add_rule(d, e);
+    if (!r)
+        return false;
+    r->line++;
+    r->block = text;
     return true;
 }
 
@@ -617,6 +627,8 @@ static const struct reader {
     {"rtol", read_tolerance, DESCRIBES_OP, 2, offsetof(described_argument, rtol)},
     {"atol", read_tolerance, DESCRIBES_OP, 2, offsetof(described_argument, atol)},
     {"exact", read_exact, DESCRIBES_OP, 2, 0},
+    {"terms", read_expression_once, DESCRIBES_OP, 1, offsetof(description, terms)},
+    {"roundings", read_expression_once, DESCRIBES_OP, 1, offsetof(description, roundings)},
     {"flops", read_expression_once, DESCRIBES_OP, 1, offsetof(description, flops)},
 };
 
@@ -647,36 +659,53 @@ bool describe_read_line(description *d, char *line, err *e) {
 }
 
 typedef struct {
-    const struct reader *reader;
+    const struct reader *reader; /* NULL: lines of C */
     char *rest;
     int number;
 } cut_line;
 
-/* Cuts a text into lines, without comments and empty lines. */
+/* `oracle {`: the lines up to one that begins with a `}` are C. */
+static bool is_block(const char *line) {
+    int end = 0;
+    return sscanf(line, " oracle { %n", &end) == 0 && end > 0 && line[end] == 0;
+}
+
+/* Cuts a text into lines, without comments, empty lines and lines of C. */
 static bool cut_lines(description *d, char *text, cut_line **lines, size_t *count, err *e) {
     size_t room = 0;
+    bool is_c = false;
     d->line = 1;
     for (char *line = text, *next; line; line = next, d->line++) {
-        cut_line l = {.number = d->line};
         next = strchr(line, '\n');
+        if (is_c) { /* a text of its own, which ends here */
+            is_c = line[0] != '}';
+            line[0] = is_c ? line[0] : 0;
+            next = next ? next + 1 : NULL;
+            continue;
+        }
         if (next)
             *next++ = 0;
-        char *word = line_take_keyword(line, &l.rest);
-        if (!*word)
+        is_c = d->kind == DESCRIBES_OP && is_block(line);
+        cut_line l = {.rest = is_c && next ? next : "", .number = d->line};
+        char *word = is_c ? "" : line_take_keyword(line, &l.rest);
+        if (!is_c && !*word)
             continue;
-        if (!(l.reader = find_reader(d, word, e)))
+        if (!is_c && !(l.reader = find_reader(d, word, e)))
             return false;
         *ARRAY_ADD(*lines, *count, room) = l;
     }
     d->line--;
-    return true;
+    return !is_c || describe_refuse(d, (*lines)[*count - 1].number, e,
+                                    "the C after oracle { has no end: a line that begins with }");
 }
 
 static bool read_lines(description *d, const cut_line *lines, size_t count, err *e) {
     for (int pass = 0; pass < PASSES; pass++)
         for (size_t i = 0; i < count; i++) {
+            const struct reader *r = lines[i].reader;
             d->line = lines[i].number;
-            if (lines[i].reader->pass == pass && !read_with(d, lines[i].reader, lines[i].rest, e))
+            if (r ? r->pass == pass && !read_with(d, r, lines[i].rest, e)
+                  : pass == PASSES - 1 && !add_block(d, lines[i].rest, e))
                 return false;
         }
     return true;
@@ -684,6 +713,7 @@ static bool read_lines(description *d, const cut_line *lines, size_t count, err 
 
 /* Is there everything that it needs? ----------------------------------------------------------- */
 
+/* Does the output get its expected values from an expression? */
 static bool has_expression(const description *d, const described_argument *a) {
     for (size_t r = 0; r < d->rule_count; r++)
         if (d->rules[r].output == a)
@@ -691,15 +721,30 @@ static bool has_expression(const description *d, const described_argument *a) {
     return false;
 }
 
+static bool check_output(const description *d, const described_argument *a, bool has_block,
+                         err *e) {
+    bool is_derived = has_expression(d, a);
+    if (!is_derived && !has_block && !(a->kind == ARGUMENT_OUT && a->text))
+        return describe_refuse(d, a->line, e,
+                               "nothing says what '%.40s' should be: add a line oracle "
+                               "%.40s[i] = ..., or from FILE",
+                               a->name, a->name);
+    const described_expression *counted = d->terms.text ? &d->terms : &d->roundings;
+    return !is_derived || !counted->text ||
+           describe_refuse(d, counted->line, e,
+                           "terms and roundings are for lines of C and files: how exact '%.40s' "
+                           "must be follows from its expression, or from rtol and atol",
+                           a->name);
+}
+
 static bool check_arguments(const description *d, err *e) {
+    bool is_op = d->kind == DESCRIBES_OP, has_block = false;
+    for (size_t i = 0; i < d->rule_count; i++)
+        has_block = has_block || d->rules[i].block;
     for (size_t i = 0; i < d->argument_count; i++) {
         const described_argument *a = &d->arguments[i];
-        const bool has_file = a->kind == ARGUMENT_OUT && a->text;
-        if (d->kind == DESCRIBES_OP && describe_is_output(a) && !has_file && !has_expression(d, a))
-            return describe_refuse(d, a->line, e,
-                                   "nothing says what '%.40s' should be: add a line oracle "
-                                   "%.40s[i] = ..., or from FILE",
-                                   a->name, a->name);
+        if (is_op && describe_is_output(a) && !check_output(d, a, has_block, e))
+            return false;
         if (a->kind == ARGUMENT_STRUCT && a->field_count == 0)
             return describe_refuse(d, a->line, e, "the struct '%.40s' has no line field", a->name);
     }

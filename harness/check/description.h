@@ -117,7 +117,8 @@ typedef struct described_grid {
     int line;
 } described_grid;
 
-/* `oracle NAME[i, j] = expression`, or `let NAME[i < n] = expression`, where output is NULL. */
+/* `oracle NAME[i, j] = expression`; `let NAME[i < n] = expression`, where output is NULL; or lines
+ * of C, where value is NULL. */
 typedef struct {
     const described_argument *output;
     const char *name; /* of intermediate values */
@@ -126,6 +127,8 @@ typedef struct {
     expressions sizes; /* of what it computes */
     expression *value;
     symbol *symbol; /* of intermediate values */
+    const char *block;
+    oracle_fn compiled;
     int line;
 } described_rule;
 
@@ -147,7 +150,7 @@ typedef struct description {
     shape shapes[DESCRIBE_SHAPES];
     kernel kernels[DESCRIBE_KERNELS];
     described_grid grids[DESCRIBE_KERNELS];
-    described_expression needs, flops;
+    described_expression needs, terms, roundings, flops;
     described_argument arguments[DESCRIBE_ARGUMENTS];
     size_t argument_count;
     described_scalar fields[DESCRIBE_FIELDS], constants[DESCRIBE_CONSTANTS];
