@@ -338,27 +338,86 @@ bool bench_files_find_rows(const char *out, const char *name, const device_facts
 
 /* Baselines --------------------------------------------------------------------------------- */
 
-bool bench_files_find_baseline(const char *rows, const char *given, bool *is_folder, err *e) {
-    *is_folder = os_is_folder(given);
-    if (!*is_folder && !path_ends_with(given, ".csv"))
+static bool get_folder(const char *rows, char *folder, size_t size, err *e) {
+    const char *slash = strrchr(rows, '/');
+    int length = slash ? (int)(slash + 1 - rows) : 0;
+    return path_print(folder, size, e, "%.*sbaselines", length, rows);
+}
+
+static bool is_name(const char *text) {
+    for (const char *p = text; *p; p++)
+        if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
+            return false;
+    return isalnum((unsigned char)text[0]) && strlen(text) <= 64;
+}
+
+bool bench_files_find_named(const char *rows, const char *name, char *path, size_t size, err *e) {
+    char folder[PATH_MAX];
+    if (!is_name(name))
+        return err_set(e, EXIT_USAGE,
+                       "a baseline is named with letters, digits, '-', '_' and '.', not '%.60s'",
+                       name);
+    return get_folder(rows, folder, sizeof folder, e) &&
+           path_print(path, size, e, "%s/%s.csv", folder, name);
+}
+
+/* "main, before" */
+static void list_names(const char *rows, char *text, size_t size) {
+    char folder[PATH_MAX];
+    struct dirent **found = NULL;
+    size_t used = 0;
+    int count = get_folder(rows, folder, sizeof folder, NULL)
+                    ? scandir(folder, &found, NULL, alphasort)
+                    : 0;
+    text[0] = 0;
+    for (int i = 0; i < count; i++) {
+        const char *name = found[i]->d_name;
+        bool is_rows =
+            name[0] != '.' && path_ends_with(name, ".csv") && !strstr(name, ".samples.csv");
+        if (is_rows && used + strlen(name) < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? ", " : "",
+                                     (int)strlen(name) - 4, name);
+        free(found[i]);
+    }
+    free(found);
+}
+
+bool bench_files_find_baseline(const char *rows, const char *text, char *path, size_t size,
+                               bool *is_folder, err *e) {
+    *is_folder = os_is_folder(text);
+    if (!*is_folder && !path_ends_with(text, ".csv") && strchr(text, '/'))
         return err_set(e, EXIT_USAGE,
                        "there is no folder of kernels %.140s; a base that has none yet is an empty "
                        "folder",
-                       given);
-    return *is_folder || !os_is_same_file(given, rows) ||
+                       text);
+    if (*is_folder || path_ends_with(text, ".csv")) {
+        if (!path_print(path, size, e, "%s", text))
+            return false;
+    } else {
+        char names[120];
+        if (!bench_files_find_named(rows, text, path, size, e))
+            return false;
+        list_names(rows, names, sizeof names);
+        if (access(path, F_OK) != 0)
+            return err_set(e, EXIT_USAGE,
+                           "no baseline is called '%.40s'%s%s; `assay bench --save NAME` makes one",
+                           text, names[0] ? "; there are " : "", names);
+    }
+    return *is_folder || !os_is_same_file(path, rows) ||
            err_set(e, EXIT_USAGE,
-                   "the baseline %.100s is the file that this run writes: write to another one "
-                   "with --out",
-                   given);
+                   "the baseline %.100s is the file that this run writes: keep it under a name "
+                   "(bench --save NAME), or write to another file with --out",
+                   text);
 }
 
-bool bench_files_read_baseline(const char *path, const device_facts *f, results_list *out, err *e) {
+bool bench_files_read_baseline(const char *path, const char *called, const device_facts *f,
+                               results_list *out, err *e) {
     if (!results_read(path, out, e))
         return false;
     const char *was = results_meta_find(&out->meta, "device");
     return strcmp(was, f->name) == 0 ||
            err_set(e, EXIT_USAGE, "the baseline %.80s is from another device: '%.60s', not '%.60s'",
-                   path, was, f->name);
+                   called, was, f->name);
 }
 
 results *bench_files_open(const char *path, const results_meta *m, err *e) {

@@ -1,6 +1,6 @@
 /* bench_report: rows of `bench`: how they look as they come, or all of them as JSON or Markdown; what a run
  * comes to, in sentences; verdicts, at the end of `compare`, `bench --baseline` and `model bench --baseline`;
- * and where they are kept. */
+ * and where they are kept: the file of the device, and named baselines in the folder baselines/ beside it. */
 #pragma once
 
 #include "cases.h"
@@ -39,12 +39,17 @@ void bench_print_summary(FILE *out, const result_row *rows, size_t count, const 
 bool bench_files_find_rows(const char *out, const char *name, const device_facts *f, char *path,
                            size_t size, err *e);
 
-/* What --baseline means: a folder of kernels (*is_folder), or a CSV file. EXIT_USAGE if it is neither, or the
- * file that this run writes. */
-bool bench_files_find_baseline(const char *rows, const char *given, bool *is_folder, err *e);
+/* The file of a named baseline beside `rows`; refuses names that are none. */
+bool bench_files_find_named(const char *rows, const char *name, char *path, size_t size, err *e);
 
-/* Its rows, which must be of this device: a time of another is no baseline. */
-bool bench_files_read_baseline(const char *path, const device_facts *f, results_list *out, err *e);
+/* What --baseline means: a folder of kernels (*is_folder), a CSV file, or the name of a baseline that
+ * was saved. EXIT_USAGE if there is none, or if it is the file that this run writes. */
+bool bench_files_find_baseline(const char *rows, const char *text, char *path, size_t size,
+                               bool *is_folder, err *e);
+
+/* Its rows, which must be of this device: a time of another is no baseline. `called`: as the user named it. */
+bool bench_files_read_baseline(const char *path, const char *called, const device_facts *f,
+                               results_list *out, err *e);
 /* The file that rows are added to; says so if those of other conditions were moved aside. */
 results *bench_files_open(const char *path, const results_meta *m, err *e);
 

@@ -16,7 +16,7 @@
 static struct {
     bench_settings bench;
     bench_query query;
-    const char *out, *baseline;
+    const char *out, *baseline, *save;
     option_list against, launches;
     comparison_options shown; /* how, but the smallest effect in percent is that of bench */
     bool resume, worker;
@@ -42,10 +42,13 @@ static const option options[] = {
                 "file for the rows, samples beside it (default results/<device>/bench.csv)"),
     FLAG_OPTION("resume", &settings.resume,
                 "time only what has no row, or whose row is of another build or source"),
+    TEXT_OPTION("save", &settings.save, "NAME",
+                "keep the rows as a baseline too, in baselines/NAME.csv beside the file"),
     FLAG_OPTION("json", &settings.shown.json, "print JSON instead of the table"),
     FLAG_OPTION("md", &settings.shown.markdown, "print Markdown instead of the table"),
-    TEXT_OPTION("baseline", &settings.baseline, "B",
-                "compare with a folder of kernels (timed interleaved) or with an earlier CSV"),
+    TEXT_OPTION(
+        "baseline", &settings.baseline, "B",
+        "compare with a folder of kernels (timed interleaved), a saved NAME or an earlier CSV"),
     LIST_OPTION("against", &settings.against, "F.metal:K",
                 "time kernel K of another file beside ours, on the same inputs and oracle; may be "
                 "repeated"),
@@ -78,8 +81,8 @@ bool bench_set_rival(bench_settings *s, const char *given, const char *how, err 
 typedef struct {
     const bench_list *cases;
     results_meta meta;
-    char path[PATH_MAX];
-    results *file;
+    char path[PATH_MAX], base_path[PATH_MAX], save_path[PATH_MAX];
+    results *file, *saved;
     sink table;
     result_row *rows;
     size_t count, failed, skipped;
@@ -103,13 +106,18 @@ static void add_sweep(run *r, const roof_facts *f) {
         results_meta_add(&r->meta, "cache sweep, GB/s", text);
 }
 
+static bool open_files(run *r, err *e) {
+    return (r->file = bench_files_open(r->path, &r->meta, e)) &&
+           (!settings.save || (r->saved = bench_files_open(r->save_path, &r->meta, e)));
+}
+
 static bool start(void *context, const roof_facts *f, err *e) {
     run *r = context;
     char text[160];
     snprintf(text, sizeof text, "%zu bytes (%s)", f->cache_bytes, f->source);
     results_meta_add(&r->meta, "cache", text);
     add_sweep(r, f);
-    if (!(r->file = bench_files_open(r->path, &r->meta, e)))
+    if (!open_files(r, e))
         return false;
     if (!is_quiet()) {
         bench_print_head(stdout, &r->meta);
@@ -169,7 +177,8 @@ static bool add_row(run *r, const bench_case *c, const result_row *made, bool sk
         bench_print_row(&r->table, &row);
     /* The history first: a line of it is true without the row. */
     return verb_flush(e) && results_add_history(r->path, &r->meta, &row, samples, e) &&
-           results_add(r->file, &row, samples, count, e);
+           results_add(r->file, &row, samples, count, e) &&
+           (!r->saved || count == 0 || results_add(r->saved, &row, samples, count, e));
 }
 
 static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
@@ -187,13 +196,24 @@ static bool deliver(void *context, const bench_case *c, const bench_outcome *o, 
 
 static bool open_baseline(run *r, const device_facts *f, err *e) {
     bool is_folder;
+    if (settings.save &&
+        !bench_files_find_named(r->path, settings.save, r->save_path, sizeof r->save_path, e))
+        return false;
     if (!settings.baseline)
         return true;
-    if (!bench_files_find_baseline(r->path, settings.baseline, &is_folder, e))
+    if (!bench_files_find_baseline(r->path, settings.baseline, r->base_path, sizeof r->base_path,
+                                   &is_folder, e))
         return false;
-    if (is_folder)
+    if (is_folder) {
         settings.bench.base_folder = settings.baseline;
-    return is_folder || bench_files_read_baseline(settings.baseline, f, &r->base, e);
+        return true;
+    }
+    if (settings.save && strcmp(r->save_path, r->base_path) == 0)
+        return err_set(e, EXIT_USAGE,
+                       "the baseline '%.60s' is compared with and would be replaced: save under "
+                       "another name",
+                       settings.save);
+    return bench_files_read_baseline(r->base_path, settings.baseline, f, &r->base, e);
 }
 
 /* With a CSV and no other selection, the cases of the CSV are timed. */
@@ -228,6 +248,21 @@ static bool drop_finished(const run *r, const device_facts *f, bench_list *l, er
     return true;
 }
 
+/* A run that was disturbed is ambiguous against any other. */
+static void tell_saved(const run *r) {
+    size_t disturbed = 0;
+    for (size_t i = 0; i < r->count; i++)
+        disturbed += timing_find_suspicion(r->rows[i].labels) != NULL;
+    fprintf(stderr, "baseline %s: %s\n", settings.save, r->save_path);
+    if (disturbed > 0)
+        fprintf(
+            stderr,
+            "%zu of %zu rows were disturbed (busy, throttled or ramp): against this baseline they "
+            "will be ambiguous. On a shared machine keep the kernels instead, and time both "
+            "interleaved: git worktree add ../base, then assay bench --baseline ../base\n",
+            disturbed, r->count);
+}
+
 static bool is_all_new(const comparison_list *l) {
     for (size_t i = 0; i < l->count; i++)
         if (l->rows[i].test.verdict != VERDICT_NEW)
@@ -255,6 +290,8 @@ static exit_code finish(run *r) {
                 settings.against.count ? "they are not for these cases or this device"
                                        : "this device cannot run them");
     fprintf(stderr, "; rows in %s\n", r->path);
+    if (settings.save)
+        tell_saved(r);
     if (r->cases->skipped > 0)
         fprintf(stderr, "%zu more skipped, the first: %s\n", r->cases->skipped,
                 r->cases->first_skip);
@@ -301,6 +338,7 @@ static exit_code bench_cases(run *r, const device_facts *f, err *e) {
     bench_set_workers(&settings.bench, f, cases.count);
     ok = ok && (cases.count == 0 || bench_run(&settings.bench, f, &cases, &listener, e));
     exit_code code = ok ? finish(r) : e->code;
+    results_close(r->saved);
     results_close(r->file);
     free(r->rows);
     bench_cases_free(&cases);

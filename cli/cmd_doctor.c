@@ -1,9 +1,10 @@
-/* cmd_doctor: `assay doctor`. Everything that one run can say about a machine, in one text file to send.
+/* cmd_doctor: `assay doctor`. Everything that one run can say about a machine, in one file to send.
  *
  * The steps are other programs: mostly this one again, with another verb. Each has a limit, and
  * whatever becomes of it, the next one follows. The last line that it prints is what it found. */
 #include <assert.h>
 #include <ctype.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <pwd.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness/base/array.h"
@@ -25,10 +27,11 @@ static struct {
     option_list devices;
     double limit_s, total_s; /* 0: not given */
     bool quick, risky;
-} settings = {.out = "assay-doctor.txt"};
+} settings = {.out = "assay-doctor.tar.gz"};
 
 static const option options[] = {
-    TEXT_OPTION("out", &settings.out, "FILE", "the file to leave (default assay-doctor.txt)"),
+    TEXT_OPTION("out", &settings.out, "FILE.tar.gz",
+                "the file to leave (default assay-doctor.tar.gz)"),
     LIST_OPTION("device", &settings.devices, "D",
                 "only this device; may be repeated (default: every kind that there is)"),
     FLAG_OPTION("quick", &settings.quick, "a few kernels of each step, within 2 minutes"),
@@ -136,7 +139,7 @@ static const step_kind kinds[] = {
      120, STEP_DEVICE | STEP_LANGUAGE | STEP_MAY_BE_CUT,
      "The device's compiler refuses a kernel; its message says where and why."},
     {"validate", VALIDATE, VALIDATE " buffer_copy", 150, STEP_DEVICE | STEP_MAY_BE_CUT,
-     "Validation found a bad access or missed a planted bug: see the reports in the file."},
+     "Validation found a bad access or missed a planted bug: see reports/."},
     {"roofs", BENCH "0.3 bandwidth_copy bandwidth_read compute_fma dispatch_overhead_noop",
      BENCH "0.05 dispatch_overhead_noop", 60, STEP_DEVICE | STEP_MAY_BE_CUT,
      "A kernel failed while it was timed."},
@@ -410,9 +413,9 @@ static void say_summary(visit *v) {
             say_wrong(v, &v->steps[i]);
 }
 
-/* The file: what the steps wrote, one after the other, without what says who ran them ------------ */
+/* The file: a .tar.gz of what the steps wrote, without what says who ran them -------------------- */
 
-enum { MOST_BYTES = 16 << 20, RULES = 4 };
+enum { MOST_BYTES = 16 << 20, GZIP_SECONDS = 120, RULES = 4, BLOCK = 512 };
 
 typedef struct {
     const char *from, *to;
@@ -423,7 +426,7 @@ typedef struct {
     FILE *out;
     const char *folder;
     rule rules[RULES];
-} letter;
+} archive;
 
 static bool ends_word(char c) {
     return !isalnum((unsigned char)c) && c != '_' && c != '-';
@@ -439,55 +442,98 @@ static const rule *find_rule(const rule *rules, const char *text, const char *at
     return NULL;
 }
 
-/* The home folder becomes ~, the folder of the files TMP, and the user's name in paths USER. */
-static void add_text(letter *l, const char *name, const char *text, size_t bytes) {
-    fprintf(l->out, "\n== %s\n", name);
-    for (const char *p = text, *end = text + bytes; p < end;) {
-        const rule *r = find_rule(l->rules, text, p);
+/* The caller frees it. The home folder becomes ~, the folder of the files TMP, and the user's name in paths
+ * USER. */
+static char *redact(const archive *a, const char *text, size_t *bytes) {
+    char *out = NULL;
+    const char *end = text + *bytes;
+    FILE *to = open_memstream(&out, bytes);
+    assert(to);
+    for (const char *p = text; p < end;) {
+        const rule *r = find_rule(a->rules, text, p);
         if (r)
-            fputs(r->to, l->out);
+            fputs(r->to, to);
         else
-            fputc(*p, l->out);
+            fputc(*p, to);
         p += r ? strlen(r->from) : 1;
     }
+    fclose(to);
+    return out;
+}
+
+/* In the ustar format (POSIX pax, "ustar Interchange Format"), whose numbers are octal text: nothing about the
+ * machine goes in, files belong to user and group 0 without names. */
+static void add_text(archive *a, const char *name, const char *text, size_t bytes) {
+    static const char zeros[BLOCK];
+    char head[BLOCK + 1] = "", *redacted = redact(a, text, &bytes);
+    unsigned sum = 0;
+    snprintf(head, 100, "assay-doctor/%s", name);
+    snprintf(head + 100, 157, "0000644%c0000000%c0000000%c%011zo%c%011" PRIo64 "%c        0", 0, 0,
+             0, bytes, 0, (uint64_t)time(NULL) & 077777777777, 0);
+    memcpy(head + 257, "ustar\00000", 8);
+    for (size_t i = 0; i < BLOCK; i++)
+        sum += (unsigned char)head[i];
+    snprintf(head + 148, 7, "%06o", sum);
+    fwrite(head, BLOCK, 1, a->out);
+    fwrite(redacted, 1, bytes, a->out);
+    fwrite(zeros, 1, (BLOCK - bytes % BLOCK) % BLOCK, a->out);
+    free(redacted);
 }
 
 /* Files of the folder, and those of the folders in its tmp, which are reports. */
 static bool add_file(void *context, const char *path, err *e) {
-    letter *l = context;
-    const char *name = path + strlen(l->folder) + 1;
+    archive *a = context;
+    const char *name = path + strlen(a->folder) + 1;
+    const bool is_report = strncmp(name, "tmp/", 4) == 0;
+    char inside[86]; /* what is longer is cut */
     size_t depth = 0, bytes = 0;
     err why;
     (void)e;
     for (const char *p = name; *p; p++)
         depth += *p == '/';
-    if (depth != 0 && (depth != 2 || strncmp(name, "tmp/", 4) != 0))
+    if (depth != (is_report ? 2 : 0))
         return true;
+    snprintf(inside, sizeof inside, "%s%s", is_report ? "reports/" : "",
+             name + (is_report ? 4 : 0));
+    for (char *p = inside + 8; is_report && *p; p++)
+        *p = *p == '/' ? '-' : *p;
     char *text = os_read_plain(path, MOST_BYTES, &bytes, &why);
-    add_text(l, depth ? name + 4 : name, text ? text : why.text, text ? bytes : strlen(why.text));
+    add_text(a, inside, text ? text : why.text, text ? bytes : strlen(why.text));
     free(text);
     return true;
 }
 
 static bool write_file(visit *v, err *e) {
     const struct passwd *user = getpwuid(getuid());
-    char *data = NULL;
+    char plain[PATH_MAX], *data = NULL, *output = NULL;
     size_t bytes = 0;
-    letter l = {open_memstream(&data, &bytes),
-                v->folder,
-                {{v->folder, "TMP", false},
-                 {getenv("HOME"), "~", false},
-                 {user ? user->pw_dir : NULL, "~", false},
-                 {user ? user->pw_name : NULL, "USER", true}}};
-    assert(l.out);
+    int status = 0;
+    archive a = {open_memstream(&data, &bytes),
+                 v->folder,
+                 {{v->folder, "TMP", false},
+                  {getenv("HOME"), "~", false},
+                  {user ? user->pw_dir : NULL, "~", false},
+                  {user ? user->pw_name : NULL, "USER", true}}};
+    assert(a.out);
     fflush(v->summary);
-    add_text(&l, "summary", v->text, v->text_bytes);
-    folder_walk(v->folder, "", NULL, add_file, &l, NULL);
-    fclose(l.out);
-    bool ok = os_write_file(settings.out, data, bytes, e);
+    add_text(&a, "summary.txt", v->text, v->text_bytes);
+    folder_walk(v->folder, "", NULL, add_file, &a, NULL);
+    for (size_t i = 0; i < 2 * BLOCK; i++) /* the end */
+        fputc(0, a.out);
+    fclose(a.out);
+    bool ok = path_print(plain, sizeof plain, e, "%s/all.tar", v->folder);
+    const char *const argv[] = {"gzip", "-n", "-9", plain, NULL};
+    ok = ok && os_write_file(plain, data, bytes, e) &&
+         child_run_for(argv, GZIP_SECONDS, &output, &status, e) &&
+         (status == 0 || err_set(e, EXIT_CANNOT, "gzip failed with status %d", status));
+    free(output);
+    free(data);
+    strcat(plain, ".gz");
+    data = ok ? os_read_file(plain, &bytes, e) : NULL;
+    ok = data && os_write_file(settings.out, data, bytes, e);
     free(data);
     if (ok)
-        printf("\nSend %s (%.0f KB): text, which you may read before.\n", settings.out,
+        printf("\nSend %s (%.0f KB). `tar -xzf` shows what is in it.\n", settings.out,
                (double)bytes * 1e-3);
     return ok;
 }
@@ -547,7 +593,13 @@ static bool make_plan(visit *v, const char *const *names, size_t count, err *e) 
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
+    char gzip[PATH_MAX];
     visit v = {.start_ns = os_now_ns()};
+    if (!path_ends_with(settings.out, ".tar.gz"))
+        return err_code(e, EXIT_USAGE, "--out takes a name that ends in .tar.gz, not '%.100s'",
+                        settings.out);
+    if (!os_find_program("gzip", gzip, sizeof gzip))
+        return err_code(e, EXIT_CANNOT, "the file is compressed by gzip, which is not installed");
     v.summary = open_memstream(&v.text, &v.text_bytes);
     assert(v.summary);
     os_watch_stop(true);
@@ -575,10 +627,9 @@ VERB(
         "validate, roofs, bench and model-bench on every device there is; with --risky also\n"
         "long, fault and after-fault. STEP runs only that step. One line per step, then what is\n"
         "wrong. It takes at most about 10 minutes, and nothing is sent anywhere.\n\n"
-        "In the file, which is text: what each step printed, the rows of check and bench, and the\n"
-        "raw reports of Metal's validation. That names the machine, its GPUs, the versions of its\n"
-        "system and compilers, and folders of kernels and caches. Your home folder is written as ~ "
-        "and\n"
+        "In the file: what each step printed, the rows of check and bench, and the raw reports of\n"
+        "Metal's validation. That names the machine, its GPUs, the versions of its system and\n"
+        "compilers, and folders of kernels and caches. Your home folder is written as ~ and\n"
         "your user name in paths as USER; no environment variables and no other files go in.\n\n"
         "Exit status: 0 nothing is wrong; 1 something is; 2 bad usage or path; 3 the file\n"
         "cannot be written.\n",

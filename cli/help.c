@@ -9,9 +9,11 @@
 #include "experiments/experiment.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "kernels/formats/formats.h"
 #include "kernels/ops.h"
 #include "project/project.h"
 #include "report/html.h"
+#include "runner/gguf/convert.h"
 #include "verb.h"
 
 /* Manual pages: plain man(7) macros -------------------------------------------------------------- */
@@ -122,6 +124,43 @@ bool manual_write_all(const verb *all, const char *folder, err *e) {
 
 /* Completion ------------------------------------------------------------------------------------- */
 
+/* The words that the help of an option lists, "soft, metal, cuda or auto (default ...": each is a word and
+ * they are two or more; "" if it has no such list. */
+static const char *read_words(const option *o) {
+    static char all[256];
+    const char *begin = strchr(o->about, ':'), *p;
+    size_t used = 0, words = 0;
+    all[0] = 0;
+    for (p = begin ? begin + 2 : o->about; *p && *p != '('; p += strspn(p, ", ")) {
+        size_t length = strcspn(p, ", ");
+        bool is_or = length == 2 && strncmp(p, "or", 2) == 0, is_last = p[length] != ',';
+        if (!is_or)
+            used += (size_t)snprintf(all + used, sizeof all - used, "%s%.*s", words++ ? " " : "",
+                                     (int)length, p);
+        p += length;
+        if (is_last && !is_or && *p && strncmp(p, " or ", 4) != 0 && strncmp(p, " (", 2) != 0)
+            return "";
+    }
+    return words > 1 ? all : "";
+}
+
+/* The words an option takes; "" where it takes a file, or what cannot be listed. */
+static const char *get_words(const option *o) {
+#define NAME(format, ...) #format " "
+    static const char formats[] = FORMATS(NAME);
+    static char types[128];
+    if (strcmp(option_get_name(o), "format") == 0)
+        return formats;
+    if (strcmp(option_get_name(o), "type") == 0) {
+        convert_list_types(types, sizeof types);
+        return types;
+    }
+    if (o->argument && strcmp(o->argument, "yes|no") == 0)
+        return "yes no";
+    bool is_text = o->kind == OPTION_TEXT || o->kind == OPTION_MAYBE || o->kind == OPTION_LIST;
+    return is_text ? read_words(o) : "";
+}
+
 /* ops and kernels of the project, or experiments. */
 static bool print_names(FILE *out, const verb *v, err *e) {
     const char *takes = v->names ? v->names : "";
@@ -150,6 +189,19 @@ const verb *verb_find(const verb *family, const char *name) {
     return NULL;
 }
 
+/* The option that the word before takes its value from; NULL if there is none. */
+static const option *find_open(const option *options, size_t count, const char *before) {
+    for (size_t i = 0; i < count; i++) {
+        const char letter[] = {'-', option_get_letter(&options[i]), 0};
+        bool is_it =
+            strncmp(before, "--", 2) == 0 && strcmp(before + 2, option_get_name(&options[i])) == 0;
+        if (options[i].about && options[i].kind != OPTION_FLAG &&
+            (is_it || (letter[1] && strcmp(before, letter) == 0)))
+            return &options[i];
+    }
+    return NULL;
+}
+
 bool completion_answer(FILE *out, const verb *all, const char *const *words, size_t word_count,
                        err *e) {
     option options[OPTIONS_MAX];
@@ -162,6 +214,12 @@ bool completion_answer(FILE *out, const verb *all, const char *const *words, siz
     if (!v || v->verbs)
         return true;
     size_t option_count = verb_list_options(v, options);
+    const option *open = find_open(options, option_count, words[word_count - 2]);
+    for (const char *p = open ? get_words(open) : ""; *p;
+         p += strcspn(p, ", "), p += strspn(p, ", "))
+        fprintf(out, "%.*s\n", (int)strcspn(p, ", "), p);
+    if (open)
+        return true;
     for (size_t i = 0; i < option_count && words[word_count - 1][0] == '-'; i++)
         if (options[i].about)
             fprintf(out, "--%s\n", option_get_name(&options[i]));

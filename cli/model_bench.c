@@ -41,7 +41,7 @@ static const option options[] = {
                 "generate as llama-bench does: wait for each token's logits (tests 'tg128 wait')"),
     {"r|repeats", OPTION_NUMBER, &settings.repeats, "N",
      "samples per test (default 5; 20 with --csv or --baseline)", 1, 100000},
-    TEXT_OPTION("o|output", &settings.output, "FORMAT", "md, csv, json or jsonl (default md)"),
+    TEXT_OPTION("o|output", &settings.output, "FORMAT", "md, csv, json, jsonl or sql (default md)"),
     TEXT_OPTION("csv", &settings.csv, "FILE.csv",
                 "keep the rows and samples; rows of other models stay in the file"),
     PLAIN_OPTION("baseline", OPTION_MAYBE, &settings.baseline, "[FILE.csv]",
@@ -63,8 +63,8 @@ enum { MAX_TESTS = 2 * OPTION_LIST_MAX * OPTION_LIST_MAX };
 
 /* Printing ------------------------------------------------------------------------------------ */
 
-typedef enum { BENCH_MD, BENCH_CSV, BENCH_JSON, BENCH_JSONL, BENCH_FORMS } bench_form;
-static const char *const form_names[BENCH_FORMS] = {"md", "csv", "json", "jsonl"};
+typedef enum { BENCH_MD, BENCH_CSV, BENCH_JSON, BENCH_JSONL, BENCH_SQL, BENCH_FORMS } bench_form;
+static const char *const form_names[BENCH_FORMS] = {"md", "csv", "json", "jsonl", "sql"};
 
 /* What all rows have. */
 typedef struct {
@@ -139,6 +139,16 @@ typedef struct {
 static const field llama_fields[] = {LLAMA_BENCH(AS_FIELD)};
 enum { LLAMA_FIELDS = sizeof llama_fields / sizeof *llama_fields };
 
+/* Not llama-bench's: left out where rows may go into a database that it made. */
+static bool is_ours(const field *f) {
+    static const char *const names[] = {"math",  "median_ts", "q1_ts",
+                                        "q3_ts", "waits",     "is_filled"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(f->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static const char *name_file_type(const gguf *g) {
     static const struct {
         uint32_t id;
@@ -197,17 +207,56 @@ static void print_json(json *j, const llama_row *row, const bench_result *r) {
     json_close(j);
 }
 
+/* A value in quotes of this kind, which are doubled where it has them. */
+static void print_quoted(const field *f, const llama_row *row, char quote) {
+    char text[600];
+    putchar(quote);
+    for (const char *p = field_print(f, row, text, sizeof text); *p; p++)
+        printf(*p == quote ? "%c%c" : "%c", *p, quote);
+    putchar(quote);
+}
+
 /* llama-bench quotes every field. */
 static void print_csv(const output *o, const llama_row *row) {
-    char text[600];
     for (size_t i = 0; !o->rows && i < LLAMA_FIELDS; i++)
-        printf("%s%s", i ? "," : "", llama_fields[i].name);
+        printf("%s%s", llama_fields[i].name, i + 1 < LLAMA_FIELDS ? "," : "\n");
     for (size_t i = 0; i < LLAMA_FIELDS; i++) {
-        fputs(i ? ",\"" : "\n\"", stdout);
-        for (const char *p = field_print(&llama_fields[i], row, text, sizeof text); *p; p++)
-            printf(*p == '"' ? "%c%c" : "%c", *p, '"');
-        putchar('"');
+        print_quoted(&llama_fields[i], row, '"');
+        putchar(i + 1 < LLAMA_FIELDS ? ',' : '\n');
     }
+}
+
+/* Each field of llama-bench's: its definition, its name or its value. */
+static void print_sql_list(const llama_row *row, bool is_definition) {
+    const char *separator = "";
+    for (const field *f = llama_fields; f < llama_fields + LLAMA_FIELDS; f++) {
+        if (is_ours(f))
+            continue;
+        fputs(separator, stdout);
+        separator = is_definition ? ",\n" : ", ";
+        if (row)
+            print_quoted(f, row, '\'');
+        else if (is_definition)
+            printf("  %s %s", f->name,
+                   f->kind == FIELD_TEXT   ? "TEXT"
+                   : f->kind == FIELD_REAL ? "REAL"
+                                           : "INTEGER");
+        else
+            fputs(f->name, stdout);
+    }
+}
+
+static void print_sql(const output *o, const llama_row *row) {
+    if (!o->rows) {
+        puts("CREATE TABLE IF NOT EXISTS llama_bench (");
+        print_sql_list(NULL, true);
+        puts("\n);\n");
+    }
+    fputs("INSERT INTO llama_bench (", stdout);
+    print_sql_list(NULL, false);
+    fputs(") VALUES (", stdout);
+    print_sql_list(row, false);
+    puts(");");
 }
 
 static void print_markdown(const output *o, const bench_result *r) {
@@ -244,6 +293,8 @@ static void print_result(output *o, const bench_result *r) {
         print_markdown(o, r);
     else if (o->form == BENCH_CSV)
         print_csv(o, &row);
+    else if (o->form == BENCH_SQL)
+        print_sql(o, &row);
     else if (o->form == BENCH_JSON) {
         json_open(&o->list, NULL, '{');
         print_json(&o->list, &row, r);
@@ -333,7 +384,7 @@ static bool open_base(bench_store *b, const device_facts *f, err *e) {
         return false;
     if (is_own && access(path, F_OK) != 0)
         return err_set(e, EXIT_INCONCLUSIVE, "there is no %.160s yet: --csv makes one", path);
-    return b->has_base = bench_files_read_baseline(path, f, &b->base, e);
+    return b->has_base = bench_files_read_baseline(path, path, f, &b->base, e);
 }
 
 /* close_store is needed after a failure too. */
@@ -490,7 +541,7 @@ static exit_code run_verb(const char *const *names, size_t name_count, err *e) {
     while (form < BENCH_FORMS && strcmp(form_names[form], settings.output) != 0)
         form++;
     if (form == BENCH_FORMS)
-        return err_code(e, EXIT_USAGE, "--output takes md, csv, json or jsonl, not '%.40s'",
+        return err_code(e, EXIT_USAGE, "--output takes md, csv, json, jsonl or sql, not '%.40s'",
                         settings.output);
     if (settings.repeats == 0)
         settings.repeats = settings.csv || settings.baseline ? STORED_REPEATS : REPEATS;

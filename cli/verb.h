@@ -58,8 +58,8 @@ const verb *verb_find(const verb *family, const char *name);
 bool manual_write_all(const verb *all, const char *folder, err *e);
 /* Makes the shell (bash, zsh or fish) ask this program: `assay --complete WORD...`. */
 bool completion_print(FILE *out, const char *shell, err *e);
-/* What the last word may become, one per line: verbs, options, ops and kernels of the project, experiments. Files
- * are the shell's own. */
+/* What the last word may become, one per line: verbs, options, their values, ops and kernels of the
+ * project, experiments. Files are the shell's own. */
 bool completion_answer(FILE *out, const verb *all, const char *const *words, size_t word_count,
                        err *e);
 
