@@ -18,6 +18,7 @@
 #include "harness/check/suite.h"
 #include "harness/measure/freshness.h"
 #include "harness/measure/plot.h"
+#include "harness/measure/publish.h"
 #include "verb.h"
 
 static struct {
@@ -106,9 +107,10 @@ typedef struct {
 /* Files of earlier runs; NULL if there is none that can be used. */
 static csv_file *read_file(const delivery *s, const char *name) {
     char path[PATH_MAX];
-    csv_file *f = path_print(path, sizeof path, NULL, "%s/%s.csv", s->folder, name)
-                      ? csv_read(path, NULL)
-                      : NULL;
+    if (!path_print(path, sizeof path, NULL, "%s/%s.csv", s->folder, name))
+        return NULL;
+    publish_finish_all(s->folder); /* a failure too */
+    csv_file *f = csv_read(path, NULL);
     if (f && results_check_schema(f, NULL))
         return f;
     csv_file_free(f);

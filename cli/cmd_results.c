@@ -20,6 +20,7 @@
 #include "harness/base/record.h"
 #include "harness/base/root.h"
 #include "harness/measure/plot.h"
+#include "harness/measure/publish.h"
 #include "report/claims.h"
 #include "report/page.h"
 #include "report/store.h"
@@ -412,7 +413,7 @@ static const option plot_option_list[] = {
                 "folder for the charts (default: beside the files, if they are in one folder)"),
 };
 
-enum { NAME = 128 };
+enum { NAME = 256 }; /* the longest that file systems have */
 
 /* What to draw: folders and files, and the names (without .csv) found in them. */
 typedef struct {
@@ -424,8 +425,7 @@ typedef struct {
 
 static void add_name(request *r, const char *file) {
     char name[NAME];
-    if (!path_ends_with(file, ".csv") || path_ends_with(file, ".samples.csv") ||
-        strlen(file) >= NAME)
+    if (!path_ends_with(file, ".csv") || path_ends_with(file, ".samples.csv"))
         return;
     snprintf(name, sizeof name, "%.*s", (int)strlen(file) - 4, file);
     for (size_t i = 0; i < r->name_count; i++)
@@ -443,6 +443,7 @@ static bool add_names(request *r, const char *path, err *e) {
         add_name(r, path_get_name(path));
         return true;
     }
+    publish_finish_all(path);
     int count = scandir(path, &found, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         add_name(r, found[i]->d_name);

@@ -11,6 +11,7 @@
 #include "harness/base/csv.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/measure/publish.h"
 #include "kernels/ops.h"
 #include "runner/choice/tuned.h"
 
@@ -135,12 +136,11 @@ bool experiment_run(const experiment *x, lab *l, const char *version, const char
         add_notes(x, l, s);
         add_origin(l, s, (double)(os_now_ns() - start_ns) * 1e-9);
         x->conclude(s);
-        ok = add_made_of(x, l, s, e) && sheet_write(s, &meta, path, e);
+        ok = add_made_of(x, l, s, e) && sheet_write(s, &meta, path, failed, e);
     }
-    if (ok) {
+    if (ok)
         drop_files(kept);
-        drop_files(failed);
-    } else
+    else
         sheet_save(s, NULL); /* for experiment_write_failure */
     if (ok && out)
         *out = s;
@@ -217,11 +217,15 @@ bool experiment_write_failure(const char *name, const results_meta *m, const cha
     csv_file *kept = csv_read(kept_path, NULL);
     char *line = flatten(why);
     csv *c = make_file(kept, name, m, line);
-    drop_files(path); /* of an earlier failure */
-    if (kept && csv_count_rows(kept) > 0)
-        rename(kept_samples, samples);
-    bool ok = csv_write(c, path, e);
-    drop_files(kept_path);
+    const bool has_rows = kept && csv_count_rows(kept) > 0; /* or samples are of older ones */
+    const change both[] = {
+        {.to = has_rows ? samples : NULL, .from = has_rows ? kept_samples : samples},
+        {path, c, NULL}};
+    lock *held = publish_lock(path, e);
+    bool ok = held && publish(path, both, 2, e);
+    lock_release(held);
+    if (ok)
+        drop_files(kept_path);
     csv_free(c);
     csv_file_free(kept);
     free(line);

@@ -350,7 +350,8 @@ static const char *get_cell(const sheet *s, size_t r, const char *column, const 
     return text;
 }
 
-bool sheet_write(const sheet *s, const results_meta *m, const char *path, err *e) {
+bool sheet_write(const sheet *s, const results_meta *m, const char *path, const char *failed,
+                 err *e) {
     char samples_path[PATH_MAX];
     if (!check_names(s, path, e) ||
         !results_find_samples_path(path, samples_path, sizeof samples_path, e))
@@ -368,7 +369,7 @@ bool sheet_write(const sheet *s, const results_meta *m, const char *path, err *e
     for (size_t i = 0; i < s->sample_count; i++)
         results_add_samples(samples, s->samples[i].name, s->samples[i].samples,
                             s->samples[i].count);
-    bool ok = results_write(path, rows, samples, e);
+    bool ok = results_write(path, rows, samples, failed, e);
     csv_free(rows);
     csv_free(samples);
     return ok;
@@ -387,7 +388,7 @@ bool sheet_save(sheet *s, err *e) {
     for (size_t r = 0; r < s->row_count; r++)
         if (*sheet_get_text(s, r, "case"))
             named.rows[named.row_count++] = s->rows[r];
-    bool ok = sheet_write(&named, s->kept_meta, s->kept_path, e);
+    bool ok = sheet_write(&named, s->kept_meta, s->kept_path, NULL, e);
     free(named.rows);
     s->saved_ns = os_now_ns();
     return ok;

@@ -65,5 +65,7 @@ void sheet_add_samples(sheet *s, const char *key, const timing_sample *samples, 
 void sheet_keep(sheet *s, const results_meta *m, const char *path);
 bool sheet_save(sheet *s, err *e);
 
-/* Both files (results.h), or neither. Every row needs a name of its own in column `case`, else EXIT_WRONG. */
-bool sheet_write(const sheet *s, const results_meta *m, const char *path, err *e);
+/* Both files (results.h), or neither; those of an earlier failure beside them are removed, unless it is NULL. Every row
+ * needs a name of its own in column `case`, else EXIT_WRONG. */
+bool sheet_write(const sheet *s, const results_meta *m, const char *path, const char *failed,
+                 err *e);

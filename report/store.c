@@ -11,6 +11,7 @@
 #include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/measure/publish.h"
 #include "harness/measure/results.h"
 
 /* Files --------------------------------------------------------------------------------------- */
@@ -258,6 +259,7 @@ static bool read_folder(store *s, store_folder *f, const char *path, err *e) {
  * of devices, whatever other tables there are. */
 static bool add_known(store *s, const char *path, bool *is_known, err *e) {
     bool has_table = false, has_claims = false, has_chart = false;
+    publish_finish_all(path);
     DIR *folder = opendir(path);
     for (const struct dirent *d; folder && (d = readdir(folder));) {
         has_table |= is_table(d->d_name);

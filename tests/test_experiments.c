@@ -107,7 +107,7 @@ TEST a_sheet_keeps_what_it_was_given(void) {
     ASSERT_EQ(SIZE_MAX, sheet_find_row(made, "a", "z", NULL));
     char path[800];
     snprintf(path, sizeof path, "%s/sheet/sheet.csv", get_folder());
-    ASSERTm(e.text, sheet_write(made, &(results_meta){.count = 0}, path, &e));
+    ASSERTm(e.text, sheet_write(made, &(results_meta){.count = 0}, path, NULL, &e));
     csv_file *f = csv_read(path, &e);
     ASSERTm(e.text, f);
     ASSERT_STR_EQ("first", csv_get_text(f, 0, 0));
@@ -155,7 +155,7 @@ static bool write_sheet(const char *name, double ns) {
     sheet_put(made, "gpu_q3_ns", 1.1 * ns);
     sheet_put(made, "mood", 7);
     sheet_add_samples(made, c.key, samples, 40);
-    bool ok = sheet_write(made, &m, path, &e);
+    bool ok = sheet_write(made, &m, path, NULL, &e);
     sheet_free(made);
     return ok;
 }
@@ -175,13 +175,13 @@ TEST two_rows_of_one_name_are_refused(void) {
         sheet_add_row(made);
         sheet_put_text(made, "case", "twin");
     }
-    ASSERT(!sheet_write(made, &(results_meta){.count = 0}, "/nowhere/x.csv", &e));
+    ASSERT(!sheet_write(made, &(results_meta){.count = 0}, "/nowhere/x.csv", NULL, &e));
     ASSERTm(e.text, strstr(e.text, "two rows are the case 'twin'"));
     sheet_add_row(made);
     sheet_free(made);
     made = sheet_new();
     sheet_add_row(made);
-    ASSERT(!sheet_write(made, &(results_meta){.count = 0}, "/nowhere/x.csv", &e));
+    ASSERT(!sheet_write(made, &(results_meta){.count = 0}, "/nowhere/x.csv", NULL, &e));
     ASSERTm(e.text, strstr(e.text, "row 1 has no name"));
     sheet_free(made);
     PASS();

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -224,7 +225,7 @@ void os_remove_folder(const char *path) {
 /* The folder of a run -------------------------------------------------------------------------- */
 
 enum { DAY_SECONDS = 24 * 60 * 60 };
-static const char scratch_variable[] = "ASSAY_SCRATCH";
+static const char scratch_variable[] = "ASSAY_SCRATCH", scratch_ending[] = "-??????";
 static char scratch[PATH_MAX], outer[PATH_MAX];
 static pid_t
     scratch_owner; /* children that are forked have the handlers too, and nothing to remove */
@@ -266,14 +267,16 @@ static void watch(void) {
     }
 }
 
+/* Scratch folders are kept for a day: who looks into one does not have its process's number. */
 static bool is_left(const char *path, const char *name, const char *stem, const char *ending) {
     struct stat s;
     size_t length = strlen(stem);
     char *end = NULL;
     long pid = strncmp(name, stem, length) == 0 ? strtol(name + length, &end, 10) : 0;
-    return pid > 0 && (!*ending || strcmp(end, ending) == 0) && kill((pid_t)pid, 0) != 0 &&
-           errno == ESRCH && lstat(path, &s) == 0 && s.st_uid == getuid() &&
-           (!S_ISDIR(s.st_mode) || s.st_mtime < time(NULL) - DAY_SECONDS);
+    return pid > 0 && fnmatch(ending, end, 0) == 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
+           lstat(path, &s) == 0 && s.st_uid == getuid() &&
+           (ending == scratch_ending ? S_ISDIR(s.st_mode) && s.st_mtime < time(NULL) - DAY_SECONDS
+                                     : S_ISREG(s.st_mode));
 }
 
 void os_remove_left(const char *folder, const char *stem, const char *ending) {
@@ -297,7 +300,7 @@ void scratch_start(void) {
         (keep && strcmp(keep, "1") == 0))
         return;
     snprintf(outer, sizeof outer, "%s", tmp);
-    os_remove_left(outer, "assay-", "");
+    os_remove_left(outer, "assay-", scratch_ending);
     sigset_t all, before; /* a signal waits until there is somebody to remove the folder */
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
@@ -418,26 +421,28 @@ bool os_sync(const char *path, err *e) {
     return ok || os_refuse_write(path, why, e);
 }
 
-bool os_settle(const char *from, const char *to, err *e) {
+bool os_settle(const char *from, const char *to, bool syncs, err *e) {
     char folder[PATH_MAX], stem[PATH_MAX];
     const char *name = path_get_name(to);
     if (rename(from, to) != 0)
         return os_refuse_write(to, errno, e);
     snprintf(folder, sizeof folder, "%.*s.", (int)(name - to), to);
     snprintf(stem, sizeof stem, "%s.", name);
-    os_sync(folder, NULL); /* some file systems cannot */
+    if (syncs)
+        os_sync(folder, NULL); /* some file systems cannot */
     os_remove_left(folder, stem, ".tmp");
     return true;
 }
 
 /* What a file replaces (the end of its links), and where it is written first; beside is empty for
- * what is written through. */
+ * what is written through, and for temporary files. */
 typedef struct {
     char target[PATH_MAX], beside[PATH_MAX];
     bool is_there;
 } destination;
 
 static bool find_destination(const char *path, destination *d, err *e) {
+    char own[32];
     struct stat there, link;
     bool is_there = d->is_there = stat(path, &there) == 0;
     bool is_link = lstat(path, &link) == 0 && S_ISLNK(link.st_mode);
@@ -447,7 +452,9 @@ static bool find_destination(const char *path, destination *d, err *e) {
     if (!(is_link && realpath(path, d->target)) &&
         !path_print(d->target, sizeof d->target, e, "%s", path))
         return false;
-    if ((is_there && !S_ISREG(there.st_mode)) || (is_link && !is_there))
+    snprintf(own, sizeof own, ".%ld.tmp", (long)getpid());
+    if ((is_there && !S_ISREG(there.st_mode)) || (is_link && !is_there) ||
+        path_ends_with(path, own))
         return true;
     return path_print(d->beside, PATH_MAX, e, "%s.%ld.tmp", d->target, (long)getpid());
 }
@@ -476,11 +483,10 @@ bool os_write_file(const char *path, const void *data, size_t bytes, err *e) {
     bool syncs = d.is_there && d.beside[0]; /* a new file replaces nothing that could be lost */
     bool ok = fd >= 0 && os_write_all(fd, data, bytes) && (!syncs || fsync(fd) == 0);
     int why = errno;
-    if (fd >= 0 && close(fd) != 0 && ok) {
-        ok = false;
-        why = errno;
-    }
-    ok = ok ? !d.beside[0] || os_settle(d.beside, d.target, e) : os_refuse_write(path, why, e);
+    if (fd >= 0 && close(fd) != 0 && ok)
+        ok = (why = errno, false);
+    ok = ok ? !d.beside[0] || os_settle(d.beside, d.target, syncs, e)
+            : os_refuse_write(path, why, e);
     if (!ok && fd >= 0 && d.beside[0])
         unlink(d.beside);
     return ok;

@@ -45,9 +45,9 @@ bool os_write_all(int fd, const void *data, size_t bytes);
 bool os_write_file(const char *path, const void *data, size_t bytes, err *e);
 /* To the disk, so that what is written later is there only if this is, whenever the power goes. */
 bool os_sync(const char *path, err *e);
-/* Renames a temporary file TO.PID.tmp, syncs the folder, and removes those that killed processes left beside it. */
-bool os_settle(const char *from, const char *to, err *e);
-/* Removes what is called STEM, a number of a process that is gone, and the ending ("": anything). */
+/* Renames a temporary file TO.PID.tmp, may sync the folder, and removes those that killed processes left beside it. */
+bool os_settle(const char *from, const char *to, bool syncs, err *e);
+/* Removes files that are called STEM, a number of a process that is gone, and what this pattern matches. */
 void os_remove_left(const char *folder, const char *stem, const char *ending);
 /* Whether os_write_file can make a file there, before there is anything to write. */
 bool os_check_writable(const char *path, err *e);

@@ -82,13 +82,37 @@ bool code_cache_hash_compiler(sha256 *h, const char *clang, const char *version,
     return true;
 }
 
+/* HASH.ENDING.PID.tmp and the like (also of its compiler) of processes that are gone, and their locks. */
+static void remove_left(const char *folder) {
+    enum { HASH = 64 };
+    char path[PATH_MAX], stem[PATH_MAX];
+    DIR *all = opendir(folder);
+    for (struct dirent *d; all && (d = readdir(all));) {
+        const char *name = d->d_name + (d->d_name[0] == '.');
+        const bool is_hash = strspn(name, "0123456789abcdef") == HASH && name[HASH] == '.';
+        const int length = is_hash ? HASH + 1 + (int)strcspn(name + HASH + 1, ".") : 0;
+        if (!is_hash || !name[length] ||
+            !path_print(path, sizeof path, NULL, "%s/%.*s", folder, length, name))
+            continue;
+        lock *own = lock_take(path, NULL);
+        snprintf(stem, sizeof stem, "%.*s.", length, name);
+        if (own)
+            os_remove_left(folder, stem, "*");
+        lock_release(own);
+    }
+    if (all)
+        closedir(all);
+}
+
 bool code_cache_open(code_cache *c, const char *name, sha256 *h, err *e) {
     char cache[PATH_MAX - 64];
     if (!os_find_cache(cache, sizeof cache, e))
         return false;
     snprintf(c->folder, sizeof c->folder, "%s/%.40s", cache, name);
     sha256_finish(h, c->base);
-    return os_make_folder(c->folder, e);
+    bool ok = os_make_folder(c->folder, e);
+    remove_left(c->folder);
+    return ok;
 }
 
 /* Room ---------------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/stats.h"
+#include "publish.h"
 
 const char *verdict_get_name(verdict_kind v) {
     static const char *const names[VERDICT_COUNT] = {"same",      "faster",  "slower",
@@ -288,6 +289,7 @@ static bool is_skipped(const char *name) {
 }
 
 static bool read_folder(const char *folder, source_list *out, err *e) {
+    publish_finish_all(folder);
     return folder_walk(folder, ".csv", is_skipped, take_file, out, e) &&
            (out->count > 0 ||
             err_set(e, EXIT_USAGE, "the folder %.160s has no NAME.csv with NAME.samples.csv in it",

@@ -1,5 +1,6 @@
 #include "publish.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ enum { MOST_BYTES = 1 << 20 };
 
 /* Which are in the folder of the list: it may come from others, and renames nothing elsewhere. */
 static bool is_inside(const char *name) {
-    return *name && *name != '/' && !strstr(name, "..");
+    return *name != '/' && strncmp(name, "../", 3) != 0 && !strstr(name, "/../");
 }
 
 static bool find_list(const char *path, char *list, err *e) {
@@ -32,10 +33,13 @@ static bool rename_listed(const char *list, char *from, char *to, err *e) {
     if (!path_print(source, sizeof source, e, "%.*s%s", folder, list, from) ||
         !path_print(target, sizeof target, e, "%.*s%s", folder, list, to))
         return false;
-    return access(source, F_OK) != 0 || os_settle(source, target, e);
+    if (access(source, F_OK) != 0)
+        return true;
+    return *to ? os_settle(source, target, true, e)
+               : unlink(source) == 0 || os_refuse_write(source, errno, e);
 }
 
-/* FROM and TO, each with its end of string, and so on. */
+/* FROM and TO (or nothing, where it is removed), each with its end of string, and so on. */
 static bool finish(const char *path, err *e) {
     char list[PATH_MAX];
     size_t bytes = 0;
@@ -65,6 +69,20 @@ void publish_finish(const char *path) {
         lock_release(publish_lock(path, NULL));
 }
 
+void publish_finish_all(const char *folder) {
+    static const char ending[] = ".changes";
+    DIR *all = opendir(folder);
+    for (struct dirent *d; all && (d = readdir(all));) {
+        char path[PATH_MAX];
+        if (*d->d_name == '.' && path_ends_with(d->d_name, ending) &&
+            path_print(path, sizeof path, NULL, "%s/%.*s", folder,
+                       (int)(strlen(d->d_name) - sizeof ending), d->d_name + 1))
+            publish_finish(path);
+    }
+    if (all)
+        closedir(all);
+}
+
 /* Links lead elsewhere: what they lead to is replaced by itself, and before the others. */
 static bool is_link(const char *path) {
     struct stat s;
@@ -72,7 +90,7 @@ static bool is_link(const char *path) {
 }
 
 bool publish(const char *path, const change *changes, size_t count, err *e) {
-    char list[PATH_MAX], *text = NULL, beside[PATH_MAX];
+    char list[PATH_MAX], *text = NULL, beside[PATH_MAX] = "";
     size_t bytes = 0;
     const size_t folder = (size_t)(path_get_name(path) - path);
     FILE *out = open_memstream(&text, &bytes);
@@ -83,14 +101,19 @@ bool publish(const char *path, const change *changes, size_t count, err *e) {
             ok = csv_write(c->rows, c->to, e);
             continue;
         }
-        ok = path_print(beside, sizeof beside, e, "%s.%ld.tmp", c->to, (long)getpid()) &&
-             (!c->rows || (csv_write(c->rows, beside, e) && os_sync(beside, e)));
-        fprintf(out, "%s%c%s%c", (c->rows ? beside : c->from) + folder, 0, c->to + folder, 0);
+        if (c->rows)
+            ok = path_print(beside, sizeof beside, e, "%s.%ld.tmp", c->to, (long)getpid()) &&
+                 csv_write(c->rows, beside, e) && os_sync(beside, e);
+        fprintf(out, "%s%c%s%c", (c->rows ? beside : c->from) + folder, 0,
+                c->to ? c->to + folder : "", 0);
     }
     if (out)
         fclose(out);
     ok = ok && path_print(beside, sizeof beside, e, "%s.%ld.tmp", list, (long)getpid()) &&
-         os_write_file(beside, text, bytes, e) && os_sync(beside, e) && os_settle(beside, list, e);
+         os_write_file(beside, text, bytes, e) && os_sync(beside, e) &&
+         os_settle(beside, list, true, e);
+    if (!ok)
+        unlink(beside);
     for (size_t i = 0; !ok && i < count; i++)
         if (changes[i].rows &&
             path_print(beside, sizeof beside, NULL, "%s.%ld.tmp", changes[i].to, (long)getpid()))

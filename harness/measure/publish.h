@@ -11,7 +11,7 @@
 typedef struct {
     const char *to;   /* in the folder of `path`, or below it */
     csv *rows;        /* its contents; or NULL, and another file is renamed: */
-    const char *from; /* if there is one */
+    const char *from; /* if there is one; it is removed if `to` is NULL */
 } change;
 
 /* All of them, or none: then false with e set. The caller has the lock of `path`, which names the list. */
@@ -21,3 +21,4 @@ bool publish(const char *path, const change *changes, size_t count, err *e);
 lock *publish_lock(const char *path, err *e);
 /* For readers. Nothing happens where another process has the lock or the folder cannot be written to. */
 void publish_finish(const char *path);
+void publish_finish_all(const char *folder); /* whose files are read */

@@ -558,14 +558,18 @@ bool results_check_resume(const char *path, const results_meta *was, const resul
 
 /* A whole run ------------------------------------------------------------------------------- */
 
-bool results_write(const char *path, csv *rows, csv *samples, err *e) {
-    char samples_path[PATH_MAX];
+bool results_write(const char *path, csv *rows, csv *samples, const char *failed, err *e) {
+    char samples_path[PATH_MAX], failed_samples[PATH_MAX];
     if (!results_find_samples_path(path, samples_path, sizeof samples_path, e) ||
+        (failed && !results_find_samples_path(failed, failed_samples, PATH_MAX, e)) ||
         !make_folder_of(path, e))
         return false;
     lock *held = publish_lock(path, e);
-    const change both[] = {{.to = samples_path, .rows = samples}, {path, rows, NULL}};
-    bool ok = held && publish(path, both, 2, e);
+    const change all[] = {{.to = samples_path, .rows = samples},
+                          {path, rows, NULL},
+                          {.from = failed},
+                          {.from = failed_samples}};
+    bool ok = held && publish(path, all, failed ? 4 : 2, e);
     lock_release(held);
     return ok;
 }

@@ -135,7 +135,9 @@ void results_add_cell(struct csv *c, const char *cell);
 void results_start_samples(struct csv *c, const results_meta *m);
 void results_add_samples(struct csv *c, const char *name, const timing_sample *samples,
                          size_t count);
-bool results_write(const char *path, struct csv *rows, struct csv *samples, err *e);
+/* Both files, or neither; NAME.csv and its samples in the same folder, if one is named, go when they come. */
+bool results_write(const char *path, struct csv *rows, struct csv *samples, const char *failed,
+                   err *e);
 
 /* What each case took in every run so far: NAME.history.csv beside NAME.csv only grows by a line per timed case and
  * run, with date, commit, build, sum of the kernel, the median on the GPU's clock and its 95 percent interval. Adds a
