@@ -288,6 +288,7 @@ typedef struct {
     const char **items;
     size_t count, capacity;
 } text_list;
+static text_list kept; /* what the texts of the lists are in, and the lists */
 
 /* --name=value, or --name alone for a NULL. */
 static void add_value(text_list *l, const option *o, const char *value) {
@@ -296,6 +297,7 @@ static void add_value(text_list *l, const option *o, const char *value) {
     char *text = array_new(1, size);
     snprintf(text, size, value ? "--%s=%s" : "--%s", name, value);
     *ARRAY_ADD(l->items, l->count, l->capacity) = text;
+    *ARRAY_ADD(kept.items, kept.count, kept.capacity) = text;
 }
 
 /* A value that cannot be given stands for one that was not: 0 jobs. */
@@ -348,6 +350,7 @@ const char *const *options_list_values(const char *verb, const option *options, 
     for (; names && *names; names++)
         *ARRAY_ADD(l.items, l.count, l.capacity) = *names;
     *ARRAY_ADD(l.items, l.count, l.capacity) = NULL;
+    *ARRAY_ADD(kept.items, kept.count, kept.capacity) = (const char *)l.items;
     return l.items;
 }
 

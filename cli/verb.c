@@ -11,6 +11,16 @@
 #include "harness/device/msl/msl.h"
 #include "project/project.h"
 
+#if defined(ASSAY_SANITIZED) /* 86: CHILD_FAULT. Fibers leave their stacks without returning. */
+const char *__asan_default_options(void), *__ubsan_default_options(void);
+const char *__asan_default_options(void) {
+    return "exitcode=86:detect_stack_use_after_return=0:print_stacktrace=1";
+}
+const char *__ubsan_default_options(void) {
+    return __asan_default_options();
+}
+#endif
+
 static const char *project, *kernels, *language, *math;
 static bool no_tuned;
 

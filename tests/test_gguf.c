@@ -212,12 +212,7 @@ TEST a_file_with_a_changed_byte_does_no_harm(void) {
     PASS();
 }
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ /* as gcc says it */
-#endif
-#endif
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__APPLE__)
+#if !defined(ASSAY_SANITIZED) && !defined(__APPLE__)
 /* With 64 MB more than there are now nothing large can be allocated: a count that lies must not
  * even try. The values are zeros, so the first record ends it. */
 TEST counts_that_lie_allocate_nothing(void) {

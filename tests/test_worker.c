@@ -36,6 +36,10 @@ static void *run_task(void *context, const char *task, size_t *bytes, bool *reti
         raise(SIGABRT);
     if (strcmp(what, "leave") == 0)
         _exit(7);
+    if (strcmp(what, "fault") == 0 && CHILD_FAULT > 0) { /* for the sanitizers to find */
+        char *volatile one = calloc(1, 1);
+        one[1] = 0;
+    }
     for (volatile bool forever = strcmp(what, "hang") == 0; forever;)
         nap(1000);
     if (strcmp(what, "compile") == 0) {
@@ -135,6 +139,15 @@ TEST a_crash_fails_its_task_and_no_other(void) {
     ASSERTm(r.text[2], strncmp(r.text[2], "a/2 ", 4) == 0);
     ASSERTm(r.text[5], strncmp(r.text[5], "a/3 ", 4) == 0);
     ASSERT(has_no_children());
+    PASS();
+}
+
+TEST a_fault_of_ours_is_none_of_the_task(void) {
+    const char *const tasks[] = {"a/1", "a/fault", "a/2"};
+    record r = {0};
+    const bool is_sanitized = CHILD_FAULT > 0;
+    ASSERTm(e.text, run_tasks(tasks, 3, 1, 20, &r) == !is_sanitized);
+    ASSERT(r.delivered == (is_sanitized ? 1 : 3) && e.code == (is_sanitized ? EXIT_CANNOT : 0));
     PASS();
 }
 
@@ -339,6 +352,7 @@ SUITE(worker_suite) {
     RUN_TEST(one_worker_takes_many_tasks);
     RUN_TEST(a_crash_fails_its_task_and_no_other);
     RUN_TEST(a_hang_is_given_up_and_the_rest_goes_on);
+    RUN_TEST(a_fault_of_ours_is_none_of_the_task);
     RUN_TEST(a_compiler_may_take_longer_than_a_kernel);
     RUN_TEST(an_answer_that_makes_no_sense_is_a_failure);
     RUN_TEST(a_worker_that_retires_is_followed_by_a_fresh_one);

@@ -67,3 +67,10 @@ int child_wait(child *c);             /* until it ends by itself: its wait statu
 /* Stops the child and its group, after at most grace_ms to end by itself, and reaps it: its wait status. */
 int child_stop(child *c, int grace_ms);
 int child_get_status(int wait_status); /* the exit status, or 128 + signal */
+
+/* The exit status of a process in which a sanitizer found a fault: one of ours, never a kernel's. */
+#if defined(ASSAY_SANITIZED)
+enum { CHILD_FAULT = 86 };
+#else
+enum { CHILD_FAULT = -1 };
+#endif

@@ -229,13 +229,6 @@ void host_get_build(char *text, size_t size) {
     free(program);
 }
 
-void host_get_nvidia_driver(char *text, size_t size) {
-    char *version = os_read_file("/proc/driver/nvidia/version", NULL, NULL);
-    snprintf(text, size, "%.*s", version ? (int)strcspn(version, "\n") : 7,
-             version ? version : "unknown");
-    free(version);
-}
-
 /* Power on Linux ------------------------------------------------------------------------------ */
 
 /* The first line of FOLDER/NAME/FILE; "" if there is none. */
@@ -246,6 +239,12 @@ static void read_line(const char *folder, const char *name, const char *file, ch
     char *text = n > 0 && n < (int)sizeof path ? os_read_file(path, NULL, NULL) : NULL;
     snprintf(line, size, "%.*s", text ? (int)strcspn(text, "\n") : 0, text ? text : "");
     free(text);
+}
+
+void host_get_nvidia_driver(char *text, size_t size) {
+    read_line("/proc/driver", "nvidia", "version", text, size);
+    if (!text[0])
+        snprintf(text, size, "unknown");
 }
 
 typedef void entry_visitor(power_state *s, const char *folder, const char *name);

@@ -12,16 +12,12 @@
 /* Modules of older ones have pointers with types, which device/ir.h does not read. Apple counts otherwise. */
 #if defined(__APPLE__)
 enum { OLDEST_CLANG = 15 };
-#else
-enum { OLDEST_CLANG = 16 };
-#endif
-enum { NEWEST_CLANG = 99 }; /* of the names clang-NN that are looked for */
-
-#if defined(__APPLE__)
 static const char advice[] = "install one: xcode-select --install";
 #else
+enum { OLDEST_CLANG = 16 };
 static const char advice[] = "install one: apt-get install clang-19 (or any from 16)";
 #endif
+enum { NEWEST_CLANG = 99 }; /* of the names clang-NN that are looked for */
 
 /* The first line of `path --version` and the number in it; 0 if it is not clang. */
 static int ask_version(const char *path, char *line, size_t size) {

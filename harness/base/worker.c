@@ -56,6 +56,7 @@ typedef struct {
     worker workers[MAX_JOBS];
     int jobs;
     size_t done, delivered;
+    bool has_fault;
 } pool;
 
 /* One worker -------------------------------------------------------------------------------- */
@@ -84,10 +85,10 @@ static bool start_worker(pool *p, worker *w, err *e) {
     return false;
 }
 
-/* Stops it and everything it started, at once or after a moment to exit by itself. Returns its wait
- * status. */
-static int end_worker(worker *w, bool at_once) {
+/* Stops it and all it started, at once or after a moment to exit by itself: its wait status. */
+static int end_worker(pool *p, worker *w, bool at_once) {
     int status = child_stop(&w->child, at_once ? 0 : GOODBYE_MS);
+    p->has_fault |= child_get_status(status) == CHILD_FAULT;
     if (w->to >= 0)
         close(w->to);
     close(w->from);
@@ -186,11 +187,6 @@ static void end_task(pool *p, size_t index) {
     p->done++;
 }
 
-static void finish_task(pool *p, worker *w) {
-    w->busy = false;
-    end_task(p, w->task);
-}
-
 /* The tasks of the same group, or of the same file, that have not begun. */
 static void give_up_others(pool *p, size_t index, int scope, const char *why) {
     for (size_t i = 0; i < p->plan->count; i++) {
@@ -221,7 +217,7 @@ static bool deliver_outcomes(pool *p, err *e) {
 /* The worker is gone, or is ended now, and its task has failed. why is NULL if its wait status is
  * the reason. */
 static void fail_task(pool *p, worker *w, const char *why) {
-    int status = end_worker(w, why != NULL);
+    int status = end_worker(p, w, why != NULL);
     char *failure = p->tasks[w->task].outcome.failure;
     size_t size = sizeof p->tasks[w->task].outcome.failure;
     if (why)
@@ -234,7 +230,8 @@ static void fail_task(pool *p, worker *w, const char *why) {
     used = strlen(failure);
     if (why && w->place[0])
         snprintf(failure + used, size - used, " at %s", w->place);
-    finish_task(p, w);
+    w->busy = false;
+    end_task(p, w->task);
 }
 
 static void take_answer(pool *p, worker *w, const worker_frame *frame) {
@@ -243,8 +240,9 @@ static void take_answer(pool *p, worker *w, const worker_frame *frame) {
     o->answer = array_new(1, o->bytes + 1);
     memcpy(o->answer, w->answer.text + sizeof *frame, o->bytes);
     if (frame->retire)
-        end_worker(w, false); /* it exits by itself: what watches it may have more to write */
-    finish_task(p, w);
+        end_worker(p, w, false); /* it exits by itself: what watches it may have more to write */
+    w->busy = false;
+    end_task(p, w->task);
     char why[80];
     worker_scope scope = p->plan->give_up
                              ? p->plan->give_up(p->plan->context, w->task, o, why, sizeof why)
@@ -282,7 +280,7 @@ static void hear_worker(pool *p, worker *w) {
     ssize_t n = os_read_more(w->from, &w->answer);
     assert(w->answer.text);
     if (!w->busy) { /* it died, or sent something unasked; either way it had no task to lose */
-        end_worker(w, true);
+        end_worker(p, w, true);
         return;
     }
     if (n <= 0) {
@@ -365,7 +363,7 @@ static void end_workers(pool *p) {
         }
     for (int i = 0; i < p->jobs; i++) {
         if (p->workers[i].child.pid)
-            end_worker(&p->workers[i], p->workers[i].busy);
+            end_worker(p, &p->workers[i], p->workers[i].busy);
         free(p->workers[i].answer.text);
     }
 }
@@ -376,7 +374,7 @@ static bool run_pool(pool *p, err *e) {
             return false;
         hear_workers(p, TICK_MS);
         give_up_silent_ones(p);
-        if (!deliver_outcomes(p, e))
+        if (p->has_fault || !deliver_outcomes(p, e))
             return false;
         progress_update(p->plan->progress, p->done);
         if (os_stop_signal)
@@ -406,15 +404,15 @@ bool worker_run(const worker_plan *plan, err *e) {
     memcpy(p->arguments + 1, plan->arguments, count * sizeof *p->arguments);
     bool ok = os_find_self(p->program, sizeof p->program, e);
     if (ok) {
-        struct sigaction ignored = {.sa_handler = SIG_IGN}, before;
-        sigaction(SIGPIPE, &ignored,
-                  &before); /* writing to a dead worker must not end this process */
+        void (*before)(int) = signal(SIGPIPE, SIG_IGN); /* a dead worker must not end us */
         os_watch_stop(true);
         ok = run_pool(p, e);
         end_workers(p);
+        if (p->has_fault)
+            ok = err_set(e, EXIT_CANNOT, "assay has a fault: the sanitizer's report is above");
         progress_hide(plan->progress);
         os_watch_stop(false);
-        sigaction(SIGPIPE, &before, NULL);
+        signal(SIGPIPE, before);
     }
     for (size_t i = 0; i < plan->count; i++)
         free(p->tasks[i].outcome.answer);

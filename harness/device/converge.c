@@ -381,8 +381,8 @@ static void print_turn(converge *c, const block *b, int which) {
                 "  %%assay.t.%u = add i64 %%assay.s.%u, %" PRId64 "\n"
                 "  store i64 %%assay.t.%u, ptr %%assay.sum.%d\n",
                 v, v,
-                is_next ? 2 * get_weight(n) : 2 * get_weight(SOFT_PATH + l->order % SOFT_PATH), v,
-                which);
+                (int64_t)(2 * (uint64_t)get_weight(is_next ? n : SOFT_PATH + l->order % SOFT_PATH)),
+                v, which);
 }
 
 static void print_turns(converge *c, const block *b) {

@@ -21,7 +21,7 @@
 #define MAP_NORESERVE 0
 #endif
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ASSAY_SANITIZED)
 #define MOST_BYTES ((size_t)1 << 34) /* every byte of address space has a shadow */
 #else
 #define MOST_BYTES ((size_t)1 << 40)

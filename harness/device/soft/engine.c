@@ -181,38 +181,34 @@ static const engine_image *find_running(const soft_engine *g) {
     return image < ENGINE_IMAGES && g->images[image].is_used ? &g->images[image] : NULL;
 }
 
-static const char *name_running(const soft_engine *g) {
-    const engine_image *image = find_running(g);
-    return image ? image->name : "?";
-}
-
 /* The engine has hung up. It is as if the kernel had run here: the same signal ends this process. */
 static bool bury(soft_engine *g, err *e) {
-    int status = 0;
     if (g->ended.code == EXIT_OK) {
         host_remove_process(g->process.pid);
-        status = g->process.pid > 0 ? child_stop(&g->process, GOODBYE_MS) : 0;
+        const int status = g->process.pid > 0 ? child_stop(&g->process, GOODBYE_MS) : 0;
+        const engine_image *image = find_running(g);
+        const char *name = image ? image->name : "?";
         int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0, call = g->side.notes->call;
+        if (child_get_status(status) == CHILD_FAULT)
+            _exit(CHILD_FAULT);
         if (number == SIGSYS && call >= 0)
             err_set(&g->ended, EXIT_WRONG,
                     "kernel '%.80s' tried to call the operating system (call %d): it was stopped",
-                    name_running(g), call);
+                    name, call);
         else if (number == SIGSYS)
             err_set(&g->ended, EXIT_WRONG,
-                    "kernel '%.80s' tried to call the operating system: it was stopped",
-                    name_running(g));
+                    "kernel '%.80s' tried to call the operating system: it was stopped", name);
         else if (g->is_late)
             err_set(&g->ended, EXIT_WRONG,
                     "kernel '%.80s' was stopped after %u s of counting: if it is not an endless "
                     "loop, raise --timeout or count a part with --sample",
-                    name_running(g), g->seconds);
+                    name, g->seconds);
         else if (number == 0 || number == SIGKILL)
-            err_set(&g->ended, EXIT_WRONG, "kernel '%.80s' ended the process that it ran in",
-                    name_running(g));
+            err_set(&g->ended, EXIT_WRONG, "kernel '%.80s' ended the process that it ran in", name);
         else if (g->side.mode == POOL_COUNTED && number != SIGBUS)
             err_set(&g->ended, EXIT_WRONG,
-                    "kernel '%.80s' crashed (%s); assay launch --validate says where",
-                    name_running(g), strsignal(number));
+                    "kernel '%.80s' crashed (%s); assay launch --validate says where", name,
+                    strsignal(number));
         else {
             if (number == SIGBUS)
                 for (size_t i = 0; i < g->shared_count;

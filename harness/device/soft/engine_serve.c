@@ -139,7 +139,7 @@ static void reset_signals(void) {
 /* Every descriptor but these: a result file or a pipe of the program is none of a kernel's. */
 static void close_others(const int *kept, size_t count) {
     int nothing = open("/dev/null", O_RDWR);
-    for (int fd = 0; fd < 3 && nothing >= 0; fd++)
+    for (int fd = 0; fd < 2 + (CHILD_FAULT < 0) && nothing >= 0; fd++) /* 2: sanitizers report */
         dup2(nothing, fd);
     for (int from = 3;;) {
         int next = -1; /* the next one to keep */
