@@ -165,6 +165,11 @@ int main(int argc, char **argv) {
     static err e;
     scratch_start();
     exit_code code = run(argc, (const char **)argv, &e);
+    const err *fault = err_get_machine_fault();
+    if (code != EXIT_OK && code != EXIT_INTERRUPTED && fault) {
+        e = *fault;
+        code = EXIT_CANNOT;
+    }
     int status = code == EXIT_INTERRUPTED && os_stop_signal ? 128 + (int)os_stop_signal : (int)code;
     err written;
     bool is_written = verb_flush(&written);

@@ -33,3 +33,17 @@ bool err_set_detail(err *e, const char *detail) {
     macro_place_tell(e->detail, sizeof e->detail);
     return false;
 }
+
+static err fault;
+
+bool err_blame_machine(err *e) {
+    if (e)
+        e->code = EXIT_CANNOT;
+    if (e && !fault.text[0])
+        fault = *e;
+    return false;
+}
+
+const err *err_get_machine_fault(void) {
+    return fault.text[0] ? &fault : NULL;
+}

@@ -34,5 +34,10 @@ bool err_set(err *e, exit_code code, const char *format, ...) __attribute__((for
 #define err_null(...) (err_set(__VA_ARGS__), NULL)
 #define err_code(e, code, ...) (err_set(e, code, __VA_ARGS__), code)
 
+/* Makes e the machine's fault (EXIT_CANNOT: a full disk, a compiler that does not work), whatever was at work
+ * then: the first such error ends the run, so that no kernel is blamed for it. Returns false. */
+bool err_blame_machine(err *e);
+const err *err_get_machine_fault(void); /* NULL: none */
+
 /* Attaches tool output to e, cut at a line end when it is too long. Returns false. */
 bool err_set_detail(err *e, const char *detail);

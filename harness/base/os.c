@@ -325,12 +325,10 @@ bool os_find_cache(char *path, size_t size, err *e) {
                     : path_print(path, size, e, "%s/assay-%ld", find_outer(), (long)getuid());
     if (!fits)
         return false;
-    if (!os_make_folder(path, NULL) || access(path, W_OK) != 0)
-        return err_set(
-            e, EXIT_CANNOT,
-            "the cache folder %.120s cannot be written to; set XDG_CACHE_HOME to one that "
-            "can",
-            path);
+    if (!os_make_folder(path, NULL)) /* one that cannot be written to serves what it has */
+        return err_set(e, EXIT_CANNOT,
+                       "the cache folder %.120s cannot be made; set XDG_CACHE_HOME to another one",
+                       path);
     /* Code is loaded from here, so no other user may be able to write to it. */
     struct stat s;
     if (stat(path, &s) != 0 || s.st_uid != getuid() || (s.st_mode & 0022 && chmod(path, 0700) != 0))
@@ -492,6 +490,10 @@ bool os_write_file(const char *path, const void *data, size_t bytes, err *e) {
     return ok;
 }
 
+bool os_write_own(const char *path, const void *data, size_t bytes, err *e) {
+    return os_write_file(path, data, bytes, e) || err_blame_machine(e);
+}
+
 bool os_find_program(const char *name, char *path, size_t size) {
     if (strchr(name, '/'))
         return access(name, X_OK) == 0 && snprintf(path, size, "%s", name) < (int)size;
@@ -523,8 +525,9 @@ static bool is_current(const lock *l) {
            held.st_dev == there.st_dev;
 }
 
-static bool try_lock(lock *l, const char *path, err *e) {
-    for (;;) {
+static bool try_lock(lock *l, const char *path, unsigned wait_ms, err *e) {
+    enum { NAP_MS = 10 };
+    for (unsigned ms = 0;;) {
         l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (l->fd < 0)
             return os_refuse_write(l->path, errno, e);
@@ -532,6 +535,11 @@ static bool try_lock(lock *l, const char *path, err *e) {
             bool is_held = errno == EWOULDBLOCK;
             int why = errno;
             close(l->fd);
+            if (is_held && ms < wait_ms) {
+                nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000}, NULL);
+                ms += NAP_MS;
+                continue;
+            }
             return is_held
                        ? err_set(e, EXIT_CANNOT,
                                  "another assay is writing %.140s: wait for it, or write to "
@@ -545,11 +553,11 @@ static bool try_lock(lock *l, const char *path, err *e) {
     }
 }
 
-lock *lock_take(const char *path, err *e) {
+lock *lock_take(const char *path, unsigned wait_ms, err *e) {
     lock *l = array_new(1, sizeof *l);
     const char *name = path_get_name(path);
     if (path_print(l->path, sizeof l->path, e, "%.*s.%s.lock", (int)(name - path), path, name) &&
-        try_lock(l, path, e))
+        try_lock(l, path, wait_ms, e))
         return l;
     free(l);
     return NULL;

@@ -43,6 +43,8 @@ bool os_write_all(int fd, const void *data, size_t bytes);
 /* Written to a temporary file and renamed: readers see the old file or the whole new one. A
  * symbolic link is followed; a device or a FIFO is written to and never replaced. */
 bool os_write_file(const char *path, const void *data, size_t bytes, err *e);
+/* The same for a file of ours, in the cache or a scratch folder: a failure is the machine's fault (err.h). */
+bool os_write_own(const char *path, const void *data, size_t bytes, err *e);
 /* To the disk, so that what is written later is there only if this is, whenever the power goes. */
 bool os_sync(const char *path, err *e);
 /* Renames a temporary file TO.PID.tmp, may sync the folder, and removes those that killed processes left beside it. */
@@ -68,8 +70,8 @@ bool os_find_program(const char *name, char *path, size_t size); /* along PATH *
  * holds it, however that ends. */
 typedef struct lock lock;
 /* The lock of a file, which need not exist; its folder must. NULL with EXIT_CANNOT and a sentence if
- * another process holds it. A file .NAME.lock stands beside it meanwhile. */
-lock *lock_take(const char *path, err *e);
+ * another process holds it, for longer than wait_ms. A file .NAME.lock stands beside it meanwhile. */
+lock *lock_take(const char *path, unsigned wait_ms, err *e);
 void lock_release(lock *l); /* NULL is fine */
 
 /* One folder for all temporary files of a run: its own, those of its workers and those of the compilers that

@@ -4,9 +4,11 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Modules of older ones have pointers with types, which device/ir.h does not read. Apple counts otherwise. */
@@ -18,14 +20,17 @@ enum { OLDEST_CLANG = 16 };
 static const char advice[] = "install one: apt-get install clang-19 (or any from 16)";
 #endif
 enum { NEWEST_CLANG = 99 }; /* of the names clang-NN that are looked for */
+enum { VERSION_SECONDS = 10, PROBE_SECONDS = 60 };
 
 /* The first line of `path --version` and the number in it; 0 if it is not clang. */
 static int ask_version(const char *path, char *line, size_t size) {
     const char *argv[] = {path, "--version", NULL};
+    const child_limits limits = {.seconds = VERSION_SECONDS, .leads_group = true};
     char *output = NULL;
-    int status = 0, number = 0;
+    child_end end;
+    int number = 0;
     line[0] = 0;
-    if (child_run(argv, &output, &status, NULL) && status == 0 && output) {
+    if (child_run_within(argv, &limits, &output, &end, NULL) && end.status == 0 && output) {
         snprintf(line, size, "%.*s", (int)strcspn(output, "\n"), output);
         const char *at = strstr(line, "clang version ");
         if (at)
@@ -116,8 +121,10 @@ bool toolchain_find_clang(char *path, size_t size, char *version, size_t version
         return false;
     int number = find_clang(given, path, size, line, sizeof line);
     if (given && number == 0)
-        return err_set(e, EXIT_CANNOT, "ASSAY_CLANG is %.120s, which is not clang; unset it or %s",
-                       path, advice);
+        return err_set(e, EXIT_CANNOT,
+                       "ASSAY_CLANG is %.100s, which does not say within %d s that it is clang; "
+                       "unset it or %s",
+                       path, VERSION_SECONDS, advice);
     if (number == 0)
         return err_set(e, EXIT_CANNOT, "no clang found; %s", advice);
     if (number < OLDEST_CLANG)
@@ -126,6 +133,38 @@ bool toolchain_find_clang(char *path, size_t size, char *version, size_t version
     if (version)
         snprintf(version, version_size, "%s", line);
     return true;
+}
+
+static bool is_empty(const char *path) {
+    struct stat s;
+    return stat(path, &s) != 0 || (S_ISREG(s.st_mode) && s.st_size == 0);
+}
+
+bool toolchain_has_worked(const char *clang, const char *made, int status, const char *messages,
+                          err *e) {
+    static const int disk_errors[] = {ENOSPC, EDQUOT, EROFS, EIO};
+    const char *said = messages ? messages : "";
+    if (status == 0) {
+        if (!made || !is_empty(made))
+            return true;
+        err_set(e, EXIT_CANNOT, "%.120s said that it was done, and wrote nothing", clang);
+        return err_blame_machine(e);
+    }
+    for (size_t i = 0; i < sizeof disk_errors / sizeof *disk_errors; i++)
+        if (strstr(said, strerror(disk_errors[i]))) {
+            os_refuse_write(made ? made : os_find_tmp(), disk_errors[i], e);
+            return err_blame_machine(e);
+        }
+    if (strstr(said, "error:") && !strstr(said, "PLEASE submit a bug report"))
+        return true;
+    const char *const probe[] = {clang, "-x", "c", "-c", "/dev/null", "-o", "/dev/null", NULL};
+    int own = 1;
+    if (!child_run_for(probe, PROBE_SECONDS, NULL, &own, e))
+        return err_blame_machine(e);
+    if (own == 0)
+        return true;
+    err_set(e, EXIT_CANNOT, "%.160s cannot compile even an empty file", clang);
+    return err_blame_machine(e);
 }
 
 bool toolchain_find_preprocessor(char *path, size_t size, err *e) {

@@ -56,7 +56,7 @@ typedef struct {
     worker workers[MAX_JOBS];
     int jobs;
     size_t done, delivered;
-    bool has_fault;
+    err fault; /* of the machine, or of this program: it ends the run */
 } pool;
 
 /* One worker -------------------------------------------------------------------------------- */
@@ -88,7 +88,8 @@ static bool start_worker(pool *p, worker *w, err *e) {
 /* Stops it and all it started, at once or after a moment to exit by itself: its wait status. */
 static int end_worker(pool *p, worker *w, bool at_once) {
     int status = child_stop(&w->child, at_once ? 0 : GOODBYE_MS);
-    p->has_fault |= child_get_status(status) == CHILD_FAULT;
+    if (child_get_status(status) == CHILD_FAULT)
+        err_set(&p->fault, EXIT_CANNOT, "assay has a fault: the sanitizer's report is above");
     if (w->to >= 0)
         close(w->to);
     close(w->from);
@@ -236,6 +237,10 @@ static void fail_task(pool *p, worker *w, const char *why) {
 
 static void take_answer(pool *p, worker *w, const worker_frame *frame) {
     worker_outcome *o = &p->tasks[w->task].outcome;
+    if (frame->retire == WORKER_FAULT && frame->bytes == sizeof p->fault) {
+        memcpy(&p->fault, w->answer.text + sizeof *frame, sizeof p->fault);
+        return;
+    }
     o->bytes = (size_t)frame->bytes;
     o->answer = array_new(1, o->bytes + 1);
     memcpy(o->answer, w->answer.text + sizeof *frame, o->bytes);
@@ -374,7 +379,7 @@ static bool run_pool(pool *p, err *e) {
             return false;
         hear_workers(p, TICK_MS);
         give_up_silent_ones(p);
-        if (p->has_fault || !deliver_outcomes(p, e))
+        if (p->fault.text[0] || !deliver_outcomes(p, e))
             return false;
         progress_update(p->plan->progress, p->done);
         if (os_stop_signal)
@@ -408,8 +413,11 @@ bool worker_run(const worker_plan *plan, err *e) {
         os_watch_stop(true);
         ok = run_pool(p, e);
         end_workers(p);
-        if (p->has_fault)
-            ok = err_set(e, EXIT_CANNOT, "assay has a fault: the sanitizer's report is above");
+        if (p->fault.text[0]) {
+            if (e)
+                *e = p->fault;
+            ok = err_blame_machine(e);
+        }
         progress_hide(plan->progress);
         os_watch_stop(false);
         signal(SIGPIPE, before);
@@ -511,9 +519,13 @@ bool worker_serve(worker_task run, void *context, err *e) {
         void *answer = run(context, line, &bytes, &retire);
         /* After the answer is out, a hang-up means the end: exit in order and flush stderr. */
         is_busy = false;
-        worker_frame frame = {.magic = WORKER_MAGIC, .retire = retire, .bytes = bytes};
+        const err *fault = err_get_machine_fault();
+        retire |= fault != NULL;
+        worker_frame frame = {.magic = WORKER_MAGIC,
+                              .retire = fault ? WORKER_FAULT : retire,
+                              .bytes = fault ? sizeof *fault : bytes};
         ok = os_write_all(WORKER_OUT, &frame, sizeof frame) &&
-             os_write_all(WORKER_OUT, answer, bytes);
+             os_write_all(WORKER_OUT, fault ? (const void *)fault : answer, (size_t)frame.bytes);
         free(answer);
     }
     return ok || err_set(e, EXIT_CANNOT, "cannot write an answer: %s", strerror(errno));

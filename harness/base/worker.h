@@ -85,6 +85,7 @@ enum {
     WORKER_MAGIC = 0x41535359,
     WORKER_NOTE = 0x4153534E,
     WORKER_PLACE = 0x41535350,
+    WORKER_FAULT = 2, /* of the machine: it retires, and its answer is the err */
     WORKER_NOTE_BYTES = 64
 };
 

@@ -633,7 +633,7 @@ bool strict_check(const char *clang, const msl_unit *u, remark_list *out, strict
         return false;
     snprintf(source, sizeof source, "%s/strict.%ld.clcpp", cache, (long)getpid());
     char *text = msl_rewrite_strict(u);
-    bool ok = os_write_file(source, text, strlen(text), e) &&
+    bool ok = os_write_own(source, text, strlen(text), e) &&
               run_clang(clang, source, msl_text_has_tensors(text), &messages, &status, e);
     free(text);
     unlink(source);

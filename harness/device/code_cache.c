@@ -16,9 +16,10 @@
 #include "harness/base/child.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/base/toolchain.h"
 
 #define DEFAULT_LIMIT ((uint64_t)1000000000)
-enum { YOUNG_SECONDS = 600, HEADER_SECONDS = 60 };
+enum { YOUNG_SECONDS = 600, HEADER_SECONDS = 60, LONGEST_WAIT_MS = 120000 };
 static const char log_variable[] = "ASSAY_COMPILE_LOG";
 
 /* What everything depends on ------------------------------------------------------------------ */
@@ -34,24 +35,13 @@ bool code_cache_hash_file(sha256 *h, const char *path, err *e) {
     return true;
 }
 
-/* Every header of a folder, in a fixed order. */
-static bool hash_headers(sha256 *h, const char *folder, err *e) {
-    struct dirent **entries;
-    int n = scandir(folder, &entries, NULL, alphasort);
-    if (n < 0)
-        return err_set(e, EXIT_CANNOT, "cannot read the folder %.200s", folder);
-    bool ok = true;
-    for (int i = 0; i < n; i++) {
-        const char *dot = strrchr(entries[i]->d_name, '.');
-        char path[PATH_MAX];
-        if (ok && dot && strcmp(dot, ".h") == 0)
-            ok = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) <
-                     (int)sizeof path &&
-                 code_cache_hash_file(h, path, e);
-        free(entries[i]);
-    }
-    free(entries);
-    return ok;
+static bool hash_header(void *h, const char *path, err *e) {
+    return code_cache_hash_file(h, path, e);
+}
+
+static bool is_any(const char *name) {
+    (void)name;
+    return true;
 }
 
 void code_cache_hash_texts(sha256 *h, const char *const *texts, int count) {
@@ -76,7 +66,7 @@ bool code_cache_hash_compiler(sha256 *h, const char *clang, const char *version,
         char folder[PATH_MAX];
         snprintf(folder, sizeof folder, "%s/harness/device/%.60s", home, rooms[i]);
         if (!(path_ends_with(folder, ".h") ? code_cache_hash_file(h, folder, e)
-                                           : hash_headers(h, folder, e)))
+                                           : folder_walk(folder, ".h", is_any, hash_header, h, e)))
             return false;
     }
     return true;
@@ -110,7 +100,7 @@ bool code_cache_open(code_cache *c, const char *name, sha256 *h, err *e) {
         return false;
     snprintf(c->folder, sizeof c->folder, "%s/%.40s", cache, name);
     sha256_finish(h, c->base);
-    bool ok = os_make_folder(c->folder, e);
+    bool ok = os_make_folder(c->folder, e) || err_blame_machine(e);
     remove_left(c->folder);
     return ok;
 }
@@ -323,9 +313,8 @@ static bool make_file(const char *text, const char *object, const char *sum, cod
         !path_print(beside, sizeof beside, e, "%s.%ld.tmp", object, (long)getpid()))
         return false;
     const uint64_t began_ns = os_now_ns();
-    bool ok = os_write_file(source, text, strlen(text), e) && make(context, source, beside, e);
+    bool ok = os_write_own(source, text, strlen(text), e) && make(context, source, beside, e);
     const double seconds = (double)(os_now_ns() - began_ns) * 1e-9;
-    note_compile(seconds);
     unlink(source);
     size_t bytes;
     char *code = ok ? os_read_file(beside, &bytes, e) : NULL;
@@ -334,24 +323,17 @@ static bool make_file(const char *text, const char *object, const char *sum, cod
         char hex[65], line[96];
         hash_bytes(code, bytes, hex);
         int length = snprintf(line, sizeof line, "%s %.3f", hex, seconds);
-        ok = rename(beside, object) == 0 ? os_write_file(sum, line, (size_t)length, e)
-                                         : err_set(e, EXIT_CANNOT, "cannot write %.200s", object);
+        note_compile(seconds);
+        ok = (rename(beside, object) == 0 || os_refuse_write(object, errno, e)) &&
+             os_write_file(sum, line, (size_t)length, e);
+        if (!ok)
+            err_blame_machine(e);
         trim();
     }
     if (!ok)
         unlink(beside);
     free(code);
     return ok;
-}
-
-/* Another process may be making the same file: then it is waited for, not made twice. A lock that
- * cannot be had in that time does not prevent compiling. */
-static lock *wait_for_lock(const char *object) {
-    enum { NAP_MS = 10, LONGEST_MS = 120000 };
-    lock *l = NULL;
-    for (int ms = 0; !(l = lock_take(object, NULL)) && ms < LONGEST_MS; ms += NAP_MS)
-        nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000}, NULL);
-    return l;
 }
 
 bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const char *ending,
@@ -369,7 +351,9 @@ bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const 
     if (!is_whole(path, sum)) {
         if (!make)
             return err_set(e, EXIT_INCONCLUSIVE, "it is not compiled yet");
-        lock *own = wait_for_lock(path);
+        /* Another process may be making it: then it is waited for, not made twice. Without a lock it is made
+         * all the same. */
+        lock *own = lock_take(path, LONGEST_WAIT_MS, NULL);
         bool ok = is_whole(path, sum) || make_file(text, path, sum, make, context, e);
         lock_release(own);
         return ok;
@@ -387,6 +371,18 @@ void command_add(command *c, const char *const *texts) {
     }
 }
 
+bool compiler_run(const char *clang, const char *const *argv, const char *made, unsigned seconds,
+                  char **said, int *status, err *e) {
+    char *output = NULL;
+    bool ok = child_run_for(argv, seconds, &output, status, e) &&
+              toolchain_has_worked(clang, made, *status, output, e);
+    if (ok && said)
+        *said = output;
+    else
+        free(output);
+    return ok;
+}
+
 /* The headers are included before an empty file that is always there: the compiler looks for every
  * file again when it uses the result. It compares their sizes and, unless told not to, their
  * times; the cache's name for the result tells contents apart. */
@@ -401,8 +397,8 @@ static bool make_header(void *context, const char *source, const char *object, e
 }
 
 bool precompiled_run(precompiled *p, const code_cache *cache, uint32_t how, const command *options,
-                     const char *const *headers, const char *const *rest, unsigned seconds,
-                     char **messages, int *status, err *e) {
+                     const char *const *headers, const char *const *rest, const char *made,
+                     unsigned seconds, char **messages, int *status, err *e) {
     command plain = *options, quick = *options;
     command_add(&plain, headers);
     if (p && !p->was_tried &&
@@ -419,5 +415,7 @@ bool precompiled_run(precompiled *p, const code_cache *cache, uint32_t how, cons
     if (p && p->path[0] && !child_run_for(quick.argv, seconds, NULL, status, e))
         return false;
     command_add(&plain, rest);
-    return *status == 0 || child_run_for(plain.argv, seconds, messages, status, e);
+    return *status == 0
+               ? toolchain_has_worked(plain.argv[0], made, 0, NULL, e)
+               : compiler_run(plain.argv[0], plain.argv, made, seconds, messages, status, e);
 }

@@ -55,6 +55,11 @@ typedef struct {
 void command_add(command *c, const char *const *texts); /* up to NULL */
 #define COMMAND_ADD(c, ...) command_add(c, (const char *const[]){__VA_ARGS__, NULL})
 
+/* Runs a compiler, or what ends its work: failures of the machine are told from those of the text
+ * (toolchain_has_worked). said: gets its messages, which the caller frees; NULL: nobody reads them. */
+bool compiler_run(const char *clang, const char *const *argv, const char *made, unsigned seconds,
+                  char **said, int *status, err *e);
+
 /* Headers that every kernel is compiled with, read once by the compiler and kept in the cache, because
  * reading them again is more than half of a compile. They only save time: where they cannot be made,
  * kernels are compiled without them; and what does not compile with them is compiled again without, so
@@ -65,11 +70,11 @@ typedef struct {
 } precompiled;
 
 /* Runs a compiler: its options, the headers, the rest. p: the headers precompiled with these options; NULL:
- * they are not. how: tells the options from others of the same cache. headers: as options. *messages: what the
- * compiler said of the text as it is. */
+ * they are not. how: tells the options from others of the same cache. headers: as options. made: as above.
+ * *messages: what the compiler said of the text as it is. */
 bool precompiled_run(precompiled *p, const code_cache *cache, uint32_t how, const command *options,
-                     const char *const *headers, const char *const *rest, unsigned seconds,
-                     char **messages, int *status, err *e);
+                     const char *const *headers, const char *const *rest, const char *made,
+                     unsigned seconds, char **messages, int *status, err *e);
 
 /* All of the cache ---------------------------------------------------------------------------- */
 

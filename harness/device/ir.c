@@ -395,7 +395,7 @@ bool ir_is_shim_file(span file) {
 
 bool ir_change_file(ir_pass *pass, const char *path, const char *problem, err *e) {
     char *module = os_read_file(path, NULL, e), *changed = module ? pass(module) : NULL;
-    bool ok = changed && os_write_file(path, changed, strlen(changed), e);
+    bool ok = changed && os_write_own(path, changed, strlen(changed), e);
     if (module && !changed)
         err_set(e, EXIT_CANNOT, "%s", problem);
     free(changed);

@@ -517,7 +517,7 @@ static bool finish_ptx(const char *path, err *e) {
         char *changed = step == 0 ? ptx_merge_text(ptx) : complete_ptx(ptx);
         free(ptx);
         ptx = changed;
-        ok = os_write_file(path, ptx, strlen(ptx), e);
+        ok = os_write_own(path, ptx, strlen(ptx), e);
     }
     free(ptx);
     return ok;
@@ -541,7 +541,7 @@ static bool compile_module(const order *o, const char *module, const char *objec
     bool ok = (!o->has_shifts || ir_change_file(shift_mask_module, module, "", e)) &&
               (!o->has_lanes || ir_change_file(keep_paths_in_arguments, module,
                                                "its loops are nested too deeply", e)) &&
-              child_run(c.argv, NULL, &status, e) &&
+              compiler_run(c.argv[0], c.argv, object, COMPILE_SECONDS, NULL, &status, e) &&
               (status == 0 ||
                err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile for NVIDIA GPUs", o->name));
     unlink(module);
@@ -573,7 +573,8 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
                     "-fno-discard-value-names");
     if (!precompiled_run(o->watches_races ? NULL : &c->shim[o->has_lanes][o->math], &c->cache,
                          (uint32_t)o->math | (o->has_lanes ? HAS_LANES : 0), &options, headers,
-                         rest.argv, COMPILE_SECONDS, &output, &status, e))
+                         rest.argv, is_changed ? module : object, COMPILE_SECONDS, &output, &status,
+                         e))
         return false;
     if (status != 0) {
         bool is_tensors = o->has_tensors && output && is_about_tensors(output);

@@ -563,7 +563,7 @@ static bool write_overlay(const char *path, const char *const *folders, const sp
     print_entries(&out, "directory-remap", search ? search : "", ":");
     print_entries(&out, "file", s->outside.data ? s->outside.data : "", "\n");
     text_print(&out, "]}\n");
-    bool ok = os_write_file(path, out.data, out.used, e);
+    bool ok = os_write_own(path, out.data, out.used, e);
     free(out.data);
     return ok;
 }
@@ -657,7 +657,7 @@ static char *run_on(const workshop *w, const char *source, const char *how, err 
     char *result = NULL;
     print_line_mark(&marked, 1, w->name);
     text_add(&marked, source, strlen(source));
-    if (os_write_file(w->in, marked.data, marked.used, e) &&
+    if (os_write_own(w->in, marked.data, marked.used, e) &&
         run_preprocessor(w->in, w->out, w->beside, w->name, how, w->splicer, e))
         result = os_read_plain(w->out, LONGEST_TEXT, NULL, e);
     if (result)

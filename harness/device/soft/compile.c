@@ -2,6 +2,7 @@
 #include "compile.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -169,7 +170,7 @@ static const bool keeps_object = false;
 #endif
 
 enum { COMPILE_SECONDS = 300 };
-static_assert(CHILD_FILE_MB == 64, "as run_clang says");
+static_assert(CHILD_FILE_MB == 64, "as judge says");
 
 /* What every compiled kernel depends on. */
 static bool open_cache(soft_compiler *c, err *e) {
@@ -223,7 +224,8 @@ const char *soft_compiler_get_name(const soft_compiler *c) {
 static bool judge(int status, char *output, const char *name, const char *what, err *e) {
     if (status != 0) {
         bool is_large = status == 128 + SIGXFSZ;
-        bool is_crash = is_large || !output || !strstr(output, "error:");
+        bool is_crash = is_large || !output || !strstr(output, "error:") ||
+                        strstr(output, "PLEASE submit a bug report");
         err_set(e, EXIT_WRONG, "kernel '%.100s' does not %s%s", name, what,
                 is_large   ? ": its tables and code are larger than 64 MB"
                 : is_crash ? ": clang crashed, an expression in it may be too large"
@@ -234,10 +236,11 @@ static bool judge(int status, char *output, const char *name, const char *what, 
     return status == 0;
 }
 
-static bool run_clang(const command *c, const char *name, const char *what, err *e) {
+static bool run(const soft_compiler *c, const command *line, const char *made, const char *name,
+                const char *what, err *e) {
     char *output = NULL;
     int status;
-    return child_run_for(c->argv, COMPILE_SECONDS, &output, &status, e) &&
+    return compiler_run(c->clang, line->argv, made, COMPILE_SECONDS, &output, &status, e) &&
            judge(status, output, name, what, e);
 }
 
@@ -298,7 +301,7 @@ static uint32_t get_key(soft_build how, math_mode math, bool has_tensors) {
 
 /* With the precompiled header where there is one. what: to make of the source, as options. */
 static bool compile_source(const order *o, const char *source, const char *less,
-                           const char *const *what, err *e) {
+                           const char *const *what, const char *made, err *e) {
     soft_compiler *c = o->compiler;
     const command options = get_options(o, less);
     command rest = {.count = 0};
@@ -306,21 +309,21 @@ static bool compile_source(const order *o, const char *source, const char *less,
     char *output = NULL;
     int status;
     command_add(&rest, what);
-    COMMAND_ADD(&rest, source);
+    COMMAND_ADD(&rest, "-o", made, source);
     return precompiled_run(is_plain ? &c->headers[o->has_tensors][o->how][o->math] : NULL,
                            &c->cache, get_key(o->how, o->math, o->has_tensors), &options,
-                           (const char *const[]){"-include", c->shim, NULL}, rest.argv,
+                           (const char *const[]){"-include", c->shim, NULL}, rest.argv, made,
                            COMPILE_SECONDS, &output, &status, e) &&
            judge(status, output, o->name, "compile", e);
 }
 
 /* From a module's text to that of an optimised one, or to an object. */
 static bool compile_module(const order *o, const char *module, const char *less,
-                           const char *const *what, err *e) {
+                           const char *const *what, const char *made, err *e) {
     command c = get_options(o, less);
     command_add(&c, what);
-    COMMAND_ADD(&c, "-x", "ir", module);
-    return run_clang(&c, o->name, "compile", e);
+    COMMAND_ADD(&c, "-o", made, "-x", "ir", module);
+    return run(o->compiler, &c, made, o->name, "compile", e);
 }
 
 /* less: what checked mode adds and this kernel does without, as an option; NULL: nothing. Lanes that can
@@ -331,30 +334,23 @@ static bool compile(const order *o, const char *source, const char *object, cons
     const bool is_counted = o->how == BUILD_COUNTED, is_fast = o->how == BUILD_FAST;
     const bool is_changed = o->has_lanes || o->has_shifts;
     if (is_fast && !is_changed)
-        return compile_source(o, source, less, (const char *const[]){"-c", "-o", object, NULL}, e);
+        return compile_source(o, source, less, (const char *const[]){"-c", NULL}, object, e);
     char module[PATH_MAX];
     if (!path_print(module, sizeof module, e, "%s.ll", object))
         return false;
-    const char *const text[] = {"-S", "-emit-llvm", "-o", module, NULL};
-    const char *const plain[] = {"-S",
-                                 "-emit-llvm",
-                                 "-o",
-                                 module,
-                                 "-Xclang",
-                                 "-disable-llvm-passes",
-                                 "-fno-discard-value-names",
-                                 NULL};
-    const char *const code[] = {
-        "-c", "-o", object, is_counted ? "-Xclang" : NULL, "-disable-llvm-passes", NULL};
+    static const char *const text[] = {"-S", "-emit-llvm", NULL};
+    static const char *const plain[] = {
+        "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-fno-discard-value-names", NULL};
+    const char *const code[] = {"-c", is_counted ? "-Xclang" : NULL, "-disable-llvm-passes", NULL};
     const bool is_plain = !is_counted || is_changed;
-    bool ok = compile_source(o, source, less, is_plain ? plain : text, e) &&
+    bool ok = compile_source(o, source, less, is_plain ? plain : text, module, e) &&
               (is_counted || is_fast || ir_change_file(instrument_module, module, "", e)) &&
               (!o->has_shifts || ir_change_file(shift_mask_module, module, "", e)) &&
               (!o->has_lanes ||
                ir_change_file(keep_paths_in_state, module, "its loops are nested too deeply", e)) &&
-              (!is_counted || !is_changed || compile_module(o, module, less, text, e)) &&
+              (!is_counted || !is_changed || compile_module(o, module, less, text, module, e)) &&
               (!is_counted || ir_change_file(count_module, module, "", e)) &&
-              compile_module(o, module, less, code, e);
+              compile_module(o, module, less, code, object, e);
     unlink(module);
     return ok;
 }
@@ -368,7 +364,7 @@ static bool find_linker(soft_compiler *c, err *e) {
     const char *const argv[] = {c->clang, SOFT_TARGET, "-print-prog-name=ld", NULL};
     char *output = NULL;
     int status = 1;
-    bool ok = child_run(argv, &output, &status, e);
+    bool ok = compiler_run(c->clang, argv, NULL, COMPILE_SECONDS, &output, &status, e);
     if (ok && status == 0)
         snprintf(c->linker, sizeof c->linker, "%.*s", (int)strcspn(output, "\n"), output);
     free(output);
@@ -385,7 +381,7 @@ static bool link_image(soft_compiler *c, const char *object, const char *hooks, 
     command line = {.argv = {c->linker}, .count = 1};
     command_add(&line, link_flags);
     COMMAND_ADD(&line, object, "-o", image, *hooks ? hooks : NULL);
-    return run_clang(&line, name, "link", e);
+    return run(c, &line, image, name, "link", e);
 }
 
 /* Does the text pack structs? The compiler takes vectors in them for misaligned, which they may be. */
@@ -416,7 +412,7 @@ static bool keep_object(const char *object, const char *image, err *e) {
     const char *ending = strstr(strrchr(image, '/'), ".so");
     assert(ending);
     snprintf(path, sizeof path, "%.*s.o", (int)(ending - image), image);
-    return rename(object, path) == 0 || err_set(e, EXIT_CANNOT, "cannot write %.200s", path);
+    return rename(object, path) == 0 || os_refuse_write(path, errno, e) || err_blame_machine(e);
 }
 
 /* What the instrumentation of checked mode calls. */
@@ -425,7 +421,8 @@ static bool make_hooks(void *context, const char *source, const char *object, er
     command c = get_options(o, NULL);
     COMMAND_ADD(&c, "-DASSAY_HOOKS=1", "-g0", "-fno-sanitize=all", "-c", "-o", object, "-include",
                 o->compiler->shim, source);
-    return run_clang(&c, "hooks", "compile", e) && soft_inspect_stack(object, "hooks", e);
+    return run(o->compiler, &c, object, "hooks", "compile", e) &&
+           soft_inspect_stack(object, "hooks", e);
 }
 
 static bool find_hooks(const order *o, char *path, size_t size, err *e) {
@@ -485,11 +482,11 @@ bool soft_compiler_check_syntax(soft_compiler *c, const char *text, int language
     COMMAND_ADD(&line, "-Qunused-arguments", versions[kind], "-Werror=return-type", c->folders[0],
                 c->folders[1], kind == 2 ? "-std=c++2b" : NULL);
     *messages = NULL;
-    bool ok = os_write_file(source, text, strlen(text), e) &&
+    bool ok = os_write_own(source, text, strlen(text), e) &&
               precompiled_run(
                   &c->syntax_headers[kind], &c->cache, get_key(BUILD_COUNT, (math_mode)kind, false),
                   &line, (const char *const[]){"-include", c->shim, NULL},
-                  (const char *const[]){"-fsyntax-only", "-ferror-limit=0", source, NULL},
+                  (const char *const[]){"-fsyntax-only", "-ferror-limit=0", source, NULL}, NULL,
                   COMPILE_SECONDS, messages, &status, e);
     unlink(source);
     *is_right = ok && status == 0;
