@@ -8,10 +8,10 @@
 
 #include "describe.h"
 #include "harness/base/array.h"
-#include "harness/base/line.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/root.h"
+#include "harness/check/line.h"
 #include "harness/check/op.h"
 #include "harness/device/source_hash.h"
 #include "kernels/ops.h"

@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/base/line.h"
 #include "harness/base/path.h"
 #include "harness/base/size.h"
+#include "line.h"
 
 bool describe_refuse(const description *d, int line, err *e, const char *format, ...) {
     char text[220];

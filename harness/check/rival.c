@@ -8,9 +8,9 @@
 
 #include "description.h"
 #include "harness/base/array.h"
-#include "harness/base/line.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "line.h"
 
 enum { SCALAR_BYTES = 8 };
 

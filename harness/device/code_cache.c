@@ -192,10 +192,6 @@ bool cache_room_clear(cache_facts *removed, err *e) {
     return ok;
 }
 
-static void touch(const char *path) {
-    utimensat(AT_FDCWD, path, NULL, 0); /* a cache that cannot be written to still serves */
-}
-
 static int by_use(const void *a, const void *b) {
     const cache_file *x = a, *y = b;
     return (x->used > y->used) - (x->used < y->used);
@@ -358,7 +354,7 @@ bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const 
         lock_release(own);
         return ok;
     }
-    touch(path);
+    utimensat(AT_FDCWD, path, NULL, 0); /* a cache that cannot be written to still serves */
     return true;
 }
 
