@@ -345,7 +345,10 @@ static void write_function(const description *d, const described_rule *r, FILE *
                 d->dims[i]);
     for (size_t i = 0; i < d->argument_count; i++)
         write_name(d, &d->arguments[i], out);
-    fprintf(out, "    {\n#line %d \"%s\"\n%s\n    }\n", r->line, d->file, r->block);
+    fprintf(out, "    {\n#line %d \"", r->line);
+    for (const char *p = d->file; *p; p++)
+        fputc((unsigned char)*p < ' ' || *p == '"' || *p == '\\' ? '?' : *p, out);
+    fprintf(out, "\"\n%s\n    }\n", r->block);
     for (size_t i = 0; i < d->argument_count; i++)
         if (d->arguments[i].kind == ARGUMENT_IN)
             fprintf(out, "    free(%s);\n", d->arguments[i].name);

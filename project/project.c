@@ -213,9 +213,14 @@ static bool add_broken(loaded_project *to, err *e) {
 }
 
 static bool load_pattern(loaded_project *to, const settings *s, const char *pattern, err *e) {
-    char full[PATH_MAX];
-    if (snprintf(full, sizeof full, "%s/%s", s->root, pattern) >= (int)sizeof full)
-        return err_set(e, EXIT_USAGE, "the path of %.120s is too long", pattern);
+    char root[PATH_MAX], full[PATH_MAX];
+    size_t n = 0;
+    for (const char *p = s->root; *p && n + 2 < sizeof root; root[n++] = *p++)
+        if (strchr("*?[\\", *p))
+            root[n++] = '\\';
+    root[n] = 0;
+    if (!path_print(full, sizeof full, e, "%s/%s", root, pattern))
+        return false;
     glob_t found = {0};
     int status = glob(full, GLOB_ERR, NULL, &found);
     bool may_be_none = status == GLOB_NOMATCH && strpbrk(pattern, "*?[");

@@ -92,6 +92,12 @@ size_t host_find_cache(void) {
 }
 #endif
 
+uint64_t host_count_free_memory(void) {
+    char kb[32];
+    return read_value("/proc/meminfo", "MemAvailable", kb, sizeof kb) ? strtoull(kb, NULL, 10) << 10
+                                                                      : host_count_memory();
+}
+
 static double find_steal(void) {
     char times[256];
     double steal = 0;

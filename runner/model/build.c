@@ -29,8 +29,10 @@ static bool make(model *m, memory_kind kind, const char *label, size_t rows, siz
     if (!size_multiply_checked(rows, columns, &count) ||
         !size_multiply_checked(count, each, &bytes))
         return err_set(e, EXIT_CANNOT, "%s: %zu x %zu values are too many", label, rows, columns);
-    if (!m->device)
+    if (!m->device) {
+        m->planned_bytes += bytes < UINT64_MAX - m->planned_bytes ? bytes : 0;
         return true;
+    }
     bool is_shared = kind == MEMORY_VISIBLE || (kind == MEMORY_SCRATCH && m->shared_scratch);
     storage_mode storage = is_shared ? STORAGE_SHARED : STORAGE_PRIVATE;
     return own(m, device_new_buffer(m->device, bytes, storage, label, e), kind, out);

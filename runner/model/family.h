@@ -186,7 +186,8 @@ struct model {
     const model_family *family;
     void *own; /* the family's */
     library *lib;
-    device *device; /* NULL while a file is only checked */
+    device *device;         /* NULL while a file is only checked, or memory planned */
+    uint64_t planned_bytes; /* that buffers would take, weights apart; without a device */
     const gguf *file;
     bool *is_claimed; /* each tensor of the file */
     model_shape shape;

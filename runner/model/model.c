@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness/base/array.h"
+#include "harness/base/host.h"
 #include "harness/base/os.h"
 #include "runner/llama/llama.h"
 #include "runner/rwkv7/rwkv7.h"
@@ -109,7 +110,32 @@ static bool open_parts(model *m, const model_options *o, err *e) {
     return true;
 }
 
+/* Compares what it will take with what there is, before anything is made. */
+static bool check_room(const library *lib, const gguf *g, const model_options *given, err *e) {
+    const device_facts *f = device_get_facts(library_get_device(lib));
+    model *m = array_new(1, sizeof *m);
+    model_options o = *given;
+    o.tile = o.tile ? o.tile : f->emulated ? TILE_EMULATED : TILE_GPU;
+    o.tuned = NULL;
+    o.watch = NULL;
+    m->file = g;
+    bool ok = open_parts(m, &o, e);
+    uint64_t needed = m->planned_bytes;
+    for (size_t i = 0; ok && !f->unified && i < g->tensor_count; i++)
+        needed += g->tensors[i].bytes; /* else they are the mapped file's pages */
+    const uint64_t room = f->working_set_bytes ? f->working_set_bytes : host_count_free_memory();
+    if (ok && room && needed > room)
+        ok = err_set(e, EXIT_CANNOT,
+                     "a context of %u tokens needs %.1f GB, and there are %.1f GB: give a smaller "
+                     "one with -c",
+                     m->context, (double)needed * 1e-9, (double)room * 1e-9);
+    model_free(m);
+    return ok;
+}
+
 model *model_new(library *lib, const gguf *g, const model_options *o, err *e) {
+    if (!check_room(lib, g, o, e))
+        return NULL;
     model *m = array_new(1, sizeof *m);
     m->lib = lib;
     m->device = library_get_device(lib);

@@ -51,19 +51,24 @@ typedef struct {
     int conditions; /* around the current line */
 } splicer;
 
-static void print_quoted(text *out, const char *path) {
+/* A line mark is one line: it has ? for control characters. */
+static void print_quoted(text *out, const char *path, bool is_mark) {
     text_add(out, "\"", 1);
     for (; *path; path++) {
+        const bool is_control = (unsigned char)*path < ' ';
         if (*path == '"' || *path == '\\')
             text_add(out, "\\", 1);
-        text_add(out, path, 1);
+        if (is_control && !is_mark)
+            text_print(out, "\\x%02x", *path);
+        else
+            text_add(out, is_control ? "?" : path, 1);
     }
     text_add(out, "\"", 1);
 }
 
 static void print_line_mark(text *out, int line, const char *path) {
     text_print(out, "#line %d ", line);
-    print_quoted(out, path);
+    print_quoted(out, path, true);
     text_add(out, "\n", 1);
 }
 
@@ -534,9 +539,9 @@ static void print_entry(text *out, const char *kind, const char *path) {
             text_format("%s%s%s", i == 0 ? here : "", i == 0 && *here ? "/" : "", forms[i]);
         text_print(out, "%s{\"type\":\"%s\",\"name\":", out->data[out->used - 1] == '[' ? "" : ",",
                    kind);
-        print_quoted(out, full);
+        print_quoted(out, full, false);
         text_print(out, ",\"external-contents\":");
-        print_quoted(out, full);
+        print_quoted(out, full, false);
         text_print(out, "}\n");
         free(full);
     }
@@ -682,7 +687,7 @@ static char *name_main(const workshop *w, const char *whole) {
         if (close && close - (line + n) == (ptrdiff_t)strlen(in) && number > extra &&
             memcmp(line + n, in, strlen(in)) == 0) {
             text_print(&out, "# %d ", number - extra);
-            print_quoted(&out, w->name);
+            print_quoted(&out, w->name, true);
             close++;
             text_add(&out, close, (size_t)(line + bytes - close) + (line[bytes] == '\n'));
         } else
