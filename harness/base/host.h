@@ -8,7 +8,7 @@
 
 bool host_find_cpu(char *name, size_t size); /* "Apple M4"; false if it has no name */
 uint64_t host_count_memory(void);            /* bytes */
-uint64_t host_count_free_memory(void);       /* that programs can still take; all, where nothing says */
+uint64_t host_count_free_memory(void); /* that programs can still take; all, where nothing says */
 
 /* What this process has used so far, and what was taken from it. */
 typedef struct {

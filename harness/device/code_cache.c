@@ -84,7 +84,7 @@ static void remove_left(const char *folder) {
         if (!is_hash || !name[length] ||
             !path_print(path, sizeof path, NULL, "%s/%.*s", folder, length, name))
             continue;
-        lock *own = lock_take(path, NULL);
+        lock *own = lock_take(path, 0, NULL);
         snprintf(stem, sizeof stem, "%.*s.", length, name);
         if (own)
             os_remove_left(folder, stem, "*");
