@@ -70,7 +70,8 @@ LIBS += -lgnustep-base -lobjc
 endif
 ifneq (,$(strip $(SANITIZE)))
 # Some of gcc's warnings are wrong in instrumented code: -w.
-ALL_CFLAGS += -fsanitize=$(strip $(SANITIZE)) -fno-sanitize-recover=all -fno-omit-frame-pointer -w -DASSAY_SANITIZED
+ALL_CFLAGS += -fsanitize=$(strip $(SANITIZE)) -fno-sanitize-recover=all -fno-omit-frame-pointer -w \
+    $(if $(findstring address,$(SANITIZE)),-DASSAY_SANITIZED)
 ALL_LDFLAGS += -fsanitize=$(strip $(SANITIZE))
 endif
 
@@ -102,7 +103,7 @@ READY := $(if $(NEEDS),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test smith attack deps ready check ptx agx mutants model bench-soft test-timing fuzz asan assay-double test-double \
+.PHONY: all test smith attack deps ready check ptx agx mutants model bench-soft test-timing fuzz asan asan-check assay-double test-double \
     check-darwin test-cuda-double asan-double test-other-arch docs docs-check report-page format format-check install uninstall deb dist \
     formula clean help FORCE
 
@@ -165,6 +166,11 @@ fuzz: $(BUILD)/fuzz_gguf ## feed broken files to the model reader for FUZZ_SECON
 asan: ## build separately and run the tests with address and undefined-behaviour sanitizers
 	$(MAKE) BUILD=build/asan CFLAGS="-O1 -g" \
 	    SANITIZE=address,undefined test
+
+asan-check: ## with sanitizers: check all kernels at the edges of their shapes, and validate one or two per kind of op
+	$(MAKE) BUILD=build/asan CFLAGS="-O1 -g" SANITIZE=address,undefined build/asan/assay
+	$(CACHE) build/asan/assay check -q --quick
+	$(CACHE) build/asan/assay validate -q --quick $(VALIDATED)
 
 assay-double: ## build/double/assay: the Metal device on Linux, over the software device
 	sh tools/deps.sh double

@@ -114,13 +114,10 @@ static void note_place(int number, siginfo_t *info, void *context) {
 
 /* From now on SIGUSR1 asks where the kernel is. */
 static void note_places(engine_notes *n, const soft_pool *p) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
+    const struct sigaction action = {.sa_sigaction = note_place,
+                                     .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     notes = n;
     noted_pool = p;
-    action.sa_sigaction = note_place;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-    sigemptyset(&action.sa_mask);
     sigaction(SIGUSR1, &action, NULL);
 }
 

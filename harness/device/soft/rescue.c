@@ -13,7 +13,6 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #if defined(__APPLE__)
@@ -23,6 +22,7 @@
 #endif
 
 #include "harness/base/array.h"
+#include "harness/base/child.h"
 
 enum { ALTERNATE_BYTES = 65536, RESCUE_SIGNALS = 6 };
 
@@ -50,6 +50,9 @@ struct soft_rescue {
 /* Signals carry no context of ours: one checked device at a time runs kernels in a process. */
 static _Atomic(soft_rescue *) current;
 
+/* AddressSanitizer marks frames until they return; some never do. */
+void __asan_unpoison_memory_region(const volatile void *at, size_t bytes);
+
 void soft_end_lane(soft_worker *w) {
     soft_simdgroup *g = w->running;
     const soft_u32 lane = g->current, bit = 1u << lane;
@@ -58,6 +61,9 @@ void soft_end_lane(soft_worker *w) {
     g->party &= ~bit;
     g->ended |= bit;
     const soft_u32 todo = g->todo &= ~bit;
+    const uintptr_t stack = (uintptr_t)__builtin_frame_address(0) & -(uintptr_t)SOFT_STACK_BYTES;
+    if (CHILD_FAULT > 0)
+        __asan_unpoison_memory_region((const void *)stack, SOFT_STACK_BYTES);
     if (todo) {
         const soft_u32 next = (soft_u32)__builtin_ctz(todo);
         g->current = next;
@@ -75,6 +81,9 @@ static void end_here(void) {
 static void give_up_here(void) {
     soft_worker *w = soft_here();
     w->given_up = 1;
+    if (CHILD_FAULT > 0)
+        __asan_unpoison_memory_region((char *)w + SOFT_STACKS_AT,
+                                      SOFT_REGION_BYTES - SOFT_STACKS_AT);
     SOFT_SWITCH(&w->running->lane[w->running->current], &w->scheduler);
     abort();
 }
@@ -113,9 +122,8 @@ static void set_place(ucontext_t *u, rescue_place p) {
 }
 
 /* A stack pointer at the top of the running fiber's stack: what is on it is abandoned. */
-static uintptr_t find_fresh_stack(const soft_worker *w, uintptr_t sp) {
-    uintptr_t base = (uintptr_t)w + SOFT_STACKS_AT;
-    uintptr_t top = base + ((sp - base) / SOFT_STACK_BYTES + 1) * SOFT_STACK_BYTES - 64;
+static uintptr_t find_fresh_stack(uintptr_t sp) {
+    uintptr_t top = (sp / SOFT_STACK_BYTES + 1) * SOFT_STACK_BYTES - 64;
 #if defined(__x86_64__)
     top -= 8;
 #endif
@@ -165,7 +173,7 @@ static void handle(int signal_number, siginfo_t *info, void *raw) {
     if (next == RESCUE_GO_ON || (next == RESCUE_STEP_OVER && step_over_division(u)))
         return;
     void (*go)(void) = next == RESCUE_GIVE_UP ? give_up_here : end_here;
-    set_place(u, (rescue_place){(uintptr_t)go, find_fresh_stack(r->worker, p.sp), 0});
+    set_place(u, (rescue_place){(uintptr_t)go, find_fresh_stack(p.sp), 0});
 }
 
 /* The processor's time, not the clock's: on a busy machine a kernel waits for its turn. */
@@ -247,11 +255,8 @@ void soft_rescue_free(soft_rescue *r) {
 void soft_rescue_begin(soft_rescue *r, double seconds) {
     stack_t stack = {.ss_sp = r->alternate, .ss_size = ALTERNATE_BYTES};
     sigaltstack(&stack, &r->stack_before);
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_sigaction = handle;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    sigemptyset(&action.sa_mask);
+    const struct sigaction action = {.sa_sigaction = handle,
+                                     .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     r->runner = pthread_self();
     r->active = true;
     atomic_store(&current, r);

@@ -32,5 +32,6 @@ void soft_rescue_begin(soft_rescue *r, double seconds);
 void soft_rescue_advance(soft_rescue *r); /* a threadgroup begins */
 void soft_rescue_end(soft_rescue *r);
 
-/* Ends the running lane as if the kernel had returned. Does not come back. */
-void soft_end_lane(soft_worker *w) __attribute__((noreturn));
+/* Ends the running lane as if the kernel had returned. Does not come back, but is not `noreturn`, where
+ * AddressSanitizer expects to be on the thread's own stack. */
+void soft_end_lane(soft_worker *w);

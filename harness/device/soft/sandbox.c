@@ -19,7 +19,6 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -200,11 +199,9 @@ static void note_call(int number, siginfo_t *info, void *context) {
 }
 
 void sandbox_note_calls(volatile int *number) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
+    const struct sigaction action = {.sa_sigaction = note_call,
+                                     .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
     noted = number;
-    action.sa_sigaction = note_call;
-    action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     sigaction(SIGSYS, &action, NULL);
 }
 
