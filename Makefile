@@ -97,13 +97,13 @@ RUN_TESTS = $(CACHE) ASSAY_PROGRAM=$(CURDIR)/$(PROGRAM) \
     $(strip $(RUN) $(BUILD)/tests)
 
 # Targets that run something install what is missing for them first; plain `make` only compiles.
-NEEDS := $(if $(filter test attack test-cuda-double,$(MAKECMDGOALS)),test,$(if $(filter \
+NEEDS := $(if $(filter test attack faults test-cuda-double,$(MAKECMDGOALS)),test,$(if $(filter \
     check mutants smith bench-soft test-timing,$(MAKECMDGOALS)),kernels))
 READY := $(if $(NEEDS),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test smith attack deps ready check ptx agx mutants model bench-soft test-timing fuzz asan asan-check assay-double test-double \
+.PHONY: all test smith attack faults deps ready check ptx agx mutants model bench-soft test-timing fuzz asan asan-check assay-double test-double \
     check-darwin test-cuda-double asan-double test-other-arch docs docs-check report-page format format-check install uninstall deb dist \
     formula clean help FORCE
 
@@ -145,6 +145,9 @@ smith: $(BUILD)/smith ## run random programs in every way that must agree, and f
 attack: $(PROGRAM) $(BUILD)/tests ## kernel texts that reach for the host; then kill, break, fill and disturb everything for ten minutes
 	$(RUN_TESTS) attack
 	python3 tests/attack.py ./$(PROGRAM)
+
+faults: $(PROGRAM) $(BUILD)/tests ## kill runs, experiments, compilers and make install at every change of a file
+	FAULTS=all $(RUN_TESTS) faults
 
 deps: ## install what run_all.sh and the tests need (apt-get), or say what to install
 	sh tools/deps.sh run test

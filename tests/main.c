@@ -40,6 +40,7 @@
     X(against_suite)                                                                               \
     X(judge_suite)                                                                                 \
     X(failures_suite)                                                                              \
+    X(faults_suite)                                                                                \
     X(takes_suite)                                                                                 \
     X(experiments_suite)                                                                           \
     X(tolerance_suite)                                                                             \

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -203,23 +204,14 @@ int os_open_unnamed(void) {
     return fd;
 }
 
+static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *place) {
+    (void)s, (void)kind, (void)place;
+    remove(path);
+    return 0;
+}
+
 void os_remove_folder(const char *path) {
-    DIR *folder = opendir(path);
-    if (!folder)
-        return;
-    for (struct dirent *d; (d = readdir(folder));) {
-        char inside[PATH_MAX];
-        struct stat s;
-        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
-            snprintf(inside, sizeof inside, "%s/%s", path, d->d_name) >= (int)sizeof inside)
-            continue;
-        if (lstat(inside, &s) == 0 && S_ISDIR(s.st_mode))
-            os_remove_folder(inside);
-        else
-            unlink(inside);
-    }
-    closedir(folder);
-    rmdir(path);
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* The folder of a run -------------------------------------------------------------------------- */
@@ -267,14 +259,24 @@ static void watch(void) {
     }
 }
 
+/* Or killed, and nobody has asked what became of it: in a container that may never be. */
+static bool is_gone(long pid) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    char *text = os_read_file(path, NULL, NULL), *state = text ? strrchr(text, ')') : NULL;
+    bool is_zombie = state && strncmp(state, ") Z", 3) == 0;
+    free(text);
+    return is_zombie || (kill((pid_t)pid, 0) != 0 && errno == ESRCH);
+}
+
 /* Scratch folders are kept for a day: who looks into one does not have its process's number. */
 static bool is_left(const char *path, const char *name, const char *stem, const char *ending) {
     struct stat s;
     size_t length = strlen(stem);
     char *end = NULL;
     long pid = strncmp(name, stem, length) == 0 ? strtol(name + length, &end, 10) : 0;
-    return pid > 0 && fnmatch(ending, end, 0) == 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
-           lstat(path, &s) == 0 && s.st_uid == getuid() &&
+    return pid > 0 && fnmatch(ending, end, 0) == 0 && is_gone(pid) && lstat(path, &s) == 0 &&
+           s.st_uid == getuid() &&
            (ending == scratch_ending ? S_ISDIR(s.st_mode) && s.st_mtime < time(NULL) - DAY_SECONDS
                                      : S_ISREG(s.st_mode));
 }
@@ -283,11 +285,9 @@ void os_remove_left(const char *folder, const char *stem, const char *ending) {
     DIR *all = opendir(folder);
     for (struct dirent *d; all && (d = readdir(all));) {
         char path[PATH_MAX];
-        if (!path_print(path, sizeof path, NULL, "%s/%s", folder, d->d_name) ||
-            !is_left(path, d->d_name, stem, ending))
-            continue;
-        os_remove_folder(path);
-        unlink(path);
+        if (path_print(path, sizeof path, NULL, "%s/%s", folder, d->d_name) &&
+            is_left(path, d->d_name, stem, ending))
+            os_remove_folder(path);
     }
     if (all)
         closedir(all);

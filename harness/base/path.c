@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "os.h"
 
@@ -33,43 +34,58 @@ bool path_ends_with(const char *path, const char *end) {
     return length > tail && strcmp(path + length - tail, end) == 0;
 }
 
-enum { DEEPEST = 32 }; /* links can make a folder endless */
-
 typedef struct {
     const char *ending;
     bool (*skip)(const char *name);
     folder_take *take;
     void *context;
+    char path[PATH_MAX]; /* of where it is */
 } walk;
 
-static bool visit_folder(const walk *w, const char *folder, int depth, err *e);
+typedef struct level {
+    const struct level *above;
+    dev_t device;
+    ino_t number;
+} level;
 
-/* A path that is too long is left out. */
-static bool visit(const walk *w, const char *folder, const char *name, int depth, err *e) {
-    char path[PATH_MAX];
-    if (name[0] == '.' || !path_print(path, sizeof path, NULL, "%s/%s", folder, name))
+static bool visit_folder(walk *w, const level *above, err *e);
+
+static bool visit(walk *w, const level *here, const char *name, err *e) {
+    const size_t length = strlen(w->path);
+    if (name[0] == '.')
         return true;
-    if (os_is_folder(path))
-        return (w->skip && w->skip(name)) || visit_folder(w, path, depth + 1, e);
-    return !path_ends_with(path, w->ending) || w->take(w->context, path, e);
+    if (!path_print(w->path + length, sizeof w->path - length, NULL, "/%s", name)) {
+        w->path[length] = 0;
+        return err_set(e, EXIT_USAGE, "the path of %.60s in %.120s is too long", name, w->path);
+    }
+    bool ok = os_is_folder(w->path)
+                  ? (w->skip && w->skip(name)) || visit_folder(w, here, e)
+                  : !path_ends_with(w->path, w->ending) || w->take(w->context, w->path, e);
+    w->path[length] = 0;
+    return ok;
 }
 
-static bool visit_folder(const walk *w, const char *folder, int depth, err *e) {
+/* Links can make a folder endless: one that it is in is not visited again. */
+static bool visit_folder(walk *w, const level *above, err *e) {
     struct dirent **entries;
-    int n = depth < DEEPEST ? scandir(folder, &entries, NULL, alphasort) : 0;
+    struct stat s;
+    int n = stat(w->path, &s) == 0 ? scandir(w->path, &entries, NULL, alphasort) : -1;
     if (n < 0)
-        return err_set(e, EXIT_USAGE, "cannot read the folder %.200s", folder);
+        return err_set(e, EXIT_USAGE, "cannot read the folder %.200s", w->path);
+    const level here = {above, s.st_dev, s.st_ino}, *same = above;
+    while (same && (same->device != s.st_dev || same->number != s.st_ino))
+        same = same->above;
     bool ok = true;
     for (int i = 0; i < n; i++) {
-        ok = ok && visit(w, folder, entries[i]->d_name, depth, e);
+        ok = ok && (same || visit(w, &here, entries[i]->d_name, e));
         free(entries[i]);
     }
-    if (n > 0)
-        free(entries);
+    free(entries);
     return ok;
 }
 
 bool folder_walk(const char *folder, const char *ending, bool (*skip)(const char *name),
                  folder_take *take, void *context, err *e) {
-    return visit_folder(&(walk){ending, skip, take, context}, folder, 0, e);
+    walk w = {ending, skip, take, context, ""};
+    return path_print(w.path, sizeof w.path, e, "%s", folder) && visit_folder(&w, NULL, e);
 }

@@ -637,6 +637,7 @@ bool strict_check(const char *clang, const msl_unit *u, remark_list *out, strict
     *result = (strict_result){.taken = false};
     if (!os_find_cache(cache, sizeof cache, e))
         return false;
+    os_remove_left(cache, "strict.", "*");
     snprintf(source, sizeof source, "%s/strict.%ld.clcpp", cache, (long)getpid());
     char *text = msl_rewrite_strict(u);
     bool ok = os_write_own(source, text, strlen(text), e) &&

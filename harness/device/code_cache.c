@@ -102,6 +102,7 @@ bool code_cache_open(code_cache *c, const char *name, sha256 *h, err *e) {
     sha256_finish(h, c->base);
     bool ok = os_make_folder(c->folder, e) || err_blame_machine(e);
     remove_left(c->folder);
+    os_remove_left(c->folder, "syntax.", "*"); /* of the software device */
     return ok;
 }
 

@@ -320,7 +320,7 @@ static bool run_gnuplot(const char *script, prelude *p, const char *out, const c
                         err *e) {
     size_t used = p->used;
     char part[PATH_MAX];
-    if (!path_print(part, sizeof part, e, "%s.part%ld", out, (long)getpid()))
+    if (!path_print(part, sizeof part, e, "%s.%ld.tmp", out, (long)getpid()))
         return false;
     add(p, "out='");
     add_quoted(p, part);
@@ -330,8 +330,7 @@ static bool run_gnuplot(const char *script, prelude *p, const char *out, const c
               call_gnuplot(script, p->text, out, e) &&
               (is_whole(part, format) ||
                err_set(e, EXIT_CANNOT, "%.160s is incomplete: is the disk full?", out)) &&
-              (strcmp(format, "svg") != 0 || name_fonts(part, e)) &&
-              (rename(part, out) == 0 || os_refuse_write(out, errno, e));
+              (strcmp(format, "svg") != 0 || name_fonts(part, e)) && os_settle(part, out, false, e);
     if (!ok)
         unlink(part);
     p->used = used;

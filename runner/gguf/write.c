@@ -243,7 +243,7 @@ bool gguf_writer_finish(gguf_writer *w, err *e) {
                        w->path, (unsigned long long)w->tensor + 1);
     FILE *file = w->file;
     w->file = NULL;
-    if (fclose(file) == 0 && rename(w->beside, w->path) == 0)
+    if (fclose(file) == 0 && os_sync(w->beside, e) && os_settle(w->beside, w->path, true, e))
         return true;
     int why = errno;
     unlink(w->beside);
