@@ -8,6 +8,7 @@
 
 #include "attention.h"
 #include "prefetch.h"
+#include "swap.h"
 
 // Floats from one simdgroup's share to the next, for heads of at most as many dimensions: compilers know where
 // each of them is.
@@ -75,7 +76,7 @@ template <typename T, uint L, bool is_whole> struct spread_share {
     METAL_FUNC void add(device const float *q) {
         float4 query[2] = {*(device const float4 *)(q + lower),
                            *(device const float4 *)(q + upper)};
-        simdgroup_barrier(mem_flags::mem_none); // or compilers load values after they use keys
+        KEEP_ORDER(); // or compilers load values after they use keys
         query[0] = has_lower ? query[0] : float4(0.0f);
         query[1] = has_upper ? query[1] : float4(0.0f);
         float4 scores; // all summed at once
@@ -83,13 +84,13 @@ template <typename T, uint L, bool is_whole> struct spread_share {
             scores[j] = spread_sum(query[0] * cached_floats(rows[j][0]) +
                                    query[1] * cached_floats(rows[j][1]));
         for (uint step = L / 2; step > 0; step /= 2)
-            scores += simd_shuffle_xor(scores, step);
+            scores += SWAP(scores, step);
         for (uint j = 0; j < J; j++)
             scores[j] = is_key[j] ? h.scale * scores[j] : NO_SCORE;
         const float before = largest;
         largest = max(before, spread_largest(scores));
         for (uint step = L; step < 32; step *= 2)
-            largest = max(largest, simd_shuffle_xor(largest, step));
+            largest = max(largest, SWAP(largest, step));
         // Without a key both differences are of NO_SCORE from itself: under fast math, anything.
         const float fade = before > NO_SCORE ? exp(before - largest) : 0.0f;
         float4 weights = exp(scores - largest);
@@ -109,12 +110,12 @@ template <typename T, uint L, bool is_whole> struct spread_share {
         if (L < 32) {
             const bool is_upper = lane & 16;
             const float4 given = is_upper ? parts[0] : parts[1];
-            parts[0] = (is_upper ? parts[1] : parts[0]) + simd_shuffle_xor(given, 16);
-            sum += simd_shuffle_xor(sum, 16);
+            parts[0] = (is_upper ? parts[1] : parts[0]) + SWAP(given, 16);
+            sum += SWAP(sum, 16);
         }
         if (L < 16) {
-            parts[0] += simd_shuffle_xor(parts[0], 8);
-            sum += simd_shuffle_xor(sum, 8);
+            parts[0] += SWAP(parts[0], 8);
+            sum += SWAP(sum, 8);
         }
         threadgroup float4 *own = memory.parts + sg * (SPREAD_STRIDE / 4);
         const uint at = (L < 32 ? lane / 16 * L : 0) + lane % L;

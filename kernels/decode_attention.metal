@@ -80,7 +80,7 @@ template <typename T, uint Q, uint L> struct shared_share {
     // The sum of this lane's and its partner's: of the lower ones in lower lanes, else of the upper.
     template <class V> METAL_FUNC V halve(V lower, V upper, uint step, uint lane) {
         const bool is_upper = lane & step;
-        return (is_upper ? upper : lower) + simd_shuffle_xor(is_upper ? lower : upper, step);
+        return (is_upper ? upper : lower) + SWAP(is_upper ? lower : upper, step);
     }
 
     // The products of four keys with queries q and q + Q / 2, of which a lane keeps one.
@@ -97,7 +97,7 @@ template <typename T, uint Q, uint L> struct shared_share {
 
     // products[0]: this lane's scores, the first `scores` of the four keys of its query.
     METAL_FUNC void multiply(threadgroup const float4 *queries, uint lane) {
-        simdgroup_barrier(mem_flags::mem_none); // or compilers load values after they use keys
+        KEEP_ORDER(); // or compilers load values after they use keys
         for (uint q = 0; q < 2; q++) {
             products[q] = multiply_two(queries, q, lane);
             if (Q == 8)
@@ -108,7 +108,7 @@ template <typename T, uint Q, uint L> struct shared_share {
         for (uint step = L / Q / 4; step > 0; step /= 2)
             products[0].x = step == L / Q / 4
                                 ? halve(products[0].x, products[0].y, step, lane)
-                                : products[0].x + simd_shuffle_xor(products[0].x, step);
+                                : products[0].x + SWAP(products[0].x, step);
     }
 
     // Adds the turn of keys `first` and on, and loads the next one in its place if this simdgroup has
@@ -128,9 +128,9 @@ template <typename T, uint Q, uint L> struct shared_share {
             largest = max(largest, products[0][i]);
         }
         for (uint step = copies; step < copies * (J / scores); step *= 2)
-            largest = max(largest, simd_shuffle_xor(largest, step));
+            largest = max(largest, SWAP(largest, step));
         for (uint step = L; step < 32; step *= 2)
-            largest = max(largest, simd_shuffle_xor(largest, step));
+            largest = max(largest, SWAP(largest, step));
         // Without a key both differences are of NO_SCORE from itself: under fast math, anything.
         const float fade = before > NO_SCORE ? exp(before - largest) : 0.0f;
         sum *= fade;
@@ -145,7 +145,7 @@ template <typename T, uint Q, uint L> struct shared_share {
         }
         if (is_first(lane))
             fades[index / J] = fade;
-        simdgroup_barrier(mem_flags::mem_threadgroup);
+        WAIT_FOR_LANES();
         if (!LOADS_AHEAD)
             load(values, h.values, first, lane);
         for (uint q = 0; q < Q; q++) {
@@ -161,11 +161,11 @@ template <typename T, uint Q, uint L> struct shared_share {
     // The sums over all lanes: those of a query in its lanes, those of parts in all key's lanes.
     METAL_FUNC void finish() {
         for (uint step = copies; step < copies * (J / scores); step *= 2)
-            sum += simd_shuffle_xor(sum, step);
+            sum += SWAP(sum, step);
         for (uint step = L; step < 32; step *= 2) {
-            sum += simd_shuffle_xor(sum, step);
+            sum += SWAP(sum, step);
             for (uint q = 0; q < Q; q++)
-                parts[q] += simd_shuffle_xor(parts[q], step);
+                parts[q] += SWAP(parts[q], step);
         }
     }
 };
@@ -488,7 +488,7 @@ inline void merge_ranges(device const float *parts, device const float *log_sums
                 values[r] = parts[size_t(at) * head_dim + d];
                 logs[r] = log_sums[at];
             }
-            simdgroup_barrier(mem_flags::mem_none); // or compilers load values after the sums
+            KEEP_ORDER(); // or compilers load values after the sums
             const float before = top;
             for (uint r = 0; r < R; r++)
                 top = max(top, logs[r]);

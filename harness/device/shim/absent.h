@@ -15,6 +15,8 @@
 
 #ifndef ASSAY_SWAP // kernels/swap.h
 #define ASSAY_SWAP(value, mask) metal::simd_shuffle_xor(value, mask)
+#define ASSAY_WAIT_FOR_LANES() metal::simdgroup_barrier(metal::mem_flags::mem_threadgroup)
+#define ASSAY_KEEP_ORDER() metal::simdgroup_barrier(metal::mem_flags::mem_none)
 #endif
 
 #ifndef ASSAY_MULTIPLIES_BYTES // kernels/bytes.h

@@ -92,6 +92,8 @@ METAL_FUNC uint active_lanes() {
 // Of kernels that know that all lanes take part (kernels/swap.h): without a look at who does, ptxas
 // has no branch that it moves nothing across.
 #define ASSAY_SWAP(value, mask) assay::shuffle_xor(assay::all_lanes, value, mask)
+#define ASSAY_WAIT_FOR_LANES() __nvvm_bar_warp_sync(assay::all_lanes)
+#define ASSAY_KEEP_ORDER() __asm__ volatile("" ::: "memory")
 
 template <class Op, class V> METAL_FUNC V identity(V present) {
     if constexpr (is_scalar<V>) {
