@@ -108,7 +108,7 @@ typedef struct {
     judge_answer answer;
     bool is_timed;
     char refusal[256];    /* why the candidate has no time, and so is refused; "" if it has one */
-    char timed_case[256]; /* "rmsnorm_rows/17x4096/normal/chained/warm" */
+    char timed_case[288]; /* "rmsnorm_rows/17x4096/normal/chained/warm" */
     verdict_case test;    /* medians, the interval of candidate / base, the verdict */
     size_t samples;
     char labels[128]; /* of the candidate's row */

@@ -16,7 +16,7 @@ typedef enum {
 
 typedef struct {
     outcome_kind kind;
-    char name[160]; /* of the case */
+    char name[256]; /* of the case */
     const op *op;
     const kernel *kernel;
     char message[512]; /* why it did not pass */
@@ -48,7 +48,7 @@ typedef struct {
     const char *level; /* "error" or "warning" */
     char *path;        /* relative to the repository where possible */
     int line, column;  /* from 1; 0: unknown */
-    char text[700];
+    char text[800];
 } place;
 
 typedef struct {

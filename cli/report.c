@@ -17,7 +17,7 @@
 /* Of a case. */
 typedef struct {
     const char *op, *kernel, *input, *shown, *verdict, *message, *made_of;
-    char shape[64];
+    char shape[72];
     uint64_t seed;
     comparison n;
     double worst; /* NaN: nothing was compared */

@@ -65,7 +65,7 @@ void page_print_file(const page *p, FILE *out, const store_folder *f, const char
 void page_print_table_files(const page *p, FILE *out, const store_folder *f,
                             const store_file *file) {
     const char *name = strrchr(file->path, '/') + 1;
-    char samples[160];
+    char samples[272];
     page_print_file(p, out, f, name);
     fprintf(out, " (%zu rows)", csv_count_rows(file->csv));
     snprintf(samples, sizeof samples, "%.*s.samples.csv", (int)strlen(name) - 4, name);
@@ -171,7 +171,7 @@ static void embed_chart(FILE *out, const store_folder *f, const char *what, cons
 /* Of a device that is folded away only the links: its charts are as large as those that people look at. */
 static void print_chart(const page *p, FILE *out, const store_folder *f, const char *what,
                         const char *name) {
-    char png[160];
+    char png[272];
     fputs("<figure>", out);
     if (!page_is_folded(p, f))
         embed_chart(out, f, what, name);

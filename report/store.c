@@ -150,8 +150,8 @@ static bool add_file(freshness *fresh, store_folder *folder, const char *name, e
 }
 
 static void add_other(store_folder *f, const char *name) {
-    char(*other)[128] = ARRAY_ADD(f->others, f->other_count, f->other_room);
-    snprintf(*other, sizeof *other, "%.127s", name);
+    char(*other)[256] = ARRAY_ADD(f->others, f->other_count, f->other_room);
+    snprintf(*other, sizeof *other, "%.255s", name);
 }
 
 /* Folders ------------------------------------------------------------------------------------- */

@@ -37,7 +37,7 @@ typedef struct {
 
 typedef struct {
     char path[PATH_MAX];
-    char name[128]; /* of the experiment, else of the file without .csv */
+    char name[256]; /* of the experiment, else of the file without .csv */
     store_kind kind;
     csv_file *csv;
     store_metric *metrics;
@@ -52,7 +52,7 @@ typedef struct {
     bool emulated;    /* the software device, or a virtual GPU: times mean nothing for a GPU */
     store_file *files;
     size_t count, room;
-    char (*others)[128]; /* names of charts and of files with samples */
+    char (*others)[256]; /* names of charts and of files with samples */
     size_t other_count, other_room;
 } store_folder;
 

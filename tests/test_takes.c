@@ -12,7 +12,7 @@
 SUITE(takes_suite);
 
 static library *kernels;
-static char problem[512];
+static char problem[640];
 static size_t taken, refused;
 
 /* As case_open, but without asking: the record function has to. */

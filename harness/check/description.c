@@ -96,10 +96,11 @@ static bool read_op(description *d, char *rest, err *e) {
     line_trim_end(rest);
     d->op.name = rest;
     d->op.about = colon ? line_skip_blanks(colon + 1) : "";
-    return line_is_name(rest) || describe_refuse(d, d->line, e,
-                                                 "the name of an op has letters, digits and _, not "
-                                                 "'%.40s'; what it computes follows a colon",
-                                                 rest);
+    return (line_is_name(rest) && strlen(rest) <= DESCRIBE_NAME) ||
+           describe_refuse(d, d->line, e,
+                           "the name of an op has letters, digits and _, 127 at most, not "
+                           "'%.40s'; what it computes follows a colon",
+                           rest);
 }
 
 static bool read_dims(description *d, char *rest, err *e) {
@@ -211,6 +212,9 @@ static bool read_kernel(description *d, char *rest, err *e) {
     *k = (kernel){.name = line_take_word(&rest), .about = ""};
     if (is_op)
         k->file = line_take_word(&rest);
+    if (strlen(k->name) > DESCRIBE_NAME)
+        return describe_refuse(d, d->line, e, "the name of a kernel has at most %d characters",
+                               DESCRIBE_NAME);
     bool fits = line_is_name(k->name) && (!is_op || strstr(k->file, ".metal"));
     while (fits && *(rest = line_skip_blanks(rest))) {
         const char *word = line_take_word(&rest);

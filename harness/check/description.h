@@ -52,6 +52,7 @@ typedef enum {
 
 enum {
     DESCRIBE_ARGUMENTS = LAUNCH_BUFFERS,
+    DESCRIBE_NAME = 127,  /* characters of an op's or a kernel's: names of cases have room for it */
     DESCRIBE_FIELDS = 64, /* of all structs */
     DESCRIBE_CONSTANTS = 64,
     DESCRIBE_RULES = 48,

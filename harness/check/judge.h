@@ -30,7 +30,7 @@ typedef struct {
     char kernel[128];    /* of its file */
     char reason[512];    /* one sentence */
     char detail[1024];   /* what a compiler said */
-    char case_name[160]; /* that it failed, or "" */
+    char case_name[256]; /* that it failed, or "" */
     bool is_held_out;    /* that case has a shape that the op does not list */
     char file[128];      /* where: of the finding or lint message, else of the kernel */
     int line;            /* 0: unknown */

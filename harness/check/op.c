@@ -105,7 +105,7 @@ void shape_get_text(const shape *s, char *text, size_t size) {
 
 kernel_case case_new(const op *o, const kernel *k, const shape *s, distribution inputs) {
     kernel_case c = {.op = o, .kernel = k, .shape = *s, .inputs = inputs};
-    char sizes[64];
+    char sizes[72];
     shape_get_text(s, sizes, sizeof sizes);
     snprintf(c.name, sizeof c.name, "%s/%s/%s", k->name, sizes, distribution_get_name(inputs));
     return c;

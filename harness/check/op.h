@@ -96,7 +96,7 @@ struct kernel_case {
     const kernel *kernel;
     shape shape;
     distribution inputs;
-    char name[160]; /* "rmsnorm_simdgroup/3x576/normal" */
+    char name[256]; /* "rmsnorm_simdgroup/3x576/normal" */
     /* While it is open: */
     uint64_t seed;
     rng random; /* seeded from seed and name */

@@ -14,13 +14,13 @@ typedef struct {
     timing_regime regime;
     timing_cache cache;
     uint32_t rivals; /* a bit for each of the settings' that computes the same */
-    char name[256];  /* "kernel/shape/input/regime/cache" */
+    char name[288];  /* "kernel/shape/input/regime/cache" */
 } bench_case;
 
 typedef struct {
     bench_case *items;
     size_t count, skipped;
-    char first_skip[272]; /* the first one skipped, and why */
+    char first_skip[392]; /* the first one skipped, and why */
 } bench_list;
 
 typedef struct {

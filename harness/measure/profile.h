@@ -26,7 +26,7 @@ typedef struct {
 } profile_line;
 
 typedef struct {
-    char name[200]; /* of the case, the kernel or the op */
+    char name[256]; /* of the case, the kernel or the op */
     char kernel[128];
     profile_line sum;
     profile_line *lines;

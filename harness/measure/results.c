@@ -379,7 +379,7 @@ static void add_row(csv *c, const result_row *row, const char *samples_path) {
     char text[MADE_OF];
     bool is_number;
     if (row->gpu.count > 0)
-        snprintf(whole.samples, sizeof whole.samples, "%.120s", path_get_name(samples_path));
+        snprintf(whole.samples, sizeof whole.samples, "%.255s", path_get_name(samples_path));
     for (int i = 0; i < RESULT_COLUMNS; i++) {
         result_get_column(&whole, i, text, sizeof text, &is_number);
         results_add_cell(c, text);

@@ -37,8 +37,8 @@ results_meta results_meta_new(const char *version, const device_facts *f, uint64
 typedef struct {
     char name[320]; /* column `case`: names it in both files, and in other runs */
     char device[96], api[16], model[128];
-    char op[160], kernel[96], format[16], shape[48], input[16], math[16], regime[16], cache[8];
-    char variant[96];    /* what is compared: a kernel of an op, or a variant of an experiment */
+    char op[160], kernel[128], format[16], shape[72], input[16], math[16], regime[16], cache[8];
+    char variant[128];   /* what is compared: a kernel of an op, or a variant of an experiment */
     double batch;        /* tokens */
     stats gpu, wall;     /* ns per play; count 0: no time */
     double encode_ns;    /* median */
@@ -49,7 +49,7 @@ typedef struct {
     double pct_roof; /* of the roof that is nearer: that of bytes or that of arithmetic */
     double launch_ns, submit_ns; /* of an empty launch, in the same window */
     char stop[8], labels[128];
-    char samples[128]; /* the file of samples, beside this one; set by the writer */
+    char samples[256]; /* the file of samples, beside this one; set by the writer */
     char message[256]; /* why there is no time; "" if there is one */
     /* When, and with which program: a file may have rows of several runs. */
     char date[24], commit[32], build[20];
