@@ -52,10 +52,13 @@ static bool read_line(launch_request *r, err *e, const char *format, ...) {
     va_start(list, format);
     int length = vsnprintf(line, LONGEST, format, list);
     va_end(list);
-    if (length >= LONGEST)
-        return err_set(e, EXIT_USAGE, "it is longer than %d characters", LONGEST);
     r->launch.kind = DESCRIBES_OPTIONS;
-    return describe_read_line(&r->launch, line, e);
+    if (length < LONGEST && describe_read_line(&r->launch, line, e))
+        return true;
+    if (length >= LONGEST)
+        err_set(e, EXIT_USAGE, "it is longer than %d characters", LONGEST);
+    free(line);
+    return false;
 }
 
 /* "1", "1+1024" or "1+1024:512" after the '@'. */

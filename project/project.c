@@ -94,7 +94,8 @@ static bool read_settings(settings *s, err *e) {
 /* Ops ----------------------------------------------------------------------------------------- */
 
 /* A project whose descriptions were read; it stays for the rest of the process. */
-typedef struct {
+typedef struct loaded_project {
+    struct loaded_project *before;
     const op **ops; /* with the paths of their descriptions */
     const struct broken **refused;
     const char **files;
@@ -262,7 +263,10 @@ bool project_use_sources(err *e) {
 
 /* The project in s->root. */
 static loaded_project *load_project(settings *s, err *e) {
+    static loaded_project *all;
     loaded_project *to = array_new(1, sizeof *to);
+    to->before = all;
+    all = to;
     bool ok = read_settings(s, e);
     for (size_t i = 0; ok && i < s->pattern_count; i++)
         ok = load_pattern(to, s, s->patterns[i], e);
@@ -278,10 +282,7 @@ static loaded_project *load_project(settings *s, err *e) {
     to->sources =
         (library_project){to->kernels, to->files, to->file_count, to->includes, s->include_count};
     free(s->text);
-    if (ok)
-        return to;
-    free(to);
-    return NULL;
+    return ok ? to : NULL;
 }
 
 bool project_load(err *e) {
