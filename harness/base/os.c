@@ -451,8 +451,10 @@ static bool find_destination(const char *path, destination *d, err *e) {
         !path_print(d->target, sizeof d->target, e, "%s", path))
         return false;
     snprintf(own, sizeof own, ".%ld.tmp", (long)getpid());
-    if ((is_there && !S_ISREG(there.st_mode)) || (is_link && !is_there) ||
-        path_ends_with(path, own))
+    const bool is_own = path_ends_with(path, own);
+    if (is_own)
+        d->target[strlen(path) - strlen(own)] = 0; /* messages name what it will be */
+    if ((is_there && !S_ISREG(there.st_mode)) || (is_link && !is_there) || is_own)
         return true;
     return path_print(d->beside, PATH_MAX, e, "%s.%ld.tmp", d->target, (long)getpid());
 }
@@ -484,7 +486,7 @@ bool os_write_file(const char *path, const void *data, size_t bytes, err *e) {
     if (fd >= 0 && close(fd) != 0 && ok)
         ok = (why = errno, false);
     ok = ok ? !d.beside[0] || os_settle(d.beside, d.target, syncs, e)
-            : os_refuse_write(path, why, e);
+            : os_refuse_write(d.beside[0] ? path : d.target, why, e);
     if (!ok && fd >= 0 && d.beside[0])
         unlink(d.beside);
     return ok;
