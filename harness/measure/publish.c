@@ -56,7 +56,7 @@ static bool finish(const char *path, err *e) {
 }
 
 lock *publish_lock(const char *path, err *e) {
-    lock *l = lock_take(path, 0, e);
+    lock *l = lock_take(path, 1000, e);
     if (!l || finish(path, e))
         return l;
     lock_release(l);
