@@ -474,22 +474,19 @@ static void fill_op(description *d) {
 
 const op *describe_load(const char *path, const char *text, err *e) {
     description *d = array_new(1, sizeof *d);
-    char *copy = strdup(text), *own_path = strdup(path), sample[PATH_MAX];
-    assert(copy && own_path);
-    bool ok = describe_read(d, DESCRIBES_OP, own_path, copy, e);
-    for (size_t i = 0; ok && i < d->argument_count; i++)
-        ok = d->arguments[i].contents != CONTENTS_FILE ||
-             find_file(d, &d->arguments[i], sample, sizeof sample, e);
-    for (size_t i = 0; ok && i < d->rule_count; i++)
-        ok = !d->rules[i].block || compile_block(d, &d->rules[i], e);
-    if (!ok) {
-        free(copy);
-        free(own_path);
-        free(d);
-        return NULL;
-    }
-    fill_op(d);
+    char *copy = strdup(text), sample[PATH_MAX];
+    assert(copy);
     d->before = all;
-    all = d;
+    all = d; /* also what is refused stays */
+    if (!describe_read(d, DESCRIBES_OP, strdup(path), copy, e))
+        return NULL;
+    for (size_t i = 0; i < d->argument_count; i++)
+        if (d->arguments[i].contents == CONTENTS_FILE &&
+            !find_file(d, &d->arguments[i], sample, sizeof sample, e))
+            return NULL;
+    for (size_t i = 0; i < d->rule_count; i++)
+        if (d->rules[i].block && !compile_block(d, &d->rules[i], e))
+            return NULL;
+    fill_op(d);
     return &d->op;
 }

@@ -775,6 +775,7 @@ bool describe_read(description *d, description_kind kind, const char *path, char
     size_t count = 0;
     d->kind = kind;
     d->path = path;
+    d->text = text;
     d->file = path_get_name(path);
     bool ok = cut_lines(d, text, &lines, &count, e);
     int last_line = d->line;

@@ -141,6 +141,7 @@ typedef struct {
 typedef struct description {
     description_kind kind;
     const char *path, *file; /* file: the last part */
+    char *text;              /* the names and expressions point into it */
     int line;                /* that is read, and */
     const char *word;        /* its first, */
     int what;                /* and what that makes of its reader's rule */
