@@ -40,9 +40,8 @@ bool describe_is_output(const described_argument *a) {
 }
 
 symbol *describe_add_symbol(description *d, const char *name, elem type) {
-    symbol *s = &d->symbols[d->symbol_count++];
-    *s = (symbol){.name = name, .type = type};
-    return s;
+    d->symbols[d->symbol_count] = (symbol){.name = name, .type = type};
+    return &d->symbols[d->symbol_count++];
 }
 
 static symbol *add_array(description *d, const char *name, elem type, size_t axes) {
