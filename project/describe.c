@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/base/path.h"
 #include "harness/base/size.h"
 #include "harness/device/device.h"
 #include "load.h"
@@ -347,7 +348,7 @@ static void write_function(const description *d, const described_rule *r, FILE *
         write_name(d, &d->arguments[i], out);
     fprintf(out, "    {\n#line %d \"", r->line);
     for (const char *p = d->file; *p; p++)
-        fputc((unsigned char)*p < ' ' || *p == '"' || *p == '\\' ? '?' : *p, out);
+        fputc(*p == '"' || *p == '\\' ? '?' : path_get_mark(*p), out);
     fprintf(out, "\"\n%s\n    }\n", r->block);
     for (size_t i = 0; i < d->argument_count; i++)
         if (d->arguments[i].kind == ARGUMENT_IN)

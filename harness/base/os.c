@@ -217,7 +217,7 @@ void os_remove_folder(const char *path) {
 /* The folder of a run -------------------------------------------------------------------------- */
 
 enum { DAY_SECONDS = 24 * 60 * 60 };
-static const char scratch_variable[] = "ASSAY_SCRATCH", scratch_ending[] = "-??????";
+static const char scratch_variable[] = "ASSAY_SCRATCH";
 static char scratch[PATH_MAX], outer[PATH_MAX];
 static pid_t
     scratch_owner; /* children that are forked have the handlers too, and nothing to remove */
@@ -259,7 +259,7 @@ static void watch(void) {
     }
 }
 
-/* Or killed, and nobody has asked what became of it: in a container that may never be. */
+/* Also true of a zombie: in a container there may be no parent that reaps it. */
 static bool is_gone(long pid) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
@@ -270,27 +270,32 @@ static bool is_gone(long pid) {
 }
 
 /* Scratch folders are kept for a day: who looks into one does not have its process's number. */
-static bool is_left(const char *path, const char *name, const char *stem, const char *ending) {
+static bool is_left(const char *path, const char *name, const char *stem, const char *ending,
+                    bool is_scratch) {
     struct stat s;
     size_t length = strlen(stem);
     char *end = NULL;
     long pid = strncmp(name, stem, length) == 0 ? strtol(name + length, &end, 10) : 0;
     return pid > 0 && fnmatch(ending, end, 0) == 0 && is_gone(pid) && lstat(path, &s) == 0 &&
            s.st_uid == getuid() &&
-           (ending == scratch_ending ? S_ISDIR(s.st_mode) && s.st_mtime < time(NULL) - DAY_SECONDS
-                                     : S_ISREG(s.st_mode));
+           (is_scratch ? S_ISDIR(s.st_mode) && s.st_mtime < time(NULL) - DAY_SECONDS
+                       : S_ISREG(s.st_mode));
 }
 
-void os_remove_left(const char *folder, const char *stem, const char *ending) {
+static void remove_left(const char *folder, const char *stem, const char *ending, bool is_scratch) {
     DIR *all = opendir(folder);
     for (struct dirent *d; all && (d = readdir(all));) {
         char path[PATH_MAX];
         if (path_print(path, sizeof path, NULL, "%s/%s", folder, d->d_name) &&
-            is_left(path, d->d_name, stem, ending))
+            is_left(path, d->d_name, stem, ending, is_scratch))
             os_remove_folder(path);
     }
     if (all)
         closedir(all);
+}
+
+void os_remove_left(const char *folder, const char *stem, const char *ending) {
+    remove_left(folder, stem, ending, false);
 }
 
 void scratch_start(void) {
@@ -300,7 +305,7 @@ void scratch_start(void) {
         (keep && strcmp(keep, "1") == 0))
         return;
     snprintf(outer, sizeof outer, "%s", tmp);
-    os_remove_left(outer, "assay-", scratch_ending);
+    remove_left(outer, "assay-", "-??????", true);
     sigset_t all, before; /* a signal waits until there is somebody to remove the folder */
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
@@ -483,8 +488,10 @@ bool os_write_file(const char *path, const void *data, size_t bytes, err *e) {
     bool syncs = d.is_there && d.beside[0]; /* a new file replaces nothing that could be lost */
     bool ok = fd >= 0 && os_write_all(fd, data, bytes) && (!syncs || fsync(fd) == 0);
     int why = errno;
-    if (fd >= 0 && close(fd) != 0 && ok)
-        ok = (why = errno, false);
+    if (fd >= 0 && close(fd) != 0 && ok) {
+        ok = false;
+        why = errno;
+    }
     ok = ok ? !d.beside[0] || os_settle(d.beside, d.target, syncs, e)
             : os_refuse_write(d.beside[0] ? path : d.target, why, e);
     if (!ok && fd >= 0 && d.beside[0])

@@ -29,6 +29,10 @@ const char *path_get_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
+char path_get_mark(char c) {
+    return (unsigned char)c < ' ' ? '?' : c;
+}
+
 bool path_ends_with(const char *path, const char *end) {
     size_t length = strlen(path), tail = strlen(end);
     return length > tail && strcmp(path + length - tail, end) == 0;

@@ -14,6 +14,8 @@ bool path_join(char *path, size_t size, err *e, const char *folder, const char *
 
 /* The part after the last slash. */
 const char *path_get_name(const char *path);
+/* What stands for a character of a path in a line mark, which is one line: '?' for control characters. */
+char path_get_mark(char c);
 /* Does it end so, with something before that? */
 bool path_ends_with(const char *path, const char *end);
 

@@ -144,27 +144,22 @@ bool toolchain_has_worked(const char *clang, const char *made, int status, const
                           err *e) {
     static const int disk_errors[] = {ENOSPC, EDQUOT, EROFS, EIO};
     const char *said = messages ? messages : "";
-    if (status == 0) {
-        if (!made || !is_empty(made))
-            return true;
-        err_set(e, EXIT_CANNOT, "%.120s said that it was done, and wrote nothing", clang);
-        return err_blame_machine(e);
-    }
+    if (status == 0)
+        return !made || !is_empty(made) ||
+               err_set(e, EXIT_CANNOT, "%.120s said that it was done, and wrote nothing", clang) ||
+               err_blame_machine(e);
     for (size_t i = 0; i < sizeof disk_errors / sizeof *disk_errors; i++)
-        if (strstr(said, strerror(disk_errors[i]))) {
-            os_refuse_write(made ? made : os_find_tmp(), disk_errors[i], e);
-            return err_blame_machine(e);
-        }
+        if (strstr(said, strerror(disk_errors[i])))
+            return os_refuse_write(made ? made : os_find_tmp(), disk_errors[i], e) ||
+                   err_blame_machine(e);
     if (strstr(said, "error:") && !strstr(said, "PLEASE submit a bug report"))
         return true;
     const char *const probe[] = {clang, "-x", "c", "-c", "/dev/null", "-o", "/dev/null", NULL};
     int own = 1;
-    if (!child_run_for(probe, PROBE_SECONDS, NULL, &own, e))
-        return err_blame_machine(e);
-    if (own == 0)
-        return true;
-    err_set(e, EXIT_CANNOT, "%.160s cannot compile even an empty file", clang);
-    return err_blame_machine(e);
+    return (child_run_for(probe, PROBE_SECONDS, NULL, &own, e) &&
+            (own == 0 ||
+             err_set(e, EXIT_CANNOT, "%.160s cannot compile even an empty file", clang))) ||
+           err_blame_machine(e);
 }
 
 bool toolchain_find_preprocessor(char *path, size_t size, err *e) {

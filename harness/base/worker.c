@@ -188,6 +188,11 @@ static void end_task(pool *p, size_t index) {
     p->done++;
 }
 
+static void finish_task(pool *p, worker *w) {
+    w->busy = false;
+    end_task(p, w->task);
+}
+
 /* The tasks of the same group, or of the same file, that have not begun. */
 static void give_up_others(pool *p, size_t index, int scope, const char *why) {
     for (size_t i = 0; i < p->plan->count; i++) {
@@ -231,8 +236,7 @@ static void fail_task(pool *p, worker *w, const char *why) {
     used = strlen(failure);
     if (why && w->place[0])
         snprintf(failure + used, size - used, " at %s", w->place);
-    w->busy = false;
-    end_task(p, w->task);
+    finish_task(p, w);
 }
 
 static void take_answer(pool *p, worker *w, const worker_frame *frame) {
@@ -246,8 +250,7 @@ static void take_answer(pool *p, worker *w, const worker_frame *frame) {
     memcpy(o->answer, w->answer.text + sizeof *frame, o->bytes);
     if (frame->retire)
         end_worker(p, w, false); /* it exits by itself: what watches it may have more to write */
-    w->busy = false;
-    end_task(p, w->task);
+    finish_task(p, w);
     char why[80];
     worker_scope scope = p->plan->give_up
                              ? p->plan->give_up(p->plan->context, w->task, o, why, sizeof why)

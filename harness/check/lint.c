@@ -306,7 +306,7 @@ static void check_file(file_list *done, const char *file, remark_list *out) {
     char *text = os_read_plain(file, LONGEST_FILE, NULL, &ignored);
     if (text)
         check_text(text, file, is_own(file) ? &done->own : out);
-    else if (strchr(file, '?')) /* as line marks write it (msl/source.c) */
+    else if (strchr(file, '?')) /* as in a line mark */
         remark_add(out, REMARK_ERROR, file, 1, 1, "environment",
                    "it cannot be searched: its name has control characters");
     free(text);
@@ -335,7 +335,7 @@ static void check_environment(const char *path, const msl_unit *u, const msl_ext
     check_file(&done, path, out);
     snprintf(mark, sizeof mark, "%s", path);
     for (char *p = mark; *p; p++)
-        *p = (unsigned char)*p < ' ' ? '?' : *p;
+        *p = path_get_mark(*p);
     for (const char *p = u ? msl_get_text(u) : ""; *p; p += *p == '\n') {
         read_mark(p, name, sizeof name);
         if (name[0] && name[0] != '<' && strcmp(name, mark) != 0)

@@ -321,10 +321,9 @@ static bool make_file(const char *text, const char *object, const char *sum, cod
         hash_bytes(code, bytes, hex);
         int length = snprintf(line, sizeof line, "%s %.3f", hex, seconds);
         note_compile(seconds);
-        ok = (rename(beside, object) == 0 || os_refuse_write(object, errno, e)) &&
-             os_write_file(sum, line, (size_t)length, e);
-        if (!ok)
-            err_blame_machine(e);
+        ok = (rename(beside, object) == 0 || os_refuse_write(object, errno, e) ||
+              err_blame_machine(e)) &&
+             os_write_own(sum, line, (size_t)length, e);
         trim();
     }
     if (!ok)

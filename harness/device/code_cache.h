@@ -56,7 +56,7 @@ void command_add(command *c, const char *const *texts); /* up to NULL */
 #define COMMAND_ADD(c, ...) command_add(c, (const char *const[]){__VA_ARGS__, NULL})
 
 /* Runs a compiler, or what ends its work: failures of the machine are told from those of the text
- * (toolchain_has_worked). said: gets its messages, which the caller frees; NULL: nobody reads them. */
+ * (toolchain_has_worked). said: receives its messages, which the caller frees; NULL: they are dropped. */
 bool compiler_run(const char *clang, const char *const *argv, const char *made, unsigned seconds,
                   char **said, int *status, err *e);
 

@@ -51,17 +51,16 @@ typedef struct {
     int conditions; /* around the current line */
 } splicer;
 
-/* A line mark is one line: it has ? for control characters. */
 static void print_quoted(text *out, const char *path, bool is_mark) {
     text_add(out, "\"", 1);
     for (; *path; path++) {
-        const bool is_control = (unsigned char)*path < ' ';
+        const char mark = path_get_mark(*path);
         if (*path == '"' || *path == '\\')
             text_add(out, "\\", 1);
-        if (is_control && !is_mark)
-            text_print(out, "\\x%02x", *path);
+        if (is_mark || mark == *path)
+            text_add(out, &mark, 1);
         else
-            text_add(out, is_control ? "?" : path, 1);
+            text_print(out, "\\x%02x", *path);
     }
     text_add(out, "\"", 1);
 }
