@@ -1,6 +1,9 @@
 // arguments: parameters that many kernels have, so that each says only what is its own.
 #pragma once
 
+// An instance of a template, a kernel of that name: KERNEL("ffn_silu_f16", ffn_silu<half>)
+#define KERNEL(name, ...) template [[host_name(name)]] kernel decltype(__VA_ARGS__) __VA_ARGS__;
+
 // Where a thread is: in its simdgroup, in its threadgroup, and that of how many (teams.h).
 #define SIMDGROUP_PLACE                                                                            \
     uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]

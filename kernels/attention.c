@@ -15,8 +15,12 @@
 
 /* Oracles -------------------------------------------------------------------------------------- */
 
-/* Asks the oracle, with caches of halves as the floats that they are equal to. */
-static void widen(const launch *l, oracle_io *io, oracle_fn judge) {
+typedef struct {
+    void (*expect)(oracle_io *io);
+} judge;
+
+/* The oracle of all: a judge, with caches of halves as the floats that they are equal to. */
+static void oracle(const launch *l, oracle_io *io) {
     const void *halves[3] = {NULL, io->in[1], io->in[2]};
     float *floats[3] = {NULL};
     for (int i = 1; i <= 2 && l->args[i].type == ELEM_F16; i++) {
@@ -27,7 +31,7 @@ static void widen(const launch *l, oracle_io *io, oracle_fn judge) {
         io->in[i] = floats[i];
         io->bytes[i] = count * sizeof **floats;
     }
-    judge(l, io);
+    ((const judge *)l->context)->expect(io);
     for (int i = 1; i <= 2 && floats[i]; i++) {
         io->bytes[i] = io->bytes[i] / sizeof **floats * sizeof(uint16_t);
         io->in[i] = halves[i];
@@ -60,22 +64,12 @@ static void expect_attention(oracle_io *io, uint32_t n_tokens, uint32_t first) {
                         (double)oracle_f32(io, 8), &roundings, out->value, out->scale);
 }
 
-static void judge_decode(const launch *l, oracle_io *io) {
-    (void)l;
+static void expect_decode(oracle_io *io) {
     expect_attention(io, 1, oracle_u32(io, 7) - 1); /* a kv_len of 0 is also a position outside */
 }
 
-static void decode_attention_oracle(const launch *l, oracle_io *io) {
-    widen(l, io, judge_decode);
-}
-
-static void judge_prefill(const launch *l, oracle_io *io) {
-    (void)l;
+static void expect_prefill(oracle_io *io) {
     expect_attention(io, oracle_u32(io, 9), oracle_u32(io, 7));
-}
-
-static void prefill_attention_oracle(const launch *l, oracle_io *io) {
-    widen(l, io, judge_prefill);
 }
 
 static const float no_score = -0.5f * FLT_MAX; /* NO_SCORE of attention.h */
@@ -128,8 +122,7 @@ static void expect_range(oracle_io *io, const attention_sizes *n, size_t range, 
     }
 }
 
-static void judge_ranges(const launch *l, oracle_io *io) {
-    (void)l;
+static void expect_ranges(oracle_io *io) {
     attention_sizes n = {oracle_u32(io, 4), oracle_u32(io, 5), oracle_u32(io, 6)};
     size_t kv_len = oracle_u32(io, 7), ranges = oracle_u32(io, 10);
     size_t rows = io->bytes[1] / (n.n_kv_heads * n.head_dim * sizeof(float));
@@ -149,9 +142,8 @@ static void judge_ranges(const launch *l, oracle_io *io) {
     }
 }
 
-static void attention_ranges_oracle(const launch *l, oracle_io *io) {
-    widen(l, io, judge_ranges);
-}
+static const judge decode_judge = {expect_decode}, prefill_judge = {expect_prefill},
+                   ranges_judge = {expect_ranges};
 
 /* Launches ------------------------------------------------------------------------------------- */
 
@@ -196,7 +188,7 @@ static bool check_caches(const kernel *k, const attention_plan *p, size_t row_by
 /* A launch whose last arguments are `more`. Both caches are read as far as the last token sees; there are
  * two products, exp and its sum for each pair of a query and a key. */
 static bool record(tape *t, const kernel *k, const attention_plan *p, const launch_arg more[],
-                   size_t more_count, size3 groups, oracle_fn oracle, err *e) {
+                   size_t more_count, size3 groups, const judge *j, err *e) {
     const attention_ranges_sizes *n = &p->sizes;
     const attention_ranges_slices *a = &p->slices;
     elem type = cache_get_elem(k);
@@ -227,7 +219,8 @@ static bool record(tape *t, const kernel *k, const attention_plan *p, const laun
     const launch_work w = {.groups = groups,
                            .flops = n->heads * pairs * (4 * (uint64_t)n->head_dim + 2),
                            .unmoved = 2 * each * (cells - rows * row),
-                           .oracle = oracle};
+                           .oracle = oracle,
+                           .context = j};
     return record_args(t, k, args, OWN + more_count, &w, e);
 }
 
@@ -243,7 +236,7 @@ bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, s
         .scale = scale};
     return RECORD_TAKES(&decode_attention_op, k, e, (uint32_t)p.rows_seen, n_heads, n_kv_heads,
                         head_dim) &&
-           record(t, k, &p, NULL, 0, (size3){n_heads, 1, 1}, decode_attention_oracle, e);
+           record(t, k, &p, NULL, 0, (size3){n_heads, 1, 1}, &decode_judge, e);
 }
 
 /* Geometry: one threadgroup per head and k->rows tokens. */
@@ -262,7 +255,7 @@ bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, 
     return RECORD_TAKES(&prefill_attention_op, k, e, n_tokens, (uint32_t)first, n_heads, n_kv_heads,
                         head_dim) &&
            record(t, k, &p, more, COUNT_OF(more), (size3){n_heads, divide_up(n_tokens, k->rows), 1},
-                  prefill_attention_oracle, e);
+                  &prefill_judge, e);
 }
 
 static bool ranges_record(tape *t, const kernel *k, const attention_ranges_slices *a,
@@ -279,16 +272,10 @@ static bool ranges_record(tape *t, const kernel *k, const attention_ranges_slice
                       s->head_dim, s->ranges))
         return false;
     uint32_t sets = s->kv_heads * divide_up(s->heads / s->kv_heads, k->rows);
-    return record(t, k, &p, more, COUNT_OF(more), (size3){sets, s->ranges, 1},
-                  attention_ranges_oracle, e);
+    return record(t, k, &p, more, COUNT_OF(more), (size3){sets, s->ranges, 1}, &ranges_judge, e);
 }
 
 /* Inputs --------------------------------------------------------------------------------------- */
-
-/* 1 / sqrt(head_dim), as in models. */
-static float get_scale(uint32_t head_dim) {
-    return (float)(1 / sqrt((double)head_dim));
-}
 
 /* All of them smaller if the largest does not fit; the caller frees them. */
 static uint16_t *round_to_halves(const float *values, size_t count) {
@@ -326,27 +313,34 @@ static bool make_cache(kernel_case *c, const char *label, uint32_t rows, uint32_
     return ok;
 }
 
-/* Both caches, and the word in device memory that says where the tokens stand, as in a model. */
-static bool make_caches(kernel_case *c, uint32_t rows, uint32_t row_dim, slice *k_cache,
-                        slice *v_cache, const char *word, uint32_t value, slice *place, err *e) {
-    return make_cache(c, "k_cache", rows, row_dim, k_cache, e) &&
-           make_cache(c, "v_cache", rows, row_dim, v_cache, e) &&
-           case_input_bytes(c, word, &value, sizeof value, place, e);
+/* Queries, both caches of `rows` rows, the word in device memory that says where the tokens stand, as in a
+ * model, and room for the results. */
+static bool make_inputs(kernel_case *c, attention_plan *p, uint32_t rows, const char *word,
+                        uint32_t value, err *e) {
+    const attention_ranges_sizes *n = &p->sizes;
+    attention_ranges_slices *a = &p->slices;
+    size_t queries = size_multiply(p->n_tokens, size_multiply(n->heads, n->head_dim));
+    uint32_t row = n->kv_heads * n->head_dim;
+    slice place;
+    if (!case_input_f32(c, "q", queries, &a->q, e) ||
+        !make_cache(c, "k_cache", rows, row, &a->k_cache, e) ||
+        !make_cache(c, "v_cache", rows, row, &a->v_cache, e) ||
+        !case_input_bytes(c, word, &value, sizeof value, &place, e))
+        return false;
+    p->at = param_at(place);
+    p->scale = (float)(1 / sqrt((double)n->head_dim)); /* as in models */
+    return case_output(c, "out", size_multiply(n->ranges, queries) * sizeof(float), &a->parts, e);
 }
 
 /* decode_attention ----------------------------------------------------------------------------- */
 
 static bool decode_attention_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
-    uint32_t kv_len = dim[0], n_heads = dim[1], n_kv_heads = dim[2], head_dim = dim[3];
-    size_t count = size_multiply(n_heads, head_dim);
-    slice q, k_cache, v_cache, out, place;
-    return case_input_f32(c, "q", count, &q, e) &&
-           make_caches(c, kv_len, n_kv_heads * head_dim, &k_cache, &v_cache, "kv_len", kv_len,
-                       &place, e) &&
-           case_output(c, "out", count * sizeof(float), &out, e) &&
-           decode_attention_record(c->tape, c->kernel, q, k_cache, v_cache, out, n_heads,
-                                   n_kv_heads, head_dim, param_at(place), get_scale(head_dim), e);
+    attention_plan p = {.n_tokens = 1, .sizes = {dim[1], dim[2], dim[3], 1}};
+    const attention_ranges_slices *a = &p.slices;
+    return make_inputs(c, &p, dim[0], "kv_len", dim[0], e) &&
+           decode_attention_record(c->tape, c->kernel, a->q, a->k_cache, a->v_cache, a->parts,
+                                   dim[1], dim[2], dim[3], p.at, p.scale, e);
 }
 
 /* Keys: 1, and around the 32 that a simdgroup and the 256 that a threadgroup takes at a time; a
@@ -386,12 +380,10 @@ OP(decode_attention, "attention of one query to the cache", "kv_len x heads x kv
 
 /* Of heads of 64 and 128: parts of a turn of a warp, of a threadgroup, and more; 1, 3, 7, 8, 9 and 16 heads per
  * head of the cache; ranges without keys. */
-static const shape ranges_of_mma[] = {
-    {{1, 1, 1, 64, 1}},     {{1, 8, 1, 128, 3}},    {{17, 9, 3, 64, 16}},   {{255, 4, 2, 64, 4}},
-    {{257, 3, 1, 128, 3}},  {{130, 7, 1, 128, 2}},  {{1900, 9, 3, 64, 16}}, {{513, 9, 1, 64, 2}},
-    {{300, 16, 1, 128, 2}}, {{1500, 16, 2, 64, 2}},
-};
-static const shape_list ranges_mma_shapes = SHAPE_LIST(ranges_of_mma, 40, 4, 2, 64, 3);
+SHAPES_OF(ranges_mma_shapes, ANY_INPUT(40, 4, 2, 64, 3), {{1, 1, 1, 64, 1}}, {{1, 8, 1, 128, 3}},
+          {{17, 9, 3, 64, 16}}, {{255, 4, 2, 64, 4}}, {{257, 3, 1, 128, 3}}, {{130, 7, 1, 128, 2}},
+          {{1900, 9, 3, 64, 16}}, {{513, 9, 1, 64, 2}}, {{300, 16, 1, 128, 2}},
+          {{1500, 16, 2, 64, 2}});
 
 /* rows: the heads of a threadgroup, at most; end: of the name */
 #define RANGES(end, format_)                                                                       \
@@ -412,16 +404,11 @@ static const kernel ranges_kernels[] = {RANGES("", NULL), RANGES("_f16", &format
 
 static bool attention_ranges_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
-    attention_ranges_sizes s = {dim[1], dim[2], dim[3], dim[4]};
-    uint32_t kv_len = dim[0], row = s.kv_heads * s.head_dim;
-    size_t heads = size_multiply(s.ranges, s.heads);
-    attention_ranges_slices a;
-    slice place;
-    return case_input_f32(c, "q", size_multiply(s.heads, s.head_dim), &a.q, e) &&
-           make_caches(c, kv_len, row, &a.k_cache, &a.v_cache, "kv_len", kv_len, &place, e) &&
-           case_output(c, "out", size_multiply(heads, s.head_dim) * sizeof(float), &a.parts, e) &&
-           case_output(c, "log_sums", heads * sizeof(float), &a.log_sums, e) &&
-           ranges_record(c->tape, c->kernel, &a, &s, param_at(place), get_scale(s.head_dim), e);
+    attention_plan p = {.n_tokens = 1, .sizes = {dim[1], dim[2], dim[3], dim[4]}};
+    size_t heads = size_multiply(dim[4], dim[1]);
+    return make_inputs(c, &p, dim[0], "kv_len", dim[0], e) &&
+           case_output(c, "log_sums", heads * sizeof(float), &p.slices.log_sums, e) &&
+           ranges_record(c->tape, c->kernel, &p.slices, &p.sizes, p.at, p.scale, e);
 }
 
 /* Ranges of 1 key, of more than a turn of the simdgroups, and some without any. */
@@ -524,16 +511,11 @@ static bool prefill_attention_accepts(const kernel *k, const shape *s, err *e) {
 
 static bool prefill_attention_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
-    uint32_t n_tokens = dim[0], start = dim[1], n_heads = dim[2], n_kv_heads = dim[3];
-    uint32_t head_dim = dim[4], rows = start + n_tokens;
-    size_t count = size_multiply(size_multiply(n_tokens, n_heads), head_dim);
-    slice q, k_cache, v_cache, out, place;
-    return case_input_f32(c, "q", count, &q, e) &&
-           make_caches(c, rows, n_kv_heads * head_dim, &k_cache, &v_cache, "start", start, &place,
-                       e) &&
-           case_output(c, "out", count * sizeof(float), &out, e) &&
-           prefill_attention_record(c->tape, c->kernel, q, k_cache, v_cache, out, n_tokens, n_heads,
-                                    n_kv_heads, head_dim, param_at(place), get_scale(head_dim), e);
+    attention_plan p = {.n_tokens = dim[0], .sizes = {dim[2], dim[3], dim[4], 1}};
+    const attention_ranges_slices *a = &p.slices;
+    return make_inputs(c, &p, dim[1] + dim[0], "start", dim[1], e) &&
+           prefill_attention_record(c->tape, c->kernel, a->q, a->k_cache, a->v_cache, a->parts,
+                                    dim[0], dim[2], dim[3], dim[4], p.at, p.scale, e);
 }
 
 /* Tokens: 1, around the 4 and 16 of a threadgroup, and more than the 32 keys that are taken at a time; at
@@ -551,12 +533,9 @@ static const shape_list whole_simdgroups = SHAPE_LIST(prefill_shapes, 6, 45, 4, 
 
 /* Of heads of 64 and 128: parts of a set, of a block and more; parts of a turn, of a stage and more; as many
  * heads as heads of the cache, and more. */
-static const shape prefill_of_mma[] = {
-    {{1, 0, 1, 1, 64}},    {{7, 0, 2, 1, 64}},    {{33, 100, 3, 1, 64}},
-    {{65, 0, 2, 2, 64}},   {{20, 260, 1, 1, 64}}, {{129, 15, 1, 1, 64}},
-    {{17, 47, 3, 1, 128}}, {{65, 1, 1, 1, 128}},  {{40, 130, 2, 2, 128}},
-};
-static const shape_list prefill_mma_shapes = SHAPE_LIST(prefill_of_mma, 6, 45, 4, 2, 64);
+SHAPES_OF(prefill_mma_shapes, ANY_INPUT(6, 45, 4, 2, 64), {{1, 0, 1, 1, 64}}, {{7, 0, 2, 1, 64}},
+          {{33, 100, 3, 1, 64}}, {{65, 0, 2, 2, 64}}, {{20, 260, 1, 1, 64}}, {{129, 15, 1, 1, 64}},
+          {{17, 47, 3, 1, 128}}, {{65, 1, 1, 1, 128}}, {{40, 130, 2, 2, 128}});
 
 #define MMA(name, about, format_)                                                                  \
     OP_KERNEL(name, "mma", "tensor cores, one thread block per head of 64 tokens" about,           \

@@ -93,10 +93,9 @@ static const shape floats[] = {SHAPES, {{250007, 64}}};
 static const shape blocks[] = {SHAPES, {{70001, 40}}};
 
 /* Most threadgroups idle; around the 262144 threads of the grid; uneven strides. */
-static const shape high_occupancy[] = {{{1}}, {{262143}}, {{262145}}, {{700001}}};
+SHAPES_OF(high_occupancy_shapes, ANY_INPUT(777), {{1}}, {{262143}}, {{262145}}, {{700001}});
 
 static const shape_list block_shapes = SHAPE_LIST(blocks, 777, 2);
-static const shape_list high_occupancy_shapes = SHAPE_LIST(high_occupancy, 777);
 
 #define READ(end, variant_, about_, format_, ...)                                                  \
     OP_KERNEL("bandwidth_read_" end, variant_, about_, "bandwidth_read_" end ".metal",             \

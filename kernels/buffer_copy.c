@@ -51,5 +51,5 @@ static const kernel kernels[] = {
 };
 
 /* 77 is small and odd: that case is also run with every input distribution. */
-OP(buffer_copy, "dst = src", "count", kernels, SHAPE_LIST(shapes, 77), .sizes = "count",
-   .build = buffer_copy_build);
+OP(buffer_copy, "dst = src", "count", kernels, SHAPE_LIST(shapes, 77), .copies = true,
+   .sizes = "count", .build = buffer_copy_build);

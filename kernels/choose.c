@@ -273,40 +273,16 @@ static bool argmax_build(kernel_case *c, err *e) {
 }
 
 /* 300007: more threadgroups than argmax_final has threads. */
+/* clang-format off */
 static const shape argmax_shapes[] = {
-    {{1, DRAWN}},
-    {{2, DRAWN}},
-    {{7, DRAWN}},
-    {{31, DRAWN}},
-    {{33, DRAWN}},
-    {{1023, DRAWN}},
-    {{1024, DRAWN}},
-    {{1025, DRAWN}},
-    {{4096, DRAWN}},
-    {{10000, DRAWN}},
-    {{40000, MAX_AT_EDGES}},
-    {{1, ALL_NAN}},
-    {{1025, SOME_NAN}},
-    {{49152, SOME_NAN}},
-    {{10000, ALL_NAN}},
-    {{7, INFINITIES}},
-    {{10000, INFINITIES}},
-    {{5000, ALL_MINUS_INFINITY}},
-    {{5000, NAN_AND_MINUS_INFINITY}},
-    {{257, ALL_SAME}},
-    {{49152, ALL_SAME}},
-    {{10000, MAX_FIRST}},
-    {{257, MAX_LAST}},
-    {{1025, MAX_LAST}},
-    {{65536, MAX_LAST}},
-    {{65537, MAX_LAST}},
-    {{300007, MAX_LAST}},
-    {{49151, NEGATIVE}},
-    {{33, TIES}},
-    {{2000, TIES}},
-    {{300007, TIES}},
-    {{1100, SIGNED_ZEROS}},
+    {{1, DRAWN}}, {{2, DRAWN}}, {{7, DRAWN}}, {{31, DRAWN}}, {{33, DRAWN}}, {{1023, DRAWN}}, {{1024, DRAWN}},
+    {{1025, DRAWN}}, {{4096, DRAWN}}, {{10000, DRAWN}}, {{40000, MAX_AT_EDGES}}, {{1, ALL_NAN}},
+    {{1025, SOME_NAN}}, {{49152, SOME_NAN}}, {{10000, ALL_NAN}}, {{7, INFINITIES}}, {{10000, INFINITIES}},
+    {{5000, ALL_MINUS_INFINITY}}, {{5000, NAN_AND_MINUS_INFINITY}}, {{257, ALL_SAME}}, {{49152, ALL_SAME}},
+    {{10000, MAX_FIRST}}, {{257, MAX_LAST}}, {{1025, MAX_LAST}}, {{65536, MAX_LAST}}, {{65537, MAX_LAST}},
+    {{300007, MAX_LAST}}, {{49151, NEGATIVE}}, {{33, TIES}}, {{2000, TIES}}, {{300007, TIES}}, {{1100, SIGNED_ZEROS}},
 };
+/* clang-format on */
 
 OP(argmax, "index of the largest logit", "n x pattern", argmax_kernels,
    SHAPE_LIST(argmax_shapes, 77, DRAWN), .sizes = "n", .build = argmax_build);

@@ -88,9 +88,9 @@ static const shape shapes_3[] = {
 };
 
 OP(concat_buffers_2, "out = a, then b", "a x b", kernels_2, SHAPE_LIST(shapes_2, 77, 33),
-   .sizes = "a b", .build = build);
+   .sizes = "a b", .build = build, .copies = true);
 OP(concat_buffers_3, "out = a, then b, then c", "a x b x c", kernels_3,
-   SHAPE_LIST(shapes_3, 40, 33, 5), .sizes = "a b c", .build = build);
+   SHAPE_LIST(shapes_3, 40, 33, 5), .sizes = "a b c", .build = build, .copies = true);
 
 /* channel_mix_v7 ------------------------------------------------------------------------------- */
 

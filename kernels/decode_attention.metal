@@ -527,11 +527,9 @@ kernel void attention_merge(device const float *parts [[buffer(0)]],
 }
 
 // By what the caches hold.
-#define CACHE_OF(name, function, T)                                                                \
-    template [[host_name(name)]] kernel decltype(function<T>) function<T>;
-CACHE_OF("decode_attention_spread", decode_attention_spread, float)
-CACHE_OF("decode_attention_spread_f16", decode_attention_spread, half)
-CACHE_OF("attention_ranges", attention_ranges, float)
-CACHE_OF("attention_ranges_f16", attention_ranges, half)
-CACHE_OF("attention_ranges_shared", attention_ranges_shared, float)
-CACHE_OF("attention_ranges_shared_f16", attention_ranges_shared, half)
+KERNEL("decode_attention_spread", decode_attention_spread<float>)
+KERNEL("decode_attention_spread_f16", decode_attention_spread<half>)
+KERNEL("attention_ranges", attention_ranges<float>)
+KERNEL("attention_ranges_f16", attention_ranges<half>)
+KERNEL("attention_ranges_shared", attention_ranges_shared<float>)
+KERNEL("attention_ranges_shared_f16", attention_ranges_shared<half>)

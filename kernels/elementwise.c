@@ -83,62 +83,47 @@ typedef struct {
     compute_fn *compute;
 } description;
 
-enum {
-    RESIDUAL_ADD,
-    RESIDUAL_ADD_INPLACE,
-    BIAS_ADD,
-    FFN_SILU,
-    FFN_SILU_PER_THREAD,
-    ADD,
-    MUL,
-    ADD_ACTIVATE,
-    AFFINE,
-    LERP,
-    LERP_REVERSED,
-    CONTROL_K
-};
-
-/* Floats per thread where it is not one: rows. */
-#define OUT(name) OP_KERNEL(name, NULL, "one thread per float", "elementwise.metal", .group = 256)
+#define ONE_THREAD "one thread per float"
+#define OUT(name) OP_KERNEL(name, NULL, ONE_THREAD, "elementwise.metal", .group = 256)
 #define IN_PLACE(name, variant, about)                                                             \
     OP_KERNEL(name, variant, about, "elementwise.metal", .accumulates = true, .group = 256)
-#define ONE_THREAD "one thread per float"
-static const kernel kernels[] = {
-    [RESIDUAL_ADD] = OUT("residual_add"),
-    [RESIDUAL_ADD_INPLACE] = IN_PLACE("residual_add_inplace", NULL, ONE_THREAD),
-    [BIAS_ADD] = IN_PLACE("bias_add", NULL, ONE_THREAD),
-    [FFN_SILU] = OP_KERNEL("ffn_silu", "plain", ONE_THREAD, "ffn_silu.metal", .group = 256),
-    [FFN_SILU_PER_THREAD] =
-        OP_KERNEL("ffn_silu_per_thread", "per_thread", "one thread per 64 floats", "ffn_silu.metal",
-                  .group = 1, .rows = 64),
-    [ADD] = IN_PLACE("add", NULL, ONE_THREAD),
-    [MUL] = IN_PLACE("mul", NULL, ONE_THREAD),
-    [ADD_ACTIVATE] = IN_PLACE("add_activate", NULL, ONE_THREAD),
-    [AFFINE] = IN_PLACE("affine", NULL, ONE_THREAD),
-    [LERP] = IN_PLACE("lerp", "plain", "f is the share of y"),
-    [LERP_REVERSED] = IN_PLACE("lerp_reversed", "reversed", "f is the share of x"),
-    [CONTROL_K] = IN_PLACE("control_k_v7", NULL, ONE_THREAD),
-};
+#define SILU(name, variant, about, ...)                                                            \
+    OP_KERNEL(name, variant, about, "ffn_silu.metal", __VA_ARGS__) /* rows: floats per thread */
 
-/* exp to 4 ULP and division to 2 count double, then + and * */
-#define SILU                                                                                       \
-    { {"gate", "up", "out"}, 3, 2, NEVER, ACCESS_WRITE, COUNT, false, false, 12, 4, compute_silu }
+/* Kernels and their descriptions. Of silu exp to 4 ULP and division to 2 count double, then + and *. */
 /* clang-format off */
-static const description descriptions[] = {
-    [RESIDUAL_ADD] =  {{"a", "b", "out"}, 3, 2, NEVER, ACCESS_WRITE, COUNT, false, false, 0, 1, compute_add},
-    [RESIDUAL_ADD_INPLACE] = {{"a", "b"}, 2, 0, NEVER, ACCESS_BOTH, COUNT, false, false, 0, 1, compute_add},
-    [BIAS_ADD] =      {{"a", "b"}, 2, 0, 1, ACCESS_BOTH, DIM_ROWS, false, false, 0, 1, compute_add},
-    [FFN_SILU] = SILU,
-    [FFN_SILU_PER_THREAD] = SILU,
-    [ADD] =           {{"x", "y"}, 2, 1, 0, ACCESS_BOTH, COUNT_PERIOD, false, false, 0, 1, compute_add},
-    [MUL] =           {{"x", "y"}, 2, 1, 0, ACCESS_BOTH, COUNT_PERIOD, false, false, 1, 1, compute_mul},
-    [ADD_ACTIVATE] =  {{"x", "y"}, 2, 1, 0, ACCESS_BOTH, COUNT_PERIOD, false, true, 0, 5, compute_add},
-    [AFFINE] =        {{"y"}, 1, 0, NEVER, ACCESS_BOTH, COUNT, true, false, 2, 2, compute_affine},
-    [LERP] =          {{"f", "x", "y"}, 3, 2, 0, ACCESS_BOTH, COUNT_PERIOD, false, false, 3, 3, compute_lerp},
-    [LERP_REVERSED] = {{"f", "x", "y"}, 3, 2, 0, ACCESS_BOTH, COUNT_PERIOD, false, false, 3, 3, compute_lerp_reversed},
-    [CONTROL_K] =     {{"k_a", "a", "k"}, 3, 2, 0, ACCESS_BOTH, COUNT_PERIOD, false, false, 4, 4, compute_control_k},
-};
+#define KERNELS(X) \
+    X(RESIDUAL_ADD,         OUT("residual_add"), \
+      {"a", "b", "out"},    3, 2, NEVER, ACCESS_WRITE, COUNT,        false, false, 0,  1, compute_add) \
+    X(RESIDUAL_ADD_INPLACE, IN_PLACE("residual_add_inplace", NULL, ONE_THREAD), \
+      {"a", "b"},           2, 0, NEVER, ACCESS_BOTH,  COUNT,        false, false, 0,  1, compute_add) \
+    X(BIAS_ADD,             IN_PLACE("bias_add", NULL, ONE_THREAD), \
+      {"a", "b"},           2, 0, 1,     ACCESS_BOTH,  DIM_ROWS,     false, false, 0,  1, compute_add) \
+    X(FFN_SILU,             SILU("ffn_silu", "plain", ONE_THREAD, .group = 256), \
+      {"gate", "up", "out"}, 3, 2, NEVER, ACCESS_WRITE, COUNT,       false, false, 12, 4, compute_silu) \
+    X(FFN_SILU_PER_THREAD,  SILU("ffn_silu_per_thread", "per_thread", "one thread per 64 floats", .group = 1, .rows = 64), \
+      {"gate", "up", "out"}, 3, 2, NEVER, ACCESS_WRITE, COUNT,       false, false, 12, 4, compute_silu) \
+    X(ADD,                  IN_PLACE("add", NULL, ONE_THREAD), \
+      {"x", "y"},           2, 1, 0,     ACCESS_BOTH,  COUNT_PERIOD, false, false, 0,  1, compute_add) \
+    X(MUL,                  IN_PLACE("mul", NULL, ONE_THREAD), \
+      {"x", "y"},           2, 1, 0,     ACCESS_BOTH,  COUNT_PERIOD, false, false, 1,  1, compute_mul) \
+    X(ADD_ACTIVATE,         IN_PLACE("add_activate", NULL, ONE_THREAD), \
+      {"x", "y"},           2, 1, 0,     ACCESS_BOTH,  COUNT_PERIOD, false, true,  0,  5, compute_add) \
+    X(AFFINE,               IN_PLACE("affine", NULL, ONE_THREAD), \
+      {"y"},                1, 0, NEVER, ACCESS_BOTH,  COUNT,        true,  false, 2,  2, compute_affine) \
+    X(LERP,                 IN_PLACE("lerp", "plain", "f is the share of y"), \
+      {"f", "x", "y"},      3, 2, 0,     ACCESS_BOTH,  COUNT_PERIOD, false, false, 3,  3, compute_lerp) \
+    X(LERP_REVERSED,        IN_PLACE("lerp_reversed", "reversed", "f is the share of x"), \
+      {"f", "x", "y"},      3, 2, 0,     ACCESS_BOTH,  COUNT_PERIOD, false, false, 3,  3, compute_lerp_reversed) \
+    X(CONTROL_K,            IN_PLACE("control_k_v7", NULL, ONE_THREAD), \
+      {"k_a", "a", "k"},    3, 2, 0,     ACCESS_BOTH,  COUNT_PERIOD, false, false, 4,  4, compute_control_k)
 /* clang-format on */
+#define NUMBER(number, ...) number,
+enum { KERNELS(NUMBER) };
+#define KERNEL(number, kernel, ...) kernel,
+static const kernel kernels[] = {KERNELS(KERNEL)};
+#define DESCRIPTION(number, kernel, ...) {__VA_ARGS__},
+static const description descriptions[] = {KERNELS(DESCRIPTION)};
 
 static const description *find_description(const kernel *k) {
     return &descriptions[k - kernels];
@@ -306,17 +291,9 @@ static bool accepts(const kernel *k, const shape *s, err *e) {
 }
 
 /* An op of `count` kernels from the one called `first` on. */
-#define ELEMENTWISE(name_, first, count, about_, dims_, sizes_, shapes_)                           \
-    const op name_##_op = {.name = #name_,                                                         \
-                           .source = __FILE__,                                                     \
-                           .about = about_,                                                        \
-                           .dims = dims_,                                                          \
-                           .kernels = &kernels[first],                                             \
-                           .kernel_count = count,                                                  \
-                           .shapes = shapes_,                                                      \
-                           .sizes = sizes_,                                                        \
-                           .accepts = accepts,                                                     \
-                           .build = build}
+#define ELEMENTWISE(name, first, count, about, dims, sizes_, shapes)                               \
+    OP_OF(name, about, dims, &kernels[first], count, shapes, .sizes = sizes_, .accepts = accepts,  \
+          .build = build)
 ELEMENTWISE(residual_add, RESIDUAL_ADD, 1, "out = a + b", "n", "n",
             SHAPE_LIST(residual_shapes, 77));
 ELEMENTWISE(residual_add_inplace, RESIDUAL_ADD_INPLACE, 1, "a += b", "n", "n",

@@ -27,16 +27,26 @@
             { __VA_ARGS__ }                                                                        \
         }                                                                                          \
     }
-/* An op; .build follows, and .accepts if it has one. */
-#define OP(name_, about_, dims_, kernels_, shapes_, ...)                                           \
+/* A list, the shape that is checked with every input, and the others. */
+#define ANY_INPUT(...)                                                                             \
+    {                                                                                              \
+        { __VA_ARGS__ }                                                                            \
+    }
+#define SHAPES_OF(name, any, ...)                                                                  \
+    static const shape name##_items[] = {__VA_ARGS__};                                             \
+    static const shape_list name = {name##_items, COUNT_OF(name##_items), any}
+/* An op of `count` kernels, or of all of an array; .build follows, and .accepts if it has one. */
+#define OP_OF(name_, about_, dims_, kernels_, count, shapes_, ...)                                 \
     const op name_##_op = {.name = #name_,                                                         \
                            .source = __FILE__,                                                     \
                            .about = about_,                                                        \
                            .dims = dims_,                                                          \
                            .kernels = kernels_,                                                    \
-                           .kernel_count = COUNT_OF(kernels_),                                     \
+                           .kernel_count = count,                                                  \
                            .shapes = shapes_,                                                      \
                            __VA_ARGS__}
+#define OP(name_, about_, dims_, kernels_, shapes_, ...)                                           \
+    OP_OF(name_, about_, dims_, kernels_, COUNT_OF(kernels_), shapes_, __VA_ARGS__)
 
 /* result (1, u32) = index of the largest of logits (n). pvals (f32) and pidx (u32) are scratch with
  * room for argmax_count_groups(n) each. Two launches, of `reduce` and of argmax_final. */

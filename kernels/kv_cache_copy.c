@@ -99,18 +99,9 @@ static bool kv_cache_copy_tokens_build(kernel_case *c, err *e) {
                                        kv_dim, param_at(place), e);
 }
 
-static const shape kv_cache_copy_shapes[] = {
-    {{0, 1}},
-    {{0, 576}},
-    {{7, 1024}},
-    {{2045, 192}},
-};
+static const shape kv_cache_copy_shapes[] = {{{0, 1}}, {{0, 576}}, {{7, 1024}}, {{2045, 192}}};
 static const shape kv_cache_copy_tokens_shapes[] = {
-    {{0, 1, 1}},
-    {{0, 8, 32}},
-    {{5, 7, 192}},
-    {{9, 4, 1024}},
-};
+    {{0, 1, 1}}, {{0, 8, 32}}, {{5, 7, 192}}, {{9, 4, 1024}}};
 
 OP(kv_cache_copy, "append one row to the key and value caches", "row x kv_dim", row_kernels,
    SHAPE_LIST(kv_cache_copy_shapes, 1, 77), .sizes = "kv_dim", .places = "row",

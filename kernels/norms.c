@@ -117,24 +117,24 @@ static const kernel l2_kernels[] = {
 /* The difference, the square, two divisions, a sum, rsqrt to 2 ULP, two products, a sum. */
 enum { NORM_ROUNDINGS = 18 };
 
+static void expect_norm(const float *x, const float *w, const float *b, size_t groups, size_t dim,
+                        float eps, expected *out) {
+    reference_group_norm(x, w, b, out->count / dim / groups, groups, dim, (double)eps, out->value,
+                         out->scale);
+    out->terms = (double)dim;
+    out->roundings = NORM_ROUNDINGS;
+}
+
 static void layer_norm_oracle(const launch *l, oracle_io *io) {
     (void)l;
-    expected *out = &io->out[3];
-    uint32_t dim = oracle_u32(io, 4);
-    reference_group_norm(io->in[0], io->in[1], io->in[2], out->count / dim, 1, dim,
-                         (double)oracle_f32(io, 5), out->value, out->scale);
-    out->terms = dim;
-    out->roundings = NORM_ROUNDINGS;
+    expect_norm(io->in[0], io->in[1], io->in[2], 1, oracle_u32(io, 4), oracle_f32(io, 5),
+                &io->out[3]);
 }
 
 static void group_norm_oracle(const launch *l, oracle_io *io) {
     (void)l;
-    expected *out = &io->out[2];
-    uint32_t dim = oracle_u32(io, 3), groups = oracle_u32(io, 5);
-    reference_group_norm(io->in[2], io->in[0], io->in[1], out->count / dim / groups, groups, dim,
-                         (double)oracle_f32(io, 4), out->value, out->scale);
-    out->terms = dim;
-    out->roundings = NORM_ROUNDINGS;
+    expect_norm(io->in[2], io->in[0], io->in[1], oracle_u32(io, 5), oracle_u32(io, 3),
+                oracle_f32(io, 4), &io->out[2]);
 }
 
 static void l2_norm_oracle(const launch *l, oracle_io *io) {
@@ -239,6 +239,8 @@ static void softmax_oracle(const launch *l, oracle_io *io) {
     uint32_t n = oracle_u32(io, 2);
     out->terms = n;
     out->roundings = 20; /* exp to 4 ULP above and below, a division to 2, a difference */
+    out->row = n;    /* its own: exp to 3 + |2 x| ULP, or exp2 to 3 + |2 x log2 e| and a product, */
+    out->apart = 12; /* and a division to 2.5 */
     reference_softmax(io->in[0], out->count / n, n, out->roundings + 2 * sqrt(out->terms),
                       out->value, out->scale);
 }

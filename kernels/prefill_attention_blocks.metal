@@ -6,6 +6,7 @@ using namespace metal;
 #include "attention.h"
 #include "prefetch.h"
 #include "opaque.h"
+#include "swap.h"
 
 // A threadgroup of 128 computes one head of 16 tokens, 64 keys at a time, with the online softmax of
 // attention.h. Queries, keys and then values pass through threadgroup memory, 64 dimensions at a
@@ -134,9 +135,9 @@ template <typename T> struct attention_block {
                 scores[i][j] = sees ? scale * scores[i][j] : NO_SCORE;
                 most = max(most, scores[i][j]);
             }
-            most = max(most, simd_shuffle_xor(most, 1));
-            most = max(most, simd_shuffle_xor(most, 2));
-            most = max(most, simd_shuffle_xor(most, 4));
+            most = max(most, SWAP(most, 1));
+            most = max(most, SWAP(most, 2));
+            most = max(most, SWAP(most, 4));
             if (column % 8 == 0)
                 shared[half_of_all * BLOCK_QUERIES + query + 8 * i] = most;
         }
@@ -237,9 +238,9 @@ prefill_attention_blocks(ATTENTION_ARGUMENTS(T, start),
     }
     for (uint i = 0; i < 2; i++) {
         float sum = b.sums[i];
-        sum += simd_shuffle_xor(sum, 1);
-        sum += simd_shuffle_xor(sum, 2);
-        sum += simd_shuffle_xor(sum, 4);
+        sum += SWAP(sum, 1);
+        sum += SWAP(sum, 2);
+        sum += SWAP(sum, 4);
         if (b.column % 8 == 0)
             exchange[b.half_of_all * BLOCK_QUERIES + b.query + 8 * i] = sum;
     }
@@ -261,7 +262,5 @@ prefill_attention_blocks(ATTENTION_ARGUMENTS(T, start),
     }
 }
 
-template [[host_name("prefill_attention_blocks")]] kernel
-    decltype(prefill_attention_blocks<float>) prefill_attention_blocks<float>;
-template [[host_name("prefill_attention_blocks_f16")]] kernel
-    decltype(prefill_attention_blocks<half>) prefill_attention_blocks<half>;
+KERNEL("prefill_attention_blocks", prefill_attention_blocks<float>)
+KERNEL("prefill_attention_blocks_f16", prefill_attention_blocks<half>)

@@ -159,6 +159,8 @@ bool case_input_weights(kernel_case *c, const char *label, const weight_format *
         else
             memcpy(blocks + i * f->bytes, pool[rng_below(&c->random, pooled)], f->bytes);
     bool ok = case_input_bytes(c, label, blocks, bytes, out, e);
+    if (ok)
+        out->buffer->block_bytes = (uint16_t)f->bytes;
     free(blocks);
     return ok;
 }

@@ -182,11 +182,9 @@ static const shape shapes[] = {
 };
 
 /* Of heads of 64: around the 4 tokens whose sums are brought together, and the 8 that are loaded. */
-static const shape ahead_shapes[] = {
-    {{1, 1, 64}},  {{3, 2, 64}},  {{4, 1, 64}},  {{7, 3, 64}},  {{8, 12, 64}},  {{9, 2, 64}},
-    {{13, 2, 64}}, {{16, 1, 64}}, {{17, 5, 64}}, {{64, 2, 64}}, {{255, 1, 64}},
-};
-static const shape_list ahead_list = SHAPE_LIST(ahead_shapes, 5, 2, 64);
+SHAPES_OF(ahead_list, ANY_INPUT(5, 2, 64), {{1, 1, 64}}, {{3, 2, 64}}, {{4, 1, 64}}, {{7, 3, 64}},
+          {{8, 12, 64}}, {{9, 2, 64}}, {{13, 2, 64}}, {{16, 1, 64}}, {{17, 5, 64}}, {{64, 2, 64}},
+          {{255, 1, 64}});
 
 #define KERNEL(name, file, variant, about, group_, rows_)                                          \
     OP_KERNEL(name, variant, about, file, .group = group_, .rows = rows_, RWKV7_HEADS)
@@ -304,20 +302,10 @@ static void token_oracle(const launch *l, oracle_io *io) {
     (void)l;
     size_t size = oracle_u32(io, 15);
     const time_mix_v7_sizes n = {1, io->out[14].count / size, size};
-    const time_mix_v7_inputs x = {.k = io->in[0],
-                                  .v = io->in[1],
-                                  .a = io->in[2],
-                                  .k_k = io->in[3],
-                                  .k_a = io->in[4],
-                                  .v_gate = oracle_u32(io, 16) ? io->in[5] : NULL,
-                                  .v_first = io->in[6],
-                                  .r = io->in[7],
-                                  .w = io->in[8],
-                                  .g = io->in[9],
-                                  .r_k = io->in[10],
-                                  .norm_w = io->in[11],
-                                  .norm_b = io->in[12],
-                                  .eps = (double)oracle_f32(io, 17)};
+    const void *const *in = io->in; /* in the order of the inputs */
+    const time_mix_v7_inputs x = {
+        in[0], in[1], in[2],  in[3],  in[4],  oracle_u32(io, 16) ? in[5] : NULL, in[6], in[7],
+        in[8], in[9], in[10], in[11], in[12], (double)oracle_f32(io, 17)};
     expected *state = &io->out[13], *y = &io->out[14];
     reference_time_mix_v7_token(&x, &n, state->value, state->scale, y->value, y->scale);
     take_errors(state, (double)size);

@@ -130,11 +130,9 @@ static const shape norm_shapes[] = {
     {{1, 1}},   {{4, 6}},   {{31, 1}},  {{33, 6}},   {{96, 9}},   {{255, 1}},  {{256, 6}},
     {{257, 2}}, {{768, 6}}, {{768, 1}}, {{2048, 1}}, {{2049, 6}}, {{4096, 6}},
 };
-static const shape of_tokens[] = {
-    {{1, 1, 1}},   {{4, 6, 2}},    {{33, 1, 3}},  {{96, 9, 3}},  {{511, 6, 4}},  {{512, 2, 9}},
-    {{513, 1, 5}}, {{4096, 1, 2}}, {{768, 6, 8}}, {{768, 1, 8}}, {{2049, 3, 2}},
-};
-static const shape_list token_list = SHAPE_LIST(of_tokens, 13, 6, 3);
+SHAPES_OF(token_list, ANY_INPUT(13, 6, 3), {{1, 1, 1}}, {{4, 6, 2}}, {{33, 1, 3}}, {{96, 9, 3}},
+          {{511, 6, 4}}, {{512, 2, 9}}, {{513, 1, 5}}, {{4096, 1, 2}}, {{768, 6, 8}}, {{768, 1, 8}},
+          {{2049, 3, 2}});
 
 static const kernel norm_kernels[] = {
     OP_KERNEL("layer_norm_shift", "threadgroup", "one threadgroup", "layer_norm_shift.metal",

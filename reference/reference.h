@@ -156,8 +156,8 @@ typedef struct {
 } time_mix_v7_sizes;
 
 typedef struct {
-    const float *r, *w, *k, *v, *a, *g, *v_gate, *v_first; /* no v_gate: v stays as it is */
-    const float *k_k, *k_a, *r_k, *norm_w, *norm_b;
+    const float *k, *v, *a, *k_k, *k_a, *v_gate, *v_first; /* no v_gate: v stays as it is */
+    const float *r, *w, *g, *r_k, *norm_w, *norm_b;
     double eps;
 } time_mix_v7_inputs;
 

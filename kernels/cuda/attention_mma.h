@@ -152,6 +152,59 @@ template <> struct mma_weights<float> {
     }
 };
 
+// What four lanes know of the keys that their query has seen.
+template <typename T, uint D> struct mma_softmax {
+    mma_queries<T, D> queries;
+    float largest; // score so far
+    float sum;     // of the weights of this lane's keys, which are multiplied by mma_kind::lift
+    float parts[D / 8][2];
+
+    METAL_FUNC void clear() {
+        largest = NO_SCORE;
+        sum = 0.0f;
+        for (uint i = 0; i < D / 8; i++)
+            parts[i][0] = parts[i][1] = 0.0f;
+    }
+
+    // From scores of keys `first` and on, of which it sees those before `seen`, to weights; the result is what
+    // sums of before are to be multiplied by.
+    template <uint tiles> METAL_FUNC float weigh(thread float2 (&scores)[tiles], uint first,
+                                                 uint seen, float scale, uint lane) {
+        const float before = largest;
+        for (uint i = 0; i < tiles; i++)
+            for (uint e = 0; e < 2; e++) {
+                const bool is_key = first + 8 * i + 2 * (lane % 4) + e < seen;
+                scores[i][e] = is_key ? scores[i][e] * queries.unit * scale : NO_SCORE;
+                largest = max(largest, scores[i][e]);
+            }
+        for (uint mask = 1; mask < 4; mask *= 2)
+            largest = max(largest, cuda::shuffle_xor(largest, mask));
+        // Without a key both differences are of NO_SCORE from itself: under fast math, anything.
+        const float fade = before > NO_SCORE ? exp(before - largest) : 0.0f;
+        sum *= fade;
+        for (uint i = 0; i < tiles; i++)
+            for (uint e = 0; e < 2; e++) {
+                const float weight = exp(scores[i][e] - largest) * float(mma_kind<T>::lift);
+                scores[i][e] = scores[i][e] > NO_SCORE ? weight : 0.0f;
+                sum += scores[i][e];
+            }
+        return fade;
+    }
+
+    // The sum of all four lanes.
+    METAL_FUNC void add_up() {
+        for (uint mask = 1; mask < 4; mask *= 2)
+            sum += cuda::shuffle_xor(sum, mask);
+    }
+    // Four neighbours of this lane's dimensions of the result, and the first of them.
+    METAL_FUNC float4 get(uint n, uint e) const {
+        return float4(parts[n][e], parts[n + 1][e], parts[n + 2][e], parts[n + 3][e]);
+    }
+    static METAL_FUNC uint find(uint n, uint e, uint lane) {
+        enum : uint { values = mma_kind<T>::values };
+        return n / values * 8 * values + values * (2 * (lane % 4) + e) + n % values;
+    }
+};
 // What a warp knows of the keys it has seen.
 template <typename T, uint D> struct mma_share {
     typedef mma_kind<T> kind;
@@ -166,20 +219,14 @@ template <typename T, uint D> struct mma_share {
     };
     attention_head_of<T> h;
     uint count; // of all keys
-    mma_queries<T, D> queries;
+    mma_softmax<T, D> softmax;
     uint4 rows[tiles][key_quads];
     uint4 others[tiles][2][value_quads]; // values
-    float largest;                       // score of this lane's query so far
-    float sum; // of the weights of this lane's keys, which are multiplied by kind::lift
-    float parts[D / 8][2];
 
     METAL_FUNC void start(attention_head_of<T> head, uint all) {
         h = head;
         count = all;
-        largest = NO_SCORE;
-        sum = 0.0f;
-        for (uint i = 0; i < D / 8; i++)
-            parts[i][0] = parts[i][1] = 0.0f;
+        softmax.clear();
     }
 
     // Past the last row it is the last one.
@@ -202,29 +249,6 @@ template <typename T, uint D> struct mma_share {
             }
     }
 
-    // From scores to weights; the result is what sums of before are to be multiplied by.
-    METAL_FUNC float weigh(thread float2 (&scores)[tiles], uint first, uint lane) {
-        const float before = largest;
-        for (uint i = 0; i < tiles; i++)
-            for (uint e = 0; e < 2; e++) {
-                const bool is_key = first + 8 * i + 2 * (lane % 4) + e < count;
-                scores[i][e] = is_key ? scores[i][e] * queries.unit * h.scale : NO_SCORE;
-                largest = max(largest, scores[i][e]);
-            }
-        for (uint mask = 1; mask < 4; mask *= 2)
-            largest = max(largest, cuda::shuffle_xor(largest, mask));
-        // Without a key both differences are of NO_SCORE from itself: under fast math, anything.
-        const float fade = before > NO_SCORE ? exp(before - largest) : 0.0f;
-        sum *= fade;
-        for (uint i = 0; i < tiles; i++)
-            for (uint e = 0; e < 2; e++) {
-                const float weight = exp(scores[i][e] - largest) * float(kind::lift);
-                scores[i][e] = scores[i][e] > NO_SCORE ? weight : 0.0f;
-                sum += scores[i][e];
-            }
-        return fade;
-    }
-
     METAL_FUNC void add_values(thread const float2 (&w)[tiles], float fade) {
         mma_weights<T> weights[steps];
         for (uint s = 0; s < steps; s++)
@@ -238,7 +262,7 @@ template <typename T, uint D> struct mma_share {
                 weights[s].multiply(of, n % values, d);
             }
             for (uint e = 0; e < 2; e++)
-                parts[n][e] = fma(parts[n][e], fade, d[0][e] + d[1][e]);
+                softmax.parts[n][e] = fma(softmax.parts[n][e], fade, d[0][e] + d[1][e]);
         }
     }
 
@@ -248,10 +272,10 @@ template <typename T, uint D> struct mma_share {
         float2 weights[tiles];
         cuda::sync_warp(); // or compilers load values after they use keys
         for (uint i = 0; i < tiles; i++)
-            weights[i] = queries.multiply(rows[i]);
+            weights[i] = softmax.queries.multiply(rows[i]);
         if (has_next)
             load_keys(first + step, lane);
-        const float fade = weigh(weights, first, lane);
+        const float fade = softmax.weigh(weights, first, count, h.scale, lane);
         add_values(weights, fade);
         if (has_next)
             load_values(first + step, lane);
@@ -272,23 +296,17 @@ struct mma_memory {
     }
 
     template <typename T, uint D>
-    METAL_FUNC void leave(thread mma_share<T, D> &share, uint lane, uint sg) const {
-        enum : uint { values = mma_kind<T>::values };
+    METAL_FUNC void leave(thread mma_softmax<T, D> &softmax, uint lane, uint sg) const {
         const uint query = lane / 4;
-        for (uint mask = 1; mask < 4; mask *= 2)
-            share.sum += cuda::shuffle_xor(share.sum, mask);
+        softmax.add_up();
         if (lane % 4 == 0) {
-            largest[MMA_WARPS * query + sg] = share.largest;
-            sums[MMA_WARPS * query + sg] = share.sum;
+            largest[MMA_WARPS * query + sg] = softmax.largest;
+            sums[MMA_WARPS * query + sg] = softmax.sum;
         }
         threadgroup float *to = parts + (MMA_QUERIES * sg + query) * stride;
         for (uint n = 0; n < D / 8; n += 4)
-            for (uint e = 0; e < 2; e++) {
-                const uint d = n / values * 8 * values + values * (2 * (lane % 4) + e) + n % values;
-                *(threadgroup float4 *)(to + d) =
-                    float4(share.parts[n][e], share.parts[n + 1][e], share.parts[n + 2][e],
-                           share.parts[n + 3][e]);
-            }
+            for (uint e = 0; e < 2; e++)
+                *(threadgroup float4 *)(to + softmax.find(n, e, lane)) = softmax.get(n, e);
     }
 
     // Every eight lanes have the eight warps of a query; two warps do it. The logarithm of the sum of
@@ -344,10 +362,10 @@ template <typename T, uint D> METAL_FUNC void mma_attend(attention_head_of<T> h,
         share.load_keys(first, lane);
         share.load_values(first, lane);
     }
-    share.queries.take(r.q + min(lane / 4, r.queries - 1) * D, lane);
+    share.softmax.queries.take(r.q + min(lane / 4, r.queries - 1) * D, lane);
     for (; first < count; first += share_of::step)
         share.add(first, lane);
-    memory.leave(share, lane, sg);
+    memory.leave(share.softmax, lane, sg);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     if (sg < MMA_QUERIES * MMA_WARPS / 32) {
         const float log_sum = memory.weigh(thread_index, float(mma_kind<T>::lift));

@@ -47,7 +47,5 @@ attention_ranges_mma(ATTENTION_ARGUMENTS(T, kv_len), device float *log_sums [[bu
         mma_attend<T, 128>(h, r, count, fresh, memory, thread_index, sg, lane);
 }
 
-template [[host_name("attention_ranges_mma")]] kernel decltype(attention_ranges_mma<float>)
-    attention_ranges_mma<float>;
-template [[host_name("attention_ranges_mma_f16")]] kernel decltype(attention_ranges_mma<half>)
-    attention_ranges_mma<half>;
+KERNEL("attention_ranges_mma", attention_ranges_mma<float>)
+KERNEL("attention_ranges_mma_f16", attention_ranges_mma<half>)

@@ -22,7 +22,6 @@
 #include "../formats/q5_k.h"
 #include "../formats/q6_k.h"
 #include "../formats/q8_0.h"
-#include "../product/skinny_words.h"
 #include "mma_bytes.h"
 
 typedef threadgroup const uint *bulk_row;
@@ -104,12 +103,13 @@ struct q8_0_bulk : bulk_rows_of<5> {
 
 // What Q4_K and Q5_K have at the beginning of a block: scales and minima of 8 parts of 32, 6 bits each
 // (q4_k::get_scale_and_min). A turn is parts 2i and 2i + 1, of which a lane has a scale of one.
-struct k_bulk_head {
+struct k_bulk_lane {
+    bulk_row at;    // of the lane's nibbles
     uint d;         // and dmin
     uint scales[2]; // of turns 0 and 1, 2 and 3: 16 bits each
     uint minima;    // of parts 0 to 3, or 4 to 7 in odd lanes: bytes
 
-    METAL_FUNC void load(bulk_row block, uint part) {
+    METAL_FUNC void load_head(bulk_row block, uint part) {
         const uint4 head = *(threadgroup const uint4 *)block;
         const uint own[2] = {head.y >> (part / 2 * 8), head.w >> (part / 2 * 8)};
         d = head.x;
@@ -121,9 +121,10 @@ struct k_bulk_head {
         return {int(turn % 2 ? scales[turn / 2] >> 16u : scales[turn / 2] & 0xFFFFu)};
     }
     // unit: what a byte of 1 stands for.
-    METAL_FUNC float finish(float total, float unit) const {
+    METAL_FUNC float scale_sum(float total, float unit) const {
         return unit * float(as_type<half2>(d).x) * total;
     }
+    METAL_FUNC uint get_offsets() const { return minima; }
     METAL_FUNC float finish_offset(float total) const {
         return -32.0f * float(as_type<half2>(d).y) * total;
     }
@@ -137,11 +138,9 @@ struct q4_k_bulk : bulk_rows_of<8> {
     enum : bool { needs_registers = true };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
-    struct lane_block {
-        bulk_row at;
-        k_bulk_head head;
+    struct lane_block : k_bulk_lane {
         METAL_FUNC void load(bulk_row row, uint i, uint part) {
-            head.load(row + 36 * i, part);
+            load_head(row + 36 * i, part);
             at = row + 36 * i + 4 + 2 * part;
         }
         METAL_FUNC scale take(uint turn, uint, uint, thread byte_pair &w) const {
@@ -151,12 +150,10 @@ struct q4_k_bulk : bulk_rows_of<8> {
                 w.at[0][side] = word & 0x0F0F0F0Fu;
                 w.at[1][side] = word & 0xF0F0F0F0u;
             }
-            return head.get_scale(turn);
+            return get_scale(turn);
         }
-        METAL_FUNC uint get_offsets() const { return head.minima; }
-        METAL_FUNC float finish_offset(float total) const { return head.finish_offset(total); }
         METAL_FUNC float finish(float total, uint part) const {
-            return head.finish(total, part < 2 ? 1.0f : 0.0625f);
+            return scale_sum(total, part < 2 ? 1.0f : 0.0625f);
         }
     };
 };
@@ -170,12 +167,10 @@ struct q5_k_bulk : bulk_rows_of<8> {
     enum : bool { needs_registers = true };
 
     static METAL_FUNC float get_unit() { return 1.0f; }
-    struct lane_block {
-        bulk_row at;
+    struct lane_block : k_bulk_lane {
         uint2 fifth;
-        k_bulk_head head;
         METAL_FUNC void load(bulk_row row, uint i, uint part) {
-            head.load(row + 44 * i, part);
+            load_head(row + 44 * i, part);
             at = row + 44 * i + 12 + 2 * part;
             fifth = get_words(at, -8);
         }
@@ -188,12 +183,10 @@ struct q5_k_bulk : bulk_rows_of<8> {
                 w.at[0][side] = (word & 0x0F0F0F0Fu) | (bits & 0x10101010u);
                 w.at[1][side] = (word >> 3u & 0x1E1E1E1Eu) | (bits & 0x20202020u);
             }
-            return head.get_scale(turn);
+            return get_scale(turn);
         }
-        METAL_FUNC uint get_offsets() const { return head.minima; }
-        METAL_FUNC float finish_offset(float total) const { return head.finish_offset(total); }
         METAL_FUNC float finish(float total, uint part) const {
-            return head.finish(total, part < 2 ? 1.0f : 0.5f);
+            return scale_sum(total, part < 2 ? 1.0f : 0.5f);
         }
     };
 };

@@ -19,11 +19,9 @@ matvec_bulk(MATVEC_ARGUMENTS(typename N::block), uint group [[threadgroup_positi
     bulk_run<IsLong, P>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
-#define BULK_KERNEL(name, ...)                                                                     \
-    template [[host_name(name)]] kernel decltype(matvec_bulk<__VA_ARGS__>) matvec_bulk<__VA_ARGS__>;
 #define BULK_KERNELS(format, end, ...)                                                             \
-    BULK_KERNEL("matvec_" #format end, format##_bulk, false, __VA_ARGS__)                          \
-    BULK_KERNEL("matvec_" #format "_accumulate" end, format##_bulk, true, __VA_ARGS__)
+    KERNEL("matvec_" #format end, matvec_bulk<format##_bulk, false, __VA_ARGS__>)                  \
+    KERNEL("matvec_" #format "_accumulate" end, matvec_bulk<format##_bulk, true, __VA_ARGS__>)
 #define MATVEC_BULK(format)                                                                        \
     BULK_KERNELS(format, "_bulk", false, 1)                                                        \
     BULK_KERNELS(format, "_bulk_chunks", true, 1)                                                  \

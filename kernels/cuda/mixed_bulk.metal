@@ -118,17 +118,10 @@ matvec_mixed_bulk(PRODUCTS, uint group [[threadgroup_position_in_grid]], THREAD_
     FIND_PRODUCT(group)
     const block_share share(p.rows, group, p.groups);
     const uint row_quads = p.in_dim / 256 * N::block_bytes / 16;
-    const bulk_mixed<N> op = {x,
-                              x,
-                              bias + share.first,
-                              (device const uint4 *)w + size_t(share.first) * row_quads,
-                              y + share.first,
-                              0.0f,
-                              share.count,
-                              row_quads,
-                              p.activation,
-                              p.has_bias != 0,
-                              p.accumulates != 0};
+    const bulk_mixed<N> op = {
+        x, x, bias + share.first, (device const uint4 *)w + size_t(share.first) * row_quads,
+        y + share.first, 0.0f, share.count, row_quads, p.activation, p.has_bias != 0,
+        p.accumulates != 0};
     if (p.format == Number) {
         bulk_run<false, 1>(op, p.in_dim, group, p.groups, thread_index, sg, lane);
         return;
@@ -145,10 +138,7 @@ matvec_mixed_bulk(PRODUCTS, uint group [[threadgroup_position_in_grid]], THREAD_
 }
 
 #define MIXED_BULK(format)                                                                         \
-    template                                                                                       \
-        [[host_name("matvec_mixed_" #format                                                        \
-                    "_bulk")]] kernel decltype(matvec_mixed_bulk<format##_bulk, number_##format>)  \
-            matvec_mixed_bulk<format##_bulk, number_##format>;
+    KERNEL("matvec_mixed_" #format "_bulk", matvec_mixed_bulk<format##_bulk, number_##format>)
 
 MIXED_BULK(q4_0)
 MIXED_BULK(q8_0)

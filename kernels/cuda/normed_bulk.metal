@@ -26,15 +26,8 @@ gate_up_silu_bulk(GATE_UP_ARGUMENTS(typename N::block), uint group [[threadgroup
                   uint groups [[threadgroups_per_grid]], THREAD_PLACE) {
     const block_share share(out_dim, group, groups);
     const uint row_quads = in_dim / 256 * N::block_bytes / 16;
-    const bulk_gated<N> op = {x,
-                              norm_w,
-                              (device const uint4 *)w_gate,
-                              (device const uint4 *)w_up,
-                              out,
-                              eps,
-                              share.first,
-                              2 * share.count,
-                              row_quads};
+    const bulk_gated<N> op = {x, norm_w, (device const uint4 *)w_gate, (device const uint4 *)w_up,
+                              out, eps, share.first, 2 * share.count, row_quads};
     bulk_run<false, 1>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
@@ -43,33 +36,18 @@ qkv_rope_append_bulk(QKV_ARGUMENTS(typename N::block, T),
                      uint group [[threadgroup_position_in_grid]],
                      uint groups [[threadgroups_per_grid]], THREAD_PLACE) {
     const block_share share((q_dim + 2 * kv_dim) / 2, group, groups); // pairs
-    const bulk_appended<N, T> op = {x,
-                                    norm_w,
-                                    (device const uint4 *)wq,
-                                    (device const uint4 *)wk,
-                                    (device const uint4 *)wv,
-                                    q,
-                                    k_cache,
-                                    v_cache,
-                                    freqs,
-                                    &pos,
-                                    eps,
-                                    2 * share.first,
-                                    q_dim,
-                                    kv_dim,
-                                    head_dim,
-                                    2 * share.count,
-                                    in_dim / 256 * N::block_bytes / 16};
+    const bulk_appended<N, T> op = {
+        x, norm_w, (device const uint4 *)wq, (device const uint4 *)wk, (device const uint4 *)wv, q,
+        k_cache, v_cache, freqs, &pos, eps, 2 * share.first, q_dim, kv_dim, head_dim,
+        2 * share.count, in_dim / 256 * N::block_bytes / 16};
     bulk_run<false, 1>(op, in_dim, group, groups, thread_index, sg, lane);
 }
 
-#define BULK_KERNEL(name, function, ...)                                                           \
-    template [[host_name(name)]] kernel decltype(function<__VA_ARGS__>) function<__VA_ARGS__>;
 #define NORMED_BULK(format)                                                                        \
-    BULK_KERNEL("rmsnorm_matvec_" #format "_bulk", rmsnorm_matvec_bulk, format##_bulk)             \
-    BULK_KERNEL("gate_up_silu_" #format "_bulk", gate_up_silu_bulk, format##_bulk)                 \
-    BULK_KERNEL("qkv_rope_append_" #format "_bulk", qkv_rope_append_bulk, format##_bulk, float)    \
-    BULK_KERNEL("qkv_rope_append_f16_" #format "_bulk", qkv_rope_append_bulk, format##_bulk, half)
+    KERNEL("rmsnorm_matvec_" #format "_bulk", rmsnorm_matvec_bulk<format##_bulk>)                  \
+    KERNEL("gate_up_silu_" #format "_bulk", gate_up_silu_bulk<format##_bulk>)                      \
+    KERNEL("qkv_rope_append_" #format "_bulk", qkv_rope_append_bulk<format##_bulk, float>)         \
+    KERNEL("qkv_rope_append_f16_" #format "_bulk", qkv_rope_append_bulk<format##_bulk, half>)
 
 NORMED_BULK(q4_0)
 NORMED_BULK(q8_0)

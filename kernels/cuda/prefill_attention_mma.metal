@@ -54,60 +54,8 @@ template <typename T, uint D> struct prefill_tiles {
     }
 };
 
-// The 8 queries of a set, one per four lanes.
-template <typename T, uint D> struct prefill_set {
-    mma_queries<T, D> queries;
-    uint seen;     // keys of this lane's query
-    float largest; // score so far
-    float sum;     // of the weights of this lane's keys, which are multiplied by mma_kind::lift
-    float parts[D / 8][2];
-
-    METAL_FUNC void start(device const float *q, uint count, uint lane) {
-        queries.take(q, lane);
-        seen = count;
-        largest = NO_SCORE;
-        sum = 0.0f;
-        for (uint i = 0; i < D / 8; i++)
-            parts[i][0] = parts[i][1] = 0.0f;
-    }
-
-    // From scores of keys `first` and on to weights; the result is what sums of before are to be
-    // multiplied by.
-    template <uint tiles>
-    METAL_FUNC float weigh(thread float2 (&scores)[tiles], uint first, float scale, uint lane) {
-        const float before = largest;
-        for (uint i = 0; i < tiles; i++)
-            for (uint e = 0; e < 2; e++) {
-                const bool is_seen = first + 8 * i + 2 * (lane % 4) + e < seen;
-                scores[i][e] = is_seen ? scores[i][e] * queries.unit * scale : NO_SCORE;
-                largest = max(largest, scores[i][e]);
-            }
-        for (uint mask = 1; mask < 4; mask *= 2)
-            largest = max(largest, cuda::shuffle_xor(largest, mask));
-        // Without a key both differences are of NO_SCORE from itself: under fast math, anything.
-        const float fade = before > NO_SCORE ? exp(before - largest) : 0.0f;
-        sum *= fade;
-        for (uint i = 0; i < tiles; i++)
-            for (uint e = 0; e < 2; e++) {
-                const float weight = exp(scores[i][e] - largest) * float(mma_kind<T>::lift);
-                scores[i][e] = scores[i][e] > NO_SCORE ? weight : 0.0f;
-                sum += scores[i][e];
-            }
-        return fade;
-    }
-
-    METAL_FUNC void store(device float *out, uint lane) {
-        enum : uint { values = mma_kind<T>::values };
-        for (uint mask = 1; mask < 4; mask *= 2)
-            sum += cuda::shuffle_xor(sum, mask);
-        for (uint n = 0; out && n < D / 8; n += 4)
-            for (uint e = 0; e < 2; e++) {
-                const uint d = n / values * 8 * values + values * (2 * (lane % 4) + e) + n % values;
-                *(device float4 *)(out + d) =
-                    float4(parts[n][e], parts[n + 1][e], parts[n + 2][e], parts[n + 3][e]) / sum;
-            }
-    }
-};
+// The 8 queries of a set, one per four lanes, and the keys that this lane's sees.
+template <typename T, uint D> struct prefill_set : mma_softmax<T, D> { uint seen; };
 
 // The sets of a warp. A turn is 4 KB of keys and as many of values.
 template <typename T, uint D, uint Sets> struct prefill_warp {
@@ -162,7 +110,8 @@ template <typename T, uint D, uint Sets> struct prefill_warp {
         }
         float fades[Sets];
         for (uint set = 0; set < Sets; set++)
-            fades[set] = sets[set].weigh(weights[set], start + first, rows_of.h.scale, lane);
+            fades[set] = sets[set].weigh(weights[set], start + first, sets[set].seen,
+                                         rows_of.h.scale, lane);
         add_values(rows_of.find_stage(start, true), rows_of, first, weights, fades, lane);
     }
 };
@@ -179,16 +128,18 @@ struct prefill_block {
 template <typename T, uint D, uint Sets>
 METAL_FUNC void prefill_attend(attention_head_of<T> h, prefill_block b, uint from,
                                threadgroup uint4 *memory, uint thread_index, uint sg, uint lane) {
-    const uint own = from + 8 * Sets * sg;
+    const uint first_token = from + 8 * Sets * sg;
     const uint most = min(b.tokens, from + 8 * Sets * PREFILL_WARPS); // of the tokens of all warps
     const prefill_tiles<T, D> rows_of = {memory, h, b.seen + most - 2};
     prefill_warp<T, D, Sets> warp;
     rows_of.copy(0, thread_index);
     for (uint set = 0; set < Sets; set++) {
-        const uint token = min(own + 8 * set + lane / 4, b.tokens - 1);
-        warp.sets[set].start(b.q + size_t(token) * b.stride, b.seen + token, lane);
+        const uint token = min(first_token + 8 * set + lane / 4, b.tokens - 1);
+        warp.sets[set].queries.take(b.q + size_t(token) * b.stride, lane);
+        warp.sets[set].seen = b.seen + token;
+        warp.sets[set].clear();
     }
-    const uint seen = b.seen + min(own + 8 * Sets, b.tokens) - 1; // by any query of this warp
+    const uint seen = b.seen + min(first_token + 8 * Sets, b.tokens) - 1; // by any query of this warp
     for (uint start = 0; start <= rows_of.last; start += rows_of.keys) {
         rows_of.copy(start + rows_of.keys, thread_index);
         cuda::wait_for_all_but<1>();
@@ -198,8 +149,13 @@ METAL_FUNC void prefill_attend(attention_head_of<T> h, prefill_block b, uint fro
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
     for (uint set = 0; set < Sets; set++) {
-        const uint token = own + 8 * set + lane / 4;
-        warp.sets[set].store(token < b.tokens ? b.out + size_t(token) * b.stride : nullptr, lane);
+        const uint token = first_token + 8 * set + lane / 4;
+        device float *to = token < b.tokens ? b.out + size_t(token) * b.stride : nullptr;
+        thread mma_softmax<T, D> &own = warp.sets[set];
+        own.add_up();
+        for (uint n = 0; to && n < D / 8; n += 4)
+            for (uint e = 0; e < 2; e++)
+                *(device float4 *)(to + own.find(n, e, lane)) = own.get(n, e) / own.sum;
     }
 }
 
@@ -223,7 +179,5 @@ prefill_attention_mma(ATTENTION_ARGUMENTS(T, start), constant uint &n_tokens [[b
             prefill_attend<T, 128, sets>(h, b, from, memory, thread_index, sg, lane);
 }
 
-template [[host_name("prefill_attention_mma")]] kernel decltype(prefill_attention_mma<float>)
-    prefill_attention_mma<float>;
-template [[host_name("prefill_attention_mma_f16")]] kernel decltype(prefill_attention_mma<half>)
-    prefill_attention_mma<half>;
+KERNEL("prefill_attention_mma", prefill_attention_mma<float>)
+KERNEL("prefill_attention_mma_f16", prefill_attention_mma<half>)

@@ -71,21 +71,14 @@ template <typename N, typename T> struct skinny_appended : bulk_appended<N, T> {
 };
 
 // The pairs of a cluster, and tokens from `first` on.
-template <typename N, bool accumulate>
-METAL_FUNC skinny_plain<N, accumulate> skinny_take_share(device const void *w, device const float *x,
-                                                   device float *y, uint out_dim, uint in_dim,
-                                                   block_share pairs, uint first) {
+template <typename N, bool accumulate> METAL_FUNC skinny_plain<N, accumulate>
+skinny_take_share(device const void *w, device const float *x, device float *y, uint out_dim,
+                  uint in_dim, block_share pairs, uint first) {
     const uint row_quads = in_dim / 256 * N::block_bytes / 16;
-    const skinny_plain<N, accumulate> op = {
-        x + size_t(first) * in_dim,
-        x,
-        (device const uint4 *)w + size_t(2 * pairs.first) * row_quads,
-        y + size_t(first) * out_dim + 2 * pairs.first,
-        0.0f,
-        in_dim,
-        out_dim,
-        min(2 * pairs.count, out_dim - 2 * pairs.first)};
-    return op;
+    return {x + size_t(first) * in_dim, x,
+            (device const uint4 *)w + size_t(2 * pairs.first) * row_quads,
+            y + size_t(first) * out_dim + 2 * pairs.first, 0.0f, in_dim, out_dim,
+            min(2 * pairs.count, out_dim - 2 * pairs.first)};
 }
 
 // P: of the thread blocks of a cluster, two of which are to find room on an SM: hence 512.
@@ -122,17 +115,10 @@ gate_up_silu_skinny_bulk(GATE_UP_ARGUMENTS(typename N::block), constant uint &ba
     const block_share share(out_dim, group.x / P, groups.x / P);
     const uint first = group.y * SKINNY_TOKENS;
     const uint row_quads = in_dim / 256 * N::block_bytes / 16;
-    const skinny_gated<N> op = {{x + size_t(first) * in_dim,
-                              norm_w,
-                              (device const uint4 *)w_gate,
-                              (device const uint4 *)w_up,
-                              out + size_t(first) * out_dim,
-                              eps,
-                              share.first,
-                              2 * share.count,
-                              row_quads},
-                             in_dim,
-                             out_dim};
+    const skinny_gated<N> op = {
+        {x + size_t(first) * in_dim, norm_w, (device const uint4 *)w_gate,
+         (device const uint4 *)w_up, out + size_t(first) * out_dim, eps, share.first,
+         2 * share.count, row_quads}, in_dim, out_dim};
     skinny_run<P>(op, min(batch - first, uint(SKINNY_TOKENS)), group.x % P, thread_index, sg, lane);
 }
 
@@ -144,25 +130,10 @@ qkv_rope_append_skinny_bulk(
     enum : uint { P = 2 };
     const block_share share((q_dim + 2 * kv_dim) / 2, group.x / P, groups.x / P); // pairs
     const uint first = group.y * SKINNY_TOKENS;
-    const skinny_appended<N, T> op = {{x + size_t(first) * in_dim,
-                                 norm_w,
-                                 (device const uint4 *)wq,
-                                 (device const uint4 *)wk,
-                                 (device const uint4 *)wv,
-                                 q,
-                                 k_cache,
-                                 v_cache,
-                                 freqs,
-                                 &pos,
-                                 eps,
-                                 2 * share.first,
-                                 q_dim,
-                                 kv_dim,
-                                 head_dim,
-                                 2 * share.count,
-                                 in_dim / 256 * N::block_bytes / 16},
-                                in_dim,
-                                first};
+    const skinny_appended<N, T> op = {
+        {x + size_t(first) * in_dim, norm_w, (device const uint4 *)wq, (device const uint4 *)wk,
+         (device const uint4 *)wv, q, k_cache, v_cache, freqs, &pos, eps, 2 * share.first, q_dim,
+         kv_dim, head_dim, 2 * share.count, in_dim / 256 * N::block_bytes / 16}, in_dim, first};
     skinny_run<P>(op, min(batch - first, uint(SKINNY_TOKENS)), group.x % P, thread_index, sg, lane);
 }
 
@@ -173,24 +144,22 @@ typedef skinny_format<halves_q5_k, 1, 3> skinny_q5_k;
 typedef skinny_format<halves_q6_k, 1, 3> skinny_q6_k;
 typedef skinny_format<halves_f16, 1, 3, 512> skinny_f16; // an SM has room for one thread block
 
-#define SKINNY_KERNEL(name, ...)                                                                   \
-    template [[host_name(name)]] kernel decltype(__VA_ARGS__) __VA_ARGS__;
 #define SKINNY_BULK(format)                                                                        \
-    SKINNY_KERNEL("multi_token_matvec_" #format "_tiled_bulk",                                     \
-               matvec_skinny_bulk<skinny_##format, false, 2>)                                      \
-    SKINNY_KERNEL("multi_token_matvec_" #format "_accumulate_tiled_bulk",                          \
-               matvec_skinny_bulk<skinny_##format, true, 2>)                                       \
-    SKINNY_KERNEL("multi_token_matvec_" #format "_tiled_bulk_cluster",                             \
-               matvec_skinny_bulk<skinny_##format, false, 8>)                                      \
-    SKINNY_KERNEL("multi_token_matvec_" #format "_accumulate_tiled_bulk_cluster",                  \
-               matvec_skinny_bulk<skinny_##format, true, 8>)                                       \
-    SKINNY_KERNEL("multi_token_matvec_" #format "_activate_tiled_bulk",                            \
-               activate_skinny_bulk<skinny_##format, 2>)                                           \
-    SKINNY_KERNEL("gate_up_silu_" #format "_tiled_bulk", gate_up_silu_skinny_bulk<skinny_##format>) \
-    SKINNY_KERNEL("qkv_rope_append_" #format "_tiled_bulk",                                        \
-               qkv_rope_append_skinny_bulk<skinny_##format, float>)                                \
-    SKINNY_KERNEL("qkv_rope_append_f16_" #format "_tiled_bulk",                                    \
-               qkv_rope_append_skinny_bulk<skinny_##format, half>)
+    KERNEL("multi_token_matvec_" #format "_tiled_bulk",                                            \
+           matvec_skinny_bulk<skinny_##format, false, 2>)                                          \
+    KERNEL("multi_token_matvec_" #format "_accumulate_tiled_bulk",                                 \
+           matvec_skinny_bulk<skinny_##format, true, 2>)                                           \
+    KERNEL("multi_token_matvec_" #format "_tiled_bulk_cluster",                                    \
+           matvec_skinny_bulk<skinny_##format, false, 8>)                                          \
+    KERNEL("multi_token_matvec_" #format "_accumulate_tiled_bulk_cluster",                         \
+           matvec_skinny_bulk<skinny_##format, true, 8>)                                           \
+    KERNEL("multi_token_matvec_" #format "_activate_tiled_bulk",                                   \
+           activate_skinny_bulk<skinny_##format, 2>)                                               \
+    KERNEL("gate_up_silu_" #format "_tiled_bulk", gate_up_silu_skinny_bulk<skinny_##format>)       \
+    KERNEL("qkv_rope_append_" #format "_tiled_bulk",                                               \
+           qkv_rope_append_skinny_bulk<skinny_##format, float>)                                    \
+    KERNEL("qkv_rope_append_f16_" #format "_tiled_bulk",                                           \
+           qkv_rope_append_skinny_bulk<skinny_##format, half>)
 
 SKINNY_BULK(q4_0)
 SKINNY_BULK(q8_0)

@@ -184,6 +184,12 @@ struct q4_0_skinny {
     }
 };
 
+// Four bytes of nibbles of the first or second of two blocks, which are 9 words: those that begin
+// at word 0 of them, or as many words further as `from` is. The first block begins within a word.
+template <typename Row> inline uint q4_0_get_word(Row from, uint b) {
+    return b ? from[5] : from[0] >> 16u | from[1] << 16u;
+}
+
 // For product/tile.h: two threads per row, half a block each.
 struct q4_0_tiles {
     typedef block_q4_0 block;

@@ -79,10 +79,6 @@ kernel void gate_up_silu_tiled(GATE_UP_ARGUMENTS(block_q4_0),
     }
 }
 
-#define TILED(end, size)                                                                           \
-    template [[host_name("gate_up_silu_q4_0_tiled" end)]] kernel                                   \
-        decltype(gate_up_silu_tiled<size##_tile<q4_0_tiles, true>>)                  \
-            gate_up_silu_tiled<size##_tile<q4_0_tiles, true>>;
-TILED("", large)
-TILED("_split_k", split_k)
-TILED("_skinny", skinny)
+KERNEL("gate_up_silu_q4_0_tiled", gate_up_silu_tiled<large_tile<q4_0_tiles, true>>)
+KERNEL("gate_up_silu_q4_0_tiled_split_k", gate_up_silu_tiled<split_k_tile<q4_0_tiles, true>>)
+KERNEL("gate_up_silu_q4_0_tiled_skinny", gate_up_silu_tiled<skinny_tile<q4_0_tiles, true>>)

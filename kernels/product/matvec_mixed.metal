@@ -39,20 +39,14 @@ METAL_FUNC void make_row(device const uchar *w, device const float *x, device co
                          device float *y, product_shape p, uint row, uint lane) {
     float sum = 0.0f;
     switch (p.format) {
-#define CASE(f, sum_of)                                                                            \
+#define SUM_parts(f) vec16_dot<f##_parts>
+#define SUM_blocks(f) mixed_dot<f>
+#define SUM_floats(f) mixed_dot<f>
+#define CASE(f, kind, ...)                                                                         \
     case number_##f:                                                                               \
-        sum = sum_of(w, x, row, p.in_dim, lane);                                                   \
+        sum = SUM_##kind(f)(w, x, row, p.in_dim, lane);                                            \
         break;
-#define VEC16_parts(f) CASE(f, vec16_dot<f##_parts>)
-#define VEC16_blocks(f)
-#define VEC16_floats(f)
-#define OTHER_parts(f)
-#define OTHER_blocks(f) CASE(f, mixed_dot<f>)
-#define OTHER_floats(f) CASE(f, mixed_dot<f>)
-#define VEC16_CASE(f, kind, ...) VEC16_##kind(f)
-#define OTHER_CASE(f, kind, ...) OTHER_##kind(f)
-        FORMATS(VEC16_CASE)
-        FORMATS(OTHER_CASE)
+        FORMATS(CASE)
     }
     if (lane != 0)
         return;
@@ -216,11 +210,8 @@ matvec_mixed_tokens(PRODUCTS, constant uint &tokens [[buffer(29)]],
     }
 }
 
-#define MIXED_TOKENS(name, ...)                                                                    \
-    template [[host_name("matvec_mixed_" name)]] kernel decltype(matvec_mixed_tokens<__VA_ARGS__>) \
-        matvec_mixed_tokens<__VA_ARGS__>;
-//                          A  B  N  S
-MIXED_TOKENS("skinny",         1, 1, 2, 1)
-MIXED_TOKENS("skinny_split_k",    1, 1, 2, 8)
-MIXED_TOKENS("wide",        2, 2, 1, 1)
-MIXED_TOKENS("wide_split_k",   2, 2, 1, 8)
+// A, B, N, S:
+KERNEL("matvec_mixed_skinny", matvec_mixed_tokens<1, 1, 2, 1>)
+KERNEL("matvec_mixed_skinny_split_k", matvec_mixed_tokens<1, 1, 2, 8>)
+KERNEL("matvec_mixed_wide", matvec_mixed_tokens<2, 2, 1, 1>)
+KERNEL("matvec_mixed_wide_split_k", matvec_mixed_tokens<2, 2, 1, 8>)

@@ -252,7 +252,7 @@ kernel void matvec_q4_0_rowblock(MATVEC_ARGUMENTS(block_q4_0),
 // no traffic for the addition: the row is added where it would have been stored.
 MATVEC_KERNEL("matvec_q4_0_accumulate", matvec, q4_0, true)
 
-MATVEC_LEAN(q4_0)
+MATVEC_VEC16(q4_0)
 
 // For many tokens: see row.h and per_thread.h.
 MATVEC_TOKEN_BY_TOKEN(q4_0, q4_0)
@@ -287,8 +287,8 @@ kernel void activated_vec16(MATVEC_ARGUMENTS(block_q4_0),
         output.take(y + size_t(token) * out_dim + row, row, sum);
 }
 
-MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_vec16", activated_vec16, 2)
-MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_vec16_rows", activated_vec16, 4)
+KERNEL("multi_token_matvec_q4_0_activate_vec16", activated_vec16<2>)
+KERNEL("multi_token_matvec_q4_0_activate_vec16_rows", activated_vec16<4>)
 
 // Large batches: see tiled.h.
 

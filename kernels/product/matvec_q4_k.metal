@@ -14,7 +14,7 @@ using namespace metal;
 
 MATVEC_MANY_TOKENS(q4_k, q4_k)
 MATVEC_PER_THREAD(q4_k)
-MATVEC_LEAN(q4_k)
+MATVEC_VEC16(q4_k)
 MATVEC_TILED(q4_k, q4_k_tiles)
 MATVEC_TILED_SIZE(q4_k, q4_k_tiles, split_k)
 MATVEC_MATRIX(q4_k, q4_k_tiles)

@@ -14,7 +14,7 @@ using namespace metal;
 
 MATVEC_MANY_TOKENS(q6_k, q6_k)
 MATVEC_PER_THREAD(q6_k)
-MATVEC_LEAN(q6_k)
+MATVEC_VEC16(q6_k)
 MATVEC_TILED(q6_k, q6_k_tiles)
 MATVEC_TILED_SIZE(q6_k, q6_k_tiles, split_k)
 MATVEC_MATRIX(q6_k, q6_k_tiles)

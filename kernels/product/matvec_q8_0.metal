@@ -14,7 +14,7 @@ using namespace metal;
 
 MATVEC_MANY_TOKENS(q8_0, q8_0)
 MATVEC_PER_THREAD(q8_0)
-MATVEC_LEAN(q8_0)
+MATVEC_VEC16(q8_0)
 MATVEC_TILED(q8_0, q8_0_tiles)
 MATVEC_TILED_SIZE(q8_0, q8_0_tiles, split_k)
 MATVEC_MATRIX(q8_0, tile_numbers<q8_0_numbers>)

@@ -318,5 +318,5 @@ template <typename S> kernel void activated_per_thread(MATVEC_ARGUMENTS(typename
     MATVEC_KERNEL("multi_token_matvec_" #format "_per_thread", per_thread, format##_eights, false) \
     MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate_per_thread", per_thread,              \
                   format##_eights, true)                                                           \
-    MATVEC_ACTIVATED("multi_token_matvec_" #format "_activate_per_thread", activated_per_thread,   \
-                     format##_eights)
+    KERNEL("multi_token_matvec_" #format "_activate_per_thread",                                   \
+           activated_per_thread<format##_eights>)

@@ -59,10 +59,8 @@ kernel void qkv_rope_append(QKV_ARGUMENTS(block_q4_0, T),
     out[1] = T(second);
 }
 
-template [[host_name("qkv_rope_append_q4_0")]] kernel decltype(qkv_rope_append<float>)
-    qkv_rope_append<float>;
-template [[host_name("qkv_rope_append_f16_q4_0")]] kernel decltype(qkv_rope_append<half>)
-    qkv_rope_append<half>;
+KERNEL("qkv_rope_append_q4_0", qkv_rope_append<float>)
+KERNEL("qkv_rope_append_f16_q4_0", qkv_rope_append<half>)
 
 // For large batches: x (tokens, in_dim), q (tokens, q_dim); token t goes to row pos + t of the caches.
 //
@@ -112,10 +110,6 @@ kernel void qkv_rope_append_tiled(QKV_ARGUMENTS(block_q4_0, float),
     }
 }
 
-#define TILED(end, size)                                                                           \
-    template [[host_name("qkv_rope_append_q4_0_tiled" end)]] kernel                                \
-        decltype(qkv_rope_append_tiled<size##_tile<q4_0_tiles, true>>)               \
-            qkv_rope_append_tiled<size##_tile<q4_0_tiles, true>>;
-TILED("", large)
-TILED("_split_k", split_k)
-TILED("_skinny", skinny)
+KERNEL("qkv_rope_append_q4_0_tiled", qkv_rope_append_tiled<large_tile<q4_0_tiles, true>>)
+KERNEL("qkv_rope_append_q4_0_tiled_split_k", qkv_rope_append_tiled<split_k_tile<q4_0_tiles, true>>)
+KERNEL("qkv_rope_append_q4_0_tiled_skinny", qkv_rope_append_tiled<skinny_tile<q4_0_tiles, true>>)

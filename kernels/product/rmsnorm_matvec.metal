@@ -42,10 +42,8 @@ kernel void rmsnorm_matvec(NORMED_MATVEC_ARGUMENTS(typename F::block),
         y[row] = sum;
 }
 
-template [[host_name("rmsnorm_matvec_q4_0")]] kernel
-    decltype(rmsnorm_matvec<q4_0>) rmsnorm_matvec<q4_0>;
-template [[host_name("rmsnorm_matvec_f32")]] kernel
-    decltype(rmsnorm_matvec<f32_single>) rmsnorm_matvec<f32_single>;
+KERNEL("rmsnorm_matvec_q4_0", rmsnorm_matvec<q4_0>)
+KERNEL("rmsnorm_matvec_f32", rmsnorm_matvec<f32_single>)
 
 // x in threadgroup memory.
 struct threadgroup_input {

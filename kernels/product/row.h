@@ -224,12 +224,7 @@ kernel void activated_reuse(MATVEC_ARGUMENTS(typename F::block), ACTIVATION_ARGU
 
 // The kernels of a format, = and +=. `any` is the format as read in rows of any length. A new
 // variant is a template above, two lines here and a row in product/table.h.
-#define MATVEC_KERNEL(name, function, format, accumulate)                                          \
-    template [[host_name(                                                                          \
-        name)]] kernel decltype(function<format, accumulate>) function<format, accumulate>;
-
-#define MATVEC_ACTIVATED(name, function, format)                                                   \
-    template [[host_name(name)]] kernel decltype(function<format>) function<format>;
+#define MATVEC_KERNEL(name, function, format, accumulate) KERNEL(name, function<format, accumulate>)
 
 #define MATVEC_ONE_TOKEN(format, any)                                                              \
     MATVEC_KERNEL("matvec_" #format, matvec, any, false)                                           \
@@ -242,5 +237,5 @@ kernel void activated_reuse(MATVEC_ARGUMENTS(typename F::block), ACTIVATION_ARGU
 #define MATVEC_MANY_TOKENS(format, any)                                                            \
     MATVEC_KERNEL("multi_token_matvec_" #format "_reuse", reuse, format, false)                    \
     MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate_reuse", reuse, format, true)          \
-    MATVEC_ACTIVATED("matvec_" #format "_activate", activated, any)                                \
-    MATVEC_ACTIVATED("multi_token_matvec_" #format "_activate_reuse", activated_reuse, format)
+    KERNEL("matvec_" #format "_activate", activated<any>)                                          \
+    KERNEL("multi_token_matvec_" #format "_activate_reuse", activated_reuse<format>)

@@ -35,115 +35,60 @@ static const shape floats[] = {
 
 /* For kernels that take 2048 columns at a time, 256 of them at least, and 4096 of x, and 32 rows for
  * each of at most 256 threadgroups. */
-static const shape of_wide_rows[] = {
-    {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{9, 2048}},  {{15, 2304}},   {{16, 4096}},
-    {{31, 4352}}, {{32, 6144}}, {{33, 8448}}, {{65, 2048}}, {{8225, 2304}}, {{4096, 4096}},
-};
+SHAPES_OF(wide_rows, ANY_INPUT(7, 512), {{1, 256}}, {{7, 512}}, {{8, 1792}}, {{9, 2048}},
+          {{15, 2304}}, {{16, 4096}}, {{31, 4352}}, {{32, 6144}}, {{33, 8448}}, {{65, 2048}},
+          {{8225, 2304}}, {{4096, 4096}});
 /* For kernels that take 1024 columns of 32 rows and 8 tokens at a time, 64 of them at least. */
-static const shape of_wide_tokens[] = {
-    {{1, 64, 1}},    {{7, 256, 3}},    {{31, 960, 8}},   {{32, 1024, 7}},
-    {{33, 1088, 9}}, {{65, 3200, 17}}, {{192, 576, 16}}, {{4096, 4096, 8}},
-};
-static const shape_list wide_tokens = SHAPE_LIST(of_wide_tokens, 7, 256, 3);
-static const shape of_wider_rows[] = {
-    {{1, 2048}},   {{2, 4096}},  {{15, 6144}},   {{16, 8192}},
-    {{17, 10240}}, {{33, 2048}}, {{4129, 4096}}, {{4096, 4096}},
-};
-static const shape of_eights[] = {
-    {{1, 8}},     {{2, 248}},   {{7, 256}},    {{15, 264}},    {{16, 1024}},
-    {{17, 1032}}, {{31, 4096}}, {{33, 10000}}, {{4129, 1032}}, {{4096, 4096}},
-};
+SHAPES_OF(wide_tokens, ANY_INPUT(7, 256, 3), {{1, 64, 1}}, {{7, 256, 3}}, {{31, 960, 8}},
+          {{32, 1024, 7}}, {{33, 1088, 9}}, {{65, 3200, 17}}, {{192, 576, 16}}, {{4096, 4096, 8}});
+SHAPES_OF(wider_rows, ANY_INPUT(7, 2048), {{1, 2048}}, {{2, 4096}}, {{15, 6144}}, {{16, 8192}},
+          {{17, 10240}}, {{33, 2048}}, {{4129, 4096}}, {{4096, 4096}});
+SHAPES_OF(eights, ANY_INPUT(7, 256), {{1, 8}}, {{2, 248}}, {{7, 256}}, {{15, 264}}, {{16, 1024}},
+          {{17, 1032}}, {{31, 4096}}, {{33, 10000}}, {{4129, 1032}}, {{4096, 4096}});
 /* For kernels that take 256 to 4096 columns, of 16 or 32 rows. 16417x2048 fills all of both stages of
  * shared memory, since a thread block has 64 rows and more. */
-static const shape of_bulk_rows[] = {
-    {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{15, 2304}},   {{16, 3840}},    {{31, 4096}},
-    {{32, 2048}}, {{33, 1024}}, {{65, 2560}}, {{8225, 2304}}, {{16417, 2048}}, {{4096, 4096}},
-};
-static const shape of_bulk_normed[] = {
-    {{1, 256}}, {{16, 2048}}, {{33, 1024}}, {{97, 2304}}, {{513, 4096}}, {{32000, 4096}},
-};
-static const shape of_wider_bulk_normed[] = {{{1, 2048}}, {{33, 4096}}, {{513, 2048}}};
-static const shape of_bulk_gates[] = {
-    {{1, 256}}, {{8, 2048}}, {{17, 1024}}, {{49, 2304}}, {{257, 4096}}, {{14336, 4096}},
-};
-static const shape of_wider_bulk_gates[] = {
-    {{1, 2048}}, {{6, 4096}}, {{49, 2048}}, {{257, 4096}}, {{14336, 4096}},
-};
+SHAPES_OF(bulk_rows, ANY_INPUT(7, 512), {{1, 256}}, {{7, 512}}, {{8, 1792}}, {{15, 2304}},
+          {{16, 3840}}, {{31, 4096}}, {{32, 2048}}, {{33, 1024}}, {{65, 2560}}, {{8225, 2304}},
+          {{16417, 2048}}, {{4096, 4096}});
+SHAPES_OF(bulk_normed, ANY_INPUT(7, 512), {{1, 256}}, {{16, 2048}}, {{33, 1024}}, {{97, 2304}},
+          {{513, 4096}}, {{32000, 4096}});
+SHAPES_OF(wider_bulk_normed, ANY_INPUT(7, 2048), {{1, 2048}}, {{33, 4096}}, {{513, 2048}});
+SHAPES_OF(bulk_gates, ANY_INPUT(7, 512), {{1, 256}}, {{8, 2048}}, {{17, 1024}}, {{49, 2304}},
+          {{257, 4096}}, {{14336, 4096}});
+SHAPES_OF(wider_bulk_gates, ANY_INPUT(7, 2048), {{1, 2048}}, {{6, 4096}}, {{49, 2048}},
+          {{257, 4096}}, {{14336, 4096}});
 /* Boundaries between q, k and v at every place in a tile of 16. */
-static const shape of_bulk_heads[] = {
-    {{0, 1, 1, 2, 256}},       {{1, 3, 1, 2, 512}},    {{7, 5, 1, 6, 2048}},
-    {{2, 5, 2, 34, 2304}},     {{10, 4, 2, 64, 1024}}, {{2047, 9, 3, 64, 4096}},
-    {{100, 32, 8, 128, 4096}},
-};
-static const shape of_wider_bulk_heads[] = {
-    {{0, 1, 1, 2, 2048}},  {{1, 3, 1, 2, 4096}},     {{7, 5, 1, 6, 2048}},
-    {{2, 5, 2, 34, 2048}}, {{2047, 9, 3, 64, 4096}}, {{100, 32, 8, 128, 4096}},
-};
-static const shape_list bulk_normed = SHAPE_LIST(of_bulk_normed, 7, 512),
-                        wider_bulk_normed = SHAPE_LIST(of_wider_bulk_normed, 7, 2048),
-                        bulk_gates = SHAPE_LIST(of_bulk_gates, 7, 512),
-                        wider_bulk_gates = SHAPE_LIST(of_wider_bulk_gates, 7, 2048),
-                        bulk_heads = SHAPE_LIST(of_bulk_heads, 3, 3, 1, 6, 512),
-                        wider_bulk_heads = SHAPE_LIST(of_wider_bulk_heads, 3, 3, 1, 6, 2048);
-static const shape of_bulk_tokens[] = {
-    {{1, 256, 1}},   {{7, 512, 3}},    {{31, 1792, 8}},  {{32, 4096, 7}},
-    {{33, 1024, 9}}, {{65, 2304, 17}}, {{192, 768, 16}}, {{4096, 4096, 8}},
-};
-static const shape of_bulk_long_tokens[] = {
-    {{1, 256, 1}},    {{17, 2048, 9}},   {{31, 5632, 8}},  {{47, 8192, 3}},
-    {{33, 10240, 7}}, {{97, 14336, 16}}, {{225, 7424, 2}}, {{4096, 14336, 8}},
-};
-static const shape of_wider_bulk_tokens[] = {
-    {{1, 2048, 1}}, {{31, 2048, 8}}, {{32, 4096, 7}}, {{65, 4096, 17}}, {{4096, 4096, 8}},
-};
-static const shape of_wider_bulk_long_tokens[] = {
-    {{1, 2048, 1}}, {{17, 6144, 9}}, {{31, 8192, 8}}, {{97, 14336, 3}}, {{4096, 14336, 8}},
-};
-static const shape of_few_bulk_gates[] = {
-    {{1, 256, 1}},   {{8, 2048, 8}},    {{17, 1024, 9}},
-    {{49, 2304, 5}}, {{257, 4096, 17}}, {{14336, 4096, 8}},
-};
-static const shape of_few_bulk_heads[] = {
-    {{0, 1, 1, 2, 256, 1}},       {{1, 3, 1, 2, 512, 9}},     {{7, 5, 1, 6, 2048, 3}},
-    {{2, 5, 2, 34, 2304, 8}},     {{10, 4, 2, 64, 1024, 17}}, {{2040, 9, 3, 64, 4096, 7}},
-    {{100, 32, 8, 128, 4096, 8}},
-};
-static const shape of_wider_few_bulk_gates[] = {
-    {{1, 2048, 1}}, {{8, 2048, 8}}, {{17, 4096, 9}}, {{257, 4096, 5}}, {{14336, 4096, 8}},
-};
-static const shape of_wider_few_bulk_heads[] = {
-    {{0, 1, 1, 2, 2048, 1}},
-    {{7, 5, 1, 6, 2048, 3}},
-    {{2040, 9, 3, 64, 4096, 9}},
-    {{100, 32, 8, 128, 4096, 8}},
-};
-static const shape_list bulk_tokens = SHAPE_LIST(of_bulk_tokens, 7, 512, 3),
-                        bulk_long_tokens = SHAPE_LIST(of_bulk_long_tokens, 7, 3840, 3),
-                        wider_bulk_tokens = SHAPE_LIST(of_wider_bulk_tokens, 7, 2048, 3),
-                        wider_bulk_long_tokens = SHAPE_LIST(of_wider_bulk_long_tokens, 7, 4096, 3),
-                        few_bulk_gates = SHAPE_LIST(of_few_bulk_gates, 7, 512, 3),
-                        few_bulk_heads = SHAPE_LIST(of_few_bulk_heads, 3, 3, 1, 6, 512, 3),
-                        wider_few_bulk_gates = SHAPE_LIST(of_wider_few_bulk_gates, 7, 2048, 3),
-                        wider_few_bulk_heads =
-                            SHAPE_LIST(of_wider_few_bulk_heads, 3, 3, 1, 6, 2048, 3);
-static const shape of_wider_bulk_rows[] = {
-    {{1, 2048}}, {{15, 4096}}, {{16, 2048}}, {{17, 4096}}, {{4129, 2048}}, {{4096, 4096}},
-};
+SHAPES_OF(bulk_heads, ANY_INPUT(3, 3, 1, 6, 512), {{0, 1, 1, 2, 256}}, {{1, 3, 1, 2, 512}},
+          {{7, 5, 1, 6, 2048}}, {{2, 5, 2, 34, 2304}}, {{10, 4, 2, 64, 1024}},
+          {{2047, 9, 3, 64, 4096}}, {{100, 32, 8, 128, 4096}});
+SHAPES_OF(wider_bulk_heads, ANY_INPUT(3, 3, 1, 6, 2048), {{0, 1, 1, 2, 2048}}, {{1, 3, 1, 2, 4096}},
+          {{7, 5, 1, 6, 2048}}, {{2, 5, 2, 34, 2048}}, {{2047, 9, 3, 64, 4096}},
+          {{100, 32, 8, 128, 4096}});
+SHAPES_OF(bulk_tokens, ANY_INPUT(7, 512, 3), {{1, 256, 1}}, {{7, 512, 3}}, {{31, 1792, 8}},
+          {{32, 4096, 7}}, {{33, 1024, 9}}, {{65, 2304, 17}}, {{192, 768, 16}}, {{4096, 4096, 8}});
+SHAPES_OF(bulk_long_tokens, ANY_INPUT(7, 3840, 3), {{1, 256, 1}}, {{17, 2048, 9}}, {{31, 5632, 8}},
+          {{47, 8192, 3}}, {{33, 10240, 7}}, {{97, 14336, 16}}, {{225, 7424, 2}},
+          {{4096, 14336, 8}});
+SHAPES_OF(wider_bulk_tokens, ANY_INPUT(7, 2048, 3), {{1, 2048, 1}}, {{31, 2048, 8}},
+          {{32, 4096, 7}}, {{65, 4096, 17}}, {{4096, 4096, 8}});
+SHAPES_OF(wider_bulk_long_tokens, ANY_INPUT(7, 4096, 3), {{1, 2048, 1}}, {{17, 6144, 9}},
+          {{31, 8192, 8}}, {{97, 14336, 3}}, {{4096, 14336, 8}});
+SHAPES_OF(few_bulk_gates, ANY_INPUT(7, 512, 3), {{1, 256, 1}}, {{8, 2048, 8}}, {{17, 1024, 9}},
+          {{49, 2304, 5}}, {{257, 4096, 17}}, {{14336, 4096, 8}});
+SHAPES_OF(few_bulk_heads, ANY_INPUT(3, 3, 1, 6, 512, 3), {{0, 1, 1, 2, 256, 1}},
+          {{1, 3, 1, 2, 512, 9}}, {{7, 5, 1, 6, 2048, 3}}, {{2, 5, 2, 34, 2304, 8}},
+          {{10, 4, 2, 64, 1024, 17}}, {{2040, 9, 3, 64, 4096, 7}}, {{100, 32, 8, 128, 4096, 8}});
+SHAPES_OF(wider_few_bulk_gates, ANY_INPUT(7, 2048, 3), {{1, 2048, 1}}, {{8, 2048, 8}},
+          {{17, 4096, 9}}, {{257, 4096, 5}}, {{14336, 4096, 8}});
+SHAPES_OF(wider_few_bulk_heads, ANY_INPUT(3, 3, 1, 6, 2048, 3), {{0, 1, 1, 2, 2048, 1}},
+          {{7, 5, 1, 6, 2048, 3}}, {{2040, 9, 3, 64, 4096, 9}}, {{100, 32, 8, 128, 4096, 8}});
+SHAPES_OF(wider_bulk_rows, ANY_INPUT(7, 2048), {{1, 2048}}, {{15, 4096}}, {{16, 2048}},
+          {{17, 4096}}, {{4129, 2048}}, {{4096, 4096}});
 /* For kernels that take 14 * 256 columns at a time. */
-static const shape of_bulk_long_rows[] = {
-    {{1, 256}},    {{7, 3584}},  {{15, 3840}},  {{16, 8192}},    {{17, 14336}},
-    {{33, 11008}}, {{97, 4096}}, {{225, 7424}}, {{4096, 14336}},
-};
-static const shape of_wider_bulk_long_rows[] = {
-    {{1, 2048}}, {{9, 4096}}, {{11, 6144}}, {{17, 14336}}, {{97, 10240}}, {{4096, 14336}},
-};
-static const shape_list bulk_long_rows = SHAPE_LIST(of_bulk_long_rows, 7, 3840),
-                        wider_bulk_long_rows = SHAPE_LIST(of_wider_bulk_long_rows, 7, 6144);
-static const shape_list bulk_rows = SHAPE_LIST(of_bulk_rows, 7, 512),
-                        wider_bulk_rows = SHAPE_LIST(of_wider_bulk_rows, 7, 2048),
-                        eights = SHAPE_LIST(of_eights, 7, 256),
-                        wide_rows = SHAPE_LIST(of_wide_rows, 7, 512),
-                        wider_rows = SHAPE_LIST(of_wider_rows, 7, 2048);
+SHAPES_OF(bulk_long_rows, ANY_INPUT(7, 3840), {{1, 256}}, {{7, 3584}}, {{15, 3840}}, {{16, 8192}},
+          {{17, 14336}}, {{33, 11008}}, {{97, 4096}}, {{225, 7424}}, {{4096, 14336}});
+SHAPES_OF(wider_bulk_long_rows, ANY_INPUT(7, 6144), {{1, 2048}}, {{9, 4096}}, {{11, 6144}},
+          {{17, 14336}}, {{97, 10240}}, {{4096, 14336}});
 
 /* Formats decoded like one above: fewer shapes. */
 static const shape few_of_32[] = {{{1, 32}}, {{7, 480}}, {{9, 1024}}, {{33, 2080}}};
@@ -221,23 +166,19 @@ static const shape activated_blocks[] = {
     {{64, 768, 1, ACTIVATION_TANH}},     {{256, 256, 2, ACTIVATION_SQUARED_RELU}},
     {{33, 256, 43, ACTIVATION_SILU, 1}},
 };
-static const shape wider_activated_blocks[] = {
-    {{1, 2048, 1, ACTIVATION_TANH}},     {{9, 4096, 2, ACTIVATION_SQUARED_RELU}},
-    {{33, 2048, 8, ACTIVATION_SILU}},    {{7, 2048, 3, ACTIVATION_SIGMOID, 1}},
-    {{40, 4096, 9, ACTIVATION_NONE, 1}}, {{257, 2048, 17, ACTIVATION_DECAY, 1}},
-};
-static const shape_list wider_activated_list =
-    SHAPE_LIST(wider_activated_blocks, 7, 2048, 1, ACTIVATION_SIGMOID, 1);
+SHAPES_OF(wider_activated_list, ANY_INPUT(7, 2048, 1, ACTIVATION_SIGMOID, 1),
+          {{1, 2048, 1, ACTIVATION_TANH}}, {{9, 4096, 2, ACTIVATION_SQUARED_RELU}},
+          {{33, 2048, 8, ACTIVATION_SILU}}, {{7, 2048, 3, ACTIVATION_SIGMOID, 1}},
+          {{40, 4096, 9, ACTIVATION_NONE, 1}}, {{257, 2048, 17, ACTIVATION_DECAY, 1}});
+static const shape_list activated_list =
+    SHAPE_LIST(activated_blocks, 7, 256, 1, ACTIVATION_SIGMOID, 1);
 /* Adapters of a low rank are the only products with such short rows. */
-static const shape activated_floats[] = {
-    {{1, 4, 1, ACTIVATION_SIGMOID, 1}},    {{31, 12, 3, ACTIVATION_TANH}},
-    {{64, 768, 1, ACTIVATION_TANH}},       {{768, 64, 1, ACTIVATION_DECAY, 1}},
-    {{33, 32, 5, ACTIVATION_SIGMOID, 1}},  {{7, 100, 8, ACTIVATION_NONE, 1}},
-    {{768, 32, 9, ACTIVATION_SIGMOID, 1}}, {{65, 36, 17, ACTIVATION_SILU}},
-    {{9, 33, 1, ACTIVATION_SQUARED_RELU}}, {{5, 31, 1, ACTIVATION_DECAY}},
-};
-static const shape_list activated_float_list =
-    SHAPE_LIST(activated_floats, 7, 104, 1, ACTIVATION_SIGMOID, 1);
+SHAPES_OF(activated_float_list, ANY_INPUT(7, 104, 1, ACTIVATION_SIGMOID, 1),
+          {{1, 4, 1, ACTIVATION_SIGMOID, 1}}, {{31, 12, 3, ACTIVATION_TANH}},
+          {{64, 768, 1, ACTIVATION_TANH}}, {{768, 64, 1, ACTIVATION_DECAY, 1}},
+          {{33, 32, 5, ACTIVATION_SIGMOID, 1}}, {{7, 100, 8, ACTIVATION_NONE, 1}},
+          {{768, 32, 9, ACTIVATION_SIGMOID, 1}}, {{65, 36, 17, ACTIVATION_SILU}},
+          {{9, 33, 1, ACTIVATION_SQUARED_RELU}}, {{5, 31, 1, ACTIVATION_DECAY}});
 
 /* 1 to 7 products; each format in the first place; rows around the 8 of a threadgroup. */
 static const shape mixed[] = {
@@ -248,28 +189,20 @@ static const shape mixed[] = {
 
 /* Floats are formats 8 to 10. Rows and tokens around those of tiles, turns of 32 columns around the 8 that share
  * them, and the 4 that are loaded together; the adapters of models. */
-static const shape mixed_tokens[] = {
-    {{1, 32, 1, 8, 1}},    {{15, 64, 3, 9, 2}},  {{17, 96, 7, 10, 7}},  {{31, 128, 2, 8, 9}},
-    {{33, 160, 4, 9, 17}}, {{5, 288, 7, 8, 15}}, {{129, 32, 2, 10, 8}}, {{257, 96, 3, 8, 16}},
-    {{7, 1056, 2, 9, 33}}, {{64, 768, 4, 8, 8}}, {{768, 64, 4, 9, 8}},
-};
-static const shape_list mixed_token_list = SHAPE_LIST(mixed_tokens, 5, 64, 7, 8, 3);
+SHAPES_OF(mixed_token_list, ANY_INPUT(5, 64, 7, 8, 3), {{1, 32, 1, 8, 1}}, {{15, 64, 3, 9, 2}},
+          {{17, 96, 7, 10, 7}}, {{31, 128, 2, 8, 9}}, {{33, 160, 4, 9, 17}}, {{5, 288, 7, 8, 15}},
+          {{129, 32, 2, 10, 8}}, {{257, 96, 3, 8, 16}}, {{7, 1056, 2, 9, 33}}, {{64, 768, 4, 8, 8}},
+          {{768, 64, 4, 9, 8}});
 
 /* After floats, in formats 8 to 10, comes the format of the kernel, whose rows are whole chunks of 256 columns,
  * in Q6_K of 2048. Rows in floats: as long as 1, 2 and 16 warps take at once, and longer; more than there are
  * threads. */
-static const shape of_mixed_bulk[] = {
-    {{1, 256, 4, 8}},  {{2, 512, 7, 10}},   {{7, 768, 2, 10}}, {{33, 2048, 5, 9}},
-    {{5, 4096, 4, 8}}, {{1, 4, 3, 8}},      {{15, 96, 3, 9}},  {{17, 260, 3, 10}},
-    {{3, 516, 2, 8}},  {{64, 4100, 1, 10}}, {{9, 9000, 3, 8}}, {{70000, 4, 1, 9}},
-    {{768, 64, 3, 8}}, {{300, 768, 7, 8}},
-};
-static const shape of_wider_mixed_bulk[] = {
-    {{1, 2048, 4, 8}}, {{7, 4096, 7, 10}},  {{33, 2048, 2, 10}},
-    {{15, 96, 3, 9}},  {{260, 2048, 4, 9}},
-};
-static const shape_list mixed_bulk = SHAPE_LIST(of_mixed_bulk, 7, 512, 7, 9),
-                        wider_mixed_bulk = SHAPE_LIST(of_wider_mixed_bulk, 7, 2048, 7, 9);
+SHAPES_OF(mixed_bulk, ANY_INPUT(7, 512, 7, 9), {{1, 256, 4, 8}}, {{2, 512, 7, 10}},
+          {{7, 768, 2, 10}}, {{33, 2048, 5, 9}}, {{5, 4096, 4, 8}}, {{1, 4, 3, 8}},
+          {{15, 96, 3, 9}}, {{17, 260, 3, 10}}, {{3, 516, 2, 8}}, {{64, 4100, 1, 10}},
+          {{9, 9000, 3, 8}}, {{70000, 4, 1, 9}}, {{768, 64, 3, 8}}, {{300, 768, 7, 8}});
+SHAPES_OF(wider_mixed_bulk, ANY_INPUT(7, 2048, 7, 9), {{1, 2048, 4, 8}}, {{7, 4096, 7, 10}},
+          {{33, 2048, 2, 10}}, {{15, 96, 3, 9}}, {{260, 2048, 4, 9}});
 
 /* Boundaries between matrices at every place in a threadgroup; the model's QKV, and gate with
  * up. */
@@ -287,18 +220,11 @@ static const shape split[] = {
     {{257, 0, 0, 256, 130}}, {{512, 128, 128, 2048, 64}},
 };
 /* What is not added to y may have an activation, too. */
-static const shape split_activated[] = {
-    {{1, 0, 0, 256, 1}},
-    {{31, 33, 0, 512, 33, ACTIVATION_SQUARED_RELU}},
-    {{64, 1, 127, 768, 31}},
-    {{65, 0, 0, 1024, 65, ACTIVATION_SQUARED_RELU}},
-    {{127, 129, 0, 256, 63}},
-    {{129, 2, 3, 256, 64}},
-    {{257, 0, 0, 256, 130, ACTIVATION_SQUARED_RELU}},
-    {{512, 128, 128, 2048, 64}},
-};
-static const shape_list split_list =
-    SHAPE_LIST(split_activated, 65, 3, 1, 256, 3, ACTIVATION_SQUARED_RELU);
+SHAPES_OF(split_list, ANY_INPUT(65, 3, 1, 256, 3, ACTIVATION_SQUARED_RELU), {{1, 0, 0, 256, 1}},
+          {{31, 33, 0, 512, 33, ACTIVATION_SQUARED_RELU}}, {{64, 1, 127, 768, 31}},
+          {{65, 0, 0, 1024, 65, ACTIVATION_SQUARED_RELU}}, {{127, 129, 0, 256, 63}},
+          {{129, 2, 3, 256, 64}}, {{257, 0, 0, 256, 130, ACTIVATION_SQUARED_RELU}},
+          {{512, 128, 128, 2048, 64}});
 
 /* Only the down projection of a model has this form. */
 static const shape of_silu[] = {
@@ -311,10 +237,8 @@ static const shape normed_blocks[] = {
     {{1, 32}},   {{2, 64}},    {{7, 96}},    {{8, 992}},    {{9, 1024}},   {{15, 1056}},
     {{3, 8160}}, {{192, 576}}, {{576, 576}}, {{1536, 576}}, {{576, 1536}},
 };
-static const shape normed_floats[] = {
-    {{1, 1}}, {{2, 31}}, {{7, 32}}, {{8, 33}}, {{9, 100}}, {{3, 8191}}, {{192, 576}}, {{64, 1536}},
-};
-static const shape_list normed_float_list = SHAPE_LIST(normed_floats, 7, 77);
+SHAPES_OF(normed_float_list, ANY_INPUT(7, 77), {{1, 1}}, {{2, 31}}, {{7, 32}}, {{8, 33}},
+          {{9, 100}}, {{3, 8191}}, {{192, 576}}, {{64, 1536}});
 
 /* Rows: around the 4 of a threadgroup. Blocks of a row: around the 16 that lanes take at a time. */
 static const shape gated[] = {
@@ -322,11 +246,8 @@ static const shape gated[] = {
     {{9, 1024}}, {{15, 1056}}, {{3, 96}},  {{1536, 576}}, {{64, 4096}},
 };
 /* Outputs around the 8, 16 and 32, tokens around the 32 and 64 of a tile. */
-static const shape gated_tiled[] = {
-    {{1, 32, 1}},    {{7, 64, 33}},   {{9, 96, 31}},   {{17, 128, 32}},
-    {{33, 160, 63}}, {{32, 288, 65}}, {{31, 576, 64}}, {{65, 32, 130}},
-};
-static const shape_list gated_tiled_list = SHAPE_LIST(gated_tiled, 7, 96, 3);
+SHAPES_OF(gated_tiled_list, ANY_INPUT(7, 96, 3), {{1, 32, 1}}, {{7, 64, 33}}, {{9, 96, 31}},
+          {{17, 128, 32}}, {{33, 160, 63}}, {{32, 288, 65}}, {{31, 576, 64}}, {{65, 32, 130}});
 
 /* Rows: boundaries between q, k and v at every place in a threadgroup of 8. Blocks of a row: around
  * the 16 that lanes take at a time. Then those of models. */
@@ -337,9 +258,7 @@ static const shape appended[] = {
 };
 
 /* Stacked rows around the 16, 32 and 64, tokens around the 32 and 64 of a tile. */
-static const shape appended_tiled[] = {
-    {{0, 1, 1, 2, 32, 1}},     {{1, 5, 1, 2, 64, 33}},      {{3, 3, 1, 6, 96, 31}},
-    {{7, 1, 1, 22, 160, 63}},  {{2, 2, 1, 16, 288, 65}},    {{0, 9, 3, 64, 576, 8}},
-    {{10, 3, 1, 64, 128, 64}}, {{100, 2, 1, 128, 32, 130}},
-};
-static const shape_list appended_tiled_list = SHAPE_LIST(appended_tiled, 3, 3, 1, 6, 96, 5);
+SHAPES_OF(appended_tiled_list, ANY_INPUT(3, 3, 1, 6, 96, 5), {{0, 1, 1, 2, 32, 1}},
+          {{1, 5, 1, 2, 64, 33}}, {{3, 3, 1, 6, 96, 31}}, {{7, 1, 1, 22, 160, 63}},
+          {{2, 2, 1, 16, 288, 65}}, {{0, 9, 3, 64, 576, 8}}, {{10, 3, 1, 64, 128, 64}},
+          {{100, 2, 1, 128, 32, 130}});

@@ -8,7 +8,8 @@
 using namespace metal;
 
 #include "../prefetch.h"
-#include "skinny_words.h"
+#include "../formats/q4_0.h"
+#include "skinny.h"
 #include "row.h"
 
 // Two blocks of 32 rows on their way from device to threadgroup memory.
@@ -37,28 +38,35 @@ struct q4_0_columns {
     }
 };
 
-// What a lane multiplies with its values of a turn: as skinny.h does it, in floats.
-struct skinny_floats {
-    enum : uint { memory = skinny_matrices::memory };
-    threadgroup float *own;
-    uint some;
-    float values[8];
+// A lane's values of 64 columns of a token: of two turns.
+struct skinny_values {
+    float4 v[2][2];
 
-    METAL_FUNC skinny_floats(uint argument, threadgroup float *scratch) {
-        some = argument;
-        own = scratch;
-    }
-    // The values of a turn: of columns 4 * pair to 3 after it, and of 16 after those.
-    METAL_FUNC void take(thread const float4 (&v)[2]) { skinny_take_values(v, values); }
-    // Adds the products. words: the nibbles of a lane's weights, of its two rows.
-    METAL_FUNC void add(thread const uint (&words)[2], thread float (&sums)[2][2],
-                        uint lane) const {
-        float weights[2][8];
-        for (uint r = 0; r < 2; r++)
-            q4_0_skinny::decode_word(words[r], some, weights[r]);
-        skinny_matrices::add(weights, values, sums, lane, own);
+    METAL_FUNC void load(device const float *mine, uint chunk) {
+        for (uint i = 0; i < 4; i++)
+            v[i / 2][i % 2] = *(device const float4 *)(mine + chunk * 64 + 16 * i);
     }
 };
+
+// Adds the products of a turn, block b of two, whose 9 words are at rows[i], of the N rows of a lane.
+template <uint N> METAL_FUNC void skinny_add(thread const float4 (&v)[2],
+                                             threadgroup const uint *const thread (&rows)[N],
+                                             uint b, uint pair, uint some, uint lane,
+                                             threadgroup float *own, thread float (&sums)[N][2]) {
+    float values[8], weights[2][8];
+    skinny_take_values(v, values);
+    for (uint i = 0; i < N; i += 2) {
+        float turn[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
+        for (uint r = 0; r < 2; r++)
+            q4_0_skinny::decode_word(q4_0_get_word(rows[i + r] + pair, b), some, weights[r]);
+        skinny_matrices::add(weights, values, turn, lane, own);
+        for (uint r = 0; r < 2; r++) {
+            const float scale = float(((threadgroup const half *)rows[i + r])[9 * b]);
+            sums[i + r][0] = fma(scale, turn[r][0], sums[i + r][0]);
+            sums[i + r][1] = fma(scale, turn[r][1], sums[i + r][1]);
+        }
+    }
+}
 
 // A threadgroup of 16 simdgroups computes 32 rows of 8 tokens, each from every sixteenth 64
 // columns.
@@ -68,7 +76,7 @@ matvec_skinny_stream(MATVEC_ARGUMENTS(block_q4_0), constant uint &batch [[buffer
     enum : uint { S = 16, room = 32 * q4_0_columns::wide }; // simdgroups, and words of each
     typedef tile_sums<4, 2, 8, 4, S> Sums;
     threadgroup uint memory[S * room];
-    threadgroup float scratch[S * skinny_floats::memory + 1];
+    threadgroup float scratch[S * skinny_matrices::memory + 1];
     static_assert(Sums::memory <= S * room, "");
     threadgroup uint *own = memory + sg * room;
     device const uint *from = (device const uint *)w;
@@ -85,7 +93,7 @@ matvec_skinny_stream(MATVEC_ARGUMENTS(block_q4_0), constant uint &batch [[buffer
     Sums sums;
     const uint token = skinny_find_place(sums, (threadgroup float *)memory, sg, lane);
     device const float *mine = x + size_t(min(first + token, batch - 1)) * in_dim + 4 * sums.column;
-    skinny_floats p(in_dim, scratch + sg * uint(skinny_floats::memory));
+    threadgroup float *matrices = scratch + sg * uint(skinny_matrices::memory);
     skinny_values now, later;
     now.load(mine, min(sg, last));
     for (uint chunk = sg; chunk <= last; chunk += S) {
@@ -95,10 +103,8 @@ matvec_skinny_stream(MATVEC_ARGUMENTS(block_q4_0), constant uint &batch [[buffer
         threadgroup const uint *rows[Sums::slots];
         for (uint i = 0; i < Sums::slots; i++)
             rows[i] = own + sums.get_slot(i) * q4_0_columns::wide;
-        for (uint b = 0; b < 2; b++) {
-            p.take(now.v[b]);
-            skinny_add(p, rows, b, sums.column, lane, sums.at);
-        }
+        for (uint b = 0; b < 2; b++)
+            skinny_add(now.v[b], rows, b, sums.column, in_dim, lane, matrices, sums.at);
         simdgroup_barrier(mem_flags::mem_threadgroup);
         next.put(own, lane);
         next.take(from, min(chunk + 2 * S, last));
@@ -116,9 +122,5 @@ matvec_skinny_stream(MATVEC_ARGUMENTS(block_q4_0), constant uint &batch [[buffer
         }
 }
 
-template
-    [[host_name("multi_token_matvec_q4_0_tiled_stream")]] kernel decltype(matvec_skinny_stream<false>)
-        matvec_skinny_stream<false>;
-template [[host_name(
-    "multi_token_matvec_q4_0_accumulate_tiled_stream")]] kernel decltype(matvec_skinny_stream<true>)
-    matvec_skinny_stream<true>;
+KERNEL("multi_token_matvec_q4_0_tiled_stream", matvec_skinny_stream<false>)
+KERNEL("multi_token_matvec_q4_0_accumulate_tiled_stream", matvec_skinny_stream<true>)

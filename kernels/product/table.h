@@ -23,8 +23,6 @@ enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/bulk.h takes at once */
 #define FILE_floats(f) "floats"
 #define STREAM_FILE(...) "product/matvec_stream.metal"
 #define SKINNY_STREAM_FILE(...) "product/skinny_stream.metal"
-#define BULK_FILE(...) "cuda/matvec_bulk.metal"
-#define SKINNY_BULK_FILE(...) "cuda/skinny_bulk.metal"
 #define ONE  "matvec_"
 #define MANY "multi_token_matvec_"
 
@@ -51,18 +49,6 @@ enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/bulk.h takes at once */
 #define STREAM(rows_, of, groups_) STREAM_FILE, ONE, "_stream", \
     .variant = "stream", .group = 256, .rows = rows_, .multiple_of = of, .groups = groups_, \
     .about = "rows by way of threadgroup memory, in loads of 16 bytes"
-#define BULK(rows_, of) BULK_FILE, ONE, "_bulk", \
-    .variant = "bulk", .group = 512, .rows = rows_, \
-    .multiple_of = of, .most = 4096, .groups = TWO_PER_CORE, .needs = FEATURE_BULK_COPIES, \
-    .about = "NVIDIA: rows by bulk copies (TMA), multiplied as bytes by tensor cores"
-#define BULK_CHUNKS(rows_, of) BULK_FILE, ONE, "_bulk_chunks", \
-    .variant = "bulk_chunks", .group = 512, .rows = rows_, \
-    .multiple_of = of, .most = 32768, .groups = TWO_PER_CORE, .needs = FEATURE_BULK_COPIES, \
-    .about = "the same for longer rows, in chunks of columns"
-#define BULK_CLUSTER(rows_, of, most_) BULK_FILE, ONE, "_bulk_cluster", \
-    .variant = "bulk_cluster", .group = 512, .rows = rows_, \
-    .multiple_of = of, .most = most_, .groups = CLUSTERS_OF_FOUR, .sharers = 4, .needs = FEATURE_BULK_COPIES, \
-    .about = "the same for longer rows, in clusters of four"
 #define BY_TOKEN OWN, MANY, "", .variant = "plain", .group = 256, .rows = 8, .tokens = ALL_TOKENS, \
     .about = "one token after another"
 #define REUSE OWN, MANY, "_reuse", .variant = "reuse", .group = 128, .rows = 32, .tokens = 8, .multiple_of = 4, \
@@ -92,15 +78,6 @@ enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/bulk.h takes at once */
 #define TILED_STREAM SKINNY_STREAM_FILE, MANY, "_tiled_stream", \
     .variant = "tiled_stream", .group = 512, .rows = 32, .tokens = 8, .multiple_of = 64, \
     .about = "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory"
-#define TILED_BULK(of, clusters) SKINNY_BULK_FILE, MANY, "_tiled_bulk", \
-    .variant = "tiled_bulk", .group = 256, .rows = 16, .tokens = 8, \
-    .multiple_of = of, .most = 4096, .groups = clusters, .sharers = 2, .needs = FEATURE_BULK_COPIES, \
-    .about = "NVIDIA: rows by bulk copies (TMA), as halves by tensor cores, in clusters of two"
-#define TILED_BULK_CLUSTER(of, clusters) SKINNY_BULK_FILE, MANY, "_tiled_bulk_cluster", \
-    .variant = "tiled_bulk_cluster", .group = 256, .rows = 16, .tokens = 8, \
-    .multiple_of = of, .most = 16384, .groups = clusters, .sharers = 8, .needs = FEATURE_BULK_COPIES, \
-    .about = "the same for longer rows, in clusters of eight"
-
 /* The kernels: a format and its kind (formats.h), += or not, the shapes it is checked with, a schedule. */
 #define KERNEL(f, kind, adds, does, list, file_, start, end, ...) \
     {.name = start #f adds end, .file = file_(f, kind), .format = &format_##f, .accumulates = does, \
@@ -115,6 +92,45 @@ enum { HALF_COLUMNS = 2048 }; /* of the most that cuda/bulk.h takes at once */
 #define SINGLE(f, kind, s, ...) \
     PUT(f, kind, &s##_shapes.replace, __VA_ARGS__), ADD(f, kind, &s##_shapes.accumulate, __VA_ARGS__)
 
+/* Kernels by bulk copies: their formats, `wider_` where only rows of 2048 columns are whole uint4s, and what columns
+ * are a multiple of. For one token the rows of a tile, for a few the most clusters. */
+#define BULK_FORMATS(X, q6_k_rows, ...) \
+    X(q4_0, parts,  ,       256,  16,        __VA_ARGS__), \
+    X(q8_0, parts,  ,       256,  10,        __VA_ARGS__), \
+    X(q4_k, parts,  ,       256,  16,        __VA_ARGS__), \
+    X(q5_k, blocks, ,       256,  16,        __VA_ARGS__), \
+    X(q6_k, parts,  wider_, 2048, q6_k_rows, __VA_ARGS__)
+#define FEW_BULK_FORMATS(X, most, most_f16, ...) \
+    X(q4_0, parts,  ,       256,  most,     __VA_ARGS__), \
+    X(q8_0, parts,  ,       256,  most,     __VA_ARGS__), \
+    X(q4_k, parts,  ,       256,  most,     __VA_ARGS__), \
+    X(q5_k, blocks, ,       256,  most,     __VA_ARGS__), \
+    X(q6_k, parts,  wider_, 2048, most,     __VA_ARGS__), \
+    X(f16,  floats, ,       256,  most_f16, __VA_ARGS__)
+#define BULK_FILE(...) "cuda/matvec_bulk.metal"
+#define SKINNY_BULK_FILE(...) "cuda/skinny_bulk.metal"
+#define BULK(f, kind, wide, of, rows_, list) BOTH(f, kind, wide##list, BULK_FILE, ONE, "_bulk", \
+    .variant = "bulk", .group = 512, .rows = rows_, .multiple_of = of, .most = 4096, .groups = TWO_PER_CORE, \
+    .needs = FEATURE_BULK_COPIES, .about = "NVIDIA: rows by bulk copies (TMA), multiplied as bytes by tensor cores")
+#define BULK_CHUNKS(f, kind, wide, of, rows_, list) BOTH(f, kind, wide##list, BULK_FILE, ONE, "_bulk_chunks", \
+    .variant = "bulk_chunks", .group = 512, .rows = rows_, .multiple_of = of, .most = 32768, \
+    .groups = TWO_PER_CORE, .needs = FEATURE_BULK_COPIES, .about = "the same for longer rows, in chunks of columns")
+#define BULK_CLUSTER(f, kind, wide, of, rows_, list) BOTH(f, kind, wide##list, BULK_FILE, ONE, "_bulk_cluster", \
+    .variant = "bulk_cluster", .group = 512, .rows = rows_, .multiple_of = of, .most = of == 256 ? 16384 : 14336, \
+    .groups = CLUSTERS_OF_FOUR, .sharers = 4, .needs = FEATURE_BULK_COPIES, \
+    .about = "the same for longer rows, in clusters of four")
+#define TILED_BULK(of, clusters) SKINNY_BULK_FILE, MANY, "_tiled_bulk", .variant = "tiled_bulk", \
+    .group = 256, .rows = 16, .tokens = 8, .multiple_of = of, .most = 4096, .groups = clusters, .sharers = 2, \
+    .needs = FEATURE_BULK_COPIES, \
+    .about = "NVIDIA: rows by bulk copies (TMA), as halves by tensor cores, in clusters of two"
+#define BOTH_TILED_BULK(f, kind, wide, of, clusters, list) BOTH(f, kind, wide##list, TILED_BULK(of, clusters))
+#define ACTIVATE_TILED_BULK(f, kind, wide, of, clusters, list) \
+    ACTIVATE(f, kind, &wide##list, TILED_BULK(of, clusters))
+#define TILED_BULK_CLUSTER(f, kind, wide, of, clusters, list) \
+    BOTH(f, kind, wide##list, SKINNY_BULK_FILE, MANY, "_tiled_bulk_cluster", .variant = "tiled_bulk_cluster", \
+    .group = 256, .rows = 16, .tokens = 8, .multiple_of = of, .most = 16384, .groups = clusters, .sharers = 8, \
+    .needs = FEATURE_BULK_COPIES, .about = "the same for longer rows, in clusters of eight")
+
 static const kernel matvec_kernels[] = {
     /* Most weights are Q4_0. */
     PUT(q4_0, parts, &ladder_shapes.replace, BY_WEIGHT),
@@ -128,18 +144,8 @@ static const kernel matvec_kernels[] = {
     BOTH(q4_0, parts, ladder_shapes.many, BY_TOKEN), /* it is published */
     BOTH(q4_0, parts, ladder_shapes.many, TILED_SKINNY),
     BOTH(q4_0, parts, wide_tokens, TILED_STREAM),
-    BOTH(q4_0, parts, bulk_tokens, TILED_BULK(256, ONE_PER_CORE)),
-    BOTH(q8_0, parts, bulk_tokens, TILED_BULK(256, ONE_PER_CORE)),
-    BOTH(q4_k, parts, bulk_tokens, TILED_BULK(256, ONE_PER_CORE)),
-    BOTH(q5_k, blocks, bulk_tokens, TILED_BULK(256, ONE_PER_CORE)),
-    BOTH(q6_k, parts, wider_bulk_tokens, TILED_BULK(2048, ONE_PER_CORE)),
-    BOTH(f16, floats, bulk_tokens, TILED_BULK(256, PAIRS_OF_CORES)),
-    BOTH(q4_0, parts, bulk_long_tokens, TILED_BULK_CLUSTER(256, CLUSTERS_OF_EIGHT)),
-    BOTH(q8_0, parts, bulk_long_tokens, TILED_BULK_CLUSTER(256, CLUSTERS_OF_EIGHT)),
-    BOTH(q4_k, parts, bulk_long_tokens, TILED_BULK_CLUSTER(256, CLUSTERS_OF_EIGHT)),
-    BOTH(q5_k, blocks, bulk_long_tokens, TILED_BULK_CLUSTER(256, CLUSTERS_OF_EIGHT)),
-    BOTH(q6_k, parts, wider_bulk_long_tokens, TILED_BULK_CLUSTER(2048, CLUSTERS_OF_EIGHT)),
-    BOTH(f16, floats, bulk_long_tokens, TILED_BULK_CLUSTER(256, CLUSTERS_OF_EIGHT / 2)),
+    FEW_BULK_FORMATS(BOTH_TILED_BULK, ONE_PER_CORE, PAIRS_OF_CORES, bulk_tokens),
+    FEW_BULK_FORMATS(TILED_BULK_CLUSTER, CLUSTERS_OF_EIGHT, CLUSTERS_OF_EIGHT / 2, bulk_long_tokens),
     /* The formats that most weights are in. */
     SINGLE(q4_0, parts, ladder, VEC16),          SINGLE(q4_0, parts, ladder, VEC16_ROWS),
     SINGLE(q8_0, parts, head_of_32, VEC16),      SINGLE(q8_0, parts, head_of_32, VEC16_ROWS),
@@ -150,21 +156,9 @@ static const kernel matvec_kernels[] = {
     BOTH(q4_k, parts, wide_rows, STREAM(32, 256, TWO_PER_CORE)),
     BOTH(q6_k, parts, wider_rows, STREAM(16, 2048, ONE_PER_CORE)),
     BOTH(f16, floats, eights, STREAM(16, 8, 0)),
-    BOTH(q4_0, parts, bulk_rows, BULK(16, 256)),
-    BOTH(q8_0, parts, bulk_rows, BULK(10, 256)),
-    BOTH(q4_k, parts, bulk_rows, BULK(16, 256)),
-    BOTH(q5_k, blocks, bulk_rows, BULK(16, 256)),
-    BOTH(q6_k, parts, wider_bulk_rows, BULK(14, 2048)),
-    BOTH(q4_0, parts, bulk_long_rows, BULK_CHUNKS(16, 256)),
-    BOTH(q8_0, parts, bulk_long_rows, BULK_CHUNKS(10, 256)),
-    BOTH(q4_k, parts, bulk_long_rows, BULK_CHUNKS(16, 256)),
-    BOTH(q5_k, blocks, bulk_long_rows, BULK_CHUNKS(16, 256)),
-    BOTH(q6_k, parts, wider_bulk_long_rows, BULK_CHUNKS(10, 2048)),
-    BOTH(q4_0, parts, bulk_long_rows, BULK_CLUSTER(16, 256, 16384)),
-    BOTH(q8_0, parts, bulk_long_rows, BULK_CLUSTER(10, 256, 16384)),
-    BOTH(q4_k, parts, bulk_long_rows, BULK_CLUSTER(16, 256, 16384)),
-    BOTH(q5_k, blocks, bulk_long_rows, BULK_CLUSTER(16, 256, 16384)),
-    BOTH(q6_k, parts, wider_bulk_long_rows, BULK_CLUSTER(16, 2048, 14336)),
+    BULK_FORMATS(BULK, 14, bulk_rows),
+    BULK_FORMATS(BULK_CHUNKS, 10, bulk_long_rows),
+    BULK_FORMATS(BULK_CLUSTER, 16, bulk_long_rows),
     BOTH(q4_0, parts, ladder_shapes.tiles, TILED_SPLIT_K),
     BOTH(q4_0, parts, ladder_shapes.tiles, MATRIX),
     BOTH(q8_0, parts, head_of_32_shapes.tiles, TILED_SPLIT_K),
@@ -204,12 +198,7 @@ static const kernel matvec_kernels[] = {
     ACTIVATE(f, kind, LIST_##kind, PER_THREAD),
 static const kernel activate_kernels[] = {
     ACTIVATE(q4_0, parts, NULL, VEC16_TOKENS), ACTIVATE(q4_0, parts, NULL, VEC16_ROWS_TOKENS),
-    ACTIVATE(q4_0, parts, NULL, TILED_BULK(256, ONE_PER_CORE)),
-    ACTIVATE(q8_0, parts, NULL, TILED_BULK(256, ONE_PER_CORE)),
-    ACTIVATE(q4_k, parts, NULL, TILED_BULK(256, ONE_PER_CORE)),
-    ACTIVATE(q5_k, blocks, NULL, TILED_BULK(256, ONE_PER_CORE)),
-    ACTIVATE(q6_k, parts, &wider_activated_list, TILED_BULK(2048, ONE_PER_CORE)),
-    ACTIVATE(f16, floats, NULL, TILED_BULK(256, PAIRS_OF_CORES)),
+    FEW_BULK_FORMATS(ACTIVATE_TILED_BULK, ONE_PER_CORE, PAIRS_OF_CORES, activated_list),
     FORMATS(EVERY_ACTIVATED)
 };
 
@@ -225,52 +214,36 @@ enum { MOST_HIDDEN = (32768 - 32) / 4 };
 #define TILES_OF_16 "tiles of 16 rows and 32 tokens, columns split in four"
 #define TILES_OF_8 "tiles of 16 rows and 8 tokens, columns split in nine"
 
-/* BULK for a norm and the products after it. */
-#define BULK_NORMED(op_, f, rows_, of, list) \
+/* BULK and TILED_BULK for a norm and the products after it. Two matrices share the rows of a threadgroup. */
+#define BULK_NORMED(f, kind, wide, of, rows_, list, op_, matrices) \
     {.name = op_ "_" #f "_bulk", .variant = "bulk", .file = "cuda/normed_bulk.metal", .format = &format_##f, \
-     .about = "NVIDIA: rows by bulk copies (TMA), the norm in the same pass", .group = 512, .rows = rows_, \
-     .multiple_of = of, .most = 4096, .groups = TWO_PER_CORE, .needs = FEATURE_BULK_COPIES, .shapes = &list}
-
-#define SKINNY_BULK_NORMED(op_, f, rows_, of, clusters, list) \
+     .about = "NVIDIA: rows by bulk copies (TMA), the norm in the same pass", .group = 512, \
+     .rows = rows_ / matrices, .multiple_of = of, .most = 4096, .groups = TWO_PER_CORE, \
+     .needs = FEATURE_BULK_COPIES, .shapes = &wide##list}
+#define TILED_BULK_NORMED(f, kind, wide, of, clusters, list, op_, matrices) \
     {.name = op_ "_" #f "_tiled_bulk", .variant = "tiled_bulk", .file = "cuda/skinny_bulk.metal", \
-     .format = &format_##f, .about = "the same for a few tokens, in clusters of two", .group = 256, .rows = rows_, \
-     .tokens = 8, .multiple_of = of, .most = 4096, .groups = clusters, .sharers = 2, \
-     .needs = FEATURE_BULK_COPIES, .shapes = &list}
-
-/* Each in every format that has it. Two matrices share the rows of a threadgroup. */
-#define EVERY_BULK_NORMED(op_, matrices, list) \
-    BULK_NORMED(op_, q4_0, 16 / matrices,  256, bulk_##list), \
-    BULK_NORMED(op_, q8_0, 10 / matrices,  256, bulk_##list), \
-    BULK_NORMED(op_, q4_k, 16 / matrices,  256, bulk_##list), \
-    BULK_NORMED(op_, q5_k, 16 / matrices,  256, bulk_##list), \
-    BULK_NORMED(op_, q6_k, 14 / matrices, 2048, wider_bulk_##list)
-#define EVERY_SKINNY_BULK_NORMED(op_, matrices, list) \
-    SKINNY_BULK_NORMED(op_, q4_0, 16 / matrices,  256, ONE_PER_CORE, few_bulk_##list), \
-    SKINNY_BULK_NORMED(op_, q8_0, 16 / matrices,  256, ONE_PER_CORE, few_bulk_##list), \
-    SKINNY_BULK_NORMED(op_, q4_k, 16 / matrices,  256, ONE_PER_CORE, few_bulk_##list), \
-    SKINNY_BULK_NORMED(op_, q5_k, 16 / matrices,  256, ONE_PER_CORE, few_bulk_##list), \
-    SKINNY_BULK_NORMED(op_, q6_k, 16 / matrices, 2048, ONE_PER_CORE, wider_few_bulk_##list), \
-    SKINNY_BULK_NORMED(op_, f16,  16 / matrices,  256, PAIRS_OF_CORES, few_bulk_##list)
+     .format = &format_##f, .about = "the same for a few tokens, in clusters of two", .group = 256, \
+     .rows = 16 / matrices, .tokens = 8, .multiple_of = of, .most = 4096, .groups = clusters, .sharers = 2, \
+     .needs = FEATURE_BULK_COPIES, .shapes = &wide##list}
+#define EVERY_BULK_NORMED(list, ...) BULK_FORMATS(BULK_NORMED, 14, list, __VA_ARGS__)
+#define EVERY_TILED_BULK_NORMED(list, ...) \
+    FEW_BULK_FORMATS(TILED_BULK_NORMED, ONE_PER_CORE, PAIRS_OF_CORES, list, __VA_ARGS__)
 
 /* Of many tokens: adapters, whose weights are floats. */
 #define MIXED_TOKENS(variant_, rows_, tokens_, about_) \
     {FUSED("matvec_mixed_" variant_, "matvec_mixed", 256, rows_, tokens_, variant_, about_), .multiple_of = 32, \
      .shapes = &mixed_token_list}
-#define MIXED_BULK(f, rows_, of, list) \
+#define MIXED_BULK(f, kind, wide, of, rows_, list) \
     {.name = "matvec_mixed_" #f "_bulk", .variant = "bulk", .file = "cuda/mixed_bulk.metal", .format = &format_##f, \
      .about = "NVIDIA: rows by bulk copies (TMA), and those of matrices in floats by plain loads", .group = 512, \
-     .rows = rows_, .multiple_of = of, .most = 4096, .needs = FEATURE_BULK_COPIES, .shapes = &list}
+     .rows = rows_, .multiple_of = of, .most = 4096, .needs = FEATURE_BULK_COPIES, .shapes = &wide##list}
 static const kernel mixed_kernels[] = {
     {FUSED("matvec_mixed", "matvec_mixed", 256, 8, 0, "plain", "one simdgroup per row")},
     MIXED_TOKENS("skinny",         128,  8, "tiles of 16 rows and 8 tokens as matrices, one per simdgroup"),
     MIXED_TOKENS("skinny_split_k",  16,  8, "the same, columns split in eight"),
     MIXED_TOKENS("wide",           256, 16, "tiles of 32 rows and 16 tokens as matrices, one per simdgroup"),
     MIXED_TOKENS("wide_split_k",    32, 16, "the same, columns split in eight"),
-    MIXED_BULK(q4_0, 16, 256, mixed_bulk),
-    MIXED_BULK(q8_0, 10, 256, mixed_bulk),
-    MIXED_BULK(q4_k, 16, 256, mixed_bulk),
-    MIXED_BULK(q5_k, 16, 256, mixed_bulk),
-    MIXED_BULK(q6_k, 12, 2048, wider_mixed_bulk),
+    BULK_FORMATS(MIXED_BULK, 12, mixed_bulk),
 };
 /* variant; rows, tokens and threadgroups of a tile; what it tries */
 #define GROUPS(f, adds, does, variant_, rows_, tokens_, sharers_, about_) \
@@ -278,17 +251,13 @@ static const kernel mixed_kernels[] = {
      .about = "NVIDIA: tiles of " #rows_ " rows and " #tokens_ " tokens by warpgroups (wgmma)" about_, \
      .format = &format_##f, .accumulates = does, .group = 2 * rows_, .rows = rows_, .tokens = tokens_, \
      .sharers = sharers_, .multiple_of = 256, .needs = FEATURE_WARPGROUPS, .shapes = does ? NULL : &split_list}
-#define SPLITS(f, adds, does) \
+#define SPLITS_OF(f, adds, does) \
     GROUPS(f, adds, does, "groups", 128, 64, 0, ""), \
     GROUPS(f, adds, does, "wide_groups", 128, 128, 0, ""), \
     GROUPS(f, adds, does, "quarters", 128, 64, 4, ", columns split in four"), \
     GROUPS(f, adds, does, "eighths", 128, 64, 8, ", columns split in eight")
-static const kernel split_kernels[] = {SPLITS(q4_0, "", false), SPLITS(q4_0, "_accumulate", true),
-                                       SPLITS(q8_0, "", false), SPLITS(q8_0, "_accumulate", true),
-                                       SPLITS(q4_k, "", false), SPLITS(q4_k, "_accumulate", true),
-                                       SPLITS(q5_k, "", false), SPLITS(q5_k, "_accumulate", true),
-                                       SPLITS(q6_k, "", false), SPLITS(q6_k, "_accumulate", true),
-                                       SPLITS(f16, "", false), SPLITS(f16, "_accumulate", true)};
+#define SPLITS(f, ...) SPLITS_OF(f, "", false), SPLITS_OF(f, "_accumulate", true)
+static const kernel split_kernels[] = {FEW_BULK_FORMATS(SPLITS, 0, 0, 0)};
 static const kernel batched_kernels[] = {
     {OF_Q4_0("matvec_q4_0_batched", "matvec_q4_0_batched", 256, 8, 0, "plain",
              "one simdgroup per row")},
@@ -304,7 +273,7 @@ static const kernel normed_kernels[] = {
              "the norm once for 8 rows, in threadgroup memory"), .most = MOST_HIDDEN},
     {OF_Q4_0("rmsnorm_matvec_q4_0_onepass", "rmsnorm_matvec", 128, 16,  0, "onepass",
              "4 rows per simdgroup, the norm in the same pass")},
-    EVERY_BULK_NORMED("rmsnorm_matvec", 1, normed),
+    EVERY_BULK_NORMED(bulk_normed, "rmsnorm_matvec", 1),
     {FUSED("rmsnorm_matvec_f32", "rmsnorm_matvec",             32,  1,  0, "plain",
            "one simdgroup per row, each computes the norm"),
      .format = &format_f32, .shapes = &normed_float_list},
@@ -313,8 +282,8 @@ static const kernel normed_kernels[] = {
 static const kernel gated_kernels[] = {
     {OF_Q4_0("gate_up_silu_q4_0", "gate_up_silu",     128,  4,  0, "plain",
              "one simdgroup per output, the norm in the same pass")},
-    EVERY_BULK_NORMED("gate_up_silu", 2, gates),
-    EVERY_SKINNY_BULK_NORMED("gate_up_silu", 2, gates),
+    EVERY_BULK_NORMED(bulk_gates, "gate_up_silu", 2),
+    EVERY_TILED_BULK_NORMED(few_bulk_gates, "gate_up_silu", 2),
     GATE_TILES("_tiled",          "gate_up_silu", 128, 32, 64, "tiled",          TILES_OF_64),
     GATE_TILES("_tiled_split_k",  "gate_up_silu", 128,  8, 32, "tiled_split_k",  TILES_OF_16),
     GATE_TILES("_tiled_skinny",   "gate_up_silu", 288,  8,  8, "tiled_skinny",   TILES_OF_8),
@@ -323,8 +292,8 @@ static const kernel gated_kernels[] = {
 #define APPENDED_KERNELS(op_) \
     {OF_Q4_0(op_ "_q4_0", "qkv_rope_append", 128,  8,  0, "plain", \
              "two rows per simdgroup, the norm in the same pass")}, \
-    EVERY_BULK_NORMED(op_, 1, heads), \
-    EVERY_SKINNY_BULK_NORMED(op_, 1, heads)
+    EVERY_BULK_NORMED(bulk_heads, op_, 1), \
+    EVERY_TILED_BULK_NORMED(few_bulk_heads, op_, 1)
 static const kernel appended_kernels[] = {
     APPENDED_KERNELS("qkv_rope_append"),
     QKV_TILES("_tiled",          "qkv_rope_append", 128, 64, 64, "tiled",          TILES_OF_64),

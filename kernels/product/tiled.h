@@ -65,9 +65,7 @@ kernel void matvec_tiled(MATVEC_ARGUMENTS(typename F::block), constant uint &bat
 }
 
 #define MATVEC_TILED_KERNEL(name, format, size, accumulate)                                        \
-    template [[host_name(                                                                          \
-        name)]] kernel decltype(matvec_tiled<format, size##_tile<format, false>, accumulate>)      \
-        matvec_tiled<format, size##_tile<format, false>, accumulate>;
+    KERNEL(name, matvec_tiled<format, size##_tile<format, false>, accumulate>)
 #define MATVEC_TILED(name, format)                                                                 \
     MATVEC_TILED_KERNEL("multi_token_matvec_" #name "_tiled", format, large, false)                \
     MATVEC_TILED_KERNEL("multi_token_matvec_" #name "_accumulate_tiled", format, large, true)

@@ -91,11 +91,8 @@ kernel void matvec_vec16(MATVEC_ARGUMENTS(typename H::block),
         y[row] = before + mine;
 }
 
-#define MATVEC_LEAN_KERNEL(name, format, R, N, accumulate)                                         \
-    template [[host_name(name)]] kernel decltype(matvec_vec16<format##_parts, R, N, accumulate>)   \
-        matvec_vec16<format##_parts, R, N, accumulate>;
-#define MATVEC_LEAN(format)                                                                        \
-    MATVEC_LEAN_KERNEL("matvec_" #format "_vec16", format, 1, 3, false)                            \
-    MATVEC_LEAN_KERNEL("matvec_" #format "_vec16_rows", format, 4, 1, false)                       \
-    MATVEC_LEAN_KERNEL("matvec_" #format "_accumulate_vec16", format, 1, 3, true)                  \
-    MATVEC_LEAN_KERNEL("matvec_" #format "_accumulate_vec16_rows", format, 4, 1, true)
+#define MATVEC_VEC16(format)                                                                       \
+    KERNEL("matvec_" #format "_vec16", matvec_vec16<format##_parts, 1, 3, false>)                  \
+    KERNEL("matvec_" #format "_vec16_rows", matvec_vec16<format##_parts, 4, 1, false>)             \
+    KERNEL("matvec_" #format "_accumulate_vec16", matvec_vec16<format##_parts, 1, 3, true>)        \
+    KERNEL("matvec_" #format "_accumulate_vec16_rows", matvec_vec16<format##_parts, 4, 1, true>)
