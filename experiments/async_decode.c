@@ -1,15 +1,20 @@
-/* async_decode: what is gained when the CPU is out of the loop and several tokens are in flight?
- *
- * Published: left open.
- *
- * Measured: runs of greedy tokens with 1, 2, 4 and 8 steps submitted ahead, interleaved. The device
- * finds token, position and cache length where the previous step left them. All must choose the
- * same tokens. */
+/* async_decode: runs of greedy tokens with 1, 2, 4 and 8 steps submitted ahead. The device finds
+ * token, position and cache length where the previous step left them. */
 #include <stdio.h>
 #include <string.h>
 
 #include "decoding.h"
 #include "kernels/record.h"
+
+EXPERIMENT(
+    async_decode, .order = 150,
+    .question = "What is gained when the CPU is out of the loop and several tokens are in flight?",
+    .claim = "left open",
+    .finding = "{best_in_flight} tokens in flight are {speedup_best} times as fast as one, with "
+               "which the GPU is idle for {idle_pct_1} % of the time",
+    .how = "wall time of a run of greedy tokens divided by their number, all depths interleaved; "
+           "tokens of all compared",
+    .has_model = true);
 
 static const uint32_t lengths[LEVEL_COUNT] = {64, 8, 4};
 static const uint32_t flights[] = {1, 2, 4, 8};
@@ -77,13 +82,3 @@ static void conclude(sheet *s) {
         "more in flight can hide.",
         100 * (wall - gpu) / wall);
 }
-
-EXPERIMENT(
-    async_decode, .order = 150,
-    .question = "What is gained when the CPU is out of the loop and several tokens are in flight?",
-    .claim = "left open",
-    .finding = "{best_in_flight} tokens in flight are {speedup_best} times as fast as one, with "
-               "which the GPU is idle for {idle_pct_1} % of the time",
-    .how = "wall time of a run of greedy tokens divided by their number, all depths interleaved; "
-           "tokens of all compared",
-    .has_model = true);

@@ -1,11 +1,6 @@
-/* bandwidth: how fast can memory be read, by size, format and occupancy?
- *
- * Published for an Apple M4: more than 200 GB/s where 120 are nominal, explained by the
- * system-level cache.
- *
- * Measured: kernels that read all of a buffer and prove it by a sum, copy and triad, chained and
- * warm, so that the size of the buffer alone says which cache or memory it comes from. All kernels
- * of one size are timed interleaved. Then the same reads by fewer and fewer threads. */
+/* bandwidth: kernels that read all of a buffer and prove it by a sum, copy and triad: as they are
+ * warm, the size of the buffer alone says which cache or memory it comes from. Then the same reads
+ * by fewer and fewer threads. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +13,18 @@
 #include "kernels/kernels.h"
 #include "kernels/record.h"
 #include "reference/quant.h"
+
+EXPERIMENT(
+    bandwidth, .order = 10,
+    .question = "How fast can memory be read, by size, format and occupancy, and where do the "
+                "caches end?",
+    .claim = "200+ GB/s against 120 nominal from the system-level cache",
+    .finding = "Reads reach {read_best_gb_s} GB/s at {read_best_at_mb} MB, and "
+               "{read_memory_gb_s} GB/s from the largest buffer; one simdgroup alone reads "
+               "{read_f32_one_simdgroup_gb_s} GB/s",
+    .how = "bytes that the kernel must move over the median GPU time of a launch in a chain, the "
+           "same buffers each time (warm); kernels of one size interleaved; sums checked against "
+           "the oracle");
 
 enum { READ, COPY, TRIAD };
 
@@ -286,15 +293,3 @@ static void conclude(sheet *s) {
             ? "how many threads read matters more than the format"
             : "the number of threads hardly matters here");
 }
-
-EXPERIMENT(
-    bandwidth, .order = 10,
-    .question = "How fast can memory be read, by size, format and occupancy, and where do the "
-                "caches end?",
-    .claim = "200+ GB/s against 120 nominal from the system-level cache",
-    .finding = "Reads reach {read_best_gb_s} GB/s at {read_best_at_mb} MB, and "
-               "{read_memory_gb_s} GB/s from the largest buffer; one simdgroup alone reads "
-               "{read_f32_one_simdgroup_gb_s} GB/s",
-    .how = "bytes that the kernel must move over the median GPU time of a launch in a chain, the "
-           "same buffers each time (warm); kernels of one size interleaved; sums checked against "
-           "the oracle");

@@ -1,15 +1,9 @@
-/* batch_scaling: does a batch of B tokens cost less than B tokens, and why?
- *
- * Published for an Apple M4: a token is 3.9 times faster in a batch of 4 and 7.1 times in one of 8,
- * because "weights are cached in the system-level cache after token 1". It was measured with a wall
- * clock around submit and wait, where most of the time is the submit.
- *
- * Measured: Q4_0 products of 1 to 32 tokens, the published kernel (token outer: it goes through the
- * weights once per token) and one that decodes each weight once for 8 tokens (reuse), cold and
- * warm, each submitted alone and chained. Then T(B) = submit + launch + stream + B * compute is
- * fitted to all of them together: the submit is the part that only separate submission has; the
- * launch is that of an empty kernel, measured at the same time; the rest that does not grow with
- * the batch is the stream of weights, from memory when cold and from the caches when warm. */
+/* batch_scaling: Q4_0 products of 1 to 32 tokens by the published kernel (token outer: it goes
+ * through the weights once per token) and by one that decodes each weight once for 8 tokens
+ * (reuse). What was published was measured with a wall clock around submit and wait, where most of
+ * the time is the submit. Here the submit is the part that only separate submission has, the launch
+ * that of an empty kernel, and the rest that does not grow with the batch the stream of weights,
+ * from memory when cold and from the caches when warm. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +14,20 @@
 #include "harness/measure/fit.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
+
+EXPERIMENT(
+    batch_scaling, .order = 70,
+    .question = "Does a batch of B tokens cost less than B tokens, and which part of the time is "
+                "saved?",
+    .claim = "3.9x per token at 4, 7.1x at 8: weights cached in the system-level cache after token "
+             "1",
+    .finding = "Cold, a batch of 8 is {batch_speedup_8_single_cold_token_outer} times as fast "
+               "per token where each is submitted alone, and "
+               "{batch_speedup_8_chained_cold_token_outer} times in a chain, without the submit",
+    .how = "medians, by the wall clock where each batch is submitted alone and by the GPU clock "
+           "where chained; speed-up is B T(1) / T(B) in the same state; T(B) = submit + launch + "
+           "stream + B compute fitted to all states of a kernel and shape by non-negative least "
+           "squares, the launch measured");
 
 enum { SUBMIT, COLD, WARM, COMPUTE, PARTS, MOST = 256, VARIANTS = 2 };
 static const char *const part_names[PARTS] = {"submit", "stream_cold", "stream_warm", "compute"};
@@ -216,17 +224,3 @@ static void conclude(sheet *s) {
         chained, sheet_get_metric(s, "speedup_4_chained_reuse"), 1e-3 * f[1].value[COMPUTE],
         1e-3 * f[0].value[COMPUTE], 1e-3 * f[0].value[COLD], 1e-3 * f[0].value[WARM]);
 }
-
-EXPERIMENT(
-    batch_scaling, .order = 70,
-    .question = "Does a batch of B tokens cost less than B tokens, and which part of the time is "
-                "saved?",
-    .claim = "3.9x per token at 4, 7.1x at 8: weights cached in the system-level cache after token "
-             "1",
-    .finding = "Cold, a batch of 8 is {batch_speedup_8_single_cold_token_outer} times as fast "
-               "per token where each is submitted alone, and "
-               "{batch_speedup_8_chained_cold_token_outer} times in a chain, without the submit",
-    .how = "medians, by the wall clock where each batch is submitted alone and by the GPU clock "
-           "where chained; speed-up is B T(1) / T(B) in the same state; T(B) = submit + launch + "
-           "stream + B compute fitted to all states of a kernel and shape by non-negative least "
-           "squares, the launch measured");

@@ -1,14 +1,20 @@
-/* command_buffers: what do many command buffers per token cost?
- *
- * Published for an Apple M4: SmolLM-135M with 91 command buffers per token generates 75 tok/s, with
- * one 257. What was published for RWKV-7 is the question of rwkv7_command_buffers.c.
- *
- * Measured: the same greedy token as one command buffer, one per layer, three per layer and one for
- * the rest (91 for 30 layers), and one per launch, each waited for, interleaved. */
+/* command_buffers: one command buffer, one per layer, three per layer and one for the rest (91 for
+ * 30 layers), and one per launch, each waited for. What was published for RWKV-7 is the question of
+ * rwkv7_command_buffers.c. */
 #include <stdlib.h>
 
 #include "decoding.h"
 #include "harness/base/array.h"
+
+EXPERIMENT(
+    command_buffers, .order = 100,
+    .question = "What does it cost to run a token as many command buffers instead of one?",
+    .claim = "91 per token give 75 tok/s, 1 gives 257",
+    .finding = "One command buffer per token is {one_over_many} times as fast as one per launch; "
+               "each additional one costs {sync_us} µs",
+    .how = "wall time from the call until the token is known, the four variants interleaved; every "
+           "token compared with the argmax of logits that were checked launch by launch",
+    .has_model = true);
 
 enum { THIRDS = 3 };
 
@@ -71,13 +77,3 @@ static void conclude(sheet *s) {
     sheet_conclude(s, "Each additional command buffer costs %.3g µs, %.3g %% of a token.", sync,
                    100 * sync / token_us);
 }
-
-EXPERIMENT(
-    command_buffers, .order = 100,
-    .question = "What does it cost to run a token as many command buffers instead of one?",
-    .claim = "91 per token give 75 tok/s, 1 gives 257",
-    .finding = "One command buffer per token is {one_over_many} times as fast as one per launch; "
-               "each additional one costs {sync_us} µs",
-    .how = "wall time from the call until the token is known, the four variants interleaved; every "
-           "token compared with the argmax of logits that were checked launch by launch",
-    .has_model = true);

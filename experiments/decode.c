@@ -1,11 +1,5 @@
-/* decode: how fast is text generated, in short and long runs, at shallow and deep context?
- *
- * Published for an Apple M4: 462 to 491 tok/s where llama.cpp has 389; a run of 20 tokens
- * overestimates.
- *
- * Measured: greedy tokens, each waited for, at several context depths. Every token of a run is
- * timed by itself, so that 20 and 128 tokens are parts of the same run and differ in nothing else.
- * Runs from the same position must choose the same tokens. */
+/* decode: greedy tokens at several context depths. Every token of a run is timed by itself, so that
+ * 20 and 128 tokens are parts of the same run and differ in nothing else. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +8,17 @@
 #include "experiment.h"
 #include "harness/base/array.h"
 #include "harness/base/os.h"
+
+EXPERIMENT(
+    decode, .order = 140,
+    .question = "How fast is text generated, in short and long runs, at shallow and deep context?",
+    .claim = "462 to 491 tok/s (llama.cpp 389 on the same machine); 20 tokens overestimate",
+    .finding = "{tok_s} tokens per second from an empty context, {tok_s_deepest} after {deepest} "
+               "tokens",
+    .how =
+        "number of tokens over the wall time of the first tokens of a run, each waited for; median "
+        "over runs; runs compared token by token, the model first checked launch by launch",
+    .has_model = true);
 
 enum { LENGTHS = 3, CONTEXTS = 3, MOST = 128 };
 static const uint32_t lengths[LEVEL_COUNT][LENGTHS] = {{20, 64, 128}, {5, 10, 20}, {1, 2, 4}};
@@ -153,14 +158,3 @@ static void conclude(sheet *s) {
         "one token at a context of 32 measure other rates.",
         deepest, deep, 100 * (deep / rate - 1));
 }
-
-EXPERIMENT(
-    decode, .order = 140,
-    .question = "How fast is text generated, in short and long runs, at shallow and deep context?",
-    .claim = "462 to 491 tok/s (llama.cpp 389 on the same machine); 20 tokens overestimate",
-    .finding = "{tok_s} tokens per second from an empty context, {tok_s_deepest} after {deepest} "
-               "tokens",
-    .how =
-        "number of tokens over the wall time of the first tokens of a run, each waited for; median "
-        "over runs; runs compared token by token, the model first checked launch by launch",
-    .has_model = true);

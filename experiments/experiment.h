@@ -12,7 +12,7 @@ typedef struct {
     const char *name;
     int order;            /* small ones run first: those that others rest on */
     const char *question; /* one line each */
-    const char *claim;    /* what was published */
+    const char *claim;    /* what was published, for an Apple M4 */
     const char *how;      /* how each number is made */
     const char
         *finding;   /* the title of its chart, with metrics (plot.h); NULL: the first conclusion */
@@ -22,9 +22,11 @@ typedef struct {
     void (*conclude)(sheet *s); /* metrics and at most three sentences */
 } experiment;
 
-/* The experiment of a file, whose functions are run and conclude; the other fields follow. It is added
- * to the list before main begins. */
+/* The experiment of a file, which begins with it and has the functions run and conclude; the other
+ * fields follow. It is added to the list before main begins. */
 #define EXPERIMENT(name_, ...)                                                                     \
+    static bool run(lab *l, sheet *s, err *e);                                                     \
+    static void conclude(sheet *s);                                                                \
     static const experiment experiment_##name_;                                                    \
     __attribute__((constructor)) static void add_##name_(void) {                                   \
         experiment_add(&experiment_##name_);                                                       \

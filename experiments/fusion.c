@@ -1,13 +1,8 @@
-/* fusion: does it pay to compute RMSNorm inside the product that follows it?
- *
- * Published for an Apple M4: fused into each row it is 5 % slower end to end (4032 norms per layer
- * of SmolLM-135M instead of 2); where it would pay was not known.
- *
- * Measured: rmsnorm and a Q4_0 product in two launches, fused per row (each row computes the norm)
- * and fused per group (8 rows share it), by width and by number of rows, chained and warm, all
- * interleaved. All of them divide the product in the same way: one simdgroup per row. Then the
- * norms of a whole layer of SmolLM-135M and the products that follow them; and whole tokens of a
- * model whose norms are separate launches or fused into the five products after them. */
+/* fusion: rmsnorm and a Q4_0 product in two launches, fused per row (each row computes the norm)
+ * and per group (8 rows share it), by width and by number of rows. All of them divide the product
+ * in the same way: one simdgroup per row. Then the norms of a whole layer of SmolLM-135M and the
+ * products that follow them; and whole tokens of a model whose norms are separate launches or fused
+ * into the five products after them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +10,18 @@
 #include "decoding.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
+
+EXPERIMENT(
+    fusion, .order = 60,
+    .question = "Does it pay to compute RMSNorm inside the product that follows it, and from which "
+                "size on?",
+    .claim = "fused per row is 5 % slower end to end: 4032 norms per layer instead of 2",
+    .finding = "RMSNorm fused into the products of a SmolLM layer takes "
+               "{fused_row_slowdown_pct|more} time per row, {fused_group_slowdown_pct|more} per "
+               "group of 8",
+    .how = "median GPU time of norm and Q4_0 product, chained, warm; the three variants of a shape "
+           "interleaved; every launch checked against its oracle; tokens by the wall clock",
+    .has_model = true);
 
 enum { SEPARATE, FUSED_ROW, FUSED_GROUP, WAYS };
 static const char *const names[WAYS] = {"separate", "fused_row", "fused_group"};
@@ -236,15 +243,3 @@ static void conclude(sheet *s) {
         "per group on %d (best %s: %.3g).",
         row_wins, all, row_best, row_ratio, group_wins, group_best, group_ratio);
 }
-
-EXPERIMENT(
-    fusion, .order = 60,
-    .question = "Does it pay to compute RMSNorm inside the product that follows it, and from which "
-                "size on?",
-    .claim = "fused per row is 5 % slower end to end: 4032 norms per layer instead of 2",
-    .finding = "RMSNorm fused into the products of a SmolLM layer takes "
-               "{fused_row_slowdown_pct|more} time per row, {fused_group_slowdown_pct|more} per "
-               "group of 8",
-    .how = "median GPU time of norm and Q4_0 product, chained, warm; the three variants of a shape "
-           "interleaved; every launch checked against its oracle; tokens by the wall clock",
-    .has_model = true);

@@ -1,10 +1,5 @@
-/* matvec_ladder: which variant of the Q4_0 matvec wins on which shape?
- *
- * Published: a ladder of kernels, each said to be faster than the one before, on one shape.
- *
- * Measured: every kernel that takes one token and a Q4_0 matrix, except those for more than 8 tokens at
- * a time, on the shapes of SmolLM-135M and of a 7B model, chained, cold and warm; all kernels of a shape
- * interleaved. */
+/* matvec_ladder: every kernel that takes one token and a Q4_0 matrix, on the shapes of SmolLM-135M
+ * and of a 7B model. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +10,14 @@
 #include "harness/base/array.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
+
+EXPERIMENT(
+    matvec_ladder, .order = 50, .question = "Which variant of the Q4_0 matvec wins on which shape?",
+    .claim = "none by shape was published; each variant was said to beat the one before",
+    .how = "median GPU time of a launch in a chain; cold rotates over copies larger than the "
+           "caches; all variants of a shape that take it, for at most 8 tokens at a time, "
+           "interleaved; "
+           "checked against the oracle");
 
 typedef struct {
     uint32_t out, in;
@@ -158,11 +161,3 @@ static void conclude(sheet *s) {
     free(winners);
     free(all);
 }
-
-EXPERIMENT(
-    matvec_ladder, .order = 50, .question = "Which variant of the Q4_0 matvec wins on which shape?",
-    .claim = "none by shape was published; each variant was said to beat the one before",
-    .how = "median GPU time of a launch in a chain; cold rotates over copies larger than the "
-           "caches; all variants of a shape that take it, for at most 8 tokens at a time, "
-           "interleaved; "
-           "checked against the oracle");

@@ -1,15 +1,8 @@
-/* op_breakdown: where does the time of a token go?
- *
- * Published: nothing that adds up.
- *
- * Measured, interleaved: the token as one command buffer (its wall time is what must be explained);
- * all launches of one op in a command buffer of their own, op by op; each launch in a command buffer
- * of its own; and, where the GPU has counters, each launch timed in place, inside the token's one
- * command buffer: what their sum leaves of the GPU time is the gaps between launches. kernels: the GPU time of the op's command buffer minus that of the same number
- * of empty launches in a chain. launches: as many empty launches as the token has. idle: wall time
- * of the token minus its GPU time, in which the device waits for the CPU or completion is not yet
- * noticed. missing: the rest of the token. It may be negative: then the parts were slower by
- * themselves than together.
+/* op_breakdown: the token as one command buffer, whose wall time is what must be explained; all
+ * launches of one op in a command buffer of their own, op by op; each launch in one of its own;
+ * and, where the GPU has counters, each launch timed in place, inside the token's one command
+ * buffer: what their sum leaves of the GPU time is the gaps between launches. What is missing may
+ * be negative: then the parts were slower by themselves than together.
  *
  * The ops of a layer are told apart by kernel, input and output, because one kernel does several of
  * them. */
@@ -23,6 +16,17 @@
 #include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "kernels/kernels.h"
+
+EXPERIMENT(
+    op_breakdown, .order = 90,
+    .question = "Where does the time of a token go: kernels, launches, idle?",
+    .claim = "none that adds up was published",
+    .finding = "A token takes {token_us} µs: kernels {kernels_pct} %, launches {launches_pct} %, "
+               "idle {idle_pct} %",
+    .how = "kernels: GPU time of all launches of an op in one command buffer, minus as many empty "
+           "launches; launches: that many empty ones in a chain; idle: wall minus GPU time of the "
+           "whole token; missing: the rest; all interleaved",
+    .has_model = true);
 
 enum { MOST_OPS = 64, EMPTIES = 3, SAMPLED = 4, WAYS = 5 };
 
@@ -356,14 +360,3 @@ static void conclude(sheet *s) {
         conclude_missing(s, off);
     conclude_sampled(s, gpu);
 }
-
-EXPERIMENT(
-    op_breakdown, .order = 90,
-    .question = "Where does the time of a token go: kernels, launches, idle?",
-    .claim = "none that adds up was published",
-    .finding = "A token takes {token_us} µs: kernels {kernels_pct} %, launches {launches_pct} %, "
-               "idle {idle_pct} %",
-    .how = "kernels: GPU time of all launches of an op in one command buffer, minus as many empty "
-           "launches; launches: that many empty ones in a chain; idle: wall minus GPU time of the "
-           "whole token; missing: the rest; all interleaved",
-    .has_model = true);

@@ -1,13 +1,6 @@
-/* optimisation_stack: what does each idea add, on top of those before it?
- *
- * Published for an Apple M4, SmolLM-135M Q4_0, as a table with one row per idea: 91 command buffers
- * per token 75 tok/s, one 257, with argmax on the GPU and private scratch 291.9, with fused norms
- * 276.8; the target was 300 and later 389. How the steps were timed was not said, and each number is
- * of another run.
- *
- * Measured: runs of greedy tokens, each row one idea more than the row above, all interleaved. A gain
- * belongs to its place in the order: what hides in the time of many submits shows only after they
- * are gone. All runs of a model must choose the same tokens; its launches are checked first. */
+/* optimisation_stack: each row has one idea more than the row above. A gain belongs to its place in
+ * the order: what hides in the time of many submits shows only after they are gone. How the
+ * published steps were timed was not said, and each number is of another run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +10,18 @@
 #include "harness/measure/comparison.h"
 #include "kernels/record.h"
 #include "runner/generate/sampler.h"
+
+EXPERIMENT(
+    optimisation_stack, .order = 155,
+    .question = "What does each idea of the optimisation stack add, on top of those before it?",
+    .claim = "75 tok/s with 91 command buffers, 257 with one, 291.9 with argmax on the GPU and "
+             "private scratch, 276.8 with fused norms; target 300, later 389",
+    .finding = "All ideas together are {speedup_all} times as fast: {tok_s_best} tokens per "
+               "second",
+    .how = "wall time of a run of greedy tokens divided by their number, all rows interleaved; the "
+           "gain of a row is the median of paired ratios with its 99 % interval; every launch of "
+           "each model checked, the tokens of every run compared",
+    .has_model = true);
 
 enum { LENGTH = 32, IN_FLIGHT = 4, ROUNDS = 6 };
 static const uint32_t lengths[LEVEL_COUNT] = {LENGTH, 8, 4}, samples[LEVEL_COUNT] = {31, 13, 1};
@@ -210,15 +215,3 @@ static void conclude(sheet *s) {
                    speedup, best);
     sheet_conclude(s, "Each on top of those before it: %s.", gains);
 }
-
-EXPERIMENT(
-    optimisation_stack, .order = 155,
-    .question = "What does each idea of the optimisation stack add, on top of those before it?",
-    .claim = "75 tok/s with 91 command buffers, 257 with one, 291.9 with argmax on the GPU and "
-             "private scratch, 276.8 with fused norms; target 300, later 389",
-    .finding = "All ideas together are {speedup_all} times as fast: {tok_s_best} tokens per "
-               "second",
-    .how = "wall time of a run of greedy tokens divided by their number, all rows interleaved; the "
-           "gain of a row is the median of paired ratios with its 99 % interval; every launch of "
-           "each model checked, the tokens of every run compared",
-    .has_model = true);

@@ -1,10 +1,5 @@
-/* roofline: how far are the kernels from what the device can do at their arithmetic intensity?
- *
- * Published: nothing; the frame in which the other numbers are read.
- *
- * Measured: kernels of every kind that a token uses, each at its largest shape, chained, warm or
- * cold according to its size; flops over time against flops over bytes. The slope is the fastest
- * read, copy or triad of the same minute, the flat part a kernel of nothing but multiply-adds. */
+/* roofline: kernels of every kind that a token uses, each at its largest shape, warm or cold
+ * according to its size: the frame in which the other numbers are read. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +7,17 @@
 #include "experiment.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
+
+EXPERIMENT(
+    roofline, .order = 80,
+    .question =
+        "How far are the kernels from what the device can do at their arithmetic intensity?",
+    .claim = "none was published",
+    .finding = "Kernels reach {farthest_pct_roof} to {nearest_pct_roof} % of the measured roof "
+               "of their size; the most arithmetic is {best_gflop_s} GFLOP/s",
+    .how = "flops and bytes that the launch must do and move, over the median GPU time in a chain; "
+           "the roofs are the fastest read, copy or triad and a kernel of multiply-adds alone, of "
+           "the same minute; a percentage is of the nearer one");
 
 typedef struct {
     const char *kernel;
@@ -113,14 +119,3 @@ static void conclude(sheet *s) {
                    sheet_get_text(s, best, "variant"), sheet_get_text(s, best, "shape"), flops,
                    sheet_get(s, best, "flop_per_byte"));
 }
-
-EXPERIMENT(
-    roofline, .order = 80,
-    .question =
-        "How far are the kernels from what the device can do at their arithmetic intensity?",
-    .claim = "none was published",
-    .finding = "Kernels reach {farthest_pct_roof} to {nearest_pct_roof} % of the measured roof "
-               "of their size; the most arithmetic is {best_gflop_s} GFLOP/s",
-    .how = "flops and bytes that the launch must do and move, over the median GPU time in a chain; "
-           "the roofs are the fastest read, copy or triad and a kernel of multiply-adds alone, of "
-           "the same minute; a percentage is of the nearer one");

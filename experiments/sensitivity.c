@@ -1,15 +1,19 @@
-/* sensitivity: how small a slowdown does a comparison find?
- *
- * Published: nothing; it is what verdicts of `bench --baseline` and `compare` are worth here.
- *
- * Measured: compute_fma against itself with more rounds of its loop. What a round costs is measured
- * first, so that the planted slowdown is known; then every size is compared many times, interleaved,
- * with the rule and the smallest effect (3 percent) of `bench --baseline FOLDER`. */
+/* sensitivity: what verdicts of `bench --baseline` and `compare` are worth here. Every size of
+ * slowdown is planted (planted.h) and compared many times. */
 #include <math.h>
 #include <stdio.h>
 
 #include "experiment.h"
 #include "planted.h"
+
+EXPERIMENT(
+    sensitivity, .order = 150,
+    .question = "How small a slowdown does an interleaved comparison find?",
+    .claim = "none was published",
+    .finding = "A slowdown of {smallest_found_pct} % is found reliably; {false_pct} % of "
+               "comparisons of a kernel with itself find one",
+    .how = "compute_fma against itself with more rounds, whose cost is measured first; verdicts as "
+           "those of bench --baseline FOLDER: 3 % smallest effect, ambiguous ones timed again");
 
 enum { SIZES = 6, TRIALS = 12, QUICK_TRIALS = 4 };
 static const double sizes[SIZES] = {0, 0.01, 0.02, 0.03, 0.05, 0.1};
@@ -122,12 +126,3 @@ static void conclude(sheet *s) {
         "smallest effect that counts is 3 %%.",
         false_ones, none);
 }
-
-EXPERIMENT(
-    sensitivity, .order = 150,
-    .question = "How small a slowdown does an interleaved comparison find?",
-    .claim = "none was published",
-    .finding = "A slowdown of {smallest_found_pct} % is found reliably; {false_pct} % of "
-               "comparisons of a kernel with itself find one",
-    .how = "compute_fma against itself with more rounds, whose cost is measured first; verdicts as "
-           "those of bench --baseline FOLDER: 3 % smallest effect, ambiguous ones timed again");

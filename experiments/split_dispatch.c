@@ -1,15 +1,21 @@
-/* split_dispatch: what does it cost to do one 576x576 product in many launches?
- *
- * Published: nothing; it is the reason for fused and batched kernels.
- *
- * Measured: the same rows of the same Q4_0 matrix in 1 to 72 launches, one after the other and free
- * to overlap (they write different rows), chained and warm, all interleaved. */
+/* split_dispatch: the same rows of the same Q4_0 matrix in 1 to 72 launches, one after the other
+ * and free to overlap (they write different rows). It is the reason for fused and batched
+ * kernels. */
 #include <math.h>
 #include <stdio.h>
 
 #include "experiment.h"
 #include "kernels/kernels.h"
 #include "runner/choice/rules.h"
+
+EXPERIMENT(
+    split_dispatch, .order = 30,
+    .question = "What does it cost to do one 576x576 product in 1 to 72 launches?",
+    .claim = "none was published",
+    .finding = "Each additional launch costs {launch_serial_us} µs: {max:launches} launches take "
+               "{most_launches_ratio} times as long as one",
+    .how = "median GPU time of the whole product, many products in a command buffer (chained), "
+           "warm; all splits interleaved; each launch checked against its oracle");
 
 enum { DIM = 576, MOST = 7 };
 static const uint32_t splits[MOST] = {1, 2, 4, 8, 16, 32, 72};
@@ -99,12 +105,3 @@ static void conclude(sheet *s) {
                    "each.",
                    most, overlapping, free_slope);
 }
-
-EXPERIMENT(
-    split_dispatch, .order = 30,
-    .question = "What does it cost to do one 576x576 product in 1 to 72 launches?",
-    .claim = "none was published",
-    .finding = "Each additional launch costs {launch_serial_us} µs: {max:launches} launches take "
-               "{most_launches_ratio} times as long as one",
-    .how = "median GPU time of the whole product, many products in a command buffer (chained), "
-           "warm; all splits interleaved; each launch checked against its oracle");

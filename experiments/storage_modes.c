@@ -1,11 +1,16 @@
-/* storage_modes: does it matter whether scratch memory is shared with the CPU or private?
- *
- * Published for an Apple M4: private scratch is a few percent faster.
- *
- * Measured: one greedy token of two copies of the model, one with private and one with shared
- * scratch, interleaved. */
-
+/* storage_modes: one greedy token of two copies of the model, one with private and one with shared
+ * scratch. */
 #include "decoding.h"
+
+EXPERIMENT(
+    storage_modes, .order = 110,
+    .question = "Does it matter whether scratch memory is shared with the CPU or private?",
+    .claim = "private scratch is a few percent faster",
+    .finding = "Private instead of shared scratch: {private_gain_pct|change} in tokens per "
+               "second ({tok_s_private} and {tok_s_shared})",
+    .how = "wall time from the call until the greedy token is known, two models interleaved; every "
+           "token compared with that of a checked pass",
+    .has_model = true);
 
 static bool run(lab *l, sheet *s, err *e) {
     lab_decoder d[2] = {{.model = NULL}};
@@ -35,13 +40,3 @@ static void conclude(sheet *s) {
                        ? "The quartiles of the two do not overlap: the difference is real."
                        : "The quartiles of the two overlap: no difference is visible.");
 }
-
-EXPERIMENT(
-    storage_modes, .order = 110,
-    .question = "Does it matter whether scratch memory is shared with the CPU or private?",
-    .claim = "private scratch is a few percent faster",
-    .finding = "Private instead of shared scratch: {private_gain_pct|change} in tokens per "
-               "second ({tok_s_private} and {tok_s_shared})",
-    .how = "wall time from the call until the greedy token is known, two models interleaved; every "
-           "token compared with that of a checked pass",
-    .has_model = true);
