@@ -149,6 +149,7 @@ def plain(value):
 
 Maker = namedtuple("Maker", "name")  # metal_kernel or compile_shader itself
 Method = namedtuple("Method", "name owner")  # of a value that is known
+Partial = namedtuple("Partial", "function args named")  # functools.partial
 Shape = namedtuple("Shape", "array")
 Type = namedtuple("Type", "name is_assumed", defaults=[False])
 
@@ -160,9 +161,11 @@ class Unknown:
         self.name = name
         self.owner = owner  # of an attribute: its object
         self.attributes = {}
+        self.instance = None  # of a class: what calling it gives
         self.operation = None  # (operator, left, right): how it follows from others
         self.number = number
         self.is_assumed = number is not None
+        self.is_free = False  # of a number: assumed, or of others that are, and not a size of an array
         self.dims = dims  # of an array
         self.type = type_name
         self.is_firm = dims is not None  # the number of axes is known
@@ -195,8 +198,10 @@ class Function:
         self.node, self.name, self.home = node, node.name, home
         self.runs = 0
         parts = [part for statement in node.body for part in ast.walk(statement)]
-        self.makes = any(name_of(part) in MAKERS for part in parts)
-        self.launches = any(getattr(part, "arg", None) == "threadgroup" for part in parts)
+        self.mentions = {name_of(part) for part in parts}
+        self.mentions |= {part.arg for part in parts if isinstance(part, ast.keyword)}
+        self.names = {name_of(part.func) for part in parts if isinstance(part, ast.Call) and any(
+            isinstance(getattr(arg, "value", None), str) for arg in part.args)}  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -240,6 +245,15 @@ def name_of(node):
 
 def is_assumed(value):
     return getattr(value, "is_assumed", False)
+
+
+def is_free(value):
+    """Does it rest on a whole number that was assumed, and not as the size of an array?"""
+    value = list(value.values()) if isinstance(value, dict) else as_list(value)
+    value = value.dims if is_array(value) else value
+    if isinstance(value, (list, tuple)):
+        return any(map(is_free, value))
+    return getattr(value, "is_free", False) and is_whole(value)
 
 
 def is_open(value):
@@ -326,10 +340,11 @@ BAD_ARGUMENTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueE
 class Expressions(ast.NodeVisitor):
     """Evaluates expressions: visit gives the value of one. What has no method here is unknown."""
 
-    def __init__(self, settings):
+    def __init__(self, settings, path):
         self.settings = settings  # what the user says of names
+        self.path = path
         self.assumed = []  # the unknown values that were made numbers
-        self.scope = ChainMap()  # the names that can be seen, the innermost first
+        self.scope = ChainMap({"__file__": path})  # the names that can be seen, the innermost first
 
     def generic_visit(self, node):
         return Unknown()
@@ -352,12 +367,13 @@ class Expressions(ast.NodeVisitor):
                 return None
             result = self.operate(op, *operands)
             value.number = known(result) if is_number(result) else None
-            value.is_assumed = is_assumed(result)
+            value.is_assumed, value.is_free = is_assumed(result), is_free(result)
         elif is_open(value):
             name = value.name or "?"
             says, last = self.setting(name), name.rpartition(".")[2]
             guess = next((number for part, number in GUESSES.items() if part in last), AXIS)
-            value.number, value.is_assumed = read_number(says) if says else guess, not says
+            value.number = read_number(says) if says else guess
+            value.is_assumed = value.is_free = not says
             self.assumed += [] if says else [value]
         return known(value) if is_number(value) else None
 
@@ -543,6 +559,10 @@ class Expressions(ast.NodeVisitor):
         is_text = isinstance(a, (str, list))
         if op is ast.Add and is_text and type(a) is type(b):
             return a + b if len(a) + len(b) < MOST_BYTES else Unknown()
+        if op is ast.Mod and isinstance(a, str):
+            return self.format_percent(a, b)
+        if op is ast.Div and isinstance(a, str) and isinstance(b, str):  # of a path
+            return os.path.join(plain(a), plain(b))
         if op is ast.Mult and is_text:
             times = min(self.whole_of(b), MOST_ITEMS)
             return a * times if len(a) * times < MOST_BYTES else Unknown()
@@ -570,7 +590,11 @@ class Expressions(ast.NodeVisitor):
             result = float(result)
         if not isinstance(result, (int, float)):
             return Unknown()
-        return Unknown(number=result) if any(is_assumed(arg) for arg in args) else result
+        if not any(is_assumed(arg) for arg in args):
+            return result
+        out = Unknown(number=result)
+        out.is_free = is_free(args)
+        return out
 
     def visit_Compare(self, node):
         left, result = self.visit(node.left), True
@@ -583,9 +607,6 @@ class Expressions(ast.NodeVisitor):
 
     def compare(self, op, a, b):
         """None: not known."""
-        is_ndim = is_open(a) and a.name == "ndim" and is_array(a.owner)
-        if is_ndim and op is ast.NotEq and is_whole(b):
-            a.owner.set_ndim(min(max(known(b), 1), MOST_AXES))  # a guard says how many axes it has
         is_search = op in (ast.In, ast.NotIn)
         left, right = as_key(a), as_key(list(b) if is_search and isinstance(b, dict) else b)
         if op in (ast.Is, ast.IsNot):
@@ -609,6 +630,8 @@ class Expressions(ast.NodeVisitor):
     def attribute_of(self, of, name):
         if name in MAKERS:
             return Maker(name)
+        if name == "parent" and isinstance(of, str):
+            return os.path.dirname(of)
         if not isinstance(of, Unknown) or of.number is not None:
             return Method(name, of)
         if name in of.attributes:
@@ -663,14 +686,30 @@ class Expressions(ast.NodeVisitor):
             value = self.visit(keyword.value)
             more = value if isinstance(value, dict) and not keyword.arg else {keyword.arg: value}
             named.update((name, item) for name, item in more.items() if isinstance(name, str))
+        return self.call_value(callee, args, named, node)
+
+    def call_value(self, callee, args, named, node):
+        if isinstance(callee, Partial):
+            more = dict(callee.named, **named)
+            return self.call_value(callee.function, callee.args + args, more, node)
         if isinstance(callee, Maker):
             return self.make_kernel(callee.name, args, named, node)
         if isinstance(callee, Function):
             return self.run_function(callee, args, named)
         if isinstance(callee, Kernel):
             return self.launch_kernel(callee, named, node.func.end_lineno)
+        if is_array(getattr(callee, "owner", None)) and callee.name == "size":  # of torch
+            return self.item_of(Shape(callee.owner), args[0]) if args else Shape(callee.owner)
         if not isinstance(callee, Method) and not is_open(callee):
             return Unknown(f"{getattr(callee, 'name', '')}()")
+        if isinstance(callee, Unknown):
+            members, made = callee.attributes, callee.instance
+            method = members.get("__call__", members.get("forward"))
+            method = members.get("__init__") if made else method
+            is_ours = isinstance(method, Function)
+            result = is_ours and self.run_function(method, args, named)
+            if made or is_ours:
+                return made or result
         owner, name = callee.owner, (callee.name or "").rpartition(".")[2]
         if isinstance(owner, Kernel) and owner.is_torch:
             owner.launches.setdefault(name, (args, named, node.func.end_lineno))
@@ -693,6 +732,34 @@ class Expressions(ast.NodeVisitor):
         arrays = filter(is_array, [owner] + args[:1])  # of which something is computed
         return next(arrays, None) or Unknown(f"{name}()")
 
+    def format_percent(self, text, values):
+        """text % values, without long numbers."""
+        given = iter(values if isinstance(values, list) else [values])
+
+        def replace(found):
+            name, spec, kind = found.groups()
+            if kind == "%":
+                return "%"
+            value = values.get(name) if name and isinstance(values, dict) else next(given, "")
+            return self.format(value, {"s": "", "i": "d"}.get(kind, spec + kind))
+
+        return re.sub(r"%(?:\((\w+)\))?([0-9.]{0,5})([a-zA-Z%])", replace, text)
+
+    def substitute(self, text, *args, **named):
+        """string.Template."""
+        values = dict(*args[:1], **named)
+        return re.sub(r"\$(\w+)|\$\{(\w+)\}", lambda found: self.format(
+            values.get(found.group(1) or found.group(2), plain(found.group()))), text)  # fmt: skip
+
+    def read_file(self, path, *_, **named):
+        """A text in the folder of the Python file, or below."""
+        folder = os.path.realpath(os.path.dirname(self.path)) + os.sep
+        path = os.path.realpath(plain(path))
+        if not path.startswith(folder) or not os.path.isfile(path):
+            return Unknown()
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return f'#line 1 "{path[len(folder):]}"\n' + file.read(MOST_BYTES)
+
     def format_text(self, text, *args, **named):
         """str.format, without attributes and subscripts in fields."""
         following, out = iter(args), []
@@ -713,6 +780,9 @@ class Expressions(ast.NodeVisitor):
             return float(plain(value))
         is_same = kind is int and is_whole(value)  # still the size of an array
         return value if is_same else self.call_with_numbers(kind, [value])
+
+    def convert_array(self, array, *args, kind=None, **named):
+        return array.as_type(find_type(kind) if kind else find_type_argument(args, named))
 
     def reshape(self, array, *sizes, **named):
         sizes = sizes[0] if isinstance(sizes[0], list) else sizes
@@ -768,32 +838,55 @@ PLAIN_METHODS = {  # those that are called as they are
 }
 METHODS = {
     (str, "format"): Expressions.format_text,
+    **dict.fromkeys([(str, "read"), (str, "read_text")], Expressions.read_file),
+    **dict.fromkeys([(str, "substitute"), (str, "safe_substitute")], Expressions.substitute),
+    **dict.fromkeys([(str, "resolve"), (str, "absolute")], lambda do, path: path),
+    (str, "joinpath"): lambda do, *parts: os.path.join(*map(plain, parts)),
+    (Unknown, "join"): lambda do, module, *parts: os.path.join(*map(plain, parts)),
+    (str, "with_name"): lambda do, path, name: os.path.join(os.path.dirname(path), plain(name)),
     (str, "join"): lambda do, text, items: text.join(items),
     (str, "replace"): lambda do, text, old, new, *_: text.replace(plain(old), do.format(new)),
     (dict, "items"): lambda do, owner: [list(item) for item in owner.items()],
     (dict, "keys"): lambda do, owner: list(owner),
     (dict, "values"): lambda do, owner: list(owner.values()),
     (dict, "get"): lambda do, owner, key, otherwise=None: owner.get(as_key(key), otherwise),
+    (int, "item"): lambda do, number: number,
+    (Unknown, "item"): lambda do, of: (of.given or [of if is_number(of) else Unknown(of.name)])[0],
     (Unknown, "bit_length"): partial(call_number_function, int.bit_length),
 }
 ARRAY_ATTRIBUTES = {
     "shape": Shape,
     "dtype": lambda array: Type(array.type or "float32", not array.type),
     "ndim": lambda array: Unknown("ndim", array),
-    **dict.fromkeys(("size", "nbytes"), lambda array: Unknown(number=count(array.dims))),
+    **dict.fromkeys(("size", "nbytes"), lambda array: Unknown("size", array, count(array.dims))),
 }
 ARRAY_METHODS = {
-    "astype": lambda do, array, *args, **named: array.as_type(find_type_argument(args, named)),
-    "reshape": Expressions.reshape,
-}
+    **dict.fromkeys(("astype", "to", "type"), Expressions.convert_array),
+    **{name: partial(Expressions.convert_array, kind=name) for name in ALIASES},
+    **dict.fromkeys(("reshape", "view"), Expressions.reshape),
+    **dict.fromkeys(("contiguous", "detach", "clone"), lambda do, array: array),
+    "numel": lambda do, array: do.attribute_of(array, "size"),
+    "dim": lambda do, array: Unknown("ndim", array),
+    "stride": lambda do, array, axis: Unknown(number=count(array.dims[do.whole_of(axis) :][1:])),
+    "tolist": lambda do, array: array.given,
+    **dict.fromkeys(("new_empty", "new_zeros", "new_ones"), lambda do, array, *args, **named:
+        do.array_of_sizes(*args, **{"dtype": Type(array.type or "float32"), **named})),
+}  # fmt: skip
 MODULE_FUNCTIONS = {  # of whatever module
     **dict.fromkeys(("array", "tensor"), Expressions.array_from),
     **dict.fromkeys(("zeros", "ones", "empty", "rand", "randn"), Expressions.array_of_sizes),
     **dict.fromkeys(("full", "normal", "uniform", "random"), Expressions.array_of_shape),
     **dict.fromkeys(("randint", "arange"), Expressions.array_of_shape),
+    **dict.fromkeys(("empty_like", "zeros_like", "ones_like"), lambda do, array, **named:
+        do.array_of(array) if "dtype" not in named else do.convert_array(array, **named)),
     "is_available": lambda do, *args, **named: True,
     "dedent": lambda do, text: textwrap.dedent(text),
-    "prod": lambda do, sizes: reduce(partial(do.operate, ast.Mult), sizes, 1),
+    **dict.fromkeys(("Path", "open", "abspath", "realpath", "Template"),
+                    lambda do, text, *_, **named: text),
+    "dirname": lambda do, path: os.path.dirname(path),
+    "partial": lambda do, function, *args, **named: Partial(function, list(args), named),
+    "prod": lambda do, sizes: reduce(
+        partial(do.operate, ast.Mult), sizes.given if is_array(sizes) else sizes, 1),
     **dict.fromkeys(("compile", "lru_cache"), lambda do, function, *args, **named: function),
 }
 BUILTINS = {
@@ -830,8 +923,8 @@ class Follower(Expressions):
     """Follows the statements of a file. A condition that is not known is taken; if its block
     returns, as guards do, the function goes on as if it had not been."""
 
-    def __init__(self, tree, settings):
-        super().__init__(settings)
+    def __init__(self, tree, settings, path):
+        super().__init__(settings, path)
         self.tree = tree
         self.kernels = []
         self.functions = []  # in the order of their definitions
@@ -841,16 +934,31 @@ class Follower(Expressions):
 
     def follow(self):
         self.run_alone(self.run, self.tree.body)
+        parts = list(ast.walk(self.tree))
+        texts = [part.value for part in parts if isinstance(getattr(part, "value", None), str)]
+        texts += [kernel.source for kernel in self.kernels]
+        how = "mentions" if "compile_shader" in map(name_of, parts) else "names"
         # Launches first: they call what makes the kernels, with the arguments it is really given.
         # What is still not launched then may need arguments that are None by default.
+        launched = set().union(*map(LIBRARY_KERNEL.findall, texts))
         for attempt in range(3):
             self.none_is_given = attempt == 2
-            for function in self.functions:
+            words = launched | {"threadgroup", "threads"} | set(MAKERS if attempt else ())
+            for function in self.find_callers(words, how):
                 if attempt == 2 and not self.lacks_launch():
                     return
-                is_due = function.launches or (function.makes and attempt > 0)
-                if is_due and (attempt == 2 or not function.runs):
+                if attempt == 2 or not function.runs:
                     self.run_alone(self.run_function, function, [], {})
+
+    def find_callers(self, words, how):
+        """The functions that mention one of the words, after those that call them and know more
+        of the arguments: in files with libraries all, in others those that give one a text."""
+        found = more = [function for function in self.functions if function.mentions & words]
+        while more:
+            words = {function.name for function in more} - {"__init__", "__call__", "forward"}
+            more = [f for f in self.functions if f not in found and getattr(f, how) & words]
+            found = more + found
+        return found
 
     def run_alone(self, run, *args):
         self.depth, self.steps, scope = 0, MOST_STEPS, self.scope
@@ -860,7 +968,8 @@ class Follower(Expressions):
             self.scope = scope
 
     def lacks_launch(self):
-        return any(not k.launch or k.trouble for k in self.kernels) or self.list_unreached()
+        return any(k.trouble or not (k.launch or k.launches) for k in self.kernels) or (
+            self.list_unreached())  # fmt: skip
 
     def list_unreached(self):
         """The lines of calls of makers that nothing has reached."""
@@ -892,7 +1001,22 @@ class Follower(Expressions):
         else:
             self.bind_target(node.target, self.operate(type(node.op), old, more))
 
+    def visit_Assert(self, node):
+        self.require(node.test, ast.Eq)
+
+    def require(self, test, op):
+        """A guard, an assert or an if that raises, says what a size is."""
+        for part in test.values if isinstance(test, ast.BoolOp) else [test]:
+            if isinstance(part, ast.Compare) and type(part.ops[0]) is op:
+                size, must = self.visit(part.left), self.visit(part.comparators[0])
+                if is_open(size) and size.name == "ndim" and is_whole(must):
+                    size.owner.set_ndim(min(max(known(must), 1), MOST_AXES))
+                elif is_assumed(size) and is_whole(must) and not is_assumed(must):
+                    size.number = known(must)
+
     def visit_If(self, node):
+        if isinstance(node.body[-1], ast.Raise):
+            self.require(node.test, ast.NotEq)
         truth = truth_of(self.visit(node.test))
         if truth is not False:
             try:
@@ -927,6 +1051,10 @@ class Follower(Expressions):
         return True
 
     def visit_With(self, node):
+        for item in node.items:
+            value = self.visit(item.context_expr)
+            if item.optional_vars:
+                self.bind_target(item.optional_vars, value)
         self.run(node.body)
 
     visit_AsyncWith = visit_With
@@ -961,6 +1089,7 @@ class Follower(Expressions):
         outer, self.scope = self.scope, self.scope.new_child()
         this, made = Unknown("self"), Unknown(node.name)
         this.attributes = made.attributes = self.scope.maps[0]
+        made.instance = this
         self.run(node.body)
         self.scope["self"] = this
         self.scope = outer
@@ -988,7 +1117,7 @@ class Follower(Expressions):
         names = [parameter.arg for parameter in spec.posonlyargs + spec.args]
         defaults = dict(zip(reversed(names), reversed(spec.defaults)))
         defaults.update(zip([parameter.arg for parameter in spec.kwonlyargs], spec.kw_defaults))
-        this = function.home.get("self") if names[:1] == ["self"] else None
+        this = function.home.get("self") if names[:1] in (["self"], ["cls"]) else None
         values = dict(zip(names, [this] + args if this else args), **named)
         for name in [part.arg for part in ast.walk(spec) if isinstance(part, ast.arg)]:
             value = values.get(name)
@@ -1043,6 +1172,7 @@ class Follower(Expressions):
 
 # What a kernel's text says of its inputs ---------------------------------------------------------
 
+LIBRARY_KERNEL = re.compile(r"\bkernel\s+void\s+(\w+)")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 BITS = r"(?:>>|<<|(?<!&)&(?!&)|(?<!\|)\|(?!\|)|\^|%)"
 ELEMENT = re.compile(r"\s*\[(?:[^\[\]]|\[[^\[\]]*\])*\]")
@@ -1060,6 +1190,8 @@ def find_type_by_use(launch, text, name):
             declared = re.search(r"(\w+)[\s*&]+(\w+)\s*=\s*$", before)
             if declared and not element:
                 names += [declared.group(2)] if len(names) < 16 else []
+            elif element and is_index(text, before, after):
+                return "int32"
             elif element and (re.match(BITS, after) or re.search(BITS + r"\s*$", before)):
                 return "uint32"
             elif not declared or not after.startswith(";"):
@@ -1072,6 +1204,17 @@ def find_type_by_use(launch, text, name):
     return None
 
 
+def is_index(text, before, after):
+    """Is an element, or a variable that it becomes, used within a subscript?"""
+    rest = before[max(map(before.rfind, ";{}")) + 1 :]
+    whole = r"(?:u?int\w*|size_t|u?long|u?short)"
+    cast = rf"(?:\(?{whole}\)?|static_cast\s*<\s*{whole}\s*>)?"
+    variable = re.search(rf"\b(?:auto|{whole})\s+(\w+)\s*=\s*{cast}[\s(]*$", rest)
+    if not variable or not re.match(r"\)*\s*[;+*-]", after):
+        return rest.count("[") > rest.count("]")
+    return bool(re.search(rf"\w\s*\[[^\[\];]*\b{variable.group(1)}\b", text))
+
+
 def is_scalar_by_use(text, name):
     """Does the text compute with the input itself, as with a number?"""
     it = rf"\b{re.escape(name)}\b"
@@ -1080,7 +1223,8 @@ def is_scalar_by_use(text, name):
 
 
 def find_buffers(metal, kernel):
-    """(index, name, type) of each buffer that a kernel takes; None: there is no such kernel."""
+    """(index, name, type, is it a reference) of each buffer that a kernel takes; None: there is no
+    such kernel."""
     params = rf"\bkernel\b[^;{{(]*\b{re.escape(kernel)}\s*\(((?:[^()]|\([^()]*\))*)\)\s*\{{"
     found = re.search(params, COMMENT.sub("", metal))
     buffers = []
@@ -1091,7 +1235,7 @@ def find_buffers(metal, kernel):
         if len(words) > 1 and (index or not has_attribute):
             types = filter(None, (find_type(word.rstrip("234")) for word in words[:-1]))
             place = int(index.group(1)) if index else len(buffers)
-            buffers.append((place, words[-1], next(types, None)))
+            buffers.append((place, words[-1], next(types, None), "&" in declaration))
     return buffers if found else None
 
 
@@ -1116,6 +1260,7 @@ class Operand:
     value: object
     type: str = None
     dims: list = (1024,)
+    is_guess: bool = False
 
     def to_argument(self, index, fill):
         short = TYPES[self.type][1]
@@ -1123,7 +1268,8 @@ class Operand:
             return f"--arg {index}={short}:{float(known(self.value)):.9g}    # {self.name}\n"
         dims = ", ".join(map(str, self.dims))
         size = count(self.dims)
-        return f"--arg {index}={short}[{size}]{fill}    # {self.name} {self.type} ({dims})\n"
+        guess = f"--assumed {index}    # the size of {self.name}\n" * self.is_guess
+        return f"--arg {index}={short}[{size}]{fill}    # {self.name} {self.type} ({dims})\n{guess}"
 
 
 class Writer:
@@ -1138,6 +1284,7 @@ class Writer:
         self.follower, self.kernel, self.path = follower, kernel, path
         self.text = COMMENT.sub("", plain(kernel.source))
         self.params, self.args = [], []
+        self.given = kernel.launch  # what the file gives to the launch
 
     def with_lines(self, text):
         """The text with #line marks wherever the next line is not the Python file's next."""
@@ -1154,19 +1301,21 @@ class Writer:
             out.append(plain(line) + "\n")
         return "".join(out)
 
-    def operands(self, names, values):
-        """Those of which nothing says the shape are as large as the largest of the others."""
-        operands = [self.operand(name, value) for name, value in zip(names, values)]
+    def operands(self, names, values, others, scalars=()):
+        """Those of which nothing says the shape are as large as the largest of the others, which
+        is a guess. others: the shapes of outputs."""
+        operands = [self.operand(*pair, pair[0] in scalars) for pair in zip(names, values)]
         loose = [operand for operand in operands if operand.value is None or (
             is_array(operand.value) and not operand.value.is_touched)]  # fmt: skip
-        firm = [operand.dims for operand in operands if operand not in loose]
+        firm = [operand.dims for operand in operands if operand not in loose] + others
         for operand in loose:
-            operand.dims = max(firm, key=count, default=operand.dims)
+            operand.dims, operand.is_guess = max(firm, key=count, default=operand.dims), True
         return operands
 
-    def operand(self, name, value):
+    def operand(self, name, value, is_scalar):
         follower = self.follower
-        if is_open(value) and is_scalar_by_use(self.text, name):
+        value = follower.array_from(value) if isinstance(value, list) else value
+        if is_open(value) and (is_scalar or is_scalar_by_use(self.text, name)):
             follower.number_of(value)
         if is_number(value):
             short = {int: "int32", bool: "bool_"}.get(type(known(value)), "float32")
@@ -1176,6 +1325,7 @@ class Writer:
             out = Operand(name, array or value)
             if array:
                 out.type, out.dims = array.type, [max(known(dim), 1) for dim in array.dims]
+                out.is_guess = self.is_guess(array.dims)
         used = out.type or find_type_by_use(self.kernel.launch, self.text, name)
         out.type = follower.type_setting(name) or used or "float32"
         return out
@@ -1208,12 +1358,21 @@ class Writer:
                 argument = f"--arg {len(self.args)}={short}:{value}    # {what}\n"
                 self.add(f"const constant {msl} {what}", argument)
 
-    def add_output(self, name, index):
+    def output(self, name, index):
         launch, follower = self.kernel.launch, self.follower
         shape, type_name = get_output(launch, index)
         dims = [1024] if shape is None else follower.make_array(shape).dims
+        is_guess = shape is None or self.is_guess(dims)
         dims = [max(known(dim), 1) for dim in dims]
-        operand = Operand(name, None, follower.type_setting(name) or type_name, dims)
+        return Operand(name, None, follower.type_setting(name) or type_name, dims, is_guess)
+
+    def is_guess(self, dims):
+        """Sizes that the file relates to each other are an example; beside numbers that have been
+        assumed they are a guess."""
+        return any(map(is_assumed, dims)) and is_free(self.given)
+
+    def add_output(self, operand):
+        launch, follower, name = self.kernel.launch, self.follower, operand.name
         start = follower.number_of(launch.get("init_value"))
         fill = "" if start is None else f":value:{start:.9g}"
         msl = TYPES[operand.type][0]
@@ -1245,15 +1404,17 @@ class Writer:
         """The texts of NAME.metal and NAME.args."""
         kernel, launch, function = self.kernel, self.kernel.launch, f"custom_kernel_{name}"
         values = launch.get("inputs") if isinstance(launch.get("inputs"), list) else []
-        inputs = self.operands(kernel.inputs, values + [None] * len(kernel.inputs))
         params, args = self.template()
         threads = self.sizes(launch.get("grid"), [32, 1, 1])
         group = self.sizes(launch.get("threadgroup"), [32, 1, 1])
+        outputs = [self.output(name, index) for index, name in enumerate(kernel.outputs)]
+        shapes = [output.dims for output in outputs]
+        inputs = self.operands(kernel.inputs, values + [None] * len(kernel.inputs), shapes)
         group = list(map(min, threads, group))  # MLX's are not larger than the grid
         for operand in inputs:
             self.add_input(operand)
-        for index, output in enumerate(kernel.outputs):
-            self.add_output(output, index)
+        for output in outputs:
+            self.add_output(output)
         for attribute in (attribute for attribute in ATTRIBUTES if attribute in kernel.source):
             kind = "uint" if UINT_ATTRIBUTE.search(attribute) else "uint3"
             self.params.append(f"  {kind} {attribute} [[{attribute}]]")
@@ -1272,16 +1433,22 @@ class Writer:
 
         PyTorch dispatches threads, by default one per element of the first tensor, in threadgroups
         of at most 1024."""
-        args, named, line = self.kernel.launches[name]
+        args, named, line = self.given = self.kernel.launches[name]
         buffers = find_buffers(metal, name)
         if buffers is None:
             return None
         first = self.follower.array_of(args[0]) if args else None
         threads = self.sizes(named.get("threads"), [count(first.dims) if first else 1, 1, 1])
+        if first and "threads" not in named:
+            first.is_touched = True
         group = self.sizes(named.get("group_size"), [min(threads[0], 1024), 1, 1])
         buffers = [buffer for buffer in buffers if buffer[0] < len(args)]
-        places, names, types = zip(*buffers) if buffers else ((), (), ())
-        operands = self.operands(names, [args[place] for place in places])
+        places, names, types, scalars = zip(*buffers) if buffers else ((), (), (), ())
+        for place, _, kind, is_scalar in buffers:
+            if is_scalar and is_open(args[place]) and "float" in (kind or ""):
+                args[place].number = float(self.follower.number_of(args[place]))
+        values, scalars = [args[place] for place in places], itertools.compress(names, scalars)
+        operands = self.operands(names, values, [[count(threads)]], list(scalars))
         for operand, type_name in zip(operands, types):
             operand.type = type_name or operand.type
         head = f"# {self.path}:{self.kernel.line}, launched at line {line}\n{file}.metal {name}\n"
@@ -1333,7 +1500,7 @@ class Importer:
             return
         signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
         try:
-            follower = Follower(parse(text, path), self.settings)
+            follower = Follower(parse(text, path), self.settings, path)
             follower.follow()
             self.write_kernels(follower, path)
         except (RecursionError, MemoryError, TimeoutError, TypeError, ValueError) as error:
