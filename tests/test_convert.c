@@ -243,13 +243,6 @@ TEST a_large_matrix_repeats_what_is_drawn_block_by_block(void) {
     PASS();
 }
 
-static void get_hash(const void *data, size_t bytes, char hex[65]) {
-    sha256 h;
-    sha256_start(&h);
-    sha256_add(&h, data, bytes);
-    sha256_finish(&h, hex);
-}
-
 TEST a_seed_gives_the_same_bytes_on_every_machine(void) {
     synth_options o = tiny_options(gguf_find_format(&format_q4_0));
     size_t bytes;
@@ -257,13 +250,13 @@ TEST a_seed_gives_the_same_bytes_on_every_machine(void) {
     ASSERTm(e.text, synth_write_model(synth_find_shape("tiny", &e), from, &o, &e));
     char *data = os_read_file(from, &bytes, &e);
     ASSERT(data);
-    get_hash(data, bytes, hex);
+    sha256_of(data, bytes, hex);
     ASSERT_STR_EQ("40dd540c78839df75aa77ee9bfa91336628130f3ce07bb5105a199c2b393c294", hex);
     free(data);
     o.seed = 2;
     ASSERT(synth_write_model(synth_find_shape("tiny", &e), to, &o, &e));
     char *other = os_read_file(to, &bytes, &e);
-    get_hash(other, bytes, hex);
+    sha256_of(other, bytes, hex);
     ASSERT(strncmp(hex, "40dd540c", 8) != 0);
     free(other);
     PASS();

@@ -87,6 +87,11 @@ TEST ptx_says_how_many_threads_must_find_room(void) {
     PASS();
 }
 
+/* ptxas 13.0 forgets what is above the half. */
+TEST two_times_a_half_is_no_product(void) {
+    return ptx_says("tests/kernels/simd.metal", "turn_pairs", LIST("shfl.sync"), LIST(", 65537;"));
+}
+
 #define UPPER(sums, more, a, b)                                                                    \
     "\tmma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {" sums ", " more "}, {" a ", %r9}, {" b   \
     "}, {" sums ", " more "}; " PTX_UPPER_ROWS "\n"
@@ -211,6 +216,7 @@ SUITE(cuda_suite) {
     RUN_TEST(pointers_keep_the_space_they_point_to);
     RUN_TEST(ptx_says_how_many_threads_must_find_room);
     RUN_TEST(products_of_the_same_matrix_are_merged_unless_something_between_them_matters);
+    RUN_TEST(two_times_a_half_is_no_product);
     RUN_TEST(products_of_a_kernel_are_merged);
     RUN_TEST(the_host_learns_sizes_and_threadgroup_memory_from_the_ptx);
     RUN_TEST(the_host_learns_from_the_ptx_what_a_kernel_loads_early);

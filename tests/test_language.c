@@ -25,7 +25,8 @@ static const double vector_claims[] = {
     21.5, /* fma + rsqrt + exp2 + sqrt */
     -25585, /* char(200) is -56, short(40000) is -25536, uint(7.9) is 7 */
     23, 34, /* matrix * vector */                 17, 39, /* vector * matrix */
-    3, 4, /* a column of matrix / scalar */       7, 8, 9, /* through a packed pointer */
+    3, 4, /* a column of matrix / scalar */       -7, -8, 16, 16, 2, 5, 1, /* swizzles in templates */
+    7, 8, 9, /* through a packed pointer */
 };
 /* clang-format on */
 enum { VECTOR_CLAIMS = sizeof vector_claims / sizeof *vector_claims };

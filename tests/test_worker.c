@@ -72,7 +72,7 @@ typedef struct {
     size_t delivered, stop_after;
     progress shown;
     bool in_order;
-    char text[MAX_TASKS][128]; /* the failure, or the answer */
+    char text[MAX_TASKS][200]; /* the failure, or the answer */
     size_t bytes[MAX_TASKS];
 } record;
 

@@ -47,8 +47,14 @@ enum { CHILD_MB = 4096, CHILD_FILE_MB = 64 };
 
 /* From here on all programs that are run with a limit of memory share this much CPU time. When it is used
  * up they are killed, or not started, with this error. */
-#define CHILD_NO_BUDGET "compiling it takes more CPU time than a kernel may use"
+#define CHILD_NO_BUDGET                                                                            \
+    "compiling it takes more CPU time than a kernel may use (see ASSAY_COMPILE_SECONDS)"
 void child_set_budget(double seconds);
+
+/* Those between the two share CHILD_CPU_S of it, or ASSAY_COMPILE_SECONDS; one alone has as much. */
+enum { CHILD_CPU_S = 20 };
+double child_begin_compile(void);
+void child_end_compile(double spare); /* what the other returned */
 
 /* Processes ---------------------------------------------------------------------------------------- */
 

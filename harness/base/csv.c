@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,70 +18,60 @@
 /* Writing ------------------------------------------------------------------------------------- */
 
 struct csv {
-    FILE *out; /* into text */
-    char *text;
-    size_t bytes;
+    memory_file *text;
     bool has_rows, in_row;
 };
 
-static void start_text(csv *c) {
-    c->text = NULL;
-    c->out = open_memstream(&c->text, &c->bytes);
-    assert(c->out);
-}
-
 csv *csv_new(void) {
     csv *c = array_new(1, sizeof *c);
-    start_text(c);
+    c->text = memory_file_new();
     return c;
 }
 
 void csv_free(csv *c) {
-    if (!c)
-        return;
-    fclose(c->out);
-    free(c->text);
+    if (c)
+        memory_file_free(c->text);
     free(c);
 }
 
 static void start_field(csv *c) {
     if (c->in_row)
-        fputc(',', c->out);
+        fputc(',', c->text->out);
     c->in_row = c->has_rows = true;
 }
 
 void csv_add_meta(csv *c, const char *key, const char *value) {
     assert(!c->has_rows);
-    fprintf(c->out, "# %s: ", key);
+    fprintf(c->text->out, "# %s: ", key);
     for (const char *p = value; *p; p++)
-        fputc(*p == '\n' || *p == '\r' ? ' ' : *p, c->out);
-    fputc('\n', c->out);
+        fputc(*p == '\n' || *p == '\r' ? ' ' : *p, c->text->out);
+    fputc('\n', c->text->out);
 }
 
 void csv_add_text(csv *c, const char *text) {
     start_field(c);
     if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, c->out);
+        fputs(text, c->text->out);
         return;
     }
-    fputc('"', c->out);
+    fputc('"', c->text->out);
     for (const char *p = text; *p; p++) {
         if (*p == '"')
-            fputc('"', c->out);
-        fputc(*p, c->out);
+            fputc('"', c->text->out);
+        fputc(*p, c->text->out);
     }
-    fputc('"', c->out);
+    fputc('"', c->text->out);
 }
 
 void csv_add_u64(csv *c, uint64_t value) {
     start_field(c);
-    fprintf(c->out, "%" PRIu64, value);
+    fprintf(c->text->out, "%" PRIu64, value);
 }
 
 void csv_add_double(csv *c, double value) {
     start_field(c);
     if (value != value) { /* one spelling: printf's depends on the sign bit */
-        fputs("nan", c->out);
+        fputs("nan", c->text->out);
         return;
     }
     char text[40];
@@ -89,12 +80,12 @@ void csv_add_double(csv *c, double value) {
         if (strtod(text, NULL) == value)
             break;
     }
-    fputs(text, c->out);
+    fputs(text, c->text->out);
 }
 
 void csv_end_row(csv *c) {
     assert(c->in_row);
-    fputc('\n', c->out);
+    fputc('\n', c->text->out);
     c->in_row = false;
 }
 
@@ -106,9 +97,9 @@ void csv_add_row(csv *c, const char *const *cells, size_t count) {
 
 bool csv_write(csv *c, const char *path, err *e) {
     assert(!c->in_row);
-    if (fflush(c->out) != 0)
+    if (fflush(c->text->out) != 0)
         return err_set(e, EXIT_CANNOT, "no memory for the rows of %.160s", path);
-    return os_write_file(path, c->text, c->bytes, e);
+    return os_write_file(path, c->text->text, c->text->bytes, e);
 }
 
 /* After the last whole line: a writer that was killed may have left part of another. */
@@ -131,11 +122,10 @@ static bool append_bytes(const char *path, const char *data, size_t bytes) {
 bool csv_append(csv *c, const char *path, err *e) {
     assert(!c->in_row);
     errno = 0;
-    bool ok = fflush(c->out) == 0 && append_bytes(path, c->text, c->bytes);
+    bool ok = fflush(c->text->out) == 0 && append_bytes(path, c->text->text, c->text->bytes);
     int why = errno;
-    fclose(c->out);
-    free(c->text);
-    start_text(c);
+    memory_file_free(c->text);
+    c->text = memory_file_new();
     return ok || os_refuse_write(path, why, e);
 }
 
@@ -342,6 +332,11 @@ const char *csv_get_meta(const csv_file *f, const char *key) {
     return NULL;
 }
 
+const char *csv_find_meta(const csv_file *f, const char *key) {
+    const char *value = csv_get_meta(f, key);
+    return value ? value : "";
+}
+
 bool csv_list_meta(const csv_file *f, size_t i, const char **key, const char **value) {
     if (i >= f->meta_count)
         return false;
@@ -397,4 +392,17 @@ bool csv_get_double(const csv_file *f, size_t row, size_t column, double *out, e
         return true;
     return err_set(e, EXIT_USAGE, "%.120s:%zu: '%.40s' in column '%s' is not a number", f->path,
                    csv_get_line(f, row), text, f->fields[column]);
+}
+
+const char *csv_find_text(const csv_file *f, size_t row, const char *title) {
+    size_t column;
+    return csv_find_column(f, title, &column, NULL) ? csv_get_text(f, row, column) : "";
+}
+
+double csv_find_double(const csv_file *f, size_t row, const char *title) {
+    size_t column;
+    double value;
+    return csv_find_column(f, title, &column, NULL) && csv_get_double(f, row, column, &value, NULL)
+               ? value
+               : NAN;
 }

@@ -44,7 +44,8 @@ csv_file *csv_parse(const char *text, size_t bytes, const char *name, err *e);
 void csv_file_free(csv_file *f);
 
 const char *csv_get_path(const csv_file *f);
-const char *csv_get_meta(const csv_file *f, const char *key); /* NULL if there is none */
+const char *csv_get_meta(const csv_file *f, const char *key);  /* NULL if there is none */
+const char *csv_find_meta(const csv_file *f, const char *key); /* "" if there is none */
 /* Metadata in file order; false past the last. */
 bool csv_list_meta(const csv_file *f, size_t i, const char **key, const char **value);
 size_t csv_get_meta_line(const csv_file *f, size_t i);
@@ -59,3 +60,6 @@ bool csv_find_column(const csv_file *f, const char *name, size_t *column, err *e
 const char *csv_get_text(const csv_file *f, size_t row, size_t column);
 /* A field that is a number and nothing else: decimal, nan or inf. */
 bool csv_get_double(const csv_file *f, size_t row, size_t column, double *out, err *e);
+/* The same by name: "" and NaN where there is no such column, and NaN for what is not a number. */
+const char *csv_find_text(const csv_file *f, size_t row, const char *title);
+double csv_find_double(const csv_file *f, size_t row, const char *title);

@@ -227,10 +227,7 @@ void host_get_build(char *text, size_t size) {
     snprintf(text, size, "unknown");
     if (!program)
         return;
-    sha256 h;
-    sha256_start(&h);
-    sha256_add(&h, program, bytes);
-    sha256_finish(&h, hex);
+    sha256_of(program, bytes, hex);
     snprintf(text, size, "%.12s", hex);
     free(program);
 }

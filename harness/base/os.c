@@ -4,6 +4,7 @@
 #endif
 #include "os.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,7 @@
 
 #include "array.h"
 #include "path.h"
+#include "root.h"
 #if defined(__APPLE__)
 #include <mach-o/dyld.h>
 #else
@@ -138,6 +140,11 @@ bool os_find_home(char *path, size_t size, err *e) {
     return err_set(e, EXIT_CANNOT,
                    "no folder above this program has kernels/ and harness/, or share/assay with "
                    "them, in it; set ASSAY_HOME to where they are");
+}
+
+bool os_join_home(char *path, size_t size, err *e, const char *name) {
+    char home[PATH_MAX];
+    return os_find_home(home, sizeof home, e) && path_join(path, size, e, home, name);
 }
 
 /* Whether it is the path that is wrong, or the machine. */
@@ -401,6 +408,21 @@ char *os_read_plain(const char *path, size_t most, size_t *bytes, err *e) {
     return read_path(path, true, most, bytes, e);
 }
 
+bool os_is_below(const char *path, const char *folder) {
+    char file[PATH_MAX], real[PATH_MAX];
+    if (!realpath(path, file) || !realpath(*folder ? folder : ".", real))
+        return false;
+    const size_t bytes = strlen(real);
+    return strncmp(file, real, bytes) == 0 && (bytes == 1 || file[bytes] == '/');
+}
+
+char *os_read_source(const char *path, size_t most, size_t *bytes, err *e) {
+    if (access(path, F_OK) == 0 && !root_keeps(path, path))
+        return err_null(e, EXIT_USAGE, "%.160s is a link that leaves its folder: it is not read",
+                        path);
+    return os_read_plain(path, most, bytes, e);
+}
+
 bool os_write_all(int fd, const void *data, size_t bytes) {
     const char *p = data;
     while (bytes > 0) {
@@ -501,6 +523,27 @@ bool os_write_file(const char *path, const void *data, size_t bytes, err *e) {
 
 bool os_write_own(const char *path, const void *data, size_t bytes, err *e) {
     return os_write_file(path, data, bytes, e) || err_blame_machine(e);
+}
+
+memory_file *memory_file_new(void) {
+    memory_file *m = array_new(1, sizeof *m);
+    m->out = open_memstream(&m->text, &m->bytes);
+    assert(m->out);
+    return m;
+}
+
+void memory_file_free(memory_file *m) {
+    fclose(m->out);
+    free(m->text);
+    free(m);
+}
+
+bool memory_file_write(memory_file *m, const char *path, err *e) {
+    bool ok = (fflush(m->out) == 0 ||
+               err_set(e, EXIT_CANNOT, "no memory for the text of %.160s", path)) &&
+              os_write_file(path, m->text, m->bytes, e);
+    memory_file_free(m);
+    return ok;
 }
 
 bool os_find_program(const char *name, char *path, size_t size) {

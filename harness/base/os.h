@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "err.h"
@@ -23,6 +24,8 @@ int os_count_cpus(void); /* that this process may use */
  * nearest folder above the executable that has kernels/ and harness/ in it, as a source tree has,
  * or that has them in share/assay, as make install puts them. */
 bool os_find_home(char *path, size_t size, err *e);
+bool os_join_home(char *path, size_t size, err *e,
+                  const char *name); /* a file of it: "plots/bench.gp" */
 /* $XDG_CACHE_HOME/assay, ~/.cache/assay or a private folder under $TMPDIR; made if missing. */
 bool os_find_cache(char *path, size_t size, err *e);
 bool os_find_self(char *path, size_t size, err *e); /* the running executable */
@@ -32,6 +35,10 @@ char *os_read_file(const char *path, size_t *bytes, err *e);
 /* The same for a plain file of at most `most` bytes: a device, a FIFO and an endless file are
  * refused. */
 char *os_read_plain(const char *path, size_t most, size_t *bytes, err *e);
+/* The same for a text that may be a stranger's: a link out of its folder and its project is not followed. */
+char *os_read_source(const char *path, size_t most, size_t *bytes, err *e);
+/* With links followed. */
+bool os_is_below(const char *path, const char *folder);
 /* What is read of a descriptor so far; a NUL follows it. NULL: there is no memory. */
 typedef struct {
     char *text;
@@ -45,6 +52,15 @@ bool os_write_all(int fd, const void *data, size_t bytes);
 bool os_write_file(const char *path, const void *data, size_t bytes, err *e);
 /* The same for a file of ours, in the cache or a scratch folder: a failure is the machine's fault (err.h). */
 bool os_write_own(const char *path, const void *data, size_t bytes, err *e);
+/* What is printed to memory, to be written or sent as a whole; `text` is there once `out` was flushed. */
+typedef struct {
+    FILE *out;
+    char *text;
+    size_t bytes;
+} memory_file;
+memory_file *memory_file_new(void);
+bool memory_file_write(memory_file *m, const char *path, err *e); /* as os_write_file; frees it */
+void memory_file_free(memory_file *m);
 /* To the disk, so that what is written later is there only if this is, whenever the power goes. */
 bool os_sync(const char *path, err *e);
 /* Renames a temporary file TO.PID.tmp, may sync the folder, and removes those that killed processes left beside it. */

@@ -38,6 +38,14 @@ bool path_ends_with(const char *path, const char *end) {
     return length > tail && strcmp(path + length - tail, end) == 0;
 }
 
+bool path_is_source(const char *path) {
+    static const char *const endings[] = {".metal", ".h", ".hpp", ".hh", ".hxx", ".inc"};
+    bool is_source = false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        is_source = is_source || path_ends_with(path_get_name(path), endings[i]);
+    return is_source;
+}
+
 typedef struct {
     const char *ending;
     bool (*skip)(const char *name);
@@ -86,6 +94,11 @@ static bool visit_folder(walk *w, const level *above, err *e) {
     }
     free(entries);
     return ok;
+}
+
+bool folder_skip_all(const char *name) {
+    (void)name;
+    return true;
 }
 
 bool folder_walk(const char *folder, const char *ending, bool (*skip)(const char *name),

@@ -18,10 +18,12 @@ const char *path_get_name(const char *path);
 char path_get_mark(char c);
 /* Does it end so, with something before that? */
 bool path_ends_with(const char *path, const char *end);
+bool path_is_source(const char *path); /* a kernel's or a header, by its name */
 
 /* Calls `take` with the path of every file below the folder whose name ends so, in the order of the
  * names. What begins with a dot is left out, and so are the folders of whose names `skip` says true
  * (NULL: none). False from `take` ends the walk. */
 typedef bool folder_take(void *context, const char *path, err *e);
+bool folder_skip_all(const char *name);
 bool folder_walk(const char *folder, const char *ending, bool (*skip)(const char *name),
                  folder_take *take, void *context, err *e);

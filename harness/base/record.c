@@ -4,10 +4,8 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
 #include "format.h"
 
 /* Values ------------------------------------------------------------------------------------- */

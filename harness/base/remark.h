@@ -1,7 +1,6 @@
 /* remark: a message about a place in a file, in the form that compilers print. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 typedef enum { REMARK_WARNING, REMARK_ERROR } remark_kind;

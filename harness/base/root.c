@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "os.h"
+#include "path.h"
 
 static bool has_file(const char *folder, const char *name) {
     char path[PATH_MAX];
@@ -33,6 +34,13 @@ bool root_find_project(char *path, size_t size) {
     if (given && *given)
         return snprintf(path, size, "%s", given) < (int)size && has_file(path, PROJECT_FILE);
     return getcwd(here, sizeof here) && root_find_above(here, path, size);
+}
+
+bool root_keeps(const char *file, const char *other) {
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%.*s", (int)(path_get_name(other) - other), other);
+    return os_is_below(file, folder) ||
+           (root_find_project(folder, sizeof folder) && os_is_below(file, folder));
 }
 
 bool root_set_project(const char *folder, err *e) {

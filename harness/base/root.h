@@ -21,4 +21,6 @@ bool root_set_project(const char *folder, err *e);
 bool root_find_project(char *path, size_t size);
 /* The project that an absolute folder is in; false if there is none. */
 bool root_find_above(const char *folder, char *path, size_t size);
+/* Is a file below the folder of another, or in the project? Links are followed. */
+bool root_keeps(const char *file, const char *other);
 bool root_find(char *path, size_t size, err *e);

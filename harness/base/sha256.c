@@ -79,3 +79,10 @@ void sha256_finish(sha256 *h, char hex[65]) {
         hex[i] = "0123456789abcdef"[h->state[i / 8] >> (28 - 4 * (i % 8)) & 15];
     hex[64] = 0;
 }
+
+void sha256_of(const void *data, size_t bytes, char hex[65]) {
+    sha256 h;
+    sha256_start(&h);
+    sha256_add(&h, data, bytes);
+    sha256_finish(&h, hex);
+}

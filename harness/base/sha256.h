@@ -13,3 +13,4 @@ typedef struct {
 void sha256_start(sha256 *h);
 void sha256_add(sha256 *h, const void *data, size_t bytes);
 void sha256_finish(sha256 *h, char hex[65]);
+void sha256_of(const void *data, size_t bytes, char hex[65]);

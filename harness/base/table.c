@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "path.h"
 #include "record.h"
 
 /* Cells are not cut to less, nor broken into shorter lines; a narrower terminal is not believed. */
@@ -289,6 +290,8 @@ static struct sink_line make_line(sink *s, const void *row, paint p) {
     for (size_t i = 0; i < s->count; i++) {
         line.cells[i] = strdup(field_print(s->columns[i].field, row, text, sizeof text));
         assert(line.cells[i]);
+        for (char *c = line.cells[i]; *c; c++) /* a file's name may hold a line end */
+            *c = path_get_mark(*c);
     }
     return line;
 }

@@ -352,7 +352,7 @@ static void give_up_silent_ones(pool *p) {
             continue;
         char why[80];
         snprintf(why, sizeof why, "timed out after %g s", limit_s);
-        bool is_oracle = strcmp(w->note, WORKER_ORACLE) == 0;
+        bool is_oracle = strncmp(w->note, WORKER_ORACLE, strlen(WORKER_ORACLE)) == 0;
         fail_task(p, w, why);
         if (is_oracle) /* that of one shape may take longer than that of another */
             continue;
@@ -476,6 +476,25 @@ static void *hand_on_tasks(void *argument) {
     return NULL;
 }
 
+void *worker_pack(const void *head, size_t head_bytes, memory_file *text, size_t *bytes) {
+    fflush(text->out);
+    *bytes = head_bytes + text->bytes;
+    char *answer = array_new(*bytes, 1);
+    memcpy(answer, head, head_bytes);
+    if (text->bytes > 0)
+        memcpy(answer + head_bytes, text->text, text->bytes);
+    memory_file_free(text);
+    return answer;
+}
+
+const char *worker_unpack(const worker_outcome *o, void *head, size_t head_bytes, err *e) {
+    if (o->failure[0] || o->bytes < head_bytes)
+        return err_null(e, o->failure[0] ? EXIT_WRONG : EXIT_CANNOT, "%s",
+                        o->failure[0] ? o->failure : WORKER_OTHER_BUILD);
+    memcpy(head, o->answer, head_bytes);
+    return (const char *)o->answer + head_bytes; /* a NUL follows it */
+}
+
 static bool is_serving;
 
 bool worker_is_served(void) {
@@ -493,8 +512,17 @@ static void send_note(uint32_t magic, const char *what) {
     (void)os_write_all(WORKER_OUT, &note, sizeof note.frame + (size_t)note.frame.bytes);
 }
 
+static char reached[WORKER_NOTE_BYTES];
+
+void worker_set_reached(const char *text) {
+    snprintf(reached, sizeof reached, "%s", text);
+}
+
 void worker_note(const char *what) {
-    send_note(WORKER_NOTE, what);
+    char text[2 * WORKER_NOTE_BYTES];
+    const bool is_run = strcmp(what, WORKER_KERNEL) == 0 || strcmp(what, WORKER_ORACLE) == 0;
+    snprintf(text, sizeof text, "%s%s", what, is_run ? reached : "");
+    send_note(WORKER_NOTE, text);
 }
 
 void worker_note_place(const char *place) {

@@ -12,13 +12,14 @@
 #include <stdint.h>
 
 #include "err.h"
+#include "os.h"
 #include "progress.h"
 
 /* How a task ended: with an answer, or with a failure such as "crashed: SIGSEGV" or "timed out
  * after 60 s". */
 typedef struct {
-    char failure[96]; /* "" if there is an answer */
-    bool is_untried;  /* it was not run, because an earlier one of its group or file failed */
+    char failure[160]; /* "" if there is an answer */
+    bool is_untried;   /* it was not run, because an earlier one of its group or file failed */
     void *answer;
     size_t bytes;
 } worker_outcome;
@@ -60,6 +61,10 @@ int worker_count_jobs(int most);
  * with malloc; it sets *retire when this process should not be trusted with another task. */
 typedef void *(*worker_task)(void *context, const char *task, size_t *bytes, bool *retire);
 bool worker_serve(worker_task run, void *context, err *e);
+/* An answer of a struct and a text (NULL: none), which is freed; and the two of an answer: the text, or NULL with e set.
+ * Both sides are the same program. */
+void *worker_pack(const void *head, size_t head_bytes, memory_file *text, size_t *bytes);
+const char *worker_unpack(const worker_outcome *o, void *head, size_t head_bytes, err *e);
 /* Cuts a copy of a task at its tabs, the first count - 1 of them; false if there are fewer. */
 bool worker_cut_task(char *text, char **fields, size_t count);
 
@@ -72,6 +77,8 @@ bool worker_cut_task(char *text, char **fields, size_t count);
 #define WORKER_COMPILER "the compiler"
 #define WORKER_COMPILER_S 300
 void worker_note(const char *what);
+/* What follows WORKER_KERNEL and WORKER_ORACLE in notes from here on: how far the task has come; "": nothing. */
+void worker_set_reached(const char *text);
 /* The same for the place that it is at ("add.metal:12"), which is not a sign of life; the next note
  * takes it back. */
 void worker_note_place(const char *place);

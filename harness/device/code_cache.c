@@ -172,7 +172,7 @@ bool cache_room_find(cache_facts *out, err *e) {
     for (size_t i = 0; i < l.count; i++) {
         bool is_sum = path_ends_with(l.items[i].path, ".sum");
         out->bytes += l.items[i].bytes;
-        out->files += !is_sum;
+        out->files += !is_sum && !path_ends_with(l.items[i].path, ".metal");
         out->seconds += is_sum ? read_seconds(l.items[i].path) : 0;
     }
     free(l.items);
@@ -281,13 +281,6 @@ void cache_room_end_log(size_t *count, double *seconds) {
 
 /* One file ------------------------------------------------------------------------------------ */
 
-static void hash_bytes(const void *data, size_t bytes, char hex[65]) {
-    sha256 h;
-    sha256_start(&h);
-    sha256_add(&h, data, bytes);
-    sha256_finish(&h, hex);
-}
-
 /* Does the cached file exist, undamaged? */
 static bool is_whole(const char *object, const char *sum) {
     size_t bytes;
@@ -295,7 +288,7 @@ static bool is_whole(const char *object, const char *sum) {
     char *code = want ? os_read_file(object, &bytes, NULL) : NULL;
     char got[65];
     if (code)
-        hash_bytes(code, bytes, got);
+        sha256_of(code, bytes, got);
     bool whole = code && strncmp(want, got, 64) == 0;
     free(want);
     free(code);
@@ -318,7 +311,7 @@ static bool make_file(const char *text, const char *object, const char *sum, cod
     ok = code != NULL;
     if (ok) {
         char hex[65], line[96];
-        hash_bytes(code, bytes, hex);
+        sha256_of(code, bytes, hex);
         int length = snprintf(line, sizeof line, "%s %.3f", hex, seconds);
         note_compile(seconds);
         ok = (rename(beside, object) == 0 || os_refuse_write(object, errno, e) ||
@@ -350,7 +343,9 @@ bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const 
         /* Another process may be making it: then it is waited for, not made twice. Without a lock it is made
          * all the same. */
         lock *own = lock_take(path, LONGEST_WAIT_MS, NULL);
+        const double spare = child_begin_compile();
         bool ok = is_whole(path, sum) || make_file(text, path, sum, make, context, e);
+        child_end_compile(spare);
         lock_release(own);
         return ok;
     }

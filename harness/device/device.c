@@ -305,11 +305,7 @@ const unsigned char *buffer_get_written(const buffer *b) {
 
 /* Pipelines and plays ----------------------------------------------------------------------- */
 
-pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kernel,
-                              const constant_value *constants, size_t count, math_mode math,
-                              err *e) {
-    if (!msl_find_kernel(unit, kernel, e))
-        return NULL;
+pipeline *device_plan_pipeline(device *d, const char *kernel, math_mode math) {
     pipeline *p = array_new(1, sizeof *p);
     p->device = d;
     snprintf(p->kernel, sizeof p->kernel, "%s", kernel);
@@ -318,6 +314,15 @@ pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kerne
     p->math = math;
     /* Code that is not safe drops denormals wherever it runs. */
     p->flushes_denormals = d->facts.flushes_denormals || math != MATH_SAFE;
+    return p;
+}
+
+pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kernel,
+                              const constant_value *constants, size_t count, math_mode math,
+                              err *e) {
+    if (!msl_find_kernel(unit, kernel, e))
+        return NULL;
+    pipeline *p = device_plan_pipeline(d, kernel, math);
     msl_constant_text *texts = array_new(count + 1, sizeof *texts);
     for (size_t i = 0; i < count; i++)
         constant_spell(&constants[i], &texts[i]);
@@ -339,7 +344,8 @@ pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kerne
 void pipeline_free(pipeline *p) {
     if (!p)
         return;
-    p->device->ops->free_pipeline(p);
+    if (p->impl)
+        p->device->ops->free_pipeline(p);
     p->device->releases++;
     free(p);
 }

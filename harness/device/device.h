@@ -123,7 +123,8 @@ struct buffer {
     size_t base;    /* offset of the contents in the device's allocation: the front guard, or page
                        rounding */
     uint16_t guard; /* the pattern of its guard zones */
-    void *impl;     /* the device's own */
+    uint16_t block_bytes; /* of a block of weights; 0: it is not of blocks */
+    void *impl;           /* the device's own */
 };
 
 struct pipeline {
@@ -197,6 +198,8 @@ bool buffer_check_guards(const buffer *b, ptrdiff_t *at, err *e);
 pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kernel,
                               const constant_value *constants, size_t count, math_mode math,
                               err *e);
+/* One that is not compiled: a launch of it can be described, and its oracle asked, but not run. */
+pipeline *device_plan_pipeline(device *d, const char *kernel, math_mode math);
 void pipeline_free(pipeline *p);
 
 /* Can every launch of the tape run as it is written? Kernels are written for simdgroups of MSL_LANES

@@ -68,6 +68,11 @@ typedef struct {
     bool exact;    /* bits must agree (copies, indices); true at the start for integer types */
     bool chosen;   /* exact, and found by comparing: a device that flushes may give any denormal for
                     another, because it holds them equal */
+    size_t
+        row; /* elements that share one sum, as those of a softmax, and so err by one factor; 0: none.
+                   An element errs beside it by `apart` roundings, and by 9 for each factor of e that it
+                   is below the largest */
+    double apart;
     const char *why; /* NULL, or where the tolerance comes from and what changes it, for messages */
     double *flushed; /* not the oracle's to fill: its values with zeros for the denormals among its
                         inputs; NULL where that makes no difference */

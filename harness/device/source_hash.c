@@ -16,6 +16,8 @@
 #include "harness/base/sha256.h"
 #include "tape.h"
 
+enum { LARGEST = 1 << 30 };
+
 typedef struct {
     const library_project *project;
     char **paths; /* first met first */
@@ -71,7 +73,7 @@ static void list_includes(file_list *l, const char *from, const char *text) {
 
 static void add_bytes(sha256 *h, const char *path) {
     size_t bytes;
-    char *all = os_read_file(path, &bytes, NULL);
+    char *all = os_read_plain(path, LARGEST, &bytes, NULL);
     if (all)
         sha256_add(h, all, bytes);
     free(all);
@@ -145,14 +147,13 @@ size_t source_strip(char *text, bool is_description) {
 
 /* The text of a file into a hash, and what it includes into the list. */
 static bool add_text(sha256 *h, file_list *l, const char *path, err *e) {
-    char *text = os_read_file(path, NULL, e);
+    char *text = os_read_plain(path, LARGEST, NULL, e);
     if (!text)
         return false;
     bool is_description = path_ends_with(path, ".op");
     if (is_description)
         add_arrays(h, path, text);
-    else
-        list_includes(l, path, text);
+    list_includes(l, path, text); /* lines of C in a description have some, too */
     sha256_add(h, text, source_strip(text, is_description) + 1);
     free(text);
     return true;

@@ -44,6 +44,7 @@ struct library {
     void *watch_context;
     bool has_failed; /* a pipeline was not made */
     bool is_default; /* see library_is_default */
+    bool is_plan;    /* see library_set_plan */
 };
 
 static library_project project;
@@ -123,6 +124,15 @@ void library_set_math(library *lib, math_mode math) {
     lib->math = math;
 }
 
+void library_set_plan(library *lib) {
+    assert(!lib->pipelines);
+    lib->is_plan = true;
+}
+
+bool library_is_plan(const library *lib) {
+    return lib->is_plan;
+}
+
 void library_set_extras(library *lib, const msl_extras *extras) {
     assert(!lib->files);
     lib->extras = *extras;
@@ -149,16 +159,22 @@ const char *library_get_folder(const library *lib) {
     return lib->folder;
 }
 
-static const pipeline_entry *find_entry(const library *lib, const pipeline *p) {
+static const pipeline_entry *look_up(const library *lib, const pipeline *p) {
     const pipeline_entry *entry = lib->pipelines;
     while (entry && entry->pipeline != p)
         entry = entry->next;
+    return entry;
+}
+
+static const pipeline_entry *find_entry(const library *lib, const pipeline *p) {
+    const pipeline_entry *entry = look_up(lib, p);
     assert(entry);
     return entry;
 }
 
 const char *library_get_file(const library *lib, const pipeline *p) {
-    return find_entry(lib, p)->file->name;
+    const pipeline_entry *entry = look_up(lib, p);
+    return entry ? entry->file->name : NULL;
 }
 
 size_t library_get_constants(const library *lib, const pipeline *p, const constant_value **out) {
@@ -198,14 +214,16 @@ static msl_unit *load_unit(const library *lib, const char *name, const char *pat
     return msl_load_with(path, &extras, e);
 }
 
+/* A plan needs no text. */
 static file_entry *find_file(library *lib, const char *name, err *e) {
     for (file_entry *f = lib->files; f; f = f->next)
         if (strcmp(f->name, name) == 0)
             return f;
     char path[PATH_MAX];
-    msl_unit *unit =
-        library_find_path(lib, name, path, sizeof path, e) ? load_unit(lib, name, path, e) : NULL;
-    if (!unit)
+    msl_unit *unit = !lib->is_plan && library_find_path(lib, name, path, sizeof path, e)
+                         ? load_unit(lib, name, path, e)
+                         : NULL;
+    if (!unit && !lib->is_plan)
         return NULL;
     file_entry *f = array_new(1, sizeof *f);
     f->name = strdup(name);
@@ -246,8 +264,9 @@ const pipeline *library_find(library *lib, const char *file, const char *kernel,
                         kernel, count, LIBRARY_CONSTANTS);
     if (lib->watch && !lib->watch(lib->watch_context, kernel))
         return err_null(e, EXIT_INTERRUPTED, "stopped by a signal");
-    pipeline *made =
-        device_new_pipeline(lib->device, f->unit, kernel, constants, count, lib->math, e);
+    pipeline *made = lib->is_plan ? device_plan_pipeline(lib->device, kernel, lib->math)
+                                  : device_new_pipeline(lib->device, f->unit, kernel, constants,
+                                                        count, lib->math, e);
     if (lib->watch)
         lib->watch(lib->watch_context, NULL);
     lib->has_failed |= !made;

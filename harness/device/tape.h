@@ -29,6 +29,10 @@ library *library_new_of(device *d, const library_project *p, err *e);
 void library_free(library *lib);
 /* Sets another math mode than the device's own; call it before the first pipeline is made. */
 void library_set_math(library *lib, math_mode math);
+/* Its pipelines are not compiled and its files not read: tapes are recorded, but not played. Call it
+ * before the first. */
+void library_set_plan(library *lib);
+bool library_is_plan(const library *lib);
 /* Called with the name of each kernel before its pipeline is made, which may take a compiler a
  * second, and with NULL afterwards. False before it is made gives up with EXIT_INTERRUPTED. */
 typedef bool library_watch(void *context, const char *kernel);
@@ -40,7 +44,7 @@ device *library_get_device(const library *lib);
 const char *library_get_folder(const library *lib);
 /* Is that the folder of a library for which none is given? */
 bool library_is_default(const library *lib);
-/* The file of the folder that a pipeline of this library was made of. */
+/* The file of the folder that a pipeline was made of; NULL: it is another library's. */
 const char *library_get_file(const library *lib, const pipeline *p);
 /* The function constants that it was specialised by; how many. */
 size_t library_get_constants(const library *lib, const pipeline *p, const constant_value **out);

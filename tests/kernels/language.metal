@@ -2,6 +2,15 @@
 #include <metal_stdlib>
 using namespace metal;
 
+template <typename T> static T differ(T v, T w) { return -v.yx - w.xy; }
+template <typename T, typename S> static T between(T v, S s) {
+    v.xy += s;
+    v.yx *= v.xy - s;
+    return (v.yx - s) + (s * v.xy);
+}
+template <typename T> static T mask(T v, uint bits) { return (v.yx & bits) | (bits ^ v.xy); }
+template <typename T> static bool is_less(T v, T w) { return all(v.xy < w.yx) && !any(v.xy == 1); }
+
 // What random programs (tests/smith.h) do not have. Each line is one claim; the expected numbers stand in tests/test_language.c in the same order.
 kernel void vectors(device float *out [[buffer(0)]]) {
     uint n = 0;
@@ -43,6 +52,10 @@ kernel void vectors(device float *out [[buffer(0)]]) {
     float2x2 d = q / 2;
     d /= 0.5f;
     put2(d[1]);
+    put2(differ(a, float2(1, 3)));
+    put2(float2(between(half2(2, 3), half(1))));
+    put2(float2(mask(uint2(6, 1), 4u)));
+    out[n++] = is_less(int2(2, 3), int2(4, 5));
     device packed_float3 *p = (device packed_float3 *)(out + n);
     *p = packed_float3(b);
     n += 3;

@@ -76,6 +76,16 @@ kernel void hangs(device float *y [[buffer(0)]], uint i [[thread_position_in_gri
     y[i] = 1.0f;
 }
 
+// Waits n times for the threadgroup, or for ever: 0.
+kernel void waits(device float *y [[buffer(0)]], constant uint &n [[buffer(1)]],
+                  uint i [[thread_position_in_grid]]) {
+    for (uint k = 0; n == 0 || k < n; k++) {
+        for (uint j = 0; j < 60; j++)
+            y[i] = float(k + j);
+        threadgroup_barrier(mem_flags::mem_device);
+    }
+}
+
 kernel void stores_far(device float *y [[buffer(0)]], constant int &n [[buffer(1)]],
                        uint g [[threadgroup_position_in_grid]]) {
     y[int(g) * n] = 1;

@@ -124,3 +124,10 @@ kernel void simd_mixed_types(device const float *in [[buffer(0)]], device float 
     simdgroup_barrier(mem_flags::mem_none);
     out[lane] = r;
 }
+
+// Each lane's pair is two times the same half, which LLVM makes by a product of integers.
+kernel void turn_pairs(device const uint *in [[buffer(0)]], device uint *out [[buffer(1)]],
+                       uint i [[thread_position_in_grid]]) {
+    const half2 pair = clamp(half2(half(in[i] & 15u)), half2(0.75h), half2(1.5h));
+    out[i] = as_type<uint>(simd_shuffle(pair, ushort(i + 1 & 31)));
+}

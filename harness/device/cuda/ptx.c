@@ -507,10 +507,31 @@ static char *complete_ptx(char *ptx) {
     return whole;
 }
 
+/* A widened ushort times 65537 is two of it side by side. ptxas 13.0 does not clear what is above the ushort
+ * first where it is half a register of floats, so its bytes are put together instead: as many characters. */
+static bool pair_shorts(char *ptx) {
+    char to[16], from[16], widens[40], pair[64];
+    bool is_changed = false;
+    for (char *end = ptx; (end = strstr(end, ", 65537;")); end++) {
+        char *line = end;
+        while (line > ptx && line[-1] != '\n')
+            line--;
+        if (sscanf(line, "\tmul.lo.s32 %15[^,], %15[^,]", to, from) != 2)
+            continue;
+        snprintf(widens, sizeof widens, "cvt.u32.u16 \t%s,", from);
+        if (!strstr(ptx, widens))
+            continue;
+        int n = snprintf(pair, sizeof pair, "\tprmt.b32 \t%s, %s, 0, 4112", to, from);
+        memcpy(line, pair, (size_t)n);
+        is_changed = true;
+    }
+    return is_changed;
+}
+
 /* Rewrites the file of the PTX, if it has products to merge or something to complete. */
 static bool finish_ptx(const char *path, err *e) {
     char *ptx = os_read_file(path, NULL, e);
-    bool ok = ptx != NULL;
+    bool ok = ptx && (!pair_shorts(ptx) || os_write_own(path, ptx, strlen(ptx), e));
     for (int step = 0; ok && step < 2; step++) {
         if (!strstr(ptx, step == 0 ? PTX_UPPER_ROWS : BULK_MARK))
             continue;

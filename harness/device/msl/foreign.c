@@ -6,6 +6,7 @@
  * where kernels run (soft/sandbox.c). */
 #include "internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define REFUSE(...) err_set(e, EXIT_WRONG, "%.120s:%d: " __VA_ARGS__)
@@ -78,14 +79,40 @@ static bool check_word(const tokens *t, at i, err *e) {
            check_attribute(t, token_is(t, i + 2, "(") ? i + 2 : i + 1, e);
 }
 
-/* `type name[a][b]`: more elements than any memory of a kernel has take the compiler minutes. */
-static bool check_array(const msl_unit *u, at i, err *e) {
+/* Names of arrays that a typedef or `using` gave, and how many elements each has. */
+typedef struct {
+    struct {
+        at name;
+        uint64_t elements;
+    } * items;
+    size_t count, room;
+} array_types;
+
+/* The elements of the type that token i names; of the last one called so. */
+static uint64_t find_elements(const array_types *types, const tokens *t, at i) {
+    for (size_t k = types->count; k-- > 0;)
+        if (token_is_same(t, types->items[k].name, i))
+            return types->items[k].elements;
+    return 1;
+}
+
+static bool begins_with(const tokens *t, at i, const char *word) {
+    while (i > 0 && !token_is_one_of(t, i, "; { }") && !token_is(t, i, word))
+        i--;
+    return token_is(t, i, word);
+}
+
+/* `type name[a][b]`, `using name = type[a]`: more elements than any memory of a kernel has take the compiler
+ * minutes. */
+static bool check_array(const msl_unit *u, array_types *types, at i, err *e) {
     const tokens *t = &u->tokens;
+    const bool is_alias = i > 3 && token_is(t, i - 2, "=") && token_is(t, i - 4, "using");
     if (i < 2 || !token_is_word(t, i - 1) ||
-        (!token_is_word(t, i - 2) && !token_is(t, i - 2, ">")) ||
+        (!token_is_word(t, i - 2) && !token_is(t, i - 2, ">") && !is_alias) ||
         token_is_one_of(t, i - 2, "return else case new delete goto"))
         return true;
-    uint64_t elements = 1;
+    const at name = is_alias ? i - 3 : i - 1;
+    uint64_t elements = find_elements(types, t, is_alias ? i - 1 : i - 2);
     for (at open = i; token_is(t, open, "[") && t->list[open].pair > open + 1;
          open = t->list[open].pair + 1) {
         scope s = {.unit = u};
@@ -95,7 +122,11 @@ static bool check_array(const msl_unit *u, at i, err *e) {
         elements = (uint64_t)value > MOST_ELEMENTS ? MOST_ELEMENTS + 1 : elements * (uint64_t)value;
         if (elements > MOST_ELEMENTS)
             return REFUSE("the array '%.*s' has more than %d elements, more than any memory holds",
-                          TOKEN_PLACE(t, i), TOKEN_SPELL(t, i - 1), MOST_ELEMENTS);
+                          TOKEN_PLACE(t, i), TOKEN_SPELL(t, name), MOST_ELEMENTS);
+    }
+    if (is_alias || begins_with(t, i, "typedef")) {
+        ARRAY_ADD(types->items, types->count, types->room)->name = name;
+        types->items[types->count - 1].elements = elements;
     }
     return true;
 }
@@ -131,16 +162,14 @@ static bool check_directive(const msl_unit *u, const directive *d, err *e) {
 
 bool foreign_refuse(const msl_unit *u, err *e) {
     const tokens *t = &u->tokens;
-    for (at i = 0; i < t->count; i++) {
-        if (token_is_word(t, i) && !check_word(t, i, e))
-            return false;
-        if (attribute_begins(t, i) && !check_attribute(t, i + 1, e))
-            return false;
-        if (token_is(t, i, "[") && !check_array(u, i, e))
-            return false;
-    }
-    for (size_t i = 0; i < t->directive_count; i++)
-        if (!check_directive(u, &t->directives[i], e))
-            return false;
-    return true;
+    array_types types = {.count = 0};
+    bool ok = true;
+    for (at i = 0; i < t->count && ok; i++)
+        ok = (!token_is_word(t, i) || check_word(t, i, e)) &&
+             (!attribute_begins(t, i) || check_attribute(t, i + 1, e)) &&
+             (!token_is(t, i, "[") || check_array(u, &types, i, e));
+    for (size_t i = 0; i < t->directive_count && ok; i++)
+        ok = check_directive(u, &t->directives[i], e);
+    free(types.items);
+    return ok;
 }

@@ -13,12 +13,15 @@
 #include "harness/base/macro_place.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/base/sha256.h"
 #include "harness/base/toolchain.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -43,7 +46,7 @@ typedef struct {
     bool is_missing;  /* an include that is not beside the file */
     const char *root; /* the file that is read */
     const msl_extras *extras;
-    text outside; /* files that were included from other folders, with a line end each */
+    text outside; /* files that were included, with a line end each */
     err refused;  /* an include that must not be read, or too many of them */
     once_file *once;
     size_t once_count, once_room;
@@ -145,31 +148,20 @@ static void splice_once(splicer *s, const char *path, const tokens *t) {
     s->once[i].is_sure = is_sure;
 }
 
-static bool is_below(const char *path, const char *folder) {
-    char file[PATH_MAX], real[PATH_MAX];
-    if (!realpath(path, file) || !realpath(*folder ? folder : ".", real))
-        return false;
-    size_t bytes = strlen(real);
-    return strncmp(file, real, bytes) == 0 && (bytes == 1 || file[bytes] == '/');
+/* What lies in the kernel's folder, or in one that was given, may be included; from elsewhere only what
+ * is a source by its name, that of the file which a link leads to. */
+static bool may_read(const splicer *s, const char *path) {
+    char folder[PATH_MAX], real[PATH_MAX];
+    copy_folder(s->root, folder, sizeof folder);
+    bool is_inside = os_is_below(path, folder);
+    for (size_t i = 0; i < s->extras->folder_count && !is_inside; i++)
+        is_inside = os_is_below(path, s->extras->folders[i]);
+    return is_inside || (realpath(path, real) && path_is_source(real));
 }
 
-/* What lies in the kernel's folder, or in one that was given, may be included; from elsewhere only what
- * is a source by its name. */
-static bool may_read(splicer *s, const char *path, const char *from, int line) {
-    char folder[PATH_MAX];
-    copy_folder(s->root, folder, sizeof folder);
-    bool is_inside = is_below(path, folder);
-    for (size_t i = 0; i < s->extras->folder_count && !is_inside; i++)
-        is_inside = is_below(path, s->extras->folders[i]);
-    if (is_inside)
-        return true;
-    const char *dot = strrchr(path, '.');
-    if (dot && dot > path && word_is_one_of(dot, strlen(dot), ".h .hpp .hh .hxx .inc .metal")) {
-        text_print(&s->outside, "%s\n", path);
-        return true;
-    }
+static bool refuse_read(const char *path, const char *from, int line, err *e) {
     return err_set(
-        &s->refused, EXIT_USAGE,
+        e, EXIT_USAGE,
         "%.90s:%d: %.90s is not in the kernel's folder and is not a source: it is not read", from,
         line, path);
 }
@@ -184,8 +176,11 @@ static bool splice_include(splicer *s, const char *path, const char *operand, co
         err_set(&s->refused, EXIT_USAGE,
                 "%.160s:%d: files include each other without end, or more than %d MB of them", path,
                 line, LONGEST_TEXT >> 20);
-    else if (is_local && access(beside, F_OK) == 0 && may_read(s, beside, path, line))
+    else if (is_local && access(beside, F_OK) == 0 &&
+             (may_read(s, beside) || refuse_read(beside, path, line, &s->refused))) {
+        text_print(&s->outside, "%s\n", beside);
         included = os_read_plain(beside, LONGEST_TEXT, NULL, &s->refused);
+    }
     if (!included) {
         s->needs_tool = s->is_missing = true;
         return false;
@@ -572,16 +567,62 @@ static bool write_overlay(const char *path, const char *const *folders, const sp
     return ok;
 }
 
+/* What the preprocessor has read, as a rule for make: a link in the kernel's folder may lead anywhere. */
+static bool check_read(const char *rule, const splicer *s, const char *const *folders, err *e) {
+    char *all = os_read_plain(rule, LONGEST_TEXT, NULL, e), *from = all ? strchr(all, ':') : NULL;
+    const char *search = getenv("CPATH");
+    bool ok = all != NULL;
+    while (ok && from && *from) {
+        char path[PATH_MAX];
+        size_t used = 0;
+        from += strspn(from + 1, " \n") + 1;
+        while (strncmp(from, "\\\n", 2) == 0)
+            from += 2 + strspn(from + 2, " \n");
+        for (; *from && !strchr(" \n", *from) && used + 1 < sizeof path; path[used++] = *from++)
+            from +=
+                (*from == '\\' && from[1] && strchr(" #", from[1])) || strncmp(from, "$$", 2) == 0;
+        path[used] = 0;
+        bool is_known = used == 0 || may_read(s, path);
+        for (const char *const *f = folders; *f && !is_known; f++)
+            is_known = os_is_below(path, *f);
+        for (const char *f = search; f && *f && !is_known; f += strcspn(f, ":"), f += *f == ':') {
+            char folder[PATH_MAX];
+            snprintf(folder, sizeof folder, "%.*s", (int)strcspn(f, ":"), f);
+            is_known = os_is_below(path, folder);
+        }
+        ok = is_known || refuse_read(path, s->root, 1, e);
+    }
+    free(all);
+    return ok;
+}
+
+/* Leaves out what the preprocessor says of files that are not to be read. */
+static void forget_messages(char *messages, const splicer *s) {
+    char *to = messages;
+    for (const char *line = messages, *next; *line; line = next) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%.*s", (int)strcspn(line, ":\n"), line);
+        next = line + strcspn(line, "\n") + 1;
+        next -= next[-1] == 0;
+        if (access(path, F_OK) == 0 && !may_read(s, path))
+            continue;
+        memmove(to, line, (size_t)(next - line));
+        to += next - line;
+    }
+    *to = 0;
+}
+
 /* how: "-E", or "-frewrite-includes": only includes are done. */
 static bool run_preprocessor(const char *in, const char *out, const char *folder, const char *name,
                              const char *how, const splicer *s, err *e) {
     const msl_extras *extras = s->extras;
     char tool[PATH_MAX], home[PATH_MAX], headers[PATH_MAX + 64], beside[PATH_MAX + 4], version[40];
-    char overlay[PATH_MAX + 8], scratch[PATH_MAX];
+    char overlay[PATH_MAX + 8], rule[PATH_MAX + 8], scratch[PATH_MAX];
     if (!toolchain_find_preprocessor(tool, sizeof tool, e) || !os_find_home(home, sizeof home, e))
         return false;
     copy_folder(in, scratch, sizeof scratch);
     snprintf(overlay, sizeof overlay, "%.4000s.yaml", in);
+    snprintf(rule, sizeof rule, "%.4000s.d", in);
     int language = extras->language ? extras->language : MSL_LANGUAGE;
     snprintf(version, sizeof version, "-D__METAL_VERSION__=%d", language);
     snprintf(headers, sizeof headers, "-I%s/harness/device/msl/include", home);
@@ -595,7 +636,7 @@ static bool run_preprocessor(const char *in, const char *out, const char *folder
                            headers, beside, "-o", out, in};
     /* clang-format on */
     enum { FIXED = sizeof fixed / sizeof *fixed };
-    const char **argv = array_new(FIXED + 2 * extras->folder_count + 3, sizeof *argv);
+    const char **argv = array_new(FIXED + 2 * extras->folder_count + 6, sizeof *argv);
     size_t n = FIXED;
     memcpy(argv, fixed, sizeof fixed);
     for (size_t i = 0; i < extras->folder_count; i++) {
@@ -605,9 +646,13 @@ static bool run_preprocessor(const char *in, const char *out, const char *folder
     const char *const folders[] = {scratch, folder, headers + 2, NULL};
     char *output = NULL;
     bool ok = true;
-    if (strstr(tool, "clang")) { /* others have no such option, and compile nothing here */
+    const bool is_clang = strstr(tool, "clang");
+    if (is_clang) { /* others have no such option, and compile nothing here */
         argv[n++] = "-ivfsoverlay";
         argv[n++] = overlay;
+        argv[n++] = "-MD";
+        argv[n++] = "-MF";
+        argv[n++] = rule;
         ok = write_overlay(overlay, folders, s, e);
     }
     const child_limits limits = {.seconds = PREPROCESS_SECONDS, .memory_mb = PREPROCESS_MB};
@@ -621,8 +666,11 @@ static bool run_preprocessor(const char *in, const char *out, const char *folder
                      name);
     else if (ok && status != 0) {
         ok = err_set(e, EXIT_USAGE, "%.160s cannot be preprocessed", name);
+        if (output)
+            forget_messages(output, s);
         err_set_detail(e, output ? output : "");
     }
+    ok = ok && (!is_clang || check_read(rule, s, folders, e));
     unlink(overlay);
     free(argv);
     free(output);
@@ -718,12 +766,69 @@ static char *run_with_lines(const workshop *w, const char *source, const char *s
     return result;
 }
 
+/* Where the cache keeps what the preprocessor and this program made of a text, which depends on nothing else,
+ * unless the text asks for the time or for files. */
+static bool find_kept(const char *source, const char *spliced, const splicer *s, char *path,
+                      size_t size) {
+    static const char *const asks[] = {"__has_",  "__TIME", "__DATE__", "embed ", "embed\t",
+                                       "embed\"", "embed<", "embed/",   "embed\\"};
+    char folder[PATH_MAX - 80], programs[2][PATH_MAX], hex[65];
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
+        if (strstr(spliced, asks[i]))
+            return false;
+    if (s->is_missing || !os_find_cache(folder, sizeof folder, NULL) ||
+        !os_find_self(programs[0], PATH_MAX, NULL) ||
+        !toolchain_find_preprocessor(programs[1], PATH_MAX, NULL))
+        return false;
+    const int language[] = {s->extras->language, s->extras->is_apple};
+    const char *const texts[] = {programs[1], s->root, source, spliced};
+    sha256 h;
+    sha256_start(&h);
+    for (int i = 0; i < 2; i++) {
+        struct stat of = {.st_size = 0};
+        const bool is_there = stat(programs[i], &of) == 0;
+        const long long version[] = {is_there, of.st_size, of.st_mtime, (long long)of.st_ino};
+        sha256_add(&h, version, sizeof version);
+    }
+    sha256_add(&h, language, sizeof language);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        sha256_add(&h, texts[i], strlen(texts[i]) + 1);
+    sha256_finish(&h, hex);
+    return path_print(path, size, NULL, "%s/expanded/%s.metal", folder, hex);
+}
+
+/* The sum of a text stands before it. One that cannot be kept is made again. */
+static char *read_kept(const char *path) {
+    char *all = os_read_file(path, NULL, NULL), sum[65] = "";
+    const size_t bytes = all ? strlen(all) : 0;
+    if (bytes >= 64)
+        sha256_of(all + 64, bytes - 64, sum);
+    char *result =
+        bytes >= 64 && memcmp(all, sum, 64) == 0 ? text_copy(all + 64, bytes - 64) : NULL;
+    free(all);
+    if (result)
+        utimensat(AT_FDCWD, path, NULL, 0);
+    return result;
+}
+
+static void keep(const char *path, const char *result) {
+    char folder[PATH_MAX], sum[65];
+    sha256_of(result, strlen(result), sum);
+    char *all = text_format("%s%s", sum, result);
+    copy_folder(path, folder, sizeof folder);
+    if (os_make_folder(folder, NULL))
+        os_write_file(path, all, strlen(all), NULL);
+    free(all);
+}
+
 /* The text of a file with macros expanded; spliced: with its includes put in, where they were found. */
 static char *preprocess(const char *source, const char *spliced, const splicer *s, err *e) {
     workshop *w = array_new(1, sizeof *w);
     *w = (workshop){.name = s->root, .splicer = s};
-    char *result = NULL;
-    if (os_make_scratch(w->folder, sizeof w->folder, e)) {
+    char kept[PATH_MAX];
+    const bool is_kept = find_kept(source, spliced, s, kept, sizeof kept);
+    char *result = is_kept ? read_kept(kept) : NULL;
+    if (!result && os_make_scratch(w->folder, sizeof w->folder, e)) {
         snprintf(w->in, sizeof w->in, "%s%s", w->folder, in_name);
         snprintf(w->out, sizeof w->out, "%s/out.metal", w->folder);
         copy_folder(s->root, w->beside, sizeof w->beside);
@@ -731,6 +836,8 @@ static char *preprocess(const char *source, const char *spliced, const splicer *
         if (!result)
             result = run_on(w, source, "-E", e);
         os_remove_folder(w->folder);
+        if (result && is_kept)
+            keep(kept, result);
     }
     free(w);
     return result;
@@ -788,7 +895,7 @@ static char *add_macros(const char *path, const char *given, const msl_extras *e
 
 char *source_load(const char *path, const msl_extras *extras, char **whole, err *e) {
     size_t bytes = 0;
-    char *given = os_read_plain(path, LONGEST_TEXT, &bytes, e);
+    char *given = os_read_source(path, LONGEST_TEXT, &bytes, e);
     if (!given)
         return NULL;
     char *source = NULL;

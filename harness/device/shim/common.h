@@ -220,6 +220,17 @@ template <class T> struct make_signed {
 template <class T> using make_unsigned_t = typename make_unsigned<T>::type;
 template <class T> using make_signed_t = typename make_signed<T>::type;
 
+} // namespace metal
+
+// Operators are here, where only their operands find them: classes by an empty base. So clang looks at `v.xy - x` of a
+// template when v's type is known, and knows what a property is (swizzle.h).
+namespace assay::operators {
+
+using namespace metal;
+struct of_vectors {};
+struct of_matrices {};
+struct of_bfloats {};
+
 enum class mem_flags {
     mem_none = 0,
     mem_device = 1,
@@ -235,6 +246,12 @@ METAL_FUNC constexpr mem_flags operator|(mem_flags a, mem_flags b) {
 METAL_FUNC constexpr mem_flags operator&(mem_flags a, mem_flags b) {
     return static_cast<mem_flags>(static_cast<int>(a) & static_cast<int>(b));
 }
+
+} // namespace assay::operators
+
+namespace metal {
+
+using assay::operators::mem_flags;
 
 enum thread_scope {
     thread_scope_thread,

@@ -9,7 +9,7 @@
 
 namespace metal {
 
-template <class T, int C, int R> struct matrix {
+template <class T, int C, int R> struct matrix : assay::operators::of_matrices {
     vec<T, R> columns[C];
 
     matrix() = default;
@@ -41,6 +41,10 @@ template <class T, int C, int R> struct matrix {
     METAL_FUNC constexpr vec<T, R> &operator[](int c) { return columns[c]; }
     METAL_FUNC constexpr const vec<T, R> &operator[](int c) const { return columns[c]; }
 };
+
+} // namespace metal
+
+namespace assay::operators {
 
 #define ASSAY_SUM(op)                                                                              \
     template <class T, int C, int R> METAL_FUNC constexpr matrix<T, C, R> operator op(             \
@@ -124,6 +128,10 @@ template <class T, int C, int R>
 METAL_FUNC constexpr bool operator!=(const matrix<T, C, R> &a, const matrix<T, C, R> &b) {
     return !(a == b);
 }
+
+} // namespace assay::operators
+
+namespace metal {
 
 template <class T, int C, int R>
 METAL_FUNC constexpr matrix<T, R, C> transpose(const matrix<T, C, R> &m) {

@@ -125,7 +125,7 @@ struct fragment_access {
 
 namespace metal {
 
-template <class T, int C, int R> struct simdgroup_matrix {
+template <class T, int C, int R> struct simdgroup_matrix : assay::operators::of_matrices {
     static_assert(C == 8 && R == 8, "MSL has simdgroup matrices of 8 x 8");
     static_assert(is_floating_point_v<T>, "of half, bfloat and float");
 
@@ -196,16 +196,19 @@ METAL_FUNC void simdgroup_multiply(simdgroup_matrix<D, 8, 8> &d, const simdgroup
                                    const simdgroup_matrix<B, 8, 8> &b) {
     simdgroup_multiply_accumulate(d, a, b, make_filled_simdgroup_matrix<D, 8, 8>(D(0)));
 }
+
+} // namespace metal
+
+namespace assay {
+
+namespace operators {
 template <class A, class B> METAL_FUNC simdgroup_matrix<A, 8, 8>
 operator*(const simdgroup_matrix<A, 8, 8> &a, const simdgroup_matrix<B, 8, 8> &b) {
     simdgroup_matrix<A, 8, 8> d;
     simdgroup_multiply(d, a, b);
     return d;
 }
-
-} // namespace metal
-
-namespace assay {
+} // namespace operators
 
 // d = the sum of a b, for kernels that multiply a few matrices in a row (kernels/product/matrix.h): a device may
 // round only the sum.

@@ -5,10 +5,6 @@
 // copyable, and the result is a real vec<T, N> that templates can deduce. Swizzles that repeat a
 // component name a setter that does not exist: reading works, writing does not compile.
 //
-// A limitation: in a template, where the vector's type depends on a parameter, clang does not find
-// an operator whose operands are all such properties or scalars (v.xy * w.zw, v.xy += 1). That is a
-// compile error, never a wrong result; float2(v.xy) * w.zw, and v.xy = ..., work everywhere.
-//
 // The letters grow one at a time: ASSAY_GROWk_N(M, N, xy, rg, x, y) calls M with every name that
 // has one letter more, M(N, xyx, rgr, x, y, x) M(N, xyy, rgg, x, y, y)... N is how many components
 // the class has; k tells the levels apart, since a macro does not expand inside itself.

@@ -49,7 +49,7 @@ template <class T> using remove_addrspace_t = typename remove_addrspace<T>::type
 // bfloat; float and half need a cast, as the result would lose bits.
 #if !ASSAY_NATIVE_BFLOAT
 
-struct bfloat {
+struct bfloat : assay::operators::of_bfloats {
     ushort bits;
 
     bfloat() = default;
@@ -92,7 +92,8 @@ namespace assay {
 template <class S> using bfloat_with =
     metal::enable_if_t<metal::is_arithmetic_v<S> && !metal::is_same_v<S, bfloat>,
                        metal::conditional_t<metal::is_integral_v<S>, bfloat, float>>;
-} // namespace assay
+
+namespace operators {
 
 #define ASSAY_BFLOAT_ARITHMETIC(op)                                                                \
     METAL_FUNC constexpr bfloat operator op(bfloat a, bfloat b) {                                  \
@@ -134,6 +135,8 @@ ASSAY_BFLOAT_COMPARISON(>=)
 ASSAY_BFLOAT_COMPARISON(==)
 ASSAY_BFLOAT_COMPARISON(!=)
 #undef ASSAY_BFLOAT_COMPARISON
+} // namespace operators
+} // namespace assay
 
 #elif defined(__x86_64__) && !defined(__CUDA__)
 

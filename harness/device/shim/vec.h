@@ -138,7 +138,7 @@ template <class T, int n> constexpr size_t vec_align = sizeof(T) * (n == 3 ? 4 :
 
 namespace metal {
 
-template <class T> struct alignas(assay::vec_align<T, 2>) vec<T, 2> {
+template <class T> struct alignas(assay::vec_align<T, 2>) vec<T, 2> : assay::operators::of_vectors {
     T x, y;
 
     ASSAY_VEC_COMMON(2)
@@ -156,7 +156,7 @@ template <class T> struct alignas(assay::vec_align<T, 2>) vec<T, 2> {
     METAL_FUNC constexpr vec(const assay::pieces<T> &p) : vec(p.value[0], p.value[1]) {}
 };
 
-template <class T> struct alignas(assay::vec_align<T, 3>) vec<T, 3> {
+template <class T> struct alignas(assay::vec_align<T, 3>) vec<T, 3> : assay::operators::of_vectors {
     T x, y, z;
 
     ASSAY_VEC_COMMON(3)
@@ -175,7 +175,7 @@ template <class T> struct alignas(assay::vec_align<T, 3>) vec<T, 3> {
     METAL_FUNC constexpr vec(const assay::pieces<T> &p) : vec(p.value[0], p.value[1], p.value[2]) {}
 };
 
-template <class T> struct alignas(assay::vec_align<T, 4>) vec<T, 4> {
+template <class T> struct alignas(assay::vec_align<T, 4>) vec<T, 4> : assay::operators::of_vectors {
     T x, y, z, w;
 
     ASSAY_VEC_COMMON(4)
@@ -284,7 +284,7 @@ template <class T> METAL_FUNC constexpr T shift_right(T value, T count) {
 
 } // namespace assay
 
-namespace metal {
+namespace assay::operators {
 
 #define ASSAY_COMPONENTS(V, op)                                                                    \
     if constexpr (n == 2)                                                                          \
@@ -424,7 +424,7 @@ ASSAY_COUNT(+)
 ASSAY_COUNT(-)
 #undef ASSAY_COUNT
 
-} // namespace metal
+} // namespace assay::operators
 
 // Packed vectors are for memory: every computation first turns one into a vec, which it does by itself.
 #define ASSAY_PACKED_COMMON(n)                                                                     \
@@ -445,7 +445,7 @@ ASSAY_COUNT(-)
 
 namespace metal {
 
-template <class T> struct packed_vec<T, 2> {
+template <class T> struct packed_vec<T, 2> : assay::operators::of_vectors {
     T x, y;
 
     ASSAY_PACKED_COMMON(2)
@@ -453,7 +453,7 @@ template <class T> struct packed_vec<T, 2> {
     METAL_FUNC constexpr operator vec<T, 2>() const { return vec<T, 2>(x, y); }
 };
 
-template <class T> struct packed_vec<T, 3> {
+template <class T> struct packed_vec<T, 3> : assay::operators::of_vectors {
     T x, y, z;
 
     ASSAY_PACKED_COMMON(3)
@@ -461,7 +461,7 @@ template <class T> struct packed_vec<T, 3> {
     METAL_FUNC constexpr operator vec<T, 3>() const { return vec<T, 3>(x, y, z); }
 };
 
-template <class T> struct packed_vec<T, 4> {
+template <class T> struct packed_vec<T, 4> : assay::operators::of_vectors {
     T x, y, z, w;
 
     ASSAY_PACKED_COMMON(4)
@@ -512,7 +512,7 @@ METAL_FUNC constexpr metal::vec<T, n> unpack(const metal::packed_vec<T, n> &a) {
 
 } // namespace assay
 
-namespace metal {
+namespace assay::operators {
 
 #define ASSAY_PACKED_OPERATOR(op)                                                                  \
     template <class T, int n, class B>                                                             \
@@ -550,4 +550,4 @@ template <class T, int n> METAL_FUNC constexpr vec<T, n> operator-(const packed_
     return -assay::unpack(a);
 }
 
-} // namespace metal
+} // namespace assay::operators

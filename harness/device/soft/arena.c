@@ -163,6 +163,13 @@ size_t soft_arena_get_bytes(const soft_arena *a, const void *at) {
     return b ? b->bytes : 0;
 }
 
+size_t soft_arena_get_taken(const soft_arena *a) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < a->count; i++)
+        bytes += a->blocks[i].bytes;
+    return bytes;
+}
+
 void soft_arena_give(soft_arena *a, void *at) {
     block *b = find_block(a, at);
     if (!b)

@@ -29,6 +29,7 @@ void *soft_map(void *at, size_t bytes);
 void *soft_arena_take(soft_arena *a, size_t bytes, size_t gap);
 void soft_arena_give(soft_arena *a, void *at);
 size_t soft_arena_get_bytes(const soft_arena *a, const void *at); /* of the block at `at` */
+size_t soft_arena_get_taken(const soft_arena *a);                 /* by all blocks */
 
 /* Where the marks of an address are; the same byte as view n, from 1, shows it, or NULL if the system
  * has no such memory. */

@@ -750,7 +750,8 @@ void soft_checker_end_phase(soft_worker *w) {
         if (c->parked_at[t] != c->parked_at[first] || c->parked_by[t] != c->parked_by[first])
             elsewhere = t;
     }
-    c->phase++;
+    if (++c->phase < MAX_PHASES) /* a loop with barriers may take long, and must end */
+        soft_rescue_advance(c->rescue);
     if (parked + ended == w->group_total && !elsewhere)
         return;
     uint32_t gone = 0;

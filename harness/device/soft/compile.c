@@ -224,13 +224,15 @@ const char *soft_compiler_get_name(const soft_compiler *c) {
 static bool judge(int status, char *output, const char *name, const char *what, err *e) {
     if (status != 0) {
         bool is_large = status == 128 + SIGXFSZ;
-        bool is_crash = is_large || !output || !strstr(output, "error:") ||
-                        strstr(output, "PLEASE submit a bug report");
+        const bool has_end = output && strstr(output, "__dso_handle");
+        bool is_crash = is_large || !output || strstr(output, "PLEASE submit a bug report") ||
+                        (!strstr(output, "error:") && strcmp(what, "compile") == 0);
         err_set(e, EXIT_WRONG, "kernel '%.100s' does not %s%s", name, what,
                 is_large   ? ": its tables and code are larger than 64 MB"
+                : has_end  ? ": a static variable has a destructor, which MSL does not have"
                 : is_crash ? ": clang crashed, an expression in it may be too large"
                            : "");
-        err_set_detail(e, output && !is_crash ? output : "");
+        err_set_detail(e, output && !is_crash && !has_end ? output : "");
     }
     free(output);
     return status == 0;
@@ -482,12 +484,14 @@ bool soft_compiler_check_syntax(soft_compiler *c, const char *text, int language
     COMMAND_ADD(&line, "-Qunused-arguments", versions[kind], "-Werror=return-type", c->folders[0],
                 c->folders[1], kind == 2 ? "-std=c++2b" : NULL);
     *messages = NULL;
+    const double spare = child_begin_compile();
     bool ok = os_write_own(source, text, strlen(text), e) &&
               precompiled_run(
                   &c->syntax_headers[kind], &c->cache, get_key(BUILD_COUNT, (math_mode)kind, false),
                   &line, (const char *const[]){"-include", c->shim, NULL},
                   (const char *const[]){"-fsyntax-only", "-ferror-limit=0", source, NULL}, NULL,
                   COMPILE_SECONDS, messages, &status, e);
+    child_end_compile(spare);
     unlink(source);
     *is_right = ok && status == 0;
     return ok;

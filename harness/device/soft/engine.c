@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -103,7 +104,23 @@ static bool start(soft_engine *g, err *e) {
            err_set(e, EXIT_CANNOT, "the software device cannot start a process");
 }
 
-enum { COUNT_SECONDS = 120, GOODBYE_MS = 5000 };
+/* What kernels have filled; weights are pages of a file, and are not counted. */
+static size_t get_memory_mb(pid_t pid) {
+    static const char *const names[] = {"RssAnon:", "RssShmem:"};
+    char path[64];
+    size_t kb = 0;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    char *text = os_read_file(path, NULL, NULL);
+    for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
+        const char *at = strstr(text, names[i]);
+        kb += at ? strtoul(at + strlen(names[i]), NULL, 10) : 0;
+    }
+    free(text);
+    return kb >> 10;
+}
+
+enum { COUNT_SECONDS = 120, GOODBYE_MS = 5000, KERNEL_MB = 1024 };
+enum { STACKS_MB = ((int64_t)SOFT_MAX_THREADS * SOFT_STACK_BYTES) >> 20 };
 
 soft_engine *soft_engine_new(int threads, pool_mode mode, bool cpu_clock, const char *readable,
                              err *e) {
@@ -114,6 +131,10 @@ soft_engine *soft_engine_new(int threads, pool_mode mode, bool cpu_clock, const 
     s->mode = mode;
     const char *given = getenv("ASSAY_COUNT_SECONDS");
     g->seconds = given && atoi(given) > 0 ? (unsigned)atoi(given) : COUNT_SECONDS;
+    /* Beside the buffers: the stacks of all fibers, tables of checked mode and findings. */
+    const char *most = getenv("ASSAY_KERNEL_MB");
+    g->most_mb =
+        most && atoi(most) > 0 ? (size_t)atoi(most) : KERNEL_MB + (size_t)threads * STACKS_MB;
     s->cpu_clock = cpu_clock;
     snprintf(s->readable, sizeof s->readable, "%s", readable);
     g->orders = g->answers = g->life = -1;
@@ -134,6 +155,7 @@ soft_engine *soft_engine_new(int threads, pool_mode mode, bool cpu_clock, const 
         ok = err_set(e, EXIT_CANNOT, "%.199s", ready.problem);
     if (ok) {
         g->sandbox = ready.sandbox;
+        g->most_mb += get_memory_mb(g->process.pid); /* what it has of this process */
         return g;
     }
     soft_engine_free(g);
@@ -181,6 +203,12 @@ static const engine_image *find_running(const soft_engine *g) {
     return image < ENGINE_IMAGES && g->images[image].is_used ? &g->images[image] : NULL;
 }
 
+/* Checked mode has a record of who touched each word last, of up to 12 times its size. */
+static size_t get_most_mb(const soft_engine *g) {
+    const size_t times = engine_is_checked(&g->side) ? 24 : 4;
+    return g->most_mb + (times * soft_arena_get_taken(g->side.arena) >> 20);
+}
+
 /* The engine has hung up. It is as if the kernel had run here: the same signal ends this process. */
 static bool bury(soft_engine *g, err *e) {
     if (g->ended.code == EXIT_OK) {
@@ -203,6 +231,14 @@ static bool bury(soft_engine *g, err *e) {
                     "kernel '%.80s' was stopped after %u s of counting: if it is not an endless "
                     "loop, raise --timeout or count a part with --sample",
                     name, g->seconds);
+        else if (g->is_large)
+            err_set(&g->ended, EXIT_WRONG,
+                    "kernel '%.80s' used more than %zu MB of memory: it was stopped (see "
+                    "ASSAY_KERNEL_MB)",
+                    name, get_most_mb(g));
+        else if (g->is_forged)
+            err_set(&g->ended, EXIT_WRONG,
+                    "kernel '%.80s' answered in place of the device: it was stopped", name);
         else if (number == 0 || number == SIGKILL)
             err_set(&g->ended, EXIT_WRONG, "kernel '%.80s' ended the process that it ran in", name);
         else if (g->side.mode == POOL_COUNTED && number != SIGBUS)
@@ -247,7 +283,7 @@ static bool keep_counts(soft_engine *g, const answer_done *done) {
     return engine_read(g->answers, g->counts, done->counts * sizeof *g->counts);
 }
 
-enum { FIRST_LOOK_MS = 250, NEXT_LOOK_MS = 10, WAIT_MS = 2 };
+enum { FIRST_LOOK_MS = 250, NEXT_LOOK_MS = 10, MEMORY_LOOK_MS = 50, WAIT_MS = 2 };
 enum { IMAGE_BYTES = 1 << 24 /* far larger than any kernel's object */ };
 
 static bool spell_place(const engine_image *image, uintptr_t at, char *text, size_t size) {
@@ -287,19 +323,27 @@ static void wait_for_answer(soft_engine *g) {
     struct pollfd answer = {.fd = g->answers, .events = POLLIN};
     const uint64_t start_ns = os_now_ns(), ms = 1000000;
     const bool counts = g->side.mode == POOL_COUNTED;
-    uint64_t look_ms = FIRST_LOOK_MS, wait_ms = FIRST_LOOK_MS;
+    uint64_t look_ms = FIRST_LOOK_MS, wait_ms = MEMORY_LOOK_MS;
     while (poll(&answer, 1, (int)wait_ms) <= 0) {
         const uint64_t spent_ms = (os_now_ns() - start_ns) / ms;
-        if (counts && spent_ms >= g->seconds * UINT64_C(1000)) {
-            g->is_late = true;
+        g->is_late = counts && spent_ms >= g->seconds * UINT64_C(1000);
+        g->is_large = get_memory_mb(g->process.pid) > get_most_mb(g);
+        if (g->is_late || g->is_large) {
             kill(g->process.pid, SIGKILL);
             return;
         }
         const bool is_known = spent_ms < look_ms || counts || look_where(g);
         if (spent_ms >= look_ms)
             look_ms = is_known ? 2 * spent_ms : spent_ms + NEXT_LOOK_MS;
-        wait_ms = is_known ? FIRST_LOOK_MS : NEXT_LOOK_MS;
+        wait_ms = is_known ? MEMORY_LOOK_MS : NEXT_LOOK_MS;
     }
+}
+
+static bool refuse_answer(soft_engine *g, err *e) {
+    g->is_forged = g->process.pid > 0;
+    if (g->is_forged)
+        kill(g->process.pid, SIGKILL);
+    return bury(g, e);
 }
 
 /* The answer to the first job that waits for one. */
@@ -307,9 +351,11 @@ static bool receive(soft_engine *g, err *e) {
     answer_done done;
     if (g->process.pid > 0)
         wait_for_answer(g);
-    if (!engine_read(g->answers, &done, sizeof done) || done.findings > MOST_FINDINGS ||
-        done.counts > MOST_COUNTS)
+    if (!engine_read(g->answers, &done, sizeof done))
         return bury(g, e);
+    if (done.number != g->queued->number || done.findings > MOST_FINDINGS ||
+        done.counts > MOST_COUNTS)
+        return refuse_answer(g, e);
     keep_findings(g, done.findings);
     if (g->side.mode == POOL_COUNTED && !keep_counts(g, &done))
         return bury(g, e);
@@ -330,7 +376,9 @@ static bool receive_all(soft_engine *g, err *e) {
     while (g->open_count > 0)
         if (!receive(g, e))
             return false;
-    return true;
+    struct pollfd more = {.fd = g->answers, .events = POLLIN}; /* an answer to no order */
+    return g->ended.code != EXIT_OK || poll(&more, 1, 0) <= 0 || !(more.revents & POLLIN) ||
+           refuse_answer(g, e);
 }
 
 bool engine_ask(soft_engine *g, const order *o, int file, void **at, err *e) {
@@ -405,7 +453,10 @@ bool soft_engine_queue(soft_engine *g, soft_job *j, uint64_t *id, err *e) {
     *g->queued_end = j;
     g->queued_end = &j->next;
     g->open_count++;
-    return ok && engine_give_order(g, &(order){ORDER_RUN, 0, j->items, j->count}, e);
+    if (getentropy(&j->number, sizeof j->number) != 0)
+        return err_set(e, EXIT_CANNOT, "the system has no random numbers: %s", strerror(errno));
+    return ok && engine_give_order(g, &(order){ORDER_RUN, 0, j->items, j->count}, e) &&
+           (write_orders(g, &j->number, sizeof j->number) || bury(g, e));
 }
 
 bool soft_engine_wait(soft_engine *g, uint64_t id, uint64_t *work_ns, err *e) {

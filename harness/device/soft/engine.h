@@ -59,7 +59,8 @@ typedef enum {
     ORDER_RUN
 } order_kind;
 
-/* LOAD is followed by an order_file. MAP is answered by an answer_memory. RUN: `count` items stand at `at`. */
+/* RUN is followed by a number that the answer repeats: it is read when the kernels have ended, so that none of them can
+ * answer in the engine's place. LOAD is followed by an order_file. MAP is answered by an answer_memory. RUN: `count` items stand at `at`. */
 typedef struct {
     uint32_t kind;
     uint32_t image; /* LOAD, UNLOAD */
@@ -89,7 +90,7 @@ typedef struct {
 } answer_memory;
 
 typedef struct {
-    uint64_t work_ns;
+    uint64_t work_ns, number;
     uint32_t findings; /* how many follow */
     uint32_t counts;   /* rows that follow after them, of the last launch */
     uint32_t threadgroup_bytes;
@@ -134,7 +135,7 @@ typedef struct soft_engine soft_engine;
 typedef struct soft_job soft_job;
 struct soft_job {
     soft_job *next;
-    uint64_t id, work_ns;
+    uint64_t id, work_ns, number;
     soft_item *items; /* in the arena: a kernel may change them */
     soft_bound *bound;
     size_t count, capacity;
@@ -161,6 +162,8 @@ struct soft_engine {
     child process;             /* none: a thread */
     unsigned seconds;          /* after which a launch that counts is stopped */
     bool is_late;              /* it was */
+    size_t most_mb;            /* memory beside that for the buffers; more is stopped */
+    bool is_large, is_forged;  /* it was; it answered itself */
     pthread_t thread;
     sandbox_state sandbox;
     err ended; /* why it takes no orders any more */

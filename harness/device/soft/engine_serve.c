@@ -221,6 +221,8 @@ static bool run(const engine_side *s, soft_pool *pool, const soft_image *images,
     answer_done done = {0};
     finding_list *found = soft_pool_get_findings(pool);
     done.work_ns = soft_pool_run(pool, o->at, o->count, images, &s->notes->running, done.problem);
+    if (!engine_read(s->orders, &done.number, sizeof done.number))
+        return false;
     done.findings = (uint32_t)found->count;
     size_t rows;
     const counted_row *counts = soft_pool_get_counts(pool, &rows, &done.threadgroup_bytes);
