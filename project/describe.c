@@ -14,11 +14,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/array.h"
+#include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/base/root.h"
 #include "harness/base/size.h"
 #include "harness/device/device.h"
+#include "harness/device/source_hash.h"
 #include "load.h"
 
 static description *all;
@@ -58,8 +62,14 @@ static bool find_file(const description *d, const described_argument *a, char *p
         p += length + 1;
     }
     path[used < size ? used : 0] = 0;
-    return used + 24 < size ||
-           describe_refuse(d, a->line, e, "the path of the file of '%.40s' is too long", a->name);
+    if (used + 24 >= size)
+        return describe_refuse(d, a->line, e, "the path of the file of '%.40s' is too long",
+                               a->name);
+    /* Whoever wrote the description may be a stranger, and any file is elements. */
+    return path_ends_with(path, ".npy") || access(path, F_OK) != 0 || root_keeps(path, d->path) ||
+           describe_refuse(d, a->line, e,
+                           "'%.80s' is not in the project: only .npy files are read from elsewhere",
+                           a->text);
 }
 
 #define U 0x1p-24 /* one rounding of f32 */
@@ -358,31 +368,34 @@ static void write_function(const description *d, const described_rule *r, FILE *
 }
 
 static bool compile_block(const description *d, described_rule *r, err *e) {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    if (!out)
-        return err_set(e, EXIT_CANNOT, "no memory for the C of %.80s", d->file);
-    write_function(d, r, out);
-    fclose(out);
-    load_source s = {.path = d->path, .text = text, .key = "", .is_made = true};
+    memory_file *text = memory_file_new();
+    write_function(d, r, text->out);
+    fflush(text->out);
+    char key[SOURCE_HASH_SIZE] = "";
+    source_hash_find(d->path, NULL, key, NULL);
+    load_source s = {.path = d->path, .text = text->text, .key = key, .is_made = true};
     bool ok = load_oracle(&s, &r->compiled, e);
-    free(text);
+    memory_file_free(text);
     return ok;
 }
 
 /* A case -------------------------------------------------------------------------------------- */
 
-/* Floats from the distribution of the case, or whole numbers below one. */
-static void *draw(kernel_case *c, elem type, int64_t below, size_t count) {
-    unsigned char *data = malloc(size_multiply(count, elem_get_bytes(type)));
-    float *floats = below > 0 ? NULL : malloc(size_multiply(count, sizeof *floats));
-    assert(data && (floats || below > 0));
+/* Floats from the distribution of the case, or whole numbers; of a range the ends more often. */
+static void *draw(kernel_case *c, const described_argument *a, int64_t least, int64_t most,
+                  size_t count) {
+    const bool is_whole = a->below.text, has_ends = a->least.text;
+    unsigned char *data = malloc(size_multiply(count, elem_get_bytes(a->type)));
+    float *floats = is_whole ? NULL : malloc(size_multiply(count, sizeof *floats));
+    assert(data && (floats || is_whole));
     if (floats)
         fill_f32(&c->random, c->inputs, floats, count);
-    for (size_t i = 0; i < count; i++)
-        elem_write(type, data, i,
-                   floats ? (double)floats[i] : (double)rng_below(&c->random, (uint32_t)below));
+    for (size_t i = 0; i < count; i++) {
+        const bool is_end = has_ends && rng_below(&c->random, 8) == 0;
+        const uint32_t above = is_whole ? rng_below(&c->random, (uint32_t)(most - least + 1)) : 0;
+        const int64_t whole = is_end ? (above % 2 ? most : least) : least + above;
+        elem_write(a->type, data, i, floats ? (double)floats[i] : (double)whole);
+    }
     free(floats);
     return data;
 }
@@ -390,15 +403,15 @@ static void *draw(kernel_case *c, elem type, int64_t below, size_t count) {
 static void *make_contents(const description *d, kernel_case *c, const described_argument *a,
                            size_t count, err *e) {
     char path[PATH_MAX];
-    int64_t below = 0;
+    int64_t least = 0, most = 0;
     if (a->contents == CONTENTS_FILE && !find_file(d, a, path, sizeof path, e))
         return NULL;
     if (a->contents != CONTENTS_DRAWN)
         return contents_make(a->contents, a->type, a->contents == CONTENTS_FILE ? path : a->text,
                              c->seed, a->name, &count, e);
-    if (a->below.text && !describe_compute_size(d, &a->below, 1, UINT32_MAX, &below, e))
+    if (a->below.text && !describe_compute_range(d, a, &least, &most, e))
         return NULL;
-    return draw(c, a->type, below, count);
+    return draw(c, a, least, most, count);
 }
 
 static bool make_buffer(const description *d, kernel_case *c, const described_argument *a,

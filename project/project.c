@@ -27,6 +27,8 @@ typedef struct {
     const char *patterns[MAX_PATTERNS];
     const char *includes[PROJECT_INCLUDES];
     size_t pattern_count, include_count;
+    const char *fail, *accept[PROJECT_ACCEPTS];
+    size_t accept_count;
 } settings;
 
 static bool split(char *value, const char **words, size_t most, size_t *count, int at_line,
@@ -65,16 +67,21 @@ static bool read_line(settings *s, char *line, int at_line, err *e) {
         return split(value, s->patterns, MAX_PATTERNS, &s->pattern_count, at_line, e);
     if (strcmp(key, "include") == 0)
         return split(value, s->includes, PROJECT_INCLUDES, &s->include_count, at_line, e);
+    if (strcmp(key, "fail") == 0)
+        return (s->fail = value) != NULL;
+    if (strcmp(key, "accept") == 0 && s->accept_count < PROJECT_ACCEPTS)
+        return (s->accept[s->accept_count++] = value) != NULL;
     return err_set(e, EXIT_USAGE,
-                   PROJECT_FILE ":%d: there is no setting '%.60s' (valid: kernels, ops, include)",
-                   at_line, key);
+                   PROJECT_FILE ":%d: there is no setting '%.60s' (valid: kernels, ops, include, "
+                                "fail, and %d times accept)",
+                   at_line, key, PROJECT_ACCEPTS);
 }
 
 static bool read_settings(settings *s, err *e) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/" PROJECT_FILE, s->root);
     snprintf(s->kernels, sizeof s->kernels, "%s", s->root);
-    if (!(s->text = os_read_plain(path, 1 << 20, NULL, e)))
+    if (!(s->text = os_read_source(path, 1 << 20, NULL, e)))
         return false;
     int at_line = 1;
     for (char *line = s->text, *next; line; line = next, at_line++) {
@@ -103,6 +110,8 @@ typedef struct loaded_project {
     char kernels[PATH_MAX];
     const char *includes[PROJECT_INCLUDES];
     library_project sources;
+    const char *fail, *accept[PROJECT_ACCEPTS];
+    size_t accept_count;
 } loaded_project;
 
 static bool take_files(loaded_project *to, const op *o, const char *file, err *e) {
@@ -151,7 +160,7 @@ static bool load_description(loaded_project *to, const char *path, err *e) {
     if (!is_text && !path_ends_with(path, ".c"))
         return err_set(e, EXIT_USAGE, "%.160s is no description of an op: it ends in .op or .c",
                        path);
-    char *text = os_read_plain(path, 1 << 20, NULL, e), hash[SOURCE_HASH_SIZE] = "";
+    char *text = os_read_source(path, 1 << 20, NULL, e), hash[SOURCE_HASH_SIZE] = "";
     const op *described[2] = {text && is_text ? describe_load(path, text, e) : NULL, NULL};
     const op *const *ops = described;
     bool ok = text && (!is_text || described[0]);
@@ -279,6 +288,10 @@ static loaded_project *load_project(settings *s, err *e) {
     snprintf(to->kernels, sizeof to->kernels, "%s", s->kernels);
     for (size_t i = 0; i < s->include_count; i++)
         to->includes[i] = strdup(s->includes[i]);
+    to->fail = s->fail ? strdup(s->fail) : NULL;
+    for (size_t i = 0; i < s->accept_count; i++)
+        to->accept[i] = strdup(s->accept[i]);
+    to->accept_count = s->accept_count;
     to->sources =
         (library_project){to->kernels, to->files, to->file_count, to->includes, s->include_count};
     free(s->text);
@@ -318,6 +331,7 @@ bool project_load_version(const char *folder, project_version *out, err *e) {
         return true;
     const loaded_project *p = load_project(&s, e);
     if (p)
-        *out = (project_version){p->ops, p->count, &p->sources};
+        *out =
+            (project_version){p->ops, p->count, &p->sources, p->fail, p->accept, p->accept_count};
     return p != NULL;
 }

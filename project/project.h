@@ -11,6 +11,8 @@
  *   kernels = src/kernels          folder of the .metal files (default: this folder)
  *   include = ../common            folders of what they include, relative to them
  *   ops = ops/rms.op ops/mul.c      the descriptions, as globs (default: each .op and .c file)
+ *   fail = deleted looser          kinds of changes of what is proved that fail `assay changes`
+ *   accept = deleted softmax: WHY  what this version changes on purpose, any number of lines
  */
 #pragma once
 
@@ -18,6 +20,8 @@
 #include <stddef.h>
 
 #include "harness/check/op.h"
+
+enum { PROJECT_ACCEPTS = 32 };
 
 /* Loads the ops of the project that is worked on; nothing where there is none. */
 bool project_load(err *e);
@@ -27,6 +31,9 @@ typedef struct {
     const op *const *ops; /* NULL: it has no descriptions */
     size_t count;
     const library_project *sources;
+    /* Of assay.project: which kinds of changes fail (NULL: it does not say), and what it accepts. */
+    const char *fail, *const *accept;
+    size_t accept_count;
 } project_version;
 /* The project in a folder, or the one whose folder of kernels it is; the registry stays as it is. */
 bool project_load_version(const char *folder, project_version *out, err *e);

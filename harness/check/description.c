@@ -158,6 +158,16 @@ static bool read_extra(description *d, char *rest, err *e) {
     return true;
 }
 
+/* Lines `accept` are kept as they are, one per line. */
+static bool read_accept(description *d, char *rest, err *e) {
+    size_t used = strlen(d->accept);
+    d->op.accept = d->accept;
+    return snprintf(d->accept + used, sizeof d->accept - used, "%s\n", *rest ? rest : ":") <
+               (int)(sizeof d->accept - used) ||
+           describe_refuse(d, d->line, e, "more than %zu characters of lines accept",
+                           sizeof d->accept);
+}
+
 /* Kernels ------------------------------------------------------------------------------------- */
 
 /* A word of a kernel line and what follows it; *fits: whether it has that form. */
@@ -291,7 +301,8 @@ static bool read_option(description *d, described_argument *a, const char *word,
                         bool *fits, err *e) {
     bool is_buffer = a->kind <= ARGUMENT_BOTH, has_type = d->kind != DESCRIBES_LAUNCH;
     bool has_text = strcmp(word, "from") == 0 || strcmp(word, "value") == 0;
-    char *end;
+    char *end,
+        *to = strcmp(word, "from") == 0 && d->kind == DESCRIBES_OP ? strstr(text, " to ") : NULL;
     *fits = true;
     if (strcmp(word, "at") == 0) {
         a->index = (int)strtol(text, &end, 10);
@@ -299,6 +310,10 @@ static bool read_option(description *d, described_argument *a, const char *word,
     } else if (strcmp(word, "overread") == 0) {
         *fits = a->kind == ARGUMENT_IN && !*text;
         a->may_overread = true;
+    } else if (to && a->kind != ARGUMENT_OUT) {
+        *to = 0;
+        return read_expression(d, text, true, &a->least, e) &&
+               read_expression(d, line_skip_blanks(to + 4), true, &a->below, e);
     } else if (strcmp(word, "below") == 0 && is_buffer && has_type && a->kind != ARGUMENT_OUT) {
         return read_expression(d, text, true, &a->below, e);
     } else {
@@ -358,8 +373,8 @@ static bool check_contents(description *d, const described_argument *a, err *e) 
     if (a->contents == CONTENTS_DRAWN && a->kind != ARGUMENT_OUT && !elem_is_float(a->type) &&
         !a->below.text)
         return describe_refuse(d, d->line, e,
-                               "'%.40s' holds whole numbers: say below what, as in "
-                               "below 100, or give a file",
+                               "'%.40s' holds whole numbers: say which, as in below 100, "
+                               "from -127 to 127 or zero, or give a file",
                                a->name);
     return a->sizes.count > 0 || is_counted ||
            describe_refuse(d, d->line, e,
@@ -376,9 +391,9 @@ static bool read_buffer(description *d, char *rest, err *e) {
                        "the contents are unwritten, zero, one, ramp, nan, random, value:V or "
                        "file:PATH");
     if (!fits)
-        return describe_refuse(d, d->line, e,
-                               "after '%.40s' come only %sat INDEX, and overread of an input",
-                               a.name, has_type ? "contents, below N, from FILE, " : "");
+        return describe_refuse(
+            d, d->line, e, "after '%.40s' come only %sat INDEX, and overread of an input", a.name,
+            has_type ? "contents, below N, from A to B, from FILE, " : "");
     return (!has_type || check_contents(d, &a, e)) && add_argument(d, &a, e);
 }
 
@@ -614,6 +629,7 @@ static const struct reader {
     {"dims", read_dims, DESCRIBES_OP, 0, 0},
     {"shapes", read_shapes, DESCRIBES_OP, 1, 0},
     {"inputs", read_inputs, DESCRIBES_OP, 1, 0},
+    {"accept", read_accept, DESCRIBES_OP, 1, 0},
     {"needs", read_expression_once, DESCRIBES_FILE, 1, offsetof(description, needs)},
     {"kernel", read_kernel, DESCRIBES_ANY, 1, 0},
     {"in", read_buffer, DESCRIBES_ANY, 1, ARGUMENT_IN},
@@ -802,6 +818,12 @@ bool describe_compute_size(const description *d, const described_expression *x, 
     if (!describe_compute(d, x, &value, e))
         return false;
     *out = value.whole;
+    if (!value.is_real && value.whole == 0 && least == 1 && d->kind == DESCRIBES_OP)
+        return describe_refuse(
+            d, x->line, e,
+            "'%.60s' is 0, and buffers and grids have at least 1 of each: a line "
+            "'needs %.60s > 0' leaves out such shapes",
+            x->text, x->text);
     return (!value.is_real && value.whole >= least && value.whole <= most) ||
            describe_refuse(d, x->line, e,
                            "'%.60s' is %.9g, expected a whole number from %lld to %lld", x->text,
@@ -831,6 +853,22 @@ static bool write_scalar(const description *d, const described_expression *x, el
     err why;
     return contents_parse_value(x->text, type, &scope, out, &why) ||
            describe_refuse(d, x->line, e, "%s", why.text);
+}
+
+bool describe_compute_range(const description *d, const described_argument *a, int64_t *least,
+                            int64_t *most, err *e) {
+    const int64_t far = (int64_t)1 << 62, span = UINT32_MAX - 1;
+    uint64_t unused;
+    *least = 0;
+    if (!a->least.text) {
+        const bool ok = describe_compute_size(d, &a->below, 1, UINT32_MAX, most, e);
+        *most -= 1;
+        return ok;
+    }
+    return describe_compute_size(d, &a->least, -far, far, least, e) &&
+           describe_compute_size(d, &a->below, *least, *least + span, most, e) &&
+           write_scalar(d, &a->least, a->type, &unused, e) &&
+           write_scalar(d, &a->below, a->type, &unused, e);
 }
 
 static bool set_inline(const description *d, launch *l, const described_argument *a,
@@ -921,9 +959,10 @@ bool describe_compute_constants(const description *d, constant_value *out, err *
 launch *describe_add_launch(const description *d, tape *t, const char *file, const char *name,
                             err *e) {
     constant_value constants[DESCRIBE_CONSTANTS];
-    const msl_unit *unit = d->constant_count ? library_find_unit(t->lib, file, e) : NULL;
+    const bool has_some = d->constant_count > 0 && !library_is_plan(t->lib);
+    const msl_unit *unit = has_some ? library_find_unit(t->lib, file, e) : NULL;
     err why;
-    if ((d->constant_count > 0 && !unit) || !describe_compute_constants(d, constants, e))
+    if ((has_some && !unit) || !describe_compute_constants(d, constants, e))
         return NULL;
     if (unit && !constant_check(unit, constants, d->constant_count, &why)) {
         describe_refuse(d, d->constants[0].value.line, e, "%s", why.text);

@@ -88,8 +88,9 @@ typedef struct {
     elem type;
     expressions sizes; /* of a buffer; none: as many elements as its contents have */
     contents contents;
-    const char *text;                /* of the contents: values, or a file */
-    described_expression below;      /* random whole numbers from 0 to less than this */
+    const char *text; /* of the contents: values, or a file */
+    /* Random whole numbers from 0 to less than this; with `least` from that to this. */
+    described_expression below, least;
     bool may_overread;               /* an input may be read past its end */
     described_expression value;      /* of a value */
     size_t first_field, field_count; /* of a struct */
@@ -160,6 +161,7 @@ typedef struct description {
     described_rule rules[DESCRIBE_RULES];
     size_t rule_count;
     described_extras includes, macros; /* of a launch */
+    char accept[1024];                 /* op.accept */
     /* Sizes, then values, buffers and fields, then intermediates. In a launch of others all are sizes: what names mean in
      * the case that it is recorded for. */
     symbol symbols[DESCRIBE_SYMBOLS];
@@ -185,6 +187,9 @@ bool describe_compute(const description *d, const described_expression *x, numbe
 /* A whole number from least to most. */
 bool describe_compute_size(const description *d, const described_expression *x, int64_t least,
                            int64_t most, int64_t *out, err *e);
+/* The whole numbers that an array is drawn from, with both ends. */
+bool describe_compute_range(const description *d, const described_argument *a, int64_t *least,
+                            int64_t *most, err *e);
 /* How many elements a buffer has. sizes: of each axis, or NULL. */
 bool describe_count_elements(const description *d, const described_argument *a, int64_t *sizes,
                              size_t *count, err *e);
