@@ -495,7 +495,7 @@ static bool find_clock(timing_clock *out, err *e) {
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
-    comparison_list l = {NULL, 0};
+    comparison_list l = {.count = 0};
     timing_clock clock;
     size_t first = settings.split ? settings.split : 1;
     if ((!settings.split && count != 2) || first >= count)

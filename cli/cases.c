@@ -1,7 +1,6 @@
 /* cases: see cases.h. Owns enumeration and filters; runs nothing. */
 #include "cases.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -11,7 +10,6 @@
 #include "harness/base/array.h"
 #include "harness/check/shapes.h"
 #include "kernels/formats/formats.h"
-#include "kernels/kernels.h"
 #include "kernels/ops.h"
 #include "options.h"
 
@@ -476,10 +474,19 @@ static bool read_extra(const char *text, size_t *count, err *e) {
 
 /* What held-out shapes are run with, in turn; the longest ones (held_out.c) with
  * usual values and with mixed ones. */
-static const distribution held_out_inputs[] = {INPUT_UNEVEN, INPUT_NORMAL,    INPUT_MIXED,
-                                               INPUT_LARGE,  INPUT_DENORMALS, INPUT_UNEVEN,
-                                               INPUT_MIXED,  INPUT_NEGATIVE};
-enum { HELD_OUT_INPUTS = sizeof held_out_inputs / sizeof *held_out_inputs };
+static const distribution held_out_inputs[CASES_KINDS] = {
+    INPUT_TIES,  INPUT_NORMAL, INPUT_MIXED,    INPUT_LARGE,   INPUT_DENORMALS, INPUT_UNEVEN,
+    INPUT_SMALL, INPUT_EQUAL,  INPUT_NEGATIVE, INPUT_OUTLIER, INPUT_ROWS,      INPUT_UNEVEN};
+
+kernel_case cases_make_held_out(const kernel_case *like, const shape *s, size_t k) {
+    distribution inputs = held_out_inputs[k % CASES_KINDS];
+    if (k % CASES_KINDS == 0 && like->op->copies)
+        inputs = INPUT_NAN;
+    /* The errors of a row of blocks are alike then, and its tolerance takes them for random. */
+    if (like->kernel->format && (inputs == INPUT_EQUAL || inputs == INPUT_OUTLIER))
+        inputs = INPUT_NORMAL;
+    return case_new(like->op, like->kernel, s, inputs);
+}
 
 static uint32_t get_longest(const shape *s) {
     uint32_t longest = 0;
@@ -504,9 +511,8 @@ static void add_held_out(case_list *l, size_t count, uint64_t seed) {
             continue;
         size_t n = shapes_make_held_out(c->op, c->kernel, seed, count, drawn);
         for (size_t k = 0; k <= n; k++) {
-            const kernel_case more =
-                k < n ? case_new(c->op, c->kernel, &drawn[k], held_out_inputs[k % HELD_OUT_INPUTS])
-                      : case_new(c->op, c->kernel, &longest, INPUT_LEVEL);
+            const kernel_case more = k < n ? cases_make_held_out(c, &drawn[k], k)
+                                           : case_new(c->op, c->kernel, &longest, INPUT_LEVEL);
             add_new(&all, &room, &more);
         }
         longest = (shape){{0}};
@@ -607,11 +613,7 @@ void bench_cases_add(bench_list *l, const bench_case *c) {
     for (size_t i = l->count; i-- > 0;)
         if (strcmp(l->items[i].name, c->name) == 0)
             return;
-    if ((l->count & (l->count - 1)) == 0) { /* room for the next power of 2 */
-        l->items = realloc(l->items, (l->count ? l->count * 2 : 1) * sizeof *l->items);
-        assert(l->items);
-    }
-    l->items[l->count++] = *c;
+    *ARRAY_ADD(l->items, l->count, l->room) = *c;
 }
 
 /* True for a word in the list, or for any word if the list is empty or "all". */

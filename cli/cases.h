@@ -69,6 +69,9 @@ bool cases_find(const case_query *q, case_list *out, err *e);
 /* Those of the kernel of this name; an op may have the name of one of its kernels. extra and seed: as in
  * a query. */
 bool cases_find_kernel(const char *name, const char *extra, uint64_t seed, case_list *out, err *e);
+/* A case with the k-th kind of held-out inputs, of which there are KINDS. */
+enum { CASES_KINDS = 12 };
+kernel_case cases_make_held_out(const kernel_case *like, const shape *s, size_t k);
 /* Drops those of kernels that the device does not offer; an error if none is left. */
 bool cases_keep_offered(case_list *l, const device_facts *d, err *e);
 /* Keeps one case of each kernel: the largest of its edge shapes. */

@@ -60,6 +60,7 @@ static const option options[] = {
         "again", &settings.bench.again_s, "S",
         "when interleaved: time ambiguous cases again, at most S seconds each (default 12)"),
     {"compared", OPTION_NUMBER, &settings.bench.compared, NULL, NULL, 0, UINT64_MAX},
+    PLAIN_OPTION("fresh", OPTION_FLAG, &settings.bench.fresh, NULL, NULL),
     FLAG_OPTION("explain", &settings.shown.explain, "when comparing: the numbers of each verdict"),
     PLAIN_OPTION("worker", OPTION_FLAG, &settings.worker, NULL, NULL),
 };

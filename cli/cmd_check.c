@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/array.h"
-#include "harness/base/os.h"
 #include "harness/base/root.h"
+#include "harness/check/lint.h"
+#include "harness/check/rival.h"
 #include "harness/check/suite.h"
 #include "harness/device/cuda/sanitizer.h"
 #include "harness/measure/freshness.h"
@@ -18,16 +20,21 @@
 /* Of the verb that runs. */
 static suite_settings settings = {.run = {.find = cases_parse, .seed = 1}};
 
+static bool strict;
+
 static const option options_of_check[] = {
     SUITE_OPTIONS(settings),
     TEXT_OPTION("csv", &settings.csv, "FILE", "also write the rows to a file"),
     AGX_OPTION(&settings.run.agx),
+    FLAG_OPTION("strict", &strict,
+                "also lint the files of the kernels: its errors fail the run, and a file that "
+                "compiles but cannot be linted is a warning"),
     TEXT_OPTION("capture", &settings.run.capture, "F.gputrace",
                 "also capture the GPU's work of one case for Xcode (Metal only)"),
 };
 
 static uint64_t max_findings = 50;
-static bool trace_nan, strict, full, has_names;
+static bool trace_nan, full, has_names;
 static size_t left_out; /* kernels that --quick leaves to --full */
 
 static const option options_of_validate[] = {
@@ -88,11 +95,63 @@ static bool prepare_capture(const case_list *cases, err *e) {
     return setenv("METAL_CAPTURE_ENABLED", "1", 1) == 0;
 }
 
+/* Errors of lint and files that it cannot judge, for people, as annotations and among the outcomes. */
+static void keep_remark(const remark *m, const kernel_case *c, outcome_list *out) {
+    const bool is_error = m->kind == REMARK_ERROR;
+    if (!is_error && strcmp(m->rule, LINT_NOT_LINTED) != 0)
+        return;
+    remark_list one = {(remark *)(uintptr_t)m, 1, 1};
+    place_list places = {.count = 0};
+    outcome *o = ARRAY_ADD(out->items, out->count, out->room);
+    *o = (outcome){.kind = is_error ? OUTCOME_FAIL : OUTCOME_SKIP,
+                   .op = c->op,
+                   .kernel = c->kernel,
+                   .has_findings = true};
+    snprintf(o->name, sizeof o->name, "lint/%.160s:%d:%d/%s", c->kernel->file, m->line, m->column,
+             m->rule);
+    snprintf(o->message, sizeof o->message, "%s", m->text);
+    fprintf(stderr, "%s: %s:%d: %s\n", is_error ? "error" : "warning", m->file, m->line, m->text);
+    places_add_remarks(&places, &one);
+    places_annotate(stderr, &places);
+    places_free(&places);
+}
+
+/* Every file of the kernels. */
+static bool lint_files(const case_list *cases, outcome_list *out, err *e) {
+    rival alike = {.given = ""}; /* has the folders of includes */
+    library *lib = library_new(NULL, NULL, e);
+    linter *l = lib && rival_find_folders(&alike, e) ? linter_new(e) : NULL;
+    msl_extras extras = l ? rival_get_extras(&alike) : (msl_extras){0};
+    bool ok = l && msl_ask_language(&extras.language, e);
+    const char *last = "";
+    for (size_t i = 0; ok && i < cases->count; i++) {
+        const kernel_case *c = &cases->items[i];
+        char path[PATH_MAX];
+        lint_report r = {.compiled = false};
+        if (strcmp(c->kernel->file, last) == 0)
+            continue;
+        last = c->kernel->file;
+        ok = library_find_path(lib, last, path, sizeof path, e) &&
+             (access(path, F_OK) != 0 || linter_check(l, path, &extras, &r, e));
+        for (size_t k = 0; ok && k < r.remarks.count; k++)
+            keep_remark(&r.remarks.items[k], c, out);
+        lint_report_free(&r);
+    }
+    linter_free(l);
+    library_free(lib);
+    return ok;
+}
+
 static exit_code check_cases(case_list *cases, const device_facts *f, err *e) {
     report r;
+    size_t errors = 0;
     if (!prepare_capture(cases, e) || !cases_keep_offered(cases, f, e))
         return e->code;
     report_start(&r, "check", &settings, f, cases);
+    if (strict && !lint_files(cases, &r.outcomes, e))
+        return e->code;
+    for (size_t i = 0; i < r.outcomes.count; i++)
+        errors += r.outcomes.items[i].kind == OUTCOME_FAIL;
     if (settings.csv)
         report_keep_rows(&r);
     suite_listener listener = report_get_listener(&r);
@@ -101,7 +160,7 @@ static exit_code check_cases(case_list *cases, const device_facts *f, err *e) {
     ok = ok && (!r.csv || csv_write(r.csv, settings.csv, e));
     ok = report_write(&r, NULL, ok ? e : NULL) && ok && report_check_ran(&r, e);
     report_free(&r);
-    return !ok ? e->code : r.failed > 0 ? EXIT_WRONG : EXIT_OK;
+    return !ok ? e->code : r.failed > 0 || errors > 0 ? EXIT_WRONG : EXIT_OK;
 }
 
 static exit_code run_check(const char *const *names, size_t count, err *e) {

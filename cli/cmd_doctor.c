@@ -178,9 +178,7 @@ typedef struct {
     step *steps;
     size_t count, counts[VERDICTS];
     uint64_t start_ns;
-    FILE *summary; /* what is printed, once more, into text */
-    char *text;
-    size_t text_bytes;
+    memory_file *summary; /* what is printed, once more */
     progress progress;
 } visit;
 
@@ -353,7 +351,7 @@ static void say(visit *v, const char *format, ...) {
     va_start(args, format);
     va_copy(again, args);
     vprintf(format, args);
-    vfprintf(v->summary, format, again);
+    vfprintf(v->summary->out, format, again);
     va_end(again);
     va_end(args);
 }
@@ -505,31 +503,30 @@ static bool add_file(void *context, const char *path, err *e) {
 
 static bool write_file(visit *v, err *e) {
     const struct passwd *user = getpwuid(getuid());
-    char plain[PATH_MAX], *data = NULL, *output = NULL;
+    char plain[PATH_MAX], *output = NULL;
     size_t bytes = 0;
     int status = 0;
-    archive a = {open_memstream(&data, &bytes),
+    if (!path_print(plain, sizeof plain, e, "%s/all.tar", v->folder))
+        return false;
+    memory_file *tar = memory_file_new();
+    archive a = {tar->out,
                  v->folder,
                  {{v->folder, "TMP", false},
                   {getenv("HOME"), "~", false},
                   {user ? user->pw_dir : NULL, "~", false},
                   {user ? user->pw_name : NULL, "USER", true}}};
-    assert(a.out);
-    fflush(v->summary);
-    add_text(&a, "summary.txt", v->text, v->text_bytes);
+    fflush(v->summary->out);
+    add_text(&a, "summary.txt", v->summary->text, v->summary->bytes);
     folder_walk(v->folder, "", NULL, add_file, &a, NULL);
     for (size_t i = 0; i < 2 * BLOCK; i++) /* the end */
         fputc(0, a.out);
-    fclose(a.out);
-    bool ok = path_print(plain, sizeof plain, e, "%s/all.tar", v->folder);
     const char *const argv[] = {"gzip", "-n", "-9", plain, NULL};
-    ok = ok && os_write_file(plain, data, bytes, e) &&
-         child_run_for(argv, GZIP_SECONDS, &output, &status, e) &&
-         (status == 0 || err_set(e, EXIT_CANNOT, "gzip failed with status %d", status));
+    bool ok = memory_file_write(tar, plain, e) &&
+              child_run_for(argv, GZIP_SECONDS, &output, &status, e) &&
+              (status == 0 || err_set(e, EXIT_CANNOT, "gzip failed with status %d", status));
     free(output);
-    free(data);
     strcat(plain, ".gz");
-    data = ok ? os_read_file(plain, &bytes, e) : NULL;
+    char *data = ok ? os_read_file(plain, &bytes, e) : NULL;
     ok = data && os_write_file(settings.out, data, bytes, e);
     free(data);
     if (ok)
@@ -559,14 +556,13 @@ static bool find_devices(visit *v, option_list *out, err *e) {
  * reports of validation stay until they are in the file. The kernels are Assay's own, also in a project: the
  * folder is none. */
 static bool set_environment(const visit *v, err *e) {
-    char self[PATH_MAX], home[PATH_MAX], tmp[PATH_MAX], kernels[PATH_MAX], canaries[PATH_MAX],
-        probes[PATH_MAX];
+    char self[PATH_MAX], tmp[PATH_MAX], kernels[PATH_MAX], canaries[PATH_MAX], probes[PATH_MAX];
     const char *given = getenv("ASSAY_KERNELS");
     if (!path_join(tmp, sizeof tmp, e, v->folder, "tmp") || !os_make_folder(tmp, e) ||
-        !os_find_self(self, sizeof self, e) || !os_find_home(home, sizeof home, e) ||
-        !path_join(kernels, sizeof kernels, e, home, "kernels") ||
-        !path_join(canaries, sizeof canaries, e, home, "harness/check/canaries") ||
-        !path_join(probes, sizeof probes, e, home, "cli/doctor.metal"))
+        !os_find_self(self, sizeof self, e) ||
+        !os_join_home(kernels, sizeof kernels, e, "kernels") ||
+        !os_join_home(canaries, sizeof canaries, e, "harness/check/canaries") ||
+        !os_join_home(probes, sizeof probes, e, "cli/doctor.metal"))
         return false;
     const char *const pairs[][2] = {{"TMPDIR", tmp},
                                     {"ASSAY_PROJECT", v->folder},
@@ -600,8 +596,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
                         settings.out);
     if (!os_find_program("gzip", gzip, sizeof gzip))
         return err_code(e, EXIT_CANNOT, "the file is compressed by gzip, which is not installed");
-    v.summary = open_memstream(&v.text, &v.text_bytes);
-    assert(v.summary);
+    v.summary = memory_file_new();
     os_watch_stop(true);
     bool ok = os_check_writable(settings.out, e) && os_make_scratch(v.folder, sizeof v.folder, e) &&
               make_plan(&v, names, count, e) && run_steps(&v, e);
@@ -611,8 +606,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     os_watch_stop(false);
     if (v.folder[0])
         os_remove_folder(v.folder);
-    fclose(v.summary);
-    free(v.text);
+    memory_file_free(v.summary);
     free(v.steps);
     return !ok ? e->code : v.counts[WENT_WRONG] > 0 ? EXIT_WRONG : EXIT_OK;
 }

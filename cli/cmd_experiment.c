@@ -9,7 +9,6 @@
 
 #include "experiments/experiment.h"
 #include "experiments/lab.h"
-#include "harness/base/array.h"
 #include "harness/base/csv.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
@@ -63,6 +62,7 @@ static lab_level get_level(void) {
 static void *run_task(void *context, const char *task, size_t *bytes, bool *retire) {
     const device *d = library_get_device(lab_get_library(context));
     answer a = {.made = false};
+    memory_file *text = memory_file_new();
     sheet *s = NULL;
     uint64_t start = os_now_ns();
     const experiment *x = experiment_find(task);
@@ -72,16 +72,11 @@ static void *run_task(void *context, const char *task, size_t *bytes, bool *reti
     if (!a.made)
         device_tell_loss(d, &a.error);
     a.conclusions = s ? sheet_count_conclusions(s) : 0;
-    *bytes = sizeof a;
     for (size_t i = 0; i < a.conclusions; i++)
-        *bytes += strlen(sheet_get_conclusion(s, i)) + 1;
-    char *out = array_new(*bytes, 1), *to = out + sizeof a;
-    memcpy(out, &a, sizeof a);
-    for (size_t i = 0; i < a.conclusions; i++)
-        to = stpcpy(to, sheet_get_conclusion(s, i)) + 1;
+        fprintf(text->out, "%s%c", sheet_get_conclusion(s, i), 0);
     sheet_free(s);
     *retire = !a.made || device_is_lost(d); /* a wrong kernel may have written anywhere */
-    return out;
+    return worker_pack(&a, sizeof a, text, bytes);
 }
 
 static exit_code serve(err *e) {
@@ -117,13 +112,8 @@ static csv_file *read_file(const delivery *s, const char *name) {
     return NULL;
 }
 
-static const char *get(const csv_file *f, const char *key) {
-    const char *value = csv_get_meta(f, key);
-    return value ? value : "";
-}
-
 static bool is(const csv_file *f, const char *key, const char *value) {
-    return strcmp(get(f, key), value) == 0;
+    return strcmp(csv_find_meta(f, key), value) == 0;
 }
 
 /* A model is named in the head by its file, without folders. */
@@ -139,14 +129,14 @@ static bool is_finished(const delivery *s, const char *name, freshness *fresh,
     file_origin made;
     csv_file *f = read_file(s, name);
     char failed[PATH_MAX];
-    bool yes = f && csv_count_rows(f) > 0 && !csv_get_meta(f, "failed") &&
-               path_print(failed, sizeof failed, NULL, "%s/%s.failed.csv", s->folder, name) &&
-               access(failed, F_OK) != 0 && is(f, "device", s->facts.name) &&
-               is(f, "compiler", s->facts.compiler) &&
-               is(f, "seed", results_meta_find(now, "seed")) &&
-               is(f, "level", lab_get_level_name(get_level())) &&
-               is(f, "math", math_mode_get_name(s->facts.math)) && is_same_model(f) &&
-               freshness_is_same_program(get(f, "build"), get(f, "commit"), now);
+    bool yes =
+        f && csv_count_rows(f) > 0 && !csv_get_meta(f, "failed") &&
+        path_print(failed, sizeof failed, NULL, "%s/%s.failed.csv", s->folder, name) &&
+        access(failed, F_OK) != 0 && is(f, "device", s->facts.name) &&
+        is(f, "compiler", s->facts.compiler) && is(f, "seed", results_meta_find(now, "seed")) &&
+        is(f, "level", lab_get_level_name(get_level())) &&
+        is(f, "math", math_mode_get_name(s->facts.math)) && is_same_model(f) &&
+        freshness_is_same_program(csv_find_meta(f, "build"), csv_find_meta(f, "commit"), now);
     if (yes) {
         freshness_judge_file(fresh, f, &made);
         yes = made.stale == 0 && made.unknown == 0;
@@ -174,8 +164,9 @@ static bool drop_finished(delivery *s, err *e) {
 static double expect_seconds(const delivery *s, const char *name) {
     static const double guess_s[LEVEL_COUNT] = {200, 7, 3};
     csv_file *f = read_file(s, name);
-    double known =
-        f && is(f, "level", lab_get_level_name(get_level())) ? strtod(get(f, "seconds"), NULL) : 0;
+    double known = f && is(f, "level", lab_get_level_name(get_level()))
+                       ? strtod(csv_find_meta(f, "seconds"), NULL)
+                       : 0;
     csv_file_free(f);
     return known > 0 ? known : guess_s[get_level()];
 }
@@ -232,12 +223,10 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     delivery *s = context;
     const char *name = s->names[task];
     answer a;
-    err chart = {.code = EXIT_OK};
-    bool is_answer = !o->failure[0] && o->bytes >= sizeof a;
-    if (!is_answer)
-        return fail(s, name, o->failure[0] ? o->failure : WORKER_OTHER_BUILD, "", EXIT_WRONG, e);
-    memcpy(&a, o->answer, sizeof a);
-    const char *conclusions = (const char *)o->answer + sizeof a;
+    err chart = {.code = EXIT_OK}, why = {.code = EXIT_OK};
+    const char *conclusions = worker_unpack(o, &a, sizeof a, &why);
+    if (!conclusions)
+        return fail(s, name, why.text, "", EXIT_WRONG, e);
     if (!a.made)
         return fail(s, name, a.error.text, a.error.detail, a.error.code, e);
     s->done++;

@@ -1,5 +1,6 @@
 /* cmd_judge: `assay judge CANDIDATE.metal`. One verdict: is it right, and is it faster than its base?
  * Composes judge.h (right, in workers) and bench.h (timed, one at a time). */
+#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -24,11 +25,12 @@
 static struct {
     judge_settings judge;
     bench_settings bench;
-    const char *shape; /* that is timed; NULL: the last one that the base takes */
+    const char *shapes; /* that are timed; NULL: see choose_timed */
     const char *op, *base, *kernel;
     bool json, untimed, worker;
-} settings = {.judge = {.random = 12, .timeout_s = 300, .compile_s = 60, .validate_most = 1 << 25},
-              .bench = {.budget_s = 1, .timeout_s = 120, .min_effect = 3, .again_s = 12}};
+} settings = {
+    .judge = {.random = 12, .timeout_s = 60, .compile_s = 60, .validate_most = 1 << 25},
+    .bench = {.budget_s = 1, .timeout_s = 120, .min_effect = 3, .again_s = 12, .fresh = true}};
 
 static const option options[] = {
     TEXT_OPTION("op", &settings.op, "OP", "what the candidate computes"),
@@ -43,8 +45,10 @@ static const option options[] = {
     {"held-out", OPTION_NUMBER, &settings.judge.random, "N",
      "shapes that the op does not list (default 12)", 1, HELD_OUT_MOST},
     FLAG_OPTION("untimed", &settings.untimed, "only whether it is right"),
-    TEXT_OPTION("shape", &settings.shape, "S",
-                "the shape that is timed (default: the last of the base)"),
+    TEXT_OPTION(
+        "shape", &settings.shapes, "S,...",
+        "the shapes that are timed (default: the last and a middle one of the base, and one "
+        "that is held out)"),
     SECONDS_OPTION("budget", &settings.bench.budget_s, "S",
                    "at most this many seconds of samples (default 1)"),
     SECONDS_OPTION("again", &settings.bench.again_s, "S",
@@ -56,7 +60,8 @@ static const option options[] = {
     {"jobs", OPTION_NUMBER, &settings.judge.jobs, "N",
      "candidates checked at the same time (default: one per CPU, up to 16)", 1, 256},
     SECONDS_OPTION("timeout", &settings.judge.timeout_s, "S",
-                   "refuse a candidate that takes longer (default 300)"),
+                   "what a candidate may take; then it is refused, or judged by the cases so far "
+                   "(default 60)"),
     SECONDS_OPTION("compile-limit", &settings.judge.compile_s, "S",
                    "CPU time that all compiles of a candidate may take (default 60)"),
     /* For tests/judge_cheats.py, which has no time for more. */
@@ -66,10 +71,94 @@ static const option options[] = {
 
 /* Cases and candidates ------------------------------------------------------------------------- */
 
-static bool find_cases(const char *name, size_t random, uint64_t seed, case_list *out, err *e) {
+#define MOST_KIND_VALUES 0x1p22 /* of cases with a timed shape and other inputs */
+
+static void add_shape(const shape *s, char *text, size_t size) {
+    char one[96];
+    const size_t used = strlen(text);
+    shape_get_text(s, one, sizeof one);
+    snprintf(text + used, size - used, "%s%s", used ? "," : "", one);
+}
+
+/* The largest of `best` and one that is not more than an eighth of the last. */
+static const shape *choose_shape(const shape *best, const shape *s, const shape *last) {
+    const double values = shape_count_values(s);
+    return 8 * values <= shape_count_values(last) && (!best || values > shape_count_values(best))
+               ? s
+               : best;
+}
+
+/* The shapes that are timed, the main one first: the last that is listed, a smaller one, and one that is held
+ * out. */
+static void choose_timed(const case_list *l, size_t listed, char *text, size_t size) {
+    const kernel_case *any = &l->items[0];
+    const shape_list *shapes = op_get_shapes(any->op, any->kernel);
+    const shape *last = &any->shape, *middle = NULL, *drawn = NULL;
+    for (size_t i = 0; i < shapes->count; i++)
+        last = op_takes(any->op, any->kernel, &shapes->items[i], NULL) ? &shapes->items[i] : last;
+    for (size_t i = 0; i < shapes->count; i++)
+        if (op_takes(any->op, any->kernel, &shapes->items[i], NULL))
+            middle = choose_shape(middle, &shapes->items[i], last);
+    for (size_t i = listed; i < l->count; i++)
+        if (memcmp(&l->items[i].shape, last, sizeof *last) != 0)
+            drawn = choose_shape(drawn, &l->items[i].shape, last);
+    text[0] = 0;
+    add_shape(last, text, size);
+    if (middle)
+        add_shape(middle, text, size);
+    if (drawn)
+        add_shape(drawn, text, size);
+}
+
+/* Held-out shapes are small. What is timed is checked with mixed and with level inputs, too, and with as many
+ * other kinds as there is time for, which the seed chooses. */
+static void add_kinds(case_list *out, const kernel_case *timed, uint64_t seed) {
+    const double most = MOST_KIND_VALUES / shape_count_values(&timed->shape);
+    for (int k = 0; k < 2; k++)
+        out->items[out->count++] =
+            case_new(timed->op, timed->kernel, &timed->shape, k == 0 ? INPUT_MIXED : INPUT_LEVEL);
+    for (size_t k = 0; k < CASES_KINDS && (k == 0 || (double)k < most); k++)
+        out->items[out->count++] =
+            cases_make_held_out(timed, &timed->shape, k + (size_t)(seed % CASES_KINDS));
+}
+
+static bool find_cases(const char *name, size_t random, uint64_t seed, case_list *out,
+                       judge_parts *parts, err *e) {
+    static char chosen[300];
+    const bench_query query = {.filters = &name, .filter_count = 1, .shapes = chosen};
+    case_list listed;
+    bench_list timed;
     char extra[32];
     snprintf(extra, sizeof extra, "random:%zu", random);
-    return cases_find_kernel(name, random ? extra : NULL, seed, out, e);
+    if (!cases_find_kernel(name, NULL, seed, &listed, e) ||
+        !cases_find_kernel(name, extra, seed, out, e))
+        return false;
+    parts->listed = listed.count;
+    parts->timed = parts->kinds = out->count;
+    cases_free(&listed);
+    if (settings.untimed)
+        return true;
+    if (settings.shapes)
+        snprintf(chosen, sizeof chosen, "%s", settings.shapes);
+    else
+        choose_timed(out, parts->listed, chosen, sizeof chosen);
+    if (!bench_cases_find(&query, &timed, e))
+        return false;
+    settings.shapes = chosen;
+    out->items = realloc(out->items,
+                         (out->count + (CASES_KINDS + 3) * timed.count + 1) * sizeof *out->items);
+    assert(out->items);
+    size_t kept = 0;
+    for (size_t i = 0; i < timed.count; i++)
+        if (strcmp(timed.items[i].timed.kernel->name, name) == 0)
+            timed.items[kept++] = timed.items[i];
+    for (size_t i = 0; i < kept; i++)
+        add_kinds(out, &timed.items[i].timed, seed);
+    parts->timed = out->count;
+    for (size_t i = 0; i < kept; i++)
+        out->items[out->count++] = timed.items[i].timed;
+    bench_cases_free(&timed);
+    return true;
 }
 
 /* The base: the kernel that is named, or the first of the op that both this device and the software
@@ -102,23 +191,32 @@ static const kernel *find_base(const device_facts *f, const op **owner, err *e) 
                     k ? k->name : o->name, k ? why.text : "has no kernel for this device");
 }
 
-/* A candidate, what it was found to be and, if it is right, its time interleaved with that of its base. */
+/* A candidate timed with one shape, interleaved with its base. */
+typedef struct {
+    char name[288], shape[96]; /* "rmsnorm_rows/17x4096/normal/chained/warm", "17x4096" */
+    verdict_case test;         /* medians, the interval of candidate / base, the verdict */
+    const char *verdict;
+    size_t samples;
+    char labels[128]; /* of the candidate's row */
+    double speedup, speedup_low, speedup_high;
+} timed_shape;
+enum { MOST_TIMED = 16 };
+
+/* A candidate, what it was found to be and, if it is right, its times. */
 typedef struct {
     judge_candidate given;
     judge_answer answer;
-    bool is_timed;
-    char refusal[256];    /* why the candidate has no time, and so is refused; "" if it has one */
-    char timed_case[288]; /* "rmsnorm_rows/17x4096/normal/chained/warm" */
-    verdict_case test;    /* medians, the interval of candidate / base, the verdict */
-    size_t samples;
-    char labels[128]; /* of the candidate's row */
+    char refusal[256]; /* why the candidate has no time, and so is refused; "" if it has one */
+    timed_shape timed[MOST_TIMED]; /* the main one first */
+    size_t timed_count;
+    const timed_shape *worst; /* where it is slower than its base; NULL: nowhere */
     /* Of the rest: */
     exit_code code;
     bool is_rejected, is_right, is_accepted;
     const char *file; /* without its folder */
     const char *verdict, *stage, *reason;
     char why[600];
-    double speedup, speedup_low, speedup_high; /* NaN if it has no time */
+    double speedup, now_ns; /* with the main shape; NaN if it has no time */
 } judgement;
 
 typedef struct {
@@ -152,7 +250,7 @@ static bool find_candidates(judgement_list *l, const char *const *names, size_t 
         }
         if (!path_ends_with(names[i], ".metal"))
             return err_set(e, EXIT_USAGE, "a candidate is a .metal file, not %.160s", names[i]);
-        char *text = os_read_plain(names[i], 1 << 20, NULL, e);
+        char *text = os_read_source(names[i], 1 << 20, NULL, e);
         if (!text)
             return false;
         free(text);
@@ -184,20 +282,30 @@ static bool judge_all(judgement_list *l, err *e) {
 static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
     judgement *j = context;
     const bench_other *own = &o->others[0];
-    snprintf(j->timed_case, sizeof j->timed_case, "%s", c->name);
+    if (strstr(o->row.message, "timed out") ||
+        (o->other_count == 1 && strstr(own->row.message, "timed out")))
+        return err_set(
+            e, EXIT_INCONCLUSIVE,
+            "%.80s: right in %zu cases, %zu validated; with %.60s it cannot be timed: %.160s",
+            j->answer.kernel, j->answer.checked, j->answer.validated, o->row.shape, o->row.message);
     if (o->other_count == 1 && own->row.gpu.count == 0 && !own->skipped)
-        snprintf(j->refusal, sizeof j->refusal, "%s", own->row.message);
+        snprintf(j->refusal, sizeof j->refusal, "%.60s: %.190s", o->row.shape, own->row.message);
     else if (o->row.gpu.count == 0 || own->row.gpu.count == 0)
         return err_set(e, EXIT_CANNOT, "%.80s cannot be timed: %.160s", c->name,
                        o->row.gpu.count == 0 ? o->row.message : own->row.message);
-    else {
+    else if (j->timed_count < MOST_TIMED) {
+        timed_shape *t = &j->timed[j->timed_count++];
         comparison_list list = {.count = 0};
         bench_compare(&list, c->name, &o->row, o->samples, &own->row, own->samples);
         comparison_decide(&list, settings.bench.min_effect / 100, settings.bench.seed);
-        j->test = list.rows[0].test;
-        j->samples = own->row.gpu.count;
-        j->is_timed = true;
-        snprintf(j->labels, sizeof j->labels, "%s", own->row.labels);
+        *t = (timed_shape){.test = list.rows[0].test, .samples = own->row.gpu.count};
+        snprintf(t->name, sizeof t->name, "%s", c->name);
+        snprintf(t->shape, sizeof t->shape, "%s", o->row.shape);
+        snprintf(t->labels, sizeof t->labels, "%s", own->row.labels);
+        t->verdict = verdict_get_name(t->test.verdict);
+        t->speedup = 1 / t->test.interval.ratio;
+        t->speedup_low = 1 / t->test.interval.high;
+        t->speedup_high = 1 / t->test.interval.low;
         comparison_free(&list);
     }
     return true;
@@ -205,19 +313,26 @@ static bool deliver(void *context, const bench_case *c, const bench_outcome *o, 
 
 static bool time_one(judgement *j, const kernel *base, const device_facts *f, err *e) {
     bench_settings bench = settings.bench;
-    bench_query query = {.filters = &base->name, .filter_count = 1, .shapes = settings.shape};
+    bench_query query = {.filters = &base->name, .filter_count = 1};
     bench_list cases;
+    case_list checked;
+    judge_parts parts;
     const bench_listener listens = {NULL, deliver, j};
     char given[2 * PATH_MAX];
+    if (!find_cases(base->name, settings.judge.random, settings.judge.seed, &checked, &parts, e))
+        return false;
+    cases_free(&checked);
+    query.shapes = settings.shapes;
     if (!path_print(given, sizeof given, e, "%s:%s", j->given.path, j->answer.kernel) ||
         !bench_set_rival(&bench, given, settings.judge.launch, e) ||
         !bench_cases_find(&query, &cases, e))
         return false;
     size_t kept = 0;
     for (size_t i = 0; i < cases.count; i++) /* an op may have the name of a kernel */
-        if (cases.items[i].timed.kernel == base && kept == 0)
+        if (cases.items[i].timed.kernel == base)
             cases.items[kept++] = cases.items[i];
     cases.count = kept;
+    bench.again_s /= (double)cases.count;
     bench_set_workers(&bench, f, cases.count);
     bool ok = bench_against_choose(&bench, &cases, e) && bench_run(&bench, f, &cases, &listens, e);
     bench_cases_free(&cases);
@@ -242,22 +357,27 @@ static bool time_all(judgement_list *l, const kernel *base, const device_facts *
 
 /* Verdicts ------------------------------------------------------------------------------------- */
 
-/* One word: faster, same, slower, ambiguous, right (not timed), REJECT or not judged. */
+/* One word: faster, same, slower, ambiguous, right (not timed), REJECT or not judged. It counts as slower
+ * where it is so with any shape, and else as what it is with the main one. */
 static void conclude(judgement *j) {
     const judge_answer *a = &j->answer;
-    const verdict_kind v = j->test.verdict;
+    const timed_shape *main = j->timed_count > 0 ? &j->timed[0] : NULL;
+    for (const timed_shape *t = j->timed; t < j->timed + j->timed_count; t++)
+        if (t->test.verdict == VERDICT_SLOWER && (!j->worst || t->speedup < j->worst->speedup))
+            j->worst = t;
+    const verdict_kind v = j->worst ? VERDICT_SLOWER : main ? main->test.verdict : VERDICT_SAME;
     j->is_rejected = !a->is_our_failure && (!a->is_right || j->refusal[0]);
     j->is_right = !j->is_rejected && !a->is_our_failure;
-    j->code = a->is_our_failure                       ? a->error.code
-              : j->is_rejected                        ? EXIT_WRONG
-              : j->is_timed && v == VERDICT_SLOWER    ? EXIT_REGRESSION
-              : j->is_timed && v == VERDICT_AMBIGUOUS ? EXIT_INCONCLUSIVE
-                                                      : EXIT_OK;
+    j->code = a->is_our_failure        ? a->error.code
+              : j->is_rejected         ? EXIT_WRONG
+              : v == VERDICT_SLOWER    ? EXIT_REGRESSION
+              : v == VERDICT_AMBIGUOUS ? EXIT_INCONCLUSIVE
+                                       : EXIT_OK;
     j->is_accepted = j->code == EXIT_OK;
     j->file = path_get_name(j->given.path);
     j->verdict = a->is_our_failure ? "not judged"
                  : j->is_rejected  ? "REJECT"
-                 : j->is_timed     ? verdict_get_name(v)
+                 : main            ? verdict_get_name(v)
                                    : "right";
     j->stage = j->is_right ? "" : judge_get_stage_name(a->is_right ? JUDGE_TIME : a->stage);
     j->reason = a->is_our_failure ? a->error.text
@@ -266,9 +386,8 @@ static void conclude(judgement *j) {
                                   : a->reason;
     snprintf(j->why, sizeof j->why, "%s%s%s", j->is_rejected ? j->stage : "",
              j->is_rejected ? ": " : "", j->reason);
-    j->speedup = j->is_timed ? 1 / j->test.interval.ratio : NAN;
-    j->speedup_low = j->is_timed ? 1 / j->test.interval.high : NAN;
-    j->speedup_high = j->is_timed ? 1 / j->test.interval.low : NAN;
+    j->speedup = main ? main->speedup : NAN;
+    j->now_ns = main ? main->test.now_median : NAN;
 }
 
 typedef struct {
@@ -287,7 +406,7 @@ static void print_source(const judgement *j) {
     enum { AROUND = 2 };
     const judge_answer *a = &j->answer;
     char *text = strcmp(a->file, j->file) == 0 && a->line > 0
-                     ? os_read_plain(j->given.path, 1 << 20, NULL, NULL)
+                     ? os_read_source(j->given.path, 1 << 20, NULL, NULL)
                      : NULL;
     int number = 1;
     for (char *line = text; line && number <= a->line + AROUND; number++) {
@@ -322,14 +441,42 @@ static void print_explanation(const judgement *j) {
         printf("%s\n", a->detail);
 }
 
+static const field time_fields[] = {
+    FIELD(timed_shape, name, FIELD_CHARS, "case"),
+    FIELD(timed_shape, shape, FIELD_CHARS, "shape", "shape"),
+    FIELD(timed_shape, test.base_median, FIELD_TIME, "base_ns", "base"),
+    FIELD(timed_shape, test.now_median, FIELD_TIME, "candidate_ns", "candidate"),
+    FIELD(timed_shape, speedup, FIELD_REAL, "speedup", "speed-up", "%.3g"),
+    FIELD(timed_shape, speedup_low, FIELD_REAL, "speedup_low", "from", "%.3g"),
+    FIELD(timed_shape, speedup_high, FIELD_REAL, "speedup_high", "to", "%.3g"),
+    FIELD(timed_shape, verdict, FIELD_TEXT, "verdict", "verdict"),
+    FIELD(timed_shape, test.p, FIELD_REAL, "p"),
+    FIELD(timed_shape, samples, FIELD_COUNT, "samples", "samples"),
+    FIELD(timed_shape, labels, FIELD_CHARS, "labels", "labels"),
+};
+
+/* What the times come to, in a sentence. */
+static void explain_times(const judgement *j, char *text, size_t size) {
+    const timed_shape *main = &j->timed[0];
+    char more[200] = "";
+    if (j->worst && j->worst != main)
+        snprintf(more, sizeof more, ", but slower with %s: %.3g times as fast", j->worst->shape,
+                 j->worst->speedup);
+    else if (main->test.verdict == VERDICT_AMBIGUOUS)
+        snprintf(more, sizeof more, "; %s",
+                 strstr(main->labels, "busy")
+                     ? "the machine was busy: this verdict needs an idle one"
+                     : "the samples cannot tell: give them more time with --budget and --again");
+    snprintf(text, size, "%.3g times as fast (%.3g to %.3g) with %s%s", main->speedup,
+             main->speedup_low, main->speedup_high, main->shape, more);
+}
+
 static void print_one(const heading *h, const judgement *j) {
     const judge_answer *a = &j->answer;
-    char text[1024], time[256] = "", was[32], now[32];
-    if (j->is_timed)
-        snprintf(time, sizeof time, "%.3g times as fast (%.3g to %.3g), %s instead of %s",
-                 j->speedup, j->speedup_low, j->speedup_high,
-                 format_time(j->test.now_median, now, sizeof now),
-                 format_time(j->test.base_median, was, sizeof was));
+    const bool is_timed = j->timed_count > 0 && !j->is_rejected;
+    char text[1024], time[512] = "";
+    if (is_timed)
+        explain_times(j, time, sizeof time);
     snprintf(text, sizeof text, "%s %s%s%s against %s: %s%s%s",
              j->is_rejected               ? "REJECT"
              : j->is_accepted             ? "ACCEPT"
@@ -344,9 +491,13 @@ static void print_one(const heading *h, const judgement *j) {
     else
         printf("right in %zu cases, %zu of them held out; %zu validated; %zu lint warnings\n",
                a->checked, a->held_out, a->validated, a->warnings);
-    if (j->is_timed && !j->is_rejected)
-        printf("timed: %s, %zu samples each, interleaved; %s\n", j->timed_case, j->samples,
-               j->labels);
+    if (a->untried > 0)
+        printf("there was no time to validate %zu more: see --timeout\n", a->untried);
+    sink s = {.record = RECORD(time_fields), .out = stdout};
+    for (size_t i = 0; i < j->timed_count && is_timed; i++)
+        sink_add(&s, &j->timed[i], PAINT_NONE);
+    if (is_timed)
+        sink_end(&s);
     printf("again: %s\n", h->again);
 }
 
@@ -355,7 +506,7 @@ static int by_rank(const void *a, const void *b) {
     const judgement *x = a, *y = b;
     int p = x->is_rejected + 2 * x->answer.is_our_failure,
         q = y->is_rejected + 2 * y->answer.is_our_failure;
-    double s = x->is_timed ? x->speedup : 0, t = y->is_timed ? y->speedup : 0;
+    double s = x->timed_count ? x->speedup : 0, t = y->timed_count ? y->speedup : 0;
     return p != q ? p - q : s != t ? (s < t) - (s > t) : strcmp(x->given.path, y->given.path);
 }
 
@@ -372,9 +523,10 @@ static const field fields[] = {
     ANSWER(checked, FIELD_COUNT, "checked"),
     ANSWER(held_out, FIELD_COUNT, "held_out"),
     ANSWER(validated, FIELD_COUNT, "validated"),
+    ANSWER(untried, FIELD_COUNT, "untried"),
     ANSWER(warnings, FIELD_COUNT, "warnings"),
     FIELD(judgement, speedup, FIELD_REAL, NULL, "speed-up"),
-    FIELD(judgement, test.now_median, FIELD_TIME, NULL, "time"),
+    FIELD(judgement, now_ns, FIELD_TIME, NULL, "time"),
     FIELD(judgement, why, FIELD_CHARS, NULL, "why"),
     FIELD(judgement, stage, FIELD_TEXT, "stage"),
     FIELD(judgement, reason, FIELD_TEXT, "reason"),
@@ -385,18 +537,6 @@ static const field fields[] = {
     ANSWER(class, FIELD_CHARS, "finding"),
     ANSWER(buffer, FIELD_CHARS, "buffer"),
     ANSWER(detail, FIELD_CHARS, "detail"),
-};
-static const field time_fields[] = {
-    FIELD(judgement, timed_case, FIELD_CHARS, "case"),
-    FIELD(judgement, verdict, FIELD_TEXT, "verdict"),
-    FIELD(judgement, labels, FIELD_CHARS, "labels"),
-    FIELD(judgement, test.base_median, FIELD_TIME, "base_ns"),
-    FIELD(judgement, test.now_median, FIELD_TIME, "candidate_ns"),
-    FIELD(judgement, speedup, FIELD_REAL, "speedup"),
-    FIELD(judgement, speedup_low, FIELD_REAL, "speedup_low"),
-    FIELD(judgement, speedup_high, FIELD_REAL, "speedup_high"),
-    FIELD(judgement, test.p, FIELD_REAL, "p"),
-    FIELD(judgement, samples, FIELD_COUNT, "samples"),
 };
 static const field element_fields[] = {
     FIELD(bad_element, index, FIELD_COUNT, "index"),
@@ -416,11 +556,13 @@ static void print_json(const heading *h, const judgement_list *l) {
         record_add_json(&(record)RECORD(fields), x, &j);
         record_list_json(&(record)RECORD(element_fields), x->answer.first, x->answer.shown,
                          sizeof *x->answer.first, "elements", &j);
-        if (x->is_timed) {
-            json_open(&j, "time", '{');
-            record_add_json(&(record)RECORD(time_fields), x, &j);
+        if (x->timed_count > 0) {
+            json_open(&j, "time", '{'); /* with the main shape */
+            record_add_json(&(record)RECORD(time_fields), x->timed, &j);
             json_close(&j);
         }
+        record_list_json(&(record)RECORD(time_fields), x->timed, x->timed_count, sizeof *x->timed,
+                         "times", &j);
         json_close(&j);
     }
     json_close(&j);
@@ -434,7 +576,6 @@ static void print_all(const heading *h, const judgement_list *l) {
     for (judgement *j = l->items; j < l->items + l->count; j++) {
         rejected += j->is_rejected;
         accepted += j->is_accepted;
-        j->test.now_median = j->is_timed ? j->test.now_median : (double)NAN;
         sink_add(&s, j, j->is_rejected ? PAINT_BAD : PAINT_GOOD);
     }
     sink_end(&s);
@@ -517,7 +658,8 @@ VERB(
         "grid. It must compile and have no errors of lint; be right on the listed shapes and on\n"
         "held-out ones, with inputs from a random seed; and give no finding in the checked mode\n"
         "of the software device: races, accesses outside, reads of what nothing wrote, the\n"
-        "output's earlier contents among it. Then it is timed, interleaved with its base. A\n"
+        "output's earlier contents among it. Then it is timed, interleaved with its base, with\n"
+        "several shapes, inputs drawn anew for each run, and every output compared. A\n"
         "refusal says what differs, where, and how to repeat it. Several candidates, or a folder\n"
         "of them, give a ranking. Each is compiled and run in a process of its own with limits of\n"
         "time and memory. Exit status, of several that of the best: 0 accepted, 1 rejected, 4 "

@@ -5,7 +5,6 @@
  * same command line. It answers with the text to print. */
 #include "launch_options.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -127,12 +126,20 @@ static bool read_constant(launch_request *r, const char *text, err *e) {
                      text + index + 1, text + type + 1);
 }
 
-static bool read_overread(launch_request *r, const char *p, err *e) {
+static bool read_buffer(uint32_t *bits, const char *p, err *e) {
     uint64_t index;
     if (!take_index(&p, 0, &index) || *p)
         return err_set(e, EXIT_USAGE, "it takes the index of a buffer");
-    r->may_overread |= 1u << index;
+    *bits |= 1u << index;
     return true;
+}
+
+static bool read_overread(launch_request *r, const char *p, err *e) {
+    return read_buffer(&r->may_overread, p, e);
+}
+
+static bool read_assumed(launch_request *r, const char *p, err *e) {
+    return read_buffer(&r->assumed, p, e);
 }
 
 static bool read_threadgroup(launch_request *r, const char *p, err *e) {
@@ -209,11 +216,9 @@ static bool read_geometry(const launch_settings *s, launch_request *r, err *e) {
 
 /* What is wrong with the file is said before anything about its launch. */
 static bool check_file(const char *path, err *e) {
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return err_set(e, EXIT_USAGE, "cannot read %.200s: %s", path, strerror(errno));
-    fclose(file);
-    return true;
+    char *text = os_read_source(path, 16 << 20, NULL, e);
+    free(text);
+    return text != NULL;
 }
 
 bool launch_options_read(const launch_settings *s, const char *const *names, size_t count,
@@ -233,6 +238,7 @@ bool launch_options_read(const launch_settings *s, const char *const *names, siz
     r->macros = s->macros.items;
     r->macro_count = s->macros.count;
     return read_list(&s->overreads, "allow-overread", "3", read_overread, r, e) &&
+           read_list(&s->assumed, "assumed", "3", read_assumed, r, e) &&
            read_list(&s->args, "arg", "0=f32[1024]:ramp or 2=u32:576", read_arg, r, e) &&
            read_list(&s->constants, "constant", "0=u32:64 (a bool is u8:0 or u8:1)", read_constant,
                      r, e) &&
@@ -268,10 +274,11 @@ bool launch_options_read_file(launch_settings *s, const option *options, size_t 
         return false;
     static char beside[PATH_MAX];
     for (int i = 0; i < used; i++) {
-        /* A .metal file that is not in the current folder is beside the file of words. */
+        /* A .metal file beside the file of words comes before one in the current folder. */
         size_t folder = (size_t)(path_get_name(s->args_file) - s->args_file);
-        if (*count == 0 && words[i][0] != '/' && access(words[i], R_OK) != 0 &&
-            path_print(beside, sizeof beside, e, "%.*s%s", (int)folder, s->args_file, words[i]))
+        if (*count == 0 && words[i][0] != '/' &&
+            path_print(beside, sizeof beside, e, "%.*s%s", (int)folder, s->args_file, words[i]) &&
+            access(beside, R_OK) == 0)
             words[i] = beside;
         if (*count == 2)
             return err_set(e, EXIT_USAGE, "%.160s: '%.80s' is one name too many", s->args_file,
@@ -322,7 +329,7 @@ enum { OPTION_COUNT = sizeof options / sizeof *options };
 
 /* The worker's side ---------------------------------------------------------------------------- */
 
-/* What travels back: this, followed by the text to print. */
+/* Comes before the text to print. */
 typedef struct {
     exit_code code;
     err error;
@@ -330,21 +337,11 @@ typedef struct {
 
 static void *run_launch(void *context, const char *task, size_t *bytes, bool *retire) {
     (void)task;
-    char *text = NULL;
-    size_t used = 0;
-    FILE *out = open_memstream(&text, &used);
-    assert(out);
+    memory_file *text = memory_file_new();
     answer a = {.code = EXIT_OK};
-    a.code = launch_run(context, out, &a.error);
-    fclose(out);
-    *bytes = sizeof a + used;
+    a.code = launch_run(context, text->out, &a.error);
     *retire = true;
-    char *all = array_new(1, *bytes);
-    assert(text);
-    memcpy(all, &a, sizeof a);
-    memcpy(all + sizeof a, text, used);
-    free(text);
-    return all;
+    return worker_pack(&a, sizeof a, text, bytes);
 }
 
 /* The side that waits -------------------------------------------------------------------------- */
@@ -356,13 +353,9 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
         return err_set(
             e, EXIT_WRONG, "kernel %.120s %s%s", request.kernel, o->failure,
             request.validate || strstr(o->failure, " at ") ? "" : "; --validate may say where");
-    if (o->bytes < sizeof *a)
-        return err_set(e, EXIT_CANNOT, WORKER_OTHER_BUILD);
-    memcpy(a, o->answer, sizeof *a);
-    size_t used = o->bytes - sizeof *a;
-    if (fwrite((const char *)o->answer + sizeof *a, 1, used, stdout) != used)
-        return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
-    return true;
+    const char *text = worker_unpack(o, a, sizeof *a, e);
+    return text &&
+           (fputs(text, stdout) >= 0 || err_set(e, EXIT_CANNOT, "stdout was closed by the reader"));
 }
 
 static const char *const *list_arguments(void) {

@@ -236,7 +236,7 @@ static bool compile_files(const path_list *files, const msl_extras *extras, size
 
 enum { FILE_SECONDS = 60 };
 
-/* What travels back: this, followed by the text to print. */
+/* Comes before the text to print. */
 typedef struct {
     size_t kernels, compiled;
     bool is_read; /* the file was parsed */
@@ -291,24 +291,14 @@ static answer compile_unit(const bench *b, const msl_unit *u, FILE *out) {
 static void *compile_file(void *context, const char *task, size_t *bytes, bool *retire) {
     (void)retire;
     bench *b = context;
-    const char *path = strchr(task, '/') + 1;
-    char *text = NULL;
-    size_t used = 0;
     err why = {.code = EXIT_OK};
-    FILE *out = open_memstream(&text, &used);
-    assert(out);
-    msl_unit *u = msl_load_with(path, &b->extras, &why);
-    answer a = u ? compile_unit(b, u, out) : (answer){0};
+    memory_file *text = memory_file_new();
+    msl_unit *u = msl_load_with(strchr(task, '/') + 1, &b->extras, &why);
+    answer a = u ? compile_unit(b, u, text->out) : (answer){0};
     if (!u)
-        fprintf(out, "  %s\n%s\n", why.text, why.detail);
+        fprintf(text->out, "  %s\n%s\n", why.text, why.detail);
     msl_free(u);
-    fclose(out);
-    *bytes = sizeof a + used;
-    char *both = array_new(1, *bytes + 1);
-    memcpy(both, &a, sizeof a);
-    memcpy(both + sizeof a, text, used);
-    free(text);
-    return both;
+    return worker_pack(&a, sizeof a, text, bytes);
 }
 
 static exit_code serve(const msl_extras *extras, err *e) {
@@ -333,12 +323,12 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
         t->errors++;
         return verb_flush(e);
     }
-    if (o->bytes < sizeof a)
-        return err_set(e, EXIT_CANNOT, WORKER_OTHER_BUILD);
-    memcpy(&a, o->answer, sizeof a);
+    const char *text = worker_unpack(o, &a, sizeof a, e);
+    if (!text)
+        return false;
     printf("%s: %zu of %zu kernel%s compile%s\n", t->paths[task], a.compiled, a.kernels,
            a.kernels == 1 ? "" : "s", a.kernels == 1 ? "s" : "");
-    fwrite((const char *)o->answer + sizeof a, 1, o->bytes - sizeof a, stdout);
+    fputs(text, stdout);
     t->errors += a.is_read ? a.kernels - a.compiled : 1;
     t->kernels += a.kernels;
     return verb_flush(e);
@@ -446,7 +436,8 @@ VERB(
         "for NaN or infinity, which fast math may leave out. A "
         "comment NOLINT(rule) on its line silences a warning. A file\n"
         "that the second parser does not accept (templates over vectors) is reported as\n"
-        "compiled, not linted. Exit status: 1 if there is any error. --agx: numbers of a compiler "
+        "compiled, not linted, a warning that nothing silences. Exit status: 1 if there is any "
+        "error. --agx: numbers of a compiler "
         "that is\n"
         "not Apple's, for comparing variants of a kernel (docs/agx.md).\n",
     VERB_OPTIONS(options), .reads_kernels = true);

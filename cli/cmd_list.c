@@ -353,13 +353,10 @@ static void print_tuned(device *d) {
 
 /* Weights are bound as the pages of their file, if the device takes those in place. */
 static void print_mapping(device *d) {
-    char home[PATH_MAX - 64], path[PATH_MAX];
+    char path[PATH_MAX];
     err e = {.code = EXIT_OK};
-    gguf *file = NULL;
-    if (os_find_home(home, sizeof home, &e)) {
-        snprintf(path, sizeof path, "%s/models/assay-tiny.gguf", home);
-        file = gguf_open(path, &e);
-    }
+    bool is_found = os_join_home(path, sizeof path, &e, "models/assay-tiny.gguf");
+    gguf *file = is_found ? gguf_open(path, &e) : NULL;
     buffer *b = file ? device_wrap_memory(d, file->map, file->bytes, "weights", &e) : NULL;
     print_line("weights", !b ? e.text
                           : b->is_copy
@@ -403,9 +400,7 @@ static void print_device(device *d) {
                                : "timed one by one, each in a command buffer of its own");
 }
 
-static exit_code run_info(const char *const *names, size_t count, err *e) {
-    (void)names;
-    assert(count == 0);
+static exit_code run_info(err *e) {
     if (info_settings.json)
         object = json_start(stdout, '{');
     print_line("assay", ASSAY_VERSION);
@@ -430,7 +425,8 @@ static exit_code run_info(const char *const *names, size_t count, err *e) {
     return EXIT_OK;
 }
 
-VERB(verb_info, "info", run_info,
-     .about =
-         "describe this machine: devices, and why any is unavailable; compiler, CPU, caches, tools",
-     VERB_OPTIONS(info_option_list));
+VERB_ALONE(
+    verb_info, "info", run_info,
+    .about =
+        "describe this machine: devices, and why any is unavailable; compiler, CPU, caches, tools",
+    VERB_OPTIONS(info_option_list));

@@ -171,21 +171,18 @@ static const struct {
 enum { HIDDEN = 1, HEADS = 2, HEAD_DIM = 4, FIGURES = sizeof figures / sizeof *figures };
 
 typedef struct {
+    const char *name;
+    size_t tensors;
+    uint64_t bytes;
+} type_facts;
+
+typedef struct {
     gguf_text architecture, name, tokenizer, pre; /* data is NULL for those that are missing */
     const gguf_value *figures[FIGURES];           /* NULL: the file does not say */
     uint32_t head_dim;                            /* if it follows from the others; else 0 */
     uint64_t vocab, parameters;
-    struct {
-        const gguf_type *type;
-        size_t tensors;
-        uint64_t bytes;
-    } types[64]; /* more than exist */
+    type_facts types[64]; /* more than exist */
     size_t type_count;
-    struct {
-        gguf_text name; /* "bos" */
-        uint32_t id;
-    } * specials;
-    size_t special_count, special_room;
     bool runs;
     err why; /* if it does not run */
 } model_facts;
@@ -259,32 +256,27 @@ static void count_types(const gguf *g, model_facts *f) {
     for (size_t i = 0; i < g->tensor_count; i++) {
         const gguf_tensor *t = &g->tensors[i];
         size_t k = 0;
-        while (k < f->type_count && f->types[k].type != t->type)
+        while (k < f->type_count && strcmp(f->types[k].name, t->type->name) != 0)
             k++;
         assert(k < sizeof f->types / sizeof *f->types);
         f->type_count += k == f->type_count;
-        f->types[k].type = t->type;
+        f->types[k].name = t->type->name;
         f->types[k].tensors++;
         f->types[k].bytes += t->bytes;
         f->parameters += t->elements;
     }
 }
 
-/* tokenizer.ggml.bos_token_id and the like, as in the file. */
-static void find_specials(const gguf *g, model_facts *f) {
+/* tokenizer.ggml.bos_token_id and the like; its name is "bos". */
+static bool is_special(const gguf_value *v, gguf_text *name) {
     static const char front[] = "tokenizer.ggml.", back[] = "_token_id";
-    const size_t front_bytes = sizeof front - 1, back_bytes = sizeof back - 1;
-    for (size_t i = 0; i < g->value_count; i++) {
-        const gguf_value *v = &g->values[i];
-        gguf_text k = v->key;
-        if (v->type != GGUF_U32 || k.bytes <= front_bytes + back_bytes ||
-            memcmp(k.data, front, front_bytes) != 0 ||
-            memcmp(k.data + k.bytes - back_bytes, back, back_bytes) != 0)
-            continue;
-        k = (gguf_text){k.data + front_bytes, k.bytes - front_bytes - back_bytes};
-        ARRAY_ADD(f->specials, f->special_count, f->special_room)->name = k;
-        f->specials[f->special_count - 1].id = (uint32_t)gguf_value_get_integer(v, 0);
-    }
+    const size_t before = sizeof front - 1, after = sizeof back - 1;
+    const gguf_text k = v->key;
+    if (v->type != GGUF_U32 || k.bytes <= before + after || memcmp(k.data, front, before) != 0 ||
+        memcmp(k.data + k.bytes - after, back, after) != 0)
+        return false;
+    *name = (gguf_text){k.data + before, k.bytes - before - after};
+    return true;
 }
 
 static bool find_whether_it_runs(const gguf *g, err *e) {
@@ -303,7 +295,6 @@ static model_facts collect_facts(const gguf *g) {
     find_text(g, "tokenizer.ggml.pre", &f.pre);
     find_figures(g, &f);
     count_types(g, &f);
-    find_specials(g, &f);
     const gguf_value *tokens = gguf_find_value(g, "tokenizer.ggml.tokens");
     const gguf_tensor *embedding = gguf_find_tensor(g, "token_embd.weight");
     f.vocab = tokens && tokens->type == GGUF_ARRAY ? tokens->count
@@ -350,18 +341,22 @@ static void print_types(const gguf *g, const model_facts *f) {
            (double)f->parameters * 1e-6);
     printf("%-12s %zu bytes (%.1f MB)\n", "file", g->bytes, (double)g->bytes * 1e-6);
     for (size_t i = 0; i < f->type_count; i++)
-        printf("%-12s %-8s %5zu tensors %14" PRIu64 " bytes\n", i ? "" : "types",
-               f->types[i].type->name, f->types[i].tensors, f->types[i].bytes);
+        printf("%-12s %-8s %5zu tensors %14" PRIu64 " bytes\n", i ? "" : "types", f->types[i].name,
+               f->types[i].tensors, f->types[i].bytes);
 }
 
-static void print_tokenizer(const model_facts *f) {
+static void print_tokenizer(const gguf *g, const model_facts *f) {
+    const char *key = "special ids";
+    gguf_text name;
     print_text("tokenizer", f->tokenizer);
     print_text("pre", f->pre);
-    for (size_t i = 0; i < f->special_count; i++) {
-        print_key(i ? "" : "special ids");
-        json_print_escaped(stdout, f->specials[i].name.data, f->specials[i].name.bytes);
-        printf(" %" PRIu32 "\n", f->specials[i].id);
-    }
+    for (size_t i = 0; i < g->value_count; i++)
+        if (is_special(&g->values[i], &name)) {
+            print_key(key);
+            json_print_escaped(stdout, name.data, name.bytes);
+            printf(" %" PRIu32 "\n", (uint32_t)gguf_value_get_integer(&g->values[i], 0));
+            key = "";
+        }
 }
 
 static void print_tensors(const gguf *g) {
@@ -407,7 +402,7 @@ static void print_all(const gguf *g) {
            g->value_count, g->tensor_count);
     print_shape(f);
     print_types(g, f);
-    print_tokenizer(f);
+    print_tokenizer(g, f);
     print_key("runs");
     fputs(f->runs ? "yes" : "no: ", stdout);
     json_print_escaped(stdout, f->why.text, f->runs ? 0 : strlen(f->why.text));
@@ -416,7 +411,6 @@ static void print_all(const gguf *g) {
         print_tensors(g);
     if (info_settings.metadata)
         print_metadata(g);
-    free(facts.specials);
 }
 
 /* For programs -------------------------------------------------------------------------------- */
@@ -433,22 +427,20 @@ static void add_shape(json *j, const model_facts *f) {
     json_close(j);
 }
 
-static void add_types(json *j, const model_facts *f) {
-    json_open(j, "types", '[');
-    for (size_t i = 0; i < f->type_count; i++) {
-        json_open(j, NULL, '{');
-        json_add_text(j, "type", f->types[i].type->name);
-        json_add_count(j, "tensors", f->types[i].tensors);
-        json_add_count(j, "bytes", f->types[i].bytes);
-        json_close(j);
-    }
-    json_close(j);
+static const field type_fields[] = {
+    FIELD(type_facts, name, FIELD_TEXT, "type"),
+    FIELD(type_facts, tensors, FIELD_COUNT, "tensors"),
+    FIELD(type_facts, bytes, FIELD_COUNT, "bytes"),
+};
+
+static void add_specials(json *j, const gguf *g) {
+    gguf_text name;
     json_open(j, "special_ids", '{');
-    for (size_t i = 0; i < f->special_count; i++) {
-        gguf_text name = f->specials[i].name;
-        json_print_text(json_add_key(j, NULL), name.data, name.bytes);
-        fprintf(j->out, ": %" PRIu32, f->specials[i].id);
-    }
+    for (size_t i = 0; i < g->value_count; i++)
+        if (is_special(&g->values[i], &name)) {
+            json_print_text(json_add_key(j, NULL), name.data, name.bytes);
+            fprintf(j->out, ": %" PRIu32, (uint32_t)gguf_value_get_integer(&g->values[i], 0));
+        }
     json_close(j);
 }
 
@@ -496,7 +488,9 @@ void model_info_print_json(FILE *out, const gguf *g, bool tensors, bool metadata
     add_text(&j, "name", f->name);
     add_shape(&j, f);
     json_add_count(&j, "parameters", f->parameters);
-    add_types(&j, f);
+    record_list_json(&(record)RECORD(type_fields), f->types, f->type_count, sizeof *f->types,
+                     "types", &j);
+    add_specials(&j, g);
     add_text(&j, "tokenizer", f->tokenizer);
     add_text(&j, "pre", f->pre);
     json_add_flag(&j, "runs", f->runs);
@@ -514,7 +508,6 @@ void model_info_print_json(FILE *out, const gguf *g, bool tensors, bool metadata
         json_close(&j);
     }
     json_close(&j);
-    free(facts.specials);
 }
 
 static exit_code run_info(const char *const *names, size_t count, err *e) {
@@ -675,9 +668,7 @@ static uint64_t limit_depth(const model_shape *s) {
                                                             : check_settings.prompt;
 }
 
-static exit_code run_check(const char *const *names, size_t count, err *e) {
-    (void)names;
-    (void)count;
+static exit_code run_check(err *e) {
     open_model s;
     model_shape about;
     bool passed = false;
@@ -699,16 +690,17 @@ static exit_code run_check(const char *const *names, size_t count, err *e) {
     return passed ? EXIT_OK : EXIT_WRONG;
 }
 
-VERB(model_check_verb, "check", run_check,
-     .about = "check a model on this device: every launch against its oracle, and the whole pass",
-     .notes =
-         "Each launch of a prompt and of the next token is compared with its oracle on real\n"
-         "activations. Then the whole: against a forward pass in double precision, the prompt\n"
-         "against the same tokens one by one, and the ways to play a tape against each other;\n"
-         "and positions around 64, 128 and 256 after a long prompt: one by one, launch by launch\n"
-         "and as a prompt.\n"
-         "`error` is the largest error divided by the allowed error: above 1 is wrong.\n",
-     VERB_OPTIONS(check_option_list), .math = "safe", .reads_tuned = true);
+VERB_ALONE(
+    model_check_verb, "check", run_check,
+    .about = "check a model on this device: every launch against its oracle, and the whole pass",
+    .notes =
+        "Each launch of a prompt and of the next token is compared with its oracle on real\n"
+        "activations. Then the whole: against a forward pass in double precision, the prompt\n"
+        "against the same tokens one by one, and the ways to play a tape against each other;\n"
+        "and positions around 64, 128 and 256 after a long prompt: one by one, launch by launch\n"
+        "and as a prompt.\n"
+        "`error` is the largest error divided by the allowed error: above 1 is wrong.\n",
+    VERB_OPTIONS(check_option_list), .math = "safe", .reads_tuned = true);
 
 /* The family ---------------------------------------------------------------------------------- */
 

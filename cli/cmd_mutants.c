@@ -18,7 +18,6 @@
 #include "harness/base/root.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
-#include "harness/measure/results.h"
 #include "report.h"
 #include "verb.h"
 
@@ -52,13 +51,13 @@ static bool is_line(const char *line, size_t length, char first, const char *tex
     }
 }
 
-char *mutant_find_known(const mutant_known *k, const mutant *m) {
+char *mutant_find_known(const char *list, const mutant *m) {
     char at_line[160], *before, *after, *reason = NULL;
     snprintf(at_line, sizeof at_line, "%s %s", m->file->name, m->edit->where);
     mutate_describe(m->file->source, m->edit, &before, &after);
     const char *const wanted[] = {at_line, before, after};
     size_t length, matched = 0;
-    for (const char *line = k->text; *line && !reason; line += length, line += *line == '\n') {
+    for (const char *line = list; *line && !reason; line += length, line += *line == '\n') {
         line += strspn(line, " \t\r");
         length = strcspn(line, "\n");
         if (*line == '@')
@@ -114,9 +113,9 @@ static void free_row(mutant_row *r) {
     free(r->after);
 }
 
-static void add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes) {
-    sink s = {.record = rows, .csv = c};
-    record_add_titles(&rows, c);
+/* As lines of a file or objects of a list; the other is NULL. */
+static void add_rows(csv *c, json *j, const mutant_list *l, const mutant_outcome *outcomes) {
+    sink s = {.record = rows, .csv = c, .json = j};
     for (size_t i = 0; i < l->count; i++) {
         mutant_row r = make_row(&l->items[i], &outcomes[i]);
         sink_add(&s, &r, PAINT_NONE);
@@ -232,13 +231,8 @@ static void print_json(FILE *out, const device_facts *f, uint64_t seed, const mu
                        const mutant_outcome *outcomes) {
     tally all = count_fates(l, outcomes, MUTATE_KINDS);
     json j = verb_open_json(out, "mutants", f, seed);
-    sink s = {.record = rows, .json = &j};
     json_open(&j, "mutants", '[');
-    for (size_t i = 0; i < l->count; i++) {
-        mutant_row r = make_row(&l->items[i], &outcomes[i]);
-        sink_add(&s, &r, PAINT_NONE);
-        free_row(&r);
-    }
+    add_rows(NULL, &j, l, outcomes);
     json_close(&j);
     json_open(&j, "fates", '{');
     for (int i = 0; i < MUTANT_FATES; i++)
@@ -276,7 +270,7 @@ static const option options[] = {
 typedef struct {
     const mutant_list *list;
     const device_facts *facts;
-    mutant_known known;
+    char *known;          /* the list of those that are known to survive */
     const kernel **plain; /* unmutated kernels: their tasks follow those of the mutants */
     size_t plain_count;
     mutant_outcome *outcomes;
@@ -304,7 +298,7 @@ static void find_plain(delivery *s) {
 static void mark_known(const delivery *s, size_t i) {
     mutant_outcome *o = &s->outcomes[i];
     char *reason =
-        o->fate == MUTANT_SURVIVED ? mutant_find_known(&s->known, &s->list->items[i]) : NULL;
+        o->fate == MUTANT_SURVIVED ? mutant_find_known(s->known, &s->list->items[i]) : NULL;
     if (reason && *reason == '=')
         o->fate = MUTANT_KNOWN;
     if (reason)
@@ -316,7 +310,8 @@ static bool save(const delivery *s, err *e) {
     mutant_list done = *s->list;
     done.count = s->tried;
     csv *file = report_start_csv(s->facts, seed);
-    add_csv(file, &done, s->outcomes);
+    record_add_titles(&rows, file);
+    add_rows(file, NULL, &done, s->outcomes);
     bool ok = csv_write(file, csv_path, e);
     csv_free(file);
     return ok;
@@ -329,11 +324,8 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
         bool is_late = strstr(o->failure, "SIGXCPU") || strstr(o->failure, "timed out");
         got.fate = is_late ? MUTANT_TIMED_OUT : MUTANT_CRASHED;
         snprintf(got.by, sizeof got.by, "%.95s", o->failure);
-    } else if (o->bytes == sizeof got) {
-        memcpy(&got, o->answer, sizeof got);
-    } else {
-        return err_set(e, EXIT_CANNOT, WORKER_OTHER_BUILD);
-    }
+    } else if (!worker_unpack(o, &got, sizeof got, e))
+        return false;
     if (got.fate == MUTANT_FATES)
         return err_set(e, EXIT_CANNOT, "%s", got.by);
     if (task >= s->plain_count) {
@@ -348,54 +340,45 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
                    s->plain[task]->name, got.by);
 }
 
-static bool run_workers(delivery *s, const char *scratch, const char *const *tasks, size_t count,
-                        err *e) {
-    worker_folder = scratch;
-    progress shown = progress_new(stderr, "mutants", count);
-    worker_plan plan = {.arguments = LIST_VALUES("mutants", options),
-                        .tasks = tasks,
-                        .count = count,
-                        .jobs = jobs ? (int)jobs : worker_count_jobs(8),
-                        .timeout_s = 60 + 10 * timeout_s, /* compilers and other work included */
-                        .deliver = deliver,
-                        .context = s,
-                        .progress = &shown};
-    return worker_run(&plan, e);
-}
-
 static bool run_tasks(delivery *s, const char *scratch, err *e) {
     size_t count = s->plain_count + s->list->count;
     char **tasks = array_new(count + 1, sizeof *tasks);
+    progress shown = progress_new(stderr, "mutants", count);
+    worker_folder = scratch;
     for (size_t i = 0; i < count; i++) {
         bool is_plain = i < s->plain_count;
         const mutant *m = is_plain ? NULL : &s->list->items[i - s->plain_count];
         tasks[i] = mutant_get_task(i, m, is_plain ? s->plain[i] : NULL);
     }
-    bool ok = run_workers(s, scratch, (const char *const *)tasks, count, e);
+    const worker_plan plan = {.arguments = LIST_VALUES("mutants", options),
+                              .tasks = (const char *const *)tasks,
+                              .count = count,
+                              .jobs = jobs ? (int)jobs : worker_count_jobs(8),
+                              .timeout_s = 60 + 10 * timeout_s, /* with compilers and the rest */
+                              .deliver = deliver,
+                              .context = s,
+                              .progress = &shown};
+    bool ok = worker_run(&plan, e);
     for (size_t i = 0; i < count; i++)
         free(tasks[i]);
     free(tasks);
     return ok;
 }
 
-static bool read_known(mutant_known *out, err *e) {
+static char *read_known(err *e) {
     char home[PATH_MAX - 64], path[PATH_MAX];
     bool is_project = root_find_project(home, sizeof home);
     if (!is_project && !os_find_home(home, sizeof home, e))
-        return false;
+        return NULL;
     snprintf(path, sizeof path, "%s/%smutants-known.txt", home, is_project ? "" : "tests/");
-    if (is_project && access(path, F_OK) != 0) {
-        out->text = strdup("");
-        return out->text != NULL;
-    }
-    return (out->text = os_read_file(path, NULL, e)) != NULL;
+    return is_project && access(path, F_OK) != 0 ? strdup("") : os_read_file(path, NULL, e);
 }
 
 static exit_code try_mutants(const mutant_list *l, const char *scratch, const device_facts *f,
                              err *e) {
     delivery s = {.list = l, .facts = f, .outcomes = calloc(l->count, sizeof *s.outcomes)};
     assert(s.outcomes);
-    bool ok = read_known(&s.known, e), is_whole = false;
+    bool ok = (s.known = read_known(e)), is_whole = false;
     if (ok) {
         find_plain(&s);
         if (!prints_json)
@@ -414,7 +397,7 @@ static exit_code try_mutants(const mutant_list *l, const char *scratch, const de
     ok = ok && (!csv_path || save(&s, e));
     if (ok && !is_whole)
         *e = why;
-    free(s.known.text);
+    free(s.known);
     free(s.outcomes);
     free(s.plain);
     return !ok || !is_whole ? e->code : score >= PASS_SCORE ? EXIT_OK : EXIT_WRONG;
@@ -449,15 +432,11 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         cases_free(&cases);
         return e->code;
     }
-    exit_code code = EXIT_CANNOT;
-    if (copy_kernels(scratch, original, sizeof original, e) &&
-        mutants_find(original, &cases, &l, e)) {
-        if (sample)
-            mutants_sample(&l, (size_t)sample, seed);
-        code = try_mutants(&l, scratch, &facts, e);
-    } else {
-        code = e->code;
-    }
+    bool ok = copy_kernels(scratch, original, sizeof original, e) &&
+              mutants_find(original, &cases, &l, e);
+    if (ok && sample)
+        mutants_sample(&l, (size_t)sample, seed);
+    exit_code code = ok ? try_mutants(&l, scratch, &facts, e) : e->code;
     os_remove_folder(scratch);
     mutants_free(&l);
     cases_free(&cases);

@@ -325,9 +325,7 @@ static exit_code check_baseline(const case_list *cases, const profile_set *s, er
         printf("Instructions are not compared: %s was counted on another CPU than %s.\n",
                settings.baseline, profile_get_cpu());
     csv_file_free(f);
-    for (size_t i = 0; i < old.count; i++)
-        profile_free(&old.items[i]);
-    free(old.items);
+    profile_set_free(&old);
     return ok ? gate_end(&g, "cases", e) : e->code;
 }
 
@@ -365,9 +363,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (settings.agx && (settings.model || is_launch))
         return err_code(e, EXIT_USAGE, "--agx takes kernels of ours; lint --agx takes files");
     if (settings.agx) {
-        const agx_line_settings lines = {settings.annotate, settings.code, (size_t)settings.top};
-        const agx_case_settings how = {settings.csv, settings.baseline, settings.threshold,
-                                       lines.annotate || lines.code ? &lines : NULL};
+        const agx_case_settings how = {settings.csv,      settings.baseline, settings.threshold,
+                                       settings.annotate, settings.code,     (size_t)settings.top};
         exit_code code = find_cases(names, count, &counting_device, &cases, e)
                              ? agx_print_cases(&cases, &how, e)
                              : e->code;
@@ -382,9 +379,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     exit_code code = !ok                 ? e->code
                      : settings.baseline ? check_baseline(cases.items ? &cases : NULL, &s, e)
                                          : EXIT_OK;
-    for (size_t i = 0; i < s.count; i++)
-        profile_free(&s.items[i]);
-    free(s.items);
+    profile_set_free(&s);
     cases_free(&cases);
     return code;
 }

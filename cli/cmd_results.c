@@ -1,15 +1,13 @@
 /* cmd_results: the verbs that read stored results: `assay results`, are they still those of the code as it is now?
  * `assay claims`, published numbers against them; `assay report`, all of them as one page; `assay plot`, their
  * charts drawn again, of one folder or of several devices in the same charts. */
-#include <assert.h>
 #include <ctype.h>
-#include <dirent.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "experiments/experiment.h"
 #include "harness/base/array.h"
@@ -118,13 +116,8 @@ static exit_code print_results(const store *s, err *e) {
 }
 
 static exit_code run_results(const char *const *names, size_t count, err *e) {
-    char root[PATH_MAX], all[PATH_MAX];
-    const char *folder = all;
     store s = {.count = 0};
-    bool ok = root_find(root, sizeof root, e) &&
-              path_print(all, sizeof all, e, "%s/results", root) &&
-              store_read(count ? names : &folder, count ? count : 1, false, &s, e);
-    exit_code code = ok ? print_results(&s, e) : e->code;
+    exit_code code = store_open(names, count, false, &s, e) ? print_results(&s, e) : e->code;
     store_free(&s);
     return code;
 }
@@ -351,20 +344,19 @@ static const option report_option_list[] = {
 };
 
 static bool draw(const claim_list *claims, const store *s, err *e) {
-    char home[PATH_MAX], root[PATH_MAX], path[PATH_MAX + 32], folder[PATH_MAX];
-    if (!os_find_home(home, sizeof home, e) || !root_find(root, sizeof root, e))
+    char root[PATH_MAX], path[PATH_MAX], folder[PATH_MAX];
+    if (!root_find(root, sizeof root, e) || !path_join(folder, sizeof folder, e, root, "results") ||
+        !path_join(path, sizeof path, e, folder, "report.html"))
         return false;
     const char **names = array_new(experiment_count + 1, sizeof *names);
     for (size_t i = 0; i < experiment_count; i++)
         names[i] = experiments[i]->name;
     page_content c = {
         .store = s, .claims = claims, .experiments = names, .experiment_count = experiment_count};
-    snprintf(path, sizeof path, "%s/results/report.html", root);
     const char *out = report_settings.out ? report_settings.out : path;
-    if (!report_settings.out &&
-        snprintf(folder, sizeof folder, "%s/results", root) < (int)sizeof folder)
+    if (!report_settings.out)
         os_make_folder(folder, NULL); /* if it cannot be made, the page cannot be written */
-    bool ok = page_write(&c, home, out, e);
+    bool ok = page_write(&c, out, e);
     if (ok)
         printf("%s\n", out);
     free(names);
@@ -413,138 +405,102 @@ static const option plot_option_list[] = {
                 "folder for the charts (default: beside the files, if they are in one folder)"),
 };
 
-enum { NAME = 256 }; /* the longest that file systems have */
-
-/* What to draw: folders and files, and the names (without .csv) found in them. */
+/* The files of a name (without .csv), one per device. */
 typedef struct {
-    const char *const *paths;
+    char name[256]; /* the longest that file systems have */
+    char *files[PLOT_FILES];
     size_t count;
-    char (*names)[NAME];
-    size_t name_count, name_room;
-} request;
+} chart;
 
-static void add_name(request *r, const char *file) {
-    char name[NAME];
-    if (!path_ends_with(file, ".csv") || path_ends_with(file, ".samples.csv"))
-        return;
-    snprintf(name, sizeof name, "%.*s", (int)strlen(file) - 4, file);
-    for (size_t i = 0; i < r->name_count; i++)
-        if (strcmp(r->names[i], name) == 0)
-            return;
-    memcpy(ARRAY_ADD(r->names, r->name_count, r->name_room), name, sizeof name);
-}
+typedef struct {
+    chart *items;
+    size_t count, room, seen;
+    err first; /* of the files that cannot be read, which keep no other from being drawn */
+} chart_list;
 
-static bool add_names(request *r, const char *path, err *e) {
-    struct dirent **found = NULL;
-    struct stat s;
-    if (stat(path, &s) != 0)
-        return err_set(e, EXIT_USAGE, "there is no folder or file %.160s", path);
-    if (!S_ISDIR(s.st_mode)) {
-        add_name(r, path_get_name(path));
+static bool add_to_chart(void *context, const char *path, err *e) {
+    chart_list *l = context;
+    chart new = {.name = ""};
+    err why = {.code = EXIT_OK};
+    const char *name = path_get_name(path);
+    (void)e;
+    if (!path_ends_with(name, ".csv") || path_ends_with(name, ".samples.csv"))
         return true;
-    }
-    publish_finish_all(path);
-    int count = scandir(path, &found, NULL, alphasort);
-    for (int i = 0; i < count; i++) {
-        add_name(r, found[i]->d_name);
-        free(found[i]);
-    }
-    free(found);
-    return count >= 0 || err_set(e, EXIT_USAGE, "cannot read the folder %.160s", path);
+    snprintf(new.name, sizeof new.name, "%.*s", (int)strlen(name) - 4, name);
+    if (!plot_has_chart(new.name, path))
+        return true;
+    l->seen++;
+    csv_file *file = csv_read(path, &why);
+    csv_file_free(file);
+    if (!file && l->first.code == EXIT_OK)
+        l->first = why;
+    size_t i = 0;
+    while (i < l->count && strcmp(l->items[i].name, new.name) != 0)
+        i++;
+    if (file && i == l->count)
+        *ARRAY_ADD(l->items, l->count, l->room) = new;
+    if (file)
+        l->items[i].files[l->items[i].count++] = strdup(path);
+    return true;
 }
 
-static bool read_request(request *r, err *e) {
-    if (r->count == 0)
+/* Folders and files. */
+static bool find_charts(chart_list *l, const char *const *paths, size_t count, err *e) {
+    if (count == 0)
         return err_set(e, EXIT_USAGE,
                        "plot takes a folder of results, such as results/apple-m4, or a file");
-    if (r->count > PLOT_FILES)
+    if (count > PLOT_FILES)
         return err_set(e, EXIT_USAGE, "a chart takes %d devices at most, not %zu", PLOT_FILES,
-                       r->count);
-    for (size_t i = 0; i < r->count; i++)
-        if (!add_names(r, r->paths[i], e))
+                       count);
+    for (size_t i = 0; i < count; i++) {
+        if (access(paths[i], F_OK) != 0)
+            return err_set(e, EXIT_USAGE, "there is no folder or file %.160s", paths[i]);
+        if (!os_is_folder(paths[i])) {
+            add_to_chart(l, paths[i], e);
+            continue;
+        }
+        publish_finish_all(paths[i]);
+        if (!folder_walk(paths[i], ".csv", folder_skip_all, add_to_chart, l, e))
             return false;
-    return r->count == 1 || plot_settings.out ||
+    }
+    return count == 1 || plot_settings.out ||
            err_set(e, EXIT_USAGE, "charts of %zu folders need an output folder: use --out DIR",
-                   r->count);
-}
-
-/* The files of a name, one per device; how many. */
-static size_t find_files(const request *r, const char *name, char (*paths)[PATH_MAX]) {
-    size_t found = 0;
-    char file[NAME + 8];
-    snprintf(file, sizeof file, "%s.csv", name);
-    for (size_t i = 0; i < r->count; i++) {
-        struct stat s;
-        bool is_file = strcmp(path_get_name(r->paths[i]), file) == 0 && !os_is_folder(r->paths[i]);
-        int n = is_file ? snprintf(paths[found], PATH_MAX, "%s", r->paths[i])
-                        : snprintf(paths[found], PATH_MAX, "%s/%s", r->paths[i], file);
-        found += n > 0 && n < PATH_MAX && stat(paths[found], &s) == 0 &&
-                 plot_has_chart(name, paths[found]);
-    }
-    return found;
-}
-
-static void choose_folder(const request *r, char *folder, size_t size) {
-    snprintf(folder, size, "%s", plot_settings.out ? plot_settings.out : r->paths[0]);
-    if (plot_settings.out || os_is_folder(folder))
-        return;
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder] = 0;
-    else
-        snprintf(folder, size, ".");
-}
-
-/* Files that cannot be read keep no other from being drawn. */
-static size_t keep_sound(char (*paths)[PATH_MAX], size_t found, const char **files, err *first) {
-    size_t kept = 0;
-    for (size_t f = 0; f < found; f++) {
-        err why = {.code = EXIT_OK};
-        csv_file *file = csv_read(paths[f], &why);
-        if (file)
-            files[kept++] = paths[f];
-        else if (first->code == EXIT_OK)
-            *first = why;
-        csv_file_free(file);
-    }
-    return kept;
+                   count);
 }
 
 /* All that can be drawn; then the first error. */
-static bool draw_all(const request *r, err *e) {
-    static char paths[PLOT_FILES][PATH_MAX], folder[PATH_MAX];
-    const char *files[PLOT_FILES];
-    err first = {.code = EXIT_OK}, why;
-    size_t drawn = 0, seen = 0;
-    choose_folder(r, folder, sizeof folder);
-    for (size_t i = 0; i < r->name_count; i++) {
-        size_t found = find_files(r, r->names[i], paths);
-        size_t sound = keep_sound(paths, found, files, &first);
-        seen += found;
-        if (sound == 0)
-            continue;
-        const experiment *x = experiment_find(r->names[i]);
-        if (plot_draw(r->names[i], x ? x->finding : NULL, files, sound, folder, &why)) {
-            printf("%s/%s.svg\n", folder, r->names[i]);
-            drawn++;
-        } else if (first.code == EXIT_OK)
-            first = why;
-    }
-    if (first.code != EXIT_OK) {
-        *e = first;
+static bool draw_all(chart_list *l, const char *path, err *e) {
+    char folder[PATH_MAX];
+    err why;
+    int length = os_is_folder(path) ? (int)strlen(path) + 1 : (int)(path_get_name(path) - path);
+    length -= length > 1; /* without the slash before a name */
+    if (!path_print(folder, sizeof folder, e, "%.*s%s", length, path, length == 0 ? "." : ""))
         return false;
+    const char *out = plot_settings.out ? plot_settings.out : folder;
+    for (const chart *c = l->items; c < l->items + l->count; c++) {
+        const experiment *x = experiment_find(c->name);
+        if (plot_draw(c->name, x ? x->finding : NULL, (const char *const *)c->files, c->count, out,
+                      &why))
+            printf("%s/%s.svg\n", out, c->name);
+        else if (l->first.code == EXIT_OK)
+            l->first = why;
     }
-    return drawn + seen > 0 ||
-           err_set(e, EXIT_USAGE,
-                   "%.160s has no results; `assay bench` and `assay experiment all` "
-                   "make them",
-                   r->paths[0]);
+    if (l->first.code != EXIT_OK)
+        *e = l->first;
+    return l->first.code == EXIT_OK &&
+           (l->seen > 0 || err_set(e, EXIT_USAGE,
+                                   "%.160s has no results; `assay bench` and `assay experiment "
+                                   "all` make them",
+                                   path));
 }
 
 static exit_code run_plot(const char *const *paths, size_t count, err *e) {
-    request r = {.paths = paths, .count = count};
-    bool ok = read_request(&r, e) && draw_all(&r, e);
-    free(r.names);
+    chart_list l = {.count = 0};
+    bool ok = find_charts(&l, paths, count, e) && draw_all(&l, paths[0], e);
+    for (size_t i = 0; i < l.count; i++)
+        for (size_t k = 0; k < l.items[i].count; k++)
+            free(l.items[i].files[k]);
+    free(l.items);
     return ok ? EXIT_OK : e->code;
 }
 

@@ -370,9 +370,7 @@ static bool check_settings(err *e) {
            open_model_set_threads(settings.threads, e);
 }
 
-static exit_code run_verb(const char *const *names, size_t count, err *e) {
-    (void)names;
-    (void)count;
+static exit_code run_verb(err *e) {
     open_model s;
     token_list prompt = {0};
     model_shape made_for;
@@ -404,7 +402,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return !is_clean ? EXIT_WRONG : os_stop_signal ? EXIT_INTERRUPTED : EXIT_OK;
 }
 
-VERB(
+VERB_ALONE(
     verb_run, "run", run_verb, .about = "generate text with a model, and report tokens per second",
     .notes =
         "The text goes to stdout as it is generated, the timings to stderr. On a terminal the\n"

@@ -1,6 +1,5 @@
 /* cmd_setup: the verbs that set something up: `assay init` and `assay import`, a project; `assay agx`, a compiler;
  * `assay cache`. */
-#include <assert.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,12 +45,12 @@ static bool copy_file(const char *from, const char *to, const char *name, err *e
 static exit_code run_init(const char *const *names, size_t count, err *e) {
     const char *const files[] = {PROJECT_FILE, "softcap.metal",
                                  wants_c ? "softcap.c" : "softcap.op"};
-    char home[PATH_MAX - 32], from[PATH_MAX];
-    bool ok = (count == 1 ||
-               err_set(e, EXIT_USAGE, "init takes one folder, as in assay init my_kernels")) &&
-              os_find_home(home, sizeof home, e) && os_make_folder(names[0], e);
-    if (ok)
-        snprintf(from, sizeof from, "%s/examples/%s", home, wants_c ? "softcap_c" : "softcap");
+    char from[PATH_MAX];
+    bool ok =
+        (count == 1 ||
+         err_set(e, EXIT_USAGE, "init takes one folder, as in assay init my_kernels")) &&
+        os_join_home(from, sizeof from, e, wants_c ? "examples/softcap_c" : "examples/softcap") &&
+        os_make_folder(names[0], e);
     for (size_t i = 0; ok && i < sizeof files / sizeof *files; i++)
         ok = copy_file(from, names[0], files[i], e);
     if (ok)
@@ -101,15 +100,14 @@ static exit_code run_script(const char *const *argv, err *e) {
 }
 
 static exit_code run_import(const char *const *names, size_t count, err *e) {
-    char python[PATH_MAX], home[PATH_MAX], script[PATH_MAX];
+    char python[PATH_MAX], script[PATH_MAX];
     if (count == 0)
         return err_code(e, EXIT_USAGE,
                         "name a .py file or a folder, as in assay import model.py --out kernels");
     if (!os_find_program("python3", python, sizeof python))
         return err_code(e, EXIT_CANNOT,
                         "import needs python3, 3.8 or newer, which is not installed");
-    if (!os_find_home(home, sizeof home, e) ||
-        !path_join(script, sizeof script, e, home, "import/import.py"))
+    if (!os_join_home(script, sizeof script, e, "import/import.py"))
         return e->code;
     const char **paths = array_new(count + 1, sizeof *paths);
     memcpy(paths, names, count * sizeof *paths);
@@ -156,11 +154,10 @@ static const char *find_last_line(char *text) {
 }
 
 static bool set_up(const char *folder, err *e) {
-    char home[PATH_MAX - 32], script[PATH_MAX], *output = NULL;
+    char script[PATH_MAX], *output = NULL;
     int status = 1;
-    if (!os_find_home(home, sizeof home, e))
+    if (!os_join_home(script, sizeof script, e, "tools/agx_setup.sh"))
         return false;
-    snprintf(script, sizeof script, "%s/tools/agx_setup.sh", home);
     const char *const argv[] = {"/bin/sh", script, folder, NULL};
     fprintf(stderr, "downloading 190 MB of Debian packages and unpacking 740 MB into %s\n", folder);
     bool ok = child_run(argv, &output, &status, e);
@@ -223,9 +220,7 @@ static void print_json(const cache_facts *f) {
     json_close(&j);
 }
 
-static exit_code run_cache(const char *const *names, size_t count, err *e) {
-    (void)names;
-    assert(count == 0);
+static exit_code run_cache(err *e) {
     cache_facts f;
     if (cache_settings.clear) {
         if (!cache_room_clear(&f, e))
@@ -242,11 +237,12 @@ static exit_code run_cache(const char *const *names, size_t count, err *e) {
     return EXIT_OK;
 }
 
-VERB(verb_cache, "cache", run_cache,
-     .about = "show where compiled kernels are cached and how large the cache is, or clear it",
-     .notes =
-         "Everything in it can be made again: kernels compiled for the software device and for\n"
-         "NVIDIA GPUs, and descriptions of ops. `compiling` is the time that it took. When the "
-         "cache\n"
-         "passes its limit (ASSAY_CACHE_LIMIT, default 1G), the least recently used is deleted.\n",
-     VERB_OPTIONS(cache_option_list));
+VERB_ALONE(
+    verb_cache, "cache", run_cache,
+    .about = "show where compiled kernels are cached and how large the cache is, or clear it",
+    .notes =
+        "Everything in it can be made again: kernels compiled for the software device and for\n"
+        "NVIDIA GPUs, and descriptions of ops. `compiling` is the time that it took. When the "
+        "cache\n"
+        "passes its limit (ASSAY_CACHE_LIMIT, default 1G), the least recently used is deleted.\n",
+    VERB_OPTIONS(cache_option_list));

@@ -220,18 +220,9 @@ static void print_json(FILE *out, const trace *t) {
 }
 
 static bool write_json(const trace *t, err *e) {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = settings.out ? open_memstream(&text, &bytes) : stdout;
-    if (!out)
-        return err_set(e, EXIT_CANNOT, "no memory for the trace");
-    print_json(out, t);
-    if (!settings.out)
-        return verb_flush(e);
-    fclose(out);
-    bool ok = os_write_file(settings.out, text, bytes, e);
-    free(text);
-    return ok;
+    memory_file *text = settings.out ? memory_file_new() : NULL;
+    print_json(text ? text->out : stdout, t);
+    return text ? memory_file_write(text, settings.out, e) : verb_flush(e);
 }
 
 static bool write_csv(const trace *t, err *e) {
@@ -251,22 +242,21 @@ static bool write_csv(const trace *t, err *e) {
                             c, settings.csv, e);
 }
 
-static exit_code run_verb(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(err *e) {
     trace t = {.lab = NULL};
-    (void)names;
-    (void)count;
     bool ok = open_trace(&t, e) && measure(&t, e) && write_json(&t, e) &&
               (!settings.csv || write_csv(&t, e));
     close_trace(&t);
     return ok ? EXIT_OK : e->code;
 }
 
-VERB(verb_trace, "trace", run_verb,
-     .about = "one decoded token as a timeline: every launch, for Perfetto",
-     .notes =
-         "Writes the launches of one token as Chrome trace JSON, which https://ui.perfetto.dev\n"
-         "shows: kernel, op, bytes, start, duration and the gap before it. The token is checked\n"
-         "launch by launch first. Where the GPU has counters, launches are timed in place; "
-         "elsewhere\n"
-         "each is timed alone, less the time of an empty launch. `how` in the file says which.\n",
-     .math = "fast", .reads_tuned = true, VERB_OPTIONS(options));
+VERB_ALONE(
+    verb_trace, "trace", run_verb,
+    .about = "one decoded token as a timeline: every launch, for Perfetto",
+    .notes =
+        "Writes the launches of one token as Chrome trace JSON, which https://ui.perfetto.dev\n"
+        "shows: kernel, op, bytes, start, duration and the gap before it. The token is checked\n"
+        "launch by launch first. Where the GPU has counters, launches are timed in place; "
+        "elsewhere\n"
+        "each is timed alone, less the time of an empty launch. `how` in the file says which.\n",
+    .math = "fast", .reads_tuned = true, VERB_OPTIONS(options));

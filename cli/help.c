@@ -1,9 +1,7 @@
 /* help: the manual pages and the completion of verbs. */
-#include <assert.h>
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "experiments/experiment.h"
@@ -101,15 +99,12 @@ static void print_page(FILE *out, const char *title, const verb *v) {
 
 /* The page of a verb, and those of its own. */
 static bool write_pages(const char *folder, const char *title, const verb *v, err *e) {
-    char path[PATH_MAX], *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    assert(out);
-    print_page(out, title, v);
-    fclose(out);
-    bool ok = path_print(path, sizeof path, e, "%s/%s.1", folder, title) &&
-              os_write_file(path, text, bytes, e);
-    free(text);
+    char path[PATH_MAX];
+    if (!path_print(path, sizeof path, e, "%s/%s.1", folder, title))
+        return false;
+    memory_file *text = memory_file_new();
+    print_page(text->out, title, v);
+    bool ok = memory_file_write(text, path, e);
     for (size_t i = 0; ok && i < v->verb_count; i++) {
         char inner[64];
         snprintf(inner, sizeof inner, "%.30s-%.30s", title, v->verbs[i]->name);

@@ -7,7 +7,7 @@
 typedef struct {
     const char *grid, *threads, *group, *only;
     const char *args_file;
-    option_list args, constants, threadgroups, prints, saves, folders, macros, overreads;
+    option_list args, constants, threadgroups, prints, saves, folders, macros, overreads, assumed;
 } launch_settings;
 
 /* Options that both verbs have, for their tables. */
@@ -16,6 +16,8 @@ typedef struct {
     LIST_OPTION("arg", &(settings).args, "I=WHAT", "what buffer I is given, see above"), \
     TEXT_OPTION("args", &(settings).args_file, "FILE", \
                 "read more options from a file, separated by blanks or lines; # begins a comment"), \
+    LIST_OPTION("assumed", &(settings).assumed, "I", \
+                "the size of buffer I is a guess: accesses outside are listed, and fail nothing"), \
     LIST_OPTION("I|include", &(settings).folders, "DIR", "look for included files in DIR"), \
     LIST_OPTION("D|define", &(settings).macros, "NAME[=V]", "define a macro"), \
     LIST_OPTION("constant", &(settings).constants, "I=T:V", \

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/base/path.h"
 #include "harness/base/progress.h"
 #include "harness/base/record.h"
 #include "profile_print.h"
@@ -238,7 +237,7 @@ static line_list count_lines(const code_list *code) {
 }
 
 /* code: the disassembly that agx_compile gives. */
-static void print_code_lines(const char *name, const char *text, const agx_line_settings *s) {
+static void print_code_lines(const char *name, const char *text, const agx_case_settings *s) {
     code_list code = code_read_agx(text);
     line_list l = count_lines(&code);
     size_t exact = 0, near = 0;
@@ -284,13 +283,13 @@ static bool add_cases(row_list *rows, agx_compiler *c, const case_list *cases, b
 exit_code agx_print_cases(const case_list *cases, const agx_case_settings *s, err *e) {
     row_list rows = {.count = 0};
     agx_compiler *c = agx_compiler_new(e);
-    bool ok = c && add_cases(&rows, c, cases, s->lines, e);
+    bool ok = c && add_cases(&rows, c, cases, s->annotate || s->code, e);
     if (ok) {
         printf("# compiler: %s; not Apple's: see docs/agx.md\n", agx_compiler_get_name(c));
         print_rows(rows.items, rows.count);
         for (size_t i = 0; i < rows.count; i++)
             if (rows.items[i].code)
-                print_code_lines(rows.items[i].kernel, rows.items[i].code, s->lines);
+                print_code_lines(rows.items[i].kernel, rows.items[i].code, s);
         ok = verb_flush(e) && (!s->csv || write_csv(c, &rows, s->csv, e));
     }
     exit_code code = !ok ? e->code : s->baseline ? compare_rows(&rows, s, e) : EXIT_OK;

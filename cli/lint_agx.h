@@ -3,8 +3,6 @@
  * of `profile --agx`. */
 #pragma once
 
-#include <stdio.h>
-
 #include "cases.h"
 #include "harness/agx/agx.h"
 
@@ -22,18 +20,13 @@ typedef struct {
 bool lint_agx_run(const lint_agx_settings *s, const char *const *paths, size_t count,
                   const msl_extras *extras, err *e);
 
-/* The instructions that Mesa's compiler makes of a kernel for an M1, by line of its source. */
 typedef struct {
-    bool annotate; /* all lines of the files, else those with the most instructions */
-    bool code;     /* the instructions after each line */
-    size_t top;    /* how many lines */
-} agx_line_settings;
-
-typedef struct {
-    const char *csv;                /* a file for the rows, or NULL */
-    const char *baseline;           /* such a file, with which they are compared, or NULL */
-    double threshold;               /* by how much they may grow since, in percent */
-    const agx_line_settings *lines; /* also print instructions by line, or NULL */
+    const char *csv;      /* a file for the rows, or NULL */
+    const char *baseline; /* such a file, with which they are compared, or NULL */
+    double threshold;     /* by how much they may grow since, in percent */
+    bool annotate;        /* also all lines of the files, with how many instructions each became */
+    bool code;            /* also the lines with the most instructions, and these */
+    size_t top;           /* how many lines */
 } agx_case_settings;
 
 /* The same facts of each kernel of these cases, in their order. EXIT_REGRESSION if instructions, registers,

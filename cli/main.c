@@ -1,7 +1,6 @@
 /* main: the table of verbs. The only place that prints errors and exits. */
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/err.h"
@@ -105,7 +104,9 @@ static exit_code run_verb(const verb *family, const verb *v, int argc, const cha
                         argv[0]);
     if (v->runs_ops)
         cache_room_start_log();
-    exit_code code = verb_prepare(v, e) ? v->run(argv, (size_t)argc, e) : e->code;
+    exit_code code = !verb_prepare(v, e) ? e->code
+                     : v->names          ? v->run(argv, (size_t)argc, e)
+                                         : v->run_alone(e);
     if (v->runs_ops)
         print_compile_cost();
     return code;

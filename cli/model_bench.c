@@ -1,9 +1,7 @@
 /* model_bench: `assay model bench`. The tests and how they are timed are in runner/model/bench.h; here they
  * are asked for, printed in the forms and with the names of llama-bench, so that the same programs can read
  * both, kept as rows with samples (harness/measure/results.h) and compared with those of an earlier file. */
-#include <assert.h>
 #include <ctype.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -532,9 +530,7 @@ static bool list_tests(const bench_store *store, bench_test *tests, size_t *coun
     return *count > 0 || err_set(e, EXIT_USAGE, "nothing to measure: -p and -n are both 0");
 }
 
-static exit_code run_verb(const char *const *names, size_t name_count, err *e) {
-    (void)names;
-    (void)name_count;
+static exit_code run_verb(err *e) {
     bench_form form = BENCH_MD;
     bench_test *tests = NULL;
     size_t count;
@@ -568,20 +564,21 @@ static exit_code run_verb(const char *const *names, size_t name_count, err *e) {
     return code;
 }
 
-VERB(model_bench_verb, "bench", run_verb,
-     .about = "tokens per second: prompts (pp) and generation (tg), with llama-bench's names",
-     .notes =
-         "pp512 is a prompt of 512 tokens, tg128 generates 128 tokens one at a time, '@ d4096' "
-         "means\n"
-         "at a context depth of 4096 tokens. A prompt's ids are random. Generation is greedy, as\n"
-         "`run` at temperature 0: the device chooses each token, and two are in flight;\n"
-         "llama-bench waits for each, as --wait does. One run warms up, then each repeat is a "
-         "sample. Column names "
-         "are llama-bench's: t/s is mean and\n"
-         "standard deviation, followed by the median and the quartiles.\n"
-         "From a depth of 4096 on the cache is filled with pseudo-random keys and values, and no\n"
-         "prompt is run for it: attention takes as long.\n"
-         "--csv keeps rows named model/NAME/FORMAT/tg32@d1900 for compare, report and --baseline.\n"
-         "With --baseline alone the tests are those that the baseline has of this model; the exit\n"
-         "status is 4 if one is slower, 5 if the samples cannot tell.\n",
-     VERB_OPTIONS(options), .math = "fast", .reads_tuned = true);
+VERB_ALONE(
+    model_bench_verb, "bench", run_verb,
+    .about = "tokens per second: prompts (pp) and generation (tg), with llama-bench's names",
+    .notes =
+        "pp512 is a prompt of 512 tokens, tg128 generates 128 tokens one at a time, '@ d4096' "
+        "means\n"
+        "at a context depth of 4096 tokens. A prompt's ids are random. Generation is greedy, as\n"
+        "`run` at temperature 0: the device chooses each token, and two are in flight;\n"
+        "llama-bench waits for each, as --wait does. One run warms up, then each repeat is a "
+        "sample. Column names "
+        "are llama-bench's: t/s is mean and\n"
+        "standard deviation, followed by the median and the quartiles.\n"
+        "From a depth of 4096 on the cache is filled with pseudo-random keys and values, and no\n"
+        "prompt is run for it: attention takes as long.\n"
+        "--csv keeps rows named model/NAME/FORMAT/tg32@d1900 for compare, report and --baseline.\n"
+        "With --baseline alone the tests are those that the baseline has of this model; the exit\n"
+        "status is 4 if one is slower, 5 if the samples cannot tell.\n",
+    VERB_OPTIONS(options), .math = "fast", .reads_tuned = true);

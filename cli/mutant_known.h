@@ -9,9 +9,7 @@
  *     + the line with its mutation
  *     = why nothing changes, for reasons that no compiler can know
  *     ! or, in place of that: why nothing catches the mistake; it counts as a survivor
- * Blanks and lines that begin with # are ignored. */
-typedef struct {
-    char *text;
-} mutant_known;
-/* The reason, with its = or ! in front, or NULL. The caller frees it. */
-char *mutant_find_known(const mutant_known *k, const mutant *m);
+ * Blanks and lines that begin with # are ignored.
+ *
+ * Finds the reason, with its = or ! in front; NULL if there is none. The caller frees it. */
+char *mutant_find_known(const char *list, const mutant *m);

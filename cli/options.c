@@ -35,7 +35,8 @@ static size_t count_edits(const char *a, const char *b) {
     return row[n];
 }
 
-const char *options_find_nearest(const char *text, const char *const *names, size_t count) {
+/* The name that is most like `text`, or NULL if none is like it. */
+static const char *find_nearest(const char *text, const char *const *names, size_t count) {
     const char *nearest = NULL;
     size_t best = strlen(text) / 3 + 2; /* beyond this distance it is a different word */
     for (size_t i = 0; i < count; i++) {
@@ -56,7 +57,7 @@ size_t options_find_name(const char *what, const char *text, const char *const *
     for (size_t i = 0; i < count; i++)
         if (strcmp(names[i], text) == 0)
             return i;
-    const char *nearest = options_find_nearest(text, names, count);
+    const char *nearest = find_nearest(text, names, count);
     err_set(e, EXIT_USAGE, "no %s is called '%.60s'; %s%s%s", what, text,
             nearest ? "did you mean " : where, nearest ? nearest : "", nearest ? "?" : "");
     return count;
@@ -83,7 +84,7 @@ static bool refuse_unknown(const option *options, size_t count, const char *name
         used += (size_t)snprintf(valid + used, sizeof valid - used, "--%s, ", names[shown - 1]);
         assert(used < sizeof valid);
     }
-    const char *nearest = options_find_nearest(wanted, names, shown);
+    const char *nearest = find_nearest(wanted, names, shown);
     if (nearest)
         snprintf(guess, sizeof guess, "; did you mean --%s?", nearest);
     if (used < 160) /* else they do not fit the sentence */

@@ -124,8 +124,6 @@ char option_get_letter(const option *o);
 
 void options_print_help(FILE *out, const option *options, size_t count);
 
-/* The name that is most like `text`, or NULL if none is like it. */
-const char *options_find_nearest(const char *text, const char *const *names, size_t count);
 /* Which of the names it is; count, and a sentence with the nearest one, if it is none. what: "kernel"; where:
  * "assay list shows them all" */
 size_t options_find_name(const char *what, const char *text, const char *const *names, size_t count,

@@ -22,7 +22,7 @@ static const char *get_name(outcome_kind k) {
     return names[k];
 }
 
-void outcome_add(outcome_list *l, const kernel_case *c, const case_report *r) {
+const outcome *outcome_add(outcome_list *l, const kernel_case *c, const case_report *r) {
     const check_result *result = r->made && !r->failure ? &r->result : NULL;
     outcome *o = ARRAY_ADD(l->items, l->count, l->room);
     *o = (outcome){.op = c->op,
@@ -36,13 +36,14 @@ void outcome_add(outcome_list *l, const kernel_case *c, const case_report *r) {
              : result   ? result->message
                         : r->error.text);
     if (!result)
-        return;
+        return o;
     o->kind = result->verdict == CHECK_PASS   ? OUTCOME_PASS
               : result->verdict == CHECK_SKIP ? OUTCOME_SKIP
                                               : OUTCOME_FAIL;
     o->seconds = (double)result->gpu_ns * 1e-9;
     o->has_numbers = o->kind == OUTCOME_PASS || (o->kind == OUTCOME_FAIL && result->buffer[0]);
     o->numbers = result->worst;
+    return o;
 }
 
 static size_t count_kind(const outcome_list *l, outcome_kind k) {
@@ -187,15 +188,9 @@ static void print_junit(FILE *out, const char *name, const device_facts *f, cons
 
 bool outcome_write_junit(const char *path, const char *name, const device_facts *f,
                          const outcome_list *l, double seconds, err *e) {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    assert(out);
-    print_junit(out, name, f, l, seconds);
-    fclose(out);
-    bool ok = os_write_file(path, text, bytes, e);
-    free(text);
-    return ok;
+    memory_file *text = memory_file_new();
+    print_junit(text->out, name, f, l, seconds);
+    return memory_file_write(text, path, e);
 }
 
 /* Paths --------------------------------------------------------------------------------------- */
@@ -266,6 +261,14 @@ static void set_rule(place *p, const char *name) {
     snprintf(p->rule, sizeof p->rule, "%s", name);
     for (char *c = p->rule; *c; c++)
         *c = *c == ' ' ? '-' : *c;
+}
+
+void places_add(place_list *l, const char *path, int line, const char *level, const char *rule,
+                const char *text) {
+    place *p = add(l, make_relative(path), line, 0, false);
+    p->level = level;
+    set_rule(p, rule);
+    snprintf(p->text, sizeof p->text, "%s", text);
 }
 
 finding_list places_fold(const finding_list *found) {
@@ -390,15 +393,9 @@ static void print_sarif(FILE *out, const char *run, const place_list *l) {
 }
 
 bool places_write_sarif(const char *path, const char *run, const place_list *l, err *e) {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    assert(out);
-    print_sarif(out, run, l);
-    fclose(out);
-    bool ok = os_write_file(path, text, bytes, e);
-    free(text);
-    return ok;
+    memory_file *text = memory_file_new();
+    print_sarif(text->out, run, l);
+    return memory_file_write(text, path, e);
 }
 
 /* Annotations --------------------------------------------------------------------------------- */
@@ -419,7 +416,7 @@ void places_annotate(FILE *out, const place_list *l) {
         return;
     for (size_t i = 0; i < l->count; i++) {
         const place *p = &l->items[i];
-        fprintf(out, "::%s file=", p->level);
+        fprintf(out, "::%s file=", strcmp(p->level, "note") == 0 ? "notice" : p->level);
         print_command(out, p->path, true);
         if (p->line > 0)
             fprintf(out, ",line=%d", p->line);

@@ -32,7 +32,7 @@ typedef struct {
     size_t count, room;
 } outcome_list;
 
-void outcome_add(outcome_list *l, const kernel_case *c, const case_report *r);
+const outcome *outcome_add(outcome_list *l, const kernel_case *c, const case_report *r);
 void outcome_free(outcome_list *l);
 
 /* One object: the device, the cases, the findings (NULL: none were looked for) and the counts. */
@@ -45,7 +45,7 @@ bool outcome_write_junit(const char *path, const char *name, const device_facts 
 
 typedef struct {
     char rule[64];     /* "load-outside" */
-    const char *level; /* "error" or "warning" */
+    const char *level; /* "error", "warning" or "note" */
     char *path;        /* relative to the repository where possible */
     int line, column;  /* from 1; 0: unknown */
     char text[800];
@@ -56,6 +56,9 @@ typedef struct {
     size_t count, room;
 } place_list;
 
+/* One place: the path is copied, and made relative. */
+void places_add(place_list *l, const char *path, int line, const char *level, const char *rule,
+                const char *text);
 /* The file of a kernel, to be freed, and the line on which its function begins, or 0. */
 char *places_find_kernel(const kernel *k, int *line);
 

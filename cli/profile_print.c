@@ -18,17 +18,18 @@
 
 /* Source ------------------------------------------------------------------------------------------- */
 
-/* Files are named as they were given, from the project's folder, or from where the program's own are. The caller
+/* #line may name any file. Files are named as they were given, from the project's folder, or from where the program's own are. The caller
  * frees the text; NULL: it is not found. */
 static char *read_source(const char *file) {
     char folder[PATH_MAX], path[PATH_MAX];
-    err e;
-    char *text = os_read_file(file, NULL, &e);
-    for (int i = 0; i < 2 && !text; i++)
-        if ((i == 0 ? root_find_project(folder, sizeof folder)
-                    : os_find_home(folder, sizeof folder, &e)) &&
-            path_join(path, sizeof path, &e, folder, file))
-            text = os_read_file(path, NULL, &e);
+    enum { LONGEST = 16 << 20 };
+    const bool may_read = path_is_source(file) || os_is_below(file, ".");
+    char *text = may_read ? os_read_source(file, LONGEST, NULL, NULL) : NULL;
+    if (!text && *file != '/' && root_find_project(folder, sizeof folder) &&
+        path_join(path, sizeof path, NULL, folder, file))
+        text = os_read_source(path, LONGEST, NULL, NULL);
+    if (!text && *file != '/' && os_join_home(path, sizeof path, NULL, file))
+        text = os_read_source(path, LONGEST, NULL, NULL);
     return text;
 }
 
@@ -451,6 +452,12 @@ static void add_profile(json *j, const profile *p, const profile_gpu *g) {
     }
     json_close(j);
     json_close(j);
+}
+
+void profile_set_free(profile_set *s) {
+    for (size_t i = 0; i < s->count; i++)
+        profile_free(&s->items[i]);
+    free(s->items);
 }
 
 void profile_print_json(const profile_set *s, const profile_gpu *g, uint64_t seed) {

@@ -10,6 +10,7 @@ typedef struct {
     size_t count, room;
 } profile_set;
 
+void profile_set_free(profile_set *s);
 /* The sentences and the hottest lines with their source; all lines of the files if `annotate`. */
 void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate);
 /* Two side by side, number by number. */

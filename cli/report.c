@@ -1,6 +1,5 @@
 #include "report.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -113,8 +112,7 @@ void report_start(report *r, const char *name, const suite_settings *s, const de
     if (r->detail != REPORT_VERDICT)
         report_print_header(f, s->run.seed);
     set_command(r, s, f);
-    r->failures = open_memstream(&r->failure_text, &r->failure_size);
-    assert(r->failures);
+    r->failures = memory_file_new();
     start_table(r, cases);
     fflush(stdout);
 }
@@ -179,7 +177,7 @@ static const char *find_made_of(const report *r, const kernel_case *c) {
 static void print_tool_output(report *r, const char *text) {
     for (const char *line = text; *line;) {
         int n = (int)strcspn(line, "\n");
-        fprintf(r->failures, "      %.*s\n", n, line);
+        fprintf(r->failures->out, "      %.*s\n", n, line);
         line += n + (line[n] == '\n');
     }
 }
@@ -187,11 +185,11 @@ static void print_tool_output(report *r, const char *text) {
 static void print_elements(report *r, const check_result *result) {
     for (size_t i = 1; i < result->worst.shown; i++) { /* the message has the first */
         const bad_element *b = &result->worst.first[i];
-        fprintf(r->failures, "      element %zu: expected %.9g, ", b->index, b->want);
+        fprintf(r->failures->out, "      element %zu: expected %.9g, ", b->index, b->want);
         if (b->unwritten)
-            fprintf(r->failures, "never written\n");
+            fprintf(r->failures->out, "never written\n");
         else
-            fprintf(r->failures, "got %.9g, tolerance %.3g\n", b->got, b->tolerance);
+            fprintf(r->failures->out, "got %.9g, tolerance %.3g\n", b->got, b->tolerance);
     }
 }
 
@@ -199,10 +197,10 @@ static void print_elements(report *r, const check_result *result) {
 static void end_failure(report *r) {
     size_t tried = r->failed_more - r->untried;
     if (tried > 0 && r->failure_count <= REPORT_FAILURES)
-        fprintf(r->failures, "      %zu more of its cases failed%s\n", tried,
+        fprintf(r->failures->out, "      %zu more of its cases failed%s\n", tried,
                 r->detail == REPORT_CASES ? "" : "; -v shows them");
     if (r->untried > 0 && r->failure_count <= REPORT_FAILURES)
-        fprintf(r->failures, "      %zu more of its cases were not run\n", r->untried);
+        fprintf(r->failures->out, "      %zu more of its cases were not run\n", r->untried);
     r->failed_more = r->untried = 0;
 }
 
@@ -210,9 +208,9 @@ static void print_place(report *r, const kernel_case *c) {
     int line;
     char *path = places_find_kernel(c->kernel, &line);
     if (line > 0)
-        fprintf(r->failures, "      the kernel begins at %s:%d\n", path, line);
+        fprintf(r->failures->out, "      the kernel begins at %s:%d\n", path, line);
     else
-        fprintf(r->failures, "      the kernel is in %s\n", path);
+        fprintf(r->failures->out, "      the kernel is in %s\n", path);
     free(path);
 }
 
@@ -231,41 +229,38 @@ static void tell_failure(report *r, const kernel_case *c, const case_report *wha
         return;
     snprintf(line, sizeof line, "%s: %s%s%s", c->name, r->tool ? r->tool : "", r->tool ? ": " : "",
              message);
-    table_print_text(r->failures, table_find_limit(r->rows.out), 2, line);
+    table_print_text(r->failures->out, table_find_limit(r->rows.out), 2, line);
     if (!r->lists_findings)
-        findings_print(r->failures, &what->findings, REPORT_FINDINGS);
+        findings_print(r->failures->out, &what->findings, REPORT_FINDINGS);
     if (result)
         print_elements(r, result);
     else if (!what->failure)
         print_tool_output(r, what->error.detail);
     print_place(r, c);
-    fprintf(r->failures, "      to run it alone: %s %s\n", r->again, c->name);
+    fprintf(r->failures->out, "      to run it alone: %s %s\n", r->again, c->name);
 }
 
 static void print_failures(report *r) {
     end_failure(r);
-    fclose(r->failures);
+    fflush(r->failures->out);
     if (r->failure_count > 0)
         fprintf(r->rows.out, "%sfailed:\n%s", r->detail == REPORT_VERDICT ? "" : "\n",
-                r->failure_text);
+                r->failures->text);
     if (r->failure_count > REPORT_FAILURES)
         fprintf(r->rows.out, "  and %zu more kernels\n", r->failure_count - REPORT_FAILURES);
-    free(r->failure_text);
+    memory_file_free(r->failures);
 }
 
 static void add_row(report *r, const kernel_case *c, const case_report *what) {
     const check_result *result = what->made && !what->failure ? &what->result : NULL;
-    const bool passed = result && result->verdict == CHECK_PASS,
-               is_skipped = result && result->verdict == CHECK_SKIP;
-    /* Numbers are only those of a comparison that was made. */
-    const comparison *n =
-        passed || (result && !is_skipped && result->buffer[0]) ? &result->worst : NULL;
-    row v = make_row(r, c, passed ? "pass" : is_skipped ? "skip" : "fail", n);
-    v.message = passed          ? ""
-                : what->failure ? what->failure
-                : result        ? result->message
-                                : what->error.text;
-    outcome_add(&r->outcomes, c, what);
+    const outcome *o = outcome_add(&r->outcomes, c, what);
+    const bool passed = o->kind == OUTCOME_PASS, is_skipped = o->kind == OUTCOME_SKIP;
+    row v = make_row(r, c,
+                     passed       ? "pass"
+                     : is_skipped ? "skip"
+                                  : "fail",
+                     o->has_numbers ? &o->numbers : NULL);
+    v.message = passed ? "" : o->message;
     if (result && result->warning[0] && r->warned_kernel != c->kernel) {
         fprintf(stderr, "warning: %s\n", result->warning);
         r->warned_kernel = c->kernel;
@@ -276,7 +271,7 @@ static void add_row(report *r, const kernel_case *c, const case_report *what) {
         if (r->settings->skipped)
             fprintf(r->rows.out, "skipped %s: %s\n", c->name, v.message);
     } else
-        add_to_sum(r, c, n ? result : NULL, passed);
+        add_to_sum(r, c, o->has_numbers ? result : NULL, passed);
     if (!is_skipped && r->detail == REPORT_CASES && !what->is_untried)
         sink_add(&r->rows, &v, passed ? PAINT_GOOD : PAINT_BAD);
     if (!is_skipped && !passed)
@@ -348,9 +343,8 @@ bool report_can_write(const suite_settings *s, err *e) {
 
 csv *report_start_csv(const device_facts *f, uint64_t seed) {
     csv *c = csv_new();
-    results_meta m = results_meta_new(ASSAY_VERSION, f, seed);
-    for (size_t i = 0; i < m.count; i++)
-        csv_add_meta(c, m.facts[i].key, m.facts[i].value);
+    const results_meta m = results_meta_new(ASSAY_VERSION, f, seed);
+    results_add_head(c, &m);
     return c;
 }
 

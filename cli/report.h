@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cases.h"
+#include "harness/base/os.h"
 #include "harness/base/record.h"
 #include "harness/check/suite.h"
 #include "options.h"
@@ -75,9 +76,8 @@ typedef struct {
     size_t sum_count, sum_room, current; /* the one whose cases come */
     size_t passed, failed, skipped;
     outcome_list outcomes; /* every case */
-    FILE *failures;        /* text for the end: the cases that failed, with details */
-    char *failure_text;
-    size_t failure_size, failure_count;
+    memory_file *failures; /* text for the end: the cases that failed, with details */
+    size_t failure_count;
     const kernel *warned_kernel; /* the last that was warned about */
     const kernel *failed_kernel; /* the last that is among them */
     size_t failed_more, untried; /* its other cases that failed; those that were not run */

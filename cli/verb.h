@@ -23,8 +23,9 @@ struct verb {
     bool reads_kernels; /* has --kernels, without ops */
     bool reads_tuned;   /* takes kernels as the table of `assay tune` says, unless --no-tuned */
     bool reads_results; /* judges stored numbers by the kernels there are now */
-    /* Returns the exit status; e is printed if it has a text. */
+    /* Returns the exit status; e is printed if it has a text. The second is that of a verb without names. */
     exit_code (*run)(const char *const *names, size_t count, err *e);
+    exit_code (*run_alone)(err *e);
     /* A family has verbs of its own in place of all that: `assay model info`. */
     const verb *const *verbs;
     size_t verb_count;
@@ -32,6 +33,8 @@ struct verb {
 
 /* A verb: its name, its function and the other fields. */
 #define VERB(symbol, name_, run_, ...) const verb symbol = {.name = name_, .run = run_, __VA_ARGS__}
+#define VERB_ALONE(symbol, name_, run_, ...)                                                       \
+    const verb symbol = {.name = name_, .run_alone = run_, __VA_ARGS__}
 /* For a verb: its table of options. */
 #define VERB_OPTIONS(list) .options = list, .option_count = sizeof list / sizeof *list
 
@@ -67,7 +70,7 @@ bool completion_answer(FILE *out, const verb *all, const char *const *words, siz
 /* All verbs, in the order of the help. */
 #define VERBS(X) \
     X(init) X(import) X(info) X(doctor) X(list) X(check) X(validate) X(mutants) X(launch) X(lint) X(agx) \
-    X(judge) X(bench) X(compare) X(tune) X(experiment) X(plot) X(claims) X(report) X(results) X(profile) \
+    X(judge) X(changes) X(bench) X(compare) X(tune) X(experiment) X(plot) X(claims) X(report) X(results) X(profile) \
     X(run) X(model) X(trace) X(cache) X(tokenize)
 #define DECLARE_VERB(name) extern const verb verb_##name;
 VERBS(DECLARE_VERB)

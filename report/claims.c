@@ -120,32 +120,22 @@ bool claims_read(const char *path, claim_list *out, err *e) {
     return ok;
 }
 
-static bool read_default(const char *root, claim_list *claims, err *e) {
+static bool read_default(claim_list *claims, err *e) {
     char path[PATH_MAX + 32], home[PATH_MAX];
-    snprintf(path, sizeof path, "%s/results/claims.csv", root);
+    if (!root_find(home, sizeof home, e))
+        return false;
+    snprintf(path, sizeof path, "%s/results/claims.csv", home);
     if (access(path, F_OK) == 0)
         return claims_read(path, claims, e);
     if (root_find_project(home, sizeof home))
         return true;
-    if (!os_find_home(home, sizeof home, e))
-        return false;
-    snprintf(path, sizeof path, "%s/results/claims.csv", home);
-    return claims_read(path, claims, e);
+    return os_join_home(path, sizeof path, e, "results/claims.csv") && claims_read(path, claims, e);
 }
 
 bool claims_open(const char *file, const char *const *folders, size_t count, claim_list *claims,
                  store *results, err *e) {
-    char root[PATH_MAX], all[PATH_MAX + 16];
-    const char *only = all;
-    if (!root_find(root, sizeof root, e) ||
-        !(file ? claims_read(file, claims, e) : read_default(root, claims, e)))
-        return false;
-    snprintf(all, sizeof all, "%s/results", root);
-    if (count == 0 && !os_is_folder(all)) { /* nothing has been measured */
-        *results = (store){.count = 0};
-        return true;
-    }
-    return store_read(count ? folders : &only, count ? count : 1, count == 0, results, e);
+    return (file ? claims_read(file, claims, e) : read_default(claims, e)) &&
+           store_open(folders, count, count == 0, results, e);
 }
 
 void claims_free(claim_list *l) {

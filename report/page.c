@@ -2,8 +2,6 @@
  * links, origins, charts. */
 #include "page.h"
 
-#include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,19 +10,6 @@
 #include "harness/base/path.h"
 
 /* What parts share ---------------------------------------------------------------------------- */
-
-const char *page_get_cell(const csv_file *f, size_t row, const char *title) {
-    size_t column;
-    return csv_find_column(f, title, &column, NULL) ? csv_get_text(f, row, column) : "";
-}
-
-double page_get_number(const csv_file *f, size_t row, const char *title) {
-    size_t column;
-    double value = NAN;
-    return csv_find_column(f, title, &column, NULL) && csv_get_double(f, row, column, &value, NULL)
-               ? value
-               : NAN;
-}
 
 void page_print_row(FILE *out, const char *format, const csv_file *f, size_t row) {
     for (const char *p = format; *p; p++) {
@@ -36,9 +21,9 @@ void page_print_row(FILE *out, const char *format, const csv_file *f, size_t row
         char title[64];
         snprintf(title, sizeof title, "%.*s", length - 1 - is_number, p + 1 + is_number);
         if (is_number)
-            html_print_cell(out, page_get_number(f, row, title), page_get_cell(f, row, title));
+            html_print_cell(out, csv_find_double(f, row, title), csv_find_text(f, row, title));
         else
-            html(out, "%s", page_get_cell(f, row, title));
+            html(out, "%s", csv_find_text(f, row, title));
         p += length;
     }
 }
@@ -58,7 +43,7 @@ static void print_link(const page *p, FILE *out, const store_folder *f, const ch
     html_print_link(out, p->folder, realpath(path, whole) ? whole : path, text);
 }
 
-void page_print_file(const page *p, FILE *out, const store_folder *f, const char *name) {
+static void print_file(const page *p, FILE *out, const store_folder *f, const char *name) {
     print_link(p, out, f, name, name);
 }
 
@@ -66,7 +51,7 @@ void page_print_table_files(const page *p, FILE *out, const store_folder *f,
                             const store_file *file) {
     const char *name = strrchr(file->path, '/') + 1;
     char samples[272];
-    page_print_file(p, out, f, name);
+    print_file(p, out, f, name);
     fprintf(out, " (%zu rows)", csv_count_rows(file->csv));
     snprintf(samples, sizeof samples, "%.*s.samples.csv", (int)strlen(name) - 4, name);
     if (store_has(f, samples)) {
@@ -94,7 +79,7 @@ void page_print_origin(FILE *out, const store_file *file) {
 }
 
 /* Dates are texts that sort. */
-void page_print_dates(const page *p, FILE *out, const store_folder *only) {
+static void print_dates(const page *p, FILE *out, const store_folder *only) {
     const char *first = NULL, *last = NULL;
     for (size_t f = 0; f < p->store->count; f++)
         for (size_t i = 0; i < p->store->folders[f].count; i++) {
@@ -176,11 +161,11 @@ static void print_chart(const page *p, FILE *out, const store_folder *f, const c
     if (!page_is_folded(p, f))
         embed_chart(out, f, what, name);
     html(out, "<figcaption>%s: ", f->device);
-    page_print_file(p, out, f, name);
+    print_file(p, out, f, name);
     snprintf(png, sizeof png, "%.*s.png", (int)(strlen(name) - 4), name);
     if (store_has(f, png)) {
         fputs(", ", out);
-        page_print_file(p, out, f, png);
+        print_file(p, out, f, png);
     }
     fputs("</figcaption></figure>\n", out);
 }
@@ -238,7 +223,7 @@ static void print_devices(const page *p, FILE *out) {
         for (size_t f = 0; f < p->store->count; f++) {
             fputs("<td class=\"wide\">", out);
             if (strcmp(facts[i][1], "date") == 0)
-                page_print_dates(p, out, &p->store->folders[f]);
+                print_dates(p, out, &p->store->folders[f]);
             else
                 print_values(out, &p->store->folders[f], facts[i][1]);
             fputs("</td>", out);
@@ -294,7 +279,7 @@ static void print_files(const page *p, FILE *out) {
         for (size_t k = 0; k < f->other_count; k++)
             if (!strstr(f->others[k], ".samples.csv")) {
                 fputs("<li>", out);
-                page_print_file(p, out, f, f->others[k]);
+                print_file(p, out, f, f->others[k]);
                 fputs("</li>\n", out);
             }
         fputs("</ul></details>\n", out);
@@ -303,10 +288,9 @@ static void print_files(const page *p, FILE *out) {
 
 /* Files of the frame -------------------------------------------------------------------------- */
 
-static char *read_frame(const char *home, const char *ending, err *e) {
-    char path[PATH_MAX + 32];
-    snprintf(path, sizeof path, "%s/report/page.%s", home, ending);
-    return os_read_file(path, NULL, e);
+static char *read_frame(const char *name, err *e) {
+    char path[PATH_MAX];
+    return os_join_home(path, sizeof path, e, name) ? os_read_file(path, NULL, e) : NULL;
 }
 
 /* Parts --------------------------------------------------------------------------------------- */
@@ -318,7 +302,7 @@ static char *read_frame(const char *home, const char *ending, err *e) {
 
 static void print_date(const page *p, FILE *out) {
     fputs("Measured ", out);
-    page_print_dates(p, out, NULL);
+    print_dates(p, out, NULL);
     fputs(".", out);
 }
 
@@ -353,9 +337,9 @@ static void print_each_device(const page *p, FILE *out, page_device_part *print)
     }
 }
 
-static bool print_part(const page *p, const char *home, const char *mark, FILE *out, err *e) {
+static bool print_part(const page *p, const char *mark, FILE *out, err *e) {
     if (strcmp(mark, "css") == 0 || strcmp(mark, "js") == 0) {
-        char *text = read_frame(home, mark, e);
+        char *text = read_frame(*mark == 'c' ? "report/page.css" : "report/page.js", e);
         if (text)
             fputs(text, out);
         free(text);
@@ -376,8 +360,8 @@ static bool print_part(const page *p, const char *home, const char *mark, FILE *
     return true;
 }
 
-static bool print_page(const page *p, const char *home, FILE *out, err *e) {
-    char *frame = read_frame(home, "html", e);
+static bool print_page(const page *p, FILE *out, err *e) {
+    char *frame = read_frame("report/page.html", e);
     bool ok = frame != NULL;
     for (const char *at = frame; ok && *at;) {
         const char *mark = strstr(at, "{{"), *end = mark ? strstr(mark, "}}") : NULL;
@@ -388,7 +372,7 @@ static bool print_page(const page *p, const char *home, FILE *out, err *e) {
         char name[48];
         fwrite(at, 1, (size_t)(mark - at), out);
         snprintf(name, sizeof name, "%.*s", (int)(end - mark - 2), mark + 2);
-        ok = print_part(p, home, name, out, e);
+        ok = print_part(p, name, out, e);
         at = end + 2;
     }
     free(frame);
@@ -425,21 +409,16 @@ static bool find_folder(const char *path, char *folder, err *e) {
                     length < 160 ? length : 160, path));
 }
 
-bool page_write(const page_content *c, const char *home, const char *path, err *e) {
+bool page_write(const page_content *c, const char *path, err *e) {
     page p = {.content = c, .store = c->store};
-    char *text = NULL;
-    size_t bytes = 0;
     if (!find_folder(path, p.folder, e))
         return false;
-    FILE *out = open_memstream(&text, &bytes);
-    assert(out);
+    memory_file *text = memory_file_new();
     list_names(&p);
-    bool ok = print_page(&p, home, out, e);
-    bool is_whole = fclose(out) == 0;
-    if (ok && !is_whole)
-        ok = err_set(e, EXIT_CANNOT, "no memory for the page %.160s", path);
-    ok = ok && os_write_file(path, text, bytes, e);
-    free(text);
+    bool ok = print_page(&p, text->out, e);
     free(p.names);
-    return ok;
+    if (ok)
+        return memory_file_write(text, path, e);
+    memory_file_free(text);
+    return false;
 }

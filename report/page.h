@@ -19,8 +19,8 @@ typedef struct {
 /* Experiments that failed, and checks and validations with something wrong. */
 size_t page_count_failures(const store *s);
 
-/* Its links are relative to the folder of `path`. `home` is the project's root. */
-bool page_write(const page_content *c, const char *home, const char *path, err *e);
+/* Its links are relative to the folder of `path`. */
+bool page_write(const page_content *c, const char *path, err *e);
 
 /* Parts of the page: page.c and part_*.c -------------------------------------------------------- */
 
@@ -42,17 +42,13 @@ page_device_part page_print_token, page_print_right, page_print_times, page_prin
 
 /* Shared printers, in page.c ------------------------------------------------------------------- */
 
-/* "" and NaN where there is no such column. */
-const char *page_get_cell(const csv_file *f, size_t row, const char *title);
-double page_get_number(const csv_file *f, size_t row, const char *title);
 /* HTML with what a row of a table has: {title} is the text of that column, {#title} a cell with its number. */
 void page_print_row(FILE *out, const char *format, const csv_file *f, size_t row);
 
 /* A paragraph set off from the text, in which `code` is set as code. */
 void page_print_note(FILE *out, const char *sentence);
 
-/* A link to a file of results by its name; to a table and, where there are some, its samples. */
-void page_print_file(const page *p, FILE *out, const store_folder *f, const char *name);
+/* Links to a table and, where there are some, its samples. */
 void page_print_table_files(const page *p, FILE *out, const store_folder *f,
                             const store_file *file);
 
@@ -60,8 +56,6 @@ void page_print_table_files(const page *p, FILE *out, const store_folder *f,
 void page_print_staleness(FILE *out, const store_file *file);
 /* Commit and date of a file, and what is stale of it. */
 void page_print_origin(FILE *out, const store_file *file);
-/* From when to when files of a folder were measured; NULL: of all folders. */
-void page_print_dates(const page *p, FILE *out, const store_folder *only);
 
 /* What a device has in a section: below its name if there are several. An emulated one is folded if
  * there are others, and one that is there again, with files of another model. */

@@ -12,12 +12,12 @@
 /* Counting ------------------------------------------------------------------------------------ */
 
 static bool is_right(const csv_file *f, size_t row) {
-    return strcmp(page_get_cell(f, row, "verdict"), "pass") == 0;
+    return strcmp(csv_find_text(f, row, "verdict"), "pass") == 0;
 }
 
 /* A case that its kernel does not take was not run: it counts neither way. */
 static bool is_skipped(const csv_file *f, size_t row) {
-    return strcmp(page_get_cell(f, row, "verdict"), "skip") == 0;
+    return strcmp(csv_find_text(f, row, "verdict"), "skip") == 0;
 }
 
 static size_t get_count(const csv_file *f, const char *key) {
@@ -55,7 +55,7 @@ static kernel_sum *sum_kernels(const csv_file *f, size_t *count) {
     kernel_sum *list = array_new(csv_count_rows(f) + 1, sizeof *list);
     *count = 0;
     for (size_t r = 0; r < csv_count_rows(f); r++) {
-        const char *name = page_get_cell(f, r, "kernel");
+        const char *name = csv_find_text(f, r, "kernel");
         size_t i = 0;
         while (i < *count && strcmp(list[i].kernel, name) != 0)
             i++;
@@ -65,8 +65,8 @@ static kernel_sum *sum_kernels(const csv_file *f, size_t *count) {
             continue;
         list[i].cases++;
         list[i].wrong += !is_right(f, r);
-        list[i].margin = fmax(list[i].margin, page_get_number(f, r, "margin"));
-        list[i].ulp = fmax(list[i].ulp, page_get_number(f, r, "max_ulp"));
+        list[i].margin = fmax(list[i].margin, csv_find_double(f, r, "margin"));
+        list[i].ulp = fmax(list[i].ulp, csv_find_double(f, r, "max_ulp"));
     }
     return list;
 }
@@ -165,8 +165,8 @@ static void print_agx(const page *p, FILE *out, const store_folder *f, const sto
     const char *compiler = csv_get_meta(c, "agx compiler");
     size_t compiled = 0, spilling = 0;
     for (size_t r = 0; r < csv_count_rows(c); r++) {
-        compiled += page_get_number(c, r, "threads") > 0;
-        spilling += page_get_number(c, r, "scratch_bytes") > 0;
+        compiled += csv_find_double(c, r, "threads") > 0;
+        spilling += csv_find_double(c, r, "scratch_bytes") > 0;
     }
     html(out,
          "<p><strong>Registers (Mesa's compiler, M1).</strong> Of %zu kernels %zu compile, and %zu "
@@ -183,7 +183,7 @@ static void print_agx(const page *p, FILE *out, const store_folder *f, const sto
                      "#fills|loads of spilled registers", "#registers|of 16 bits, per thread",
                      "#threads|that have room on a core", NULL);
     for (size_t r = 0; r < csv_count_rows(c); r++)
-        if (page_get_number(c, r, "scratch_bytes") > 0)
+        if (csv_find_double(c, r, "scratch_bytes") > 0)
             page_print_row(out,
                            "<tr><td>{kernel}</td>{#scratch_bytes}{#spills}{#fills}"
                            "{#half_registers}{#threads}</tr>\n",
@@ -216,11 +216,11 @@ void page_print_right(const page *p, FILE *out, const store_folder *f) {
 enum { MOST_LINES = 8 };
 
 static double get_sectors(const csv_file *c, size_t row) {
-    return page_get_number(c, row, "load_sectors") + page_get_number(c, row, "store_sectors");
+    return csv_find_double(c, row, "load_sectors") + csv_find_double(c, row, "store_sectors");
 }
 
 static void print_counts(FILE *out, const csv_file *c, size_t row) {
-    const double measured = page_get_number(c, row, "measured_ns");
+    const double measured = csv_find_double(c, row, "measured_ns");
     char text[32];
     page_print_row(out, "<h3><code>{case}</code></h3>\n<p>{text}", c, row);
     if (!isnan(measured))
@@ -230,14 +230,14 @@ static void print_counts(FILE *out, const csv_file *c, size_t row) {
 
 static void print_line(FILE *out, const csv_file *c, size_t row, size_t sum) {
     const double all = get_sectors(c, sum), share = all > 0 ? 100 * get_sectors(c, row) / all : 0;
-    const double instructions = page_get_number(c, sum, "instructions");
+    const double instructions = csv_find_double(c, sum, "instructions");
     const double work =
-        instructions > 0 ? 100 * page_get_number(c, row, "instructions") / instructions : 0;
+        instructions > 0 ? 100 * csv_find_double(c, row, "instructions") / instructions : 0;
     html(out,
          "<tr><th scope=\"row\">%s:%s</th><td><span class=\"bar d0\" style=\"width:%.1f%%\"></span>"
          "%.3g %%, instructions %.3g %% <code>%s</code></td></tr>\n",
-         path_get_name(page_get_cell(c, row, "file")), page_get_cell(c, row, "line"), share * 0.4,
-         share, work, page_get_cell(c, row, "text"));
+         path_get_name(csv_find_text(c, row, "file")), csv_find_text(c, row, "line"), share * 0.4,
+         share, work, csv_find_text(c, row, "text"));
 }
 
 /* Rows are a case with line 0, then its lines, those with most sectors first. */
@@ -245,7 +245,7 @@ static void print_cases(FILE *out, const csv_file *c) {
     size_t sum = 0, shown = 0;
     bool is_open = false;
     for (size_t row = 0; row < csv_count_rows(c); row++) {
-        if (strcmp(page_get_cell(c, row, "line"), "0") == 0) {
+        if (strcmp(csv_find_text(c, row, "line"), "0") == 0) {
             fputs(is_open ? "</tbody></table>\n" : "", out);
             print_counts(out, c, row);
             is_open = true;

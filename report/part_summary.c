@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/measure/results.h"
 #include "page.h"
 
 void page_print_title(const page *p, FILE *out) {
@@ -102,11 +101,11 @@ static double find_rate(const store_folder *f, const char *kind, const store_fil
     double most = NAN;
     for (size_t i = 0; i < f->count; i++)
         for (size_t r = 0; r < csv_count_rows(f->files[i].csv); r++) {
-            const char *test = page_get_cell(f->files[i].csv, r, "variant");
+            const char *test = csv_find_text(f->files[i].csv, r, "variant");
             if (f->files[i].kind != STORE_BENCH || strncmp(test, kind, 2) != 0 ||
-                strchr(test, '@') || strcmp(page_get_cell(f->files[i].csv, r, "op"), "model") != 0)
+                strchr(test, '@') || strcmp(csv_find_text(f->files[i].csv, r, "op"), "model") != 0)
                 continue;
-            double rate = atof(test + 2) * 1e9 / page_get_number(f->files[i].csv, r, "wall_ns");
+            double rate = atof(test + 2) * 1e9 / csv_find_double(f->files[i].csv, r, "wall_ns");
             if (!(rate <= most)) {
                 most = rate;
                 *where = &f->files[i];
@@ -125,7 +124,7 @@ static void print_rate(FILE *out, const store_folder *f, const char *title, cons
     double rate = find_rate(f, kind, &file, &row);
     if (file) {
         snprintf(about, sizeof about, "tok/s, %.20s, %.120s",
-                 page_get_cell(file->csv, row, "variant"), page_get_cell(file->csv, row, "model"));
+                 csv_find_text(file->csv, row, "variant"), csv_find_text(file->csv, row, "model"));
         print_tile(out, title, "times", rate, about, file);
         return;
     }
@@ -150,10 +149,10 @@ static double find_share(const store_folder *f, const char *op, const char *form
     double most = NAN;
     for (const store_file *file = f->files; file < f->files + f->count; file++)
         for (size_t r = 0; has_shares(file) && r < csv_count_rows(file->csv); r++) {
-            double share = page_get_number(file->csv, r, "pct_roof");
+            double share = csv_find_double(file->csv, r, "pct_roof");
             if (isnan(share) || share <= most || share > 100 ||
-                (op && (strcmp(page_get_cell(file->csv, r, "op"), op) != 0 ||
-                        strcmp(page_get_cell(file->csv, r, "format"), format) != 0)))
+                (op && (strcmp(csv_find_text(file->csv, r, "op"), op) != 0 ||
+                        strcmp(csv_find_text(file->csv, r, "format"), format) != 0)))
                 continue;
             most = share;
             *where = file;
@@ -169,8 +168,8 @@ static void print_share(FILE *out, const store_folder *f) {
     double share = find_share(f, NULL, NULL, &file, &row);
     if (file) {
         snprintf(value, sizeof value, "%.0f %%", share);
-        snprintf(about, sizeof about, "%.100s %.60s", page_get_cell(file->csv, row, "kernel"),
-                 page_get_cell(file->csv, row, "shape"));
+        snprintf(about, sizeof about, "%.100s %.60s", csv_find_text(file->csv, row, "kernel"),
+                 csv_find_text(file->csv, row, "shape"));
     }
     print_text_tile(out, "", "Best share of the roof", "times", value, about, file);
 }
@@ -194,7 +193,7 @@ static bool count_mutants(const store_folder *f, size_t *caught, size_t *count) 
         for (size_t r = 0; f->files[i].kind == STORE_OTHER && r < csv_count_rows(f->files[i].csv);
              r++)
             for (size_t k = 0; k < sizeof fates / sizeof *fates; k++)
-                if (strcmp(page_get_cell(f->files[i].csv, r, "fate"), fates[k]) == 0) {
+                if (strcmp(csv_find_text(f->files[i].csv, r, "fate"), fates[k]) == 0) {
                     *caught += k > 0;
                     ++*count;
                 }
@@ -264,8 +263,8 @@ static void add_bars(const store_folder *f, bar_list *l) {
     for (size_t i = 0; i < f->count; i++)
         for (size_t r = 0; has_shares(&f->files[i]) && r < csv_count_rows(f->files[i].csv); r++) {
             const csv_file *c = f->files[i].csv;
-            bar b = {page_get_cell(c, r, "op"), page_get_cell(c, r, "format"),
-                     page_get_number(c, r, "pct_roof")};
+            bar b = {csv_find_text(c, r, "op"), csv_find_text(c, r, "format"),
+                     csv_find_double(c, r, "pct_roof")};
             size_t k = 0;
             while (k < l->count &&
                    (strcmp(l->items[k].op, b.op) != 0 || strcmp(l->items[k].format, b.format) != 0))
@@ -294,7 +293,7 @@ static void print_bar(FILE *out, const page *p, const bar *b, bool is_named) {
         if (!file)
             continue;
         html(out, "<span class=\"bar d%zu\" style=\"width:%.1f%%\"></span><small>%.3g %% %s", f % 4,
-             0.6 * share, share, page_get_cell(file->csv, row, "kernel"));
+             0.6 * share, share, csv_find_text(file->csv, row, "kernel"));
         if (is_named)
             html(out, ", %s", folder->device);
         fputs("</small><br>", out);

@@ -69,11 +69,11 @@ static case_history *new_history(const store_folder *f, const char *name) {
     size_t rows = file ? csv_count_rows(file->csv) : 0;
     case_history *h = array_new(1, sizeof *h + rows * sizeof *h->runs);
     for (size_t r = 0; r < rows; r++)
-        if (strcmp(page_get_cell(file->csv, r, "case"), name) == 0)
+        if (strcmp(csv_find_text(file->csv, r, "case"), name) == 0)
             h->runs[h->count++] = (run){
-                page_get_cell(file->csv, r, "date"), page_get_cell(file->csv, r, "kernel_hash"),
-                page_get_number(file->csv, r, "median_ns"), page_get_number(file->csv, r, "low_ns"),
-                page_get_number(file->csv, r, "high_ns")};
+                csv_find_text(file->csv, r, "date"), csv_find_text(file->csv, r, "kernel_hash"),
+                csv_find_double(file->csv, r, "median_ns"), csv_find_double(file->csv, r, "low_ns"),
+                csv_find_double(file->csv, r, "high_ns")};
     return h;
 }
 

@@ -28,13 +28,13 @@ typedef struct {
 
 static double get_duration(const timeline *t, size_t row) {
     return t->is_trace
-               ? page_get_number(t->csv, row, "duration_ns")
-               : page_get_number(t->csv, row, "end_ns") - page_get_number(t->csv, row, "start_ns");
+               ? csv_find_double(t->csv, row, "duration_ns")
+               : csv_find_double(t->csv, row, "end_ns") - csv_find_double(t->csv, row, "start_ns");
 }
 
 /* A row that is drawn, and its lane; what is missing of a token may be less than nothing. */
 static bool find_lane(const timeline *t, size_t row, size_t *out) {
-    const char *op = page_get_cell(t->csv, row, "op");
+    const char *op = csv_find_text(t->csv, row, "op");
     for (*out = 0; *out < t->count && strcmp(t->lanes[*out].name, op) != 0; ++*out)
         ;
     return get_duration(t, row) >= 0;
@@ -53,14 +53,14 @@ static void read_lanes(timeline *t) {
             continue;
         lane *l = &t->lanes[at];
         if (at == t->count)
-            t->lanes[t->count++] = (lane){.name = page_get_cell(t->csv, r, "op"),
-                                          .start_ns = page_get_number(t->csv, r, "start_ns")};
-        double launches = t->is_trace ? 1 : page_get_number(t->csv, r, "launches");
-        double bytes = page_get_number(t->csv, r, "bytes");
+            t->lanes[t->count++] = (lane){.name = csv_find_text(t->csv, r, "op"),
+                                          .start_ns = csv_find_double(t->csv, r, "start_ns")};
+        double launches = t->is_trace ? 1 : csv_find_double(t->csv, r, "launches");
+        double bytes = csv_find_double(t->csv, r, "bytes");
         l->launches += isnan(launches) ? 0 : (size_t)launches;
         l->duration_ns += get_duration(t, r);
         l->bytes += isnan(bytes) ? 0 : bytes;
-        t->end_ns = fmax(t->end_ns, page_get_number(t->csv, r, "start_ns") + get_duration(t, r));
+        t->end_ns = fmax(t->end_ns, csv_find_double(t->csv, r, "start_ns") + get_duration(t, r));
     }
     qsort(t->lanes, t->count, sizeof *t->lanes, compare_lanes);
 }
@@ -75,7 +75,7 @@ static void print_lane(FILE *out, const timeline *t, size_t index) {
         if (!find_lane(t, r, &at) || at != index)
             continue;
         fprintf(out, "M%.1f %zuh%.1fv%dh-%.1fz",
-                (double)WIDTH * page_get_number(t->csv, r, "start_ns") / t->end_ns,
+                (double)WIDTH * csv_find_double(t->csv, r, "start_ns") / t->end_ns,
                 index * LANE + 2, fmax(0.4, (double)WIDTH * get_duration(t, r) / t->end_ns),
                 LANE - 4, fmax(0.4, (double)WIDTH * get_duration(t, r) / t->end_ns));
     }

@@ -1,6 +1,5 @@
 #include "store.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <math.h>
@@ -11,6 +10,7 @@
 #include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/base/root.h"
 #include "harness/measure/publish.h"
 #include "harness/measure/results.h"
 
@@ -328,6 +328,18 @@ bool store_read(const char *const *paths, size_t count, bool may_be_empty, store
     return ok;
 }
 
+bool store_open(const char *const *names, size_t count, bool may_be_empty, store *out, err *e) {
+    char root[PATH_MAX], all[PATH_MAX];
+    const char *only = all;
+    if (count > 0)
+        return store_read(names, count, may_be_empty, out, e);
+    if (!root_find(root, sizeof root, e) || !path_print(all, sizeof all, e, "%s/results", root))
+        return false;
+    *out = (store){.count = 0};
+    return (may_be_empty && !os_is_folder(all)) || /* nothing has been measured */
+           store_read(&only, 1, may_be_empty, out, e);
+}
+
 static void free_folders(store_folder *folders, size_t count) {
     for (size_t i = 0; i < count; i++) {
         store_folder *f = &folders[i];
@@ -350,18 +362,15 @@ void store_free(store *s) {
 }
 
 bool store_admit_skipped(const store *s, err *e) {
-    char *rest = NULL;
-    size_t bytes;
     if (s->skipped_count == 0)
         return true;
-    FILE *out = open_memstream(&rest, &bytes);
-    assert(out);
+    memory_file *rest = memory_file_new();
     for (size_t i = 1; i < s->skipped_count; i++)
-        fprintf(out, "left out: %s\n", s->skipped[i]);
-    fclose(out);
+        fprintf(rest->out, "left out: %s\n", s->skipped[i]);
     err_set(e, EXIT_USAGE, "a file was left out: %.220s", s->skipped[0]);
-    err_set_detail(e, rest);
-    free(rest);
+    if (s->skipped_count > 1 && fflush(rest->out) == 0)
+        err_set_detail(e, rest->text);
+    memory_file_free(rest);
     return false;
 }
 
@@ -393,12 +402,10 @@ file_origin store_sum_origins(const store_folder *f) {
 }
 
 const char *store_find_meta(const store_folder *f, const char *key) {
-    for (size_t i = 0; i < f->count; i++) {
-        const char *value = csv_get_meta(f->files[i].csv, key);
-        if (value && *value)
-            return value;
-    }
-    return NULL;
+    const char *value = NULL;
+    for (size_t i = 0; i < f->count && !value; i++)
+        value = get_fact(&f->files[i], key);
+    return value;
 }
 
 const char *store_find_chart(const store_folder *f, const char *file_name, size_t i) {

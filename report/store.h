@@ -70,6 +70,8 @@ typedef struct {
  * A file that is left out is remembered in `skipped`, with its line if it is malformed. A path without results is
  * EXIT_USAGE, unless may_be_empty. */
 bool store_read(const char *const *paths, size_t count, bool may_be_empty, store *out, err *e);
+/* The same for what a user names; if that is nothing, for all results of the root. */
+bool store_open(const char *const *names, size_t count, bool may_be_empty, store *out, err *e);
 void store_free(store *s);
 
 /* After everything else is done: true if no file was left out, else EXIT_USAGE with the sentences. */

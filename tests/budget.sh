@@ -6,6 +6,7 @@
 file=${1:-$(dirname "$0")/budget.tsv}
 cd "$(dirname "$0")/.." || exit 2
 printf '%-60s %7s %8s\n' rooms lines allowed
+[ "$(wc -l < "$file")" -gt 1 ] || exit 1 # a merge may have emptied it
 sed 1d "$file" | {
     status=0
     while IFS='	' read -r rooms allowed why; do

@@ -2,10 +2,13 @@
 
 usage: python3 tests/judge_cheats.py ASSAY [NAME...] [--all] [--csv FILE] [--device D] [--seed N]
 
-A cheat is a file of tests/cheats. Lines at its head say what it claims to be and what must become of it:
+A cheat is a file of tests/cheats, or one of several kernels of a file, after a line "// cheat: NAME". Lines
+at its head say what it claims to be and what must become of it:
     // base: rmsnorm_rows          the kernel whose place it takes
-    // refused: check, validate    by which stage; any of several
+    // refused: check, validate    by which stage; any of several. "slower" or "gains nothing" is a verdict
     // because: never written      a part of the reason, or of the finding's class; | between several
+    // timed: 17x4096              it is timed, with these shapes; "yes": with those of the judge
+    // launch: rms.launch          how it is launched
 An honest kernel is one of ours in its own place: the first of each op that the device can run, or all of
 them. NAME is a cheat, an op or a kernel, or a glob of them. Verdicts are appended to the file of --csv as
 they are made, and a later run makes only those that it lacks. Exit status: 0, 1 if a verdict is wrong, 2
@@ -49,24 +52,31 @@ class Trial:
         for path in sorted(glob.glob(os.path.join(HOME, "tests", "cheats", "*.metal"))):
             name = os.path.splitext(os.path.basename(path))[0]
             with open(path) as file:
-                head = dict(re.findall(r"^// (base|refused|because): (.*)$", file.read(), re.M))
-            if self.is_wanted(name):
-                yield [dict(head, name=name, path=path)]
+                parts = re.split(r"^// cheat: (.*)$", file.read(), flags=re.M)
+            cheats = zip([name], parts) if len(parts) == 1 else zip(parts[1::2], parts[2::2])
+            for kernel, text in cheats:
+                head = dict(re.findall(r"^// (base|refused|because|timed|launch): (.*)$", text, re.M))
+                if self.is_wanted(kernel, name):
+                    yield [dict(head, name=kernel, path=path, kernel=kernel if len(parts) > 1 else "")]
 
     def find_honest(self):
         """Of each op a list: the first of it that the device can run is judged."""
         listed = json.loads(subprocess.check_output([self.options.assay, "list", "--json"]))
         for op, kernels in itertools.groupby(listed, lambda k: k["op"]):
-            group = [dict(name=k["kernel"], base=k["kernel"], path=os.path.join(HOME, "kernels", k["file"]))
+            group = [dict(name=k["kernel"], base=k["kernel"], kernel=k["kernel"], path=os.path.join(HOME, "kernels", k["file"]))
                      for k in kernels if self.is_wanted(k["kernel"], op)]
             yield from ([one] for one in group) if self.options.all else [group]
 
     def judge(self, subject):
         """What the judge says, or None: this device cannot run the kernel."""
-        words = [self.options.assay, "judge", subject["path"], "--base", subject["base"], "--untimed", "--json",
-                 "--jobs", "1", "--seed", str(self.options.seed), "--validate-most", str(VALIDATED_VALUES)]
+        timed = subject.get("timed")
+        how = ["--budget", "0.2", "--again", "0.2"] + (["--shape", timed] if timed != "yes" else [])
+        words = [self.options.assay, "judge", subject["path"], "--base", subject["base"], "--json", "--jobs", "1",
+                 *(how if timed else ["--untimed"]), "--seed", str(self.options.seed),
+                 "--validate-most", str(VALIDATED_VALUES), "--timeout", "300"]
         words += ["--device", self.options.device] if self.options.device else []
-        words += [] if "refused" in subject else ["--kernel", subject["base"]]
+        words += ["--kernel", subject["kernel"]] if subject["kernel"] else []
+        words += ["--launch", os.path.join(HOME, "tests", "cheats", subject["launch"])] if "launch" in subject else []
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
         if done.returncode == 3 and "cannot be judged on this machine" in done.stderr:
             return None
@@ -94,12 +104,12 @@ class Trial:
                   f" ({answer['case']})", flush=True)
         elif "refused" in subject:
             what = ", ".join(filter(None, (answer["stage"], answer["finding"])))
-            print(f"{subject['name']:<24} refused by {what}", flush=True)
+            said = f"right, and {answer['verdict']}" if answer["right"] else f"refused by {what}"
+            print(f"{subject['name']:<24} {said}", flush=True)
         if self.options.csv:
-            is_new = not os.path.exists(self.options.csv)
             with open(self.options.csv, "a", newline="") as file:
                 rows = csv.writer(file)
-                if is_new:
+                if not file.tell():
                     rows.writerow(["name", "expected", "verdict", "mistake", "reason", "seed"])
                 rows.writerow([subject["name"], expected, answer["stage"], mistake, answer["reason"],
                                self.options.seed])
@@ -112,7 +122,9 @@ def find_mistake(subject, answer):
     if "refused" not in subject:
         return "" if answer["right"] else "honest, and refused"
     if answer["right"]:
-        return "ACCEPTED"
+        is_known = answer["verdict"] in subject["refused"] or (
+            answer["verdict"] in ("same", "slower", "ambiguous") and "gains nothing" in subject["refused"])
+        return "" if is_known else "ACCEPTED"
     if answer["stage"] not in subject["refused"]:
         return "refused by another stage"
     said = (answer["reason"], answer["finding"], answer["detail"])

@@ -24,7 +24,6 @@
 /* Those that take long come first: the last ones are short, and no core waits. Those that need many kernels
  * of the project follow when the first two have compiled them. */
 #define SUITES(X)                                                                                  \
-    X(more_kernels_suite)                                                                          \
     X(kernels_suite)                                                                               \
     X(builtins_suite)                                                                              \
     X(exact_suite)                                                                                 \
@@ -38,6 +37,7 @@
     X(bench_suite)                                                                                 \
     X(tune_verb_suite)                                                                             \
     X(against_suite)                                                                               \
+    X(changes_suite)                                                                               \
     X(judge_suite)                                                                                 \
     X(failures_suite)                                                                              \
     X(faults_suite)                                                                                \

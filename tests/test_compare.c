@@ -120,6 +120,20 @@ TEST the_tolerance_grows_with_terms_and_scale(void) {
     PASS();
 }
 
+TEST elements_that_share_a_sum_err_by_one_factor(void) {
+    expected want = make_right();
+    want.terms = 1e6; /* each alone may be off by 2000 u */
+    want.row = want.count;
+    want.apart = 12;
+    for (size_t i = 0; i < want.count; i++)
+        got[i] = (float)(value[i] * (1 + 1000 * 0x1p-24));
+    ASSERT(compare(&want).apart == 0);
+    got[1] = (float)(value[1] * (1 + 300 * 0x1p-24));
+    comparison c = compare(&want);
+    ASSERT(c.bad == 0 && c.apart == 1 && c.apart_row == 0);
+    PASS();
+}
+
 TEST the_tolerance_of_half_is_that_of_its_store(void) {
     expected want = make_right();
     double tolerance = compare_get_tolerance(ELEM_F16, &want, 0, false);
@@ -175,6 +189,7 @@ SUITE(compare_suite) {
         RUN_TESTp(an_element_is_right_or_refused, i);
     RUN_TEST(an_error_just_above_the_tolerance_is_refused);
     RUN_TEST(the_tolerance_grows_with_terms_and_scale);
+    RUN_TEST(elements_that_share_a_sum_err_by_one_factor);
     RUN_TEST(the_tolerance_of_half_is_that_of_its_store);
     RUN_TEST(integers_compare_exactly);
     RUN_TEST(unwritten_bytes_are_seen_at_odd_places);

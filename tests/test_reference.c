@@ -148,6 +148,14 @@ TEST distributions_stay_in_their_ranges(void) {
             ASSERT(largest > 0 && largest < (double)FLT_MIN);
         if (d == INPUT_LARGE)
             ASSERT(largest > 1.9e12 && largest < 2.1e12 && fabs(mean) < 1e11);
+        if (d == INPUT_SMALL)
+            ASSERT(largest > 2e-3 && largest < 0.06);
+        if (d == INPUT_TIES || d == INPUT_EQUAL)
+            ASSERT(largest >= 0.25 && largest <= 2);
+        if (d == INPUT_OUTLIER)
+            ASSERT(largest >= 1000 && largest < 2001);
+        if (d == INPUT_NAN)
+            ASSERT(isnan(sum));
         if (d == INPUT_MIXED)
             ASSERT(largest > 1e12 && largest < 1e13);
         if (d == INPUT_NEGATIVE)

@@ -66,9 +66,9 @@ TEST cold_has_copies_beyond_twice_the_cache(void) {
     subject_options o = {.regime = TIMING_CHAINED, .cache = TIMING_COLD, .cache_bytes = 60000};
     subject *s = subject_new(c.tape, &o, &e);
     ASSERTm(e.text, s);
-    ASSERT_EQ_FMT((size_t)12000, subject_get_working_set(s), "%zu");
-    ASSERT(subject_get_copies(s) * 12000 >= 2 * 60000 && subject_get_copies(s) < 12);
-    ASSERT_EQ_FMT((size_t)0, subject_get_repeats(s) % subject_get_copies(s), "%zu");
+    ASSERT_EQ_FMT((size_t)12000, subject_get_facts(s).set_bytes, "%zu");
+    ASSERT(subject_get_facts(s).copies * 12000 >= 2 * 60000 && subject_get_facts(s).copies < 12);
+    ASSERT_EQ_FMT((size_t)0, subject_get_facts(s).repeats % subject_get_facts(s).copies, "%zu");
     subject_free(s);
     /* So small that no number of copies will do: then something must scrub. */
     o.cache_bytes = (size_t)64 << 20;
@@ -85,8 +85,8 @@ TEST independent_plays_have_outputs_of_their_own(void) {
     subject_options o = {.regime = TIMING_INDEPENDENT, .cache = TIMING_WARM, .sample_s = 1};
     subject *s = subject_new(c.tape, &o, &e);
     ASSERTm(e.text, s);
-    ASSERT_EQ_FMT(subject_get_repeats(s), subject_get_copies(s), "%zu");
-    ASSERT(subject_get_copies(s) > 1);
+    ASSERT_EQ_FMT(subject_get_facts(s).repeats, subject_get_facts(s).copies, "%zu");
+    ASSERT(subject_get_facts(s).copies > 1);
     ASSERTm(e.text, subject_check(s, &e));
     subject_free(s);
     case_close(&c);
@@ -125,7 +125,7 @@ static bool time_kernel(const char *name, timing_regime regime, timing_cache cac
                          .sample_s = 1e-5};
     e = (err){.code = EXIT_OK};
     subject *s = subject_new(support_get_tape(), &o, &e);
-    bool ok = s && subject_varies(s) == varies && subject_check(s, &e);
+    bool ok = s && subject_get_facts(s).varies == varies && subject_check(s, &e);
     timing_sample sample;
     for (int i = 0; ok && i < 3; i++)
         ok = subject_get_source(s).take(subject_get_source(s).context, &sample, &e);

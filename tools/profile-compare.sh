@@ -20,18 +20,7 @@ done
     --csv "$dir/ours.csv" > /dev/null
 printf '# device: NVIDIA H200\n# counters: %s, beside the counts of assay profile\n' \
     "$(sed -n 's/^Version \([^ ]*\).*/ncu \1/p' "$dir/info.txt" 2> /dev/null || echo ncu)"
-awk '
-function split_csv(line, out,    n, i, c, quoted, text) { # RFC 4180, without line ends in fields
-    n = 0; text = ""; quoted = 0
-    for (i = 1; i <= length(line); i++) {
-        c = substr(line, i, 1)
-        if (c == "\"") quoted = !quoted
-        else if (c == "," && !quoted) { out[++n] = text; text = "" }
-        else text = text c
-    }
-    out[++n] = text
-    return n
-}
+awk "$(cat "$(dirname "$0")/csv.awk")"'
 function judge(name, what, ours, theirs, room,    off) {
     off = ours > theirs ? ours - theirs : theirs - ours
     total[what]++
@@ -63,7 +52,7 @@ FILENAME ~ /[.]plays[.]csv$/ {
     next
 }
 FILENAME ~ /[.]ncu[.]csv$/ {
-    n = split_csv($0, f)
+    n = cut($0, f)
     if (f[1] == "ID") { for (i = 1; i <= n; i++) at[f[i]] = i; next }
     if (f[1] !~ /^[0-9]+$/ || !("Metric Name" in at)) next
     if (f[at["Kernel Name"]] !~ kernel[f[1] + 1]) {
@@ -81,7 +70,7 @@ FILENAME ~ /[.]ncu[.]csv$/ {
 }
 /^#/ { next }
 FILENAME != ARGV[ARGC - 1] { # ours
-    n = split_csv($0, f)
+    n = cut($0, f)
     if (f[1] == "case") { for (i = 1; i <= n; i++) col[f[i]] = i; next }
     if (f[col["line"]] != 0 || !(f[1] in made)) next
     printf "%s", f[1]
@@ -103,7 +92,7 @@ FILENAME != ARGV[ARGC - 1] { # ours
     next
 }
 { # earlier
-    n = split_csv($0, f)
+    n = cut($0, f)
     if (f[1] == "case") { for (i = 1; i <= n; i++) had[f[i]] = i; next }
     if (f[1] in is_told) next
     for (i = 1; i <= columns; i++) printf "%s%s", names[i] in had ? f[had[names[i]]] : "", i < columns ? "," : "\n"

@@ -214,7 +214,7 @@ static bool make_outputs(const launch *l, oracle_io *io, err *e) {
     return true;
 }
 
-static void free_outputs(oracle_io *io) {
+void check_free_expected(oracle_io *io) {
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
         free(io->out[i].value);
         free(io->out[i].scale);
@@ -271,7 +271,7 @@ static bool ask_again_flushed(const launch *l, oracle_io *io, err *e) {
             again.out[i].value = NULL;
         }
     }
-    free_outputs(&again);
+    check_free_expected(&again);
     for (int i = 0; i < LAUNCH_BUFFERS; i++)
         free(copies[i]);
     return ok;
@@ -302,6 +302,15 @@ static bool ask_oracle(const launch *l, const snapshot *before, oracle_io *io, e
     if (!call(l, io, e))
         return false;
     return !l->pipeline->flushes_denormals || ask_again_flushed(l, io, e);
+}
+
+bool check_expect(const launch *l, oracle_io *io, err *e) {
+    snapshot now;
+    *io = (oracle_io){.failure = ""};
+    bool ok = snapshot_take(l, &now, e) && ask_oracle(l, &now, io, e);
+    snapshot_free(&now);
+    memset(io->in, 0, sizeof io->in);
+    return ok;
 }
 
 /* One launch ----------------------------------------------------------------------------------- */
@@ -541,6 +550,18 @@ static bool check_outputs(trial *t, err *e) {
                 locate(t, i, c.first[0].index);
             return false;
         }
+        if (c.apart > 0)
+            return refuse(t,
+                          "'%s' (buffer %d): every element is within its tolerance, but those of "
+                          "row %zu do not err by one factor, as they do where only the sum that "
+                          "they share is off: something is computed with less precision",
+                          b->at.buffer->label, i, c.apart_row);
+        if (c.together > c.most_together)
+            return refuse(t,
+                          "'%s' (buffer %d): every element is within its tolerance, but together "
+                          "they are off by %.3g of it (root mean square), where sums of floats are "
+                          "off by less than %.3g: something is computed with less precision",
+                          b->at.buffer->label, i, c.together, c.most_together);
     }
     return true;
 }
@@ -617,7 +638,7 @@ static void trial_free(trial *t) {
     snapshot_free(&t->after);
     snapshot_free(&t->again);
     snapshot_free(&t->held);
-    free_outputs(&t->io);
+    check_free_expected(&t->io);
 }
 
 /* False with the result refused, or with e set. Leaves the buffers as the launch left them. */

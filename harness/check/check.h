@@ -24,13 +24,18 @@ typedef struct {
     double max_abs, max_rel, max_ulp; /* over finite elements */
     double nmse;                      /* sum of squared errors over sum of squares */
     double margin;                    /* largest error / tolerance: above 1 is wrong */
+    double together, most_together;   /* root mean square of error / tolerance, and its limit */
     size_t worst;                     /* index of the largest error / tolerance */
+    size_t apart;                     /* rows whose elements do not err by one factor, */
+    size_t apart_row;                 /* the first of them */
     bad_element first[COMPARE_SHOWN];
     size_t shown;
 } comparison;
 
 /* The tolerance of one element; its definition explains how it is derived. */
 double compare_get_tolerance(elem type, const expected *want, size_t i, bool flushes_denormals);
+/* What comparison.together may be at most; INFINITY where it says nothing. */
+double compare_get_most_together(const expected *want);
 
 /* poisoned: the output held POISON_PATTERN before the launch, so an element that still does was
  * never written and is wrong even where NaN is expected. */
@@ -68,6 +73,11 @@ typedef struct {
 /* Checks every launch of a tape; stops at the first that is wrong. err is for reasons why the check
  * could not be made. */
 bool check_tape(tape *t, const check_options *o, check_result *out, err *e);
+
+/* What the oracle of a launch makes of its buffers as they are now: io->out, to be freed in any case; io->in is
+ * empty. Nothing is played. */
+bool check_expect(const launch *l, oracle_io *io, err *e);
+void check_free_expected(oracle_io *io);
 
 /* Marks a case as one that this kernel or this device does not take. A skip is counted and its
  * reason is kept; it is neither a pass nor a failure. Returns true: the check has its result. */

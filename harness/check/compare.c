@@ -28,6 +28,12 @@ static double get_spacing(elem type, double value) {
     return ldexp(2 * elem_get_roundoff(type), exponent);
 }
 
+static double get_store_tolerance(elem type, double value) {
+    return elem_is_float(type)
+               ? elem_get_roundoff(type) * fmax(fabs(value), ldexp(1, get_min_exponent(type)))
+               : 0;
+}
+
 /* Kernels compute in f32, whatever they store, and each operation rounds: a relative error of at
  * most u = 2^-24. Three things add up.
  *
@@ -63,8 +69,7 @@ double compare_get_tolerance(elem type, const expected *want, size_t i, bool flu
         scale = value;
     double operations = want->roundings + 2 * sqrt(want->terms);
     double tolerance = elem_get_roundoff(ELEM_F32) * operations * fmax(scale, FLT_MIN);
-    if (elem_is_float(type))
-        tolerance += elem_get_roundoff(type) * fmax(value, ldexp(1, get_min_exponent(type)));
+    tolerance += get_store_tolerance(type, value);
     if (flushes_denormals)
         tolerance += (want->roundings + want->terms + 1) * (double)FLT_MIN;
     return tolerance;
@@ -168,6 +173,44 @@ static void add_statistics(comparison *c, energy *sum, elem type, double want, d
     sum->values += want * want;
 }
 
+/* All elements together: the root of the mean square of error / tolerance, both without the store.
+ *
+ * The partial sums of n terms of one sign, added one by one, grow to the result, and each step rounds it by
+ * at most u, 0.4 u on average: errors have a deviation of 0.24 sqrt(n) u, an eighth of the tolerance, and
+ * less in any other order. Over many sums their root mean square is that, and half as much again is allowed.
+ * A row may share one sum in all its elements, as in a norm, and then it is as far off as one sum may be, four
+ * deviations. Less precision than a float's, where it is within the tolerance of each element, is not within
+ * this. Short sums, and few elements, say nothing. */
+double compare_get_most_together(const expected *want) {
+    enum { FEWEST_TERMS = 8, FEWEST_ELEMENTS = 64 };
+    const double sums = fmax((double)want->count / want->terms, 1);
+    return want->exact || !(want->terms >= (double)FEWEST_TERMS) || want->count < FEWEST_ELEMENTS
+               ? INFINITY
+               : 0.1875 + 0.3125 / sqrt(sums);
+}
+
+/* Elements of a row that share one sum (want->row) err by one factor, whatever that sum is off by, and each by
+ * what is its own. So the ranges of factors that explain them have one in common. A simdgroup may have added the
+ * sum up for itself, in an order of its own: that is off by the square root of its steps at most, as in
+ * get_most_together. Where denormals may have been lost, an element says nothing. */
+static bool has_one_factor(elem type, const expected *want, const void *got, size_t first) {
+    const double least = ldexp((double)FLT_MIN, 24), sums = sqrt(want->terms / 32);
+    double low = -INFINITY, high = INFINITY, top = 0;
+    for (size_t i = first; i < first + want->row; i++)
+        top = fmax(top, fabs(want->value[i]));
+    for (size_t i = first; i < first + want->row; i++) {
+        const double w = want->value[i], factor = elem_read(type, got, i) / w;
+        const double own = want->apart + 9 * log(top / fabs(w)) + sums;
+        const double room =
+            elem_get_roundoff(ELEM_F32) * own + get_store_tolerance(type, w) / fabs(w);
+        if (!(fabs(w) > least) || !isfinite(factor))
+            continue;
+        low = fmax(low, factor - room);
+        high = fmin(high, factor + room);
+    }
+    return low <= high;
+}
+
 static double get_margin(double error, double tolerance) {
     if (error == 0)
         return 0;
@@ -179,6 +222,7 @@ void compare_output(elem type, const expected *want, const void *got, bool poiso
                     bool flushes_denormals, comparison *out) {
     *out = (comparison){.count = want->count};
     energy sum = {0, 0};
+    double shares = 0; /* squares of error / tolerance */
     for (size_t i = 0; i < want->count; i++) {
         double w = want->value[i], g = elem_read(type, got, i);
         if (is_equal(w, g)) { /* most elements of large outputs */
@@ -192,6 +236,9 @@ void compare_output(elem type, const expected *want, const void *got, bool poiso
             error = INFINITY;
         add_statistics(out, &sum, type, w, g);
         double margin = get_margin(error, tolerance);
+        const double stored = get_store_tolerance(type, w);
+        const double share = error > stored ? (error - stored) / (tolerance - stored) : 0;
+        shares += share * share;
         if (margin > out->margin) {
             out->margin = margin;
             out->worst = i;
@@ -203,5 +250,10 @@ void compare_output(elem type, const expected *want, const void *got, bool poiso
                 out->first[out->shown++] = (bad_element){i, w, g, tolerance, is_stale};
         }
     }
+    for (size_t i = 0; want->row > 0 && i + want->row <= want->count; i += want->row)
+        if (!has_one_factor(type, want, got, i) && out->apart++ == 0)
+            out->apart_row = i / want->row;
+    out->together = sqrt(shares / (double)(want->count + !want->count));
+    out->most_together = compare_get_most_together(want);
     out->nmse = sum.errors == 0 ? 0 : sum.errors / sum.values;
 }

@@ -111,30 +111,16 @@ static float draw_mixed(rng *r) {
     return (float)(rng_normal(r) * ldexp(1, (int)rng_below(r, 71) - 30));
 }
 
-/* Those without a function are filled as a whole. */
-static const struct {
-    const char *name;
-    float (*draw)(rng *r);
-} inputs[INPUT_COUNT] = {
-    [INPUT_UNIFORM] = {"uniform", draw_uniform}, [INPUT_NORMAL] = {"normal", draw_normal},
-    [INPUT_ZEROS] = {"zeros", draw_zero},        [INPUT_DENORMALS] = {"denormals", draw_denormal},
-    [INPUT_LARGE] = {"large", draw_large},       [INPUT_NEGATIVE] = {"negative", draw_negative},
-    [INPUT_UNEVEN] = {"uneven", NULL},           [INPUT_LEVEL] = {"level", NULL},
-    [INPUT_MIXED] = {"mixed", draw_mixed},
-};
-
-const char *distribution_get_name(distribution d) {
-    assert(d < INPUT_COUNT);
-    return inputs[d].name;
+static float draw_tie(rng *r) {
+    const float drawn = ((float)rng_below(r, 9) - 4) / 4;
+    return drawn == 0 && rng_below(r, 2) ? -0.0f : drawn;
 }
 
-bool distribution_find(const char *name, distribution *d) {
-    for (distribution i = 0; i < INPUT_COUNT; i++)
-        if (strcmp(inputs[i].name, name) == 0) {
-            *d = i;
-            return true;
-        }
-    return false;
+static float draw_nan(rng *r) {
+    const uint32_t bits = rng_below(r, 2) ? 0x7FC00000 : 0xFFC00000;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return rng_below(r, 8) ? draw_mixed(r) : value;
 }
 
 /* What looks like zeros at its start is not, and the errors of a few large terms do not average
@@ -151,17 +137,91 @@ static void fill_uneven(rng *r, float *out, size_t count) {
  * hundred of them, so that each step of such a sum is rounded the same way, and it stops growing after
  * a few thousand. It is more than the spacing of floats at a sum of 2^19 of them: if the values were
  * equal, steps of floats would be rounded the same way, too, and the error of an honest sum would grow
- * as its length, not as the root of it (compare.c). */
+ * as its length, not as the root of it (compare.c). The bits below those of a bfloat and of a half are 0:
+ * rounded to one, each value becomes smaller, and what it loses adds up, too. */
 static void fill_level(rng *r, float *out, size_t count) {
     const double level = 0.5 + 0.5 * rng_uniform(r);
+    for (size_t i = 0; i < count; i++) {
+        const float value = (float)(level * (1 + 0.125 * rng_uniform(r)) + (i == 0 ? 1.1 : 0));
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        bits &= ~0x9000u;
+        memcpy(&out[i], &bits, sizeof bits);
+    }
+}
+
+static void fill_small(rng *r, float *out, size_t count) {
+    const double scale = rng_below(r, 2) ? 1e-3 : 1e-2;
     for (size_t i = 0; i < count; i++)
-        out[i] = (float)(level * (1 + 0.125 * rng_uniform(r)) + (i == 0 ? 1.1 : 0));
+        out[i] = (float)(scale * rng_normal(r));
+}
+
+static void fill_rows(rng *r, float *out, size_t count) {
+    static const double magnitudes[] = {1e-3, 1e-2, 0.1, 1, 10, 100, 1000};
+    double scale = 1;
+    for (size_t i = 0, left = 0; i < count; i++, left--) {
+        if (left == 0) {
+            left = (size_t)64 << rng_below(r, 5);
+            scale = magnitudes[rng_below(r, 7)];
+        }
+        out[i] = (float)(scale * rng_normal(r));
+    }
+}
+
+static void fill_equal(rng *r, float *out, size_t count) {
+    const float value = (rng_below(r, 2) ? -0.25f : 0.25f) * (float)(1u << rng_below(r, 4));
+    for (size_t i = 0; i < count; i++)
+        out[i] = value;
+}
+
+static void fill_outlier(rng *r, float *out, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        out[i] = (float)rng_normal(r);
+    if (count > 0)
+        out[rng_below(r, (uint32_t)count)] = (float)(1000 * (1 + rng_uniform(r)));
+}
+
+/* Each value by itself, or all of them. */
+static const struct {
+    const char *name;
+    float (*draw)(rng *r);
+    void (*fill)(rng *r, float *out, size_t count);
+} inputs[INPUT_COUNT] = {
+    [INPUT_UNIFORM] = {"uniform", draw_uniform, NULL},
+    [INPUT_NORMAL] = {"normal", draw_normal, NULL},
+    [INPUT_ZEROS] = {"zeros", draw_zero, NULL},
+    [INPUT_DENORMALS] = {"denormals", draw_denormal, NULL},
+    [INPUT_LARGE] = {"large", draw_large, NULL},
+    [INPUT_NEGATIVE] = {"negative", draw_negative, NULL},
+    [INPUT_UNEVEN] = {"uneven", NULL, fill_uneven},
+    [INPUT_LEVEL] = {"level", NULL, fill_level},
+    [INPUT_MIXED] = {"mixed", draw_mixed, NULL},
+    [INPUT_SMALL] = {"small", NULL, fill_small},
+    [INPUT_ROWS] = {"rows", NULL, fill_rows},
+    [INPUT_TIES] = {"ties", draw_tie, NULL},
+    [INPUT_EQUAL] = {"equal", NULL, fill_equal},
+    [INPUT_OUTLIER] = {"outlier", NULL, fill_outlier},
+    [INPUT_NAN] = {"nan", draw_nan, NULL},
+};
+
+const char *distribution_get_name(distribution d) {
+    assert(d < INPUT_COUNT);
+    return inputs[d].name;
+}
+
+bool distribution_find(const char *name, distribution *d) {
+    for (distribution i = 0; i < INPUT_COUNT; i++)
+        if (strcmp(inputs[i].name, name) == 0) {
+            *d = i;
+            return true;
+        }
+    return false;
 }
 
 void fill_f32(rng *r, distribution d, float *out, size_t count) {
     assert(d < INPUT_COUNT);
-    if (!inputs[d].draw)
-        (d == INPUT_LEVEL ? fill_level : fill_uneven)(r, out, count);
+    if (inputs[d].fill)
+        inputs[d].fill(r, out, count);
     for (size_t i = 0; i < count && inputs[d].draw; i++)
         out[i] = inputs[d].draw(r);
 }

@@ -28,6 +28,12 @@ typedef enum {
     INPUT_UNEVEN,    /* a few zeros, then magnitudes from 1 to 2^-12: only of held-out cases */
     INPUT_LEVEL,     /* about one value, and a larger one first: likewise */
     INPUT_MIXED,     /* magnitudes from 2^-30 to 2^40, and many 0, -0, 1 and -1: likewise */
+    INPUT_SMALL,     /* standard normal times 1e-3 or 1e-2: likewise, as the rest */
+    INPUT_ROWS,      /* runs of 64 to 1024 values, each of another magnitude, 1e-3 to 1e3 */
+    INPUT_TIES,      /* nine values, 0 and -0 among them */
+    INPUT_EQUAL,     /* one value, whose sums are exact */
+    INPUT_OUTLIER,   /* normal, and one value 1000 times larger */
+    INPUT_NAN,       /* mixed, and NaN of both signs: only of ops that copy */
     INPUT_COUNT
 } distribution;
 

@@ -2,6 +2,7 @@
  * someone else's: lint, rival, check, the checked mode of the software device. */
 #include "judge.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,8 @@
 /* Of held-out cases: the work of some grows faster than their shapes. */
 #define CHECK_FLOPS 0x1p29
 #define VALIDATE_FLOPS 0x1p24
+#define REACHED " (checked "
+#define CASES_SHARE 0.6 /* of its time; the last case may take longer, and then it is timed */
 enum { MAX_TEXT = 1 << 20 };
 
 static const char *const stage_names[JUDGE_STAGES] = {"text",     "compile", "lint", "check",
@@ -38,7 +41,7 @@ typedef struct {
     char name[128];          /* of the kernel, as the launch says */
     rival candidate;
     case_list cases;
-    size_t listed; /* the first of the cases; the others are held out */
+    judge_parts parts;
     size_t failed; /* the case that refused it */
     uint64_t ends_ns;
 } trial;
@@ -95,12 +98,17 @@ static bool read_report(trial *t, const lint_report *r) {
         keep_remark(t, m);
         return refuse(t, r->compiled ? JUDGE_LINT : JUDGE_COMPILE, m->text);
     }
+    if (r->compiled && !r->strict.taken) {
+        char text[500];
+        snprintf(text, sizeof text, "it compiles, but cannot be linted: %s", r->strict.why);
+        return refuse(t, JUDGE_LINT, text);
+    }
     return r->compiled ? choose_kernel(t, r) : refuse(t, JUDGE_COMPILE, "it does not compile");
 }
 
 /* False with the candidate refused, or with e set. */
 static bool lint_text(trial *t, const msl_extras *extras, err *e) {
-    char *text = os_read_plain(t->given.path, MAX_TEXT, NULL, e);
+    char *text = os_read_source(t->given.path, MAX_TEXT, NULL, e);
     linter *l = text ? linter_new(e) : NULL;
     lint_report r = {.compiled = false};
     msl_extras own = *extras;
@@ -164,16 +172,23 @@ static bool read_candidate(trial *t, err *e) {
 
 static bool find_cases(trial *t, err *e) {
     const judge_settings *s = t->settings;
-    case_list listed;
-    if (!s->find(t->given.base, 0, s->seed, &listed, e))
+    if (!s->find(t->given.base, s->random, s->seed, &t->cases, &t->parts, e))
         return false;
-    t->listed = listed.count;
-    free(listed.items);
-    if (!s->find(t->given.base, s->random, s->seed, &t->cases, e))
-        return false;
-    check_sort_cases(t->cases.items, t->listed);
-    check_sort_cases(t->cases.items + t->listed, t->cases.count - t->listed);
+    check_sort_cases(t->cases.items, t->parts.listed);
+    check_sort_cases(t->cases.items + t->parts.listed, t->parts.kinds - t->parts.listed);
     return true;
+}
+
+static bool is_held_out(const trial *t, size_t i) {
+    return i >= t->parts.listed && i < t->parts.timed;
+}
+
+/* A shape that is timed may be one of the others, too. */
+static bool is_repeated(const trial *t, size_t i) {
+    for (size_t k = t->parts.timed; k < t->cases.count && i < t->parts.timed; k++)
+        if (strcmp(t->cases.items[k].name, t->cases.items[i].name) == 0)
+            return !is_held_out(t, i); /* whose scalars vary */
+    return false;
 }
 
 typedef struct {
@@ -182,8 +197,9 @@ typedef struct {
     library *base, *own;
 } bench_top;
 
-/* Of held-out cases also the numbers that an op has one value for, such as an epsilon: a kernel that has
- * them written down is wrong. */
+/* Of held-out cases also the numbers that an op has one value for, such as an epsilon: a kernel or a launch
+ * that has them written down is wrong. Before the candidate is recorded, whose launch may give them under
+ * their names. */
 static void vary_values(const trial *t, const kernel_case *c, tape *played) {
     rng random = rng_new(t->settings->seed, c->name);
     for (size_t i = 0; i < played->count; i++)
@@ -194,7 +210,7 @@ static void vary_values(const trial *t, const kernel_case *c, tape *played) {
             if (b->kind != BIND_BYTES || b->type != ELEM_F32 || b->inline_bytes != sizeof value)
                 continue;
             memcpy(&value, l->inline_bytes + b->inline_at, sizeof value);
-            value *= (float)(1 + rng_uniform(&random));
+            value *= (float)exp2(8 * rng_uniform(&random) - 4); /* 1/16 to 16 times as large */
             memcpy(l->inline_bytes + b->inline_at, &value, sizeof value);
         }
 }
@@ -217,18 +233,18 @@ typedef struct {
 static tape *record(void *context, const kernel_case *c, check_result *r, err *e) {
     replaced *x = context;
     const bool is_described = x->trial->settings->launch;
-    const bool is_held_out = x->wanted >= x->trial->cases.items + x->trial->listed;
-    if (is_held_out && is_too_much(x->top, c->tape)) {
+    const trial *t = x->trial;
+    const bool is_other = is_held_out(t, (size_t)(x->wanted - t->cases.items));
+    if (is_other && is_too_much(x->top, c->tape)) {
         check_skip(r, "it is too much work");
         return NULL;
     }
+    if (is_other)
+        vary_values(t, c, c->tape);
     tape *own = tape_new(x->top->own);
     err why = {.code = EXIT_OK};
-    if (rival_record(&x->trial->candidate, c, own, &x->problem, &why)) {
-        if (is_held_out && !is_described)
-            vary_values(x->trial, c, own);
+    if (rival_record(&t->candidate, c, own, &x->problem, &why))
         return own;
-    }
     if (is_described && why.code == EXIT_CANNOT) /* its line 'needs' */
         check_skip(r, "%s", why.text);
     else
@@ -261,7 +277,7 @@ static bool refuse_case(trial *t, const bench_top *b, size_t i, const check_resu
     judge_answer *a = t->out;
     const char *colon = strstr(r->message, ": ");
     bool is_named = strncmp(r->message, "kernel ", 7) == 0 && colon;
-    a->is_held_out = i >= t->listed;
+    a->is_held_out = is_held_out(t, i);
     snprintf(a->case_name, sizeof a->case_name, "%s", t->cases.items[i].name);
     t->failed = i;
     if (r->worst.bad > 0) {
@@ -290,54 +306,96 @@ static bool refuse_error(trial *t, const bench_top *b, size_t i, const err *why,
                   why->text);
 }
 
+/* A case as its own kernel is given it. */
+static tape *record_base(void *context, const kernel_case *c, check_result *r, err *e) {
+    const replaced *x = context;
+    tape *own = tape_new(x->top->base);
+    (void)r;
+    (void)e;
+    if (is_held_out(x->trial, (size_t)(x->wanted - x->trial->cases.items)))
+        vary_values(x->trial, c, c->tape);
+    for (size_t i = 0; i < c->tape->count; i++)
+        *tape_add_pipeline(own, c->tape->launches[i].pipeline) = c->tape->launches[i];
+    return own;
+}
+
 /* An op may take a shape, or draw inputs, that its oracle or its own kernels do not get right; that is
  * not held against a candidate. */
 static bool does_base_fail(trial *t, const bench_top *b, size_t i) {
     check_result r;
     err why = {.code = EXIT_OK};
-    return !check_case(b->base, &t->cases.items[i], NULL, t->settings->seed, &r, &why) ||
+    replaced x = {.trial = t, .top = b, .wanted = &t->cases.items[i]};
+    const check_stand_in base = {record_base, &x};
+    return !check_case(b->base, x.wanted, &base, t->settings->seed, &r, &why) ||
            r.verdict == CHECK_FAIL;
 }
 
 /* The largest listed case that is validated. The listed ones are sorted. */
 static size_t find_largest(const trial *t) {
-    size_t i = t->listed;
+    size_t i = t->parts.listed;
     const double most = (double)t->settings->validate_most;
     while (i > 1 && shape_count_values(&t->cases.items[i - 1].shape) > most)
         i--;
     return i > 0 ? i - 1 : 0;
 }
 
+/* Is the case one that this stage must run? Others of checked mode, which is slow, it runs while there is
+ * time. */
+static bool is_needed(const trial *t, bool validates, size_t i) {
+    return !validates || i == 0 || i >= t->parts.timed || i == find_largest(t);
+}
+
+/* A kernel that hangs does so with a small case, too. What only takes long is not refused: see deliver. */
+static void note_reached(const trial *t, bool may_be_slow) {
+    char text[WORKER_NOTE_BYTES];
+    snprintf(text, sizeof text, REACHED "%zu, validated %zu of %zu)", t->out->checked,
+             t->out->validated, t->cases.count);
+    worker_set_reached(may_be_slow ? text : "");
+}
+
+/* Those that are timed are checked last and validated first. False with the candidate refused, or with e
+ * set. */
 static bool check_all(trial *t, const bench_top *b, err *e) {
-    bool validates = b->stage == JUDGE_VALIDATE;
-    const size_t largest = find_largest(t);
-    for (size_t i = 0; i < t->cases.count; i++) {
+    const bool validates = b->stage == JUDGE_VALIDATE;
+    judge_answer *a = t->out;
+    size_t *passed_cases = validates ? &a->validated : &a->checked;
+    for (size_t k = 0; k < t->cases.count; k++) {
+        const size_t i = (k + (validates ? t->parts.timed : 0)) % t->cases.count;
         const kernel_case *c = &t->cases.items[i];
+        const bool is_late = k > 0 && os_now_ns() > t->ends_ns,
+                   is_needed_here = is_needed(t, validates, i);
         check_result r;
         err why = {.code = EXIT_OK};
-        if (validates && i != 0 && i != largest && shape_count_values(&c->shape) > VALIDATE_WORK)
+        const bool is_small = shape_count_values(&c->shape) <= VALIDATE_WORK &&
+                              (i < t->parts.kinds || i >= t->parts.timed);
+        if (is_repeated(t, i) || (!is_needed_here && !is_small))
             continue;
-        if (os_now_ns() > t->ends_ns)
-            return refuse(t, JUDGE_RUN,
-                          "it is too slow: its time is used up before all cases are "
-                          "run (--timeout)");
+        if (is_late && is_needed_here)
+            return err_set(e, EXIT_INCONCLUSIVE,
+                           "%.60s: the time was up after %zu of %zu cases were checked and %zu "
+                           "validated, all of them right: give it more with --timeout",
+                           a->kernel, a->checked, t->cases.count, a->validated);
+        a->untried += is_late;
+        if (is_late)
+            continue;
+        note_reached(t, validates || i >= t->parts.timed);
         bool made = check_one(t, b, c, &r, &why);
         bool passed = made && r.verdict == CHECK_PASS;
         if ((made && r.verdict == CHECK_SKIP) ||
-            (!passed && why.code == EXIT_CANNOT && i >= t->listed))
+            (!passed && why.code == EXIT_CANNOT && is_held_out(t, i)))
             continue;
         if (!passed) {
             bool is_refused = made ? refuse_case(t, b, i, &r) : refuse_error(t, b, i, &why, e);
             if (e->code == EXIT_OK && does_base_fail(t, b, i)) {
-                t->out->is_right = true;
+                a->is_right = true;
                 continue;
             }
             return is_refused;
         }
-        *(validates ? &t->out->validated : &t->out->checked) += 1;
-        t->out->held_out += !validates && i >= t->listed;
+        *passed_cases += 1;
+        a->held_out += !validates && is_held_out(t, i);
     }
-    return (validates ? t->out->validated : t->out->checked) > 0 ||
+    return *passed_cases > 0 ||
            err_set(e, EXIT_CANNOT, "no case of %.80s can be run on the device %.40s", t->given.base,
                    device_get_facts(b->device)->api);
 }
@@ -401,7 +459,7 @@ static void *judge_task(void *context, const char *task, size_t *bytes, bool *re
     *out = (judge_answer){.is_right = true};
     t->settings = context;
     t->out = out;
-    t->ends_ns = os_now_ns() + (uint64_t)(t->settings->timeout_s * 1e9);
+    t->ends_ns = os_now_ns() + (uint64_t)(CASES_SHARE * t->settings->timeout_s * 1e9);
     child_set_budget(t->settings->compile_s);
     bool ok =
         text && read_task(t, text) && read_candidate(t, &out->error) && find_cases(t, &out->error);
@@ -427,12 +485,26 @@ exit_code judge_serve(const judge_settings *s, err *e) {
 typedef struct {
     judge_listener *hear;
     void *context;
+    const judge_candidate *candidates;
 } listener;
+
+/* A task is a line of fields: others are not read. */
+static bool has_marks(const judge_candidate *c) {
+    return strpbrk(c->path, "\n\t") != NULL;
+}
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
     const listener *l = context;
     judge_answer a = {.stage = JUDGE_RUN};
-    if (o->failure[0])
+    if (has_marks(&l->candidates[task]))
+        a.is_our_failure = !err_set(&a.error, EXIT_USAGE,
+                                    "its name has a tab or a line end in it: it is not read");
+    else if (strstr(o->failure, "timed out") &&
+             (strstr(o->failure, REACHED) || !strstr(o->failure, WORKER_KERNEL)))
+        a.is_our_failure =
+            !err_set(&a.error, EXIT_INCONCLUSIVE, "%.80s: %s: give it more with --timeout",
+                     path_get_name(l->candidates[task].path), o->failure);
+    else if (o->failure[0])
         snprintf(a.reason, sizeof a.reason, "%s", o->failure);
     else if (o->bytes == sizeof a)
         memcpy(&a, o->answer, sizeof a);
@@ -443,17 +515,14 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
 
 bool judge_run(const judge_settings *s, const judge_candidate *candidates, size_t count,
                judge_listener *hear, void *context, err *e) {
-    listener own = {hear, context};
+    listener own = {hear, context, candidates};
     char **tasks = array_new(count + 1, sizeof *tasks);
-    bool ok = true;
     for (size_t i = 0; i < count; i++) {
         const judge_candidate *c = &candidates[i];
         size_t size = strlen(c->path) + 400;
         tasks[i] = array_new(1, size);
         snprintf(tasks[i], size, "%zu\t%.128s\t%.128s\t%s", i, c->base, c->kernel ? c->kernel : "",
-                 c->path);
-        if (strpbrk(c->path, "\n\t"))
-            ok = err_set(e, EXIT_USAGE, "the name of a candidate has a tab or a line end in it");
+                 has_marks(c) ? "" : c->path);
     }
     progress shown = progress_new(stderr, "candidates", count);
     worker_plan plan = {.arguments = s->arguments,
@@ -464,7 +533,7 @@ bool judge_run(const judge_settings *s, const judge_candidate *candidates, size_
                         .deliver = deliver,
                         .context = &own,
                         .progress = &shown};
-    ok = ok && worker_run(&plan, e);
+    const bool ok = worker_run(&plan, e);
     for (size_t i = 0; i < count; i++)
         free(tasks[i]);
     free(tasks);

@@ -39,6 +39,7 @@ typedef struct {
     bad_element first[COMPARE_SHOWN];
     size_t shown;
     size_t checked, held_out, validated; /* cases that it passed; held_out: of those checked */
+    size_t untried;                      /* cases that there was no time to validate */
     size_t warnings;                     /* of lint */
     err error;
 } judge_answer;
@@ -49,8 +50,14 @@ typedef struct {
     const char *base;   /* the kernel of ours whose place it takes */
 } judge_candidate;
 
-/* The cases of a kernel of ours, with `random` held-out ones at the end; the caller frees them. */
-typedef bool judge_finder(const char *kernel, size_t random, uint64_t seed, case_list *out, err *e);
+/* The cases of a kernel of ours, with `random` held-out ones at the end and then those with the shapes
+ * that are timed; the caller frees them. */
+typedef struct {
+    size_t listed, kinds, timed; /* the first held-out one; the first with a shape that is timed and
+                                    other inputs; the first of those that are timed */
+} judge_parts;
+typedef bool judge_finder(const char *kernel, size_t random, uint64_t seed, case_list *out,
+                          judge_parts *parts, err *e);
 
 /* Each answer as soon as it is known. False with e set ends the run. */
 typedef bool judge_listener(void *context, size_t candidate, const judge_answer *a, err *e);

@@ -11,6 +11,7 @@ typedef struct {
     const char *const *folders, *const *macros; /* -I and -D */
     size_t folder_count, macro_count;
     uint32_t may_overread; /* a bit per index */
+    uint32_t assumed;      /* likewise: buffers whose size is a guess */
     description launch;    /* arguments, constants and one grid */
     struct {
         int index, of;        /* the buffer of another argument: from offset on, */

@@ -303,7 +303,7 @@ static void check_file(file_list *done, const char *file, remark_list *out) {
         if (strcmp(done->names[i], file) == 0)
             return;
     *ARRAY_ADD(done->names, done->count, done->room) = strdup(file);
-    char *text = os_read_plain(file, LONGEST_FILE, NULL, &ignored);
+    char *text = os_read_source(file, LONGEST_FILE, NULL, &ignored);
     if (text)
         check_text(text, file, is_own(file) ? &done->own : out);
     else if (strchr(file, '?')) /* as in a line mark */
@@ -597,6 +597,7 @@ static void judge_all(const msl_unit *u, const diagnostic_list *list, remark_lis
                        v == VERDICT_SPACE ? "address-space" : "language", "%s", text);
         if (v == VERDICT_BEYOND && result->taken) {
             snprintf(result->why, sizeof result->why, "%.120s:%d: %.200s", d->file, d->line, text);
+            result->line = strcmp(d->file, msl_get_name(u)) == 0 ? d->line : 1;
             result->taken = false;
         }
     }
@@ -634,7 +635,7 @@ bool strict_check(const char *clang, const msl_unit *u, remark_list *out, strict
                   err *e) {
     char cache[PATH_MAX - 64], source[PATH_MAX], *messages = NULL;
     int status = 0;
-    *result = (strict_result){.taken = false};
+    *result = (strict_result){.taken = false, .line = 1};
     if (!os_find_cache(cache, sizeof cache, e))
         return false;
     os_remove_left(cache, "strict.", "*");
@@ -686,12 +687,22 @@ static bool compile(const linter *l, const msl_unit *u, lint_report *out, err *e
     return ok;
 }
 
+/* At its line, which need not be said twice. */
+static void report_unlinted(const char *path, const strict_result *r, remark_list *out) {
+    char place[PATH_MAX];
+    const int length = snprintf(place, sizeof place, "%.120s:%d: ", path, r->line);
+    const bool is_here = strncmp(r->why, place, (size_t)length) == 0;
+    remark_add(out, REMARK_WARNING, path, r->line, 1, LINT_NOT_LINTED,
+               "compiled, not linted: the strict parser does not accept %s%s",
+               is_here ? "this: " : "", r->why + (is_here ? length : 0));
+}
+
 /* The text is as Apple's compiler reads it. */
 bool linter_check(linter *l, const char *path, const msl_extras *given, lint_report *out, err *e) {
     *out = (lint_report){0};
     msl_extras extras = *given;
     extras.is_apple = true;
-    char *text = os_read_plain(path, LINT_BYTES, NULL, e);
+    char *text = os_read_source(path, LINT_BYTES, NULL, e);
     if (!text)
         return false;
     err why = {.code = EXIT_OK};
@@ -712,6 +723,8 @@ bool linter_check(linter *l, const char *path, const msl_extras *given, lint_rep
     check_environment(path, u, &extras, &out->remarks);
     msl_free(u);
     remark_drop_silenced(&out->remarks, path, text);
+    if (ok && out->compiled && !out->strict.taken && !remark_count(&out->remarks, REMARK_ERROR))
+        report_unlinted(path, &out->strict, &out->remarks);
     remark_sort(&out->remarks);
     free(text);
     return ok;

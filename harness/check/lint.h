@@ -24,8 +24,9 @@
  *     environment         a text that asks which compiler, processor, system or harness reads it
  *     missing-guard       a store by thread position that is compared with nothing (a warning)
  *     fast-math           a test for NaN or infinity, which fast math may leave out (a warning)
+ *     not-linted          a file that compiles and that the strict parse cannot judge as a whole (a warning)
  *     unsupported         kernels that cannot be run here (a warning)
- * A warning is silenced by a comment NOLINT(rule) on its line.
+ * A warning is silenced by a comment NOLINT(rule) on its line, other than not-linted.
  *
  * Templates are compiled as the file instantiates them; the strict parse sees them once, as
  * written. */
@@ -41,6 +42,7 @@
 typedef struct {
     bool taken;    /* the whole file could be judged */
     char why[384]; /* if not: the reason */
+    int line;      /* and where, or 1 if that is in another file */
 } strict_result;
 
 typedef struct {
@@ -57,6 +59,8 @@ typedef struct {
     bool compiled;        /* the file as a whole */
     strict_result strict; /* of a file that compiled */
 } lint_report;
+
+#define LINT_NOT_LINTED "not-linted" /* the rule of such a remark */
 
 typedef struct linter linter;
 linter *linter_new(err *e); /* finds the compiler */

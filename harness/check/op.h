@@ -56,6 +56,7 @@ struct op {
     size_t kernel_count;
     shape_list shapes; /* of kernels that have none of their own */
     bool unordered;    /* float atomics: two runs need not agree in every bit */
+    bool copies;       /* its outputs are values of its inputs, NaN too */
     /* Names in dims, or NULL: the dimension that the blocks of k->format, k->multiple_of and k->most
      * are about, and the one that is 1 for a kernel without k->tokens. */
     const char *inner, *many;
@@ -67,6 +68,9 @@ struct op {
     bool (*accepts)(const kernel *k, const shape *s, err *e);
     /* Makes buffers with case_input and friends, records the launches on c->tape. */
     bool (*build)(kernel_case *c, err *e);
+    /* NULL, or what its description accepts of changes of what is proved (`assay changes`), a line each:
+     * "looser: sums are in half now". */
+    const char *accept;
     const char
         *source; /* the file that describes it; a project's ops get it when they are loaded */
 };

@@ -52,19 +52,10 @@ typedef struct {
 } wire_answer;
 
 static void *pack(const wire_answer *a, const timing_sample *const *samples, size_t *bytes) {
-    size_t count = 0;
+    memory_file *all = memory_file_new();
     for (size_t i = 0; i < a->sides; i++)
-        count += a->rows[i].gpu.count;
-    *bytes = sizeof *a + count * sizeof **samples;
-    char *all = array_new(1, *bytes), *at = all + sizeof *a;
-    memcpy(all, a, sizeof *a);
-    for (size_t i = 0; i < a->sides; i++) {
-        size_t size = a->rows[i].gpu.count * sizeof **samples;
-        if (size > 0)
-            memcpy(at, samples[i], size);
-        at += size;
-    }
-    return all;
+        fwrite(samples[i], sizeof **samples, a->rows[i].gpu.count, all->out);
+    return worker_pack(a, sizeof *a, all, bytes);
 }
 
 /* The answer, and where the samples of its sides are, in the bytes of an outcome; NULL if they are not a valid
@@ -211,7 +202,8 @@ static meter *new_meter(const server *s, const roof_kernels *k) {
     meter_options o = {.plan = timing_plan_new(),
                        .sample_s = TIMING_SAMPLE_S,
                        .roof_s = fmin(ROOF_S, s->settings->budget_s),
-                       .window_s = WINDOW_S};
+                       .window_s = WINDOW_S,
+                       .fresh = s->settings->fresh ? rng_draw_seed() | 1 : 0};
     o.plan.budget_s = s->settings->budget_s;
     if (s->base_lib || s->settings->rival_count > 0) {
         o.plan.min_samples = COMPARED_LEAST;

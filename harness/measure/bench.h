@@ -19,7 +19,7 @@ typedef struct {
 
 typedef struct {
     bench_case *items;
-    size_t count, skipped;
+    size_t count, room, skipped;
     char first_skip[392]; /* the first one skipped, and why */
 } bench_list;
 
@@ -34,6 +34,7 @@ typedef struct {
     double timeout_s;
     double min_effect; /* percent: the smallest change worth a verdict */
     double again_s;    /* with a base: how long a case that is ambiguous is timed again */
+    bool fresh;        /* each play has inputs of its own (subject.h): the judge's way */
     uint64_t compared; /* for the worker: how many cases are compared */
 } bench_settings;
 

@@ -161,9 +161,7 @@ void verdict_explain(const verdict_case *c, double min_effect, char *text, size_
 /* Many cases ------------------------------------------------------------------------------------ */
 
 comparison_row *comparison_add(comparison_list *l, const char *key) {
-    l->rows = realloc(l->rows, (l->count + 1) * sizeof *l->rows);
-    assert(l->rows);
-    comparison_row *r = &l->rows[l->count++];
+    comparison_row *r = ARRAY_ADD(l->rows, l->count, l->room);
     *r = (comparison_row){.note = ""};
     snprintf(r->key, sizeof r->key, "%s", key);
     return r;
@@ -201,7 +199,7 @@ void comparison_free(comparison_list *l) {
         free(l->rows[i].now.runs);
     }
     free(l->rows);
-    *l = (comparison_list){NULL, 0};
+    *l = (comparison_list){.count = 0};
 }
 
 /* A disturbance that comes and goes makes runs differ, and that counts; one that a single run or all
@@ -252,27 +250,22 @@ typedef struct {
 
 typedef struct {
     source *items;
-    size_t count;
+    size_t count, room;
 } source_list;
 
 static void sources_free(source_list *l) {
     for (size_t i = 0; i < l->count; i++)
         results_list_free(&l->items[i].list);
     free(l->items);
-    *l = (source_list){NULL, 0};
+    *l = (source_list){.count = 0};
 }
 
 static bool add_source(source_list *l, const char *name, const char *path, err *e) {
-    l->items = realloc(l->items, (l->count + 1) * sizeof *l->items);
-    assert(l->items);
-    source *s = &l->items[l->count];
+    source *s = ARRAY_ADD(l->items, l->count, l->room);
     *s = (source){.name = ""};
     snprintf(s->name, sizeof s->name, "%s", name);
     snprintf(s->path, sizeof s->path, "%s", path);
-    if (!results_read(path, &s->list, e))
-        return false;
-    l->count++;
-    return true;
+    return results_read(path, &s->list, e); /* empty, if it cannot be read */
 }
 
 /* NAME.csv that has NAME.samples.csv beside it. */
@@ -283,14 +276,9 @@ static bool take_file(void *context, const char *path, err *e) {
            access(samples, F_OK) != 0 || add_source(context, path_get_name(path), path, e);
 }
 
-static bool is_skipped(const char *name) {
-    (void)name;
-    return true;
-}
-
 static bool read_folder(const char *folder, source_list *out, err *e) {
     publish_finish_all(folder);
-    return folder_walk(folder, ".csv", is_skipped, take_file, out, e) &&
+    return folder_walk(folder, ".csv", folder_skip_all, take_file, out, e) &&
            (out->count > 0 ||
             err_set(e, EXIT_USAGE, "the folder %.160s has no NAME.csv with NAME.samples.csv in it",
                     folder));
@@ -419,9 +407,9 @@ static bool has_folder(const char *const *paths, size_t count) {
 
 bool comparison_read(const char *const *base, size_t base_count, const char *const *now,
                      size_t now_count, timing_clock clock, comparison_list *out, err *e) {
-    source_list a = {NULL, 0}, b = {NULL, 0};
+    source_list a = {.count = 0}, b = {.count = 0};
     bool has_folders = has_folder(base, base_count) || has_folder(now, now_count);
-    *out = (comparison_list){NULL, 0};
+    *out = (comparison_list){.count = 0};
     freshness *fresh = freshness_new(e);
     bool ok = fresh && read_side(base, base_count, has_folders, &a, e) &&
               read_side(now, now_count, has_folders, &b, e);

@@ -19,7 +19,6 @@
 #pragma once
 
 #include <stdint.h>
-#include <stdio.h>
 
 #include "results.h"
 #include "significance.h"
@@ -83,7 +82,7 @@ typedef struct {
 
 typedef struct {
     comparison_row *rows;
-    size_t count;
+    size_t count, room;
 } comparison_list;
 
 /* A case without samples. */

@@ -139,9 +139,9 @@ bool made_of_add_tape(char text[MADE_OF], const tape *t, const op *o, err *e) {
     for (size_t i = 0; i < t->count; i++) {
         const char *file = library_get_file(t->lib, t->launches[i].pipeline);
         size_t k = 0;
-        while (k < count && strcmp(files[k], file) != 0)
+        while (file && k < count && strcmp(files[k], file) != 0)
             k++;
-        if (k == count)
+        if (file && k == count) /* beside a candidate's launch there may be some of its base */
             files[count++] = file;
     }
     bool ok = made_of_add(text, t->lib, "kernel", files, count, e);
@@ -304,18 +304,16 @@ static void add_date(file_origin *o, const char *date) {
 static const char *get(const csv_file *c, size_t row, const char *name, const char *other,
                        const char *key) {
     size_t column;
-    const char *head = csv_get_meta(c, key);
     if (row < csv_count_rows(c) &&
         (csv_find_column(c, name, &column, NULL) || csv_find_column(c, other, &column, NULL)))
         return csv_get_text(c, row, column);
-    return head ? head : "";
+    return csv_find_meta(c, key);
 }
 
 /* A case that was not timed has no number that could be stale. */
 static bool is_untimed(const csv_file *c, size_t row) {
-    size_t n;
-    return row < csv_count_rows(c) && results_has_rows(c) && csv_find_column(c, "n", &n, NULL) &&
-           strcmp(csv_get_text(c, row, n), "0") == 0;
+    return row < csv_count_rows(c) && results_has_rows(c) &&
+           strcmp(csv_find_text(c, row, "n"), "0") == 0;
 }
 
 void freshness_judge_file(freshness *f, const csv_file *c, file_origin *out) {

@@ -17,6 +17,7 @@ typedef struct {
     /* For each part of the roof; 0: none is measured, and "cold" is only another set of buffers. */
     double roof_s;
     double window_s; /* a roof older than this is measured again */
+    uint64_t fresh;  /* seed of inputs that come only once (subject.h); 0: as usual */
 } meter_options;
 
 /* The library must outlive the meter. */

@@ -38,11 +38,10 @@ static bool find_script(const char *home, const char *name, char *script, size_t
 
 /* A chart without a single time cannot be drawn. */
 static bool has_times(const csv_file *f) {
-    size_t n;
-    bool is_any = false;
-    for (size_t r = 0; csv_find_column(f, "n", &n, NULL) && r < csv_count_rows(f); r++)
-        is_any = is_any || strtod(csv_get_text(f, r, n), NULL) > 0;
-    return is_any;
+    size_t r = 0;
+    while (r < csv_count_rows(f) && !(csv_find_double(f, r, "n") > 0))
+        r++;
+    return r < csv_count_rows(f);
 }
 
 bool plot_has_chart(const char *name, const char *path) {
@@ -141,11 +140,6 @@ static void add_metrics(prelude *p, const csv_file *f) {
     }
 }
 
-static const char *get_fact(const csv_file *f, const char *key) {
-    const char *value = csv_get_meta(f, key);
-    return value ? value : "";
-}
-
 /* A list that is longer than a line of a chart ends with what fits. */
 static void shorten(char *text) {
     enum { LINE = 110 };
@@ -169,10 +163,10 @@ static void add_footer(prelude *p, freshness *fresh, csv_file *const *files, siz
         "dash-dot-dotted, small: "};
     add(p, "footer='");
     for (size_t i = 0; i < count; i++) {
-        const char *facts[] = {get_fact(files[i], "date"), get_fact(files[i], "model"),
-                               get_fact(files[i], "level")};
+        const char *facts[] = {csv_find_meta(files[i], "date"), csv_find_meta(files[i], "model"),
+                               csv_find_meta(files[i], "level")};
         add(p, "%s%s", i ? "'.\"\\n\".'" : "", count > 1 && dashes[i] ? dashes[i] : "");
-        add_quoted(p, get_fact(files[i], "device"));
+        add_quoted(p, csv_find_meta(files[i], "device"));
         for (int k = 0; k < 3; k++) {
             char text[128];
             snprintf(text, sizeof text, k == 0 ? "%.10s" : "%.120s", facts[k]);
@@ -181,7 +175,7 @@ static void add_footer(prelude *p, freshness *fresh, csv_file *const *files, siz
             add(p, ", ");
             add_quoted(p, text);
         }
-        add(p, "%s", strcmp(get_fact(files[i], "api"), "soft") == 0 ? ", EMULATED" : "");
+        add(p, "%s", strcmp(csv_find_meta(files[i], "api"), "soft") == 0 ? ", EMULATED" : "");
         freshness_judge_file(fresh, files[i], &made);
         file_origin_get_warning(&made, warning, sizeof warning);
         shorten(warning);
@@ -198,7 +192,7 @@ static void add_finding(prelude *p, const char *name, const char *sentence, cons
     enum { LINE = 88, MOST = 5 };
     char text[400], whole[600];
     plot_find(name, sentence, f, text, sizeof text);
-    snprintf(whole, sizeof whole, "%s%s%s", count > 1 ? get_fact(f, "device") : "",
+    snprintf(whole, sizeof whole, "%s%s%s", count > 1 ? csv_find_meta(f, "device") : "",
              count > 1 ? ": " : "", text);
     /* Lines of about the same length, instead of a last one of a single word. */
     size_t lines = 0, count_of = (strlen(whole) + LINE - 1) / LINE;
@@ -240,7 +234,7 @@ static bool make_prelude(prelude *p, const char *name, const char *sentence,
     for (size_t i = 0; ok && i < count; i++) {
         files[i] = csv_read(tables[i], e);
         ok = files[i] && results_check_schema(files[i], e) && check_rows(files[i], e);
-        devices[i] = ok ? get_fact(files[i], "device") : "";
+        devices[i] = ok ? csv_find_meta(files[i], "device") : "";
     }
     if (ok) {
         add_list(p, "csv", tables, count);
@@ -361,23 +355,10 @@ bool plot_draw(const char *name, const char *sentence, const char *const *tables
 
 /* Sentences with metrics ----------------------------------------------------------------------- */
 
-static double get_cell(const csv_file *f, size_t row, const char *title) {
-    size_t column;
-    double value;
-    return csv_find_column(f, title, &column, NULL) && csv_get_double(f, row, column, &value, NULL)
-               ? value
-               : NAN;
-}
-
-static const char *get_text(const csv_file *f, size_t row, const char *title) {
-    size_t column;
-    return csv_find_column(f, title, &column, NULL) ? csv_get_text(f, row, column) : "";
-}
-
 static double find_largest(const csv_file *f, const char *title) {
     double most = NAN;
     for (size_t r = 0; r < csv_count_rows(f); r++)
-        most = fmax(most, get_cell(f, r, title));
+        most = fmax(most, csv_find_double(f, r, title));
     return most;
 }
 
@@ -441,12 +422,12 @@ static timed_row *list_rows(const csv_file *f, size_t *count) {
     *count = 0;
     for (size_t r = 0; r < csv_count_rows(f); r++) {
         timed_row *row = &rows[*count];
-        *row = (timed_row){.ns = get_cell(f, r, "gpu_ns"),
-                           .is_theirs = strstr(get_text(f, r, "kernel"), ".metal:")};
+        *row = (timed_row){.ns = csv_find_double(f, r, "gpu_ns"),
+                           .is_theirs = strstr(csv_find_text(f, r, "kernel"), ".metal:")};
         for (size_t i = 0, used = 0; i < sizeof titles / sizeof *titles; i++)
             if ((i != 2 || !has_matrix) && used < sizeof row->key)
                 used += (size_t)snprintf(row->key + used, sizeof row->key - used, "%s/",
-                                         get_text(f, r, titles[i]));
+                                         csv_find_text(f, r, titles[i]));
         *count += row->ns > 0;
     }
     return rows;
@@ -498,10 +479,10 @@ static bool find_check(const csv_file *f, char *text, size_t size) {
     double worst = 0;
     char margin[32];
     for (size_t r = 0; r < csv_count_rows(f); r++) {
-        const char *verdict = get_text(f, r, "verdict");
+        const char *verdict = csv_find_text(f, r, "verdict");
         passed += strcmp(verdict, "pass") == 0;
         failed += strcmp(verdict, "fail") == 0;
-        worst = fmax(worst, get_cell(f, r, "margin"));
+        worst = fmax(worst, csv_find_double(f, r, "margin"));
     }
     snprintf(
         text, size,
@@ -520,21 +501,22 @@ static int get_model_name(const char *model, const char **name) {
 
 /* The rates of all models in the test of writing 128 tokens, or else in the first one. */
 static bool find_models(const csv_file *f, char *text, size_t size) {
-    if (csv_count_rows(f) == 0 || strcmp(get_text(f, 0, "op"), "model") != 0)
+    if (csv_count_rows(f) == 0 || strcmp(csv_find_text(f, 0, "op"), "model") != 0)
         return false;
-    const char *test = get_text(f, 0, "variant");
+    const char *test = csv_find_text(f, 0, "variant");
     size_t models = 0;
     for (size_t r = 0; r < csv_count_rows(f); r++)
-        test = strcmp(get_text(f, r, "variant"), "tg128") == 0 ? "tg128" : test;
+        test = strcmp(csv_find_text(f, r, "variant"), "tg128") == 0 ? "tg128" : test;
     int n = snprintf(text, size, "Tokens per second in %s: ", test);
     for (size_t r = 0; r < csv_count_rows(f); r++) {
         const char *name;
         char rate[32];
         double per_s =
-            1e9 * strtod(strlen(test) > 2 ? test + 2 : "", NULL) / get_cell(f, r, "gpu_ns");
-        if (strcmp(get_text(f, r, "variant"), test) != 0 || !(per_s > 0) || (size_t)n + 96 > size)
+            1e9 * strtod(strlen(test) > 2 ? test + 2 : "", NULL) / csv_find_double(f, r, "gpu_ns");
+        if (strcmp(csv_find_text(f, r, "variant"), test) != 0 || !(per_s > 0) ||
+            (size_t)n + 96 > size)
             continue;
-        int length = get_model_name(get_text(f, r, "model"), &name);
+        int length = get_model_name(csv_find_text(f, r, "model"), &name);
         n += snprintf(text + n, size - (size_t)n, "%s%.*s %s", models++ ? ", " : "", length, name,
                       format_number(per_s, 3, rate, sizeof rate));
     }

@@ -201,11 +201,10 @@ static const field gpu_fields[] = {
 
 /* The first one in the results that come with Assay. */
 static bool read_gpu(profile_gpu *out, err *e) {
-    char home[PATH_MAX], pattern[PATH_MAX];
+    char pattern[PATH_MAX];
     glob_t found;
     *out = (profile_gpu){.name = ""};
-    if (!os_find_home(home, sizeof home, e) ||
-        !path_print(pattern, sizeof pattern, e, "%s/results/*/gpu.csv", home))
+    if (!os_join_home(pattern, sizeof pattern, e, "results/*/gpu.csv"))
         return false;
     if (glob(pattern, 0, NULL, &found) != 0)
         return err_set(e, EXIT_CANNOT, "%.200s: no GPU is described", pattern);
@@ -261,17 +260,11 @@ double profile_find_measured(const char *case_name) {
 double profile_find_registers(const char *kernel) {
     const csv_file *f = find_stored()->counters;
     const size_t length = strlen(kernel);
-    size_t name, registers;
-    double most = 0, value;
-    err e;
-    if (!f || !csv_find_column(f, "case", &name, &e) ||
-        !csv_find_column(f, "registers_gpu", &registers, &e))
-        return 0;
-    for (size_t i = 0; i < csv_count_rows(f); i++) {
-        const char *text = csv_get_text(f, i, name);
-        if (strncmp(text, kernel, length) == 0 && text[length] == '/' &&
-            csv_get_double(f, i, registers, &value, &e))
-            most = fmax(most, value);
+    double most = 0;
+    for (size_t i = 0; f && i < csv_count_rows(f); i++) {
+        const char *text = csv_find_text(f, i, "case");
+        if (strncmp(text, kernel, length) == 0 && text[length] == '/')
+            most = fmax(most, csv_find_double(f, i, "registers_gpu"));
     }
     return most;
 }

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/base/array.h"
 #include "harness/base/path.h"
 
 enum { MOST_BYTES = 1 << 20 };
@@ -90,11 +89,10 @@ static bool is_link(const char *path) {
 }
 
 bool publish(const char *path, const change *changes, size_t count, err *e) {
-    char list[PATH_MAX], *text = NULL, beside[PATH_MAX] = "";
-    size_t bytes = 0;
+    char list[PATH_MAX], beside[PATH_MAX] = "";
     const size_t folder = (size_t)(path_get_name(path) - path);
-    FILE *out = open_memstream(&text, &bytes);
-    bool ok = out && find_list(path, list, e);
+    memory_file *text = memory_file_new();
+    bool ok = find_list(path, list, e);
     for (size_t i = 0; ok && i < count; i++) {
         const change *c = &changes[i];
         if (c->rows && is_link(c->to)) {
@@ -104,20 +102,20 @@ bool publish(const char *path, const change *changes, size_t count, err *e) {
         if (c->rows)
             ok = path_print(beside, sizeof beside, e, "%s.%ld.tmp", c->to, (long)getpid()) &&
                  csv_write(c->rows, beside, e) && os_sync(beside, e);
-        fprintf(out, "%s%c%s%c", (c->rows ? beside : c->from) + folder, 0,
+        fprintf(text->out, "%s%c%s%c", (c->rows ? beside : c->from) + folder, 0,
                 c->to ? c->to + folder : "", 0);
     }
-    if (out)
-        fclose(out);
-    ok = ok && path_print(beside, sizeof beside, e, "%s.%ld.tmp", list, (long)getpid()) &&
-         os_write_file(beside, text, bytes, e) && os_sync(beside, e) &&
-         os_settle(beside, list, true, e);
+    ok = ok && path_print(beside, sizeof beside, e, "%s.%ld.tmp", list, (long)getpid());
+    if (ok)
+        ok = memory_file_write(text, beside, e) && os_sync(beside, e) &&
+             os_settle(beside, list, true, e);
+    else
+        memory_file_free(text);
     if (!ok)
         unlink(beside);
     for (size_t i = 0; !ok && i < count; i++)
         if (changes[i].rows &&
             path_print(beside, sizeof beside, NULL, "%s.%ld.tmp", changes[i].to, (long)getpid()))
             unlink(beside);
-    free(text);
     return ok && finish(path, e);
 }

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -261,7 +260,6 @@ result_case *results_list_find(const results_list *l, const char *name) {
 }
 
 static bool read_rows(const csv_file *f, results_list *out, err *e) {
-    out->cases = array_new(csv_count_rows(f) + 1, sizeof *out->cases);
     for (size_t i = 0; i < csv_count_rows(f); i++) {
         result_case c = {.count = 0};
         if (!result_read_row(f, i, &c.row, e))
@@ -272,7 +270,7 @@ static bool read_rows(const csv_file *f, results_list *out, err *e) {
         if (results_list_find(out, c.row.name))
             return err_set(e, EXIT_USAGE, "%.120s:%zu: the case %.80s appears twice",
                            csv_get_path(f), csv_get_line(f, i), c.row.name);
-        out->cases[out->count++] = c;
+        *ARRAY_ADD(out->cases, out->count, out->room) = c;
     }
     return true;
 }
@@ -476,12 +474,10 @@ bool results_add(results *r, const result_row *row, const timing_sample *samples
                  err *e) {
     results_list *l = &r->known;
     result_case *old = results_list_find(l, row->name), *c = old;
-    if (!old) {
-        l->cases = realloc(l->cases, (l->count + 1) * sizeof *l->cases);
-        assert(l->cases);
-        c = &l->cases[l->count++];
-    } else
+    if (old)
         free(old->samples);
+    else
+        c = ARRAY_ADD(l->cases, l->count, l->room);
     *c = (result_case){*row, array_new(count, sizeof *samples), count};
     if (count > 0)
         memcpy(c->samples, samples, count * sizeof *samples);

@@ -86,7 +86,7 @@ typedef struct {
 typedef struct {
     results_meta meta;
     result_case *cases;
-    size_t count;
+    size_t count, room;
 } results_list;
 
 /* Malformed files are one sentence with file and line, EXIT_USAGE; so is another schema. A last

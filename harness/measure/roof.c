@@ -16,7 +16,7 @@
 #define MOST_CHECKED                                                                               \
     ((size_t)16 << 20) /* the same kernel on more bytes shows nothing new, in seconds */
 
-enum { KINDS = 3, READ = 0, COPY = 1, TRIAD = 2, GROUP = 256 };
+enum { READ, COPY, TRIAD, KINDS, COMPUTE = KINDS, GROUP = 256 };
 
 /* One bandwidth kernel over a given number of bytes. */
 typedef struct {
@@ -84,6 +84,8 @@ static bool mover_open(mover *m, const roof *r, int kind, size_t bytes, uint32_t
         return r->kernels->read(m->tape, a, b, n, groups, e);
     if (kind == COPY)
         return r->kernels->copy(m->tape, a, b, n, groups, e);
+    if (kind == COMPUTE) /* rounds enough that nothing else matters */
+        return r->kernels->compute(m->tape, a, b, n, device_get_facts(d)->emulated ? 32 : 1024, e);
     return r->kernels->triad(m->tape, a, b, slice_whole(m->buffers[2]), n, groups, e);
 }
 
@@ -242,21 +244,14 @@ tape *roof_get_scrub(roof *r, err *e) {
     return m->tape;
 }
 
-/* As many threads as read fastest, and rounds enough that nothing else matters. */
+/* As many threads as read fastest. */
 static bool measure_compute(roof *r, double *gflop_s, err *e) {
     mover *m = &r->compute;
-    device *d = library_get_device(r->lib);
-    bool is_first = !m->tape;
-    uint32_t threads = GROUP * r->facts.groups;
+    const bool is_first = !m->tape;
+    const uint32_t groups = r->facts.groups;
     double ns;
-    if (is_first) {
-        *m = (mover){.bytes = threads * 16, .tape = tape_new(r->lib)};
-        if (!(m->buffers[0] = new_buffer(d, "x", m->bytes, e)) ||
-            !(m->buffers[1] = new_buffer(d, "out", m->bytes, e)) ||
-            !r->kernels->compute(m->tape, slice_whole(m->buffers[0]), slice_whole(m->buffers[1]),
-                                 threads, device_get_facts(d)->emulated ? 32 : 1024, e))
-            return false;
-    }
+    if (is_first && !mover_open(m, r, COMPUTE, (size_t)GROUP * groups * 16, groups, e))
+        return false;
     if (!measure(m->tape, TIMING_CHAINED, r->budget_s, is_first, CLOCK_GPU, &ns, e))
         return false;
     *gflop_s = (double)tape_sum_flops(m->tape) / ns;

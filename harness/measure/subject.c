@@ -3,10 +3,12 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/base/os.h"
 #include "harness/device/tape.h"
 
 /* The buffers of a tape, their contents at the start, and their copies --------------------------- */
@@ -22,12 +24,15 @@ typedef struct {
     uint8_t *want[2];  /* what a play leaves: on the contents, and on the turned ones */
     buffer **copies;   /* of copy 1, 2, ...; NULL where the original is shared */
     size_t copy_count; /* of these */
+    elem type;
+    bool is_drawn;    /* fresh inputs: drawn anew for each play */
+    bool is_borrowed; /* the copies are another subject's */
 } part;
 
 typedef struct {
     device *device;
     part *items;
-    size_t count;
+    size_t count, room;
     part *varied;  /* odd copies of it have the turned contents; NULL: none varies */
     bool in_place; /* a play starts from what the previous one left */
     bool drifts;   /* and those are floats, which can grow without bound */
@@ -45,12 +50,11 @@ static void add_binding(part_list *s, const binding *b) {
     bool is_read = b->access & ACCESS_READ, is_written = b->access & ACCESS_WRITE;
     size_t float_bytes = !is_written && elem_is_float(b->type) ? elem_get_bytes(b->type) : 0;
     if (!p) {
-        s->items = realloc(s->items, (s->count + 1) * sizeof *s->items);
-        assert(s->items);
-        p = &s->items[s->count++];
+        p = ARRAY_ADD(s->items, s->count, s->room);
         *p = (part){.original = b->at.buffer,
                     .from = b->at.offset,
                     .bytes = b->at.bytes,
+                    .type = b->type,
                     .float_bytes = float_bytes};
     } else if (is_written && !p->is_written)
         s->in_place = s->drifts = true; /* read by a launch before, or by this one */
@@ -84,8 +88,10 @@ static bool parts_list(part_list *s, const tape *t, err *e) {
 static void parts_free(part_list *s) {
     for (size_t i = 0; i < s->count; i++) {
         part *p = &s->items[i];
-        for (size_t c = 0; c < p->copy_count; c++)
+        for (size_t c = 0; c < p->copy_count && !p->is_borrowed; c++)
             buffer_free(p->copies[c]);
+        if (p->is_borrowed)
+            p->copies = NULL;
         free(p->copies);
         free(p->contents);
         free(p->turned);
@@ -122,24 +128,25 @@ static bool parts_make_copies(part_list *s, part *p, size_t count, err *e) {
     return true;
 }
 
-static bool parts_reset(part_list *s, err *e) {
+/* Of the first copies only. */
+static bool parts_reset(part_list *s, size_t copies, err *e) {
     for (size_t i = 0; i < s->count; i++) {
         const part *p = &s->items[i];
-        for (size_t c = 0; p->is_written && c <= p->copy_count; c++)
+        for (size_t c = 0; p->is_written && c <= p->copy_count && c < copies; c++)
             if (!buffer_upload(part_get_copy(p, c), p->from, p->contents, p->bytes, e))
                 return false;
     }
     return true;
 }
 
-static bool parts_poison(part_list *s, const tape *t, err *e) {
+static bool parts_poison(part_list *s, const tape *t, size_t copies, err *e) {
     for (size_t i = 0; i < t->count; i++)
         for (int j = 0; j < LAUNCH_BUFFERS; j++) {
             const binding *b = &t->launches[i].args[j];
             const part *p = b->kind == BIND_BUFFER && b->access == ACCESS_WRITE
                                 ? parts_find(s, b->at.buffer)
                                 : NULL;
-            for (size_t c = 0; p && c <= p->copy_count; c++)
+            for (size_t c = 0; p && c <= p->copy_count && c < copies; c++)
                 if (!buffer_fill_pattern(part_get_copy(p, c), b->at.offset, b->at.bytes,
                                          POISON_PATTERN, e))
                     return false;
@@ -217,9 +224,13 @@ enum {
     MAX_REPEATS = 1024, /* of a tape in a command buffer */
     MAX_IN_PLACE = 256, /* plays before buffers that drift are put back */
     INDEPENDENT_REPEATS = 64,
-    MAX_CANDIDATES = 3, /* inputs that are tried, to find one that matters */
-    PIECE = 16 << 10,   /* of the outputs, compared after each sample: far below 1 percent of it */
+    MAX_CANDIDATES = 3,      /* inputs that are tried, to find one that matters */
+    MAX_FRESH = 64,          /* plays per sample whose inputs are fresh */
+    FEWEST_AUDITED = 8,      /* of these, compared with the oracle */
+    FRESH_BYTES = 128 << 20, /* of an input that is drawn anew */
+    PIECE = 16 << 10, /* of the outputs, compared after each sample: far below 1 percent of it */
 };
+#define AUDIT_S 1.0 /* of comparing with the oracle, after the plays that are always compared */
 #define OUTPUT_BYTES ((size_t)256 << 20) /* of all outputs of independent plays together */
 
 /* Plays are numbered, through all samples: see find_input. */
@@ -233,9 +244,11 @@ struct subject {
     bool scrubs;
     bool is_known; /* what plays leave */
     tape **tapes;  /* played in turn: all that a sample can be */
-    size_t tape_count;
+    size_t tape_count, tape_room;
     uint64_t random;
     uint8_t *piece;
+    uint64_t *sums; /* fresh inputs: of what each play left, sample after sample */
+    size_t samples;
 };
 
 uint64_t tape_sum_bytes(const tape *t) {
@@ -252,20 +265,12 @@ uint64_t tape_sum_flops(const tape *t) {
     return sum;
 }
 
-size_t subject_get_repeats(const subject *s) {
-    return s->repeats;
-}
-
-size_t subject_get_copies(const subject *s) {
-    return s->copies;
-}
-
-size_t subject_get_working_set(const subject *s) {
+static size_t get_set_bytes(const subject *s) {
     return parts_sum_bytes(&s->parts, false);
 }
 
-bool subject_varies(const subject *s) {
-    return s->parts.varied;
+subject_facts subject_get_facts(const subject *s) {
+    return (subject_facts){s->repeats, s->copies, get_set_bytes(s), s->parts.varied};
 }
 
 /* Buffers ----------------------------------------------------------------------------------- */
@@ -275,18 +280,30 @@ bool subject_varies(const subject *s) {
 static bool make_copies(subject *s, err *e) {
     for (size_t i = 0; i < s->parts.count; i++) {
         part *p = &s->parts.items[i];
-        size_t count = s->rotates || p->is_written ? s->copies : p == s->parts.varied ? 2 : 1;
-        if (count > 1 && !parts_make_copies(&s->parts, p, count, e))
+        size_t count = s->rotates || p->is_written || p->is_drawn ? s->copies
+                       : p == s->parts.varied                     ? 2
+                                                                  : 1;
+        const subject *like = s->options.fresh ? s->options.like : NULL;
+        const part *alike = like ? parts_find(&like->parts, p->original) : NULL;
+        if (alike && alike->copy_count + 1 == count) {
+            p->copies = alike->copies;
+            p->copy_count = alike->copy_count;
+            p->is_borrowed = true;
+        } else if (count > 1 && !parts_make_copies(&s->parts, p, count, e))
             return false;
     }
     return true;
 }
 
 /* Buffers as they were at the start, and outputs as if nothing had been written to them. */
-static bool reset(subject *s, err *e) {
+static bool reset_copies(subject *s, size_t copies, err *e) {
     s->plays = 0;
-    return parts_reset(&s->parts, e) &&
-           (s->parts.in_place || parts_poison(&s->parts, s->original, e));
+    return parts_reset(&s->parts, copies, e) &&
+           (s->parts.in_place || parts_poison(&s->parts, s->original, copies, e));
+}
+
+static bool reset(subject *s, err *e) {
+    return reset_copies(s, SIZE_MAX, e);
 }
 
 /* Which copy of its inputs play k works on; of the outputs it is k modulo their number. When an input
@@ -294,7 +311,7 @@ static bool reset(subject *s, err *e) {
  * other inputs when a play begins. */
 static size_t find_input(const subject *s, size_t k) {
     size_t shift = s->parts.varied && s->copies > 1 ? k / s->copies % 2 : 0;
-    return (k + shift) % (s->rotates ? s->copies : s->parts.varied ? 2 : 1);
+    return (k + shift) % (s->rotates || s->options.fresh ? s->copies : s->parts.varied ? 2 : 1);
 }
 
 /* 1 where play k works on the turned contents. */
@@ -321,18 +338,16 @@ static void add_launch(subject *s, tape *to, size_t i, size_t k, bool barrier) {
     for (int j = 0; j < LAUNCH_BUFFERS; j++)
         if (l->args[j].kind == BIND_BUFFER) {
             const part *p = parts_find(&s->parts, from->args[j].at.buffer);
-            l->args[j].at.buffer =
-                part_get_copy(p, p->is_written ? k % s->copies : find_input(s, k));
+            l->args[j].at.buffer = part_get_copy(p, p->is_written ? k % s->copies
+                                                    : p->copies   ? find_input(s, k)
+                                                                  : 0);
         }
 }
 
 static tape *new_tape(subject *s, play_order order) {
-    s->tapes = realloc(s->tapes, (s->tape_count + 1) * sizeof *s->tapes);
-    assert(s->tapes);
     tape *t = tape_new(s->original->lib);
     t->order = order;
-    s->tapes[s->tape_count++] = t;
-    return t;
+    return *ARRAY_ADD(s->tapes, s->tape_count, s->tape_room) = t;
 }
 
 /* One sample. Independent plays of a tape with more than one launch: the first launch of all of them,
@@ -368,7 +383,7 @@ static bool play_turned(subject *s, part *p, double *seconds, err *e) {
 
 /* Where memory has room for it, and the caches if all else is in them. */
 static bool may_vary(const subject *s, const part *p) {
-    size_t all = subject_get_working_set(s), cache = s->options.cache_bytes;
+    size_t all = get_set_bytes(s), cache = s->options.cache_bytes;
     return p->float_bytes > 0 && p->bytes > p->float_bytes &&
            p->original->storage != STORAGE_NO_COPY &&
            p->bytes <= device_get_facts(s->parts.device)->memory_bytes / 8 &&
@@ -378,7 +393,7 @@ static bool may_vary(const subject *s, const part *p) {
 /* The smallest input of floats that changes the results. */
 static bool choose_varied(subject *s, double *seconds, err *e) {
     part_list *l = &s->parts;
-    if (!s->options.varies || s->options.unordered || l->in_place)
+    if (!s->options.varies || s->options.unordered || l->in_place || s->options.fresh)
         return true;
     if (!parts_keep(l, 0, e))
         return false;
@@ -414,10 +429,42 @@ static size_t clamp(double value, size_t least, size_t most) {
     return !(value > (double)least) ? least : value < (double)most ? (size_t)value : most;
 }
 
+static bool is_finite(const part *p) {
+    for (size_t i = 0; i < p->bytes / p->float_bytes; i++)
+        if (!isfinite(elem_read(p->type, p->contents, i)))
+            return false;
+    return true;
+}
+
+/* Bytes of what is drawn as one: a float, or a block of weights; 0: nothing is. */
+static size_t get_unit(const part *p) {
+    return p->float_bytes > 0 ? p->float_bytes : p->is_written ? 0 : p->original->block_bytes;
+}
+
+/* Fresh inputs: as many plays as the caches hold. Weights that are too large for several copies are
+ * read by each play, as they are without copies. */
+static void plan_fresh(subject *s, double seconds) {
+    size_t bytes = parts_sum_bytes(&s->parts, true), room = s->options.cache_bytes / 2;
+    for (size_t i = 0; i < s->parts.count; i++) {
+        part *p = &s->parts.items[i];
+        const bool is_random = p->float_bytes > 0 ? is_finite(p) : get_unit(p) > 0;
+        p->is_drawn =
+            is_random && p->original->storage != STORAGE_NO_COPY && p->bytes <= FRESH_BYTES;
+        bytes += p->is_drawn ? p->bytes : 0;
+    }
+    if (room > FRESH_BYTES / 2)
+        room = FRESH_BYTES / 2;
+    const size_t most = clamp((double)room / (double)(bytes + 1), 1, MAX_FRESH);
+    s->repeats = s->options.repeats
+                     ? s->options.repeats
+                     : clamp(ceil(s->options.sample_s / fmax(seconds, 1e-9)), 1, most);
+    s->copies = s->repeats;
+}
+
 /* How many copies, and how many plays per sample. */
 static bool plan(subject *s, err *e) {
     const subject_options *o = &s->options;
-    double wanted = 2 * (double)o->cache_bytes / (double)(subject_get_working_set(s) + 1), seconds;
+    double wanted = 2 * (double)o->cache_bytes / (double)(get_set_bytes(s) + 1), seconds;
     s->copies = o->cache == TIMING_COLD ? clamp(ceil(wanted), 1, MAX_COPIES) : 1;
     s->scrubs = o->cache == TIMING_COLD && wanted > (double)MAX_COPIES;
     s->repeats = 1;
@@ -425,9 +472,13 @@ static bool plan(subject *s, err *e) {
         return err_set(e, EXIT_CANNOT,
                        "a working set of %zu bytes cannot be timed cold: no tape to "
                        "scrub the caches was given",
-                       subject_get_working_set(s));
+                       get_set_bytes(s));
     if (!estimate(s, &seconds, e))
         return false;
+    if (o->fresh) {
+        plan_fresh(s, seconds);
+        return true;
+    }
     size_t odd = s->parts.varied != NULL; /* then there is an even number of everything */
     s->rotates = s->copies > 1;
     s->copies += s->copies > 1 ? s->copies & odd : 0;
@@ -471,6 +522,7 @@ void subject_free(subject *s) {
         tape_free(s->tapes[i]);
     parts_free(&s->parts);
     free(s->tapes);
+    free(s->sums);
     free(s->piece);
     free(s);
 }
@@ -527,8 +579,119 @@ static bool check_piece(subject *s, err *e) {
            (same || refuse_timed(s, p->original->label, e));
 }
 
+/* Fresh inputs -------------------------------------------------------------------------------- */
+
+/* The input of a play, from its own values: the same again for the same numbers. */
+static bool draw_part(const subject *s, const part *p, size_t play, buffer *to, err *e) {
+    const size_t each = get_unit(p), count = p->bytes / each;
+    char name[48];
+    snprintf(name, sizeof name, "%zu/%zu", play, (size_t)(p - s->parts.items));
+    rng random = rng_new(s->options.fresh, name);
+    uint8_t *drawn = array_new(p->bytes + 1, 1);
+    memcpy(drawn + count * each, p->contents + count * each, p->bytes - count * each);
+    for (size_t i = 0, n; i < count; i += n) { /* a few neighbours at a time are quicker */
+        const size_t from = rng_below(&random, (uint32_t)count);
+        n = 1 + rng_below(&random, 15);
+        n = n < count - i ? n : count - i;
+        n = n < count - from ? n : count - from;
+        memcpy(drawn + i * each, p->contents + from * each, n * each);
+    }
+    bool ok = buffer_upload(to, p->from, drawn, p->bytes, e);
+    free(drawn);
+    return ok;
+}
+
+/* Copy `copy` of each part as play `play` finds it, but for what is poisoned. */
+static bool draw(const subject *s, size_t play, size_t copy, err *e) {
+    for (size_t i = 0; i < s->parts.count; i++) {
+        const part *p = &s->parts.items[i];
+        if (p->is_drawn && !draw_part(s, p, play, part_get_copy(p, copy), e))
+            return false;
+    }
+    return true;
+}
+
+static bool sum_copy(const subject *s, size_t copy, uint64_t *sum, err *e) {
+    *sum = 0xCBF29CE484222325u;
+    for (size_t i = 0; i < s->parts.count; i++) {
+        const part *p = &s->parts.items[i];
+        if (!p->is_written)
+            continue;
+        uint8_t *left = array_new(p->bytes + 8, 1);
+        bool ok = buffer_download(part_get_copy(p, copy), p->from, left, p->bytes, e);
+        for (size_t at = 0; ok && at < p->bytes; at += 8) {
+            uint64_t word;
+            memcpy(&word, left + at, sizeof word);
+            *sum = (*sum ^ word) * 0x9E3779B97F4A7C15u;
+            *sum ^= *sum >> 29;
+        }
+        free(left);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+/* Poisons, draws, plays, and keeps what each play left. */
+static bool take_fresh(subject *s, timing_sample *out, err *e) {
+    const size_t first = s->samples * s->repeats;
+    bool ok = reset(s, e);
+    s->sums = realloc(s->sums, (first + s->repeats) * sizeof *s->sums);
+    assert(s->sums);
+    for (size_t k = 0; ok && k < s->repeats; k++)
+        ok = draw(s, first + k, k, e);
+    ok = ok && play(s, out, e);
+    for (size_t k = 0; ok && k < s->repeats; k++)
+        ok = sum_copy(s, k, &s->sums[first + k], e);
+    s->samples += ok;
+    return ok;
+}
+
+/* Does what it is compared with fail the oracle, too, on the inputs of a play? Drawn values may be harder than
+ * an op's own, where errors grow along a recurrence. */
+static bool is_too_hard(subject *s, size_t play, const check_options *o) {
+    const subject *base = s->options.like ? s->options.like : s;
+    check_result result;
+    err unused;
+    return reset_copies(s, 1, &unused) && draw(s, play, 0, &unused) &&
+           check_tape(base->original, o, &result, &unused) && result.verdict != CHECK_PASS;
+}
+
+/* Every play again, alone; some, from any of them on, with the oracle. */
+static bool audit(subject *s, err *e) {
+    const check_options options = {.unordered = s->options.unordered};
+    const size_t count = s->samples * s->repeats, stride = 1000003; /* a prime: all of them */
+    rng random = rng_new(rng_draw_seed(), "audit");
+    const size_t start = count > 0 ? rng_below(&random, (uint32_t)count) : 0;
+    const uint64_t ends_ns = os_now_ns() + (uint64_t)(AUDIT_S * 1e9);
+    check_result result;
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        const size_t k = (start + i * stride) % count;
+        const bool has_oracle = i < FEWEST_AUDITED || os_now_ns() < ends_ns;
+        double ignored = INFINITY;
+        uint64_t sum;
+        ok = reset_copies(s, 1, e) && draw(s, k, 0, e) &&
+             (has_oracle ? check_tape(s->original, &options, &result, e)
+                         : play_original(s, &ignored, e)) &&
+             sum_copy(s, 0, &sum, e);
+        if (ok && has_oracle && result.verdict != CHECK_PASS && is_too_hard(s, k, &options))
+            continue;
+        if (ok && has_oracle && result.verdict != CHECK_PASS)
+            ok = err_set(e, EXIT_WRONG, "on inputs that it was timed with: %.200s", result.message);
+        if (ok && sum != s->sums[k] && !s->options.unordered)
+            ok = refuse_timed(s, "its outputs", e);
+    }
+    for (size_t i = 0; i < s->parts.count; i++)
+        ok = ok && (!s->parts.items[i].is_drawn ||
+                    part_put(&s->parts.items[i], s->parts.items[i].contents, e));
+    return ok;
+}
+
 static bool take(void *context, timing_sample *out, err *e) {
     subject *s = context;
+    if (s->options.fresh)
+        return take_fresh(s, out, e);
     if (s->parts.drifts && s->plays + s->repeats > MAX_IN_PLACE * s->copies && !put_back(s, e))
         return false;
     if (s->scrubs && !tape_play(s->options.scrub, PLAY_WHOLE, NULL, NULL, e))
@@ -579,11 +742,12 @@ bool subject_check(subject *s, err *e) {
     check_options options = {.unordered = s->options.unordered};
     check_result result;
     s->is_known = false;
+    s->samples = 0;
     if (!reset(s, e) || !check_tape(s->original, &options, &result, e))
         return false;
     if (result.verdict != CHECK_PASS)
         return err_set(e, EXIT_WRONG, "%.250s", result.message);
-    if (s->options.unordered)
+    if (s->options.unordered || s->options.fresh)
         return reset(s, e);
     if (!check_plays(s, e))
         return false;
@@ -591,15 +755,34 @@ bool subject_check(subject *s, err *e) {
     return s->is_known || reset(s, e);
 }
 
+/* Nothing but the outputs was written to. */
+static bool check_rest(subject *s, err *e) {
+    for (size_t i = 0; i < s->parts.count; i++) {
+        const part *p = &s->parts.items[i];
+        ptrdiff_t at;
+        for (size_t c = 0; c <= p->copy_count; c++)
+            if (!buffer_check_guards(part_get_copy(p, c), &at, e))
+                return false;
+        if (p->is_written || p->is_drawn)
+            continue;
+        uint8_t *left = array_new(p->bytes + 1, 1);
+        bool ok = buffer_download(p->original, p->from, left, p->bytes, e);
+        if (ok && memcmp(left, p->contents, p->bytes) != 0)
+            ok = err_set(e, EXIT_WRONG, "a timed run changed its input '%s'", p->original->label);
+        free(left);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
 bool subject_check_last(subject *s, err *e) {
+    if (s->options.fresh)
+        return check_rest(s, e) && audit(s, e) && subject_check(s, e);
     if (!s->is_known)
         return subject_check(s, e);
-    for (size_t i = 0; i < s->parts.count; i++)
-        for (size_t c = 0; c <= s->parts.items[i].copy_count; c++) {
-            ptrdiff_t at;
-            if (!buffer_check_guards(part_get_copy(&s->parts.items[i], c), &at, e))
-                return false;
-        }
+    if (!check_rest(s, e))
+        return false;
     /* The last plays: their numbers, as if all had been played once more before. */
     size_t next = (s->turn + s->tape_count) * s->repeats;
     for (size_t k = next - s->copies; k < next; k++) {

@@ -20,6 +20,13 @@
  * compared with what the checked tape left, in a piece at random after each sample, and whole after
  * the last one.
  *
+ * With fresh inputs nothing comes twice: each play of a sample has inputs of floats drawn anew, from
+ * the values of that input, and an output of its own that is poisoned before the sample, or holds what
+ * it is to be added to. All outputs are kept as sums. After the last sample the tape is played alone,
+ * poisoned again, on the inputs of every play, and must leave the same bits; as many of these plays as
+ * time permits, chosen then, are compared with the oracle. So a kernel that can tell that it is timed,
+ * and memory that outlives a launch, are of no use to it.
+ *
  * Tapes that work in place (a += b) would run away when played thousands of times: their buffers
  * are restored now and then, between samples. */
 #pragma once
@@ -38,8 +45,10 @@ typedef struct {
     /* Plays per sample; 0: enough for sample_s. Things to be compared need the same number: a
      * scheduler treats short samples differently from long ones. */
     size_t repeats;
-    bool varies;    /* inputs change from play to play, if they can */
-    bool unordered; /* float atomics: bits may differ from play to play */
+    bool varies;         /* inputs change from play to play, if they can */
+    bool unordered;      /* float atomics: bits may differ from play to play */
+    uint64_t fresh;      /* seed of fresh inputs; 0: inputs change as `varies` says */
+    const subject *like; /* fresh: works on its copies, because other memory has other times */
 } subject_options;
 
 /* The tape, its buffers as they are now, must outlive the subject. */
@@ -52,12 +61,12 @@ bool subject_check(subject *s, err *e);
 timing_source subject_get_source(subject *s);
 /* After the last sample, if nothing else has written to its buffers since: what it left. */
 bool subject_check_last(subject *s, err *e);
-bool subject_varies(const subject *s); /* does an input? */
 
-/* Plays of the tape in a sample; sets of buffers; bytes of one set. */
-size_t subject_get_repeats(const subject *s);
-size_t subject_get_copies(const subject *s);
-size_t subject_get_working_set(const subject *s);
+typedef struct {
+    size_t repeats, copies, set_bytes; /* plays in a sample; sets of buffers, and bytes of one */
+    bool varies;                       /* does an input? */
+} subject_facts;
+subject_facts subject_get_facts(const subject *s);
 
 /* What the tape must move and do, in one play. */
 uint64_t tape_sum_bytes(const tape *t);

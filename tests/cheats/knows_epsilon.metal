@@ -1,7 +1,7 @@
 // It has the one epsilon that the op is recorded with written down.
 // base: rmsnorm_rows_simdgroup
 // refused: check
-// because: expected
+// because: expected|together
 #include <metal_stdlib>
 using namespace metal;
 kernel void cheat(device const float *x [[buffer(0)]], device const float *w [[buffer(1)]],
