@@ -47,8 +47,8 @@ static const option options[] = {
     FLAG_OPTION("untimed", &settings.untimed, "only whether it is right"),
     TEXT_OPTION(
         "shape", &settings.shapes, "S,...",
-        "the shapes that are timed (default: the last and a middle one of the base, and one "
-        "that is held out)"),
+        "the shapes that are timed (default: the last and a middle one of the base, and two "
+        "that are held out)"),
     SECONDS_OPTION("budget", &settings.bench.budget_s, "S",
                    "at most this many seconds of samples (default 1)"),
     SECONDS_OPTION("again", &settings.bench.again_s, "S",
@@ -80,34 +80,37 @@ static void add_shape(const shape *s, char *text, size_t size) {
     snprintf(text + used, size - used, "%s%s", used ? "," : "", one);
 }
 
-/* The largest of `best` and one that is not more than an eighth of the last. */
-static const shape *choose_shape(const shape *best, const shape *s, const shape *last) {
+/* The larger of `best` and one that has at most an eighth of the values of `above`. */
+static const shape *choose_shape(const shape *best, const shape *s, const shape *above) {
     const double values = shape_count_values(s);
-    return 8 * values <= shape_count_values(last) && (!best || values > shape_count_values(best))
+    return 8 * values <= shape_count_values(above) && (!best || values > shape_count_values(best))
                ? s
                : best;
 }
 
-/* The shapes that are timed, the main one first: the last that is listed, a smaller one, and one that is held
- * out. */
+/* The shapes that are timed, the main one first: the last that is listed, the largest listed one of an eighth
+ * of its values, and of the held-out ones the largest of an eighth of either. */
 static void choose_timed(const case_list *l, size_t listed, char *text, size_t size) {
     const kernel_case *any = &l->items[0];
     const shape_list *shapes = op_get_shapes(any->op, any->kernel);
-    const shape *last = &any->shape, *middle = NULL, *drawn = NULL;
+    const shape *last = &any->shape, *middle = NULL, *drawn = NULL, *small = NULL;
     for (size_t i = 0; i < shapes->count; i++)
         last = op_takes(any->op, any->kernel, &shapes->items[i], NULL) ? &shapes->items[i] : last;
     for (size_t i = 0; i < shapes->count; i++)
         if (op_takes(any->op, any->kernel, &shapes->items[i], NULL))
             middle = choose_shape(middle, &shapes->items[i], last);
-    for (size_t i = listed; i < l->count; i++)
-        if (memcmp(&l->items[i].shape, last, sizeof *last) != 0)
-            drawn = choose_shape(drawn, &l->items[i].shape, last);
+    for (size_t i = listed; i < l->count; i++) {
+        drawn = choose_shape(drawn, &l->items[i].shape, last);
+        small = middle ? choose_shape(small, &l->items[i].shape, middle) : NULL;
+    }
     text[0] = 0;
     add_shape(last, text, size);
     if (middle)
         add_shape(middle, text, size);
     if (drawn)
         add_shape(drawn, text, size);
+    if (small && memcmp(small, drawn, sizeof *small) != 0)
+        add_shape(small, text, size);
 }
 
 /* Held-out shapes are small. What is timed is checked with mixed and with level inputs, too, and with as many

@@ -73,7 +73,7 @@ class Trial:
         how = ["--budget", "0.2", "--again", "0.2"] + (["--shape", timed] if timed != "yes" else [])
         words = [self.options.assay, "judge", subject["path"], "--base", subject["base"], "--json", "--jobs", "1",
                  *(how if timed else ["--untimed"]), "--seed", str(self.options.seed),
-                 "--validate-most", str(VALIDATED_VALUES), "--timeout", "300"]
+                 "--validate-most", str(VALIDATED_VALUES), "--timeout", "600"]
         words += ["--device", self.options.device] if self.options.device else []
         words += ["--kernel", subject["kernel"]] if subject["kernel"] else []
         words += ["--launch", os.path.join(HOME, "tests", "cheats", subject["launch"])] if "launch" in subject else []
