@@ -48,6 +48,7 @@ static void conclude(sheet *s) {
                    "Argmax on the device: %.4g tok/s; logits read and searched by the CPU: %.4g "
                    "tok/s. The ratio is %.3g, and the quartiles %s.",
                    argmax, readback, gain,
-                   decoding_is_clear(s, "argmax", "readback") ? "do not overlap" : "overlap");
+                   decoding_is_clear(s, "argmax", "readback") ? "do not overlap"
+                                                              : "overlap: too noisy to tell");
     sheet_conclude(s, "With private instead of shared scratch as well, the ratio is %.3g.", both);
 }

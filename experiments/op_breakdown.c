@@ -22,7 +22,7 @@ EXPERIMENT(
     .question = "Where does the time of a token go: kernels, launches, idle?",
     .claim = "none that adds up was published",
     .finding = "A token takes {token_us} µs: kernels {kernels_pct} %, launches {launches_pct} %, "
-               "idle {idle_pct} %",
+               "idle {idle_pct} %{missing_pct|overlap}",
     .how = "kernels: GPU time of all launches of an op in one command buffer, minus as many empty "
            "launches; launches: that many empty ones in a chain; idle: wall minus GPU time of the "
            "whole token; missing: the rest; all interleaved",
@@ -292,7 +292,8 @@ static void conclude_missing(sheet *s, double off_pct) {
             s, "They do not add up: op by op the parts take %.3g %% more than the token: %s.",
             -off_pct,
             was_busy ? "the machine was busy with other work"
-                     : "in a whole token, ops find each other's data in the caches");
+                     : "in a whole token, launches overlap and ops find each other's data in the "
+                       "caches");
 }
 
 /* The gaps between launches as the GPU's own counters show them. */

@@ -10,8 +10,6 @@ EXPERIMENT(
     sensitivity, .order = 150,
     .question = "How small a slowdown does an interleaved comparison find?",
     .claim = "none was published",
-    .finding = "A slowdown of {smallest_found_pct} % is found reliably; {false_pct} % of "
-               "comparisons of a kernel with itself find one",
     .how = "compute_fma against itself with more rounds, whose cost is measured first; verdicts as "
            "those of bench --baseline FOLDER: 3 % smallest effect, ambiguous ones timed again");
 

@@ -1,13 +1,10 @@
 /* Tests of harness/measure/plot and the scripts in plots/: what a chart says. */
 #include <greatest.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
 #include "experiments/experiment.h"
 #include "harness/base/format.h"
-#include "harness/base/os.h"
 #include "harness/measure/plot.h"
 #include "transcript.h"
 
@@ -58,19 +55,33 @@ TEST a_sentence_has_no_exponents_and_the_units_of_people(void) {
 #define PRIVATE(spread)                                                                            \
     "# metric: private_gain_pct = 4.9 %\n" spread                                                  \
     "# metric: tok_s_private = 344.1 tok/s\n# metric: tok_s_shared = 328 tok/s\na\n1\n"
+#define TOKEN(missing)                                                                             \
+    "# metric: token_us = 354 us\n# metric: kernels_pct = 76.3 %\n# metric: launches_pct = 29.6 "  \
+    "%\n"                                                                                          \
+    "# metric: idle_pct = 2.7 %\n# metric: missing_pct = " missing " %\na\n1\n"
 
 TEST a_finding_states_metrics_and_no_difference_within_its_spread(void) {
     static const char *const cases[][3] = {
         {"storage_modes", PRIVATE("# spread: private_gain_pct = 4 to 6\n"),
          "Private instead of shared scratch: +4.9 % in tokens per second (344 and 328)"},
         {"storage_modes", PRIVATE("# spread: private_gain_pct = -1 to 6\n"),
+         "Private instead of shared scratch: too noisy to tell a difference in tokens per second "
+         "(344 and 328)"},
+        {"storage_modes", PRIVATE("# spread: private_gain_pct = -1 to 2.9\n"),
          "Private instead of shared scratch: no clear difference in tokens per second (344 and "
          "328)"},
+        {"storage_modes", "# level: smoke\n" PRIVATE(""),
+         "storage_modes: a smoke run, whose numbers mean nothing"},
+        {"op_breakdown", TOKEN("-8.6"),
+         "A token takes 354 µs: kernels 76.3 %, launches 29.6 %, idle 2.7 %; 108.6 % in all, since "
+         "launches overlap"},
+        {"op_breakdown", TOKEN("0.5"),
+         "A token takes 354 µs: kernels 76.3 %, launches 29.6 %, idle 2.7 %"},
         {"fusion",
-         "# metric: fused_row_slowdown_pct = 12 %\n# metric: fused_group_slowdown_pct = -3 "
-         "%\na\n1\n",
+         "# metric: fused_row_slowdown_pct = 12 %\n# metric: fused_group_slowdown_pct = -3 %\n"
+         "# metric: tok_s_fused = 978 tok/s\n# metric: tok_s_separate = 1546 tok/s\na\n1\n",
          "RMSNorm fused into the products of a SmolLM layer takes 12 % more time per row, 3 % less "
-         "per group of 8"},
+         "per group of 8; whole tokens, fused per row: 978 instead of 1546 per second"},
         {"split_dispatch",
          "# metric: launch_serial_us = 1.5 us\n# metric: most_launches_ratio = 9 x\nlaunches\n1\n"
          "72\n",
@@ -109,40 +120,6 @@ TEST without_the_numbers_the_conclusion_is_the_title(void) {
     PASS();
 }
 
-/* Texts in charts ------------------------------------------------------------------------------ */
-
-/* "" if the chart has texts and none has an exponent; else what is wrong. */
-static const char *find_fault(const char *path) {
-    static char fault[700];
-    char *svg = os_read_file(path, NULL, &e);
-    size_t texts = 0;
-    fault[0] = 0;
-    for (const char *p = svg; p && (p = strstr(p, "<text>")) && !fault[0]; p++, texts++)
-        if (strncmp(p + 6 + strcspn(p + 6, "+<"), "+0", 2) == 0)
-            snprintf(fault, sizeof fault, "%s: '%.30s' has an exponent", path, p + 6);
-    if (!fault[0] && texts < 5)
-        snprintf(fault, sizeof fault, "%s: only %zu texts were found", path, texts);
-    free(svg);
-    return fault;
-}
-
-/* All kinds of charts, with long names and many rows. */
-TEST the_stored_results_of_a_gpu_have_their_charts(void) {
-    static char list[8192];
-    size_t charts = 0;
-    if (!plot_is_available())
-        SKIPm("gnuplot is not installed");
-    ASSERT_RUN("rm -rf $T/h200 && $A plot $H/results/nvidia-h200 --out $T/h200", 0);
-    snprintf(list, sizeof list, "%s", command_get_output());
-    for (char *line = strtok(list, "\n"); line; line = strtok(NULL, "\n"))
-        if (strstr(line, ".svg")) {
-            ASSERT_STR_EQ("", find_fault(line));
-            charts++;
-        }
-    ASSERTm(command_get_output(), charts >= 15);
-    PASS();
-}
-
 SUITE(plot_suite) {
     RUN_TEST(a_sentence_has_no_exponents_and_the_units_of_people);
     RUN_TEST(numbers_have_no_exponent);
@@ -150,6 +127,5 @@ SUITE(plot_suite) {
     RUN_TEST(models_are_named_with_their_rates);
     RUN_TEST(kernels_of_others_are_compared_with_our_fastest);
     RUN_TEST(without_the_numbers_the_conclusion_is_the_title);
-    RUN_TEST(the_stored_results_of_a_gpu_have_their_charts);
     transcript_run("plot");
 }

@@ -14,7 +14,6 @@
 #include "freshness.h"
 #include "harness/base/array.h"
 #include "harness/base/child.h"
-#include "harness/base/csv.h"
 #include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
@@ -36,12 +35,16 @@ static bool find_script(const char *home, const char *name, char *script, size_t
     return false;
 }
 
+static double find_largest(const csv_file *f, const char *title) {
+    double most = NAN;
+    for (size_t r = 0; r < csv_count_rows(f); r++)
+        most = fmax(most, csv_find_double(f, r, title));
+    return most;
+}
+
 /* A chart without a single time cannot be drawn. */
 static bool has_times(const csv_file *f) {
-    size_t r = 0;
-    while (r < csv_count_rows(f) && !(csv_find_double(f, r, "n") > 0))
-        r++;
-    return r < csv_count_rows(f);
+    return find_largest(f, "n") > 0;
 }
 
 bool plot_has_chart(const char *name, const char *path) {
@@ -62,6 +65,7 @@ bool plot_has_chart(const char *name, const char *path) {
 typedef struct {
     char text[PRELUDE_BYTES];
     size_t used;
+    char title[600]; /* the finding, as one line */
 } prelude;
 
 static void add(prelude *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -190,9 +194,9 @@ static void add_footer(prelude *p, freshness *fresh, csv_file *const *files, siz
 static void add_finding(prelude *p, const char *name, const char *sentence, const csv_file *f,
                         size_t count) {
     enum { LINE = 88, MOST = 5 };
-    char text[400], whole[600];
+    char text[400], *whole = p->title;
     plot_find(name, sentence, f, text, sizeof text);
-    snprintf(whole, sizeof whole, "%s%s%s", count > 1 ? csv_find_meta(f, "device") : "",
+    snprintf(whole, sizeof p->title, "%s%s%s", count > 1 ? csv_find_meta(f, "device") : "",
              count > 1 ? ": " : "", text);
     /* Lines of about the same length, instead of a last one of a single word. */
     size_t lines = 0, count_of = (strlen(whole) + LINE - 1) / LINE;
@@ -202,7 +206,7 @@ static void add_finding(prelude *p, const char *name, const char *sentence, cons
     for (const char *at = whole; *at && lines < MOST; lines++) {
         size_t length = strlen(at);
         if (length > most)
-            for (length = most; length > 0 && at[length] != ' ';)
+            for (length = most; length > 0 && (at[length] != ' ' || at[length + 1] == '%');)
                 length--;
         length = length > 0 ? length : most; /* a word that is longer than a line */
         char line[LINE + 1];
@@ -257,42 +261,41 @@ static bool make_prelude(prelude *p, const char *name, const char *sentence,
 }
 
 /* gnuplot ends with status 0 on a full disk: a chart is whole if its last bytes are there. */
-static bool is_whole(const char *path, const char *format) {
-    static const char svg_end[] = "</svg>", png_end[] = "IEND\xae\x42\x60\x82";
-    bool is_svg = strcmp(format, "svg") == 0;
-    const char *end = is_svg ? svg_end : png_end;
-    size_t length = strlen(end), bytes;
+static bool is_whole(const char *path) {
+    enum { END = 8 }; /* "</svg>" and two newlines, or "IEND" and its sum */
+    size_t bytes;
     char *text = os_read_file(path, &bytes, NULL);
-    while (is_svg && text && bytes > 0 && isspace((unsigned char)text[bytes - 1]))
-        bytes--;
-    bool is = text && bytes >= length && memcmp(text + bytes - length, end, length) == 0;
+    const char *end = text && bytes >= END ? text + bytes - END : "";
+    bool is = strncmp(end, "</svg>", 6) == 0 || strncmp(end, "IEND\xae\x42\x60\x82", END) == 0;
     free(text);
     return is;
 }
 
-/* gnuplot names one font and cannot make it bold: viewers without Helvetica would take any. */
-static bool name_fonts(const char *path, err *e) {
-    static const char *const fonts[][2] = {
+/* What gnuplot cannot say: bold, a choice of fonts, and for screen readers that it is an image, and its title. */
+static bool finish_svg(const char *path, const char *title, err *e) {
+    static const char *const parts[][2] = {
+        {"Gnuplot</title>", "</title>"},
+        {" ><title>", ">"}, /* of a series: what the script says, which no one needs to hear */
+        {"<svg", "<svg role=\"img\""},
         {"\"Helvetica:Bold\"", "\"Helvetica, Arial, sans-serif\" font-weight=\"bold\""},
         {"\"Helvetica\"", "\"Helvetica, Arial, sans-serif\""}};
-    size_t bytes, used = 0;
-    char *text = os_read_file(path, &bytes, e);
+    enum { PARTS = sizeof parts / sizeof *parts };
+    char *text = os_read_file(path, NULL, e);
     if (!text)
         return false;
-    char *out = array_new(bytes + 1, 4); /* no replacement is 4 times as long */
+    memory_file *made = memory_file_new();
     for (const char *p = text; *p;) {
         size_t k = 0;
-        while (k < 2 && strncmp(p, fonts[k][0], strlen(fonts[k][0])) != 0)
+        while (k < PARTS && strncmp(p, parts[k][0], strlen(parts[k][0])) != 0)
             k++;
-        size_t taken = k < 2 ? strlen(fonts[k][0]) : 1, given = k < 2 ? strlen(fonts[k][1]) : 1;
-        memcpy(out + used, k < 2 ? fonts[k][1] : p, given);
-        used += given;
-        p += taken;
+        for (const char *t = title; k == 0 && *t; t++)
+            fprintf(made->out, strchr("<&", *t) ? "&#%d;" : "%c", *t);
+        fputs(k < PARTS ? parts[k][1] : (char[]){*p, 0}, made->out);
+        const char *past = k == 1 ? strstr(p, "</title>") : NULL;
+        p = past ? past + strlen("</title>") : k < PARTS ? p + strlen(parts[k][0]) : p + 1;
     }
-    bool ok = os_write_file(path, out, used, e);
-    free(out);
     free(text);
-    return ok;
+    return memory_file_write(made, path, e);
 }
 
 static bool call_gnuplot(const char *script, const char *commands, const char *out, err *e) {
@@ -308,8 +311,7 @@ static bool call_gnuplot(const char *script, const char *commands, const char *o
     return ok;
 }
 
-/* The chart is drawn beside its place and moved there when it is whole. The prelude is left as it
- * was. */
+/* The chart is drawn beside its place and moved there when it is whole. The prelude stays as it was. */
 static bool run_gnuplot(const char *script, prelude *p, const char *out, const char *format,
                         err *e) {
     size_t used = p->used;
@@ -322,9 +324,10 @@ static bool run_gnuplot(const char *script, prelude *p, const char *out, const c
     bool ok = (p->used < sizeof p->text ||
                err_set(e, EXIT_CANNOT, "%.160s: too much for one chart", out)) &&
               call_gnuplot(script, p->text, out, e) &&
-              (is_whole(part, format) ||
+              (is_whole(part) ||
                err_set(e, EXIT_CANNOT, "%.160s is incomplete: is the disk full?", out)) &&
-              (strcmp(format, "svg") != 0 || name_fonts(part, e)) && os_settle(part, out, false, e);
+              (strcmp(format, "svg") != 0 || finish_svg(part, p->title, e)) &&
+              os_settle(part, out, false, e);
     if (!ok)
         unlink(part);
     p->used = used;
@@ -355,13 +358,6 @@ bool plot_draw(const char *name, const char *sentence, const char *const *tables
 
 /* Sentences with metrics ----------------------------------------------------------------------- */
 
-static double find_largest(const csv_file *f, const char *title) {
-    double most = NAN;
-    for (size_t r = 0; r < csv_count_rows(f); r++)
-        most = fmax(most, csv_find_double(f, r, title));
-    return most;
-}
-
 /* Adds the text of one {...}; false if its number is not known. */
 static bool fill(const csv_file *f, const char *field, char *out, size_t size) {
     char name[64], number[32];
@@ -374,9 +370,13 @@ static bool fill(const csv_file *f, const char *field, char *out, size_t size) {
     bool is_more = strcmp(field + length, "|more") == 0;
     bool is_change = strcmp(field + length, "|change") == 0;
     format_number(is_more || is_change ? fabs(value) : value, 3, number, sizeof number);
-    const bool has_spread = find_metric(f, "spread", name, &m);
-    if (is_change && has_spread && m.value <= 0 && m.high >= 0) /* its quartiles */
-        snprintf(out, size, "no clear difference");
+    if (is_change && find_metric(f, "spread", name, &m) && m.value <= 0 && m.high >= 0)
+        snprintf(out, size,
+                 fmax(-m.value, m.high) > PLOT_SAME_PCT ? "too noisy to tell a difference"
+                                                        : "no clear difference");
+    else if (strcmp(field + length, "|overlap") == 0)
+        snprintf(out, size, value < -1 ? "; %s %% in all, since launches overlap" : "%.0s",
+                 format_number(100 - value, 4, number, sizeof number));
     else if (is_change)
         snprintf(out, size, "%c%s %%", value < 0 ? '-' : '+', number);
     else
@@ -476,31 +476,24 @@ static bool find_rows(const csv_file *f, char *text, size_t size) {
 
 static bool find_check(const csv_file *f, char *text, size_t size) {
     size_t passed = 0, failed = 0;
-    double worst = 0;
+    const double worst = find_largest(f, "margin");
     char margin[32];
     for (size_t r = 0; r < csv_count_rows(f); r++) {
         const char *verdict = csv_find_text(f, r, "verdict");
         passed += strcmp(verdict, "pass") == 0;
         failed += strcmp(verdict, "fail") == 0;
-        worst = fmax(worst, csv_find_double(f, r, "margin"));
     }
     snprintf(
         text, size,
         "%zu of %zu checked cases are within their tolerance; the largest error is %s %% of it",
-        passed, passed + failed, format_number(floor(1000 * worst) / 10, 4, margin, sizeof margin));
+        passed, passed + failed,
+        format_number(floor(1000 * fmax(0, worst)) / 10, 4, margin, sizeof margin));
     return passed + failed > 0;
-}
-
-/* "random weights in the shape of 7b, seed 1" is 7b. */
-static int get_model_name(const char *model, const char **name) {
-    static const char prefix[] = "random weights in the shape of ";
-    bool is_random = strncmp(model, prefix, strlen(prefix)) == 0;
-    *name = model + (is_random ? strlen(prefix) : 0);
-    return (int)(is_random ? strcspn(*name, ",") : strlen(model));
 }
 
 /* The rates of all models in the test of writing 128 tokens, or else in the first one. */
 static bool find_models(const csv_file *f, char *text, size_t size) {
+    static const char shape[] = "random weights in the shape of "; /* "... 7b, seed 1" is 7b */
     if (csv_count_rows(f) == 0 || strcmp(csv_find_text(f, 0, "op"), "model") != 0)
         return false;
     const char *test = csv_find_text(f, 0, "variant");
@@ -509,23 +502,26 @@ static bool find_models(const csv_file *f, char *text, size_t size) {
         test = strcmp(csv_find_text(f, r, "variant"), "tg128") == 0 ? "tg128" : test;
     int n = snprintf(text, size, "Tokens per second in %s: ", test);
     for (size_t r = 0; r < csv_count_rows(f); r++) {
-        const char *name;
+        const char *name = csv_find_text(f, r, "model");
         char rate[32];
         double per_s =
             1e9 * strtod(strlen(test) > 2 ? test + 2 : "", NULL) / csv_find_double(f, r, "gpu_ns");
         if (strcmp(csv_find_text(f, r, "variant"), test) != 0 || !(per_s > 0) ||
             (size_t)n + 96 > size)
             continue;
-        int length = get_model_name(csv_find_text(f, r, "model"), &name);
-        n += snprintf(text + n, size - (size_t)n, "%s%.*s %s", models++ ? ", " : "", length, name,
-                      format_number(per_s, 3, rate, sizeof rate));
+        name += strncmp(name, shape, strlen(shape)) == 0 ? strlen(shape) : 0;
+        n += snprintf(text + n, size - (size_t)n, "%s%.*s %s", models++ ? ", " : "",
+                      (int)strcspn(name, ","), name, format_number(per_s, 3, rate, sizeof rate));
     }
     return models > 0;
 }
 
 void plot_find(const char *name, const char *sentence, const csv_file *f, char *text, size_t size) {
     const char *conclusion = csv_get_meta(f, "conclusion"), *question = csv_get_meta(f, "question");
-    if (sentence && fill_sentence(f, sentence, text, size))
+    const bool is_smoke = strcmp(csv_find_meta(f, "level"), "smoke") == 0;
+    if (is_smoke)
+        snprintf(text, size, "%s: a smoke run, whose numbers mean nothing", name);
+    if (is_smoke || (sentence && fill_sentence(f, sentence, text, size)))
         return;
     if (conclusion || question)
         snprintf(text, size, "%s", conclusion ? conclusion : question);

@@ -15,7 +15,8 @@
 #include "harness/base/csv.h"
 #include "harness/base/err.h"
 
-enum { PLOT_FILES = 5 }; /* the number of dash styles that can be told apart */
+/* How many dash styles can be told apart; a spread within so many percent shows no difference, a wider one nothing. */
+enum { PLOT_FILES = 5, PLOT_SAME_PCT = 3 };
 
 bool plot_is_available(void); /* gnuplot is on the path */
 
@@ -29,7 +30,8 @@ bool plot_draw(const char *name, const char *sentence, const char *const *tables
 
 /* The title of a chart, which says what its numbers show; the charts' scripts compute no numbers that they state.
  * In the sentence {name} is a metric with three digits, {name|more} is "12 % more" or "12 % less", {name|change} is
- * "+12 %", or "no clear difference" where its spread is on both sides of 0, and {max:column} is the largest number of
- * a column. Without a sentence, or without its numbers, it is the first conclusion, the question, or what the rows
+ * "+12 %", or where its spread is on both sides of 0 "no clear difference" or, if it is wide, "too noisy to tell a
+ * difference"; {name|overlap}, of what is missing of a whole in percent, adds the sum of its parts if that is more than
+ * the whole; and {max:column} is the largest number of a column. A smoke run has no finding. Without a sentence, or without its numbers, it is the first conclusion, the question, or what the rows
  * show; never "". */
 void plot_find(const char *name, const char *sentence, const csv_file *f, char *text, size_t size);
