@@ -5,9 +5,10 @@ set rmargin at screen 1 - 40.0 / width
 set logscale x 2
 set yrange [0:*]
 set offsets 0, 0, graph 0.08, 0
-set xrange [0.85:9.4]
+do for [f=1:files] { stats file(f) using (see(column('in_flight'), column('tok_s'))) nooutput }
+set xrange [least_x * 0.85:most_x * 1.18]
 set xtics (1, 2, 4, 8)
-set xlabel 'tokens in flight'
+set xlabel 'tokens in flight, log scale'
 set label 996 'tokens per second' @above
 set key horizontal at graph 1, graph 1.02 right bottom
 if (files == 1) set key off

@@ -12,7 +12,7 @@ set tmargin at screen 1 - (head + 50.0) / height
 set multiplot layout 1,2
 mine(variant, regime, cache, value) = strcol('matrix') eq shape && strcol('variant') eq variant \
     && strcol('regime') eq regime && strcol('cache') eq cache ? value : NaN
-set xlabel 'tokens in a batch'
+set xlabel 'tokens in a batch, log scale'
 
 variants = 'token_outer token_outer reuse reuse'
 regimes = 'single chained single chained'
@@ -36,7 +36,7 @@ y_lo = 0.8
 y_hi = (high > right ? high : right) * 1.15
 set lmargin at screen 50.0 / width
 set rmargin at screen 0.345
-set label 996 'times as fast per token: B x T(1) / T(B)' at graph 0, graph 1 left offset -3.5,1.1 font small textcolor rgb '#404040'
+set label 996 'times as fast per token: B x T(1) / T(B), log scale' at graph 0, graph 1 left offset -3.5,1.1 font small textcolor rgb '#404040'
 set logscale xy 2
 set format y '%g'
 set xtics (1, 2, 4, 8, 16, 32)
@@ -49,7 +49,7 @@ plot x with lines lc rgb '#808080' dt 3 lw 2, \
     for [f=1:files] for [k=1:4] file(f) using (mine(word(variants, k), word(regimes, k), 'cold', column('batch'))):(column('speedup')) \
     smooth unique with linespoints lt k dt dash(f, 1)
 
-# Parts of the first device, us per token, token outer and reuse beside each other.
+# Parts of the first device, µs per token, token outer and reuse beside each other.
 load common.'again.gp'
 unset logscale
 array wall[128]
@@ -85,7 +85,7 @@ on_gpu(i) = least(gpu[i], wall[i])
 launch(i) = empty[i] == empty[i] ? empty[i] : 0
 set lmargin at screen 0.60
 set rmargin at screen 0.99
-set label 996 'us per token, alone (left bars: token outer, right: reuse)' at graph 0, graph 1 left offset -3.5,1.1 font small textcolor rgb '#404040'
+set label 996 'µs per token, alone (left bars: token outer, right: reuse)' at graph 0, graph 1 left offset -3.5,1.1 font small textcolor rgb '#404040'
 if (files > 1) { set label 995 word(titles, 1) at graph 0.98, graph 0.7 right font small }
 set xtics ('1' 0, '2' 1, '4' 2, '8' 3, '16' 4, '32' 5)
 set xrange [-0.6:log2(right) + 0.6]

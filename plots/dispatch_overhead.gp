@@ -4,8 +4,7 @@ height = 580
 load common.'style.gp'
 set multiplot layout 1,2
 set logscale xy
-set xlabel 'launches in a command buffer'
-set xrange [0.9:1100]
+set xlabel 'launches in a command buffer, log scale'
 set xtics (1, 10, '' 30, 100, '302' 302, 1000)
 variants = 'chain independent sorted alternating'
 names = '"chain" "independent" "sorted" "alternating"'
@@ -28,9 +27,10 @@ do for [k=1:4] {
 y_lo = low / 1.5
 y_hi = high * 1.5
 set yrange [y_lo:y_hi]
+set xrange [least_x * 0.9:most_x * 1.1]
 set lmargin at screen 60.0 / width
 set rmargin at screen 0.385
-set label 996 'us per command buffer' @above
+set label 996 'µs per command buffer, log scale' @above
 load common.'ends.gp'
 plot for [f=1:files] for [k=1:4] file(f) using (of(k)):(1e-3 * column('gpu_ns')) with linespoints lt k dt dash(f, 1), \
     for [f=1:files] file(f) using (of(1)):(1e-3 * column('wall_ns')) with linespoints lt 7 dt dash(f, 1)
@@ -49,10 +49,10 @@ do for [k=1:4] {
 y_lo = low / 1.5
 y_hi = high * 1.5
 set yrange [y_lo:y_hi]
-set xrange [0.9:1100]
+set xrange [least_x * 0.9:most_x * 1.1]
 set lmargin at screen 0.635
 set rmargin at screen 1 - 96.0 / width
-set label 996 'us per launch' @above
+set label 996 'µs per launch, log scale' @above
 load common.'ends.gp'
 plot for [f=1:files] for [k=1:4] file(f) using (of(k)):(1e-3 * column('gpu_ns') / column('launches')) with linespoints lt k dt dash(f, 1), \
     for [f=1:files] file(f) using (of(1)):(1e-3 * column('wall_ns') / column('launches')) with linespoints lt 7 dt dash(f, 1)

@@ -5,7 +5,12 @@ list = ''
 do for [f=1:files] { stats file(f) using (add(strcol('variant'))) nooutput }
 tests = list
 list = ''
-do for [f=1:files] { stats file(f) using (add(strcol('model').', '.strcol('format'))) nooutput }
+# The case of a test with keys and values in another type is '.../Q4_0-kv-f16/tg32'.
+after(text, what) = strstrt(text, what) ? substr(text, strstrt(text, what) + strlen(what), strlen(text)) : ''
+upto(text, what) = strstrt(text, what) ? substr(text, 1, strstrt(text, what) - 1) : text
+cache_of(text) = text eq '' ? '' : ', KV '.upto(text, '/')
+series(x) = strcol('model').', '.strcol('format').cache_of(after(strcol('case'), '-kv-'))
+do for [f=1:files] { stats file(f) using (add(series(0))) nooutput }
 # 'random weights in the shape of 7b, seed 1' is 7b.
 prefix = 'random weights in the shape of '
 if (strstrt(list, prefix)) { set label 998 subtitle.'; random weights' }
@@ -17,26 +22,7 @@ tokens(test) = substr(test, 3, end_of(test)) + 0
 is_deeper(i) = i > 1 && end_of(item(tests, i)) < strlen(item(tests, i)) && \
     tokens(item(tests, i)) == tokens(item(tests, i - 1))
 tic_of(i) = is_deeper(i) ? substr(item(tests, i), end_of(item(tests, i)) + 1, 99) : item(tests, i)
-rate(k) = strcol('model').', '.strcol('format') eq item(list, k) && column('n') > 0 ? \
-    1e9 * tokens(strcol('variant')) / column('gpu_ns') : NaN
-do for [k=1:items(list)] {
-    do for [f=files:1:-1] { last_x = -1e300; last_y = NaN; stats file(f) using (see(at(tests, strcol('variant')), rate(k))) nooutput }
-    name_end = name_of(item(list, k))
-    end_hue = hue(k)
-    load common.'end.gp'
-}
-y_log = 1
-y_lo = low / 1.5
-y_hi = high * 1.5
-set rmargin at screen 1 - 200.0 / width
-set logscale y
-set xrange [0.7:items(tests) + 0.2]
-set yrange [y_lo:y_hi]
-set format y '%.0f'
-set xtics ('' 0)
-set for [i=1:items(tests)] xtics add (tic_of(i) i)
-set label 996 'tokens per second' @above
-set key off
-load common.'ends.gp'
-plot for [f=1:files] for [k=1:items(list)] file(f) using (at(tests, strcol('variant'))):(rate(k)) \
-    with linespoints lt k dt 3 lw 1 ps (f == 1 ? 1 : 0.6)
+score(k) = series(0) eq item(list, k) && column('n') > 0 ? 1e9 * tokens(strcol('variant')) / column('gpu_ns') : NaN
+test_column = 'variant'
+above_text = 'tokens per second'
+load common.'tests.gp'

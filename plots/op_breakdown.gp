@@ -1,7 +1,7 @@
 # A token, part by part: on top one bar for each device, below the parts of the first, each starting
 # where the one above it ended. The scale is the token's own time: parts that take more go past 100 %.
 height = 720
-subtitle = 'Top: the whole token; below: its parts, each starting where the one above it ended'
+subtitle = 'Top: the whole token; below: its parts, each timed by itself, starting where the one above it ended'
 load common.'style.gp'
 array whole[files]
 most = 100

@@ -12,8 +12,8 @@ set rmargin at screen 1 - (50 + 7.1 * longest) / width
 set key off
 set logscale xy
 set format x '%g'
-set xlabel 'flops per byte that must be moved'
-set label 996 'GFLOP/s' @above
+set xlabel 'flops per byte that must be moved, log scale'
+set label 996 'GFLOP/s, log scale' @above
 left = 1e300
 right = 0
 do for [f=1:files] {

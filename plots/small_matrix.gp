@@ -17,12 +17,12 @@ y_log = 1
 y_lo = low / 1.8
 y_hi = high * 1.5
 set logscale xy
-set xlabel 'MB (10^6 bytes) moved per product'
-set label 996 'GB/s' @above
+set xlabel 'MB (10^6 bytes) moved per product, log scale'
+set label 996 'GB/s, log scale' @above
 set format x '%g'
 set format y '%g'
 set key off
-set xrange [0.05:20]
+set xrange [least_x / 1.4:most_x * 1.4]
 set yrange [y_lo:y_hi]
 set label 1 '192x576' at 0.065, graph 0.03 center font small
 set label 2 '1536x576' at 0.5, graph 0.03 center font small

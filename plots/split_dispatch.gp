@@ -14,10 +14,10 @@ y_lo = low / 1.5
 y_hi = high * 1.5
 set rmargin at screen 1 - 175.0 / width
 set logscale xy
-set xrange [0.9:80]
+set xrange [least_x * 0.9:most_x * 1.1]
 set yrange [y_lo:y_hi]
-set xlabel 'launches'
-set label 996 'us for the whole product' @above
+set xlabel 'launches, log scale'
+set label 996 'µs for the whole product, log scale' @above
 set xtics (1, 2, 4, 8, 16, 32, 72)
 set format y '%g'
 load common.'ends.gp'

@@ -7,3 +7,5 @@ set yrange [*:*]
 ends = 0
 low = 1e300
 high = -1e300
+least_x = 1e300
+most_x = -1e300

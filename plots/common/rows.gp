@@ -20,12 +20,17 @@ array median[rows]
 array theirs[rows]
 array right[rows]
 array y[rows]
+array kind[rows]
+array kernel[rows]
+array sizes[rows]
 at_row = 0
 join(a, b) = b eq '' ? a : a eq '' ? b : a.', '.b
 label_of(x) = strcol('kernel') eq '' ? strcol('case') : strcol('kernel').(strcol('math') eq 'fast' || strcol('math') eq '' ? '' : ', '.strcol('math').' math')
 note(is_timed, f) = is_timed ? (at_row = at_row + 1, name[at_row] = strcol('case'), owner[at_row] = f, \
     shown[at_row] = label_of(0), median[at_row] = column('gpu_ns'), right[at_row] = column('gpu_q3_ns'), \
     state[at_row] = join(strcol('regime'), strcol('cache')), shape[at_row] = strcol('shape'), \
+    kernel[at_row] = strcol('kernel'), kind[at_row] = strcol('op').'/'.strcol('format').'/'.state[at_row], \
+    sizes[at_row] = (sum [c=1:strlen(shape[at_row])] (substr(shape[at_row], c, c) eq 'x' ? 1 : 0)), \
     theirs[at_row] = strstrt(strcol('kernel'), '.metal:') > 0, \
     group[at_row] = strcol('kernel') eq '' ? '' : join(join(strcol('op').(strcol('format') eq '' ? '' : ' '.strcol('format')).' '.strcol('shape'), join(strcol('regime'), strcol('cache'))), \
         strcol('input') eq 'normal' ? '' : strcol('input')), 0) : 0
@@ -51,6 +56,16 @@ lines = rows > 0 ? (sum [j=1:rows] (kept[j] + has_head(j))) : 0
 # The fastest of others in the group of a row, on the same device.
 rival(i) = (fastest = 1e300, sum [j=1:rows] (known[j] == known[i] && owner[j] == owner[i] && theirs[j] && median[j] < fastest ? \
     (fastest = median[j], 0) : 0), fastest < 1e300 ? fastest : NaN)
+# Of those drawn where there are many: how many of the kernels of its op, format and state that were timed at any shape
+# (with as many sizes) were timed at its own, and is one that is the fastest at another shape not among them?
+is_alike(j, i) = owner[j] == owner[i] && kind[j] eq kind[i] && sizes[j] == sizes[i]
+is_timed_as(j, i) = (sum [r=1:rows] (known[r] == known[i] && owner[r] == owner[i] && kernel[r] eq kernel[j] ? 1 : 0)) > 0
+array is_new[rows]
+do for [i=1:rows] { is_new[i] = !is_many || (sum [j=1:i-1] (is_alike(j, i) && kernel[j] eq kernel[i] ? 1 : 0)) == 0 }
+timed(i) = (sum [j=1:rows] (known[j] == known[i] && owner[j] == owner[i] ? 1 : 0))
+kernels(i) = (sum [j=1:rows] (is_new[j] && is_alike(j, i) ? 1 : 0))
+lacks(i) = is_many && (sum [j=1:rows] (kept[j] && is_alike(j, i) && !is_timed_as(j, i) ? 1 : 0)) > 0
+how_many(i) = is_many ? sprintf(' (%d of %d)', timed(i), kernels(i)) : ''
 has_theirs = rows > 0 ? (sum [j=1:rows] (theirs[j] ? 1 : 0)) : 0
 
 # Room for the longest name, and the same for the rest of the chart.
@@ -58,19 +73,19 @@ longest = 0
 do for [i=1:rows] { if (kept[i] && strlen(shown[i]) > longest) { longest = strlen(shown[i]) } }
 names = 7.4 * longest + 34
 do for [i=1:rows] { if (!is_many && 8.4 * strlen(group[i]) + 16 > names) { names = 8.4 * strlen(group[i]) + 16 } }
-sides = is_many ? 390 : 440
+sides = is_many ? 460 : 440
 width = sides + names > 880 ? sides + names : 880
 has_samples = !is_many
 do for [f=1:files] { if (word(samples, f) eq '') { has_samples = 0 } }
-subtitle = 'GPU clock; '.(has_samples ? 'dots: samples, ' : '').'lines: quartiles, marks: medians; '.(is_many ? 'of each op, format and shape the fastest kernel'.(is_uniform ? ', '.state[1] : '') : 'the fastest of each group on top')
+subtitle = 'GPU clock; '.(has_samples ? 'dots: samples, ' : '').'lines: quartiles, marks: medians; '.(is_many ? "of each op, format and shape the fastest kernel that was timed".(is_uniform ? ', '.state[1] : '')."\n(N of M): of M kernels that were timed at any shape, N were timed at this one; brown: the fastest at another was not" : 'the fastest of each group on top')
 height = 190 + 19 * lines + 16 * (footer_lines - 1)
 load common.'style.gp'
 set lmargin at screen names / width
-set rmargin at screen 1 - (has_theirs ? 150.0 : 80.0) / width
+set rmargin at screen 1 - (has_theirs || is_many ? 150.0 : 80.0) / width
 set logscale x
 set xtics ('' 1e-30)
 set for [d=-3:9] xtics add (sprintf(d < 0 ? '%g' : '%.0f', 10.0 ** d) 10.0 ** d)
-set xlabel 'us'
+set xlabel 'µs per launch, log scale'
 set yrange [lines + 0.7:0.3]
 set ytics scale 0 ('' 0)
 do for [i=1:rows] {
@@ -84,7 +99,7 @@ do for [i=1:rows] {
     }
     ratio = rival(i) / median[i]
     if (ratio == ratio && !theirs[i]) { set label 2000 + i sprintf('%s times as fast', show(ratio)) at graph 1.01, first y[i] left font ',12' textcolor rgb (ratio >= 1 ? '#005A8C' : '#A04000') }
-    if (!has_theirs) { set label 2000 + i show(1e-3 * median[i]).' us' at graph 1.01, first y[i] left font ',12' }
+    if (!has_theirs) { set label 2000 + i show(1e-3 * median[i]).' µs'.how_many(i) at graph 1.01, first y[i] left font ',12' textcolor rgb (lacks(i) ? '#A04000' : '#000000') }
     if (theirs[i]) { set label 2000 + i 'theirs' at graph 1.01, first y[i] left font ',12' textcolor rgb colours[2] }
 }
 set key off

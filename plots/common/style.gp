@@ -34,9 +34,9 @@ set border 3 lc rgb '#404040'
 set tics nomirror out font small
 set key samplen 2 spacing 1.15 font small
 set style fill solid 0.85 noborder
-head = 20 + 22 * finding_lines + (strlen(subtitle) ? 18 : 0)
+head = 20 + 22 * finding_lines + (strlen(subtitle) ? 18 : 0) + (strstrt(subtitle, "\n") ? 18 : 0)
 set tmargin at screen 1 - (head + 32.0) / height
-set bmargin at screen (72.0 + 16 * footer_lines) / height
+set bmargin at screen (82.0 + 16 * footer_lines) / height
 set lmargin at screen 72.0 / width
 set label 997 finding at screen 12.0 / width, 1 - 20.0 / height left font bold.',16' textcolor rgb '#101010'
 set label 998 subtitle at screen 12.0 / width, 1 - (19 + 22.0 * finding_lines) / height left font ',13' textcolor rgb '#404040'
@@ -75,7 +75,8 @@ ink(c) = 0.3 * channel(c, 16) + 0.59 * channel(c, 8) + 0.11 * channel(c, 0) < 12
 
 # Names at the ends of lines instead of a legend. For each series: last_x = -1e300, last_y = NaN, stats ... using
 # (see(x, y)) for each device, the first one last; then name_end = text, end_hue = hue(k), load common.'end.gp'. After the last of them: y_lo and y_hi (the range of y), y_log (is it
-# logarithmic?), load common.'ends.gp'. low and high are the range of all y that were seen or reached.
+# logarithmic?), load common.'ends.gp'. low and high are the range of all y that were seen or reached, least_x and most_x
+# that of all x: the axes reach past them, so that no point is cut off.
 array end_text[40]
 array end_x[40]
 array end_y[40]
@@ -84,8 +85,10 @@ array end_at[40]
 ends = 0
 low = 1e300
 high = -1e300
+least_x = 1e300
+most_x = -1e300
 last_x = -1e300
 last_y = NaN
 reach(y) = y == y ? (low = y < low ? y : low, high = y > high ? y : high, 0) : 0
-see(x, y) = x == x && y == y ? (reach(y), \
+see(x, y) = x == x && y == y ? (reach(y), least_x = x < least_x ? x : least_x, most_x = x > most_x ? x : most_x, \
     x >= last_x ? (last_x = x, last_y = y, 0) : 0) : 0
