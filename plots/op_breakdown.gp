@@ -28,9 +28,9 @@ if (most > 101) {
     set arrow from 100, graph 0 to 100, graph 1 nohead dt 2 lw 1.5 lc rgb '#404040' front
     set label 1 'the token' at 100, top - 0.3 center offset 0, 0.5 font small
 }
-array shade[8] = [0x0072B2, 0x56B4E9, 0x009E73, 0xCC79A7, 0xE69F00, 0x7F7F7F, 0xB3CDE3, 0xD9D9D9]
+array shade[8] = [0x0072B2, 0x56B4E9, 0x009E73, 0xCC79A7, 0xE69F00, 0x7F7F7F, 0x8A6FB0, 0x6B8E23]
 colour(kind, rank) = kind eq 'op' ? shade[1 + (int(rank) - 1) % 8] : kind eq 'launches' ? 0xD55E00 : \
-    kind eq 'idle' ? 0xF0E442 : 0xFFFFFF
+    kind eq 'idle' ? 0x404040 : 0xFFFFFF
 low(a, b) = a < b ? a : b
 high(a, b) = a > b ? a : b
 from(f) = 100 * low(column('start_ns'), column('end_ns')) / whole[f]

@@ -56,9 +56,8 @@ fi
 case $commit in
     *-dirty) [ -n "$dirty" ] || fail 2 "files differ from the commit: commit them first, or use --dirty to try things out" ;;
 esac
-if [ -z "$out" ]; then
-    out=$("$assay" info --field results) || fail 3 "assay info names no folder of results: use --out DIR"
-fi
+[ -z "$smoke" ] || [ -n "$out" ] || fail 2 "--smoke measures nothing that may replace results: say with --out where to put it"
+[ -n "$out" ] || out=$("$assay" info --field results) || fail 3 "assay info names no folder of results: use --out DIR"
 work=$out/measuring
 state=$work/state
 mkdir -p "$out" || fail 3 "cannot make the folder $out"

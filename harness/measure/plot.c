@@ -176,8 +176,9 @@ static void add_footer(prelude *p, freshness *fresh, csv_file *const *files, siz
             snprintf(text, sizeof text, k == 0 ? "%.10s" : "%.120s", facts[k]);
             if (!text[0] || strcmp(text, "full") == 0)
                 continue;
-            add(p, ", ");
+            add(p, k == 2 ? ", a " : ", ");
             add_quoted(p, text);
+            add(p, k == 2 ? " run" : "");
         }
         add(p, "%s", strcmp(csv_find_meta(files[i], "api"), "soft") == 0 ? ", EMULATED" : "");
         freshness_judge_file(fresh, files[i], &made);
