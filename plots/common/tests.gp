@@ -21,6 +21,8 @@ set label 996 above_text.', log scale' @above
 load common.'ends.gp' # the marks of the axis
 mark(k) = int(word('7 5 9 11 13 6 4 8 10 12 14', 1 + (k - 1) % 11))
 place(k) = at(tests, strcol(test_column)) + 0.84 * (k - 0.5 * (n + 1)) / n
-set key at screen 1 - 180.0 / width, graph 1 left top Left reverse samplen 1 spacing 1.5
+# All in one column, however low the chart is.
+room = (height - head - 114.0 - 16 * footer_lines) / (n + 1) / 20
+set key at screen 1 - 180.0 / width, graph 1 left top Left reverse samplen 1 maxcols 1 spacing (room < 1.5 ? room : 1.5)
 plot for [f=1:files] for [k=1:n] file(f) using (place(k)):(score(k)) \
     with points pt mark(k) ps (f == 1 ? 1.1 : 0.6) lc rgb hue(k) title once(f, name_of(item(list, k)))
