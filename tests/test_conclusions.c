@@ -366,6 +366,16 @@ TEST steps_of_the_stack_are_told_with_what_is_known_of_them(void) {
     PASS();
 }
 
+/* put_step gives quartiles 10 % on both sides. */
+TEST wide_quartiles_that_overlap_are_too_noisy_to_tell(void) {
+    put_step("private", 810, NAN, "");
+    put_step("shared", 890, NAN, "");
+    experiment_find("storage_modes")->conclude(made);
+    ASSERT_STR_EQ("The quartiles of the two are wide and overlap: too noisy to tell.",
+                  sheet_get_conclusion(made, 1));
+    PASS();
+}
+
 SUITE(conclusions_suite) {
     SET_SETUP(start_sheet, NULL);
     RUN_TEST(the_synchronisations_of_an_rwkv7_are_told_apart_from_its_kernels);
@@ -381,6 +391,7 @@ SUITE(conclusions_suite) {
     RUN_TEST(fused_against_separate_is_counted_by_shape);
     RUN_TEST(rates_and_their_ratios_are_those_of_the_rows);
     RUN_TEST(steps_of_the_stack_are_told_with_what_is_known_of_them);
+    RUN_TEST(wide_quartiles_that_overlap_are_too_noisy_to_tell);
     sheet_free(made);
     made = NULL;
 }
