@@ -10,6 +10,7 @@ RUN      =#                 runs a program of another architecture: an emulator
 SUITE    =#                 make test SUITE="msl stats": only suites whose names contain these
 V        =#                 1: show the compiler's whole command line
 FILTER   =#                 make check FILTER=rmsnorm: only cases whose name contains it
+DOCTOR   =#                 make doctor DOCTOR=--quick: its options and steps
 PROGRAMS = 50#              how many random programs make smith runs in each way
 FUZZ_SECONDS = 60#          how long make fuzz looks for files that break the model reader
 PREFIX   = /usr/local#       where make install puts things
@@ -103,7 +104,7 @@ READY := $(if $(NEEDS),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test smith attack faults deps ready check ptx agx mutants model bench-soft test-timing fuzz asan asan-check assay-double test-double \
+.PHONY: all test doctor smith attack faults deps ready check ptx agx mutants model bench-soft test-timing fuzz asan asan-check assay-double test-double \
     check-darwin test-cuda-double asan-double test-other-arch docs docs-check report-page format format-check install uninstall deb dist \
     formula clean help FORCE
 
@@ -114,6 +115,9 @@ test: $(PROGRAM) $(BUILD)/tests ## install what is missing, build and run the te
 
 check: $(PROGRAM) ## check every kernel against its oracle
 	./$(PROGRAM) check $(FILTER)
+
+doctor: $(PROGRAM) ## find what is wrong with this machine in ten minutes, leave assay-doctor.tar.gz to send: docs/mac.md
+	$(abspath $(PROGRAM)) doctor $(DOCTOR)
 
 # Nothing of it needs a GPU; libdevice is brought where there is no CUDA toolkit.
 ptx: $(PROGRAM) ## compile every kernel for NVIDIA GPUs, and assemble it where ptxas is

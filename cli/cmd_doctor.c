@@ -1,7 +1,7 @@
 /* cmd_doctor: `assay doctor`. Everything that one run can say about a machine, in one file to send.
  *
- * The steps are other programs: mostly this one again, with another verb. Each has a limit, and
- * whatever becomes of it, the next one follows. The last line that it prints is what it found. */
+ * Each step is another program, mostly this one with another verb, and has a time limit. However it ends,
+ * the next one follows. The last line that a step prints is what it found. */
 #include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static const option options[] = {
     TEXT_OPTION("out", &settings.out, "FILE.tar.gz",
                 "the file to leave (default assay-doctor.tar.gz)"),
     LIST_OPTION("device", &settings.devices, "D",
-                "only this device; may be repeated (default: every kind that there is)"),
+                "only this device; may be repeated (default: every available kind)"),
     FLAG_OPTION("quick", &settings.quick, "a few kernels of each step, within 2 minutes"),
     FLAG_OPTION("risky", &settings.risky,
                 "also a kernel that runs for seconds and one that stores far outside its buffer"),
@@ -51,8 +51,8 @@ typedef enum {
     STEP_DEVICE = 1,   /* once for each device */
     STEP_LANGUAGE = 2, /* on Metal, once for each version of the language */
     STEP_OPENS = 4,    /* any failure is wrong; the device's other steps are not tried after it */
-    STEP_TELLS = 8,    /* however it ends, nothing is wrong */
-    STEP_MAY_BE_CUT = 16, /* it ends what hangs by itself; at its limit it is only slow */
+    STEP_TELLS = 8,    /* it only reports: however it ends, nothing is wrong */
+    STEP_MAY_BE_CUT = 16, /* it ends hanging kernels itself; at its limit it is only slow */
     STEP_RISKY = 32,
 } step_flags;
 
@@ -71,14 +71,14 @@ typedef struct {
 #define LINT "\"$ASSAY\" lint --device \"$DEVICE\" "
 #define LAUNCH "\"$ASSAY\" launch \"$PROBES\" --device \"$DEVICE\" --grid 1 --group 64 "
 
-/* Times of one launch, which no GPU works on for longer than the clock on the wall goes. */
+/* No launch takes longer on the GPU's clock than on the wall clock. */
 #define TIMES                                                                                      \
     LAUNCH "spin --arg 0=u32[1]:value:20000 --arg 1=u32[64] --repeat 5 | awk '"                    \
            "function ns(n, unit) { return n * (unit ~ /^ns/ ? 1 : unit ~ /^ms/ ? 1e6 : "           \
            "unit ~ /^s/ ? 1e9 : 1e3) } /^time/ { sub(/.*: GPU/, \"GPU\"); print; "                 \
            "gpu = ns($2, $3); wall = ns($8, $9); found = 1 } "                                     \
            "END { exit !(found && gpu > 0 && gpu <= wall * 1.02) }'"
-/* A tolerance that allows for denormals that are not flushed does no harm; the opposite does. */
+/* It is harmless to allow for flushed denormals where they are kept; the opposite fails right kernels. */
 #define DENORMALS                                                                                  \
     "kept=$(" LAUNCH                                                                               \
     "denormals --arg 0=f32[2]:value:1e-39,1 --arg 1=u32[1] | awk 'END { print $2 "                 \
@@ -120,20 +120,20 @@ static const step_kind kinds[] = {
                "--query-gpu=name,driver_version,memory.total,compute_cap,clocks.max.sm",
      NULL, 20, STEP_TELLS, ""},
     {"cc", "cc --version | head -n 1", NULL, 10, STEP_TELLS, ""},
-    {"clang", "clang --version | head -n 1", NULL, 10, STEP_TELLS, ""},
+    {"clang", "env \"$ASSAY\" info --device soft --field compiler", NULL, 10, STEP_TELLS, ""},
     {"info", INFO " && " INFO " --field device", NULL, 30, STEP_DEVICE | STEP_OPENS,
      "The device cannot be opened; none of its other steps was tried."},
     {"times", TIMES, NULL, 60, STEP_DEVICE,
      "The device's times of launches cannot be used as they are."},
     {"mapping", INFO " --field weights", NULL, 60, STEP_DEVICE | STEP_TELLS, ""},
     {"denormals", DENORMALS, NULL, 60, STEP_DEVICE,
-     "It flushes denormals, unlike what info says: check expects too much."},
+     "It flushes denormals although info says otherwise: check may fail correct kernels."},
     {"check", CHECK " --csv \"$FILE.csv\"",
      CHECK " --csv \"$FILE.csv\" --quick buffer_copy residual_add rmsnorm argmax_reduce",
      150, STEP_DEVICE | STEP_MAY_BE_CUT,
-     "A kernel computes something else than its oracle, or does not run."},
+     "A kernel's results differ from its oracle's, or it does not run."},
     {"model", "\"$ASSAY\" model check --device \"$DEVICE\"", NULL, 120, STEP_DEVICE,
-     "A launch of a whole model computes something else than its oracle."},
+     "In a whole model, the results of a launch differ from its oracle's."},
     {"compile", LINT "$LANGUAGE \"$KERNELS\" \"$CANARIES\"",
      LINT "$LANGUAGE \"$KERNELS/buffer_copy.metal\" \"$KERNELS/rmsnorm.metal\"",
      120, STEP_DEVICE | STEP_LANGUAGE | STEP_MAY_BE_CUT,
@@ -182,7 +182,7 @@ typedef struct {
     progress progress;
 } visit;
 
-/* Programs that are not installed have nothing to tell. */
+/* Steps of programs that are not installed are left out. */
 static bool is_wanted(const step_kind *k, const char *const *names, size_t count) {
     char program[64], path[PATH_MAX];
     bool is_named = count == 0;
@@ -356,16 +356,12 @@ static void say(visit *v, const char *format, ...) {
     va_end(args);
 }
 
-static double get_seconds(const visit *v) {
-    return (double)(os_now_ns() - v->start_ns) * 1e-9;
-}
-
 static bool run_steps(visit *v, err *e) {
     double total_s = settings.total_s > 0 ? settings.total_s : settings.quick ? 120 : 600;
     v->progress = progress_new(stderr, "steps", v->count);
     for (step *s = v->steps; s < v->steps + v->count; s++) {
         progress_update(&v->progress, (size_t)(s - v->steps));
-        double left_s = total_s - get_seconds(v);
+        double left_s = total_s - (double)(os_now_ns() - v->start_ns) * 1e-9;
         const char *obstacle = find_obstacle(v, s, left_s);
         if (obstacle) {
             s->verdict = NOT_RUN;
@@ -405,7 +401,7 @@ static void say_summary(visit *v) {
     for (int i = 0; i < VERDICTS; i++)
         if (others[i] && v->counts[i] > 0)
             say(v, ", %zu %s", v->counts[i], others[i]);
-    say(v, ", in %.0f s\n", get_seconds(v));
+    say(v, ", in %.0f s\n", (double)(os_now_ns() - v->start_ns) * 1e-9);
     for (size_t i = 0; i < v->count; i++)
         if (v->steps[i].verdict == WENT_WRONG)
             say_wrong(v, &v->steps[i]);
@@ -426,15 +422,12 @@ typedef struct {
     rule rules[RULES];
 } archive;
 
-static bool ends_word(char c) {
-    return !isalnum((unsigned char)c) && c != '_' && c != '-';
-}
-
+/* A whole word: what follows does not go on with it. */
 static const rule *find_rule(const rule *rules, const char *text, const char *at) {
     for (size_t i = 0; i < RULES; i++) {
-        size_t n = rules[i].from ? strlen(rules[i].from) : 0;
-        if (n > 1 && strncmp(at, rules[i].from, n) == 0 && ends_word(at[n]) &&
-            (!rules[i].in_path || (at > text && at[-1] == '/')))
+        const size_t n = rules[i].from ? strlen(rules[i].from) : 0;
+        if (n > 1 && strncmp(at, rules[i].from, n) == 0 && !isalnum((unsigned char)at[n]) &&
+            at[n] != '_' && at[n] != '-' && (!rules[i].in_path || (at > text && at[-1] == '/')))
             return &rules[i];
     }
     return NULL;
@@ -615,12 +608,12 @@ VERB(
     verb_doctor, "doctor", run_verb, .names = "[STEP...]",
     .about = "find what is wrong with this machine, and leave one file to send",
     .notes =
-        "Runs one step after another, each in a process of its own with a limit, and goes on\n"
+        "Runs one step after another, each in a process of its own with a time limit, and goes on\n"
         "after failures: system and compilers, info, probes of the device (times, mapping,\n"
         "denormals), check, model, compile (every kernel by the device's own compiler),\n"
-        "validate, roofs, bench and model-bench on every device there is; with --risky also\n"
-        "long, fault and after-fault. STEP runs only that step. One line per step, then what is\n"
-        "wrong. It takes at most about 10 minutes, and nothing is sent anywhere.\n\n"
+        "validate, roofs, bench and model-bench on every available device; with --risky also\n"
+        "long, fault and after-fault. STEP runs only that step. Prints one line per step, then\n"
+        "what is wrong. It takes at most about 10 minutes, and nothing is sent anywhere.\n\n"
         "In the file: what each step printed, the rows of check and bench, and the raw reports of\n"
         "Metal's validation. That names the machine, its GPUs, the versions of its system and\n"
         "compilers, and folders of kernels and caches. Your home folder is written as ~ and\n"
