@@ -400,9 +400,11 @@ void profile_print(profile *p, const profile_gpu *g, size_t top, bool annotate) 
         printf("counted: %llu of them; counts are scaled\n", (unsigned long long)p->groups_run);
     for (int i = 0; i < PROFILE_SENTENCES; i++)
         table_print_text(stdout, table_find_limit(stdout), 0, sentences[i]);
-    const double measured = profile_find_measured(p->name);
+    const double measured = profile_find_measured(p->name), x = profile_expect(p, g).total_ns;
+    const char *const doubt = " (more than 1.5 times off: the prediction is wrong here)";
     if (!isnan(measured))
-        printf("Measured on an %s: %s.\n", g->name, format_time(measured, time, sizeof time));
+        printf("Measured on an %s: %s%s.\n", g->name, format_time(measured, time, sizeof time),
+               measured > 1.5 * x || x > 1.5 * measured ? doubt : "");
     print_facts(p, g);
     print_lines(p, top, annotate);
     putchar('\n');
