@@ -278,7 +278,7 @@ static sizes get_sizes(kind k, const shape *s) {
 
 /* Conditions -------------------------------------------------------------------------------- */
 
-/* docs/speed.md says where each limit comes from, with the times of whole models. */
+/* docs/history.md says where each limit comes from, with the times of whole models. */
 typedef enum {
     ALWAYS,
     MATRICES,
@@ -502,7 +502,7 @@ static int get_device(const device_facts *d) {
 
 /* One threadgroup per head reads up to 512 keys at once; ranges of about 256 keys read more of them
  * with more cores, and cost one more launch. More ranges than there are cores for all heads are slower
- * again (docs/speed.md). Where heads share a threadgroup, that reads 128 keys of 64 dimensions at once, or 64 of 128. */
+ * again (docs/history.md). Where heads share a threadgroup, that reads 128 keys of 64 dimensions at once, or 64 of 128. */
 static const kernel *find_ranges(const device_facts *d, const choice *c, const char *variant) {
     enum { CORES = 132 };
     uint32_t keys = c->shape.dim[0], heads = c->shape.dim[1], kv_heads = c->shape.dim[2];
