@@ -294,7 +294,7 @@ said() { # NAME
         sub(/^elsewhere: /, "", says) { other = other (other ? "; " : "") says " (" $2 ")" }
         says ~ /^(failed|no answer)/ { bad = bad (bad ? ", " : "") $2 }
         END {
-            print found ? found : other ? "another place: " other : bad ? "no answer of " bad : NR ? "nothing" : "not asked"
+            print found ? found : other ? "another place: " other : bad ? "no answer of " bad : NR ? "nothing" : "not run"
         }'
 }
 
@@ -333,13 +333,13 @@ document() {
     found=$(count found) missed=$(count missed) values=$(grep -c '| wrong values |' "$scratch/found")
     echo '# Bugs that shipped'
     echo
-    echo 'Bugs of Metal kernels in released software, from the histories of public projects. `tools/shipped.sh` takes the text of each'
+    echo 'Bugs that Metal kernels of public projects were released with, from their commit histories. `tools/shipped.sh` takes the text of each'
     echo 'kernel with the bug and with the fix from a clone of its project and runs both on the software device, without a GPU:'
     others=$(grep -l '^also ' "$recipes"/*-* | wc -l)
     echo "**$found of $((found + missed)) are found: $((found - values)) by validation at their line, $values by their values. No fixed text has a finding$(
-        [ "$others" -eq 0 ] || printf ' but for %d with another bug, a race, in both' "$others").**"
+        [ "$others" -eq 0 ] || printf ', except %d that has another bug, a race, before and after its fix' "$others").**"
     echo 'The recipes (commit, kernel, arguments of the launch) are in `tests/shipped/`; other projects'"'"' text is not part of this repository.'
-    echo 'They were picked because a launch could be written that shows them, so this is no rate of detection for bugs in general.'
+    echo 'Only bugs for which a launch could be written that shows them are here, so this is not a detection rate for bugs in general.'
     if [ -f "$said_csv" ]; then
         echo
         echo 'The last column says what the four tools of compute-sanitizer report for the same texts, compiled to PTX and launched with the'
@@ -347,7 +347,7 @@ document() {
         echo "**$(count_said found) of $((found + missed)) at their line and $(count_said elsewhere) at another one**, such as the other side of a race or a later access."
         echo
     fi
-    echo 'This page is written by the tool:'
+    echo 'This page is generated:'
     echo
     echo '```sh'
     echo 'tools/shipped.sh --clones DIR --doc docs/shipped-bugs.md'
