@@ -1,20 +1,18 @@
 # docs_commands: prints the commands of Markdown files, those of shell blocks, of lines that begin with `$ `, and of
 # spans such as `assay list`. One line each: file and line, tab, how it is written (block or span), tab, "assay" and the
-# rest of the command, or "make" and one target or variable of it.
+# rest of the command, "make" and one target or variable of it, or "sh" and another command of a block.
 BEGIN {
     # What stands for something of the reader's; another <word> is printed as it is, and the shell refuses it.
-    stands["<op>"] = "buffer_copy"
     stands["<device>"] = "nvidia-h200"
     stands["<where the tarball will be>"] = "x"
     stands["N"] = stands["V"] = "1"
     stands["VERB"] = "bench"
-    stands["KERNEL"] = stands["FILTER"] = "buffer_copy"
+    stands["<op>"] = stands["KERNEL"] = stands["FILTER"] = "buffer_copy"
 }
 function fill(command,    name, words, count, i, text) {
     for (name in stands)
-        if (name ~ /^</)
-            while (i = index(command, name))
-                command = substr(command, 1, i - 1) stands[name] substr(command, i + length(name))
+        while (name ~ /^</ && (i = index(command, name)))
+            command = substr(command, 1, i - 1) stands[name] substr(command, i + length(name))
     count = split(command, words, " ")
     for (i = 1; i <= count; i++)
         text = text (i > 1 ? " " : "") (words[i] in stands ? stands[words[i]] : words[i])
@@ -41,6 +39,8 @@ function put(kind, line,    parts, count, i, command) {
             put_make(kind, fill(command))
         else if (command ~ /^assay( |$)/)
             print place "\t" kind "\tassay\t" fill(substr(command, 7))
+        else if (kind == "block" && command ~ /^[a-z.]/ && command !~ /^(for|do|done)( |$)/)
+            print place "\t" kind "\tsh\t" fill(command)
     }
 }
 function put_spans(    parts, count, i) {
@@ -62,7 +62,7 @@ FNR == 1 {
     is_shell = is_fenced && /```sh/
     next
 }
-is_shell || (is_fenced && /^\$ /) {
+is_shell || (is_fenced && (/^\$ / || held)) {
     sub(/^\$ /, "")
     held = held $0
     if (sub(/\\$/, "", held))
