@@ -289,7 +289,7 @@ $(BUILD)/bench_%: $(BUILD)/obj/tests/bench_%.o $(LIBRARY)
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/obj/tests/craft.o $(LIBRARY)
 	$(LINK) $(FUZZ_LINK)
 
-$(BUILD)/smith: $(call to_object,$(SMITH)) $(LIBRARY)
+$(BUILD)/smith: $(call to_object,$(SMITH)) $(BUILD)/obj/tests/support.o $(LIBRARY)
 	$(LINK)
 
 $(TEST_OBJECTS) $(DOUBLE_TESTS): TEST_CFLAGS = -O0 -isystem build/deps -DGREATEST_USE_LONGJMP=0

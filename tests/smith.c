@@ -1,7 +1,6 @@
 /* smith: runs random programs on devices in every way that must agree, and compares with their answers.
  *
- * Usage: smith [--programs N] [--seed S] [--way NAME,...] [--jobs N] [--print SEED] [--reduce SEED]
- *              [--plant N] [--csv FILE]
+ * Usage: smith [OPTIONS]; --help lists them.
  * A seed names a program: file S / PER_FILE, program S % PER_FILE of it. ASSAY_DEVICE chooses the device. */
 #include <assert.h>
 #include <stdarg.h>
@@ -13,103 +12,104 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/options.h"
 #include "harness/base/os.h"
-#include "harness/device/tape.h"
 #include "smith.h"
+#include "support.h"
 
 enum { PER_FILE = 25, PLANTED_PER_FILE = 8 };
 
-/* A way to run a program. All of them are the device's plain one but for what the row says. */
+/* A way to run a program: the device's plain one but for what the row says. */
 typedef struct {
-    const char *name, *clang, *threads;
+    const char *name, *variables;
+    bool only_soft, flushes;
     math_mode math;
-    bool is_soft; /* only of the software device */
-    bool is_checked, is_traced, flushes;
-    device *device;
 } way;
 enum { PLAIN, CHECKED };
 /* clang-format off */
-static way ways[] = {
-    [PLAIN] = {.name = "plain", .threads = "4"},
-    [CHECKED] = {.name = "checked", .is_soft = true, .is_checked = true},
-    {.name = "checked fast", .is_soft = true, .is_checked = true, .math = MATH_FAST},
-    {.name = "checked -O0", .is_soft = true, .is_checked = true, .is_traced = true},
-    {.name = "one thread", .is_soft = true, .threads = "1"},
-    {.name = "relaxed", .math = MATH_RELAXED},
-    {.name = "fast", .math = MATH_FAST},
-    {.name = "flushed", .is_soft = true, .flushes = true},
-#define CLANG(version) {.name = version, .is_soft = true, .clang = version}
+static const way ways[] = {
+    [PLAIN] = {"plain", "ASSAY_THREADS=4", false, false, MATH_SAFE},
+    [CHECKED] = {"checked", "MTL_SHADER_VALIDATION=1", true, false, MATH_SAFE},
+    {"checked fast", "MTL_SHADER_VALIDATION=1", true, false, MATH_FAST},
+    {"checked -O0", "MTL_SHADER_VALIDATION=1 ASSAY_TRACE_NAN=1", true, false, MATH_SAFE},
+    {"one thread", "ASSAY_THREADS=1", true, false, MATH_SAFE},
+    {"relaxed", "", false, false, MATH_RELAXED},
+    {"fast", "", false, false, MATH_FAST},
+    {"flushed", "", true, true, MATH_SAFE},
+#define CLANG(version) {version, "ASSAY_CLANG=" version, true, false, MATH_SAFE}
     CLANG("clang-16"), CLANG("clang-17"), CLANG("clang-18"), CLANG("clang-19"),
 };
 /* clang-format on */
 enum { WAYS = sizeof ways / sizeof *ways };
 
-/* Counts that all jobs share: of each way, and of each class of planted bugs. */
+/* Counts that all jobs share: of each way, then of each class of planted bugs. */
 typedef struct {
-    uint64_t programs, wrong, alarms; /* of plants: planted, found, at the line */
+    unsigned long long programs, wrong, alarms; /* of plants: planted, found, at the line */
 } tally;
-static struct { tally way[WAYS], plant[64]; } * shared;
+static tally *tallies;
 
-static void count(tally *t, bool is_wrong, bool is_alarm) {
+static void tally_add(tally *t, bool is_wrong, bool is_alarm) {
     __atomic_fetch_add(&t->programs, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&t->wrong, is_wrong, __ATOMIC_RELAXED);
     __atomic_fetch_add(&t->alarms, is_alarm, __ATOMIC_RELAXED);
 }
 
-enum { PROGRAMS, SEED, WAY, JOBS, PRINT, REDUCE, PLANT, CSV, OPTIONS };
-static const char *const option_names[OPTIONS] = {"--programs", "--seed",   "--way",   "--jobs",
-                                                  "--print",    "--reduce", "--plant", "--csv"};
-static const char *option[OPTIONS] = {"500", "0", NULL, "1", NULL, NULL, "0", NULL};
-static uint64_t get_number(int o) {
-    return strtoull(option[o], NULL, 10);
-}
+static struct {
+    uint64_t programs, seed, jobs, plant, print, reduce;
+    const char *way, *csv;
+} set = {.programs = 500, .jobs = 1, .print = UINT64_MAX, .reduce = UINT64_MAX};
+#define NUMERIC(name, about, min) #name, OPTION_NUMBER, &set.name, "N", about, min, UINT64_MAX - 1
+static const option options[] = {
+    {NUMERIC(programs, "programs to run in each way (default 500)", 1)},
+    {NUMERIC(seed, "the first of them (default 0)", 0)},
+    TEXT_OPTION("way", &set.way, "NAME,...", "only these ways"),
+    {NUMERIC(jobs, "processes at a time (default 1)", 1)},
+    {NUMERIC(print, "print this program; with --plant K, with bug K in it", 0)},
+    {NUMERIC(reduce, "reduce it to the few lines that fail in the first of the ways", 0)},
+    {NUMERIC(plant, "plant a bug of each class in the programs of N files", 0)},
+    TEXT_OPTION("csv", &set.csv, "FILE", "append the counts to a file, as rows"),
+};
+enum { OPTIONS = sizeof options / sizeof *options };
 
-static char folder[64], path[128];
+static char path[4200];
 static err last;
 
-static const char *get_device_name(void) {
-    const char *name = getenv("ASSAY_DEVICE");
-    return name && *name ? name : "soft";
+static bool is_soft(void) {
+    return strcmp(support_get_device_name(), "soft") == 0;
 }
 
-static void set(const char *name, const char *value) {
-    if (value)
-        setenv(name, value, 1);
-    else
-        unsetenv(name);
-}
-
-static bool open_device(way *w) {
-    if (w->device)
-        return true;
-    set("ASSAY_THREADS", w->threads);
-    set("MTL_SHADER_VALIDATION", w->is_checked ? "1" : NULL);
-    set("ASSAY_TRACE_NAN", w->is_traced ? "1" : NULL);
-    if (w->clang) /* these ways come last */
-        set("ASSAY_CLANG", w->clang);
+/* Opens the way's device, unless that is the one that is open, with a library that has read no file. */
+static bool open_way(const way *w) {
+    static const way *now;
     const device_options o = {.math = w->math, .flush_denormals = w->flushes};
-    w->device = device_open_with(get_device_name(), &o, &last);
-    return w->device != NULL;
+    bool ok = !is_soft() || now == w || support_open(&o, w->variables);
+    now = ok ? w : NULL;
+    if (!ok)
+        return false;
+    support_set_math(w->math);
+    return support_get_library() != NULL;
 }
 
 /* Does --way name it, or can it be run? */
 static bool is_wanted(const way *w) {
     char found[4096];
     size_t length = strlen(w->name);
-    for (const char *at = option[WAY]; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+    for (const char *at = set.way; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
         if (strncmp(at, w->name, length) == 0 && (at[length] == ',' || !at[length]))
             return true;
-    return !option[WAY] && !(w->is_soft && strcmp(get_device_name(), "soft") != 0) &&
-           (!w->clang || os_find_program(w->clang, found, sizeof found));
+    return !set.way && (is_soft() || !w->only_soft) &&
+           (strncmp(w->name, "clang-", 6) != 0 || os_find_program(w->name, found, sizeof found));
 }
 
 /* ---------------------------------------------------------------------------------------- one file */
+enum { FILE_WORDS = PER_FILE * (MOST_GRID * OUT_WORDS + COUNTERS), BUFFERS = 6 };
 typedef struct {
     world world;
     program *programs[PER_FILE];
-    int count, threads;
-    uint32_t *expected, *out;                                             /* what a device wrote */
-    uint32_t counters[PER_FILE * COUNTERS], counted[PER_FILE * COUNTERS]; /* and so here */
+    int count, words; /* programs; of `out`, of each */
+    /* What must be there, and what a device wrote: the words of all programs, then all counters. */
+    uint32_t expected[FILE_WORDS], out[FILE_WORDS];
+    bool ran;
     printer text;
 } file;
 
@@ -118,98 +118,73 @@ static void file_write(file *f) {
     f->text.count = 0;
     f->text.line = 0;
     for (int i = 0; i < f->count; i++)
-        program_answer(f->programs[i], f->expected + i * f->threads * OUT_WORDS,
-                       f->counters + COUNTERS * i);
+        program_answer(f->programs[i], f->expected + i * f->words,
+                       f->expected + f->count * f->words + i * COUNTERS);
     program_print_file(&f->text, &f->world, f->programs, f->count);
 }
 
+/* There is one file at a time: the next one takes its place. */
 static file *file_make(uint64_t seed, int first, int count, int planted) {
-    file *f = calloc(1, sizeof *f);
-    assert(f && count <= PER_FILE);
-    world_make(&f->world, seed);
-    f->count = count;
-    f->threads = f->world.thread_count;
-    f->expected = calloc((size_t)(f->threads * count), 4 * OUT_WORDS);
-    f->out = calloc((size_t)(f->threads * count), 4 * OUT_WORDS);
+    static file f;
+    for (int i = 0; i < f.count; i++)
+        free(f.programs[i]);
+    world_make(&f.world, seed);
+    f.count = count;
+    f.words = f.world.thread_count * OUT_WORDS;
+    assert(count <= PER_FILE && f.world.thread_count <= MOST_GRID);
     for (int i = 0; i < count; i++)
-        f->programs[i] = program_make(&f->world, first + i, planted);
-    file_write(f);
-    return f;
-}
-
-static void file_free(file *f) {
-    for (int i = 0; i < f->count; i++)
-        program_free(f->programs[i]);
-    free(f->expected);
-    free(f->out);
-    free(f->text.text);
-    free(f);
-}
-
-/* One of the kernel's buffers, in order. */
-typedef struct {
-    const char *label;
-    elem type;
-    size_t bytes;
-    const void *data; /* NULL: poison */
-    buffer *b;
-} argument;
-
-static bool fill(device *d, size_t offset, argument *a) {
-    a->b = device_new_buffer(d, offset + a->bytes, STORAGE_SHARED, a->label, &last);
-    return a->b && (a->data ? buffer_upload(a->b, offset, a->data, a->bytes, &last)
-                            : buffer_fill_pattern(a->b, offset, a->bytes, POISON_PATTERN, &last));
-}
-
-static bool play(file *f, library *lib, const argument *a) {
-    const float real = (float)f->world.constant[3] / 4;
-    constant_value constants[] = {{0, ELEM_U32, f->world.constant[0]},
-                                  {1, ELEM_I32, f->world.constant[1]},
-                                  {2, ELEM_U8, f->world.constant[2]},
-                                  {3, ELEM_F32, 0}};
-    memcpy(&constants[3].bits, &real, sizeof real);
-    tape *t = tape_new(lib);
-    launch *l = tape_add_specialised(t, "smith.metal", "smith", constants, 4, &last);
-    for (int i = 0; l && i < 6; i++)
-        launch_bind(l, i, slice_part(a[i].b, f->world.offset, a[i].bytes),
-                    i < 3 ? ACCESS_READ : ACCESS_BOTH, a[i].type);
-    const extent n = f->world.threads, g = f->world.group;
-    if (l)
-        launch_set_threads(l, (size3){n.x, n.y, n.z}, (size3){g.x, g.y, g.z});
-    bool ok = l && tape_play(t, PLAY_WHOLE, NULL, NULL, &last) &&
-              buffer_download(a[3].b, f->world.offset, f->out, a[3].bytes, &last) &&
-              buffer_download(a[4].b, f->world.offset, f->counted, a[4].bytes, &last);
-    tape_free(t);
-    return ok;
+        f.programs[i] = program_make(&f.world, first + i, planted);
+    file_write(&f);
+    return &f;
 }
 
 /* Runs the file; false with `last` if it does not compile or run. */
-static bool file_run(file *f, way *w) {
-    if (!open_device(w) || !os_write_file(path, f->text.text, f->text.count, &last))
-        return false;
-    library *lib = library_new(w->device, folder, &last);
-    if (!lib)
-        return false;
-    library_set_math(lib, w->math);
-    uint32_t start[COUNTERS * PER_FILE];
+static bool file_run(file *f, const way *w) {
+    const world *all = &f->world;
+    const extent n = all->threads, g = all->group;
+    const size_t input = 4 * INPUT_WORDS, words = (size_t)(f->count * f->words);
+    const float real = (float)all->constant[3] / 4;
+    uint32_t bits, start[COUNTERS * PER_FILE];
+    memcpy(&bits, &real, sizeof bits);
+    const constant_value constants[] = {{0, ELEM_U32, all->constant[0]},
+                                        {1, ELEM_I32, all->constant[1]},
+                                        {2, ELEM_U8, all->constant[2]},
+                                        {3, ELEM_F32, bits}};
     for (int i = 0; i < COUNTERS * f->count; i++)
         start[i] = counter_start(i % COUNTERS);
-    const size_t input = 4 * INPUT_WORDS, threads = (size_t)(f->count * f->threads);
-    argument a[] = {{"words", ELEM_U32, input, f->world.words, NULL},
-                    {"params", ELEM_U32, input, f->world.params, NULL},
-                    {"reals", ELEM_F32, input, f->world.reals, NULL},
-                    {"out", ELEM_U32, 4 * OUT_WORDS * threads, NULL, NULL},
-                    {"counts", ELEM_U32, 4u * COUNTERS * (size_t)f->count, start, NULL},
-                    {"own", ELEM_U32, OWN_BYTES * threads, NULL, NULL}};
-    bool ok = true;
-    for (int i = 0; i < 6; i++)
-        ok = ok && fill(w->device, f->world.offset, &a[i]);
-    device_clear_findings(w->device);
-    ok = ok && play(f, lib, a);
-    for (int i = 0; i < 6; i++)
-        buffer_free(a[i].b);
-    library_free(lib);
-    return ok;
+    const struct {
+        elem type;
+        size_t bytes;
+        const void *data; /* NULL: poison */
+    } arguments[BUFFERS] = {{ELEM_U32, input, all->input[IN_WORDS]},
+                            {ELEM_U32, input, all->input[IN_PARAMS]},
+                            {ELEM_F32, input, all->input[IN_REALS]},
+                            {ELEM_U32, 4 * words, NULL},
+                            {ELEM_U32, 4u * COUNTERS * (size_t)f->count, start},
+                            {ELEM_U32, OWN_BYTES / OUT_WORDS * words, NULL}};
+    slice at[BUFFERS];
+    launch *l = NULL;
+    if (!os_write_file(path, f->text.text, f->text.count, &last))
+        return f->ran = false;
+    if (open_way(w))
+        l = support_launch_specialised(path, "smith", constants, 4);
+    for (int i = 0; i < BUFFERS && l; i++) {
+        const size_t bytes = arguments[i].bytes;
+        at[i] = slice_part(support_buffer(NULL, all->offset + bytes).buffer, all->offset, bytes);
+        if (arguments[i].data)
+            support_write(at[i], arguments[i].data, bytes);
+        launch_bind(l, i, at[i], i < 3 ? ACCESS_READ : ACCESS_BOTH, arguments[i].type);
+    }
+    if (l) {
+        device_clear_findings(support_get_device());
+        launch_set_threads(l, (size3){n.x, n.y, n.z}, (size3){g.x, g.y, g.z});
+    }
+    f->ran = l && support_play();
+    for (int i = 3; i < 5 && f->ran; i++) /* out, then the counters */
+        memcpy(f->out + (i == 3 ? 0 : words), support_read(at[i]), arguments[i].bytes);
+    last = *support_get_error();
+    support_end();
+    return f->ran;
 }
 
 /* ----------------------------------------------------------------------------------------- compare */
@@ -238,98 +213,94 @@ __attribute__((format(printf, 5, 6))) static void tell(const file *f, int i, con
     fputc('\n', stderr);
 }
 
-/* Is what program i wrote what it must, and without a finding? What is not is reported. */
-static outcome judge(const file *f, int i, const way *w) {
-    const program *p = f->programs[i];
-    const finding_list *found = device_get_findings(w->device);
-    int words = f->threads * OUT_WORDS;
-    for (int k = words * i; k < words * (i + 1); k++)
-        if (f->out[k] != f->expected[k]) {
-            tell(f, i, w, p->put_line[k % OUT_WORDS], "thread %d wrote 0x%x, expected 0x%x",
-                 (k - words * i) / OUT_WORDS, f->out[k], f->expected[k]);
-            return DIFFERS;
-        }
-    for (int k = COUNTERS * i; k < COUNTERS * (i + 1); k++)
-        if (f->counted[k] != f->counters[k]) {
-            tell(f, i, w, 0, "counter %d is 0x%x, expected 0x%x", k % COUNTERS, f->counted[k],
-                 f->counters[k]);
-            return DIFFERS;
-        }
-    for (size_t k = 0; found && k < found->count; k++) {
-        const finding *a = &found->items[k];
-        if (finding_is_mild(a->what) || a->line < p->first_line || a->line > p->last_line)
-            continue;
-        tell(f, i, w, a->line, "false alarm: %s", a->text);
-        return ALARMED;
+/* The first finding in these lines: one of the bug's classes, or without a bug any that is not mild; or NULL. */
+static const finding *find(const plant *bug, int first, int last_line) {
+    const finding_list *list = device_get_findings(support_get_device());
+    for (size_t k = 0; list && k < list->count; k++) {
+        const finding *a = &list->items[k];
+        bool counts = bug ? bug->findings >> a->what & 1 : !finding_is_mild(a->what);
+        if (counts && a->line >= first && a->line <= last_line)
+            return a;
     }
-    return AGREES;
+    return NULL;
+}
+
+/* Did program i write what it must, and without a finding? Reports what it did instead. */
+static outcome judge(file *f, int i, const way *w) {
+    const program *p = f->programs[i];
+    if (!f->ran) {
+        tell(f, i, w, 0, "%s\n%.2000s", last.text, last.detail);
+        return FAILS;
+    }
+    for (int k = 0; k < f->words + COUNTERS; k++) {
+        const bool is_counter = k >= f->words;
+        const int at =
+            is_counter ? f->count * f->words + COUNTERS * i + k - f->words : f->words * i + k;
+        if (f->out[at] == f->expected[at])
+            continue;
+        tell(f, i, w, is_counter ? 0 : p->put_line[k % OUT_WORDS], "%s %d has 0x%x, expected 0x%x",
+             is_counter ? "counter" : "thread", is_counter ? k - f->words : k / OUT_WORDS,
+             f->out[at], f->expected[at]);
+        return DIFFERS;
+    }
+    const finding *a = find(NULL, p->first_line, p->last_line);
+    if (a)
+        tell(f, i, w, a->line, "false alarm: %s", a->text);
+    return a ? ALARMED : AGREES;
 }
 
 /* Programs first..first+count-1 of a file; where they do not even run together, half by half. */
-static void try_programs(uint64_t seed, int first, int programs, way *w) {
-    file *f = file_make(seed, first, programs, -1);
-    bool ok = file_run(f, w);
-    if (!ok && programs > 1) {
-        try_programs(seed, first, programs / 2, w);
-        try_programs(seed, first + programs / 2, programs - programs / 2, w);
-    } else if (!ok) {
-        tell(f, 0, w, 0, "%s\n%.2000s", last.text, last.detail);
-        count(&shared->way[w - ways], true, false);
+static void try_programs(uint64_t seed, int first, int count, const way *w) {
+    file *f = file_make(seed, first, count, -1);
+    if (!file_run(f, w) && count > 1) {
+        try_programs(seed, first, count / 2, w);
+        try_programs(seed, first + count / 2, count - count / 2, w);
+        return;
     }
-    for (int i = 0; ok && i < programs; i++) {
+    for (int i = 0; i < count; i++) {
         outcome o = judge(f, i, w);
-        count(&shared->way[w - ways], o == DIFFERS, o == ALARMED);
+        tally_add(&tallies[w - ways], o == DIFFERS || o == FAILS, o == ALARMED);
     }
-    file_free(f);
 }
 
 /* A file of programs with a bug of one class each: is it among the findings, and where it is? */
-static void try_plants(uint64_t seed, int class, way *w) {
+static void try_plants(uint64_t seed, int class, const way *w) {
     const plant *bug = &plants[class];
-    int programs = bug->findings == 1u << FINDING_BARRIER ? 1 : PLANTED_PER_FILE;
-    file *f = file_make(seed, 0, programs, class);
-    bool ok = file_run(f, w);
-    for (int i = 0; i < programs; i++) {
+    file *f =
+        file_make(seed, 0, bug->findings == 1u << FINDING_BARRIER ? 1 : PLANTED_PER_FILE, class);
+    file_run(f, w);
+    for (int i = 0; i < f->count; i++) {
         const program *p = f->programs[i];
-        const finding_list *list = ok ? device_get_findings(w->device) : NULL;
-        bool found = false, at_line = false;
-        for (size_t k = 0; list && k < list->count; k++) {
-            const finding *a = &list->items[k];
-            bool is_it = bug->findings >> a->what & 1;
-            found |= is_it && a->line >= p->first_line && a->line <= p->last_line;
-            at_line |= is_it && a->line == p->planted->line;
-        }
+        const int line = p->planted->line;
+        const bool found = f->ran && find(bug, p->first_line, p->last_line);
+        const bool at_line = found && find(bug, line, line);
         if (!at_line)
-            tell(f, i, w, p->planted->line, "planted '%s': %s", bug->name,
-                 found ? "at another line"
-                 : ok  ? "missed"
-                       : last.text);
-        count(&shared->plant[class], found, at_line);
+            tell(f, i, w, line, "planted '%s': %s", bug->name,
+                 found    ? "at another line"
+                 : f->ran ? "missed"
+                          : last.text);
+        tally_add(&tallies[WAYS + class], found, at_line);
     }
-    file_free(f);
 }
 
 /* ------------------------------------------------------------------------------------------ reduce */
+/* A search for less that fails in the same way. */
+typedef struct {
+    file *f;
+    const way *w;
+    outcome wanted;
+    bool found;
+} search;
+
 /* How the file's programs do, as their trees are now. */
-static outcome judge_all(file *f, way *w) {
+static outcome judge_all(file *f, const way *w) {
     outcome worst = AGREES;
     file_write(f);
-    if (!file_run(f, w)) {
-        tell(f, 0, w, 0, "%s\n%.2000s", last.text, last.detail);
-        return FAILS;
-    }
+    file_run(f, w);
     for (int i = 0; i < f->count && worst == AGREES; i++)
         worst = judge(f, i, w);
     return worst;
 }
-
-/* A search for less that fails in the same way: by statements, or by expressions. */
-typedef struct {
-    file *f;
-    way *w;
-    outcome wanted;
-    bool of_expressions, found;
-} search;
 
 static bool replace(search *s, node *n, node by) {
     const node was = *n;
@@ -345,17 +316,15 @@ static bool replace(search *s, node *n, node by) {
  * that are in it or follow it. */
 static void shrink(search *s, node *n) {
     for (; n; n = n->next) {
-        bool is_statement = n->op == OP_NONE || n->op >= OP_DECLARE, done = false;
-        bool is_least = n->op == OP_NONE || n->op == OP_RETURN || n->op == OP_LITERAL;
-        if (is_statement && !is_least && !s->of_expressions)
-            replace(s, n, (node){.next = n->next});
-        for (int i = 0; i < 6 && !is_statement && !is_least && s->of_expressions && !done; i++) {
-            const node *part = i < 2 ? NULL : n->a[i - 2];
-            if (part && is_same(part->t, n->t) && n->t.k < F16)
-                done = replace(s, n, *part);
-            else if (i < 2 && n->t.n == 1 && n->op != OP_PLACE)
-                done = replace(
-                    s, n, (node){.op = OP_LITERAL, .t = n->t, .value = n->t.k < F16 ? i : 4 * i});
+        node by[6] = {{.next = n->next}};
+        int count = n->op >= OP_DECLARE && n->op != OP_RETURN;
+        for (int i = 0; i < 2 && n->op < OP_DECLARE && n->t.n == 1 && n->op != OP_PLACE; i++)
+            by[count++] = (node){.op = OP_LITERAL, .t = n->t, .value = n->t.k < F16 ? i : 4 * i};
+        for (int i = 0; i < 4 && n->op < OP_DECLARE && n->a[i]; i++)
+            if (is_same(n->a[i]->t, n->t) && n->t.k < F16)
+                by[count++] = *n->a[i];
+        count = n->op == OP_NONE || n->op == OP_LITERAL ? 0 : count;
+        for (int i = 0; i < count && !replace(s, n, by[i]); i++) {
         }
         for (int i = n->op == OP_ASSIGN; i < 4 && n->a[i]; i++)
             shrink(s, n->a[i]);
@@ -364,58 +333,58 @@ static void shrink(search *s, node *n) {
     }
 }
 
-/* First whole programs and functions, then statements, then expressions. */
-static bool reduce(file *f, way *w) {
+/* First whole programs and functions, then what is in them. */
+static bool reduce(file *f, const way *w) {
     search s = {.f = f, .w = w, .wanted = judge_all(f, w)};
     is_quiet = true;
-    for (int i = 0; i < f->count && f->count > 1; i++)
+    s.found = s.wanted != AGREES;
+    for (int i = 0; i < f->count && f->count > 1 && s.found; i++)
         replace(&s, f->programs[i]->main->body, (node){0});
-    for (s.found = s.wanted != AGREES; s.found;) {
+    while (s.found) {
         s.found = false;
-        for (int i = 0; i < 2 * f->count; i++) {
-            s.of_expressions = i % 2;
-            for (function *g = f->programs[i / 2]->functions; g; g = g->next)
-                if (g->body->op == OP_NONE || !replace(&s, g->body, (node){0}))
+        for (int i = 0; i < f->count; i++)
+            for (function *g = f->programs[i]->functions; g; g = g->next)
+                if (!g->t.n || g->body->op == OP_NONE || !replace(&s, g->body, (node){0}))
                     shrink(&s, g->body);
-            shrink(&s, f->programs[i / 2]->main->body);
-        }
     }
     is_quiet = false;
     judge_all(f, w);
     return s.wanted != AGREES;
 }
 
-/* -------------------------------------------------------------------------------------------- jobs */
-static bool make_folder(void) {
-    snprintf(folder, sizeof folder, "/tmp/smith.XXXXXX");
-    bool ok = mkdtemp(folder) != NULL;
-    snprintf(path, sizeof path, "%s/smith.metal", folder);
-    return ok;
+/* A program that fails only beside others is reduced with them. */
+static void print_or_reduce(uint64_t seed, bool reduces) {
+    const int planted = (int)set.plant - 1;
+    file *f = file_make(seed / PER_FILE, (int)(seed % PER_FILE), 1, planted);
+    const extent n = f->world.threads, g = f->world.group;
+    const way *w = ways;
+    while (reduces && w < ways + WAYS - 1 && !is_wanted(w))
+        w++;
+    if (reduces && !reduce(f, w))
+        reduce(file_make(seed / PER_FILE, 0, PER_FILE, planted), w);
+    printf("// threads %u %u %u in groups of %u %u %u\n%s", n.x, n.y, n.z, g.x, g.y, g.z,
+           f->text.text);
 }
 
-static void clean_up(void) {
-    for (int i = 0; i < WAYS; i++)
-        if (ways[i].device)
-            device_close(ways[i].device);
-    unlink(path);
-    rmdir(folder);
+/* -------------------------------------------------------------------------------------------- jobs */
+static bool make_folder(void) {
+    bool ok = os_make_scratch(path, sizeof path - 16, &last);
+    strcat(path, "/smith.metal");
+    return ok;
 }
 
 /* Files in all ways, or classes of planted bugs, of which each job has its share. */
 static void run_job(uint64_t job) {
-    const uint64_t jobs = get_number(JOBS), planted = get_number(PLANT), seed = get_number(SEED);
-    const uint64_t end = seed + get_number(PROGRAMS);
+    const uint64_t first = set.seed / PER_FILE, end = set.seed + set.programs;
     if (!make_folder())
         _exit(3);
-    for (uint64_t i = seed / PER_FILE + job; !planted && i * PER_FILE < end; i += jobs) {
-        uint64_t count = end - i * PER_FILE < PER_FILE ? end - i * PER_FILE : PER_FILE;
+    for (uint64_t i = first + job; !set.plant && i * PER_FILE < end; i += set.jobs)
         for (int k = 0; k < WAYS; k++)
             if (is_wanted(&ways[k]))
-                try_programs(i, 0, (int)count, &ways[k]);
-    }
-    for (uint64_t i = job; i < planted * (uint64_t)plant_count; i += jobs)
-        try_plants(seed / PER_FILE + i % planted, (int)(i / planted), &ways[CHECKED]);
-    clean_up();
+                try_programs(i, 0, (int)LESS(end - i * PER_FILE, PER_FILE), &ways[k]);
+    for (uint64_t i = job; i < set.plant * (uint64_t)plant_count; i += set.jobs)
+        try_plants(first + i % set.plant, (int)(i / set.plant), &ways[CHECKED]);
+    support_close();
     _exit(0);
 }
 
@@ -423,7 +392,7 @@ static void run_job(uint64_t job) {
 static bool run_jobs(void) {
     bool ok = true;
     int status;
-    for (uint64_t job = 0; job < get_number(JOBS); job++) {
+    for (uint64_t job = 0; job < set.jobs; job++) {
         fflush(NULL);
         if (fork() == 0)
             run_job(job);
@@ -439,75 +408,53 @@ static bool run_jobs(void) {
 /* Rows of the CSV file: kind, device, machine, way or class, first seed, and the three counts. */
 static bool report(void) {
     struct utsname machine;
-    uint64_t bad = 0, programs = 0;
-    FILE *csv = option[CSV] ? fopen(option[CSV], "a") : NULL;
+    unsigned long long bad = 0, ran = 0;
+    FILE *csv = set.csv ? fopen(set.csv, "a") : NULL;
     if (csv && ftell(csv) == 0)
         fprintf(csv, "kind,device,machine,name,seed,programs,wrong,alarms\n");
     uname(&machine);
     for (int i = 0; i < WAYS + plant_count; i++) {
-        bool is_way = i < WAYS;
-        const tally *t = is_way ? &shared->way[i] : &shared->plant[i - WAYS];
+        const bool is_way = i < WAYS;
+        const tally t = tallies[i];
         const char *name = is_way ? ways[i].name : plants[i - WAYS].name;
-        if (t->programs == 0)
+        if (t.programs == 0)
             continue;
         printf(is_way ? "%-12s %8llu programs, %llu disagreements, %llu false alarms\n"
                       : "%-36s %6llu planted, %llu found, %llu at the line\n",
-               name, (unsigned long long)t->programs, (unsigned long long)t->wrong,
-               (unsigned long long)t->alarms);
+               name, t.programs, t.wrong, t.alarms);
         if (csv)
-            fprintf(csv, "%s,%s,%s,%s,%s,%llu,%llu,%llu\n", is_way ? "way" : "plant",
-                    get_device_name(), machine.machine, name, option[SEED],
-                    (unsigned long long)t->programs, (unsigned long long)t->wrong,
-                    (unsigned long long)t->alarms);
-        bad += is_way ? t->wrong + t->alarms : 100 * t->wrong < 99 * t->programs;
-        programs += t->programs;
+            fprintf(csv, "%s,%s,%s,%s,%llu,%llu,%llu,%llu\n", is_way ? "way" : "plant",
+                    support_get_device_name(), machine.machine, name, (unsigned long long)set.seed,
+                    t.programs, t.wrong, t.alarms);
+        bad += is_way ? t.wrong + t.alarms : 100 * t.wrong < 99 * t.programs;
+        ran += t.programs;
     }
     if (csv)
         fclose(csv);
-    return programs > 0 && bad == 0;
-}
-
-/* A program that fails only beside others is reduced with them. */
-static int print_or_reduce(uint64_t seed, bool reduces) {
-    const int planted = (int)get_number(PLANT) - 1;
-    file *f = file_make(seed / PER_FILE, (int)(seed % PER_FILE), 1, planted);
-    const extent n = f->world.threads, g = f->world.group;
-    way *w = ways;
-    while (reduces && w < ways + WAYS - 1 && !is_wanted(w))
-        w++;
-    if (reduces && make_folder()) {
-        if (!reduce(f, w)) {
-            file_free(f);
-            f = file_make(seed / PER_FILE, 0, PER_FILE, planted);
-            reduce(f, w);
-        }
-        clean_up();
-    }
-    printf("// threads %u %u %u in groups of %u %u %u\n%s", n.x, n.y, n.z, g.x, g.y, g.z,
-           f->text.text);
-    file_free(f);
-    return 0;
+    return ran > 0 && bad == 0;
 }
 
 int main(int argc, char **argv) {
-    int o = 0;
-    for (int i = 1; i < argc && o < OPTIONS; i += 2) {
-        for (o = 0; o < OPTIONS && strcmp(argv[i], option_names[o]) != 0;)
-            o++;
-        o = i + 1 < argc ? o : OPTIONS;
-        if (o < OPTIONS)
-            option[o] = argv[i + 1];
+    bool help = false;
+    int names = argc - 1;
+    const bool ok = options_parse(options, OPTIONS, &names, (const char **)argv + 1, &help, &last);
+    if (ok && help) {
+        options_print_help(stdout, options, OPTIONS);
+        return 0;
     }
-    if (o == OPTIONS || get_number(JOBS) == 0) {
-        fprintf(stderr, "usage: smith [--programs N] [--seed S] [--way NAME,...] [--jobs N] "
-                        "[--print SEED] [--reduce SEED] [--plant N] [--csv FILE]\n");
+    if (!ok || names) {
+        fprintf(stderr, "smith: %s\n", ok ? "it takes options only; see --help" : last.text);
         return 2;
     }
-    if (option[PRINT] || option[REDUCE])
-        return print_or_reduce(get_number(option[PRINT] ? PRINT : REDUCE), option[REDUCE]);
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED)
+    scratch_start();
+    tallies = mmap(NULL, sizeof *tallies * (size_t)(WAYS + plant_count), PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (tallies == MAP_FAILED || (set.reduce != UINT64_MAX && !make_folder()))
         return 3;
+    if (set.print != UINT64_MAX || set.reduce != UINT64_MAX) {
+        print_or_reduce(LESS(set.print, set.reduce), set.reduce != UINT64_MAX);
+        return 0;
+    }
     bool ran = run_jobs();
     return report() && ran ? 0 : 1;
 }

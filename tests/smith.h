@@ -19,14 +19,18 @@
 #include <stdint.h>
 
 enum {
-    MOST_THREADS = 128,  /* of a threadgroup */
+    MOST_THREADS = 128, /* of a threadgroup; of all: MOST_GRID */
+    MOST_GRID = 256,
     OUT_WORDS = 16,      /* that each thread may write per program; the last two are for plants */
     OWN_BYTES = 64,      /* of device memory that each thread has to itself per program */
+    FRAME_BYTES = 32768, /* of these and all variables, of each thread */
     COUNTERS = 7,        /* that all threads change by atomics per program */
     INPUT_WORDS = 256,   /* of each input buffer */
     TABLE_WORDS = 16,    /* of the table; elements of a view of it, or of an input buffer */
     SHARED_BYTES = 2048, /* of threadgroup memory */
 };
+#define MORE(a, b) ((a) > (b) ? (a) : (b))
+#define LESS(a, b) ((a) < (b) ? (a) : (b))
 #define POISON 0xFFC3FFC3u /* what `out` holds where nothing is written */
 
 typedef enum { BOOL, I8, U8, I16, U16, I32, U32, I64, U64, F16, BF16, F32, KINDS } kind;
@@ -36,23 +40,20 @@ typedef struct {
 } type;
 
 typedef enum { OTHER, INFIX, PREFIX, CALL, COMPARE, LANES, VOTE } form;
+/* clang-format off */
 /* What keeps an operation defined: guard_operands of smith_program.c. WHOLE: only with all
  * lanes. APART: some threads only come to the operands after the first. */
-/* clang-format off */
 typedef enum {
     FREE, HALVED, ROOTED, DIVIDED, COUNTED, LOW24, FIELD, BOUNDED, QUARTERS, SCALED, WHOLE, APART
 } guard;
-/* clang-format on */
-
 /* THE grammar: what is computed. How it is written; the operands that are made for it, any
  * others being the guard's (t of the type, e the same or a scalar, w a word, c a condition, k a
  * comparison); of which kinds (u unsigned, s signed, r real, b bfloat); how often it is chosen,
  * 0: only where code asks for it; and what it gives: of integers (operands a, b, c, d; as 128
  * bits x, y, z; without sign u), of floats (a, b, c), and the range of the latter: multiples of
  * 2^lo below 2^hi, of operands that are multiples of 2^L below 2^H (A, B, C: each). Of ANY, ALL
- * and DOT: a so far, with the next components b and c. Of LANES: how lanes are combined, or from
- * which lane the value comes. Of VOTE: nothing, and the answer. */
-/* clang-format off */
+ * and DOT: a so far, with the next components b and c. Of LANES: how lanes are combined, and
+ * how many, or from which lane the value comes. Of VOTE: nothing, and the answer. */
 #define RULES(X) \
     X(ADD, "+", INFIX, "te", "usrb", 12, HALVED, a.u + b.u, a.f + b.f, L, H + 1) \
     X(SUB, "-", INFIX, "te", "usrb", 10, HALVED, a.u - b.u, a.f - b.f, L, H + 1) \
@@ -75,8 +76,8 @@ typedef enum {
     X(SUBSAT, "subsat", CALL, "tt", "us", 2, FREE, clip(k, x - y), 0, L, H) \
     X(HADD, "hadd", CALL, "tt", "us", 2, FREE, (x + y) >> 1, 0, L, H) \
     X(RHADD, "rhadd", CALL, "tt", "us", 2, FREE, (x + y + 1) >> 1, 0, L, H) \
-    X(MULHI, "mulhi", CALL, "tt", "us", 2, FREE, high(k, a, b), 0, L, H) \
-    X(MADHI, "madhi", CALL, "ttt", "u", 2, FREE, high(k, a, b) + c.u, 0, L, H) \
+    X(MULHI, "mulhi", CALL, "tt", "us", 2, FREE, (full)x * (full)y >> bits, 0, L, H) \
+    X(MADHI, "madhi", CALL, "ttt", "u", 2, FREE, ((full)x * (full)y >> bits) + c.u, 0, L, H) \
     X(MADSAT, "madsat", CALL, "ttt", "us", 2, FREE, k == U64 && a.u && b.u > UINT64_MAX / a.u ? UINT64_MAX : clip(k, x * y + z), 0, L, H) \
     X(MUL24, "mul24", CALL, "tt", "us", 1, LOW24, a.u * b.u, 0, L, H) \
     X(MAD24, "mad24", CALL, "ttt", "us", 1, LOW24, a.u * b.u + c.u, 0, L, H) \
@@ -85,14 +86,14 @@ typedef enum {
     X(POPCOUNT, "popcount", CALL, "t", "us", 2, FREE, __builtin_popcountll(u), 0, L, H) \
     X(REVERSE, "reverse_bits", CALL, "t", "us", 2, FREE, reverse(u, bits), 0, L, H) \
     X(ROTATE, "rotate", CALL, "tt", "us", 2, COUNTED, b.u ? u << b.u | u >> (bits - b.i) : u, 0, L, H) \
-    X(EXTRACT, "extract_bits", CALL, "t", "us", 2, FIELD, extract(k, u, b.u, c.u), 0, L, H) \
-    X(INSERT, "insert_bits", CALL, "tt", "us", 2, FIELD, (a.u & ~field_mask(c.u, d.u)) | (b.u << c.u & field_mask(c.u, d.u)), 0, L, H) \
-    X(MIN, "min", CALL, "tt", "usr", 3, FREE, least(k, a, b).u, fmin(a.f, b.f), L, H) \
-    X(MAX, "max", CALL, "tt", "usr", 3, FREE, most(k, a, b).u, fmax(a.f, b.f), L, H) \
-    X(MIN3, "min3", CALL, "ttt", "usr", 1, FREE, least(k, a, least(k, b, c)).u, fmin(a.f, fmin(b.f, c.f)), L, H) \
-    X(MAX3, "max3", CALL, "ttt", "usr", 1, FREE, most(k, a, most(k, b, c)).u, fmax(a.f, fmax(b.f, c.f)), L, H) \
-    X(MEDIAN3, "median3", CALL, "ttt", "usr", 1, FREE, most(k, least(k, a, b), least(k, most(k, a, b), c)).u, fmax(fmin(a.f, b.f), fmin(fmax(a.f, b.f), c.f)), L, H) \
-    X(CLAMP, "clamp", CALL, "t", "usr", 2, BOUNDED, least(k, most(k, a, b), c).u, fmin(fmax(a.f, b.f), c.f), L, H) \
+    X(EXTRACT, "extract_bits", CALL, "t", "us", 2, FIELD, extract(k, u >> b.u, c.u), 0, L, H) \
+    X(INSERT, "insert_bits", CALL, "tt", "us", 2, FIELD, a.u ^ ((a.u ^ b.u << c.u) & low_bits(d.u) << c.u), 0, L, H) \
+    X(MIN, "min", CALL, "tt", "usr", 3, FREE, LESS(x, y), fmin(a.f, b.f), L, H) \
+    X(MAX, "max", CALL, "tt", "usr", 3, FREE, MORE(x, y), fmax(a.f, b.f), L, H) \
+    X(MIN3, "min3", CALL, "ttt", "usr", 1, FREE, LESS(x, LESS(y, z)), fmin(a.f, fmin(b.f, c.f)), L, H) \
+    X(MAX3, "max3", CALL, "ttt", "usr", 1, FREE, MORE(x, MORE(y, z)), fmax(a.f, fmax(b.f, c.f)), L, H) \
+    X(MEDIAN3, "median3", CALL, "ttt", "usr", 1, FREE, MORE(LESS(x, y), LESS(MORE(x, y), z)), fmax(fmin(a.f, b.f), fmin(fmax(a.f, b.f), c.f)), L, H) \
+    X(CLAMP, "clamp", CALL, "t", "usr", 2, BOUNDED, LESS(MORE(x, y), z), fmin(fmax(a.f, b.f), c.f), L, H) \
     X(FABS, "fabs", CALL, "t", "r", 2, FREE, 0, fabs(a.f), L, H) \
     X(FLOOR, "floor", CALL, "t", "r", 2, FREE, 0, floor(a.f), MORE(L, 0), MORE(H, 0) + 1) \
     X(CEIL, "ceil", CALL, "t", "r", 2, FREE, 0, ceil(a.f), MORE(L, 0), MORE(H, 0) + 1) \
@@ -121,16 +122,16 @@ typedef enum {
     X(EQ, "==", COMPARE, "tt", "usr", 3, FREE, !less(k, a, b) && !less(k, b, a), 0, L, H) \
     X(NE, "!=", COMPARE, "tt", "usr", 3, FREE, less(k, a, b) || less(k, b, a), 0, L, H)
 #define LANE_RULES(X) \
-    X(SUM, "%q_sum(%a)", LANES, "t", "ur", 4, FREE, OP_ADD, -1, L, H + 5) \
-    X(PRODUCT, "%q_product(%a)", LANES, "t", "u", 2, FREE, OP_MUL, -1, L, H) \
-    X(LEAST, "%q_min(%a)", LANES, "t", "usr", 3, FREE, OP_MIN, -1, L, H) \
-    X(MOST, "%q_max(%a)", LANES, "t", "usr", 3, FREE, OP_MAX, -1, L, H) \
-    X(ALL_AND, "%q_and(%a)", LANES, "t", "us", 2, FREE, OP_AND, -1, L, H) \
-    X(ALL_OR, "%q_or(%a)", LANES, "t", "us", 2, FREE, OP_OR, -1, L, H) \
-    X(ALL_XOR, "%q_xor(%a)", LANES, "t", "us", 2, FREE, OP_XOR, -1, L, H) \
-    X(SCAN_SUM, "%q_prefix_inclusive_sum(%a)", LANES, "t", "ur", 3, FREE, OP_ADD, -1, L, H + 5) \
-    X(SCAN_BEFORE, "%q_prefix_exclusive_sum(%a)", LANES, "t", "ur", 3, FREE, OP_ADD, -1, L, H + 5) \
-    X(SCAN_PRODUCT, "%q_prefix_inclusive_product(%a)", LANES, "t", "u", 1, FREE, OP_MUL, -1, L, H) \
+    X(SUM, "%q_sum(%a)", LANES, "t", "ur", 4, FREE, OP_ADD, width, L, H + 5) \
+    X(PRODUCT, "%q_product(%a)", LANES, "t", "u", 2, FREE, OP_MUL, width, L, H) \
+    X(LEAST, "%q_min(%a)", LANES, "t", "usr", 3, FREE, OP_MIN, width, L, H) \
+    X(MOST, "%q_max(%a)", LANES, "t", "usr", 3, FREE, OP_MAX, width, L, H) \
+    X(ALL_AND, "%q_and(%a)", LANES, "t", "us", 2, FREE, OP_AND, width, L, H) \
+    X(ALL_OR, "%q_or(%a)", LANES, "t", "us", 2, FREE, OP_OR, width, L, H) \
+    X(ALL_XOR, "%q_xor(%a)", LANES, "t", "us", 2, FREE, OP_XOR, width, L, H) \
+    X(SCAN_SUM, "%q_prefix_inclusive_sum(%a)", LANES, "t", "ur", 3, FREE, OP_ADD, lane + 1, L, H + 5) \
+    X(SCAN_BEFORE, "%q_prefix_exclusive_sum(%a)", LANES, "t", "ur", 3, FREE, OP_ADD, lane, L, H + 5) \
+    X(SCAN_PRODUCT, "%q_prefix_inclusive_product(%a)", LANES, "t", "u", 1, FREE, OP_MUL, lane + 1, L, H) \
     X(FIRST, "%q_broadcast_first(%a)", LANES, "t", "usr", 3, FREE, 0, first, L, H) \
     X(SHUFFLE, "%q_shuffle(%0, pick%g(%1, at.lane))", LANES, "tw", "usr", 4, FREE, 0, here >> want & 1 ? want : lane, L, H) \
     X(BROADCAST, "%q_broadcast(%0, first%g())", LANES, "t", "usr", 2, FREE, 0, first, L, H) \
@@ -147,12 +148,8 @@ typedef enum {
     X(IS_FIRST, "%q_is_first(%a)", VOTE, "", "", 2, FREE, 0, first == lane, L, H) \
     X(BALLOT, "uint(%q_vote::vote_t(%q_ballot(%a)))", VOTE, "c", "", 0, FREE, 0, yes, L, H) \
     X(ACTIVE, "uint(%q_vote::vote_t(%q_active_threads_mask(%a)))", VOTE, "", "", 0, FREE, 0, here, L, H)
-/* The leaves, what else is in expressions, and statements. In texts, %0 to %3 are operands, %a all of
- * them, %p the place; %t the type, %o the grammar's text, %n the value, %v and %w
- * variables, %f the function, %x a swizzle, %l where a thread is, %k how a counter is changed; %q and %g
- * simd and 32, or quad and 4. Of v: %T its type, %c how many, %S its space, %b the
- * buffer; %z a literal. Of plants: %i the program's number, %m and %r how many elements tg has, and
- * out from here. Without a text: see get_text. */
+/* The leaves, what else is in expressions, and statements. What a %x in a text stands for: LETTERS of
+ * smith_program.c. Without a text: see get_text. */
 #define BARRIER "threadgroup_barrier(mem_flags::mem_threadgroup);\n"
 #define RELAXED ", memory_order_relaxed);\n"
 #define SHARED_POINTER "threadgroup %t *s%v = (threadgroup %t *)tg;\n"
@@ -170,8 +167,8 @@ typedef enum {
     X(PUT, "out[%n] = fold(%0);\n") \
     X(ATOMIC, "atomic_fetch_%k_explicit(counts + %n, %0" RELAXED) \
     X(RETURN, "return %a;\n") X(BREAK, "break;\n") X(CONTINUE, "continue;\n") \
-    X(IF, "if (%0) {\n") X(LOOP, NULL) /* value: 0 for, 1 do */ \
-    X(SWITCH, "switch (%0) {\n") X(CASE, "case %n: {\n") /* value: -1 for default */ \
+    X(IF, "if (%0) {\n") X(LOOP, "for (uint v%v = 0; v%v < %0; v%v++) {\n") X(DO, "uint v%v = %0;\ndo {\n") \
+    X(SWITCH, "switch (%0) {\n") X(CASE, "case %n: {\n") X(DEFAULT, "default: {\n") \
     /* Through threadgroup memory: of the threadgroup, of the simdgroup; atomics; matrices. */ \
     X(EXCHANGE, SHARED_POINTER "s%v[at.tid] = %0;\n" BARRIER "%t v%v = s%v[%1 % at.size];\n" BARRIER) \
     X(PASS, SHARED_POINTER "s%v[at.tid] = %0;\nsimdgroup_barrier(mem_flags::mem_threadgroup);\n" \
@@ -201,8 +198,8 @@ typedef struct {
 } rule;
 extern const rule grammar[OP_COUNT];
 
-/* Where a variable lives. IN_OWN: device memory of this thread alone. */
-typedef enum { IN_THREAD, IN_INPUT, IN_PARAMS, IN_TABLE, IN_OWN } space;
+/* Where a variable lives: in the thread, in an input buffer, in device memory of this thread alone. */
+typedef enum { IN_THREAD, IN_WORDS, IN_PARAMS, IN_TABLE, IN_REALS, IN_OWN } space;
 typedef struct {
     type t;
     bool packed;
@@ -212,12 +209,11 @@ typedef struct variable variable;
 struct variable {
     int id, record; /* of the variable whose record type this has */
     space where;
-    int fields;              /* 0: not a record, and field[0] is what it is */
-    bool is_union, is_fixed; /* fixed: a counter or a parameter, which is only read */
+    bool is_record, is_union, is_fixed; /* fixed: a counter or a parameter, which is only read */
+    int fields;                         /* 1 if it is no record */
     field field[4];
-    int bytes;
+    int at, bytes;    /* in the thread's memory, which OWN is the first part of */
     variable *target; /* a pointer to an element of this array */
-    int at;           /* in the frame, or in OWN */
 };
 
 typedef struct node node;
@@ -237,8 +233,8 @@ struct node {
     int line; /* in the text */
 };
 struct function {
-    int id, parameters, frame; /* bytes of its variables */
-    type t;                    /* n 0: void, the program itself */
+    int id, parameters;
+    type t; /* n 0: void, the program itself */
     variable *parameter[3];
     node *body;
     bool is_template; /* its type is called T */
@@ -256,19 +252,19 @@ typedef struct {
     bool is_whole;        /* every simdgroup has all its lanes */
     size_t offset;        /* of every buffer, in bytes */
     uint32_t constant[4]; /* function constants: uint, int, bool, float in quarters */
-    uint32_t words[INPUT_WORDS], params[INPUT_WORDS], table[TABLE_WORDS];
-    float reals[INPUT_WORDS];
+    uint32_t input[IN_OWN][INPUT_WORDS]; /* what is in these spaces */
 } world;
-enum { PLACES = 13, VARIABLES = 96 };
+enum { PLACES = 13, VARIABLES = 96, ARENA_WORDS = 1 << 17, TEXT_BYTES = 1 << 23 };
 
 typedef struct {
     int index;
     world *world;
-    function *main, *functions;                     /* functions: before main, in order */
+    function *functions, *main;                     /* functions: in order; main is the last */
     int variable_count, outs;                       /* words of `out` in use */
     int first_line, last_line, put_line[OUT_WORDS]; /* in the text */
-    void *arena;
     node *planted;
+    size_t used;
+    uint64_t arena[ARENA_WORDS]; /* what all of it is in; free(program) frees it */
 } program;
 
 typedef struct {
@@ -288,8 +284,14 @@ static inline bool is_same(type a, type b) {
 static inline bool kind_is_signed(kind k) {
     return k < F16 && k % 2 == 1;
 }
+static inline bool is_own(const variable *v) {
+    return v->where == IN_THREAD || v->where == IN_OWN;
+}
+static inline variable *get_target(variable *v) {
+    return v->target ? v->target : v;
+}
 static inline const field *get_field(const node *n) { /* that is loaded or assigned */
-    return &(n->v->target ? n->v->target : n->v)->field[n->field];
+    return &get_target(n->v)->field[n->field];
 }
 static inline int field_step(const field *f) { /* bytes from one element to the next */
     return kind_bytes(f->t.k) * (f->t.n == 3 && !f->packed ? 4 : f->t.n);
@@ -304,8 +306,7 @@ typedef struct {
 extern const plant plants[];
 extern const int plant_count;
 void world_make(world *w, uint64_t seed);
-program *program_make(world *w, int index, int planted); /* an index of plants, or -1 */
-void program_free(program *p);
+program *program_make(world *w, int index, int planted); /* an index of plants, or -1; free it */
 void program_print_file(printer *out, const world *w, program *const *programs, int count);
 
 /* smith_answer.c: the words that the threads must write (threads, OUT_WORDS), and the counters. */

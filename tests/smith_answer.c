@@ -12,8 +12,6 @@
 
 #include "smith.h"
 
-enum { FRAME_BYTES = 8192 };
-
 typedef union {
     int64_t i;
     uint64_t u;
@@ -23,22 +21,20 @@ typedef struct {
     part c[4];
 } value;
 __extension__ typedef __int128 wide;
-__extension__ typedef unsigned __int128 unsigned_wide;
-typedef unsigned_wide set; /* of threads: a bit each */
+__extension__ typedef unsigned __int128 full;
+typedef full set; /* of threads: a bit each */
 typedef struct {
     set broken, continued;
 } flow;
 
 /* A threadgroup at work. */
 typedef struct {
-    const program *p;
     const world *w;
     int count; /* threads */
-    uint32_t place[PLACES][MOST_THREADS];
-    uint8_t *frame[MOST_THREADS]; /* of the function that runs */
-    uint8_t own[MOST_THREADS][OWN_BYTES];
+    uint32_t place[MOST_THREADS][PLACES];
+    uint8_t memory[MOST_THREADS][FRAME_BYTES];
     uint32_t *out[MOST_THREADS], *counters;
-    value result[MOST_THREADS]; /* of the function that runs */
+    value result[MOST_THREADS]; /* of the function that returned last */
 } state;
 
 #define EACH(s, m, t)                                                                              \
@@ -81,33 +77,26 @@ static part load_part(kind k, const uint8_t *at) {
     return (part){.f = (double)f};
 }
 
-static void evaluate(state *s, const node *n, set m, value *out);
-
-/* Where component c of a place is. */
-static size_t offset_of(const node *n, int c) {
+/* Component c of a place or a swizzle, as a number: of "zx", 0 is 2. */
+static int which(const node *n, int c) {
     static const char names[] = "xyzwrgba";
-    c = n->part[0] ? (int)(strchr(names, n->part[c]) - names) % 4 : c;
-    return (size_t)(c * kind_bytes(n->t.k));
+    return n->part[0] ? (int)(strchr(names, n->part[c]) - names) % 4 : c;
 }
 
-/* Where the first component of a place is, for each thread. */
-static void locate(state *s, const node *n, set m, uint8_t **at) {
-    const variable *v = n->v, *target = v->target ? v->target : v;
-    const field *f = &target->field[n->field];
-    value index[MOST_THREADS];
-    if (n->a[0])
-        evaluate(s, n->a[0], m, index);
-    EACH(s, m, t) {
-        const void *base = target->where == IN_THREAD   ? s->frame[t] + target->at
-                           : target->where == IN_OWN    ? s->own[t] + target->at
-                           : target->where == IN_PARAMS ? (const void *)s->w->params
-                           : target->where == IN_TABLE  ? (const void *)s->w->table
-                           : f->t.k == F32              ? (const void *)s->w->reals
-                                                        : (const void *)s->w->words;
-        uint64_t i = n->a[0] ? index[t].c[0].u : 0;
-        i += v->target ? load_part(U32, s->frame[t] + v->at).u : 0;
-        at[t] = (uint8_t *)base + f->at + i * (uint64_t)field_step(f);
-    }
+/* Where component c of a place is, for thread t. */
+static uint8_t *locate(state *s, const node *n, int t, uint64_t index, int c) {
+    const variable *target = get_target(n->v);
+    const field *f = get_field(n);
+    uint8_t *at =
+        is_own(target) ? s->memory[t] + target->at : (uint8_t *)s->w->input[target->where];
+    index += n->v->target ? load_part(U32, s->memory[t] + n->v->at).u : 0;
+    return at + f->at + (int)index * field_step(f) + which(n, c) * kind_bytes(n->t.k);
+}
+
+static void set_variable(state *s, const variable *v, int t, const value *x) {
+    const type u = v->target ? (type){U32, 1} : v->field[0].t;
+    for (int c = 0; c < u.n; c++)
+        store_part(u.k, s->memory[t] + v->at + c * kind_bytes(u.k), x->c[c]);
 }
 
 /* --------------------------------------------------------------------------------------- operations */
@@ -117,34 +106,21 @@ static uint64_t clip(kind k, wide x) {
     wide low = kind_is_signed(k) ? -high - 1 : 0;
     return (uint64_t)(x < low ? low : x > high ? high : x);
 }
-static uint64_t high(kind k, part a, part b) {
-    if (kind_is_signed(k))
-        return (uint64_t)((wide)a.i * b.i >> 8 * kind_bytes(k));
-    return (uint64_t)((unsigned_wide)a.u * b.u >> 8 * kind_bytes(k));
-}
 static uint64_t reverse(uint64_t u, int bits) {
     uint64_t r = 0;
     for (int i = 0; i < bits; i++)
         r |= (u >> i & 1) << (bits - 1 - i);
     return r;
 }
-static uint64_t extract(kind k, uint64_t u, uint64_t at, uint64_t count) {
-    uint64_t up = count ? u << (64 - at - count) : 0;
-    return !count              ? 0
-           : kind_is_signed(k) ? (uint64_t)((int64_t)up >> (64 - count))
-                               : up >> (64 - count);
+static uint64_t low_bits(uint64_t count) {
+    return count ? UINT64_MAX >> (64 - count) : 0;
 }
-static uint64_t field_mask(uint64_t at, uint64_t count) {
-    return count ? UINT64_MAX >> (64 - count) << at : 0;
+static uint64_t extract(kind k, uint64_t from, uint64_t count) {
+    uint64_t sign = kind_is_signed(k) ? low_bits(count) / 2 + 1 : 0;
+    return ((from & low_bits(count)) ^ sign) - sign;
 }
 static bool less(kind k, part a, part b) {
     return k >= F16 ? a.f < b.f : kind_is_signed(k) ? a.i < b.i : a.u < b.u;
-}
-static part least(kind k, part a, part b) {
-    return less(k, b, a) ? b : a;
-}
-static part most(kind k, part a, part b) {
-    return less(k, a, b) ? b : a;
 }
 
 /* What the grammar says of operands of kind k, as a value of kind `to`. */
@@ -173,9 +149,10 @@ static part convert(kind from, kind to, part x) {
 }
 
 /* ------------------------------------------------------------------------------------------- lanes */
-/* What lane t gets of component c, from the lanes of its group that are `here`. */
-static part exchange(const node *n, int t, uint32_t here, const value *x, const value *y, int c) {
+/* What thread t gets of component c, from the lanes of its group that are in m. */
+static part exchange(const node *n, int t, set m, const value *x, const value *y, int c) {
     const int width = n->group, base = t / width * width, lane = t - base, by = (int)n->value;
+    const uint32_t here = (uint32_t)(m >> base) & (width == 32 ? UINT32_MAX : 15);
     const int first = __builtin_ctz(here);
     const int want = n->op == OP_SHUFFLE ? (int)(y[t].c[0].u % (unsigned)width) : 0;
     const kind k = n->t.k;
@@ -201,53 +178,25 @@ static part exchange(const node *n, int t, uint32_t here, const value *x, const 
         return y[base + (from + width) % width].c[c];
     if (with == OP_NONE)
         return x[base + from].c[c];
-    int end = n->op == OP_SCAN_BEFORE                            ? lane
-              : n->op == OP_SCAN_SUM || n->op == OP_SCAN_PRODUCT ? lane + 1
-                                                                 : width;
     part r = {0};
-    for (int i = 0, any = 0; i < end; i++)
-        if (here >> i & 1) {
-            r = any ? apply(with, k, k, r, x[base + i].c[c], r, r) : x[base + i].c[c];
-            any = 1;
-        }
+    for (int i = 0, count = 0; i < from; i++)
+        if (here >> i & 1)
+            r = count++ ? apply(with, k, k, r, x[base + i].c[c], r, r) : x[base + i].c[c];
     return r;
 }
 
-static void meet(state *s, const node *n, set m, value a[4][MOST_THREADS], value *out) {
-    EACH(s, m, t) {
-        int base = t / n->group * n->group;
-        uint32_t here = (uint32_t)(m >> base) & (n->group == 32 ? UINT32_MAX : 15);
-        for (int c = 0; c < n->t.n; c++)
-            out[t].c[c] = exchange(n, t, here, a[0], a[1], c);
-    }
-}
-
 /* ------------------------------------------------------------------------------------- expressions */
+static void evaluate(state *s, const node *n, set m, value *out);
 static set run(state *s, const node *list, set m, flow *f);
 
-static void set_variable(state *s, const variable *v, int t, const value *x) {
-    const type u = v->target ? (type){U32, 1} : v->field[0].t;
-    for (int c = 0; c < u.n; c++)
-        store_part(u.k, s->frame[t] + v->at + c * kind_bytes(u.k), x->c[c]);
-}
-
+/* No function calls itself, so that each has its variables to itself. */
 static void call(state *s, const node *n, set m, value a[4][MOST_THREADS], value *out) {
-    value before[MOST_THREADS];
-    uint8_t *frames[MOST_THREADS], *memory = calloc(MOST_THREADS, FRAME_BYTES);
     flow ignored = {0, 0};
-    assert(memory && n->f->frame <= FRAME_BYTES);
-    memcpy(before, s->result, sizeof before);
-    memcpy(frames, s->frame, sizeof frames);
-    EACH(s, m, t) {
-        s->frame[t] = memory + t * FRAME_BYTES;
-        for (int i = 0; i < n->f->parameters; i++)
-            set_variable(s, n->f->parameter[i], t, &a[i][t]);
-    }
+    EACH(s, m, t)
+    for (int i = 0; i < n->f->parameters; i++)
+        set_variable(s, n->f->parameter[i], t, &a[i][t]);
     run(s, n->f->body, m, &ignored);
     EACH(s, m, t) out[t] = s->result[t];
-    memcpy(s->result, before, sizeof before);
-    memcpy(s->frame, frames, sizeof frames);
-    free(memory);
 }
 
 /* The threads whose scalar is true. */
@@ -259,57 +208,59 @@ static set ask(state *s, const node *n, set m) {
     return yes;
 }
 
-static void evaluate_leaf(state *s, const node *n, set m, value *out) {
-    uint8_t *at[MOST_THREADS];
-    if (n->op == OP_LOAD)
-        locate(s, n, m, at);
-    EACH(s, m, t) {
-        part *c = out[t].c;
-        int64_t x = n->op == OP_CONSTANT ? (int64_t)s->w->constant[n->value] : n->value;
-        if (n->op == OP_PLACE)
-            c[0].u = s->place[n->value][t];
-        else if (n->op != OP_LOAD)
-            c[0] = n->t.k >= F16 ? (part){.f = (double)x / 4} : wrap(n->t.k, (part){.i = x});
-        for (int i = 0; n->op == OP_LOAD && i < n->t.n; i++)
-            c[i] = load_part(n->t.k, at[t] + offset_of(n, i));
-    }
-}
-
-/* Components that change places, kinds or numbers. */
-static void reshape(const node *n, value a[4][MOST_THREADS], int t, value *out) {
-    const type from = n->a[0]->t;
+/* Component c of what thread t computes from the operands, which all threads of m have. */
+static part compute(state *s, const node *n, set m, int t, value a[4][MOST_THREADS], int c) {
+    const kind from = n->a[0] ? n->a[0]->t.k : BOOL, to = n->t.k;
     const part *x = a[0][t].c;
-    uint8_t bytes[32] = {0};
-    int c = 0;
-    for (int i = 0; n->op == OP_JOIN && i < 4 && n->a[i]; i++)
-        for (int j = 0; j < n->a[i]->t.n; j++)
-            out->c[c++] = a[i][t].c[j];
-    for (int i = 0; n->op == OP_REINTERPRET && i < from.n; i++)
-        store_part(from.k, bytes + i * kind_bytes(from.k), x[i]);
-    for (; c < n->t.n; c++)
-        out->c[c] = n->op == OP_CONVERT   ? convert(from.k, n->t.k, x[c])
-                    : n->op == OP_JOIN    ? out->c[0]
-                    : n->op == OP_SWIZZLE ? x[offset_of(n, c) / (size_t)kind_bytes(n->t.k)]
-                    : n->op == OP_ELEMENT ? x[a[1][t].c[0].u]
-                                          : load_part(n->t.k, bytes + c * kind_bytes(n->t.k));
-}
-
-static part reduce(const node *n, const value *x, const value *y) {
-    part r = {.u = n->op == OP_ALL};
-    for (int i = 0; i < n->a[0]->t.n; i++)
-        r = apply(n->op, n->a[0]->t.k, n->t.k, r, x->c[i], y->c[i], r);
-    return r;
+    const form how = grammar[n->op].form;
+    part r = {.i = n->op == OP_CONSTANT ? (int64_t)s->w->constant[n->value] : n->value},
+         y[4] = {{0}};
+    uint8_t bytes[32];
+    switch (n->op) {
+    case OP_LITERAL:
+    case OP_CONSTANT:
+        return to >= F16 ? (part){.f = (double)r.i / 4} : wrap(to, r);
+    case OP_PLACE:
+        return (part){.u = s->place[t][n->value]};
+    case OP_LOAD:
+        return load_part(to, locate(s, n, t, n->a[0] ? x[0].u : 0, c));
+    case OP_CONVERT:
+        return convert(from, to, x[c]);
+    case OP_SWIZZLE:
+        return x[which(n, c)];
+    case OP_ELEMENT:
+        return x[a[1][t].c[0].u];
+    case OP_JOIN:
+        c -= n->a[0]->t.n;
+        return c < 0 ? x[c + n->a[0]->t.n] : n->a[1] ? a[1][t].c[c] : x[0];
+    case OP_REINTERPRET:
+        for (int i = 0; i < n->a[0]->t.n; i++)
+            store_part(from, bytes + i * kind_bytes(from), x[i]);
+        return load_part(to, bytes + c * kind_bytes(to));
+    case OP_ANY:
+    case OP_ALL:
+    case OP_DOT:
+        r.u = n->op == OP_ALL;
+        for (int i = 0; i < n->a[0]->t.n; i++)
+            r = apply(n->op, from, to, r, x[i], n->a[1] ? a[1][t].c[i] : r, r);
+        return r;
+    default:
+        if (how == LANES || how == VOTE)
+            return exchange(n, t, m, a[0], a[1], c);
+        /* Operands of two integer kinds are first converted to the result's. */
+        for (int i = 0; i < 4 && n->a[i]; i++) {
+            y[i] = a[i][t].c[n->a[i]->t.n == 1 ? 0 : c];
+            y[i] = how == INFIX ? convert(n->a[i]->t.k, to, y[i]) : y[i];
+        }
+        return apply(n->op, how == INFIX ? to : from, to, y[0], y[1], y[2], y[3]);
+    }
 }
 
 static void evaluate(state *s, const node *n, set m, value *out) {
     value a[4][MOST_THREADS];
     if (!m)
         return;
-    if (n->op >= OP_LITERAL && n->op <= OP_CONSTANT) {
-        evaluate_leaf(s, n, m, out);
-        return;
-    }
-    if (n->op == OP_CHOOSE || n->op == OP_BOTH || n->op == OP_EITHER) {
+    if (grammar[n->op].guard == APART) {
         set yes = ask(s, n->a[0], m), no = m & ~yes;
         EACH(s, m, t) out[t].c[0].u = n->op == OP_EITHER;
         evaluate(s, n->a[1], n->op == OP_EITHER ? no : yes, out);
@@ -319,27 +270,11 @@ static void evaluate(state *s, const node *n, set m, value *out) {
     }
     for (int i = 0; i < 4 && n->a[i]; i++)
         evaluate(s, n->a[i], m, a[i]);
-    if (n->op == OP_CALL_OF || grammar[n->op].form == LANES || grammar[n->op].form == VOTE) {
-        (n->op == OP_CALL_OF ? call : meet)(s, n, m, a, out);
-        return;
-    }
-    EACH(s, m, t) {
-        if (n->op >= OP_CONVERT && n->op <= OP_REINTERPRET)
-            reshape(n, a, t, &out[t]);
-        else if (n->op == OP_ANY || n->op == OP_ALL || n->op == OP_DOT)
-            out[t].c[0] = reduce(n, &a[0][t], &a[1][t]);
-        else
-            for (int c = 0; c < n->t.n; c++) {
-                part x[4] = {{0}};
-                /* Operands of two integer kinds are first converted to the result's. */
-                kind k = grammar[n->op].form == INFIX ? n->t.k : n->a[0]->t.k;
-                for (int i = 0; i < 4 && n->a[i]; i++)
-                    x[i] = a[i][t].c[n->a[i]->t.n == 1 ? 0 : c];
-                for (int i = 0; grammar[n->op].form == INFIX && i < 2; i++)
-                    x[i] = convert(n->a[i]->t.k, k, x[i]);
-                out[t].c[c] = apply(n->op, k, n->t.k, x[0], x[1], x[2], x[3]);
-            }
-    }
+    if (n->op == OP_CALL_OF)
+        call(s, n, m, a, out);
+    EACH(s, m, t)
+    for (int c = 0; c < n->t.n && n->op != OP_CALL_OF; c++)
+        out[t].c[c] = compute(s, n, m, t, a, c);
 }
 
 /* -------------------------------------------------------------------------------------- statements */
@@ -372,43 +307,27 @@ static double multiply(const world *w, int where, int row, int column) {
     for (int i = 0; i < 8; i++) {
         int a = where + (where & 1 ? i * 8 + r : r * 8 + i);
         int b = where & 2 ? (where % 5 + c) * 9 + i : (where % 5 + i) * 9 + c;
-        sum += (double)w->reals[a] * (double)w->reals[b + where % 3];
+        sum += load_part(F32, (const uint8_t *)&w->input[IN_REALS][a]).f *
+               load_part(F32, (const uint8_t *)&w->input[IN_REALS][b + where % 3]).f;
     }
     return (double)((int)(sum * 16) & 1023);
 }
 
-/* Values that go through threadgroup memory. */
-static void share(state *s, const node *n, set m) {
-    value x[MOST_THREADS], index[MOST_THREADS];
-    uint32_t tally = 5;
-    evaluate(s, n->a[0], m, x);
-    evaluate(s, n->a[1], m, index);
-    EACH(s, m, t) tally = n->op == OP_TALLY ? count(tally, n->value, x[t].c[0].u) : 0;
-    EACH(s, m, t) {
-        uint32_t i = (uint32_t)index[t].c[0].u;
-        value got = {{{.u = tally}}};
-        if (n->op == OP_EXCHANGE || n->op == OP_PASS)
-            got = x[n->op == OP_PASS ? (uint32_t)t / 32 * 32 + i % 32 : i % (uint32_t)s->count];
-        else if (n->op == OP_MULTIPLY)
-            got.c[0].f = multiply(s->w, (int)n->value, i % 64 / 8, i % 8);
-        set_variable(s, n->v, t, &got);
-    }
-}
-
 static set loop(state *s, const node *n, set m) {
     value x[MOST_THREADS];
+    const bool counts_down = n->op == OP_DO;
     set out = 0;
     evaluate(s, n->a[0], m, x);
-    EACH(s, m, t) set_variable(s, n->v, t, n->value ? &x[t] : &(value){{{0}}});
+    EACH(s, m, t) set_variable(s, n->v, t, counts_down ? &x[t] : &(value){{{0}}});
     for (int turn = 0; m; turn++) {
         set on = 0;
         flow f = {0, 0};
-        if (n->value == 0)
+        if (!counts_down)
             evaluate(s, n->a[0], m, x);
         EACH(s, m, t) {
-            uint8_t *at = s->frame[t] + n->v->at;
-            uint64_t i = load_part(U32, at).u, next = n->value ? i - (turn > 0) : i + (turn > 0);
-            bool stays = n->value ? turn == 0 || i > 0 : next < x[t].c[0].u;
+            uint8_t *at = s->memory[t] + n->v->at;
+            uint64_t i = load_part(U32, at).u, next = counts_down ? i - (turn > 0) : i + (turn > 0);
+            bool stays = counts_down ? turn == 0 || i > 0 : next < x[t].c[0].u;
             store_part(U32, at, (part){.u = next});
             on |= (set)stays << t;
         }
@@ -419,6 +338,7 @@ static set loop(state *s, const node *n, set m) {
     return out;
 }
 
+/* The first pass finds the threads that no case is for, the second one runs the cases. */
 static set choose(state *s, const node *n, set m, flow *outer) {
     value x[MOST_THREADS];
     flow f = {0, 0};
@@ -428,69 +348,66 @@ static set choose(state *s, const node *n, set m, flow *outer) {
         for (const node *c = n->body; c; c = c->next) {
             set these = 0;
             EACH(s, m, t) these |= (set)(c->op == OP_CASE && x[t].c[0].i == c->value) << t;
-            if (pass == 0) {
-                other = other & ~these;
-                continue;
-            }
-            here = run(s, c->body, here | (c->value < 0 ? other : these), &f);
-            other = c->value < 0 ? 0 : other;
+            these = pass && c->op == OP_DEFAULT ? other : these;
+            other &= ~these;
+            here = pass ? run(s, c->body, here | these, &f) : 0;
         }
     outer->continued |= f.continued;
     return here | other | f.broken;
 }
 
-static void assign(state *s, const node *n, set m) {
-    value x[MOST_THREADS], old[MOST_THREADS];
-    uint8_t *at[MOST_THREADS];
-    const node *to = n->a[0];
-    evaluate(s, n->a[1], m, x);
-    if (n->value)
-        evaluate(s, to, m, old);
-    locate(s, to, m, at);
-    EACH(s, m, t) for (int c = 0; c < n->t.n; c++) {
-        part y = x[t].c[c];
-        y = n->value ? apply((op)n->value, n->t.k, n->t.k, old[t].c[c], y, y, y) : y;
-        store_part(n->t.k, at[t] + offset_of(to, c), y);
-    }
-}
-
 /* A statement without others in it. */
 static void execute(state *s, const node *n, set m) {
-    value x[MOST_THREADS];
-    if (n->a[0])
-        evaluate(s, n->a[0], m, x);
+    value x[2][MOST_THREADS] = {{{{{0}}}}}, index[MOST_THREADS] = {0};
+    uint32_t tally = 5;
+    for (int i = 0; i < 2 && n->a[i]; i++)
+        evaluate(s, n->a[i], m, x[i]);
+    if (n->op == OP_ASSIGN && n->a[0]->a[0])
+        evaluate(s, n->a[0]->a[0], m, index);
+    EACH(s, m, t) tally = n->op == OP_TALLY ? count(tally, n->value, x[0][t].c[0].u) : 0;
     EACH(s, m, t) {
+        const uint32_t i = n->a[1] ? (uint32_t)x[1][t].c[0].u : 0;
+        value got = x[0][t];
         if (n->op == OP_PUT)
-            s->out[t][n->value] = fold(n->t, &x[t]);
+            s->out[t][n->value] = fold(n->t, &got);
         else if (n->op == OP_ATOMIC)
-            s->counters[n->value] = count(s->counters[n->value], n->value, x[t].c[0].u);
+            s->counters[n->value] = count(s->counters[n->value], n->value, got.c[0].u);
+        else if (n->op == OP_RETURN)
+            s->result[t] = got;
         else if (n->op == OP_COPY)
-            memcpy(s->frame[t] + n->v->at, s->frame[t] + n->w->at, (size_t)n->v->bytes);
-        else if (n->op == OP_START || n->op == OP_POINT)
-            set_variable(s, n->v, t, &x[t]);
-        else if (n->op == OP_RETURN && n->a[0])
-            s->result[t] = x[t];
+            memcpy(s->memory[t] + n->v->at, s->memory[t] + n->w->at, (size_t)n->v->bytes);
+        else if (n->op == OP_EXCHANGE)
+            got = x[0][i % (uint32_t)s->count];
+        else if (n->op == OP_PASS)
+            got = x[0][(uint32_t)t / 32 * 32 + i % 32];
+        else if (n->op == OP_MULTIPLY)
+            got.c[0].f = multiply(s->w, (int)n->value, i % 64 / 8, i % 8);
+        else if (n->op == OP_TALLY)
+            got.c[0].u = tally;
+        for (int c = 0; n->op == OP_ASSIGN && c < n->t.n; c++) {
+            part y = x[1][t].c[c];
+            y = n->value ? apply((op)n->value, n->t.k, n->t.k, got.c[c], y, y, y) : y;
+            store_part(n->t.k, locate(s, n->a[0], t, index[t].c[0].u, c), y);
+        }
+        if (n->v && n->a[0]) /* of what only declares, there is no value */
+            set_variable(s, n->v, t, &got);
     }
 }
 
 /* Those of m that come to the end of the list. */
 static set run(state *s, const node *list, set m, flow *f) {
     for (const node *n = list; n && m; n = n->next) {
-        if (n->op == OP_ASSIGN) {
-            assign(s, n, m);
-        } else if (n->op == OP_IF) {
+        if (n->op == OP_IF) {
             set yes = ask(s, n->a[0], m), no = m & ~yes;
             m = run(s, n->body, yes, f);
             m |= run(s, n->other, no, f);
-        } else if (n->op == OP_LOOP) {
+        } else if (n->op == OP_LOOP || n->op == OP_DO) {
             m = loop(s, n, m);
         } else if (n->op == OP_SWITCH) {
             m = choose(s, n, m, f);
         } else if (n->op == OP_BREAK || n->op == OP_CONTINUE) {
             *(n->op == OP_BREAK ? &f->broken : &f->continued) |= m;
             m = 0;
-        } else if (n->op >= OP_EXCHANGE && n->op <= OP_MULTIPLY) {
-            share(s, n, m);
         } else {
             execute(s, n, m);
             m = n->op == OP_RETURN ? 0 : m;
@@ -500,50 +417,44 @@ static set run(state *s, const node *list, set m, flow *f) {
 }
 
 /* ------------------------------------------------------------------------------------------ launch */
-static uint32_t cut(uint32_t group, uint32_t threads, uint32_t at) {
-    return threads - at * group < group ? threads - at * group : group;
-}
-
-static void run_group(state *s, extent g, uint32_t *out, uint8_t *memory) {
-    const world *w = s->w;
-    const extent size = {cut(w->group.x, w->threads.x, g.x), cut(w->group.y, w->threads.y, g.y),
-                         cut(w->group.z, w->threads.z, g.z)};
+static void run_group(state *s, const program *p, extent at, uint32_t *out) {
+    const extent n = s->w->threads, g = s->w->group;
     set m = 0;
     flow f = {0, 0};
-    s->count = (int)(size.x * size.y * size.z);
-    assert(s->count <= MOST_THREADS);
-    for (int t = 0; t < s->count; t++) {
-        uint32_t i = (uint32_t)t, x = i % size.x, y = i / size.x % size.y, z = i / size.x / size.y;
-        extent grid = {g.x * w->group.x + x, g.y * w->group.y + y, g.z * w->group.z + z};
-        const uint32_t n = w->threads.x, groups = (n + w->group.x - 1) / w->group.x;
-        const uint32_t places[PLACES] = {
-            i % 32, i, i / 32, (uint32_t)s->count, x, y, z, g.x, grid.x, grid.y, grid.z, n, groups};
-        for (int p = 0; p < PLACES; p++)
-            s->place[p][t] = places[p];
-        s->frame[t] = memory + t * FRAME_BYTES;
-        s->out[t] = out + OUT_WORDS * (grid.x + w->threads.x * (grid.y + w->threads.y * grid.z));
+    s->count = 0;
+    for (uint32_t i = 0; i < g.x * g.y * g.z; i++) {
+        const uint32_t x = i % g.x, y = i / g.x % g.y, z = i / g.x / g.y, t = (uint32_t)s->count;
+        const extent grid = {at.x * g.x + x, at.y * g.y + y, at.z * g.z + z};
+        if (grid.x >= n.x || grid.y >= n.y || grid.z >= n.z)
+            continue;
+        const uint32_t groups = (n.x + g.x - 1) / g.x;
+        const uint32_t places[PLACES] = {t % 32, t,      t / 32, 0,      x,   y,     z,
+                                         at.x,   grid.x, grid.y, grid.z, n.x, groups};
+        assert(t < MOST_THREADS);
+        memcpy(s->place[t], places, sizeof places);
+        s->out[t] = out + OUT_WORDS * (grid.x + n.x * (grid.y + n.y * grid.z));
         m |= (set)1 << t;
+        s->count++;
     }
-    run(s, s->p->main->body, m, &f);
+    for (int t = 0; t < s->count; t++)
+        s->place[t][3] = (uint32_t)s->count;
+    run(s, p->main->body, m, &f);
 }
 
 void program_answer(const program *p, uint32_t *out, uint32_t *counters) {
     const world *w = p->world;
     state *s = calloc(1, sizeof *s);
-    uint8_t *memory = calloc(MOST_THREADS, FRAME_BYTES);
-    assert(s && memory && p->main->frame <= FRAME_BYTES);
-    s->p = p;
+    assert(s);
     s->w = w;
     s->counters = counters;
     for (int i = 0; i < OUT_WORDS * w->thread_count; i++)
         out[i] = POISON;
     for (int i = 0; i < COUNTERS; i++)
         counters[i] = counter_start(i);
-    extent g;
-    for (g.z = 0; g.z * w->group.z < w->threads.z; g.z++)
-        for (g.y = 0; g.y * w->group.y < w->threads.y; g.y++)
-            for (g.x = 0; g.x * w->group.x < w->threads.x; g.x++)
-                run_group(s, g, out, memory);
-    free(memory);
+    extent at;
+    for (at.z = 0; at.z * w->group.z < w->threads.z; at.z++)
+        for (at.y = 0; at.y * w->group.y < w->threads.y; at.y++)
+            for (at.x = 0; at.x * w->group.x < w->threads.x; at.x++)
+                run_group(s, p, at, out);
     free(s);
 }

@@ -11,7 +11,7 @@
 #define RULE(op, text, form, operands, kinds, weight, guard, ...)                                  \
     [OP_##op] = {text, form, operands, kinds, weight, guard},
 #define OTHER_RULE(op, text) [OP_##op] = {text, OTHER, 0, "", 0, FREE},
-const rule grammar[OP_COUNT] = {GRAMMAR(RULE) OTHER_RULES(OTHER_RULE)};
+const rule grammar[OP_COUNT] = {OTHER_RULE(NONE, "") GRAMMAR(RULE) OTHER_RULES(OTHER_RULE)};
 
 /* Bugs, each on one line: %0 and %1 are expressions of the program, of type uint. */
 #define BIT(what) (1u << FINDING_##what)
@@ -50,9 +50,6 @@ const plant plants[] = {
 /* clang-format on */
 const int plant_count = sizeof plants / sizeof *plants;
 
-#define MORE(a, b) ((a) > (b) ? (a) : (b))
-#define LESS(a, b) ((a) < (b) ? (a) : (b))
-
 /* ------------------------------------------------------------------------------------------ chance */
 typedef struct {
     uint64_t state;
@@ -62,7 +59,7 @@ typedef struct {
     int scopes, depth;          /* of statements */
     int loops;                  /* that a break would leave */
     int left;                   /* statements to go */
-    int own;                    /* bytes of the thread's device memory in use */
+    int own, frame;             /* bytes in use of the thread's device memory, of its variables */
     bool is_uniform;            /* all threads of the threadgroup come here */
     bool may_return, has_returned, in_index;
 } maker;
@@ -99,22 +96,20 @@ void world_make(world *w, uint64_t seed) {
     w->constant[2] = (uint32_t)next(&s) % 2;
     w->constant[3] = (uint32_t)next(&s) % 16;
     for (int i = 0; i < TABLE_WORDS; i++)
-        w->table[i] = (uint32_t)next(&s);
+        w->input[IN_TABLE][i] = (uint32_t)next(&s);
     for (int i = 0; i < INPUT_WORDS; i++) {
-        w->words[i] = (uint32_t)next(&s);
-        w->params[i] = (uint32_t)next(&s);
-        w->reals[i] = (float)((int)(next(&s) % 127) - 63) / 4;
+        w->input[IN_WORDS][i] = (uint32_t)next(&s);
+        w->input[IN_PARAMS][i] = (uint32_t)next(&s);
+        const float real = (float)((int)(next(&s) % 127) - 63) / 4;
+        memcpy(&w->input[IN_REALS][i], &real, sizeof real);
     }
 }
 
 /* ------------------------------------------------------------------------------------------- nodes */
-enum { ARENA_BYTES = 1 << 20, TEXT_BYTES = 1 << 23 };
-
 static void *take(program *p, size_t bytes) {
-    size_t *used = p->arena;
-    void *at = (char *)p->arena + *used;
-    *used += (bytes + 15) / 16 * 16;
-    assert(*used <= ARENA_BYTES);
+    void *at = p->arena + p->used;
+    p->used += (bytes + 7) / 8;
+    assert(p->used <= ARENA_WORDS);
     return at;
 }
 
@@ -122,15 +117,14 @@ static bool is_real(const node *n) {
     return n && n->t.k >= F16;
 }
 
-/* Does a kind hold all multiples of 2^lo below 2^hi, and is that far from where its exponents end? */
+/* Of each kind of float: its variables hold multiples of 2^lo below 2^hi; the bits that are exact; and all
+ * values are below 2^most, far from where its exponents end. */
+static const struct {
+    int lo, hi, bits, most;
+} floats[KINDS] = {[F16] = {-2, 6, 11, 14}, [BF16] = {-2, 5, 8, 14}, [F32] = {-4, 10, 24, 20}};
+
 static bool holds(kind k, int lo, int hi) {
-    int bits = k == F32 ? 24 : k == F16 ? 11 : 8;
-    return hi - lo <= bits && lo >= -10 && hi <= (k == F32 ? 20 : 14);
-}
-/* What variables hold. */
-static void get_range(kind k, int *lo, int *hi) {
-    *lo = k == F32 ? -4 : -2;
-    *hi = k == F32 ? 10 : k == F16 ? 6 : 5;
+    return hi - lo <= floats[k].bits && lo >= -10 && hi <= floats[k].most;
 }
 
 static void set_range(node *n) {
@@ -141,6 +135,8 @@ static void set_range(node *n) {
             L = LESS(L, n->a[i]->lo);
             H = MORE(H, n->a[i]->hi);
         }
+    if (n->op == OP_LOAD || n->op == OP_CALL_OF)
+        L = floats[n->t.k].lo, H = floats[n->t.k].hi;
     (void)C;
 #define RANGE(op, text, form, operands, kinds, weight, guard, whole, real, low, high)              \
     case OP_##op:                                                                                  \
@@ -156,53 +152,57 @@ static void set_range(node *n) {
     }
 }
 
-static node *settle(program *p, node *a);
+static node *settle(maker *m, node *a);
 
 /* A node whose floats are exact: its operands are made small if the result would not be. */
-static node *make(program *p, op o, type t, node *a, node *b, node *c) {
-    node *n = take(p, sizeof *n);
-    *n = (node){.op = o, .t = t, .a = {a, b, c}};
+static node *make(maker *m, node what) {
+    node *n = take(m->p, sizeof *n), **a = n->a;
+    *n = what;
     set_range(n);
-    kind k = is_real(n) ? t.k : is_real(a) ? a->t.k : F32;
-    bool is_rule = o < OP_LITERAL || o == OP_JOIN;
-    if (is_rule && (is_real(a) || is_real(b)) && !holds(k, n->lo, n->hi)) {
+    kind k = is_real(n) ? n->t.k : is_real(a[0]) ? a[0]->t.k : F32;
+    bool is_rule = n->op < OP_LITERAL || n->op == OP_JOIN;
+    if (is_rule && (is_real(a[0]) || is_real(a[1])) && !holds(k, n->lo, n->hi)) {
         for (int i = 0; i < 3; i++)
-            if (is_real(n->a[i]) && n->a[i]->op != OP_LITERAL)
-                n->a[i] = settle(p, n->a[i]);
+            if (is_real(a[i]) && a[i]->op != OP_LITERAL)
+                a[i] = settle(m, a[i]);
         set_range(n);
     }
     return n;
 }
 
-static node *with(node *n, int64_t value, variable *v) {
-    n->value = value;
-    n->v = v;
-    return n;
-}
+/* A node with these fields, of which at most one is drawn by chance: C leaves open which is computed first. */
+#define MAKE(what, of, ...) make(m, (node){.op = what, .t = of, __VA_ARGS__})
 
 static type scalar(kind k) {
     return (type){k, 1};
 }
 
-static node *literal(program *p, type t, int64_t value) {
-    node *n = with(make(p, OP_LITERAL, scalar(t.k), NULL, NULL, NULL), value, NULL);
-    return t.n == 1 ? n : make(p, OP_JOIN, t, n, NULL, NULL);
+/* A vector of which this scalar is each component. */
+static node *spread(maker *m, type t, node *a) {
+    return t.n == 1 ? a : MAKE(OP_JOIN, t, .a = {a});
 }
 
-static node *mask(program *p, node *a, int64_t by) {
-    return make(p, OP_AND, a->t, a, literal(p, scalar(a->t.k), by), NULL);
+static node *literal(maker *m, type t, int64_t value) {
+    return spread(m, t, MAKE(OP_LITERAL, scalar(t.k), .value = value));
+}
+
+static node *with_literal(maker *m, op o, node *a, int64_t value) {
+    return MAKE(o, a->t, .a = {a, literal(m, scalar(a->t.k), value)});
+}
+
+static node *mask(maker *m, node *a, int64_t by) {
+    return with_literal(m, OP_AND, a, by);
 }
 
 /* A float of any range as a small whole one. */
-static node *settle(program *p, node *a) {
-    node *n = mask(p, make(p, OP_CONVERT, (type){I32, a->t.n}, a, NULL, NULL), 15);
-    return make(p, OP_CONVERT, a->t, n, NULL, NULL);
+static node *settle(maker *m, node *a) {
+    node *whole = MAKE(OP_CONVERT, ((type){I32, a->t.n}), .a = {a});
+    return MAKE(OP_CONVERT, a->t, .a = {mask(m, whole, 15)});
 }
 
-static node *fit(program *p, node *a) {
-    int lo, hi;
-    get_range(a->t.k, &lo, &hi);
-    return is_real(a) && (a->lo < lo || a->hi > hi) ? settle(p, a) : a;
+static node *fit(maker *m, node *a) {
+    bool fits = a->lo >= floats[a->t.k].lo && a->hi <= floats[a->t.k].hi;
+    return is_real(a) && !fits ? settle(m, a) : a;
 }
 
 /* ------------------------------------------------------------------------------------- expressions */
@@ -215,13 +215,12 @@ static type any_type(maker *m) {
 
 /* A rule of these forms for operands of this type; OP_NONE if there is none. */
 static op choose(maker *m, form first, form last, type t) {
-    char letter = t.k == BF16 ? 'b' : t.k >= F16 ? 'r' : kind_is_signed(t.k) ? 's' : 'u';
     bool whole = m->is_uniform && m->p->world->is_whole;
     op chosen = OP_NONE;
     for (int o = 1, total = 0; o < OP_LITERAL; o++) {
         const rule *r = &grammar[o];
         if (r->form < first || r->form > last || r->weight == 0 || (r->guard == WHOLE && !whole) ||
-            (r->form != VOTE && !strchr(r->kinds, letter)) ||
+            (r->form != VOTE && !strchr(r->kinds, "ususususurbr"[t.k])) ||
             (r->guard == LOW24 && t.k != I32 && t.k != U32))
             continue;
         total += r->weight;
@@ -238,20 +237,15 @@ static node *word(maker *m, int depth) {
 }
 
 static node *load(maker *m, variable *v, int at) {
-    const variable *target = v->target ? v->target : v;
-    const field *f = &target->field[at];
+    const field *f = &get_target(v)->field[at];
     int most = (v->target ? f->count / 2 : f->count) - 1;
     bool was = m->in_index, is_literal = was || chance(m, 40);
     m->in_index = true; /* one in another is enough */
     node *index = !f->count    ? NULL
-                  : is_literal ? literal(m->p, scalar(U32), below(m, most + 1))
-                               : mask(m->p, word(m, 1), most);
+                  : is_literal ? literal(m, scalar(U32), below(m, most + 1))
+                               : mask(m, word(m, 1), most);
     m->in_index = was;
-    node *n = make(m->p, OP_LOAD, f->t, index, NULL, NULL);
-    n->v = v;
-    n->field = at;
-    get_range(f->t.k, &n->lo, &n->hi);
-    return n;
+    return MAKE(OP_LOAD, f->t, .a = {index}, .v = v, .field = at);
 }
 
 /* A place of this type that can be named here, to write to or only to read; NULL if there is none. */
@@ -259,72 +253,68 @@ static node *find_place(maker *m, type t, bool to_write) {
     variable *found = NULL;
     int at = 0, count = 0;
     for (int i = 0; i < m->scopes; i++) {
-        variable *v = m->scope[i], *target = v->target ? v->target : v;
-        bool is_own = target->where == IN_THREAD || target->where == IN_OWN;
-        for (int f = 0; f < MORE(target->fields, 1) && (!to_write || is_own); f++)
-            if (is_same(target->field[f].t, t) && !(to_write && target->is_fixed) &&
-                below(m, ++count) == 0)
+        variable *v = m->scope[i], *target = get_target(v);
+        bool is_open = !to_write || (!target->is_fixed && is_own(target));
+        for (int f = 0; f < target->fields && is_open; f++)
+            if (is_same(target->field[f].t, t) && below(m, ++count) == 0)
                 found = v, at = f;
     }
     return found ? load(m, found, at) : NULL;
 }
 
 static node *leaf(maker *m, type t) {
-    static const kind constants[] = {U32, I32, BOOL, F32};
-    program *p = m->p;
+    static const kind kinds[] = {U32, I32, BOOL, F32, U32}; /* of constants, and of places */
+    const kind k = t.k;
     node *n = chance(m, 80) ? find_place(m, t, false) : NULL;
+    for (int i = 0; i < 5 && t.n == 1 && !n; i++)
+        if (chance(m, i < 4 ? 25 : 60) && kinds[i] == k)
+            n = MAKE(i < 4 ? OP_CONSTANT : OP_PLACE, t, .value = i < 4 ? i : below(m, PLACES));
     if (n)
         return n;
-    for (int i = 0; i < 5 && t.n == 1; i++)
-        if (chance(m, i < 4 ? 25 : 60) && (i < 4 ? constants[i] : U32) == t.k)
-            return with(make(p, i < 4 ? OP_CONSTANT : OP_PLACE, t, NULL, NULL, NULL),
-                        i < 4 ? i : below(m, PLACES), NULL);
-    if (t.k != BOOL && chance(m, 65)) { /* of where the thread is, or of a variable */
+    if (k != BOOL && chance(m, 65)) { /* of where the thread is, or of a variable */
         n = leaf(m, scalar(U32));
-        n = t.k >= F16 ? mask(p, n, 15) : n;
-        n = t.k == U32 ? n : make(p, OP_CONVERT, scalar(t.k), n, NULL, NULL);
-        return t.n == 1 ? n : make(p, OP_JOIN, t, n, NULL, NULL);
+        n = k >= F16 ? mask(m, n, 15) : n;
+        return spread(m, t, k == U32 ? n : MAKE(OP_CONVERT, scalar(k), .a = {n}));
     }
-    int unused = 64 - 8 * kind_bytes(t.k);
+    int unused = 64 - 8 * kind_bytes(k);
     uint64_t bits = (chance(m, 70) ? (uint64_t)below(m, 20) : next(&m->state)) << unused;
-    return literal(p, t,
-                   t.k == BOOL           ? below(m, 2)
-                   : t.k >= F16          ? below(m, 33) - 16
-                   : kind_is_signed(t.k) ? (int64_t)bits >> unused
-                                         : (int64_t)(bits >> unused));
+    return literal(m, t,
+                   k == BOOL           ? below(m, 2)
+                   : k >= F16          ? below(m, 33) - 16
+                   : kind_is_signed(k) ? (int64_t)bits >> unused
+                                       : (int64_t)(bits >> unused));
 }
 
 /* Masks and shifts that keep an operation defined. */
 static void guard_operands(maker *m, op o, type t, node **a) {
-    program *p = m->p;
-    int bits = 8 * kind_bytes(t.k), down = 0, i = (int)strlen(grammar[o].operands),
-        low = below(m, 8);
-    bool is_signed = kind_is_signed(t.k), is_small = t.n == 1 && bits < 32;
-    guard g = t.k >= F16 && grammar[o].guard <= ROOTED ? FREE : grammar[o].guard;
-    if (g == HALVED)
-        down = is_signed && (!is_small || o == OP_ABS); /* only operators promote */
-    else if (g == ROOTED)
-        down = is_small ? t.k == U16 : is_signed ? bits / 2 : 0;
-    else if (g == LOW24)
-        down = is_signed ? 17 : 8; /* signed: products and sums stay below 2^31 */
-    else if (g == DIVIDED) {
-        a[1] = make(p, OP_OR, a[1]->t, a[1], literal(p, scalar(t.k), 1), NULL);
-        a[0] = is_signed ? make(p, OP_SHR, t, a[0], literal(p, scalar(t.k), 1), NULL) : a[0];
-    } else if (g == COUNTED)
-        a[1] = mask(p, a[1], bits - 1);
-    else if (g == FIELD)
-        a[i] = mask(p, word(m, 0), bits / 2 - 1), a[i + 1] = mask(p, word(m, 0), bits / 2 - 1);
-    else if (g == BOUNDED)
-        a[1] = literal(p, t, low), a[2] = literal(p, t, low + below(m, 9));
-    else if (g == QUARTERS)
-        a[2] = literal(p, t, below(m, 5));
-    else if (g == SCALED)
-        a[1] = literal(p, scalar(I32), below(m, 5) - 2);
-    for (i = 0; i < 4 && a[i] && down; i++)
-        a[i] = make(p, OP_SHR, a[i]->t, a[i], literal(p, scalar(t.k), down), NULL);
+    const int bits = 8 * kind_bytes(t.k), given = (int)strlen(grammar[o].operands),
+              low = below(m, 8);
+    const bool is_signed = kind_is_signed(t.k), is_small = t.n == 1 && bits < 32;
+    const guard g = t.k >= F16 && grammar[o].guard <= ROOTED ? FREE : grammar[o].guard;
+    /* How far operands are shifted: only operators promote; signed products and sums stay below 2^31. */
+    int down = g == HALVED   ? is_signed && (!is_small || o == OP_ABS)
+               : g == LOW24  ? is_signed ? 17 : 8
+               : g != ROOTED ? 0
+               : is_small    ? t.k == U16
+               : is_signed   ? bits / 2
+                             : 0;
+    if (g == DIVIDED) {
+        a[1] = with_literal(m, OP_OR, a[1], 1);
+        a[0] = is_signed ? with_literal(m, OP_SHR, a[0], 1) : a[0];
+    } else if (g == COUNTED) {
+        a[1] = mask(m, a[1], bits - 1);
+    } else if (g == FIELD) {
+        for (int i = given; i < given + 2; i++)
+            a[i] = mask(m, word(m, 0), bits / 2 - 1);
+    } else if (g == BOUNDED) {
+        a[1] = literal(m, t, low);
+        a[2] = literal(m, t, low + below(m, 9));
+    } else if (g == QUARTERS || g == SCALED) {
+        a[given] = literal(m, g == SCALED ? scalar(I32) : t, below(m, 5) - 2 * (g == SCALED));
+    }
+    for (int i = 0; i < 4 && a[i] && down; i++)
+        a[i] = with_literal(m, OP_SHR, a[i], down);
 }
-
-static node *compare(maker *m, type t, int depth);
 
 /* A rule's operation of type t on operands of type `of`. */
 static node *operation(maker *m, op o, type t, type of, int depth) {
@@ -336,23 +326,17 @@ static node *operation(maker *m, op o, type t, type of, int depth) {
     for (int i = 0; r->operands[i]; i++) {
         const char c = r->operands[i];
         bool is_scalar = c == 'e' && of.n > 1 && chance(m, 25);
-        a[i] = c == 'c'   ? condition(m, depth - 1)
-               : c == 'k' ? compare(m, of, depth)
+        a[i] = c == 'c' ? condition(m, depth - 1)
+               : c == 'k'
+                   ? operation(m, choose(m, COMPARE, COMPARE, of), (type){BOOL, of.n}, of, depth)
                : c == 'w' ? word(m, depth - 1)
                           : expression(m, is_scalar ? scalar(of.k) : of, depth - 1);
         m->is_uniform = was && r->guard != APART;
     }
     m->is_uniform = was;
     guard_operands(m, o, of, a);
-    node *n = make(m->p, o, t, a[0], a[1], a[2]);
-    n->a[3] = a[3];
-    n->group = chance(m, 30) ? 4 : 32;
-    n->value = below(m, n->group);
-    return n;
-}
-
-static node *compare(maker *m, type t, int depth) {
-    return operation(m, choose(m, COMPARE, COMPARE, t), (type){BOOL, t.n}, t, depth);
+    const int group = chance(m, 30) ? 4 : 32;
+    return MAKE(o, t, .a = {a[0], a[1], a[2], a[3]}, .group = group, .value = below(m, group));
 }
 
 /* Scalars of other integer kinds beside each other: C++ makes an int, or a uint, of them. */
@@ -362,7 +346,7 @@ static node *promoted(maker *m, type t, int depth) {
     op o = ops[below(m, 5)];
     node *a = expression(m, scalar(small[below(m, 3)]), depth - 1);
     node *b = expression(m, scalar(t.k == U32 ? U32 : small[below(m, 3)]), depth - 1);
-    return make(m->p, o, t, a, b, NULL);
+    return MAKE(o, t, .a = {a, b});
 }
 
 static node *condition(maker *m, int depth) {
@@ -376,8 +360,8 @@ static node *condition(maker *m, int depth) {
         return operation(m, choose(m, VOTE, VOTE, b), b, b, depth);
     t.k = t.k == BF16 ? F32 : t.k;
     t.n = chance(m, 70) ? 1 : t.n;
-    node *n = compare(m, t, depth);
-    return t.n == 1 ? n : make(m->p, chance(m, 50) ? OP_ANY : OP_ALL, b, n, NULL, NULL);
+    node *n = operation(m, choose(m, COMPARE, COMPARE, t), (type){BOOL, t.n}, t, depth);
+    return t.n == 1 ? n : MAKE(chance(m, 50) ? OP_ANY : OP_ALL, b, .a = {n});
 }
 
 static node *convert(maker *m, type t, int depth) {
@@ -386,11 +370,11 @@ static node *convert(maker *m, type t, int depth) {
         from.k = t.k == F32 ? from.k : F32; /* half and bfloat do not convert to each other */
     node *a = expression(m, from, depth - 1);
     if (t.k >= F16 && from.k < F16)
-        a = mask(m->p, a, 15);
+        a = mask(m, a, 15);
     else if (t.k >= F16 ? !holds(t.k, a->lo, a->hi)
                         : is_real(a) && (!kind_is_signed(t.k) || a->hi > 8 * kind_bytes(t.k) - 1))
-        a = settle(m->p, a);
-    return make(m->p, OP_CONVERT, t, a, NULL, NULL);
+        a = settle(m, a);
+    return MAKE(OP_CONVERT, t, .a = {a});
 }
 
 static node *reinterpret(maker *m, type t, int depth) {
@@ -398,7 +382,7 @@ static node *reinterpret(maker *m, type t, int depth) {
     int bytes = kind_bytes(t.k) * t.n, n = bytes / kind_bytes(k);
     if (t.k >= F16 || t.n == 3 || n < 1 || n > 4 || n == 3)
         return leaf(m, t);
-    return make(m->p, OP_REINTERPRET, t, expression(m, (type){k, n}, depth - 1), NULL, NULL);
+    return MAKE(OP_REINTERPRET, t, .a = {expression(m, (type){k, n}, depth - 1)});
 }
 
 static node *vector_part(maker *m, type t, int depth) {
@@ -406,8 +390,8 @@ static node *vector_part(maker *m, type t, int depth) {
     node *whole = expression(m, from, depth - 1);
     const char *names = chance(m, 80) ? "xyzw" : "rgba";
     if (t.n == 1 && from.n != 3 && chance(m, 30))
-        return make(m->p, OP_ELEMENT, t, whole, mask(m->p, word(m, 0), from.n - 1), NULL);
-    node *n = make(m->p, OP_SWIZZLE, t, whole, NULL, NULL);
+        return MAKE(OP_ELEMENT, t, .a = {whole, mask(m, word(m, 0), from.n - 1)});
+    node *n = MAKE(OP_SWIZZLE, t, .a = {whole});
     for (int i = 0; i < t.n; i++)
         n->part[i] = names[below(m, from.n)];
     return n;
@@ -417,23 +401,18 @@ static node *join(maker *m, type t, int depth) {
     int first = 1 + below(m, t.n); /* all of it: one scalar */
     node *a = expression(m, (type){t.k, first == t.n ? 1 : first}, depth - 1);
     node *b = first == t.n ? NULL : expression(m, (type){t.k, t.n - first}, depth - 1);
-    return make(m->p, OP_JOIN, t, a, b, NULL);
+    return MAKE(OP_JOIN, t, .a = {a, b});
 }
 
 static node *call(maker *m, type t, int depth) {
     function *f = NULL;
+    node *a[3] = {NULL};
     int count = 0;
     for (function *g = m->p->functions; g && g != m->f; g = g->next)
         f = is_same(g->t, t) && below(m, ++count) == 0 ? g : f;
-    if (!f)
-        return leaf(m, t);
-    node *a[3] = {NULL};
-    for (int i = 0; i < f->parameters; i++)
-        a[i] = fit(m->p, expression(m, f->parameter[i]->field[0].t, depth - 1));
-    node *n = make(m->p, OP_CALL_OF, t, a[0], a[1], a[2]);
-    n->f = f;
-    get_range(t.k, &n->lo, &n->hi);
-    return n;
+    for (int i = 0; f && i < f->parameters; i++)
+        a[i] = fit(m, expression(m, f->parameter[i]->field[0].t, depth - 1));
+    return f ? MAKE(OP_CALL_OF, t, .a = {a[0], a[1], a[2]}, .f = f) : leaf(m, t);
 }
 
 static node *expression(maker *m, type t, int depth) {
@@ -465,34 +444,30 @@ static node *expression(maker *m, type t, int depth) {
 
 /* -------------------------------------------------------------------------------------- statements */
 static variable *declare(maker *m, space where, type t) {
-    program *p = m->p;
-    variable *v = take(p, sizeof *v);
-    *v = (variable){.id = p->variable_count, .record = p->variable_count, .where = where};
-    v->field[0].t = t;
-    p->variable_count++;
-    assert(p->variable_count <= VARIABLES);
+    variable *v = take(m->p, sizeof *v);
+    const int id = m->p->variable_count++;
+    assert(m->p->variable_count <= VARIABLES);
+    *v = (variable){.id = id, .record = id, .where = where, .fields = 1, .field = {{.t = t}}};
     return v;
 }
 
 /* Gives it memory and a name that what follows may use. */
 static variable *place(maker *m, variable *v) {
-    int align = 1, at = 0;
-    for (int i = 0; i < MORE(v->fields, 1); i++) {
-        field *f = &v->field[i];
+    int align = 1, at = 0, bytes = 0;
+    for (field *f = v->field; f < v->field + v->fields; f++) {
         int own = f->packed ? kind_bytes(f->t.k) : field_step(f);
         f->at = v->is_union ? 0 : (at + own - 1) / own * own;
         at = f->at + field_step(f) * MORE(f->count, 1);
         align = MORE(align, own);
-        v->bytes = MORE(v->bytes, at);
+        bytes = MORE(bytes, at);
     }
-    v->bytes = (v->bytes + align - 1) / align * align;
-    int *used = v->where == IN_OWN ? &m->own : &m->f->frame;
-    if (v->where == IN_OWN && (m->own + 31) / 32 * 32 + v->bytes > OWN_BYTES)
-        v->where = IN_THREAD, used = &m->f->frame;
-    if (v->where == IN_OWN || v->where == IN_THREAD) {
-        v->at = (*used + 31) / 32 * 32;
-        *used = v->at + (v->target ? 4 : v->bytes);
-    }
+    v->bytes = (bytes + align - 1) / align * align;
+    if (m->own + v->bytes > OWN_BYTES && v->where == IN_OWN)
+        v->where = IN_THREAD;
+    int *used = v->where == IN_OWN ? &m->own : &m->frame;
+    v->at = *used;
+    *used += ((is_own(v) && !v->target ? v->bytes : 4) + 31) / 32 * 32;
+    assert(m->frame <= FRAME_BYTES);
     return m->scope[m->scopes++] = v;
 }
 
@@ -506,24 +481,26 @@ static node *append(node *list, node *more) {
 
 static node *declare_plain(maker *m) {
     type t = chance(m, 8) ? scalar(BOOL) : any_type(m);
-    node *n = make(m->p, OP_START, t, fit(m->p, expression(m, t, 3)), NULL, NULL);
-    return with(n, 0, place(m, declare(m, IN_THREAD, t)));
+    node *a = fit(m, expression(m, t, 3));
+    return MAKE(OP_START, t, .a = {a}, .v = place(m, declare(m, IN_THREAD, t)));
 }
 
 static node *assign(maker *m, node *to, int depth) {
-    return make(m->p, OP_ASSIGN, to->t, to, fit(m->p, expression(m, to->t, depth)), NULL);
+    return MAKE(OP_ASSIGN, to->t, .a = {to, fit(m, expression(m, to->t, depth))});
 }
 
 static void choose_fields(maker *m, variable *v) {
     static const type views[] = {{U32, 2}, {U64, 1}, {U16, 4}, {I32, 1}, {U8, 4}, {I16, 2}};
+    v->is_record = true;
     v->is_union = chance(m, 30);
     v->fields = 2 + below(m, 3);
     for (int i = 0; i < v->fields; i++) {
         field *f = &v->field[i];
         f->t = v->is_union ? views[below(m, i ? 6 : 3)] : any_type(m);
-        f->packed =
-            !v->is_union && f->t.n > 1 && kind_bytes(f->t.k) < 8 && f->t.k != BF16 && chance(m, 40);
-        f->count = !v->is_union && field_step(f) <= 4 && chance(m, 30) ? 4 : 0;
+        if (v->is_union)
+            continue;
+        f->packed = f->t.n > 1 && kind_bytes(f->t.k) < 8 && f->t.k != BF16 && chance(m, 40);
+        f->count = field_step(f) <= 4 && chance(m, 30) ? 4 : 0;
     }
 }
 
@@ -537,15 +514,13 @@ static node *declare_object(maker *m) {
         v->field[0].count = 4 << below(m, 2);
     place(m, v);
     m->scopes--; /* its own parts do not use it */
-    op o = v->where == IN_OWN ? OP_OWN : v->fields ? OP_DECLARE : OP_ARRAY;
-    node *list = with(make(m->p, o, v->field[0].t, NULL, NULL, NULL), v->at / 4, v);
-    for (int f = 0; f < (v->is_union ? 1 : MORE(v->fields, 1)); f++)
-        for (int i = 0; i < MORE(v->field[f].count, 1); i++) {
-            node *to = make(m->p, OP_LOAD, v->field[f].t,
-                            v->field[f].count ? literal(m->p, scalar(U32), i) : NULL, NULL, NULL);
-            to->v = v;
-            to->field = f;
-            list = append(list, assign(m, to, i == 0 ? 2 : 1));
+    op o = v->where == IN_OWN ? OP_OWN : v->is_record ? OP_DECLARE : OP_ARRAY;
+    node *list = MAKE(o, v->field[0].t, .value = v->at / 4, .v = v);
+    for (int f = 0; f < (v->is_union ? 1 : v->fields); f++)
+        for (int i = 0, count = v->field[f].count; i < MORE(count, 1); i++) {
+            node *index = count ? literal(m, scalar(U32), i) : NULL;
+            node *to = MAKE(OP_LOAD, v->field[f].t, .a = {index}, .v = v, .field = f);
+            append(list, assign(m, to, i == 0 ? 2 : 1));
         }
     m->scope[m->scopes++] = v;
     return list;
@@ -555,17 +530,17 @@ static node *declare_object(maker *m) {
 static node *declare_other(maker *m) {
     for (int i = m->scopes - 1; i >= 0; i--) {
         variable *old = m->scope[i], *v;
-        if (old->target || (old->fields ? old->where == IN_OWN : old->field[0].count < 4))
+        const int count = old->field[0].count;
+        if (old->target || (old->is_record ? old->where == IN_OWN : count < 4))
             continue;
-        *(v = declare(m, IN_THREAD, scalar(U32))) = (variable){
-            .id = v->id, .record = old->record, .fields = old->fields, .is_union = old->is_union};
-        memcpy(v->field, old->field, sizeof v->field);
-        v->target = old->fields ? NULL : old;
-        node *offset = old->fields ? NULL : mask(m->p, word(m, 1), old->field[0].count / 2 - 1);
-        node *n = make(m->p, old->fields ? OP_COPY : OP_POINT, scalar(U32), offset, NULL, NULL);
-        n->v = place(m, v);
-        n->w = old;
-        return n;
+        const int id = (v = declare(m, IN_THREAD, old->field[0].t))->id;
+        *v = *old;
+        v->id = id;
+        v->where = IN_THREAD;
+        v->target = old->is_record ? NULL : old;
+        node *from = old->is_record ? NULL : mask(m, word(m, 1), count / 2 - 1);
+        return MAKE(from ? OP_POINT : OP_COPY, scalar(U32), .a = {from}, .v = place(m, v),
+                    .w = old);
     }
     return declare_object(m);
 }
@@ -595,27 +570,27 @@ static node *block(maker *m, int count);
 
 /* if (...) break; or continue; or return. */
 static node *leave(maker *m, op o) {
-    node *n = make(m->p, OP_IF, scalar(BOOL), condition(m, 2), NULL, NULL);
-    n->body = make(m->p, o, m->f->t, NULL, NULL, NULL);
+    node *on = condition(m, 2), *value = NULL;
     if (o == OP_RETURN && m->f->t.n)
-        n->body->a[0] = fit(m->p, expression(m, m->f->t, 2));
-    return n;
+        value = fit(m, expression(m, m->f->t, 2));
+    return MAKE(OP_IF, on->t, .a = {on}, .body = MAKE(o, m->f->t, .a = {value}));
 }
 
 static node *nested(maker *m, op o) {
-    bool was = m->is_uniform, may_return = m->may_return;
-    int scopes = m->scopes, loops = m->loops, count = 2 + below(m, 3);
-    bool uniform = o == OP_LOOP && was && chance(m, 50); /* with barriers inside, and no way out */
-    m->is_uniform = was && o != OP_LOOP;                 /* asked again when some lanes have left */
+    const maker was = *m;
+    int count = 2 + below(m, 3);
+    bool uniform =
+        o == OP_LOOP && was.is_uniform && chance(m, 50); /* barriers inside, no way out */
+    m->is_uniform = was.is_uniform && o != OP_LOOP;      /* asked again when some lanes have left */
     node *on = o == OP_IF ? condition(m, 2)
-               : uniform  ? literal(m->p, scalar(U32), 1 + below(m, 3))
-                          : mask(m->p, word(m, 2), 3);
-    node *n = make(m->p, o, on->t, on, NULL, NULL), **end = &n->body;
+               : uniform  ? literal(m, scalar(U32), 1 + below(m, 3))
+                          : mask(m, word(m, 2), 3);
+    node *n = MAKE(o, on->t, .a = {on});
     m->is_uniform = uniform;
-    m->may_return = may_return && !uniform;
-    m->loops = uniform ? 0 : loops + (o == OP_LOOP);
+    m->may_return = was.may_return && !uniform;
+    m->loops = uniform ? 0 : was.loops + (o == OP_LOOP);
     if (o == OP_LOOP) {
-        n->value = below(m, 2);
+        n->op = below(m, 2) ? OP_DO : OP_LOOP;
         n->v = place(m, declare(m, IN_THREAD, scalar(U32)));
         n->v->is_fixed = true;
     }
@@ -624,21 +599,21 @@ static node *nested(maker *m, op o) {
     if (o == OP_IF && chance(m, 50))
         n->other = block(m, 1 + below(m, 2));
     for (int i = 0, other = below(m, count + 2); o == OP_SWITCH && i < count; i++) {
-        *end = with(make(m->p, OP_CASE, on->t, NULL, NULL, NULL), i == other ? -1 : i, NULL);
-        (*end)->body = block(m, 1 + below(m, 2));
+        node *body = block(m, 1 + below(m, 2));
         if (chance(m, 65))
-            append((*end)->body, make(m->p, OP_BREAK, on->t, NULL, NULL, NULL));
-        end = &(*end)->next;
+            append(body, MAKE(OP_BREAK, on->t, .a = {NULL}));
+        n->body = append(n->body,
+                         MAKE(i == other ? OP_DEFAULT : OP_CASE, on->t, .value = i, .body = body));
     }
-    m->is_uniform = was && !m->has_returned;
-    m->may_return = may_return;
-    m->loops = loops;
-    m->scopes = scopes;
+    m->is_uniform = was.is_uniform && !m->has_returned;
+    m->may_return = was.may_return;
+    m->loops = was.loops;
+    m->scopes = was.scopes;
     return n;
 }
 
 static node *put(maker *m, node *value) {
-    return with(make(m->p, OP_PUT, value->t, fit(m->p, value), NULL, NULL), m->p->outs++, NULL);
+    return MAKE(OP_PUT, value->t, .a = {fit(m, value)}, .value = m->p->outs++);
 }
 
 static node *through_memory(maker *m) {
@@ -650,11 +625,9 @@ static node *through_memory(maker *m) {
                                   : OP_TALLY;
     type t = what < 7 ? any_type(m) : scalar(o == OP_TALLY ? U32 : F32);
     t.n = kind_bytes(t.k) == 8 ? LESS(t.n, 2) : t.n;
-    node *a = fit(m->p, expression(m, t, 2));
-    node *n = make(m->p, o, t, a, word(m, 2), NULL);
-    n->value = below(m, o == OP_TALLY ? COUNTERS : 64);
-    n->v = place(m, declare(m, IN_THREAD, t));
-    return n;
+    node *a = fit(m, expression(m, t, 2)), *b = word(m, 2);
+    int64_t value = below(m, o == OP_TALLY ? COUNTERS : 64);
+    return MAKE(o, t, .a = {a, b}, .value = value, .v = place(m, declare(m, IN_THREAD, t)));
 }
 
 static node *statement(maker *m) {
@@ -672,8 +645,8 @@ static node *statement(maker *m) {
     if (what < 66 && m->is_uniform)
         return through_memory(m);
     if (what < 71 && is_main) {
-        node *n = make(m->p, OP_ATOMIC, scalar(U32), word(m, 2), NULL, NULL);
-        return with(n, below(m, COUNTERS), NULL);
+        node *a = word(m, 2);
+        return MAKE(OP_ATOMIC, a->t, .a = {a}, .value = below(m, COUNTERS));
     }
     if (what < 75 && is_main && m->p->outs < OUT_WORDS - 10)
         return put(m, expression(m, any_type(m), 3));
@@ -700,8 +673,9 @@ static node *block(maker *m, int count) {
 
 /* --------------------------------------------------------------------------------------- functions */
 static function *start_function(maker *m, int id, type t, int parameters) {
-    function *f = take(m->p, sizeof *f), **end = &m->p->functions;
+    function *f = take(m->p, sizeof *f);
     *f = (function){.id = id, .t = t, .parameters = parameters};
+    *(m->f ? &m->f->next : &m->p->functions) = f;
     m->f = f;
     m->scopes = 0;
     m->is_uniform = m->has_returned = false;
@@ -710,10 +684,6 @@ static function *start_function(maker *m, int id, type t, int parameters) {
         f->parameter[i] = place(m, declare(m, IN_THREAD, i == 0 ? t : any_type(m)));
         f->parameter[i]->is_fixed = true;
     }
-    while (*end)
-        end = &(*end)->next;
-    if (t.n)
-        *end = f;
     return f;
 }
 
@@ -725,82 +695,71 @@ static void helper(maker *m, int id) {
     m->depth = 1;
     while (m->left > 0)
         f->body = append(f->body, statement(m));
-    node *value = fit(m->p, expression(m, f->t, 3));
-    f->body = append(f->body, make(m->p, OP_RETURN, f->t, value, NULL, NULL));
+    f->body = append(f->body, MAKE(OP_RETURN, t, .a = {fit(m, expression(m, t, 3))}));
     m->depth = 0;
 }
 
 /* A pointer to what the program only reads. */
 static node *view(maker *m, space where) {
     bool is_table = where == IN_TABLE;
-    kind k = where == IN_INPUT && chance(m, 40) ? F32 : I8 + (kind)below(m, is_table ? 6 : 8);
+    where = where == IN_WORDS && chance(m, 40) ? IN_REALS : where;
+    kind k = where == IN_REALS ? F32 : I8 + (kind)below(m, is_table ? 6 : 8);
     variable *v = declare(m, where, (type){k, is_table ? 1 : 1 + below(m, 4)});
     v->field[0].packed = v->field[0].t.n > 1 && kind_bytes(k) < 8 && chance(m, 40);
     v->field[0].count = TABLE_WORDS;
-    return with(make(m->p, OP_VIEW, v->field[0].t, NULL, NULL, NULL), 0, place(m, v));
+    return MAKE(OP_VIEW, v->field[0].t, .v = place(m, v));
+}
+
+/* The statements of the program itself; among them the bug. */
+static node *main_body(maker *m, int planted) {
+    node *list = NULL;
+    m->is_uniform = true;
+    m->left = 3 + below(m, 6);
+    for (space s = IN_WORDS; s <= IN_TABLE; s++)
+        list = append(list, view(m, s));
+    append(list, declare_plain(m));
+    append(list, declare_plain(m));
+    for (int at = below(m, 2); m->left > 0 || planted >= 0; at--) {
+        m->may_return = planted < 0; /* all threads come to the bug */
+        if (at <= 0 && planted >= 0) {
+            node *a = word(m, 1), *b = word(m, 1);
+            m->p->planted = MAKE(OP_PLANT, a->t, .a = {a, b}, .value = planted);
+            append(list, m->p->planted);
+            planted = -1;
+        }
+        append(list, statement(m));
+    }
+    for (int i = 0; i < m->scopes; i++)
+        for (int k = 0; k < m->scope[i]->fields && m->p->outs < OUT_WORDS - 2; k++)
+            if (is_own(m->scope[i]))
+                append(list, put(m, load(m, m->scope[i], k)));
+    return list;
 }
 
 program *program_make(world *w, int index, int planted) {
     program *p = calloc(1, sizeof *p);
-    maker *m = calloc(1, sizeof *m);
-    assert(p && m);
-    p->arena = calloc(1, ARENA_BYTES);
-    assert(p->arena);
-    *(size_t *)p->arena = 16;
+    maker m = {.state = w->seed * 1000003u + (uint64_t)index, .p = p, .frame = OWN_BYTES};
+    assert(p);
     p->index = index;
     p->world = w;
-    m->p = p;
-    m->state = w->seed * 1000003u + (uint64_t)index;
-    for (int i = below(m, 5) / 2; i > 0; i--)
-        helper(m, 10 * index + i);
-    p->main = start_function(m, 0, (type){U32, 0}, 0);
-    m->is_uniform = true;
-    m->left = 3 + below(m, 6);
-    node *list = NULL;
-    for (space s = IN_INPUT; s <= IN_TABLE; s++)
-        list = append(list, view(m, s));
-    list = append(list, declare_plain(m));
-    list = append(list, declare_plain(m));
-    for (int at = below(m, 2); m->left > 0 || planted >= 0; at--) {
-        m->may_return = planted < 0; /* all threads come to the bug */
-        if (at <= 0 && planted >= 0) {
-            node *a = word(m, 1);
-            p->planted = with(make(p, OP_PLANT, a->t, a, word(m, 1), NULL), planted, NULL);
-            list = append(list, p->planted);
-            planted = -1;
-        }
-        list = append(list, statement(m));
-    }
-    for (int i = 0; i < m->scopes; i++)
-        for (int k = 0; k < MORE(m->scope[i]->fields, 1) && p->outs < OUT_WORDS - 2; k++)
-            if (m->scope[i]->where == IN_THREAD || m->scope[i]->where == IN_OWN)
-                list = append(list, put(m, load(m, m->scope[i], k)));
-    p->main->body = list;
-    free(m);
+    for (int i = below(&m, 5) / 2; i > 0; i--)
+        helper(&m, 10 * index + i);
+    p->main = start_function(&m, 0, (type){U32, 0}, 0);
+    p->main->body = main_body(&m, planted);
     return p;
-}
-
-void program_free(program *p) {
-    if (p)
-        free(p->arena);
-    free(p);
 }
 
 /* ------------------------------------------------------------------------------------------- print */
 static const char *get_text(const node *n) {
     static const char *const forms[VOTE + 1] = {
         [INFIX] = "(%0 %o %1)", [PREFIX] = "(%o%0)", [CALL] = "%o(%a)", [COMPARE] = "(%0 %o %1)"};
-    static const char *const loops[] = {"for (uint v%v = 0; v%v < %0; v%v++) {\n",
-                                        "uint v%v = %0;\ndo {\n"};
     const rule *r = &grammar[n->op];
-    return n->op == OP_LOOP                           ? loops[n->value]
-           : n->op == OP_PLANT                        ? plants[n->value].text
-           : n->op == OP_CASE && n->value < 0         ? "default: {\n"
+    return n->op == OP_PLANT                          ? plants[n->value].text
+           : n->op == OP_LITERAL && is_real(n)        ? "%t(%y)"
            : n->op == OP_LOAD && get_field(n)->packed ? "%t(%p)"
            : n->op == OP_CALL_OF && n->f->is_template ? "f%f<%t>(at, %a)"
            : forms[r->form]                           ? forms[r->form]
-           : r->text                                  ? r->text
-                                                      : "";
+                                                      : r->text;
 }
 
 /* Lines are indented by the depth. */
@@ -819,113 +778,96 @@ static void add(printer *out, const char *text, size_t length) {
     out->text[out->count] = 0;
 }
 
+__attribute__((format(printf, 2, 3))) static void print(printer *out, const char *format, ...) {
+    char text[4096];
+    va_list list;
+    va_start(list, format);
+    int length = vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    assert(length < (int)sizeof text);
+    add(out, text, (size_t)length);
+}
+
 static const char *name_type(const printer *out, type t, bool packed) {
     static const char *const names[KINDS] = {"bool", "char", "uchar", "short", "ushort", "int",
                                              "uint", "long", "ulong", "half",  "bfloat", "float"};
     static char text[24];
-    const function *f = out->generic;
-    if (f && is_same(t, f->t))
+    if (out->generic && is_same(t, out->generic->t))
         return "T";
     snprintf(text, sizeof text, t.n > 1 ? "%s%s%d" : "%s%s", packed && t.n > 1 ? "packed_" : "",
              names[t.k], t.n);
     return text;
 }
 
-/* A variable's: what it or what it points to consists of. */
-static const char *name_type_of(const printer *out, const variable *v) {
-    static char text[24];
-    if (!v->fields)
-        return name_type(out, v->field[0].t, v->field[0].packed);
-    snprintf(text, sizeof text, "S%d_%d", out->p->index, v->record);
-    return text;
-}
-
-static const char *write_literal(const node *n) {
-    static char text[24];
-    if (n->t.k >= F16)
-        snprintf(text, sizeof text, "%.2f", (double)n->value / 4);
-    else if (n->t.k >= U32)
-        snprintf(text, sizeof text, n->t.k == U32 ? "%lluu" : "%lluul",
-                 (unsigned long long)n->value);
-    else
-        snprintf(text, sizeof text, "%d", (int)n->value);
-    return text;
-}
-
 static void print_node(printer *out, const node *n);
 static void print_place(printer *out, const node *n);
 
-static int get_number(printer *out, const node *n, char letter) {
-    return letter == 'n'   ? (int)n->value
-           : letter == 'v' ? n->v->id
-           : letter == 'w' ? n->w->id
-           : letter == 'f' ? n->f->id
-           : letter == 'g' ? n->group
-           : letter == 'c' ? n->v->field[0].count
-           : letter == 'i' ? out->slot
-           : letter == 'm' ? SHARED_BYTES / 8 + out->slots
-                           : (out->slots - out->slot) * out->p->world->thread_count;
-}
-
-static const char *get_word(printer *out, const node *n, char letter) {
+/* clang-format off */
+/* What % and a letter stand for in a text. c, S, b: v's length, space and buffer. i, m, r, of plants: which program of
+ * the file it is, and how many elements tg, and out from here on, have. 0 to 3: operands; a: all; p: the place; T: v's type. */
+#define LETTERS(X) \
+    X('n', "%d", (int)n->value) X('v', "%d", v->id) X('w', "%d", n->w->id) \
+    X('d', "%d", n->field) X('f', "%d", n->f->id) \
+    X('t', "%s", name_type(out, n->t, false)) \
+    X('o', "%s", grammar[n->op == OP_ASSIGN ? (op)n->value : n->op].text) \
+    X('x', "%s", n->part) \
+    X('y', "%.2f", (double)n->value / 4) \
+    X('z', n->t.k < U32 ? "%lld" : n->t.k == U32 ? "%lluu" : "%lluul", (long long)n->value) \
+    X('l', "%s", places[n->value]) \
+    X('k', "%s", counters[n->value]) \
+    X('q', "%s", n->group == 4 ? "quad" : "simd") X('g', "%d", n->group) \
+    X('c', "%d", v->field[0].count) \
+    X('S', "%s", spaces[get_target(n->v)->where]) \
+    X('b', "%s", buffers[v->where]) \
+    X('i', "%d", out->slot) \
+    X('m', "%d", SHARED_BYTES / 8 + out->slots) \
+    X('r', "%d", (out->slots - out->slot) * out->p->world->thread_count) \
+    X(' ', "%s", "% ")
+/* clang-format on */
+/* What a node's text says. */
+static void say(printer *out, const node *n, const char *text) {
     static const char *const counters[COUNTERS] = {"add", "sub", "or", "and", "xor", "min", "max"};
     static const char *const places[PLACES] = {
         "lane",    "tid",    "sg",     "size",   "local.x",   "local.y", "local.z",
         "group.x", "grid.x", "grid.y", "grid.z", "threads.x", "groups.x"};
-    static const char *const spaces[] = {"thread", "device const", "constant", "constant",
-                                         "device"};
-    static const char *const buffers[] = {"", "words", "params", "table"};
-    const char *text = grammar[n->op == OP_ASSIGN ? (op)n->value : n->op].text;
+    static const char *const spaces[] = {"thread",   "device const", "constant",
+                                         "constant", "device const", "device"};
+    static const char *const buffers[] = {"", "words", "params", "table", "reals", "own"};
     const variable *v = n->v;
-    return letter == 't'   ? name_type(out, n->t, false)
-           : letter == 'x' ? n->part
-           : letter == 'l' ? places[n->value]
-           : letter == 'k' ? counters[n->value]
-           : letter == 'q' ? n->group == 4 ? "quad" : "simd"
-           : letter == 'z' ? write_literal(n)
-           : letter == 'T' ? name_type_of(out, v)
-           : letter == 'S' ? spaces[v->target ? v->target->where : v->where]
-           : letter == 'b' ? v->field[0].t.k == F32 ? "reals" : buffers[v->where]
-           : text ? text
-                           : "";
-}
-
-/* What a node's text says, with %d and %s for what follows. */
-static void say(printer *out, const node *n, const char *format, ...) {
-    va_list list;
-    va_start(list, format);
-    for (const char *at = format; *at; at++) {
-        char number[16];
-        size_t plain = strcspn(at, "%");
-        add(out, at, plain);
-        if (!*(at += plain))
+    for (size_t plain; *text; text += plain + 2) {
+        add(out, text, plain = strcspn(text, "%"));
+        switch (text[plain] ? text[plain + 1] : 0) {
+#define SAY(letter, format, value)                                                                 \
+    case letter:                                                                                   \
+        print(out, format, value);                                                                 \
+        break;
+            LETTERS(SAY)
+        case 'T':
+            if (v->is_record)
+                print(out, "S%d_%d", out->p->index, v->record);
+            else
+                print(out, "%s", name_type(out, v->field[0].t, v->field[0].packed));
             break;
-        const char letter = *++at, *word = number;
-        if (letter == 'd' || strchr("nvwfgcimr", letter))
-            snprintf(number, sizeof number, "%d",
-                     letter == 'd' ? va_arg(list, int) : get_number(out, n, letter));
-        else if (letter == 's' || strchr("txlkqozTSb", letter))
-            word = letter == 's' ? va_arg(list, const char *) : get_word(out, n, letter);
-        else
-            snprintf(number, sizeof number, "%s", letter == ' ' ? "% " : "");
-        add(out, word, strlen(word));
-        if (letter == 'p')
+        case 'p':
             print_place(out, n->op == OP_LOAD ? n : n->a[0]);
-        else if (letter >= '0' && letter <= '3')
-            print_node(out, n->a[letter - '0']);
-        for (int i = 0; letter == 'a' && i < 4 && n->a[i]; i++) {
-            add(out, ", ", i ? 2 : 0);
-            print_node(out, n->a[i]);
+            break;
+        case 'a':
+            for (int i = 0; i < 4 && n->a[i]; i++) {
+                print(out, i ? ", " : "");
+                print_node(out, n->a[i]);
+            }
+            break;
+        case 0:
+            return;
+        default:
+            print_node(out, n->a[text[plain + 1] - '0']);
         }
     }
-    va_end(list);
 }
 
 static void print_place(printer *out, const node *n) {
-    const variable *target = n->v->target ? n->v->target : n->v;
-    say(out, n, "v%v");
-    if (target->fields)
-        say(out, n, target->where == IN_OWN ? "->m%d" : ".m%d", n->field);
+    const variable *target = get_target(n->v);
+    say(out, n, target->is_record ? target->where == IN_OWN ? "v%v->m%d" : "v%v.m%d" : "v%v");
     say(out, n, n->a[0] ? n->part[0] ? "[%0].%x" : "[%0]" : n->part[0] ? ".%x" : "");
 }
 
@@ -944,14 +886,14 @@ static void print_block(printer *out, node *list) {
         if (n->op == OP_PUT)
             out->p->put_line[n->value] = n->line;
         print_node(out, n);
-        if (n->op < OP_IF || n->op > OP_CASE)
+        if (n->op < OP_IF || n->op > OP_DEFAULT)
             continue;
         print_block(out, n->body);
         if (n->other) {
-            say(out, n, "} else {\n");
+            print(out, "} else {\n");
             print_block(out, n->other);
         }
-        say(out, n, n->op == OP_LOOP && n->value ? "} while (v%v-- > 0);\n" : "}\n");
+        say(out, n, n->op == OP_DO ? "} while (v%v-- > 0);\n" : "}\n");
     }
     out->depth--;
 }
@@ -959,15 +901,16 @@ static void print_block(printer *out, node *list) {
 /* The record types of what a function declares. */
 static void print_records(printer *out, const node *list) {
     for (const node *n = list; n; n = n->next) {
-        const int fields = n->op == OP_DECLARE || n->op == OP_OWN ? n->v->fields : 0;
-        if (fields)
-            say(out, n, n->v->is_union ? "union S%d_%v {" : "struct S%d_%v {", out->p->index);
-        for (int i = 0; i < fields; i++) {
-            const field *f = &n->v->field[i];
-            say(out, n, f->count ? " %s m%d[%d];" : " %s m%d;", name_type(out, f->t, f->packed), i,
-                f->count);
+        const variable *v = n->op == OP_DECLARE || n->op == OP_OWN ? n->v : NULL;
+        if (v && v->is_record) {
+            print(out, "%s S%d_%d {", v->is_union ? "union" : "struct", out->p->index, v->id);
+            for (int i = 0; i < v->fields; i++) {
+                const field *f = &v->field[i];
+                print(out, " %s m%d", name_type(out, f->t, f->packed), i);
+                print(out, f->count ? "[%d];" : ";", f->count);
+            }
+            print(out, " };\n");
         }
-        say(out, n, fields ? " };\n" : "");
         print_records(out, n->body);
         print_records(out, n->other);
     }
@@ -976,33 +919,22 @@ static void print_records(printer *out, const node *list) {
 static void print_function(printer *out, const function *f) {
     print_records(out, f->body);
     out->generic = f->is_template ? f : NULL;
-    say(out, NULL,
-        f->is_template ? "template <typename T> static %s f%d(at_t at" : "static %s f%d(at_t at",
-        name_type(out, f->t, false), f->id);
+    if (f->t.n)
+        print(out, "%sstatic %s f%d(at_t at", f->is_template ? "template <typename T> " : "",
+              name_type(out, f->t, false), f->id);
+    else
+        print(out,
+              "static void p%d(at_t at, device const uint *words, constant uint *params,\n"
+              "    device const float *reals, device uint *out, device atomic_uint *counts,\n"
+              "    device uint *own, threadgroup ulong *tg",
+              out->p->index);
     for (int i = 0; i < f->parameters; i++)
-        say(out, NULL, ", %s v%d", name_type(out, f->parameter[i]->field[0].t, false),
-            f->parameter[i]->id);
-    say(out, NULL, ") {\n");
+        print(out, ", %s v%d", name_type(out, f->parameter[i]->field[0].t, false),
+              f->parameter[i]->id);
+    print(out, ") {\n");
     print_block(out, f->body);
-    say(out, NULL, "}\n");
+    print(out, "}\n");
     out->generic = NULL;
-}
-
-static void print_program(printer *out, program *p) {
-    out->p = p;
-    p->first_line = out->line + 1;
-    for (const function *g = p->functions; g; g = g->next)
-        if (g->body->op != OP_NONE) /* removed by the reducer */
-            print_function(out, g);
-    print_records(out, p->main->body);
-    say(out, NULL,
-        "static void p%d(at_t at, device const uint *words, constant uint *params,\n"
-        "    device const float *reals, device uint *out, device atomic_uint *counts,\n"
-        "    device uint *own, threadgroup ulong *tg) {\n",
-        p->index);
-    print_block(out, p->main->body);
-    say(out, NULL, "}\n");
-    p->last_line = out->line;
 }
 
 /* clang-format off */
@@ -1050,18 +982,24 @@ static const char entry[] =
 
 void program_print_file(printer *out, const world *w, program *const *programs, int count) {
     const int threads = w->thread_count;
-    say(out, NULL, "%s", head);
+    print(out, "%s", head);
     for (int i = 0; i < TABLE_WORDS; i++)
-        say(out, NULL, i ? ", %du" : "constant uint table[] = {%du", (int)w->table[i]);
-    say(out, NULL, "};\n");
+        print(out, i ? ", %du" : "constant uint table[] = {%du", (int)w->input[IN_TABLE][i]);
+    print(out, "};\n");
     out->slots = count;
-    for (out->slot = 0; out->slot < count; out->slot++)
-        print_program(out, programs[out->slot]);
-    say(out, NULL, entry, SHARED_BYTES / 8 + (programs[0]->planted ? count : 0));
+    for (out->slot = 0; out->slot < count; out->slot++) {
+        program *p = out->p = programs[out->slot];
+        p->first_line = out->line + 1;
+        for (const function *f = p->functions; f; f = f->next)
+            if (f == p->main || f->body->op != OP_NONE) /* removed by the reducer */
+                print_function(out, f);
+        p->last_line = out->line;
+    }
+    print(out, entry, SHARED_BYTES / 8 + (programs[0]->planted ? count : 0));
     for (int i = 0; i < count; i++)
-        say(out, NULL,
-            "    p%d(at, words, params, reals, out + (%d + i) * %d, counts + %d,\n"
-            "        own + (%d + i) * %d, tg);\n",
-            programs[i]->index, i * threads, OUT_WORDS, i * COUNTERS, i * threads, OWN_BYTES / 4);
-    say(out, NULL, "}\n");
+        print(out,
+              "    p%d(at, words, params, reals, out + (%d + i) * %d, counts + %d,\n"
+              "        own + (%d + i) * %d, tg);\n",
+              programs[i]->index, i * threads, OUT_WORDS, i * COUNTERS, i * threads, OWN_BYTES / 4);
+    print(out, "}\n");
 }
