@@ -348,18 +348,13 @@ static bool draw(const claim_list *claims, const store *s, err *e) {
     if (!root_find(root, sizeof root, e) || !path_join(folder, sizeof folder, e, root, "results") ||
         !path_join(path, sizeof path, e, folder, "report.html"))
         return false;
-    const char **names = array_new(experiment_count + 1, sizeof *names);
-    for (size_t i = 0; i < experiment_count; i++)
-        names[i] = experiments[i]->name;
-    page_content c = {
-        .store = s, .claims = claims, .experiments = names, .experiment_count = experiment_count};
+    const page_content c = {.store = s, .claims = claims};
     const char *out = report_settings.out ? report_settings.out : path;
     if (!report_settings.out)
         os_make_folder(folder, NULL); /* if it cannot be made, the page cannot be written */
     bool ok = page_write(&c, out, e);
     if (ok)
         printf("%s\n", out);
-    free(names);
     return ok;
 }
 

@@ -82,8 +82,10 @@ void html(FILE *out, const char *format, ...) {
     va_end(values);
 }
 
-void html_print_prose(FILE *out, const char *text) {
+void html_print_prose(FILE *out, const char *given) {
+    char text[4000]; /* "us" is "µs" */
     bool in_code = false;
+    format_text(given, text, sizeof text);
     for (const char *p = text; *p; p++) {
         if (*p != '`' || (!in_code && !strchr(p + 1, '`'))) {
             print_character(out, *p);
@@ -127,14 +129,29 @@ void html_print_link(FILE *out, const char *page_folder, const char *path, const
 }
 
 /* As part of an address: an element or a quote in it would end the attribute. */
-void html_print_svg(FILE *out, const char *text, size_t bytes, const char *label) {
-    fputs("<img src=\"data:image/svg+xml,", out);
-    for (size_t i = 0; i < bytes; i++)
-        if (strchr("<#%\"&", text[i]) || (unsigned char)text[i] < ' ')
-            fprintf(out, "%%%02X", (unsigned char)text[i]);
+static void print_data(FILE *out, const char *text, size_t bytes) {
+    for (const char *end = text + bytes; text < end; text++)
+        if (strchr("<#%\"&", *text) || (unsigned char)*text < ' ')
+            fprintf(out, "%%%02X", (unsigned char)*text);
         else
-            fputc(text[i], out);
+            fputc(*text, out);
+}
+
+void html_print_svg(FILE *out, const char *text, const char *style, const char *label) {
+    const char *defs = style ? strstr(text, "<defs>") : NULL;
+    const size_t head = defs ? (size_t)(defs - text) : 0;
+    fputs("<img src=\"data:image/svg+xml,", out);
+    print_data(out, text, head);
+    print_data(out, style ? style : "", style ? strlen(style) : 0);
+    print_data(out, text + head, strlen(text + head));
     html(out, "\" alt=\"%s\">", label);
+}
+
+void html_print_name(FILE *out, const char *name) {
+    for (; *name; name++) {
+        print_character(out, *name);
+        fputs(strchr("_:/", *name) ? "<wbr>" : "", out);
+    }
 }
 
 /* Tables -------------------------------------------------------------------------------------- */
@@ -143,41 +160,34 @@ const char *html_format_number(double value, char text[HTML_NUMBER]) {
     return format_number(value, 4, text, HTML_NUMBER);
 }
 
-void html_open_table(FILE *out, const char *caption) {
+void html_start_table(FILE *out, const char *caption, ...) {
+    va_list columns;
     html(out,
          "<div class=\"box\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table "
          "class=\"sort\"><caption>%s</caption><thead><tr>",
          caption, caption);
-}
-
-void html_add_column(FILE *out, bool is_number, const char *title, const char *about) {
-    html(out, "<th scope=\"col\" data-sort=\"%s\"", is_number ? "number" : "text");
-    if (about)
-        html(out, " title=\"%s\"", about);
-    html(out, ">%s</th>", title);
-}
-
-void html_start_rows(FILE *out) {
-    fputs("</tr></thead><tbody>\n", out);
-}
-
-void html_start_table(FILE *out, const char *caption, ...) {
-    va_list columns;
-    char title[64];
-    html_open_table(out, caption);
     va_start(columns, caption);
     for (const char *c; (c = va_arg(columns, const char *));) {
         const bool is_number = *c == '#';
         const char *about = strchr(c += is_number, '|');
-        snprintf(title, sizeof title, "%.*s", (int)strcspn(c, "|"), c);
-        html_add_column(out, is_number, title, about ? about + 1 : NULL);
+        html(out,
+             about ? "<th scope=\"col\" data-sort=\"%s\" title=\"%s\""
+                   : "<th scope=\"col\" data-sort=\"%s\"",
+             is_number ? "number" : "text", about ? about + 1 : "");
+        html(out, ">%.*s</th>", (int)strcspn(c, "|"), c);
     }
     va_end(columns);
-    html_start_rows(out);
+    fputs("</tr></thead><tbody>\n", out);
 }
 
 void html_end_table(FILE *out) {
     fputs("</tbody></table></div>\n", out);
+}
+
+const char *html_format_time(double ns, char text[HTML_NUMBER]) {
+    const size_t used = strlen(html_format_number(ns / 1000, text));
+    snprintf(text + used, HTML_NUMBER - used, isnan(ns) ? "" : " µs");
+    return text;
 }
 
 /* Without the end that HTML does not need: there are thousands. */
@@ -196,6 +206,6 @@ void html_print_number(FILE *out, double value, const char *unit) {
 }
 
 void html_print_time(FILE *out, double ns) {
-    char text[64];
-    html_print_cell(out, ns, format_time(ns, text, sizeof text));
+    char text[HTML_NUMBER];
+    html_print_cell(out, ns / 1000, html_format_time(ns, text));
 }

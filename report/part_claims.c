@@ -1,32 +1,33 @@
-/* part_claims: published numbers and what the devices say about them: one row per claim, one column per
- * device. Claims that no device can answer come after the others, folded. */
+/* part_claims: numbers of others. What was published, and what the devices say about it: one row per
+ * claim; claims that no device can answer come after the others, folded. And whole models beside another
+ * engine on the same GPU. */
+#include <math.h>
+
 #include "page.h"
 
 static void print_claim(FILE *out, const claim *c) {
     char published[96];
     claim_get_published(c, published, sizeof published);
-    html(
-        out,
-        "<tr><td class=\"wide\">%s<br><small>%s</small></td><td class=n data-v=%.6g>%s<br><small>%s"
-        "</small></td>",
-        c->text, c->conditions, c->value, published, c->device);
+    fputs("<tr><td class=\"wide\">", out);
+    html_print_prose(out, c->text);
+    html(out, "<br><small>%s</small></td><td class=n data-v=%.6g>", c->conditions, c->value);
+    html_print_prose(out, published);
+    html(out, "<br><small>%s</small></td>", c->device);
 }
 
-static void print_answer(FILE *out, const claim *c, const store_folder *f) {
+static void print_answer(const page *p, FILE *out, const claim *c, const store_folder *f) {
     static const char *const kinds[CLAIM_VERDICTS] = {
         [CLAIM_HOLDS] = "good",      [CLAIM_FAILS] = "bad",        [CLAIM_ELSEWHERE] = "plain",
         [CLAIM_UNCLEAR] = "unknown", [CLAIM_CONTRADICTED] = "bad", [CLAIM_UNKNOWN] = "unknown"};
     claim_answer a = claim_judge(c, f);
     char measured[96];
     claim_get_measured(c, &a, f->emulated, measured, sizeof measured);
-    if (a.has_value)
-        html(out, "<td class=\"wide\" data-v=%.6g>%s ", a.value, measured);
-    else
-        fputs("<td class=\"wide\">", out);
-    html(out, "<span class=\"badge %s\">%s</span><br><small>", kinds[a.verdict],
+    html(out, p->store->count > 1 ? "<p>%s: " : "<p>", f->device);
+    html_print_prose(out, a.has_value ? measured : "");
+    html(out, " <span class=\"badge %s\">%s</span><br><small>", kinds[a.verdict],
          claim_get_verdict_name(a.verdict));
     html_print_prose(out, a.reason);
-    fputs("</small></td>", out);
+    fputs("</small></p>", out);
 }
 
 static bool is_answered(const page *p, const claim *c) {
@@ -38,22 +39,18 @@ static bool is_answered(const page *p, const claim *c) {
 }
 
 static void print_claims(const page *p, FILE *out, bool are_answered, const char *caption) {
-    html_open_table(out, caption);
-    html_add_column(out, false, "claim", NULL);
-    html_add_column(out, true, "published", "and the device it was published for");
-    for (size_t f = 0; f < p->store->count; f++)
-        if (!page_is_folded(p, &p->store->folders[f]))
-            html_add_column(out, true, p->store->folders[f].device, NULL);
-    html_start_rows(out);
+    html_start_table(out, caption, "claim", "#published|and the device it was published for",
+                     "measured here", NULL);
     for (size_t i = 0; i < p->content->claims->count; i++) {
         const claim *c = &p->content->claims->items[i];
         if (is_answered(p, c) != are_answered)
             continue;
         print_claim(out, c);
+        fputs("<td class=\"wide\">", out);
         for (size_t f = 0; f < p->store->count; f++)
             if (!page_is_folded(p, &p->store->folders[f]))
-                print_answer(out, c, &p->store->folders[f]);
-        fputs("</tr>\n", out);
+                print_answer(p, out, c, &p->store->folders[f]);
+        fputs("</td></tr>\n", out);
     }
     html_end_table(out);
 }
@@ -69,5 +66,31 @@ void page_print_claims(const page *p, FILE *out) {
     html(out, "<details><summary>%zu claim%s cannot be measured here</summary>\n", count - answered,
          count - answered == 1 ? "" : "s");
     print_claims(p, out, false, "Claims that cannot be measured here, and why");
+    fputs("</details>\n", out);
+}
+
+/* The rows of tools/rivals.sh. */
+void page_print_rivals(const page *p, FILE *out, const store_folder *f) {
+    const store_file *file = store_find(f, STORE_OTHER, "rivals");
+    if (!file) {
+        page_print_note(out,
+                        "No other engine was timed on this device: `tools/rivals.sh` does it.");
+        return;
+    }
+    html(out, "<p>%s. ", csv_find_meta(file->csv, "conclusion"));
+    page_end_source(p, out, f, file);
+    page_print_charts(p, out, f, file->name);
+    fputs("<details><summary>Every test</summary>\n", out);
+    html_start_table(out, csv_find_meta(file->csv, "rival"), "model", "test", "#Assay, tok/s",
+                     "#llama.cpp, tok/s", "#times as fast", NULL);
+    for (size_t r = 0; r < csv_count_rows(file->csv); r++) {
+        html(out, "<tr><td>%s<td>%s", csv_find_text(file->csv, r, "model"),
+             csv_find_text(file->csv, r, "test"));
+        html_print_number(out, round(csv_find_double(file->csv, r, "assay_tok_s")), "");
+        html_print_number(out, round(csv_find_double(file->csv, r, "llama_tok_s")), "");
+        html_print_number(out, csv_find_double(file->csv, r, "ratio"), "");
+        fputs("</tr>\n", out);
+    }
+    html_end_table(out);
     fputs("</details>\n", out);
 }

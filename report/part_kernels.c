@@ -1,11 +1,11 @@
-/* part_kernels: verdicts of check and validate, kernels that spill on an M1, and lines of kernels with what they
- * do to memory. */
+/* part_kernels: verdicts of check and validate, kernels that spill on an M1, what limits kernels, and their lines
+ * with what they do to memory. */
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/base/format.h"
 #include "harness/base/path.h"
 #include "page.h"
 
@@ -44,222 +44,278 @@ page_verdict page_count(const store_folder *f) {
 
 /* Kernels against the reference --------------------------------------------------------------- */
 
-typedef struct {
-    const char *kernel;
-    size_t cases, wrong;
-    double margin, ulp; /* the largest; NaN if no case has one */
-} kernel_sum;
-
-/* One per kernel, in the order of the file; the caller frees it. */
-static kernel_sum *sum_kernels(const csv_file *f, size_t *count) {
-    kernel_sum *list = array_new(csv_count_rows(f) + 1, sizeof *list);
-    *count = 0;
-    for (size_t r = 0; r < csv_count_rows(f); r++) {
-        const char *name = csv_find_text(f, r, "kernel");
-        size_t i = 0;
-        while (i < *count && strcmp(list[i].kernel, name) != 0)
-            i++;
-        if (i == *count)
-            list[(*count)++] = (kernel_sum){.kernel = name, .margin = NAN, .ulp = NAN};
-        if (is_skipped(f, r))
-            continue;
-        list[i].cases++;
-        list[i].wrong += !is_right(f, r);
-        list[i].margin = fmax(list[i].margin, csv_find_double(f, r, "margin"));
-        list[i].ulp = fmax(list[i].ulp, csv_find_double(f, r, "max_ulp"));
-    }
-    return list;
-}
-
-static void print_sum(FILE *out, const kernel_sum *s) {
-    html(out, "<tr><td>%s</td>", s->kernel);
-    html_print_number(out, (double)s->cases, "");
-    html_print_number(out, (double)s->wrong, "");
-    html_print_number(out, s->margin, "");
-    html_print_number(out, s->ulp, "");
-    fputs("</tr>\n", out);
-}
-
-static void print_wrong(FILE *out, const csv_file *f) {
-    html_start_table(out, "Cases that are wrong", "kernel", "shape", "input", "why", NULL);
-    for (size_t r = 0; r < csv_count_rows(f); r++)
-        if (!is_right(f, r) && !is_skipped(f, r))
-            page_print_row(out,
-                           "<tr><td>{kernel}</td><td>{shape}</td><td>{input}</td><td>{message}</td>"
-                           "</tr>\n",
-                           f, r);
-    html_end_table(out);
-}
-
 static void print_check(const page *p, FILE *out, const store_folder *f, const store_file *file) {
-    size_t count, wrong = 0, cases = 0;
+    const csv_file *c = file->csv;
+    size_t wrong = 0, cases = 0;
     double margin = NAN;
-    char caption[320], text[HTML_NUMBER];
-    kernel_sum *sums = sum_kernels(file->csv, &count);
-    for (size_t i = 0; i < count; i++) {
-        wrong += sums[i].wrong;
-        cases += sums[i].cases;
-        margin = fmax(margin, sums[i].margin);
+    const char *nearest = "";
+    char text[HTML_NUMBER];
+    for (size_t r = 0; r < csv_count_rows(c); r++) {
+        const double own = csv_find_double(c, r, "margin");
+        if (is_skipped(c, r))
+            continue;
+        cases++;
+        wrong += !is_right(c, r);
+        if (own > margin || isnan(margin)) {
+            margin = own;
+            nearest = csv_find_text(c, r, "kernel");
+        }
     }
     html(out,
-         "<p><strong>Results.</strong> %zu of %zu cases of %zu kernels are right; the largest "
-         "margin is %s. ",
-         cases - wrong, cases, count, html_format_number(margin, text));
-    page_print_table_files(p, out, f, file);
-    fputs("</p>\n", out);
-    page_print_origin(out, file);
-    if (wrong > 0)
-        print_wrong(out, file->csv);
-    fputs("<details><summary>Every kernel</summary>\n", out);
-    snprintf(caption, sizeof caption, "Kernels against their reference on %.160s", f->device);
-    html_start_table(out, caption, "kernel", "#cases", "#wrong",
-                     "#largest margin|the largest error divided by the tolerance",
-                     "#largest error, ulp|in units of the last place of the output's format", NULL);
-    for (size_t i = 0; i < count; i++)
-        print_sum(out, &sums[i]);
+         "<p><strong>Results.</strong> %zu of %zu cases are right; the largest margin is %s, of ",
+         cases - wrong, cases, html_format_number(margin, text));
+    html_print_name(out, nearest);
+    fputs(". ", out);
+    page_end_source(p, out, f, file);
+    if (wrong == 0)
+        return;
+    html_start_table(out, "Cases that are wrong", "kernel", "shape", "input", "why", NULL);
+    for (size_t r = 0; r < csv_count_rows(c); r++)
+        if (!is_right(c, r) && !is_skipped(c, r))
+            html(out, "<tr><td>%s<td>%s<td>%s<td>%s\n", csv_find_text(c, r, "kernel"),
+                 csv_find_text(c, r, "shape"), csv_find_text(c, r, "input"),
+                 csv_find_text(c, r, "message"));
     html_end_table(out);
-    fputs("</details>\n", out);
-    free(sums);
 }
 
 /* Validation ---------------------------------------------------------------------------------- */
 
-static void print_findings(FILE *out, const csv_file *f) {
-    enum { MOST = 100 };
-    html_start_table(out, "Findings", "class", "where", "case", "what", "#times", NULL);
-    for (size_t r = 0; r < csv_count_rows(f) && r < MOST; r++)
-        page_print_row(out,
-                       "<tr><td>{class}</td><td>{file}:{line}</td><td>{case}</td><td>{text}</td>"
-                       "{#count}</tr>\n",
-                       f, r);
-    html_end_table(out);
-    if (csv_count_rows(f) > MOST)
-        html(out, "<p class=\"dim\">The first %d of %zu.</p>\n", MOST, csv_count_rows(f));
-}
-
 static void print_validation(const page *p, FILE *out, const store_folder *f,
                              const store_file *file) {
-    page_verdict v = page_count(f);
-    const char *canaries = csv_get_meta(file->csv, "canaries");
-    fputs("<p><strong>Memory.</strong> Every load and store was watched", out);
-    if (v.validated > 0)
-        html(out, " in %zu cases; %zu failed", v.validated, v.failed);
-    fputs(". ", out);
+    const csv_file *c = file->csv;
+    const page_verdict v = page_count(f);
+    const char *canaries = csv_get_meta(c, "canaries");
+    html(out,
+         "<p><strong>Memory.</strong> Every load and store was watched in %zu cases; %zu failed. ",
+         v.validated, v.failed);
     if (canaries)
         html(out,
              "Before that, kernels with planted bugs were run to confirm that validation "
              "finds them: %.80s. ",
              canaries);
-    if (csv_count_rows(file->csv) == 0)
+    if (csv_count_rows(c) == 0)
         fputs("Nothing was found. ", out);
-    page_print_table_files(p, out, f, file);
-    fputs("</p>\n", out);
-    page_print_origin(out, file);
-    if (csv_count_rows(file->csv) > 0)
-        print_findings(out, file->csv);
-}
-
-/* A warning for each kernel that uses scratch memory on an M1, as Mesa's compiler sees it. */
-static void print_agx(const page *p, FILE *out, const store_folder *f, const store_file *file) {
-    const csv_file *c = file->csv;
-    const char *compiler = csv_get_meta(c, "agx compiler");
-    size_t compiled = 0, spilling = 0;
-    for (size_t r = 0; r < csv_count_rows(c); r++) {
-        compiled += csv_find_double(c, r, "threads") > 0;
-        spilling += csv_find_double(c, r, "scratch_bytes") > 0;
-    }
-    html(out,
-         "<p><strong>Registers (Mesa's compiler, M1).</strong> Of %zu kernels %zu compile, and %zu "
-         "of these spill or use scratch memory. It is not Apple's compiler. ",
-         csv_count_rows(c), compiled, spilling);
-    if (compiler)
-        html(out, "%.120s. ", compiler);
-    page_print_table_files(p, out, f, file);
-    fputs("</p>\n", out);
-    if (spilling == 0)
+    page_end_source(p, out, f, file);
+    if (csv_count_rows(c) == 0)
         return;
-    html_start_table(out, "Warning: scratch memory (Mesa's compiler, M1)", "kernel",
-                     "#scratch|bytes of memory per thread", "#spills|stores of spilled registers",
-                     "#fills|loads of spilled registers", "#registers|of 16 bits, per thread",
-                     "#threads|that have room on a core", NULL);
-    for (size_t r = 0; r < csv_count_rows(c); r++)
-        if (csv_find_double(c, r, "scratch_bytes") > 0)
-            page_print_row(out,
-                           "<tr><td>{kernel}</td>{#scratch_bytes}{#spills}{#fills}"
-                           "{#half_registers}{#threads}</tr>\n",
-                           c, r);
+    html_start_table(out, "Findings, the first 100", "class", "where", "case", "what", "#times",
+                     NULL);
+    for (size_t r = 0; r < csv_count_rows(c) && r < 100; r++)
+        html(out, "<tr><td>%s<td>%s:%s<td>%s<td>%s<td class=n>%s\n", csv_find_text(c, r, "class"),
+             csv_find_text(c, r, "file"), csv_find_text(c, r, "line"), csv_find_text(c, r, "case"),
+             csv_find_text(c, r, "text"), csv_find_text(c, r, "count"));
     html_end_table(out);
 }
 
+/* Kernels that use scratch memory on an M1, as Mesa's compiler sees it. */
+static void print_agx(const page *p, FILE *out, const store_folder *f, const store_file *file) {
+    const csv_file *c = file->csv;
+    size_t spilling = 0;
+    for (size_t r = 0; r < csv_count_rows(c); r++)
+        spilling += csv_find_double(c, r, "scratch_bytes") > 0;
+    html(
+        out,
+        "<p><strong>Registers.</strong> %zu of %zu kernels spill or use scratch memory on an M1 by "
+        "Mesa's compiler, which is not Apple's. ",
+        spilling, csv_count_rows(c));
+    page_end_source(p, out, f, file);
+    fputs("<details><summary>Those that spill</summary><p>", out);
+    for (size_t r = 0; r < csv_count_rows(c); r++)
+        if (csv_find_double(c, r, "scratch_bytes") > 0)
+            html(out, "<code>%s</code> ", csv_find_text(c, r, "kernel"));
+    fputs("</p></details>\n", out);
+}
+
 void page_print_right(const page *p, FILE *out, const store_folder *f) {
-    for (const store_file *file = f->files; file < f->files + f->count; file++) {
-        if (file->kind == STORE_VALIDATE)
-            print_validation(p, out, f, file);
-        if (file->kind == STORE_CHECK)
-            print_check(p, out, f, file);
-        if (file->kind == STORE_AGX)
-            print_agx(p, out, f, file);
+    static const struct {
+        store_kind kind;
+        void (*print)(const page *p, FILE *out, const store_folder *f, const store_file *file);
+        const char *missing;
+    } parts[] = {{STORE_CHECK, print_check,
+                  "Nothing was checked: `assay check --csv FILE` writes what is shown here."},
+                 {STORE_VALIDATE, print_validation,
+                  "Nothing was validated: `assay validate --csv FILE` writes what is shown here."},
+                 {STORE_AGX, print_agx, NULL}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const store_file *file = store_find(f, parts[i].kind, NULL);
+        if (file)
+            parts[i].print(p, out, f, file);
+        else if (parts[i].missing)
+            page_print_note(out, parts[i].missing);
     }
-    if (!store_find(f, STORE_CHECK, NULL))
-        page_print_note(out, "Nothing was checked: `assay check --csv FILE` writes what is "
-                             "shown here.");
-    if (!store_find(f, STORE_VALIDATE, NULL))
-        page_print_note(out, "Nothing was validated: `assay validate --csv FILE` writes what "
-                             "is shown here.");
+}
+
+/* What limits kernels -------------------------------------------------------------------------
+ *
+ * From profile.csv: what a launch would take if only that limit counted, as `assay profile` expects it of this GPU,
+ * beside what it took. Of the kernels of the traced token, or, without a trace, of those that took longest. */
+
+static const struct {
+    const char *column, *name, *advice;
+} limits[] = {
+    {"memory_ns", "memory", "Move fewer bytes: smaller weights, or one kernel for two ops."},
+    {"issue_ns", "issue",
+     "Do more per instruction: wider loads, weights decoded once for several rows."},
+    {"latency_ns", "latency",
+     "Overlap the waits: more simdgroups, or more independent loads per lane."},
+    {"cache_ns", "cache", "Ask the cache for fewer sectors: 16 bytes per lane, side by side."},
+    {"threadgroup_memory_ns", "threadgroup memory",
+     "Remove bank conflicts, or keep values in registers."},
+};
+enum { LIMITS = sizeof limits / sizeof *limits, MOST_KERNELS = 6 };
+
+typedef struct {
+    char name[128];
+    double ns;
+} hot_kernel;
+
+static int compare_kernels(const void *a, const void *b) {
+    double x = ((const hot_kernel *)a)->ns, y = ((const hot_kernel *)b)->ns;
+    return (x < y) - (x > y);
+}
+
+/* One per name up to a '/', the longest first; the caller frees them. */
+static hot_kernel *list_kernels(const csv_file *c, const char *names, const char *times,
+                                size_t *count) {
+    hot_kernel *list = array_new(csv_count_rows(c) + 1, sizeof *list);
+    for (size_t r = *count = 0; r < csv_count_rows(c); r++) {
+        const char *name = csv_find_text(c, r, names);
+        hot_kernel k = {.ns = csv_find_double(c, r, times)};
+        size_t i = 0;
+        snprintf(k.name, sizeof k.name, "%.*s", (int)strcspn(name, "/"), name);
+        while (i < *count && strcmp(list[i].name, k.name) != 0)
+            i++;
+        if (i == *count)
+            list[(*count)++] = k;
+        else
+            list[i].ns += k.ns;
+    }
+    qsort(list, *count, sizeof *list, compare_kernels);
+    return list;
+}
+
+/* Its case that took longest. */
+static bool find_case(const csv_file *c, const char *kernel, size_t *out) {
+    const size_t length = strlen(kernel);
+    double most = -1;
+    for (size_t r = 0; r < csv_count_rows(c); r++) {
+        const char *name = csv_find_text(c, r, "case");
+        const double ns = csv_find_double(c, r, "measured_ns");
+        if (strncmp(name, kernel, length) == 0 && name[length] == '/' && ns > most) {
+            most = ns;
+            *out = r;
+        }
+    }
+    return most >= 0;
+}
+
+static void print_limits(FILE *out, const csv_file *c, size_t row) {
+    const double measured = csv_find_double(c, row, "measured_ns"),
+                 predicted = csv_find_double(c, row, "predicted_ns");
+    const char *bound = csv_find_text(c, row, "bound"), *advice = "";
+    double whole = measured;
+    char is[HTML_NUMBER], expected[HTML_NUMBER];
+    for (size_t i = 0; i < LIMITS; i++)
+        whole = fmax(whole, csv_find_double(c, row, limits[i].column));
+    fputs("<div><table class=\"bars limits\"><caption><code>", out);
+    html_print_name(out, csv_find_text(c, row, "case"));
+    html(out, "</code> took %s; %s expected</caption><tbody>\n", html_format_time(measured, is),
+         html_format_time(predicted, expected));
+    for (size_t i = 0; i < LIMITS; i++) {
+        const double ns = csv_find_double(c, row, limits[i].column);
+        const bool binds = *bound && strncmp(bound, limits[i].name, strlen(bound)) == 0;
+        advice = binds ? limits[i].advice : advice;
+        html(
+            out,
+            "<tr><th scope=\"row\">%s</th><td><span class=\"bar %s\" style=\"width:%.1f%%\"></span>"
+            "<small>%s%s</small></td></tr>\n",
+            limits[i].name, binds ? "d1" : "d0", isnan(ns) ? 0 : 60 * ns / whole,
+            isnan(ns) ? "not stored" : html_format_time(ns, is), binds ? ", binds" : "");
+    }
+    fputs("</tbody></table>\n<p>", out);
+    if (measured > 1.5 * predicted)
+        html(out,
+             "It takes %.2g times as long as expected, and the counts do not show why: read its "
+             "machine code (<code>assay profile --code</code>).",
+             measured / predicted);
+    else
+        fputs(advice, out);
+    fputs("</p></div>\n", out);
+}
+
+static void print_hot_kernels(const page *p, FILE *out, const store_folder *f) {
+    const store_file *file = store_find(f, STORE_OTHER, "profile"),
+                     *trace = store_find(f, STORE_TRACE, NULL);
+    size_t count, row, shown = 0, missing = 0;
+    if (!file) {
+        page_print_note(out, "What limits each kernel (memory, issue, latency) is not stored: "
+                             "there is no profile.csv in the folder.");
+        return;
+    }
+    hot_kernel *list = trace ? list_kernels(trace->csv, "kernel", "duration_ns", &count)
+                             : list_kernels(file->csv, "case", "measured_ns", &count);
+    html(out, "<p>%s; of several shapes the one that took longest. ",
+         trace ? "Kernels of the traced token, those with most of its time first"
+               : "The kernels that took longest");
+    page_print_table_files(p, out, f, file);
+    fputs("</p>\n<div class=\"devices\">\n", out);
+    for (size_t i = 0; i < count && shown < MOST_KERNELS; i++)
+        if (find_case(file->csv, list[i].name, &row)) {
+            shown++;
+            print_limits(out, file->csv, row);
+        }
+    fputs("</div>\n", out);
+    for (size_t i = 0; i < count; i++)
+        if (!find_case(file->csv, list[i].name, &row))
+            html(out, missing++ ? ", <code>%s</code>" : "<p>Not stored: <code>%s</code>",
+                 list[i].name);
+    fputs(missing ? ".</p>\n" : "", out);
+    free(list);
 }
 
 /* What lines do to memory ---------------------------------------------------------------------
  *
  * From the counts that `assay profile --csv` wrote to profile_lines.csv. A bar is the line's part of the sectors
- * of its case. */
-
-enum { MOST_LINES = 8 };
+ * of its case; the first 8 are shown. */
 
 static double get_sectors(const csv_file *c, size_t row) {
     return csv_find_double(c, row, "load_sectors") + csv_find_double(c, row, "store_sectors");
 }
 
-static void print_counts(FILE *out, const csv_file *c, size_t row) {
-    const double measured = csv_find_double(c, row, "measured_ns");
-    char text[32];
-    page_print_row(out, "<h3><code>{case}</code></h3>\n<p>{text}", c, row);
-    if (!isnan(measured))
-        html(out, " It was measured: %s.", format_time(measured, text, sizeof text));
-    fputs("</p>\n<table class=\"bars\"><caption>Sectors, by line</caption><tbody>\n", out);
-}
-
 static void print_line(FILE *out, const csv_file *c, size_t row, size_t sum) {
     const double all = get_sectors(c, sum), share = all > 0 ? 100 * get_sectors(c, row) / all : 0;
-    const double instructions = csv_find_double(c, sum, "instructions");
     const double work =
-        instructions > 0 ? 100 * csv_find_double(c, row, "instructions") / instructions : 0;
+        csv_find_double(c, row, "instructions") / csv_find_double(c, sum, "instructions");
     html(out,
          "<tr><th scope=\"row\">%s:%s</th><td><span class=\"bar d0\" style=\"width:%.1f%%\"></span>"
          "%.3g %%, instructions %.3g %% <code>%s</code></td></tr>\n",
          path_get_name(csv_find_text(c, row, "file")), csv_find_text(c, row, "line"), share * 0.4,
-         share, work, csv_find_text(c, row, "text"));
+         share, 100 * work, csv_find_text(c, row, "text"));
 }
 
 /* Rows are a case with line 0, then its lines, those with most sectors first. */
 static void print_cases(FILE *out, const csv_file *c) {
-    size_t sum = 0, shown = 0;
-    bool is_open = false;
-    for (size_t row = 0; row < csv_count_rows(c); row++) {
+    char time[HTML_NUMBER];
+    for (size_t row = 0, sum = SIZE_MAX; row < csv_count_rows(c); row++) {
         if (strcmp(csv_find_text(c, row, "line"), "0") == 0) {
-            fputs(is_open ? "</tbody></table>\n" : "", out);
-            print_counts(out, c, row);
-            is_open = true;
+            fputs(sum < row ? "</tbody></table></details>\n" : "", out);
             sum = row;
-            shown = 0;
-        } else if (is_open && shown++ < MOST_LINES) {
+            html(out,
+                 "<details><summary><code>%s</code>, by line</summary>\n<p>%s It took %s.</p>\n"
+                 "<table class=\"bars\"><caption>Sectors, by line</caption><tbody>\n",
+                 csv_find_text(c, row, "case"), csv_find_text(c, row, "text"),
+                 html_format_time(csv_find_double(c, row, "measured_ns"), time));
+        } else if (sum < row && row - sum <= 8) {
             print_line(out, c, row, sum);
         }
     }
-    fputs(is_open ? "</tbody></table>\n" : "", out);
+    fputs("</tbody></table></details>\n", out);
 }
 
 void page_print_profile(const page *p, FILE *out, const store_folder *f) {
     const store_file *file = store_find(f, STORE_OTHER, "profile_lines");
+    if (file || store_find(f, STORE_OTHER, "profile"))
+        print_hot_kernels(p, out, f);
     if (file) {
         print_cases(out, file->csv);
         page_print_table_files(p, out, f, file);

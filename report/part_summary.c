@@ -1,4 +1,5 @@
-/* part_summary: the head of the page: what is stale, what failed, five numbers per device, and one chart. */
+/* part_summary: the head of the page: what is stale, what failed, four numbers per device, and how near its
+ * kernels are to the roof. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,54 +8,60 @@
 #include "page.h"
 
 void page_print_title(const page *p, FILE *out) {
-    if (p->store->count == 1)
+    size_t devices = 0;
+    for (size_t i = 0; i < p->store->count; i++)
+        devices += !page_is_again(p, &p->store->folders[i]);
+    if (devices == 1)
         html(out, "Assay report: %s", p->store->folders[0].device);
     else
-        html(out, "Assay report: %zu devices", p->store->count);
+        html(out, devices ? "Assay report: %zu devices" : "Assay report: nothing measured yet",
+             devices);
 }
 
 /* On top: what of the page is not about the code as it is now. */
 void page_print_doubts(const page *p, FILE *out) {
     for (const store_folder *f = p->store->folders; f < p->store->folders + p->store->count; f++) {
         file_origin sum = store_sum_origins(f);
-        char warning[320];
+        char warning[320], name[PAGE_NAME];
         file_origin_get_warning(&sum, warning, sizeof warning);
         if (!warning[0])
             continue;
-        fputs(sum.fresh == sum.rows && sum.dirty == 0 ? "<p>"
-                                                      : "<p class=\"note\"><strong>Not all numbers "
-                                                        "are of the code as it is now.</strong> ",
-              out);
-        html(out, "%s: %s.</p>\n", f->device, warning);
+        const bool is_fine = sum.fresh == sum.rows && sum.dirty == 0;
+        static const char doubt[] =
+            "<strong>Not all numbers are of the code as it is now.</strong> ";
+        fprintf(out, "<p%s>%s", is_fine ? "" : " class=\"note\"", is_fine ? "" : doubt);
+        html(out, "%s: %s.</p>\n", page_get_name(p, f, name), warning);
     }
 }
 
 /* What failed --------------------------------------------------------------------------------- */
 
-static void print_folder_failures(FILE *out, const store_folder *f) {
-    page_verdict v = page_count(f);
-    for (const store_file *file = f->files; file < f->files + f->count; file++)
-        if (store_get_failure(file))
+/* Prints them, if `out` is not NULL, and counts them. */
+static size_t list_failures(FILE *out, const store_folder *f) {
+    const page_verdict v = page_count(f);
+    size_t count = (size_t)(v.wrong > 0) + (size_t)(v.findings + v.failed > 0);
+    for (const store_file *file = f->files; file < f->files + f->count; file++) {
+        const char *why = store_get_failure(file);
+        count += why != NULL;
+        if (out && why)
             html(out, "<li>%s: the experiment <a href=\"#x-%s\">%s</a> failed: %s</li>\n",
-                 f->device, file->name, file->name, store_get_failure(file));
-    if (v.wrong > 0)
+                 f->device, file->name, file->name, why);
+    }
+    if (out && v.wrong > 0)
         html(out, "<li>%s: %zu of %zu cases are <a href=\"#right\">wrong</a></li>\n", f->device,
              v.wrong, v.checked);
-    if (v.findings + v.failed > 0)
+    if (out && v.findings + v.failed > 0)
         html(
             out,
             "<li>%s: validation has <a href=\"#right\">%zu finding%s</a>, %zu case%s failed</li>\n",
             f->device, v.findings, v.findings == 1 ? "" : "s", v.failed, v.failed == 1 ? "" : "s");
+    return count;
 }
 
 size_t page_count_failures(const store *s) {
     size_t count = 0;
-    for (const store_folder *f = s->folders; f < s->folders + s->count; f++) {
-        page_verdict v = page_count(f);
-        count += (size_t)(v.wrong > 0) + (size_t)(v.findings + v.failed > 0);
-        for (size_t k = 0; k < f->count; k++)
-            count += store_get_failure(&f->files[k]) != NULL;
-    }
+    for (size_t i = 0; i < s->count; i++)
+        count += list_failures(NULL, &s->folders[i]);
     return count;
 }
 
@@ -68,19 +75,19 @@ void page_print_failures(const page *p, FILE *out) {
     for (size_t i = 0; i < s->skipped_count; i++)
         html(out, "<li>A file was left out: %s</li>\n", s->skipped[i]);
     for (size_t i = 0; i < s->count; i++)
-        print_folder_failures(out, &s->folders[i]);
+        list_failures(out, &s->folders[i]);
     fputs("</ul></section>\n", out);
 }
 
-/* Five numbers -------------------------------------------------------------------------------- */
+/* Four numbers -------------------------------------------------------------------------------- */
 
 /* What colours a tile. */
 static const char *get_kind(bool is_known, bool is_bad) {
     return !is_known ? "" : is_bad ? " bad" : " good";
 }
 
-static void print_text_tile(FILE *out, const char *kind, const char *title, const char *link,
-                            const char *value, const char *about, const store_file *file) {
+static void print_tile(FILE *out, const char *kind, const char *title, const char *link,
+                       const char *value, const char *about, const store_file *file) {
     html(out, "<a class=\"tile%s\" href=\"#%s\"><span>%s</span><b>%s</b><small>%s", kind, link,
          title, value, about);
     if (file)
@@ -88,11 +95,8 @@ static void print_text_tile(FILE *out, const char *kind, const char *title, cons
     fputs("</small></a>\n", out);
 }
 
-static void print_tile(FILE *out, const char *title, const char *link, double rate,
-                       const char *about, const store_file *file) {
-    char text[HTML_NUMBER];
-    html_format_number(rate >= 1000 ? round(rate) : rate, text);
-    print_text_tile(out, "", title, link, text, about, file);
+double page_get_rate(const char *test, double wall_ns) {
+    return strlen(test) > 2 ? atof(test + 2) * 1e9 / wall_ns : NAN;
 }
 
 /* The fastest test of `assay model bench` of a kind ("pp", "tg") from an empty context. NaN: none. */
@@ -105,7 +109,7 @@ static double find_rate(const store_folder *f, const char *kind, const store_fil
             if (f->files[i].kind != STORE_BENCH || strncmp(test, kind, 2) != 0 ||
                 strchr(test, '@') || strcmp(csv_find_text(f->files[i].csv, r, "op"), "model") != 0)
                 continue;
-            double rate = atof(test + 2) * 1e9 / csv_find_double(f->files[i].csv, r, "wall_ns");
+            double rate = page_get_rate(test, csv_find_double(f->files[i].csv, r, "wall_ns"));
             if (!(rate <= most)) {
                 most = rate;
                 *where = &f->files[i];
@@ -120,58 +124,135 @@ static void print_rate(FILE *out, const store_folder *f, const char *title, cons
                        const char *experiment, const char *metric) {
     const store_file *file = NULL;
     size_t row = 0;
-    char link[80], about[200];
+    char link[80] = "times", about[200] = "not measured", text[HTML_NUMBER];
     double rate = find_rate(f, kind, &file, &row);
     if (file) {
         snprintf(about, sizeof about, "tok/s, %.20s, %.120s",
                  csv_find_text(file->csv, row, "variant"), csv_find_text(file->csv, row, "model"));
-        print_tile(out, title, "times", rate, about, file);
-        return;
+    } else if ((file = store_find(f, STORE_EXPERIMENT, experiment))) {
+        const store_metric *m = store_find_metric(file, metric);
+        rate = m ? m->value : NAN;
+        snprintf(link, sizeof link, "x-%s", experiment);
+        snprintf(about, sizeof about, "tok/s, %.160s", csv_find_meta(file->csv, "model"));
     }
-    file = store_find(f, STORE_EXPERIMENT, experiment);
-    const store_metric *m = file ? store_find_metric(file, metric) : NULL;
-    const char *model = file ? csv_get_meta(file->csv, "model") : NULL;
-    snprintf(link, sizeof link, "x-%s", experiment);
-    snprintf(about, sizeof about, "tok/s, %.160s", model ? model : "a model");
-    print_tile(out, title, file ? link : "missing", m ? m->value : NAN, m ? about : "not measured",
-               file);
+    html_format_number(rate >= 1000 ? round(rate) : rate, text);
+    print_tile(out, "", title, link, text, about, file);
 }
 
-static bool has_shares(const store_file *file) {
-    return file->kind == STORE_BENCH ||
-           (file->kind == STORE_EXPERIMENT && strcmp(file->name, "roofline") == 0);
+/* The row of the kernel that is nearest to its roof at an op, format and shape. */
+typedef struct {
+    const csv_file *csv;
+    size_t row;
+    double percent;
+} share;
+
+typedef struct {
+    share *items; /* the nearest first */
+    size_t count, room;
+} share_list;
+
+static const char *get_text(const share *s, const char *title) {
+    return csv_find_text(s->csv, s->row, title);
 }
 
-/* The largest share of an op and a format; NULL: of all. Rows above the roof were not measured right. *where gets
- * the file and *row the row. */
-static double find_share(const store_folder *f, const char *op, const char *format,
-                         const store_file **where, size_t *row) {
-    double most = NAN;
+static double get_double(const share *s, const char *title) {
+    return csv_find_double(s->csv, s->row, title);
+}
+
+/* The one that is nearer. */
+static const char *get_roof(const share *s) {
+    return get_double(s, "gflop_s") / get_double(s, "roof_gflop_s") >
+                   get_double(s, "gb_s") / get_double(s, "roof_gb_s")
+               ? "arithmetic"
+               : "read bandwidth";
+}
+
+/* One token and several are different work: products of several read each weight once for all of them. */
+static bool is_same_work(const share *a, const share *b) {
+    return strcmp(get_text(a, "op"), get_text(b, "op")) == 0 &&
+           strcmp(get_text(a, "format"), get_text(b, "format")) == 0 &&
+           (get_double(a, "batch") > 1) == (get_double(b, "batch") > 1);
+}
+
+static int compare_shares(const void *a, const void *b) {
+    double x = ((const share *)a)->percent, y = ((const share *)b)->percent;
+    return (x < y) - (x > y);
+}
+
+/* Rows above the roof were not measured right. The caller frees the items. */
+static share_list list_shares(const store_folder *f) {
+    share_list l = {.items = array_new(1, sizeof *l.items), .room = 1};
     for (const store_file *file = f->files; file < f->files + f->count; file++)
-        for (size_t r = 0; has_shares(file) && r < csv_count_rows(file->csv); r++) {
-            double share = csv_find_double(file->csv, r, "pct_roof");
-            if (isnan(share) || share <= most || share > 100 ||
-                (op && (strcmp(csv_find_text(file->csv, r, "op"), op) != 0 ||
-                        strcmp(csv_find_text(file->csv, r, "format"), format) != 0)))
-                continue;
-            most = share;
-            *where = file;
-            *row = r;
+        for (size_t r = 0; (file->kind == STORE_BENCH || strcmp(file->name, "roofline") == 0) &&
+                           r < csv_count_rows(file->csv);
+             r++) {
+            const share s = {file->csv, r, csv_find_double(file->csv, r, "pct_roof")};
+            size_t k = 0;
+            while (k < l.count &&
+                   (!is_same_work(&l.items[k], &s) ||
+                    strcmp(get_text(&l.items[k], "shape"), get_text(&s, "shape")) != 0))
+                k++;
+            if (s.percent <= 100 && k == l.count)
+                *ARRAY_ADD(l.items, l.count, l.room) = s;
+            else if (s.percent <= 100 && s.percent > l.items[k].percent)
+                l.items[k] = s;
         }
-    return most;
+    qsort(l.items, l.count, sizeof *l.items, compare_shares);
+    return l;
 }
 
-static void print_share(FILE *out, const store_folder *f) {
-    const store_file *file = NULL;
-    size_t row = 0;
-    char value[32] = "-", about[240] = "nothing was timed";
-    double share = find_share(f, NULL, NULL, &file, &row);
-    if (file) {
-        snprintf(value, sizeof value, "%.0f %%", share);
-        snprintf(about, sizeof about, "%.100s %.60s", csv_find_text(file->csv, row, "kernel"),
-                 csv_find_text(file->csv, row, "shape"));
+/* All shapes of the work of item i: a bar as long as the best, dark up to the worst. */
+static void print_bar(FILE *out, const share_list *l, size_t i) {
+    const share *best = &l->items[i], *worst = best;
+    size_t shapes = 0;
+    bool is_split = false; /* there are rows of one token and of several */
+    for (const share *s = l->items; s < l->items + l->count; s++) {
+        const bool is_same = is_same_work(s, best);
+        is_split |=
+            strcmp(get_text(s, "op"), get_text(best, "op")) == 0 && get_double(s, "batch") > 1;
+        shapes += is_same;
+        worst = is_same ? s : worst;
     }
-    print_text_tile(out, "", "Best share of the roof", "times", value, about, file);
+    fputs("<tr><th scope=\"row\">", out);
+    html_print_name(out, get_text(best, "op"));
+    html(out, " %s%s", get_text(best, "format"),
+         !is_split                       ? ""
+         : get_double(best, "batch") > 1 ? ", several tokens"
+                                         : ", one token");
+    html(
+        out,
+        "</th><td><span class=\"bar d0\" style=\"width:%.1f%%\"></span><span class=\"bar d0 more\" "
+        "style=\"width:%.1f%%\"></span><b>%.3g %%</b> of %s<br><small>",
+        0.6 * worst->percent, 0.6 * (best->percent - worst->percent), best->percent,
+        get_roof(best));
+    html_print_name(out, get_text(best, "kernel"));
+    html(out, " %s", get_text(best, "shape"));
+    if (worst != best)
+        html(out, "; worst of %zu shapes: %.3g %% of %s at %s", shapes, worst->percent,
+             get_roof(worst), get_text(worst, "shape"));
+    fputs("</small></td></tr>\n", out);
+}
+
+static void print_shares(FILE *out, const share_list *l) {
+    size_t bars = 0;
+    if (l->count == 0)
+        return;
+    fputs(
+        "<table class=\"bars\"><caption>How near the kernels are to the roof: the fastest kernel "
+        "of "
+        "each shape, in percent of the fastest plain read or arithmetic of the same run, whichever "
+        "is nearer. Light: the best shape; dark: the worst.</caption><tbody>\n",
+        out);
+    for (size_t i = 0; i < l->count && bars < 16; i++) {
+        size_t k = 0;
+        while (k < i && !is_same_work(&l->items[k], &l->items[i]))
+            k++;
+        if (k == i) {
+            bars++;
+            print_bar(out, l, i);
+        }
+    }
+    fputs("</tbody></table>\n", out);
 }
 
 static void print_right(FILE *out, const store_folder *f) {
@@ -180,157 +261,45 @@ static void print_right(FILE *out, const store_folder *f) {
     char value[64] = "-";
     if (is_known)
         snprintf(value, sizeof value, "%zu of %zu", v.checked - v.wrong, v.checked);
-    print_text_tile(out, get_kind(is_known, v.wrong > 0), "Cases right", "right", value,
-                    is_known ? "agree with the reference" : "nothing was checked",
-                    store_find(f, STORE_CHECK, NULL));
-}
-
-/* The rows of `assay mutants`: how many changed something, and were caught. False: there are none. */
-static bool count_mutants(const store_folder *f, size_t *caught, size_t *count) {
-    static const char *const fates[] = {"survived", "check", "validate", "crash", "time-out"};
-    *caught = *count = 0;
-    for (size_t i = 0; i < f->count; i++)
-        for (size_t r = 0; f->files[i].kind == STORE_OTHER && r < csv_count_rows(f->files[i].csv);
-             r++)
-            for (size_t k = 0; k < sizeof fates / sizeof *fates; k++)
-                if (strcmp(csv_find_text(f->files[i].csv, r, "fate"), fates[k]) == 0) {
-                    *caught += k > 0;
-                    ++*count;
-                }
-    return *count > 0;
+    print_tile(out, get_kind(is_known, v.wrong > 0), "Cases right", "right", value,
+               is_known ? "agree with the reference" : "nothing was checked",
+               store_find(f, STORE_CHECK, NULL));
 }
 
 static void print_bugs(FILE *out, const store_folder *f) {
     const store_file *file = store_find(f, STORE_VALIDATE, NULL);
-    const char *canaries = file ? csv_get_meta(file->csv, "canaries") : NULL;
-    page_verdict v = page_count(f);
-    size_t caught, count, planted;
+    const page_verdict v = page_count(f);
+    size_t caught, planted;
     char value[64] = "-", about[160] = "nothing was validated";
-    if (count_mutants(f, &caught, &count))
-        snprintf(value, sizeof value, "%zu of %zu", caught, count);
-    else if (canaries && sscanf(canaries, "%zu of %zu", &caught, &planted) == 2)
+    if (file && sscanf(csv_find_meta(file->csv, "canaries"), "%zu of %zu", &caught, &planted) == 2)
         snprintf(value, sizeof value, "%zu of %zu", caught, planted);
     if (file)
         snprintf(about, sizeof about, "and %zu in the kernels, in %zu cases", v.findings,
                  v.validated);
-    else if (count > 0)
-        snprintf(about, sizeof about, "mutants of the kernels");
-    print_text_tile(out, get_kind(file, v.findings + v.failed > 0), "Planted bugs found", "right",
-                    value, about, file);
+    print_tile(out, get_kind(file, v.findings + v.failed > 0), "Planted bugs found", "right", value,
+               about, file);
 }
 
-static void print_device(FILE *out, const page *p, const store_folder *f) {
+void page_print_summary(const page *p, FILE *out, const store_folder *f) {
     const char *os = store_find_meta(f, "os"), *cpu = store_find_meta(f, "cpu");
-    claim_counts c = claims_count(p->content->claims, f);
+    const claim_counts c = claims_count(p->content->claims, f);
+    share_list shares;
     char text[256];
+    if (page_is_again(p, f))
+        return;
+    shares = list_shares(f);
     if (f->emulated)
-        html(out,
-             "<details class=\"card emulated\"%s><summary>%s <span class=\"badge unknown\">emulated"
-             "</span></summary><p>Times are those of a CPU that emulates a GPU: they say "
-             "<strong>nothing about a GPU</strong>.</p>\n",
-             page_is_folded(p, f) ? "" : " open", f->device);
-    else
-        html(out, "<div><h2>%s</h2>\n", f->device);
+        fputs("<p>Times are those of a CPU that emulates a GPU: they say <strong>nothing about a "
+              "GPU</strong>.</p>\n",
+              out);
     fputs("<div class=\"tiles\">\n", out);
     print_rate(out, f, "Decode", "tg", "decode", "tok_s");
     print_rate(out, f, "Prefill", "pp", "prefill", "tok_s_best");
-    print_share(out, f);
     print_right(out, f);
     print_bugs(out, f);
     claim_format_counts(&c, text, sizeof text);
-    html(out,
-         "</div><p class=\"dim\">%s, %s. Published <a href=\"#claims\">claims</a>: %s.</p></%s>\n",
-         cpu ? cpu : "CPU not named", os ? os : "system not named", text,
-         f->emulated ? "details" : "div");
-}
-
-/* The chart ----------------------------------------------------------------------------------- */
-
-enum { BARS = 14 };
-
-typedef struct {
-    const char *op, *format;
-    double share; /* the largest of all devices */
-} bar;
-
-typedef struct {
-    bar *items;
-    size_t count, room;
-} bar_list;
-
-/* Ops and formats of a folder's rows, each once. */
-static void add_bars(const store_folder *f, bar_list *l) {
-    for (size_t i = 0; i < f->count; i++)
-        for (size_t r = 0; has_shares(&f->files[i]) && r < csv_count_rows(f->files[i].csv); r++) {
-            const csv_file *c = f->files[i].csv;
-            bar b = {csv_find_text(c, r, "op"), csv_find_text(c, r, "format"),
-                     csv_find_double(c, r, "pct_roof")};
-            size_t k = 0;
-            while (k < l->count &&
-                   (strcmp(l->items[k].op, b.op) != 0 || strcmp(l->items[k].format, b.format) != 0))
-                k++;
-            if (isnan(b.share) || b.share > 100)
-                continue;
-            if (k == l->count)
-                *ARRAY_ADD(l->items, l->count, l->room) = b;
-            l->items[k].share = fmax(l->items[k].share, b.share);
-        }
-}
-
-static int compare_bars(const void *a, const void *b) {
-    double x = ((const bar *)a)->share, y = ((const bar *)b)->share;
-    return (x < y) - (x > y);
-}
-
-static void print_bar(FILE *out, const page *p, const bar *b, bool is_named) {
-    html(out, "<tr><th scope=\"row\">%s %s</th><td>", b->op, b->format);
-    for (size_t f = 0; f < p->store->count; f++) {
-        const store_file *file = NULL;
-        size_t row = 0;
-        const store_folder *folder = &p->store->folders[f];
-        double share =
-            page_is_folded(p, folder) ? NAN : find_share(folder, b->op, b->format, &file, &row);
-        if (!file)
-            continue;
-        html(out, "<span class=\"bar d%zu\" style=\"width:%.1f%%\"></span><small>%.3g %% %s", f % 4,
-             0.6 * share, share, csv_find_text(file->csv, row, "kernel"));
-        if (is_named)
-            html(out, ", %s", folder->device);
-        fputs("</small><br>", out);
-    }
-    fputs("</td></tr>\n", out);
-}
-
-static void print_shares(FILE *out, const page *p) {
-    bar_list bars = {.count = 0};
-    size_t devices = 0;
-    for (size_t f = 0; f < p->store->count; f++)
-        if (!page_is_folded(p, &p->store->folders[f])) {
-            add_bars(&p->store->folders[f], &bars);
-            devices++;
-        }
-    if (bars.count == 0)
-        return;
-    fputs(
-        "<table class=\"bars\"><caption>How near the kernels are to the roof: the best of each op, "
-        "in percent of the fastest plain read, copy or arithmetic of the same "
-        "run</caption><tbody>\n",
-        out);
-    qsort(bars.items, bars.count, sizeof *bars.items, compare_bars);
-    for (size_t i = 0; i < bars.count && i < BARS; i++)
-        print_bar(out, p, &bars.items[i], devices > 1);
-    fputs("</tbody></table>\n", out);
-    free(bars.items);
-}
-
-/* Devices before emulated ones. */
-void page_print_summary(const page *p, FILE *out) {
-    for (int emulated = 0; emulated < 2; emulated++) {
-        for (size_t i = 0; i < p->store->count; i++)
-            if (p->store->folders[i].emulated == (emulated == 1) &&
-                (emulated || !page_is_folded(p, &p->store->folders[i])))
-                print_device(out, p, &p->store->folders[i]);
-        if (emulated == 0)
-            print_shares(out, p);
-    }
+    html(out, "</div><p class=\"dim\">%s, %s. Published <a href=\"#claims\">claims</a>: %s.</p>\n",
+         cpu ? cpu : "CPU not named", os ? os : "system not named", text);
+    print_shares(out, &shares);
+    free(shares.items);
 }

@@ -1,12 +1,10 @@
 /* part_token: one token as a timeline, drawn from the rows of `assay trace`. Ops are rows, time goes to
- * the right, and a launch is a bar. Where there is no trace, the parts that op_breakdown found are
- * drawn, end to end. */
+ * the right, and a launch is a bar. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/base/format.h"
 #include "page.h"
 
 enum { LANE = 18, WIDTH = 1000 };
@@ -14,139 +12,103 @@ enum { LANE = 18, WIDTH = 1000 };
 /* All launches of an op. */
 typedef struct {
     const char *name;
-    size_t launches;
-    double start_ns, duration_ns, bytes; /* the start of the first */
+    double duration_ns;
 } lane;
 
 typedef struct {
     const csv_file *csv;
-    bool is_trace; /* else op_breakdown */
     lane *lanes;
     size_t count;
     double end_ns;
 } timeline;
 
-static double get_duration(const timeline *t, size_t row) {
-    return t->is_trace
-               ? csv_find_double(t->csv, row, "duration_ns")
-               : csv_find_double(t->csv, row, "end_ns") - csv_find_double(t->csv, row, "start_ns");
-}
-
-/* A row that is drawn, and its lane; what is missing of a token may be less than nothing. */
-static bool find_lane(const timeline *t, size_t row, size_t *out) {
+static size_t find_lane(const timeline *t, size_t row) {
     const char *op = csv_find_text(t->csv, row, "op");
-    for (*out = 0; *out < t->count && strcmp(t->lanes[*out].name, op) != 0; ++*out)
-        ;
-    return get_duration(t, row) >= 0;
-}
-
-static int compare_lanes(const void *a, const void *b) {
-    double x = ((const lane *)a)->start_ns, y = ((const lane *)b)->start_ns;
-    return (x > y) - (x < y);
+    size_t i = 0;
+    while (i < t->count && strcmp(t->lanes[i].name, op) != 0)
+        i++;
+    return i;
 }
 
 static void read_lanes(timeline *t) {
-    size_t rows = csv_count_rows(t->csv), at;
+    size_t rows = csv_count_rows(t->csv);
     t->lanes = array_new(rows + 1, sizeof *t->lanes);
     for (size_t r = 0; r < rows; r++) {
-        if (!find_lane(t, r, &at))
-            continue;
-        lane *l = &t->lanes[at];
-        if (at == t->count)
-            t->lanes[t->count++] = (lane){.name = csv_find_text(t->csv, r, "op"),
-                                          .start_ns = csv_find_double(t->csv, r, "start_ns")};
-        double launches = t->is_trace ? 1 : csv_find_double(t->csv, r, "launches");
-        double bytes = csv_find_double(t->csv, r, "bytes");
-        l->launches += isnan(launches) ? 0 : (size_t)launches;
-        l->duration_ns += get_duration(t, r);
-        l->bytes += isnan(bytes) ? 0 : bytes;
-        t->end_ns = fmax(t->end_ns, csv_find_double(t->csv, r, "start_ns") + get_duration(t, r));
+        const double start = csv_find_double(t->csv, r, "start_ns"),
+                     duration = csv_find_double(t->csv, r, "duration_ns");
+        lane *l = &t->lanes[find_lane(t, r)];
+        if (l == &t->lanes[t->count])
+            t->lanes[t->count++].name = csv_find_text(t->csv, r, "op");
+        l->duration_ns += duration;
+        t->end_ns = fmax(t->end_ns, start + duration);
     }
-    qsort(t->lanes, t->count, sizeof *t->lanes, compare_lanes);
 }
 
 /* One path per op: its launches. */
 static void print_lane(FILE *out, const timeline *t, size_t index) {
     const lane *l = &t->lanes[index];
-    char text[32];
-    size_t at;
+    char text[HTML_NUMBER];
     fprintf(out, "<path class=\"d%zu\" d=\"", index % 4);
     for (size_t r = 0; r < csv_count_rows(t->csv); r++) {
-        if (!find_lane(t, r, &at) || at != index)
-            continue;
-        fprintf(out, "M%.1f %zuh%.1fv%dh-%.1fz",
-                (double)WIDTH * csv_find_double(t->csv, r, "start_ns") / t->end_ns,
-                index * LANE + 2, fmax(0.4, (double)WIDTH * get_duration(t, r) / t->end_ns),
-                LANE - 4, fmax(0.4, (double)WIDTH * get_duration(t, r) / t->end_ns));
+        const double scale = WIDTH / t->end_ns,
+                     width = fmax(0.4, scale * csv_find_double(t->csv, r, "duration_ns"));
+        if (find_lane(t, r) == index)
+            fprintf(out, "M%.1f %zuh%.1fv%dh-%.1fz", scale * csv_find_double(t->csv, r, "start_ns"),
+                    index * LANE + 2, width, LANE - 4, width);
     }
     html(out, "\"><title>%.160s: %s</title></path>", l->name,
-         format_time(l->duration_ns, text, sizeof text));
+         html_format_time(l->duration_ns, text));
 }
 
 static void print_drawing(FILE *out, const timeline *t) {
-    char text[32];
-    fputs("<div class=\"lanes\"><ul>", out);
+    char text[HTML_NUMBER];
+    fputs("<div class=\"lanes\" tabindex=\"0\"><ul>", out);
     for (size_t i = 0; i < t->count; i++)
-        html(out, "<li>%s</li>", t->lanes[i].name);
+        html(out, "<li>%s <small>%.2g %%</small></li>", t->lanes[i].name,
+             100 * t->lanes[i].duration_ns / t->end_ns);
     html(out,
          "</ul><svg viewBox=\"0 0 %d %zu\" preserveAspectRatio=\"none\" style=\"height:%zupx\" "
-         "role=\"img\" aria-label=\"Launches of a token over time\">",
+         "role=\"img\"><title>Launches of a token over time</title>",
          WIDTH, t->count * LANE, t->count * LANE);
     for (size_t i = 0; i < t->count; i++)
         print_lane(out, t, i);
     html(out, "</svg></div>\n<p class=\"dim lanes-axis\"><span>0</span><span>%s</span></p>\n",
-         format_time(t->end_ns, text, sizeof text));
+         html_format_time(t->end_ns, text));
 }
 
-static void print_ops(FILE *out, const timeline *t) {
-    fputs("<details><summary>The ops of the token</summary>\n", out);
-    html_start_table(out, "Ops of one token", "op", "#time|of all its launches", "#of the token",
-                     "#launches", "#bytes|that they must move", "#GB/s", NULL);
-    for (const lane *l = t->lanes; l < t->lanes + t->count; l++) {
-        html(out, "<tr><td>%s</td>", l->name);
-        html_print_time(out, l->duration_ns);
-        html_print_number(out, 100 * l->duration_ns / t->end_ns, " %");
-        html_print_number(out, (double)l->launches, "");
-        html_print_number(out, l->bytes, "");
-        html_print_number(out, l->bytes > 0 ? l->bytes / l->duration_ns : NAN, "");
-        fputs("</tr>\n", out);
-    }
-    html_end_table(out);
-    fputs("</details>\n", out);
+/* What the drawing shows. A token whose launches are timed one by one takes longer than it does otherwise. */
+static void print_meaning(FILE *out, const timeline *t) {
+    const char *token = csv_get_meta(t->csv, "token_ns");
+    const double token_ns = token ? strtod(token, NULL) : NAN, stretch = t->end_ns / token_ns;
+    char whole[HTML_NUMBER], axis[HTML_NUMBER];
+    html(out, "%zu launches. As a whole the token took %s on the GPU's clock. ",
+         csv_count_rows(t->csv), html_format_time(token_ns, whole));
+    if (stretch > 1.05)
+        html(out,
+             "<strong>The axis ends at %s because timing each launch stretched the token %.3g "
+             "times</strong>: read the order and the shares from it, not the durations. ",
+             html_format_time(t->end_ns, axis), stretch);
 }
 
 static void print_timeline(const page *p, FILE *out, const store_folder *f,
                            const store_file *file) {
-    timeline t = {.csv = file->csv, .is_trace = file->kind == STORE_TRACE};
+    timeline t = {.csv = file->csv};
     const char *how = csv_get_meta(file->csv, "how"), *model = csv_get_meta(file->csv, "model");
-    char text[32];
     read_lanes(&t);
     if (t.end_ns > 0) {
-        const char *token = csv_get_meta(file->csv, "token_ns");
-        print_drawing(out, &t);
-        html(out, "<p>%s: ", model ? model : "A model");
-        if (t.is_trace)
-            html(out, "%zu launches. As a whole the token took %s on the GPU's clock. ",
-                 csv_count_rows(file->csv),
-                 format_time(token ? strtod(token, NULL) : NAN, text, sizeof text));
-        else
-            fputs("ops from the longest to the shortest, not in the order in which they run; "
-                  "<code>assay trace --csv</code> has the single launches. ",
-                  out);
-        html(out, "How the times were made: %.400s. ", how ? how : "not said");
-        page_print_table_files(p, out, f, file);
+        html(out, "<p>%s. ", model ? model : "A model");
+        print_meaning(out, &t);
         fputs("</p>\n", out);
-        page_print_origin(out, file);
-        print_ops(out, &t);
+        print_drawing(out, &t);
+        html(out, "<p>How the times were made: %.400s. ", how ? how : "not said");
+        page_end_source(p, out, f, file);
     }
     free(t.lanes);
 }
 
 void page_print_token(const page *p, FILE *out, const store_folder *f) {
     const store_file *file = store_find(f, STORE_TRACE, NULL);
-    if (!file)
-        file = store_find(f, STORE_EXPERIMENT, "op_breakdown");
-    if (file && !store_get_failure(file))
+    if (file)
         print_timeline(p, out, f, file);
     else
         page_print_note(out, "No token was traced: `assay trace --csv FILE` writes what is "

@@ -255,29 +255,19 @@ static bool read_folder(store *s, store_folder *f, const char *path, err *e) {
     return count >= 0 || err_set(e, EXIT_USAGE, "cannot read the folder %.160s", path);
 }
 
-/* What kind of folder it is: of a device, of charts, or neither, which *is_known says. Beside the claims are folders
- * of devices, whatever other tables there are. */
-static bool add_known(store *s, const char *path, bool *is_known, err *e) {
-    bool has_table = false, has_claims = false, has_chart = false;
+/* Is it the folder of a device? Beside the claims are such folders, whatever other tables there are. */
+static bool add_known(store *s, const char *path, bool *is_device, err *e) {
+    bool has_table = false, has_claims = false;
     publish_finish_all(path);
     DIR *folder = opendir(path);
     for (const struct dirent *d; folder && (d = readdir(folder));) {
         has_table |= is_table(d->d_name);
         has_claims |= strcmp(d->d_name, "claims.csv") == 0;
-        has_chart |= path_ends_with(d->d_name, ".svg");
     }
     if (folder)
         closedir(folder);
-    const bool is_device = has_table && !has_claims;
-    *is_known = is_device || has_chart;
-    if (!*is_known)
-        return true;
-    store_folder *f = is_device ? ARRAY_ADD(s->folders, s->count, s->room)
-                                : ARRAY_ADD(s->together, s->together_count, s->together_room);
-    bool ok = read_folder(s, f, path, e);
-    if (!is_device)
-        snprintf(f->device, sizeof f->device, "several devices");
-    return ok;
+    *is_device = has_table && !has_claims;
+    return !*is_device || read_folder(s, ARRAY_ADD(s->folders, s->count, s->room), path, e);
 }
 
 /* A folder of folders. */
@@ -313,16 +303,14 @@ bool store_read(const char *const *paths, size_t count, bool may_be_empty, store
     *out = (store){.fresh = freshness_new(e)};
     bool ok = out->fresh != NULL;
     for (size_t i = 0; ok && i < count; i++) {
-        size_t before = out->count + out->together_count;
+        size_t before = out->count;
         ok = add_path(out, paths[i], e);
-        if (ok && !may_be_empty && out->count + out->together_count == before)
+        if (ok && !may_be_empty && out->count == before)
             ok = err_set(e, EXIT_USAGE,
                          "there are no results in %.120s: `assay experiment all` and `assay bench` "
                          "make them",
                          paths[i]);
     }
-    if (ok && !may_be_empty && out->count == 0)
-        ok = err_set(e, EXIT_USAGE, "there are charts in %.120s, but no results", paths[0]);
     if (!ok)
         store_free(out);
     return ok;
@@ -340,9 +328,9 @@ bool store_open(const char *const *names, size_t count, bool may_be_empty, store
            store_read(&only, 1, may_be_empty, out, e);
 }
 
-static void free_folders(store_folder *folders, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        store_folder *f = &folders[i];
+void store_free(store *s) {
+    for (size_t i = 0; i < s->count; i++) {
+        store_folder *f = &s->folders[i];
         for (size_t k = 0; k < f->count; k++) {
             csv_file_free(f->files[k].csv);
             free(f->files[k].metrics);
@@ -350,12 +338,7 @@ static void free_folders(store_folder *folders, size_t count) {
         free(f->files);
         free(f->others);
     }
-    free(folders);
-}
-
-void store_free(store *s) {
-    free_folders(s->folders, s->count);
-    free_folders(s->together, s->together_count);
+    free(s->folders);
     free(s->skipped);
     freshness_free(s->fresh);
     *s = (store){.count = 0};

@@ -62,11 +62,9 @@ typedef struct {
     char (*skipped)[256]; /* files that were left out: one sentence each */
     size_t skipped_count, skipped_room;
     freshness *fresh;
-    store_folder *together; /* charts of several devices: folders that have no CSV file */
-    size_t together_count, together_room;
 } store;
 
-/* Each path is the folder of a device (or of charts), or contains some; scratch is left out.
+/* Each path is the folder of a device, or contains some; scratch is left out.
  * A file that is left out is remembered in `skipped`, with its line if it is malformed. A path without results is
  * EXIT_USAGE, unless may_be_empty. */
 bool store_read(const char *const *paths, size_t count, bool may_be_empty, store *out, err *e);
