@@ -81,7 +81,7 @@ static bool is_for_others(const char *name) {
 
 static bool find_files(const char *const *names, size_t count, const char *kernels, path_list *list,
                        err *e) {
-    if (count == 0 && !*kernels)
+    if (count == 0 && !kernels)
         return err_set(e, EXIT_USAGE, "name a .metal file or a folder, as in assay lint kernels");
     if (count == 0) {
         names = &kernels;
@@ -380,7 +380,7 @@ static bool compile_on_device(const char *const *paths, size_t count, const char
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     path_list files = {0};
     size_t errors = 0;
-    static project_sources sources;
+    library_project sources;
     if (!project_find_sources(&sources, e))
         return e->code;
     const char *folders[OPTION_LIST_MAX + PROJECT_INCLUDES];
@@ -400,7 +400,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return serve(&extras, e);
     if ((settings.on_agx.compare || settings.on_agx.code || settings.on_agx.csv) && !settings.agx)
         return err_code(e, EXIT_USAGE, "--compare, --code and --csv are for --agx");
-    bool ok = find_files(names, count, sources.kernels, &files, e) &&
+    bool ok = find_files(names, count, sources.folder, &files, e) &&
               (settings.agx      ? lint_agx_run(&settings.on_agx, (const char *const *)files.paths,
                                                 files.count, &extras, e)
                : settings.device ? compile_on_device((const char *const *)files.paths, files.count,

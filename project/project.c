@@ -17,13 +17,13 @@
 #include "kernels/ops.h"
 #include "load.h"
 
-enum { MAX_PATTERNS = 32 };
+enum { MAX_PATTERNS = 32, ROOT_SIZE = PATH_MAX - 512 };
 
 /* What assay.project says. */
 typedef struct {
-    char root[PATH_MAX - 512];
+    char root[ROOT_SIZE];
     char kernels[PATH_MAX];
-    char *text; /* patterns point into it */
+    char *text; /* the others point into it */
     const char *patterns[MAX_PATTERNS];
     const char *includes[PROJECT_INCLUDES];
     size_t pattern_count, include_count;
@@ -100,18 +100,16 @@ static bool read_settings(settings *s, err *e) {
 
 /* Ops ----------------------------------------------------------------------------------------- */
 
-/* A project whose descriptions were read; it stays for the rest of the process. */
+/* A project whose descriptions were read; it stays for the rest of the process, and so does the text of
+ * its assay.project. */
 typedef struct loaded_project {
     struct loaded_project *before;
+    settings says;
     const op **ops; /* with the paths of their descriptions */
     const struct broken **refused;
     const char **files;
     size_t count, room, refused_count, refused_room, file_count, file_room;
-    char kernels[PATH_MAX];
-    const char *includes[PROJECT_INCLUDES];
     library_project sources;
-    const char *fail, *accept[PROJECT_ACCEPTS];
-    size_t accept_count;
 } loaded_project;
 
 static bool take_files(loaded_project *to, const op *o, const char *file, err *e) {
@@ -222,10 +220,10 @@ static bool add_broken(loaded_project *to, err *e) {
     return true;
 }
 
-static bool load_pattern(loaded_project *to, const settings *s, const char *pattern, err *e) {
+static bool load_pattern(loaded_project *to, const char *pattern, err *e) {
     char root[PATH_MAX], full[PATH_MAX];
     size_t n = 0;
-    for (const char *p = s->root; *p && n + 2 < sizeof root; root[n++] = *p++)
+    for (const char *p = to->says.root; *p && n + 2 < sizeof root; root[n++] = *p++)
         if (strchr("*?[\\", *p))
             root[n++] = '\\';
     root[n] = 0;
@@ -245,64 +243,57 @@ static bool load_pattern(loaded_project *to, const settings *s, const char *patt
                    status == GLOB_NOMATCH ? "is missing" : "cannot be read");
 }
 
-bool project_find_sources(project_sources *out, err *e) {
+bool project_find_sources(library_project *out, err *e) {
+    static char kernels[PATH_MAX], folders[PROJECT_INCLUDES][PATH_MAX];
+    static const char *includes[PROJECT_INCLUDES];
     settings s = {.text = NULL};
     const char *given = getenv("ASSAY_KERNELS");
     bool ok = !root_find_project(s.root, sizeof s.root) || read_settings(&s, e);
-    ok = ok && path_print(out->kernels, sizeof out->kernels, e, "%s",
-                          given && *given ? given : s.kernels);
-    out->include_count = 0;
-    for (size_t i = 0; ok && i < s.include_count; i++, out->include_count++)
-        ok = path_join(out->includes[i], sizeof out->includes[i], e, out->kernels, s.includes[i]);
+    ok = ok && path_print(kernels, sizeof kernels, e, "%s", given && *given ? given : s.kernels);
+    for (size_t i = 0; ok && i < s.include_count; i++) {
+        ok = path_join(folders[i], sizeof folders[i], e, kernels, s.includes[i]);
+        includes[i] = folders[i];
+    }
     free(s.text);
+    *out = (library_project){kernels[0] ? kernels : NULL, NULL, 0, includes, s.include_count};
     return ok;
 }
 
 bool project_use_sources(err *e) {
-    static project_sources s;
-    static const char *includes[PROJECT_INCLUDES];
-    if (!project_find_sources(&s, e))
+    library_project found;
+    if (!project_find_sources(&found, e))
         return false;
-    for (size_t i = 0; i < s.include_count; i++)
-        includes[i] = s.includes[i];
-    if (s.kernels[0])
-        library_set_project(&(library_project){s.kernels, NULL, 0, includes, s.include_count});
+    if (found.folder)
+        library_set_project(&found);
     return true;
 }
 
-/* The project in s->root. */
-static loaded_project *load_project(settings *s, err *e) {
+static loaded_project *load_project(const char *root, err *e) {
     static loaded_project *all;
     loaded_project *to = array_new(1, sizeof *to);
+    settings *s = &to->says;
     to->before = all;
     all = to;
+    snprintf(s->root, sizeof s->root, "%s", root);
     bool ok = read_settings(s, e);
     for (size_t i = 0; ok && i < s->pattern_count; i++)
-        ok = load_pattern(to, s, s->patterns[i], e);
+        ok = load_pattern(to, s->patterns[i], e);
     ok = ok && add_broken(to, e);
     if (ok && to->count == 0)
         ok = err_set(e, EXIT_USAGE,
                      "the project %.120s has no descriptions of ops: it needs a NAME.op or NAME.c, "
                      "see assay init",
                      s->root);
-    snprintf(to->kernels, sizeof to->kernels, "%s", s->kernels);
-    for (size_t i = 0; i < s->include_count; i++)
-        to->includes[i] = strdup(s->includes[i]);
-    to->fail = s->fail ? strdup(s->fail) : NULL;
-    for (size_t i = 0; i < s->accept_count; i++)
-        to->accept[i] = strdup(s->accept[i]);
-    to->accept_count = s->accept_count;
     to->sources =
-        (library_project){to->kernels, to->files, to->file_count, to->includes, s->include_count};
-    free(s->text);
+        (library_project){s->kernels, to->files, to->file_count, s->includes, s->include_count};
     return ok ? to : NULL;
 }
 
 bool project_load(err *e) {
-    settings s = {.text = NULL};
-    if (!root_find_project(s.root, sizeof s.root))
+    char root[ROOT_SIZE];
+    if (!root_find_project(root, sizeof root))
         return true;
-    const loaded_project *own = load_project(&s, e);
+    const loaded_project *own = load_project(root, e);
     if (!own)
         return false;
     library_set_project(&own->sources);
@@ -310,28 +301,29 @@ bool project_load(err *e) {
     return true;
 }
 
-/* Is it a project, or the folder of the kernels of one above it? Its root is in s. */
-static bool find_version(const char *folder, settings *s) {
+/* Is it a project, or the folder of the kernels of one above it? */
+static bool find_version(const char *folder, char root[ROOT_SIZE]) {
     char path[PATH_MAX], kernels[PATH_MAX];
     settings above = {.text = NULL};
-    if (!realpath(folder, path) || !root_find_above(path, above.root, sizeof above.root))
+    if (!realpath(folder, path) || !root_find_above(path, root, ROOT_SIZE))
         return false;
-    bool is_one = strcmp(path, above.root) == 0 ||
-                  (read_settings(&above, NULL) && realpath(above.kernels, kernels) &&
-                   strcmp(path, kernels) == 0);
+    if (strcmp(path, root) == 0)
+        return true;
+    memcpy(above.root, root, sizeof above.root);
+    bool is_one = read_settings(&above, NULL) && realpath(above.kernels, kernels) &&
+                  strcmp(path, kernels) == 0;
     free(above.text);
-    memcpy(s->root, above.root, sizeof s->root);
     return is_one;
 }
 
 bool project_load_version(const char *folder, project_version *out, err *e) {
-    settings s = {.text = NULL};
+    char root[ROOT_SIZE];
     *out = (project_version){.ops = NULL};
-    if (!find_version(folder, &s))
+    if (!find_version(folder, root))
         return true;
-    const loaded_project *p = load_project(&s, e);
+    const loaded_project *p = load_project(root, e);
     if (p)
-        *out =
-            (project_version){p->ops, p->count, &p->sources, p->fail, p->accept, p->accept_count};
+        *out = (project_version){p->ops,       p->count,       &p->sources,
+                                 p->says.fail, p->says.accept, p->says.accept_count};
     return p != NULL;
 }

@@ -16,7 +16,6 @@
  */
 #pragma once
 
-#include <limits.h>
 #include <stddef.h>
 
 #include "harness/check/op.h"
@@ -38,13 +37,9 @@ typedef struct {
 /* The project in a folder, or the one whose folder of kernels it is; the registry stays as it is. */
 bool project_load_version(const char *folder, project_version *out, err *e);
 
-/* Where its .metal files are, without its ops. */
+/* Where its .metal files are, without its ops: in ASSAY_KERNELS, or else where the project says; the folder
+ * is NULL if there is neither. Stays as it is until it is asked for again. */
 enum { PROJECT_INCLUDES = 16 };
-typedef struct {
-    char kernels[PATH_MAX]; /* ASSAY_KERNELS, or else the project's; "" if there is neither */
-    char includes[PROJECT_INCLUDES][PATH_MAX];
-    size_t include_count;
-} project_sources;
-bool project_find_sources(project_sources *out, err *e);
+bool project_find_sources(library_project *out, err *e);
 /* From now on libraries have them, as after project_load. */
 bool project_use_sources(err *e);
