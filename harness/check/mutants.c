@@ -29,15 +29,10 @@ static bool read_file(void *context, const char *path, err *e) {
     const reading *r = context;
     if (!path_ends_with(path, ".metal") && !path_ends_with(path, ".h"))
         return true;
-    r->list->files = realloc(r->list->files, (r->list->file_count + 1) * sizeof *r->list->files);
-    assert(r->list->files);
-    mutant_file *f = &r->list->files[r->list->file_count];
+    mutant_file *f = ARRAY_ADD(r->list->files, r->list->file_count, r->list->file_room);
     *f = (mutant_file){.source = NULL};
-    if (!path_print(f->name, sizeof f->name, e, "%s", path + r->start) ||
-        !(f->source = os_read_file(path, NULL, e)))
-        return false;
-    r->list->file_count++;
-    return true;
+    return path_print(f->name, sizeof f->name, e, "%s", path + r->start) &&
+           (f->source = os_read_file(path, NULL, e));
 }
 
 static bool read_folder(const char *folder, mutant_list *l, err *e) {

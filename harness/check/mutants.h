@@ -26,7 +26,7 @@ typedef struct {
     size_t count, room;
     size_t all; /* how many there were before a sample was taken */
     mutant_file *files;
-    size_t file_count;
+    size_t file_count, file_room;
 } mutant_list;
 
 /* All mutants of a folder that any kernel of the cases contains, in the order of files and their

@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "harness/base/array.h"
+#include "harness/base/stats.h"
 #include "harness/device/device.h"
 
 static const char *const kind_names[CHANGE_KINDS] = {
@@ -114,11 +115,6 @@ typedef struct {
     size_t count, different;
 } range;
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static range find_range(const input *in) {
     range r = {.count = in->buffer->bytes / elem_get_bytes(in->type)};
     double *values = array_new(r.count + 1, sizeof *values);
@@ -126,7 +122,7 @@ static range find_range(const input *in) {
     for (size_t i = 0; i < r.count; i++)
         if (!isnan(values[known] = elem_read(in->type, in->data, i)))
             known++;
-    qsort(values, known, sizeof *values, by_value);
+    stats_sort(values, known);
     for (size_t i = 0; i < known; i++)
         r.different += i == 0 || values[i] > values[i - 1];
     r.least = known ? values[0] : NAN;
