@@ -91,7 +91,7 @@ static bool read_array(launch_request *r, int index, const char *p, err *e) {
                    what[word] ? what + word + 1 : ""))
         return false;
     return describe_count_elements(&r->launch, &r->launch.arguments[r->launch.argument_count - 1],
-                                   NULL, &count, e);
+                                   &count, e);
 }
 
 static bool read_arg(launch_request *r, const char *text, err *e) {

@@ -40,6 +40,15 @@ static void set_dims(description *d, const uint32_t *sizes) {
         d->symbols[i].value.whole = sizes[i];
 }
 
+/* Which of dims has this name; as many as there are if none has. */
+static size_t find_dim(const description *d, const char *name, size_t length) {
+    size_t i = 0;
+    while (i < d->dim_count &&
+           (strlen(d->dims[i]) != length || strncmp(d->dims[i], name, length) != 0))
+        i++;
+    return i;
+}
+
 /* The file of an argument: "x_{rows}.npy" with the size for its name, below the description's folder. */
 static bool find_file(const description *d, const described_argument *a, char *path, size_t size,
                       err *e) {
@@ -50,10 +59,7 @@ static bool find_file(const description *d, const described_argument *a, char *p
             path[used++] = *p;
             continue;
         }
-        size_t length = strcspn(p + 1, "}"), i = 0;
-        while (i < d->dim_count &&
-               (strlen(d->dims[i]) != length || strncmp(d->dims[i], p + 1, length) != 0))
-            i++;
+        const size_t length = strcspn(p + 1, "}"), i = find_dim(d, p + 1, length);
         if (i == d->dim_count || p[1 + length] != '}')
             return describe_refuse(d, a->line, e, "'%.*s' in the name of a file is not one of dims",
                                    length < 40 ? (int)length : 40, p + 1);
@@ -100,24 +106,16 @@ static bool set_sizes(run *r, const expressions *sizes, symbol *s) {
     return true;
 }
 
-static void read_scalar(symbol *s, elem type, const void *bytes) {
-    if (elem_is_float(type))
-        s->value.value = elem_read(type, bytes, 0);
-    else if (type == ELEM_I64)
-        memcpy(&s->value.whole, bytes, sizeof s->value.whole);
-    else
-        s->value.whole = (int64_t)elem_read(type, bytes, 0);
-}
-
 static bool set_names(run *r) {
     description *d = r->d;
     for (size_t i = 0; i < d->argument_count; i++) {
         described_argument *a = &d->arguments[i];
         const uint8_t *in = r->io->in[a->index];
         if (a->kind == ARGUMENT_VALUE)
-            read_scalar(a->symbol, a->type, in);
+            a->symbol->value = number_read(a->type, in, 0);
         for (size_t f = a->first_field; f < a->first_field + a->field_count; f++)
-            read_scalar(d->fields[f].symbol, d->fields[f].type, in + d->fields[f].offset);
+            d->fields[f].symbol->value =
+                number_read(d->fields[f].type, in + d->fields[f].offset, 0);
         if (!a->symbol || !a->symbol->is_array)
             continue;
         a->symbol->data = in;
@@ -129,44 +127,11 @@ static bool set_names(run *r) {
 
 /* Expected values: expressions --------------------------------------------------------------- */
 
-typedef void element_taker(run *r, const described_rule *rule, size_t i, const number *v);
-
-/* Every element, the last index running fastest. */
-static bool compute_all(run *r, const described_rule *rule, const symbol *sizes,
-                        element_taker *take) {
-    int64_t at[EXPRESSION_AXES] = {0};
-    expression_start(rule->value, r->how);
-    for (int64_t i = 0; i < sizes->count; i++) {
-        number value;
-        err why;
-        if (!expression_compute(rule->value, at, &value, &why))
-            return describe_refuse(r->d, rule->line, &r->e, "%s", why.text);
-        take(r, rule, (size_t)i, &value);
-        for (size_t axis = rule->index_count; axis-- > 0;) {
-            if (++at[axis] < sizes->sizes[axis])
-                break;
-            at[axis] = 0;
-        }
-    }
-    return true;
-}
-
-static void take_intermediate(run *r, const described_rule *rule, size_t i, const number *v) {
-    (void)r;
-    ((bounded *)(uintptr_t)rule->symbol->computed)[i] =
-        (bounded){.value = v->real, .error = v->error};
-}
-
-static double as_stored(elem type, double value) {
-    unsigned char bytes[8];
-    elem_write(type, bytes, 0, value);
-    return elem_read(type, bytes, 0);
-}
-
 /* An integer output holds the value cut off; one close to a step may be on its other side. */
 static double cut_off(elem type, const number *v, double *error) {
-    double value = as_stored(type, v->real);
-    double least = as_stored(type, v->real - v->error), most = as_stored(type, v->real + v->error);
+    const double value = number_get_stored(type, v->real);
+    const double least = number_get_stored(type, v->real - v->error);
+    const double most = number_get_stored(type, v->real + v->error);
     *error = fmax(value - least, most - value);
     return value;
 }
@@ -182,6 +147,29 @@ static void take_output(run *r, const described_rule *rule, size_t i, const numb
         out->scale[i] = isfinite(error) ? error / U : (double)FLT_MAX;
 }
 
+/* Every element, the last index running fastest. Of intermediate values they go to `computed`. */
+static bool compute_all(run *r, const described_rule *rule, const symbol *sizes,
+                        bounded *computed) {
+    int64_t at[EXPRESSION_AXES] = {0};
+    expression_start(rule->value, r->how);
+    for (int64_t i = 0; i < sizes->count; i++) {
+        number value;
+        err why;
+        if (!expression_compute(rule->value, at, &value, &why))
+            return describe_refuse(r->d, rule->line, &r->e, "%s", why.text);
+        if (computed)
+            computed[i] = (bounded){.value = value.real, .error = value.error};
+        else
+            take_output(r, rule, (size_t)i, &value);
+        for (size_t axis = rule->index_count; axis-- > 0;) {
+            if (++at[axis] < sizes->sizes[axis])
+                break;
+            at[axis] = 0;
+        }
+    }
+    return true;
+}
+
 static bool apply_rule(run *r, described_rule *rule) {
     symbol sizes = {.name = ""};
     if (rule->output) {
@@ -189,16 +177,15 @@ static bool apply_rule(run *r, described_rule *rule) {
         out->terms = 0;
         out->roundings = 1;
         out->exact = rule->output->exact;
-        return set_sizes(r, &rule->sizes, &sizes) && compute_all(r, rule, &sizes, take_output);
+        return set_sizes(r, &rule->sizes, &sizes) && compute_all(r, rule, &sizes, NULL);
     }
     if (!set_sizes(r, &rule->sizes, rule->symbol))
         return false;
-    rule->symbol->computed =
-        malloc(size_multiply((size_t)rule->symbol->count + 1, sizeof(bounded)));
-    return rule->symbol->computed
-               ? compute_all(r, rule, rule->symbol, take_intermediate)
-               : describe_refuse(r->d, rule->line, &r->e, "no memory for %lld values",
-                                 (long long)rule->symbol->count);
+    bounded *computed = malloc(size_multiply((size_t)rule->symbol->count + 1, sizeof *computed));
+    rule->symbol->computed = computed;
+    return computed ? compute_all(r, rule, rule->symbol, computed)
+                    : describe_refuse(r->d, rule->line, &r->e, "no memory for %lld values",
+                                      (long long)rule->symbol->count);
 }
 
 /* Expected values: files --------------------------------------------------------------------- */
@@ -324,16 +311,9 @@ static const char reader[] =
     "    return values;\n"
     "}\n\n";
 
-static bool is_dim(const description *d, const char *name) {
-    for (size_t i = 0; i < d->dim_count; i++)
-        if (strcmp(d->dims[i], name) == 0)
-            return true;
-    return false;
-}
-
 static void write_name(const description *d, const described_argument *a, FILE *out) {
     const char *type = elem_is_float(a->type) ? "double" : "int64_t";
-    if (a->kind == ARGUMENT_VALUE && !is_dim(d, a->name))
+    if (a->kind == ARGUMENT_VALUE && find_dim(d, a->name, strlen(a->name)) == d->dim_count)
         fprintf(out, "    const %s %s = (%s)elem_read((elem)%d, assay_io->in[%d], 0); (void)%s;\n",
                 type, a->name, type, (int)a->type, a->index, a->name);
     else if (a->kind == ARGUMENT_IN)
@@ -417,7 +397,7 @@ static void *make_contents(const description *d, kernel_case *c, const described
 static bool make_buffer(const description *d, kernel_case *c, const described_argument *a,
                         slice *out, err *e) {
     size_t count;
-    if (!describe_count_elements(d, a, NULL, &count, e))
+    if (!describe_count_elements(d, a, &count, e))
         return false;
     const size_t bytes = count * elem_get_bytes(a->type);
     if (a->kind == ARGUMENT_OUT || a->contents == CONTENTS_UNWRITTEN)

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "expression.h"
 #include "harness/device/device.h"
 
 /* Exponent of the smallest normal value. */
@@ -97,18 +98,12 @@ static bool has_same_bits(elem type, double want, const void *array, size_t i) {
     return memcmp(stored, (const unsigned char *)array + i * bytes, bytes) == 0;
 }
 
-static double round_to(elem type, double value) {
-    unsigned char stored[8];
-    elem_write(type, stored, 0, value);
-    return elem_read(type, stored, 0);
-}
-
 static double get_distance(elem type, double want, double got) {
     if (isnan(want))
         return isnan(got) ? 0 : INFINITY;
     if (isinf(want))
         return got == want ? 0 : INFINITY;
-    if (isinf(got) && elem_is_float(type) && got == round_to(type, want))
+    if (isinf(got) && elem_is_float(type) && got == number_get_stored(type, want))
         return 0;
     return fabs(got - want);
 }

@@ -341,15 +341,10 @@ static bool read_options(description *d, described_argument *a, char *rest, bool
 
 /* TYPE[SIZE, ...]; *rest is then what follows. */
 static bool read_array(description *d, described_argument *a, char **rest, err *e) {
-    char *type = line_skip_blanks(*rest), *open = strchr(type, '['), *close = open;
-    int depth = 0;
+    char *type = line_skip_blanks(*rest), *open = strchr(type, '[');
+    char *close = open ? line_find_close(open) : NULL;
     bool is_cut = true;
-    for (; close && *close; close++) {
-        depth += (*close == '[') - (*close == ']');
-        if (depth == 0)
-            break;
-    }
-    if (!close || !*close)
+    if (!close)
         return describe_refuse(d, d->line, e,
                                "a buffer is given as: in NAME TYPE[SIZE], such as x "
                                "f32[rows, dim]");
@@ -474,16 +469,10 @@ static bool read_constant(description *d, char *rest, err *e) {
 
 /* NAME[inside] = EXPRESSION, cut apart; *inside is NULL without brackets. */
 static bool cut_rule(char *rest, char **inside, const char **text) {
-    char *equals = rest, *open = NULL, *close = NULL;
-    int depth = 0;
-    for (; *equals && (*equals != '=' || depth > 0); equals++) {
-        depth += (*equals == '[') - (*equals == ']');
-        if (*equals == '[' && !open)
-            open = equals;
-        if (*equals == ']' && depth == 0)
-            close = equals;
-    }
-    if (!*equals || depth != 0 || (close && line_skip_blanks(close + 1) != equals))
+    char *at = rest + strcspn(rest, "[="), *open = *at == '[' ? at : NULL;
+    char *close = open ? line_find_close(open) : NULL;
+    char *equals = !open ? at : close ? line_skip_blanks(close + 1) : "";
+    if (*equals != '=')
         return false;
     *equals = 0;
     if (close)
@@ -830,8 +819,8 @@ bool describe_compute_size(const description *d, const described_expression *x, 
                            value.real, (long long)least, (long long)most);
 }
 
-bool describe_count_elements(const description *d, const described_argument *a, int64_t *sizes,
-                             size_t *count, err *e) {
+bool describe_count_elements(const description *d, const described_argument *a, size_t *count,
+                             err *e) {
     const int64_t most = (int64_t)1 << 36;
     int64_t size = 0;
     *count = 1;
@@ -840,8 +829,6 @@ bool describe_count_elements(const description *d, const described_argument *a, 
             return false;
         if (!size_multiply_checked(*count, (size_t)size, count) || *count > (size_t)most)
             return describe_refuse(d, a->line, e, "the buffer '%.40s' would be too large", a->name);
-        if (sizes)
-            sizes[i] = size;
     }
     return true;
 }

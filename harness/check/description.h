@@ -190,9 +190,9 @@ bool describe_compute_size(const description *d, const described_expression *x, 
 /* The whole numbers that an array is drawn from, with both ends. */
 bool describe_compute_range(const description *d, const described_argument *a, int64_t *least,
                             int64_t *most, err *e);
-/* How many elements a buffer has. sizes: of each axis, or NULL. */
-bool describe_count_elements(const description *d, const described_argument *a, int64_t *sizes,
-                             size_t *count, err *e);
+/* How many elements a buffer has. */
+bool describe_count_elements(const description *d, const described_argument *a, size_t *count,
+                             err *e);
 /* The function constants; d->constant_count of them. */
 bool describe_compute_constants(const description *d, constant_value *out, err *e);
 /* A launch of a kernel of the file, with the function constants that are described. */

@@ -207,10 +207,8 @@ static double carry(const bounded_function *f, double a, double b, double da, do
 /* The kernel rounds to the type here. A value close to the middle of two numbers may go to either,
  * so the error is up to the distance between them. */
 static bounded round_to_type(elem type, bounded a) {
-    unsigned char stored[8];
-    elem_write(type, stored, 0, a.value);
     if (a.error == 0)
-        return (bounded){.value = elem_read(type, stored, 0)};
+        return (bounded){.value = number_get_stored(type, a.value)};
     return (bounded){.value = a.value, .error = a.error + elem_get_roundoff(type) * fabs(a.value)};
 }
 
@@ -746,12 +744,6 @@ static bounded fail_index(expression *x, const node *n, size_t axis, int64_t ind
     return (bounded){.whole = 0};
 }
 
-static int64_t read_whole(const symbol *s, size_t i) {
-    if (s->type == ELEM_I64 || s->type == ELEM_U64)
-        return ((const int64_t *)s->data)[i];
-    return (int64_t)elem_read(s->type, s->data, i);
-}
-
 static bounded read_element(expression *x, const node *n) {
     const symbol *s = n->symbol;
     int64_t at = 0;
@@ -768,11 +760,10 @@ static bounded read_element(expression *x, const node *n) {
         return (bounded){.whole = 0};
     if (s->computed)
         return s->computed[at];
-    if (n->is_whole)
-        return (bounded){.whole = read_whole(s, (size_t)at)};
-    double value = elem_read(s->type, s->data, (size_t)at);
-    bool is_lost = x->how.flushes && fabs(value) < (double)FLT_MIN;
-    return (bounded){.value = value, .error = is_lost ? fabs(value) : 0};
+    bounded v = number_read(s->type, s->data, (size_t)at);
+    if (!n->is_whole && x->how.flushes && fabs(v.value) < (double)FLT_MIN)
+        v.error = fabs(v.value);
+    return v;
 }
 
 /* Loops --------------------------------------------------------------------------------------- */
@@ -1004,6 +995,23 @@ bool expression_evaluate(const char *text, const expression_scope *scope, number
 
 number number_whole(int64_t value) {
     return (number){.whole = value, .real = (double)value};
+}
+
+bounded number_read(elem type, const void *data, size_t i) {
+    bounded v = {.error = 0};
+    if (elem_is_float(type))
+        v.value = elem_read(type, data, i);
+    else if (type == ELEM_I64 || type == ELEM_U64) /* a double may not have all of it */
+        memcpy(&v.whole, (const char *)data + i * sizeof v.whole, sizeof v.whole);
+    else
+        v.whole = (int64_t)elem_read(type, data, i);
+    return v;
+}
+
+double number_get_stored(elem type, double value) {
+    unsigned char stored[8];
+    elem_write(type, stored, 0, value);
+    return elem_read(type, stored, 0);
 }
 
 bool number_store(const number *n, elem type, void *out) {

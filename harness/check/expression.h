@@ -53,6 +53,10 @@ typedef struct {
 number number_whole(int64_t value);
 /* Stores it as an element of the type; false if it does not fit. */
 bool number_store(const number *n, elem type, void *out);
+/* Element i: a number with a fraction, or of an integer type all bits of a whole one. */
+bounded number_read(elem type, const void *data, size_t i);
+/* What an element of the type holds of a value. */
+double number_get_stored(elem type, double value);
 
 /* What a name stands for. An expression points to the symbols it uses. */
 typedef struct {

@@ -167,7 +167,7 @@ static bool bind_argument(setup *s, launch *l, const described_argument *a, err 
     array *at = &s->arrays[a->index];
     at->type = a->type;
     at->unwritten = a->kind != ARGUMENT_VALUE && a->contents == CONTENTS_UNWRITTEN;
-    if (!describe_count_elements(&s->request->launch, a, NULL, &at->count, e))
+    if (!describe_count_elements(&s->request->launch, a, &at->count, e))
         return false;
     if (a->kind != ARGUMENT_VALUE && a->sizes.count == 0)
         at->count = 0;

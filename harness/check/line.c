@@ -40,6 +40,16 @@ bool line_is_name(const char *text) {
     return *text && line_count_name(text) == strlen(text);
 }
 
+char *line_find_close(char *open) {
+    int depth = 0;
+    for (char *p = open; *p; p++) {
+        depth += (*p == '[') - (*p == ']');
+        if (depth == 0)
+            return p;
+    }
+    return NULL;
+}
+
 bool line_split(char *text, const char **parts, size_t most, size_t *count) {
     int depth = 0;
     *count = 0;

@@ -14,6 +14,8 @@ char *line_take_keyword(char *line, char **rest);
 /* The text up to the next of these words (a list that ends in NULL), cut off; *at is then at that
  * word. */
 char *line_take_until(char **at, const char *const *words);
+/* The ] of a [; NULL if it has none. */
+char *line_find_close(char *open);
 /* "a, f(b, c)" is two parts. False if one is empty or there are more than `most`. */
 bool line_split(char *text, const char **parts, size_t most, size_t *count);
 
