@@ -118,10 +118,9 @@ static void keep_remark(const remark *m, const kernel_case *c, outcome_list *out
 
 /* Every file of the kernels. */
 static bool lint_files(const case_list *cases, outcome_list *out, err *e) {
-    rival alike = {.given = ""}; /* has the folders of includes */
+    msl_extras extras;
     library *lib = library_new(NULL, NULL, e);
-    linter *l = lib && rival_find_folders(&alike, e) ? linter_new(e) : NULL;
-    msl_extras extras = l ? rival_get_extras(&alike) : (msl_extras){0};
+    linter *l = lib && rival_find_our_extras(&extras, e) ? linter_new(e) : NULL;
     bool ok = l && msl_ask_language(&extras.language, e);
     const char *last = "";
     for (size_t i = 0; ok && i < cases->count; i++) {

@@ -204,13 +204,14 @@ static bool make_expected(const binding *b, const void *contents, expected *out,
     return true;
 }
 
+static bool is_written(const binding *b) {
+    return b->kind == BIND_BUFFER && (b->access & ACCESS_WRITE);
+}
+
 static bool make_outputs(const launch *l, oracle_io *io, err *e) {
-    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
-        const binding *b = &l->args[i];
-        if (b->kind == BIND_BUFFER && (b->access & ACCESS_WRITE) &&
-            !make_expected(b, io->in[i], &io->out[i], e))
+    for (int i = 0; i < LAUNCH_BUFFERS; i++)
+        if (is_written(&l->args[i]) && !make_expected(&l->args[i], io->in[i], &io->out[i], e))
             return false;
-    }
     return true;
 }
 
@@ -290,7 +291,7 @@ static bool ask_oracle(const launch *l, const snapshot *before, oracle_io *io, e
         } else if (b->kind == BIND_BUFFER) {
             io->in[i] = snapshot_find(before, b->at);
             io->bytes[i] = b->at.bytes;
-            has_output = has_output || (b->access & ACCESS_WRITE);
+            has_output = has_output || is_written(b);
         }
     }
     if (!make_outputs(l, io, e))
@@ -345,10 +346,6 @@ static bool refuse(trial *t, const char *format, ...) {
     vsnprintf(r->message + used, sizeof r->message - (size_t)used, format, args);
     va_end(args);
     return false;
-}
-
-static bool is_written(const binding *b) {
-    return b->kind == BIND_BUFFER && (b->access & ACCESS_WRITE);
 }
 
 static bool does_overlap(slice a, slice b) {
@@ -451,6 +448,11 @@ static int find_binding(const launch *l, const buffer *b, size_t at) {
     return found;
 }
 
+/* Element `element` of binding a in a snapshot. */
+static double read_element(const snapshot *s, const binding *a, size_t element) {
+    return elem_read(a->type, snapshot_find(s, a->at), element);
+}
+
 static bool refuse_change(trial *t, const buffer *b, size_t at) {
     int index = find_binding(t->launch, b, at);
     if (index < 0)
@@ -458,9 +460,8 @@ static bool refuse_change(trial *t, const buffer *b, size_t at) {
     const binding *a = &t->launch->args[index];
     size_t element = (at - a->at.offset) / elem_get_bytes(a->type);
     return refuse(t, "changed its input '%s' (buffer %d): element %zu was %.9g and is %.9g",
-                  b->label, index, element,
-                  elem_read(a->type, snapshot_find(&t->before, a->at), element),
-                  elem_read(a->type, snapshot_find(&t->after, a->at), element));
+                  b->label, index, element, read_element(&t->before, a, element),
+                  read_element(&t->after, a, element));
 }
 
 /* Every byte that is not in a slice bound for writing is what it was. */
@@ -564,11 +565,6 @@ static bool check_outputs(trial *t, err *e) {
                           b->at.buffer->label, i, c.together, c.most_together);
     }
     return true;
-}
-
-/* Element `element` of binding a in a snapshot. */
-static double read_element(const snapshot *s, const binding *a, size_t element) {
-    return elem_read(a->type, snapshot_find(s, a->at), element);
 }
 
 static bool refuse_reading(trial *t, int index, size_t element) {
@@ -724,7 +720,7 @@ bool check_case(library *lib, const kernel_case *wanted, const check_stand_in *o
         ok = ok && check_tape(played, &options, out, e);
     if (ok && !other)
         warn_tape(c.tape, out->warning, sizeof out->warning);
-    if (other)
+    if (played != c.tape)
         tape_free(played);
     case_close(&c);
     if (ok)

@@ -85,8 +85,8 @@ bool check_skip(check_result *out, const char *format, ...) __attribute__((forma
 
 /* Another kernel in the place of a case's own: rival.h makes its launch. */
 typedef struct {
-    /* The tape to play for the open case, over its buffers; check_case frees it. NULL if it is not for such
-     * a case, which is then skipped with a reason, or with e set. */
+    /* The tape to play for the open case, over its buffers: its own, or another that check_case frees. NULL if
+     * it is not for such a case, which is then skipped with a reason, or with e set. */
     tape *(*record)(void *context, const kernel_case *c, check_result *out, err *e);
     void *context;
 } check_stand_in;

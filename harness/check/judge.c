@@ -144,28 +144,24 @@ static bool open_candidate(trial *t, const char *name, err *e) {
 /* A launch says where the includes are, and so is read first; without one the text says which kernel
  * there is. */
 static bool read_candidate(trial *t, err *e) {
-    rival alike = {.given = ""};
-    if (t->settings->launch) {
-        char only[128];
-        err why = {.code = EXIT_OK};
-        if (!t->given.kernel &&
-            !rival_find_kernel(t->given.path, t->settings->launch, only, sizeof only, &why)) {
-            if (why.code == EXIT_WRONG)
-                return refuse(t, JUDGE_TEXT, why.text);
-            *e = why;
-            return false;
-        }
-        if (!open_candidate(t, t->given.kernel ? t->given.kernel : only, e))
-            return false;
-        snprintf(t->name, sizeof t->name, "%s", t->candidate.kernel);
-        t->given.kernel = t->name;
-        msl_extras theirs = rival_get_extras(&t->candidate);
-        return lint_text(t, &theirs, e);
-    }
-    if (!rival_find_folders(&alike, e))
+    const char *described = t->settings->launch;
+    char only[128];
+    msl_extras ours;
+    err why = {.code = EXIT_OK};
+    if (!described)
+        return rival_find_our_extras(&ours, e) && lint_text(t, &ours, e) &&
+               open_candidate(t, t->out->kernel, e);
+    if (!t->given.kernel && !rival_find_kernel(t->given.path, described, only, sizeof only, &why)) {
+        if (why.code == EXIT_WRONG)
+            return refuse(t, JUDGE_TEXT, why.text);
+        *e = why;
         return false;
-    msl_extras ours = rival_get_extras(&alike);
-    return lint_text(t, &ours, e) && open_candidate(t, t->out->kernel, e);
+    }
+    if (!open_candidate(t, t->given.kernel ? t->given.kernel : only, e))
+        return false;
+    snprintf(t->name, sizeof t->name, "%s", t->candidate.kernel);
+    t->given.kernel = t->name;
+    return lint_text(t, &t->candidate.extras, e);
 }
 
 /* Cases ------------------------------------------------------------------------------------------ */
@@ -309,14 +305,11 @@ static bool refuse_error(trial *t, const bench_top *b, size_t i, const err *why,
 /* A case as its own kernel is given it. */
 static tape *record_base(void *context, const kernel_case *c, check_result *r, err *e) {
     const replaced *x = context;
-    tape *own = tape_new(x->top->base);
     (void)r;
     (void)e;
     if (is_held_out(x->trial, (size_t)(x->wanted - x->trial->cases.items)))
         vary_values(x->trial, c, c->tape);
-    for (size_t i = 0; i < c->tape->count; i++)
-        *tape_add_pipeline(own, c->tape->launches[i].pipeline) = c->tape->launches[i];
-    return own;
+    return c->tape;
 }
 
 /* An op may take a shape, or draw inputs, that its oracle or its own kernels do not get right; that is

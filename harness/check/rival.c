@@ -36,7 +36,7 @@ static bool read_given(rival *r, const char *given, err *e) {
 }
 
 /* Folders of includes are seen from that of the kernel. */
-static bool find_folders(rival *r, err *e) {
+static bool find_extras(rival *r, err *e) {
     description *d = r->launch;
     for (size_t i = 0; i < d->includes.count; i++) {
         char *path = array_new(1, PATH_MAX);
@@ -44,42 +44,33 @@ static bool find_folders(rival *r, err *e) {
             return false;
         d->includes.items[i] = path;
     }
+    r->extras = (msl_extras){
+        d->includes.items, d->macros.items, d->includes.count, d->macros.count, 0, false};
     return true;
 }
 
-/* A kernel that is launched as ours includes what ours may: the folder of kernels and those that the
- * project names. */
-bool rival_find_folders(rival *r, err *e) {
+bool rival_find_our_extras(msl_extras *out, err *e) {
     const library_project *p = library_get_project(NULL);
     const char **folders = array_new(p->include_count + 1, sizeof *folders);
     library *lib = library_new(NULL, NULL, e);
     bool ok = lib != NULL;
-    r->folders = folders;
+    *out = (msl_extras){.folders = folders};
     if (ok)
-        folders[r->folder_count++] = strdup(library_get_folder(lib));
+        folders[out->folder_count++] = strdup(library_get_folder(lib));
     for (size_t i = 0; ok && i < p->include_count; i++) {
         char path[PATH_MAX];
         ok = path_join(path, sizeof path, e, folders[0], p->includes[i]);
-        folders[r->folder_count++] = strdup(path);
+        folders[out->folder_count++] = strdup(path);
     }
     library_free(lib);
     return ok;
 }
 
-msl_extras rival_get_extras(const rival *r) {
-    const description *d = r->launch;
-    if (!d)
-        return (msl_extras){.folders = r->folders, .folder_count = r->folder_count};
-    return (msl_extras){
-        d->includes.items, d->macros.items, d->includes.count, d->macros.count, 0, false};
-}
-
 static bool check_kernel(const rival *r, err *e) {
     char path[PATH_MAX];
-    msl_extras extras = rival_get_extras(r);
     if (!path_join(path, sizeof path, e, r->folder, r->file))
         return false;
-    msl_unit *unit = msl_load_with(path, &extras, e);
+    msl_unit *unit = msl_load_with(path, &r->extras, e);
     bool ok = unit && msl_find_kernel(unit, r->kernel, e);
     msl_free(unit);
     return ok;
@@ -116,11 +107,11 @@ bool rival_open(rival *r, const char *given, const char *const *descriptions, si
         if (!read_launch(r, descriptions[i], e))
             return false;
         if (r->how)
-            return find_folders(r, e) && check_kernel(r, e);
+            return find_extras(r, e) && check_kernel(r, e);
     }
     if (count == 0) {
         *r = fresh;
-        return rival_find_folders(r, e) && check_kernel(r, e);
+        return rival_find_our_extras(&r->extras, e) && check_kernel(r, e);
     }
     return err_set(e, EXIT_USAGE, "%.100s has no line 'kernel %.100s ...'", descriptions[count - 1],
                    fresh.kernel);
@@ -151,26 +142,17 @@ bool rival_find_kernel(const char *path, const char *described, char *name, size
 
 library *rival_new_library(const rival *r, device *d, err *e) {
     library *lib = library_new(d, r->folder, e);
-    msl_extras extras = rival_get_extras(r);
     if (lib)
-        library_set_extras(lib, &extras);
+        library_set_extras(lib, &r->extras);
     return lib;
 }
 
 /* Names --------------------------------------------------------------------------------------- */
 
-/* What names in the description mean. */
-typedef struct {
-    const rival *rival;
-    const kernel_case *problem;
-    const launch *ours;
-} scope;
-
-static const msl_param *find_param(const launch *l, const char *name, size_t length) {
+static const msl_param *find_param(const launch *l, const char *name) {
     const msl_signature *s = &l->pipeline->signature;
     for (size_t i = 0; i < s->count; i++)
-        if (s->params[i].kind == MSL_BUFFER && strlen(s->params[i].name) == length &&
-            strncmp(s->params[i].name, name, length) == 0)
+        if (s->params[i].kind == MSL_BUFFER && strcmp(s->params[i].name, name) == 0)
             return &s->params[i];
     return NULL;
 }
@@ -180,21 +162,18 @@ static bool is_scalar(const binding *b) {
 }
 
 /* A scalar of our launch, wherever it is kept, as what its name means. */
-static void add_scalar(const scope *s, const msl_param *p) {
-    const binding *b = &s->ours->args[p->index];
+static void add_scalar(const rival_problem *p, const msl_param *own) {
+    const binding *b = &p->ours.args[own->index];
     uint8_t bytes[SCALAR_BYTES] = {0};
     elem type;
-    if (!elem_find_msl(p->type, &type) || elem_get_bytes(type) > sizeof bytes)
+    if (!elem_find_msl(own->type, &type) || elem_get_bytes(type) > sizeof bytes)
         return;
     if (b->kind == BIND_BYTES && b->inline_bytes <= sizeof bytes)
-        memcpy(bytes, s->ours->inline_bytes + b->inline_at, b->inline_bytes);
+        memcpy(bytes, p->ours.inline_bytes + b->inline_at, b->inline_bytes);
     else if (!is_scalar(b) ||
              !buffer_download(b->at.buffer, b->at.offset, bytes, b->at.bytes, NULL))
         return;
-    double value = elem_read(type, bytes, 0);
-    bool is_real = elem_is_float(type);
-    symbol *x = describe_add_symbol(s->rival->launch, p->name, type);
-    x->value = is_real ? (bounded){.value = value} : (bounded){.whole = (int64_t)value};
+    describe_add_symbol(p->rival->launch, own->name, type)->value = number_read(type, bytes, 0);
 }
 
 static void add_whole(description *d, const char *name, int64_t value) {
@@ -203,24 +182,24 @@ static void add_whole(description *d, const char *name, int64_t value) {
 
 /* Scalars of our launch, then the sizes of the shape by the names in op.dims; one that is not given is
  * 1. */
-static void add_names(const scope *s, rival_problem *p) {
-    description *d = s->rival->launch;
-    const msl_signature *ours = &s->ours->pipeline->signature;
-    const char *dims = s->problem->op->dims;
+static void add_names(const kernel_case *c, rival_problem *p) {
+    description *d = p->rival->launch;
+    const msl_signature *ours = &p->ours.pipeline->signature;
+    const char *dims = c->op->dims;
     d->symbol_count = 0;
     for (size_t i = 0; i < ours->count; i++) {
         const msl_param *own = &ours->params[i];
         if (own->kind != MSL_BUFFER)
             continue;
         char *name = p->sizes[own->index];
-        add_scalar(s, own);
+        add_scalar(p, own);
         snprintf(name, sizeof p->sizes[0], "%.50s.bytes", own->name);
-        if (s->ours->args[own->index].kind == BIND_BUFFER)
-            add_whole(d, name, (int64_t)s->ours->args[own->index].at.bytes);
+        if (p->ours.args[own->index].kind == BIND_BUFFER)
+            add_whole(d, name, (int64_t)p->ours.args[own->index].at.bytes);
     }
     for (int i = 0; i < SHAPE_DIMS && *dims; i++) {
         const size_t length = strcspn(dims, " ");
-        uint32_t size = s->problem->shape.dim[i];
+        uint32_t size = c->shape.dim[i];
         snprintf(p->dims[i], sizeof p->dims[i], "%.*s", (int)length, dims);
         add_whole(d, p->dims[i], size ? size : 1);
         dims += length;
@@ -232,28 +211,28 @@ static void add_names(const scope *s, rival_problem *p) {
 
 /* The launch ---------------------------------------------------------------------------------- */
 
-static bool bind(const scope *s, launch *l, const described_argument *a, rival_problem *p, err *e) {
+static bool bind(rival_problem *p, launch *l, const described_argument *a, err *e) {
     static const char *const words[] = {"", "in", "out", "inout"};
-    const description *d = s->rival->launch;
-    const msl_param *ours = find_param(s->ours, a->name, strlen(a->name));
-    if (!ours || s->ours->args[ours->index].kind != BIND_BUFFER)
+    const description *d = p->rival->launch;
+    const msl_param *ours = find_param(&p->ours, a->name);
+    if (!ours || p->ours.args[ours->index].kind != BIND_BUFFER)
         return describe_refuse(d, a->line, e, "%.60s has no buffer '%.40s'",
-                               s->ours->pipeline->kernel, a->name);
-    const binding *b = &s->ours->args[ours->index];
+                               p->ours.pipeline->kernel, a->name);
+    const binding *b = &p->ours.args[ours->index];
     if (b->access != (access_mode)a->kind)
         return describe_refuse(d, a->line, e, "'%.40s' is '%s' here and '%s' of %.60s", a->name,
-                               words[a->kind], words[b->access], s->ours->pipeline->kernel);
+                               words[a->kind], words[b->access], p->ours.pipeline->kernel);
     launch_bind(l, a->index, b->at, b->access, b->type);
     l->may_overread |= a->may_overread ? 1u << a->index : 0;
     p->theirs[ours->index] = a->index;
     return true;
 }
 
-static bool bind_all(const scope *s, launch *l, rival_problem *p, err *e) {
-    description *d = s->rival->launch;
+static bool bind_all(rival_problem *p, launch *l, err *e) {
+    description *d = p->rival->launch;
     for (size_t i = 0; i < d->argument_count; i++) {
         const described_argument *a = &d->arguments[i];
-        if (!(a->kind <= ARGUMENT_BOTH ? bind(s, l, a, p, e) : describe_set_value(d, l, a, e)))
+        if (!(a->kind <= ARGUMENT_BOTH ? bind(p, l, a, e) : describe_set_value(d, l, a, e)))
             return false;
     }
     return true;
@@ -261,16 +240,16 @@ static bool bind_all(const scope *s, launch *l, rival_problem *p, err *e) {
 
 /* What our launch reads and writes, the rival must be given: else its oracle has no inputs, or an
  * output is compared that the rival never saw. */
-static bool check_complete(const scope *s, rival_problem *p, err *e) {
-    const msl_signature *ours = &s->ours->pipeline->signature;
+static bool check_complete(rival_problem *p, err *e) {
+    const msl_signature *ours = &p->ours.pipeline->signature;
     for (size_t i = 0; i < ours->count; i++) {
         const msl_param *own = &ours->params[i];
-        if (own->kind != MSL_BUFFER || s->ours->args[own->index].kind != BIND_BUFFER ||
+        if (own->kind != MSL_BUFFER || p->ours.args[own->index].kind != BIND_BUFFER ||
             p->theirs[own->index] >= 0)
             continue;
-        const binding *b = &s->ours->args[own->index];
+        const binding *b = &p->ours.args[own->index];
         if (!is_scalar(b))
-            return describe_refuse(s->rival->launch, s->rival->how->line, e,
+            return describe_refuse(p->rival->launch, p->rival->how->line, e,
                                    "no line says where the %s '%.40s' goes",
                                    b->access == ACCESS_READ ? "input" : "output", own->name);
         if (!buffer_download(b->at.buffer, b->at.offset, p->scalars[own->index], b->at.bytes, e))
@@ -313,11 +292,11 @@ static bool check_needs(const rival *r, err *e) {
             err_set(e, EXIT_CANNOT, "%.80s needs %.100s", r->kernel, needs->text));
 }
 
-static bool record(const scope *s, tape *t, rival_problem *p, err *e) {
-    const rival *r = s->rival;
+static bool record(const kernel_case *c, tape *t, rival_problem *p, err *e) {
+    const rival *r = p->rival;
     description *d = r->launch;
     size3 group;
-    add_names(s, p);
+    add_names(c, p);
     if (!check_needs(r, e) || !describe_compute_group(d, r->how, &group, e))
         return false;
     add_whole(d, "group_size", (int64_t)group.x * group.y * group.z);
@@ -325,11 +304,10 @@ static bool record(const scope *s, tape *t, rival_problem *p, err *e) {
     launch *l = describe_add_launch(d, t, r->file, r->kernel, e);
     if (!l && e->code == EXIT_WRONG) /* does not compile: a mistake of the command line here */
         e->code = EXIT_USAGE;
-    if (!l || !describe_set_grid(d, r->how, l, e) || !bind_all(s, l, p, e) ||
-        !check_complete(s, p, e))
+    if (!l || !describe_set_grid(d, r->how, l, e) || !bind_all(p, l, e) || !check_complete(p, e))
         return false;
-    l->bytes = s->ours->bytes;
-    l->flops = s->ours->flops;
+    l->bytes = p->ours.bytes;
+    l->flops = p->ours.flops;
     l->oracle = rival_oracle;
     l->context = p;
     err why;
@@ -369,9 +347,8 @@ bool rival_record(const rival *r, const kernel_case *c, tape *t, rival_problem *
     if (c->tape->count != 1)
         return err_set(e, EXIT_CANNOT, "%.80s takes %zu launches, and a rival stands beside one",
                        c->kernel->name, c->tape->count);
-    *p = (rival_problem){.ours = c->tape->launches[0]};
+    *p = (rival_problem){.rival = r, .ours = c->tape->launches[0]};
     for (int i = 0; i < LAUNCH_BUFFERS; i++)
         p->theirs[i] = -1;
-    scope s = {.rival = r, .problem = c, .ours = &p->ours};
-    return record(&s, t, p, e);
+    return record(c, t, p, e);
 }

@@ -22,8 +22,7 @@ typedef struct {
     const char *op;                   /* whose problem it solves; NULL: that of any it is given */
     const char *format;               /* of the weights; NULL: any or none */
     bool adds;                        /* has an inout line: it adds to its output */
-    const char *const *folders;       /* launched as ours: where its includes are looked for */
-    size_t folder_count;
+    msl_extras extras;                /* where its includes are, and its macros */
 } rival;
 
 /* A kernel given as "path/FILE.metal:KERNEL" and its launch, from the description that has a line for
@@ -36,15 +35,16 @@ bool rival_open(rival *r, const char *given, const char *const *descriptions, si
  * them. */
 bool rival_find_kernel(const char *path, const char *described, char *name, size_t size, err *e);
 
-/* Where its includes and macros are: as the launch says, or as ours have them, which is found first. */
-bool rival_find_folders(rival *r, err *e);
-msl_extras rival_get_extras(const rival *r);
+/* Where the includes of a kernel are that is launched as ours: where ours may have them, in the folder of
+ * kernels and those that the project names. The names stay. */
+bool rival_find_our_extras(msl_extras *out, err *e);
 
 /* The library of its file, which rival_record takes its kernel from. */
 library *rival_new_library(const rival *r, device *d, err *e);
 
 /* What its oracle needs to know: which launch of ours it stands for, and where our buffers are. */
 typedef struct {
+    const rival *rival;
     launch ours;
     int theirs[LAUNCH_BUFFERS]; /* by our index; -1: nowhere */
     uint8_t scalars[LAUNCH_BUFFERS]
