@@ -251,17 +251,13 @@ static void close_contest(contest *c) {
         measurement_close(&c->sides[i]);
 }
 
-static bool open_other(server *s, contest *c, size_t number, err *e) {
-    return s->base_lib ? open_base(s, c, e) : open_rival(s, c, number, e);
-}
-
 /* Opens the base or a rival and checks it. One that cannot be launched on the inputs of the case, but compiles, is
  * not for it. */
 static bool check_other(server *s, contest *c, size_t number, other_verdict *v) {
     const check_options o = {.unordered = c->timed.timed.op->unordered};
     const size_t before = c->count;
     check_result result;
-    if (!open_other(s, c, number, &v->why))
+    if (!(s->base_lib ? open_base(s, c, &v->why) : open_rival(s, c, number, &v->why)))
         v->skipped = s->base_lib
                          ? s->base->error.code == EXIT_OK && !library_has_failed(s->base_lib)
                          : v->why.code == EXIT_CANNOT;
@@ -321,11 +317,6 @@ static bool time_contest(server *s, contest *c, err *e) {
     return meter_time(s->meter, c->sides, c->count, e) && decide(s, c, e);
 }
 
-/* Then nothing more can be timed in this process. */
-static bool is_lost(const server *s) {
-    return device_is_lost(library_get_device(s->lib));
-}
-
 /* Another may be right alone and wrong when it is run many times: then ours is timed without, and the
  * error is about the others. */
 static void *time_case(server *s, uint32_t mask, const char *name, size_t *bytes, bool *retire) {
@@ -340,7 +331,8 @@ static void *time_case(server *s, uint32_t mask, const char *name, size_t *bytes
             is_spoiled = is_spoiled || a.others[i].has_run;
     a.made = is_open && !is_spoiled && time_contest(s, &c, &a.error);
     *retire = !a.made; /* a kernel that is wrong may have written anywhere */
-    if (!a.made && !is_spoiled && c.count > 1 && a.error.code == EXIT_WRONG && !is_lost(s)) {
+    if (!a.made && !is_spoiled && c.count > 1 && a.error.code == EXIT_WRONG &&
+        !device_is_lost(library_get_device(s->lib))) { /* a lost one times nothing more */
         close_contest(&c);
         a.made = open_ours(s, &c, name, &alone) && time_contest(s, &c, &alone);
         if (!a.made)

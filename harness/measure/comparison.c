@@ -28,12 +28,9 @@ static bool has_enough(const verdict_case *c) {
 }
 
 /* A ratio needs times above 0: a clock that is too coarse gives others. */
-static bool has_zero(const verdict_case *c) {
-    for (size_t i = 0; i < c->base.count; i++)
-        if (!(c->base.samples[i] > 0))
-            return true;
-    for (size_t i = 0; i < c->now.count; i++)
-        if (!(c->now.samples[i] > 0))
+static bool has_zero(const series *s) {
+    for (size_t i = 0; i < s->count; i++)
+        if (!(s->samples[i] > 0))
             return true;
     return false;
 }
@@ -58,7 +55,7 @@ static void measure_runs(verdict_case *c) {
 
 static void measure(verdict_case *c, uint64_t seed) {
     const series *base = &c->base, *now = &c->now;
-    const bool is_coarse = has_zero(c);
+    const bool is_coarse = has_zero(base) || has_zero(now);
     if (!c->obstacle && is_coarse)
         c->obstacle = "a sample is 0: the clock is too coarse for it";
     c->base_median = stats_compute(base->samples, base->count).median;
@@ -244,7 +241,7 @@ void comparison_decide(comparison_list *l, double min_effect, uint64_t seed) {
  * folders, or empty if no folder was given: then all files are runs of one thing, whatever they are
  * called. Files of the same name are runs of the same. */
 typedef struct {
-    char name[256], path[PATH_MAX];
+    char name[256];
     results_list list;
 } source;
 
@@ -264,7 +261,6 @@ static bool add_source(source_list *l, const char *name, const char *path, err *
     source *s = ARRAY_ADD(l->items, l->count, l->room);
     *s = (source){.name = ""};
     snprintf(s->name, sizeof s->name, "%s", name);
-    snprintf(s->path, sizeof s->path, "%s", path);
     return results_read(path, &s->list, e); /* empty, if it cannot be read */
 }
 

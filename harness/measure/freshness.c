@@ -360,14 +360,12 @@ void file_origin_add(file_origin *sum, const file_origin *more) {
 /* A clause of the warning: "12 of 40 rows are stale". */
 static void add_clause(char *text, size_t size, const file_origin *o, size_t count,
                        const char *what, const char *about) {
-    size_t used = strlen(text);
-    if (count == 0)
-        return;
-    used += (size_t)snprintf(text + used, size - used, "%s", used ? "; " : "");
-    if (used < size && count == o->rows)
-        snprintf(text + used, size - used, "all rows are %s%s", what, about);
-    else if (used < size)
-        snprintf(text + used, size - used, "%zu of %zu rows %s %s%s", count, o->rows,
+    const size_t used = strlen(text);
+    const char *before = used ? "; " : "";
+    if (count > 0 && count == o->rows)
+        snprintf(text + used, size - used, "%sall rows are %s%s", before, what, about);
+    else if (count > 0)
+        snprintf(text + used, size - used, "%s%zu of %zu rows %s %s%s", before, count, o->rows,
                  count == 1 ? "is" : "are", what, about);
 }
 

@@ -263,21 +263,10 @@ static unsigned find_result_labels(const timing_result *t) {
 }
 
 unsigned timing_find_labels(const device_facts *f) {
-    unsigned labels = 0;
-    if (f->emulated)
-        labels |= LABEL_EMULATED;
-    if (f->validates)
-        labels |= LABEL_VALIDATED;
-    if (f->is_virtual)
-        labels |= LABEL_VIRTUAL;
-    power_state power = power_get_state();
-    if (power.is_hot)
-        labels |= LABEL_HOT;
-    if (power.low_power)
-        labels |= LABEL_LOW_POWER;
-    if (power.on_battery)
-        labels |= LABEL_BATTERY;
-    return labels;
+    const power_state power = power_get_state();
+    return (f->emulated ? LABEL_EMULATED : 0u) | (f->validates ? LABEL_VALIDATED : 0u) |
+           (f->is_virtual ? LABEL_VIRTUAL : 0u) | (power.is_hot ? LABEL_HOT : 0u) |
+           (power.low_power ? LABEL_LOW_POWER : 0u) | (power.on_battery ? LABEL_BATTERY : 0u);
 }
 
 bool timing_run(const timing_plan *plan, const timing_source *sources, size_t count,
