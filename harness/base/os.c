@@ -583,25 +583,21 @@ static bool try_lock(lock *l, const char *path, unsigned wait_ms, err *e) {
         l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (l->fd < 0)
             return os_refuse_write(l->path, errno, e);
-        if (flock(l->fd, LOCK_EX | LOCK_NB) != 0) {
-            bool is_held = errno == EWOULDBLOCK;
-            int why = errno;
-            close(l->fd);
-            if (is_held && ms < wait_ms) {
-                nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000}, NULL);
-                ms += NAP_MS;
-                continue;
-            }
-            return is_held
-                       ? err_set(e, EXIT_CANNOT,
-                                 "another assay is writing %.140s: wait for it, or write to "
-                                 "another file with --out",
-                                 path)
-                       : err_set(e, EXIT_CANNOT, "cannot lock %.160s: %s", l->path, strerror(why));
-        }
-        if (is_current(l))
+        const int why = flock(l->fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+        if (!why && is_current(l))
             return true;
         close(l->fd);
+        if (why && why != EWOULDBLOCK)
+            return err_set(e, EXIT_CANNOT, "cannot lock %.160s: %s", l->path, strerror(why));
+        if (why && ms >= wait_ms)
+            return err_set(e, EXIT_CANNOT,
+                           "another assay is writing %.140s: wait for it, or write to another "
+                           "file with --out",
+                           path);
+        if (why) {
+            nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000}, NULL);
+            ms += NAP_MS;
+        }
     }
 }
 
