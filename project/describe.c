@@ -94,16 +94,12 @@ typedef struct {
 
 /* Fills in how many elements there are. */
 static bool set_sizes(run *r, const expressions *sizes, symbol *s) {
-    int64_t size;
+    bool ok = describe_compute_sizes(r->d, sizes, 0, (int64_t)1 << 36, s->sizes, &r->e);
     s->count = 1;
-    for (size_t i = 0; i < sizes->count; i++) {
-        if (!describe_compute_size(r->d, &sizes->items[i], 0, (int64_t)1 << 36, &size, &r->e))
-            return false;
-        s->sizes[i] = size;
-        if (__builtin_mul_overflow(s->count, size, &s->count))
-            return describe_refuse(r->d, sizes->items[i].line, &r->e, "too many elements");
-    }
-    return true;
+    for (size_t i = 0; ok && i < sizes->count; i++)
+        if (__builtin_mul_overflow(s->count, s->sizes[i], &s->count))
+            ok = describe_refuse(r->d, sizes->items[i].line, &r->e, "too many elements");
+    return ok;
 }
 
 static bool set_names(run *r) {

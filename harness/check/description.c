@@ -819,18 +819,24 @@ bool describe_compute_size(const description *d, const described_expression *x, 
                            value.real, (long long)least, (long long)most);
 }
 
+bool describe_compute_sizes(const description *d, const expressions *list, int64_t least,
+                            int64_t most, int64_t *out, err *e) {
+    for (size_t i = 0; i < list->count; i++)
+        if (!describe_compute_size(d, &list->items[i], least, most, &out[i], e))
+            return false;
+    return true;
+}
+
 bool describe_count_elements(const description *d, const described_argument *a, size_t *count,
                              err *e) {
     const int64_t most = (int64_t)1 << 36;
-    int64_t size = 0;
+    int64_t sizes[EXPRESSION_AXES];
+    bool ok = describe_compute_sizes(d, &a->sizes, 1, most, sizes, e);
     *count = 1;
-    for (size_t i = 0; i < a->sizes.count; i++) {
-        if (!describe_compute_size(d, &a->sizes.items[i], 1, most, &size, e))
-            return false;
-        if (!size_multiply_checked(*count, (size_t)size, count) || *count > (size_t)most)
-            return describe_refuse(d, a->line, e, "the buffer '%.40s' would be too large", a->name);
-    }
-    return true;
+    for (size_t i = 0; ok && i < a->sizes.count; i++)
+        if (!size_multiply_checked(*count, (size_t)sizes[i], count) || *count > (size_t)most)
+            ok = describe_refuse(d, a->line, e, "the buffer '%.40s' would be too large", a->name);
+    return ok;
 }
 
 /* Stores the value as an element; one that does not fit is an error. */
@@ -893,33 +899,26 @@ bool describe_set_value(description *d, launch *l, const described_argument *a, 
                                             set_inline(d, l, a, &bits, elem_get_bytes(a->type), e);
 }
 
-static bool compute_sizes(const description *d, const expressions *list, int64_t *out, err *e) {
-    out[0] = out[1] = out[2] = 1;
-    for (size_t i = 0; i < list->count; i++)
-        if (!describe_compute_size(d, &list->items[i], 1, INT32_MAX, &out[i], e))
-            return false;
-    return true;
+/* Up to three; those that are not given are 1. */
+static bool compute_size3(const description *d, const expressions *list, size3 *out, err *e) {
+    int64_t size[3] = {1, 1, 1};
+    bool ok = describe_compute_sizes(d, list, 1, INT32_MAX, size, e);
+    *out = (size3){(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2]};
+    return ok;
 }
 
 bool describe_compute_group(const description *d, const described_grid *g, size3 *out, err *e) {
-    int64_t group[3];
-    if (!compute_sizes(d, &g->group, group, e))
-        return false;
-    *out = (size3){(uint32_t)group[0], (uint32_t)group[1], (uint32_t)group[2]};
-    return true;
+    return compute_size3(d, &g->group, out, e);
 }
 
 bool describe_set_grid(const description *d, const described_grid *g, launch *l, err *e) {
-    int64_t grid[3], bytes = 0;
-    size3 group;
-    if (!describe_compute_group(d, g, &group, e) || !compute_sizes(d, &g->grid, grid, e))
+    int64_t bytes[EXPRESSION_AXES];
+    size3 group, size;
+    if (!compute_size3(d, &g->group, &group, e) || !compute_size3(d, &g->grid, &size, e) ||
+        !describe_compute_sizes(d, &g->threadgroup, 0, 1 << 20, bytes, e))
         return false;
-    for (size_t i = 0; i < g->threadgroup.count; i++) {
-        if (!describe_compute_size(d, &g->threadgroup.items[i], 0, 1 << 20, &bytes, e))
-            return false;
-        l->threadgroup_bytes[i] = (uint32_t)bytes;
-    }
-    size3 size = {(uint32_t)grid[0], (uint32_t)grid[1], (uint32_t)grid[2]};
+    for (size_t i = 0; i < g->threadgroup.count; i++)
+        l->threadgroup_bytes[i] = (uint32_t)bytes[i];
     if (g->grid_kind == 'd')
         launch_set_threads(l, size, group);
     else if (g->grid_kind == 't')

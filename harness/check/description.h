@@ -190,6 +190,8 @@ bool describe_compute_size(const description *d, const described_expression *x, 
 /* The whole numbers that an array is drawn from, with both ends. */
 bool describe_compute_range(const description *d, const described_argument *a, int64_t *least,
                             int64_t *most, err *e);
+bool describe_compute_sizes(const description *d, const expressions *list, int64_t least,
+                            int64_t most, int64_t *out, err *e);
 /* How many elements a buffer has. */
 bool describe_count_elements(const description *d, const described_argument *a, size_t *count,
                              err *e);
