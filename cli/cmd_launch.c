@@ -22,8 +22,6 @@
 #include "harness/device/cuda/sanitizer.h"
 #include "verb.h"
 
-/* What the command line says --------------------------------------------------------------------- */
-
 /* The whole number that *text begins with, from 0 to most; *text is then what follows it. */
 static bool take_number(const char **text, uint64_t most, uint64_t *out) {
     char *end;
@@ -288,8 +286,6 @@ bool launch_options_read_file(launch_settings *s, const option *options, size_t 
     return true;
 }
 
-/* The verb --------------------------------------------------------------------------------------- */
-
 static struct {
     launch_settings launch;
     double timeout_s;
@@ -306,12 +302,11 @@ static const option options[] = {
     LIST_OPTION("print", &settings.launch.prints, "I[:N]",
                 "print the first N elements of array I (default: 16 of each writable one)"),
     LIST_OPTION("save", &settings.launch.saves, "I=PATH", "write the bytes of array I to a file"),
-    FLAG_OPTION("validate", &request.validate,
-                "watch every memory access and list findings; no times"),
+    FLAG_OPTION("validate", &request.validate, "watch every access and list findings; no times"),
     FLAG_OPTION("trace-nan", &request.trace_nan,
-                "validate, and report where finite values give a NaN or an infinity"),
+                "validate, and report where a NaN or infinity arises"),
     FLAG_OPTION("strict", &request.strict,
-                "milder findings fail the run too: threads that store the same value in one place"),
+                "milder findings, such as two stores of one value, fail the run too"),
     AGX_OPTION(&request.agx),
     {"max-findings", OPTION_NUMBER, &request.max_findings, "N",
      "list at most N findings (default 20)", 1, 1000000},
@@ -319,15 +314,12 @@ static const option options[] = {
      "launch N times with the same contents and print median times (default 1)", 1, 1000000},
     SEED_OPTION(&request.seed, "random contents"),
     SECONDS_OPTION("timeout", &settings.timeout_s, "S",
-                   "give up on the kernel after this many seconds (default 60)"),
+                   "seconds before it is given up (default 60)"),
     DEVICE_OPTION(&request.device),
-    TEXT_OPTION("capture", &request.capture, "F.gputrace",
-                "also capture the GPU's work for Xcode (Metal only)"),
+    TEXT_OPTION("capture", &request.capture, "F.gputrace", "also capture for Xcode (Metal only)"),
     PLAIN_OPTION("worker", OPTION_FLAG, &settings.worker, NULL, NULL),
 };
 enum { OPTION_COUNT = sizeof options / sizeof *options };
-
-/* The worker's side ---------------------------------------------------------------------------- */
 
 /* Comes before the text to print. */
 typedef struct {
@@ -354,8 +346,9 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
             e, EXIT_WRONG, "kernel %.120s %s%s", request.kernel, o->failure,
             request.validate || strstr(o->failure, " at ") ? "" : "; --validate may say where");
     const char *text = worker_unpack(o, a, sizeof *a, e);
-    return text &&
-           (fputs(text, stdout) >= 0 || err_set(e, EXIT_CANNOT, "stdout was closed by the reader"));
+    if (text)
+        verb_print_lines(stdout, text, false);
+    return text && verb_flush(e);
 }
 
 static const char *const *list_arguments(void) {
@@ -468,17 +461,16 @@ static exit_code run_verb(const char *const *given, size_t count, err *e) {
 VERB(verb_launch, "launch", run_verb, .names = "FILE.metal KERNEL",
      .about = "run one kernel from any file: arguments in, outputs, times and findings out",
      .notes =
-         "  --arg 0=f32[1024]:ramp    an array of 1024: unwritten (the default), zero, one, ramp, "
-         "nan,\n"
-         "                            random, value:V, value:V,V,V or file:PATH (raw bytes)\n"
-         "  --arg 3=@0+1024:512       the buffer of argument 0 again, 512 bytes from byte 1024 on\n"
-         "  --arg 0=u8[]:file:w.bin   as many elements as the file has\n"
-         "  --arg 2=u32:9*64          a scalar; sizes and values are numbers or expressions\n"
-         "Types are f32 f16 bf16 i8 u8 i16 u16 i32 u32 i64 u64; u8 also for structs. What the "
-         "kernel\n"
-         "declares const or constant is only read. Exit status: 1 if the kernel crashes, hangs,\n"
-         "writes outside of its buffers or --validate finds something. On NVIDIA GPUs --validate\n"
-         "launches once under each tool of compute-sanitizer.\n\n"
+         "  --arg 0=f32[1024]:ramp   an array of 1024: unwritten (the default), zero, one,\n"
+         "                           ramp, nan, random, value:V, value:V,V,V or file:PATH\n"
+         "                           (raw bytes)\n"
+         "  --arg 3=@0+1024:512      the buffer of argument 0 again, 512 bytes from byte 1024\n"
+         "  --arg 0=u8[]:file:w.bin  as many elements as the file has\n"
+         "  --arg 2=u32:9*64         a scalar; sizes and values are numbers or expressions\n"
+         "Types are f32 f16 bf16 i8 u8 i16 u16 i32 u32 i64 u64; u8 also for structs. What the\n"
+         "kernel declares const or constant is only read. Exit status: 1 if the kernel crashes,\n"
+         "hangs, writes outside of its buffers or --validate finds something. On NVIDIA GPUs\n"
+         "--validate launches once under each tool of compute-sanitizer.\n\n"
          "  assay launch kernels/buffer_copy.metal buffer_copy --arg 0=f32[100]:ramp \\\n"
          "      --arg 1=f32[100] --arg 2=u32:100 --grid 4 --group 32 --validate\n",
      VERB_OPTIONS(options), .math = "safe");

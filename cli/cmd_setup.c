@@ -22,8 +22,7 @@
 static bool wants_c;
 
 static const option init_option_list[] = {
-    FLAG_OPTION("c", &wants_c,
-                "describe the op in C, which can do anything, instead of in a short text"),
+    FLAG_OPTION("c", &wants_c, "describe the op in C instead of in a short text"),
 };
 
 static bool copy_file(const char *from, const char *to, const char *name, err *e) {
@@ -53,19 +52,21 @@ static exit_code run_init(const char *const *names, size_t count, err *e) {
         os_make_folder(names[0], e);
     for (size_t i = 0; ok && i < sizeof files / sizeof *files; i++)
         ok = copy_file(from, names[0], files[i], e);
-    if (ok)
-        fprintf(stderr, "now: assay check -C %s\n", names[0]);
-    return ok ? EXIT_OK : e->code;
+    if (!ok)
+        return e->code;
+    fputs("now: assay check -C ", stderr);
+    options_print_word(stderr, names[0]);
+    fputc('\n', stderr);
+    return EXIT_OK;
 }
 
 VERB(verb_init, "init", run_init, .names = "DIR",
      .about = "make a folder for kernels of your own, with one example and its description",
      .notes =
-         "The example is softcap.metal and softcap.op (or softcap.c): check, validate, bench, "
-         "lint,\n"
-         "mutants and report work on it with -C DIR, or from inside the folder, exactly as on\n"
-         "Assay's own kernels. The file assay.project marks the folder. Files that exist are not\n"
-         "replaced.\n",
+         "The example is softcap.metal and softcap.op (or softcap.c): check, validate, bench,\n"
+         "lint, mutants and report work on it with -C DIR, or from inside the folder, exactly as\n"
+         "on Assay's own kernels. The file assay.project marks the folder. Files that exist are\n"
+         "not replaced.\n",
      VERB_OPTIONS(init_option_list));
 
 /* import: the work is done by import/import.py, in a process of its own -------------------------- */
@@ -82,8 +83,7 @@ static const option import_option_list[] = {
     TEXT_OPTION("mlx", &import_settings.mlx, "DIR",
                 "a checkout of MLX, for kernels that use more of its headers than Assay's own has"),
     TEXT_OPTION("torch", &import_settings.torch, "DIR",
-                "a checkout of PyTorch, or its folder torch/include, for kernels that include "
-                "c10/metal"),
+                "a checkout of PyTorch, or its torch/include, for kernels that include c10/metal"),
 };
 
 static exit_code run_script(const char *const *argv, err *e) {
@@ -130,12 +130,11 @@ static exit_code run_import(const char *const *names, size_t count, err *e) {
 VERB(verb_import, "import", run_import, .names = "FILE.py|FOLDER...",
      .about = "make a project of the Metal kernels that Python files have in strings",
      .notes =
-         "Finds the calls of mx.fast.metal_kernel and torch.mps.compile_shader and writes each "
-         "kernel\n"
-         "as a .metal file, with the signature that MLX gives it, and, where its launch is found,\n"
-         "NAME.args for `assay launch --args`. Findings name the line of the Python file. Needs\n"
-         "python3 (3.8 or newer), which reads the files and executes nothing of them. Sizes that\n"
-         "a file does not say are assumed and listed. Exit status: 1 if a call could not be\n"
+         "Finds the calls of mx.fast.metal_kernel and torch.mps.compile_shader and writes each\n"
+         "kernel as a .metal file, with the signature that MLX gives it, and, where its launch is\n"
+         "found, NAME.args for `assay launch --args`. Findings name the line of the Python file.\n"
+         "Needs python3 (3.8 or newer), which reads the files and executes nothing of them. Sizes\n"
+         "that a file does not say are assumed and listed. Exit status: 1 if a call could not be\n"
          "imported.\n\n"
          "  assay import mlx_lm/tuner/losses.py --out losses\n"
          "  assay lint -C losses\n"
@@ -242,7 +241,7 @@ VERB_ALONE(
     .about = "show where compiled kernels are cached and how large the cache is, or clear it",
     .notes =
         "Everything in it can be made again: kernels compiled for the software device and for\n"
-        "NVIDIA GPUs, and descriptions of ops. `compiling` is the time that it took. When the "
-        "cache\n"
-        "passes its limit (ASSAY_CACHE_LIMIT, default 1G), the least recently used is deleted.\n",
+        "NVIDIA GPUs, and descriptions of ops. `compiling` is the time that it took. When the\n"
+        "cache passes its limit (ASSAY_CACHE_LIMIT, default 1G), the least recently used is\n"
+        "deleted.\n",
     VERB_OPTIONS(cache_option_list));

@@ -13,7 +13,7 @@ typedef struct {
 /* Options that both verbs have, for their tables. */
 /* clang-format off */
 #define LAUNCH_OPTIONS(settings) \
-    LIST_OPTION("arg", &(settings).args, "I=WHAT", "what buffer I is given, see above"), \
+    LIST_OPTION("arg", &(settings).args, "I=WHAT", "what buffer I is given, such as 0=f32[1024]:ramp or 2=u32:576"), \
     TEXT_OPTION("args", &(settings).args_file, "FILE", \
                 "read more options from a file, separated by blanks or lines; # begins a comment"), \
     LIST_OPTION("assumed", &(settings).assumed, "I", \

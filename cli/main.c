@@ -5,6 +5,7 @@
 
 #include "harness/base/err.h"
 #include "harness/base/os.h"
+#include "harness/base/record.h"
 #include "harness/device/code_cache.h"
 #include "verb.h"
 
@@ -17,8 +18,11 @@ static const verb assay = {.name = "assay",
                            .verb_count = sizeof verbs / sizeof *verbs};
 
 static void print_verbs(FILE *out, const verb *family) {
-    for (size_t i = 0; i < family->verb_count; i++)
-        fprintf(out, "  %-10s %s\n", family->verbs[i]->name, family->verbs[i]->about);
+    for (size_t i = 0; i < family->verb_count; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "  %s", family->verbs[i]->name);
+        table_print_item(out, 13, name, family->verbs[i]->about);
+    }
 }
 
 static void print_help(FILE *out) {
@@ -26,11 +30,12 @@ static void print_help(FILE *out) {
           "usage: assay VERB [options]\n\n",
           out);
     print_verbs(out, &assay);
-    fputs(
+    verb_print_lines(
+        out,
         "\n"
-        "  assay help VERB describes a verb and its options; assay --version prints the version;\n"
-        "  assay --completion bash|zsh|fish prints what makes that shell complete them, and\n"
-        "  assay --manuals DIR writes the manual pages to a folder.\n\n"
+        "assay help VERB describes a verb and its options; assay --version prints the version;\n"
+        "assay --completion bash|zsh|fish prints what makes that shell complete them, and\n"
+        "assay --manuals DIR writes the manual pages to a folder.\n\n"
         "environment:\n"
         "  ASSAY_DEVICE    device to use if --device is not given: soft, metal, cuda, auto\n"
         "  ASSAY_KERNELS   folder of .metal files to use instead of the project's kernels/\n"
@@ -40,20 +45,24 @@ static void print_help(FILE *out) {
         "results/<device>/tuned.csv)\n"
         "  NO_COLOR        no colours on terminals\n\n"
         "exit status: 0 fine; 1 a kernel is wrong; 2 bad command line or input; 3 not possible on\n"
-        "  this machine; 4 slower than the baseline; 5 not enough data to tell; 130 Ctrl-C,\n"
-        "  143 SIGTERM\n",
-        out);
+        "this machine; 4 slower than the baseline; 5 not enough data to tell; 130 Ctrl-C,\n"
+        "143 SIGTERM\n",
+        true);
 }
 
 /* family: of the verb; of one of assay itself, assay. */
 static void print_usage(FILE *out, const verb *family, const verb *v) {
     const bool is_inner = family != &assay;
     option options[OPTIONS_MAX];
-    fprintf(out, "usage: assay %s%s%s%s%s%s\n\n%s\n\n", is_inner ? family->name : "",
-            is_inner ? " " : "", v->name, v->names ? " " : "", v->names ? v->names : "",
-            v->verbs ? " VERB [options]" : " [options]", v->about);
-    if (v->notes)
-        fprintf(out, "%s\n", v->notes);
+    fprintf(out, "usage: assay %s%s%s%s%s%s\n\n", is_inner ? family->name : "", is_inner ? " " : "",
+            v->name, v->names ? " " : "", v->names ? v->names : "",
+            v->verbs ? " VERB [options]" : " [options]");
+    table_print_item(out, 0, "", v->about);
+    fputc('\n', out);
+    if (v->notes) {
+        verb_print_lines(out, v->notes, true);
+        fputc('\n', out);
+    }
     if (v->verbs)
         print_verbs(out, v);
     else
@@ -81,15 +90,6 @@ static const verb *find_verb(const verb *family, const char *name, err *e) {
     return i < family->verb_count ? family->verbs[i] : NULL;
 }
 
-/* Compiling is most of the time of a first run; the next one finds it in the cache. */
-static void print_compile_cost(void) {
-    size_t count;
-    double seconds;
-    cache_room_end_log(&count, &seconds);
-    if (count > 0)
-        fprintf(stderr, "%zu compiled in %.1f s; the cache has them now\n", count, seconds);
-}
-
 static exit_code run_verb(const verb *family, const verb *v, int argc, const char **argv, err *e) {
     bool help = false;
     option options[OPTIONS_MAX];
@@ -108,7 +108,7 @@ static exit_code run_verb(const verb *family, const verb *v, int argc, const cha
                      : v->names          ? v->run(argv, (size_t)argc, e)
                                          : v->run_alone(e);
     if (v->runs_ops)
-        print_compile_cost();
+        verb_end_compiling();
     return code;
 }
 
@@ -177,12 +177,10 @@ int main(int argc, char **argv) {
     if (e.code == EXIT_CLOSED || (!is_written && written.code == EXIT_CLOSED))
         return EXIT_CLOSED;
     if (e.text[0])
-        fprintf(stderr, "assay: %s\n", e.text);
-    if (e.detail[0])
-        fprintf(stderr, "%s%s", e.detail, e.detail[strlen(e.detail) - 1] == '\n' ? "" : "\n");
-    if (!is_written) {
-        fprintf(stderr, "assay: %s\n", written.text);
-        return status ? status : EXIT_CANNOT;
-    }
-    return status;
+        verb_say("assay: %s", e.text);
+    if (!strstr(e.text, e.detail)) /* which may be a list that the sentence has whole */
+        verb_print_lines(stderr, e.detail, false);
+    if (!is_written)
+        verb_say("assay: %s", written.text);
+    return is_written || status ? status : EXIT_CANNOT;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/base/record.h"
 #include "harness/check/fill.h"
 
 enum { MAX_NAME = 64 };
@@ -195,10 +196,23 @@ static bool parse_value(const option *o, const char *text, err *e) {
                    text);
 }
 
+/* Those of the command line. */
+static option given[OPTIONS_MAX];
+static size_t given_count;
+
+bool options_is_given(const char *name) {
+    for (size_t i = 0; i < given_count; i++)
+        if (strcmp(option_get_name(&given[i]), name) == 0)
+            return true;
+    return false;
+}
+
 /* The value of an option: the rest of the same argument (NULL: none) or the next argument, to which
  * *at moves then. */
 static bool take_value(const option *o, const char *attached, int argc, const char *const *argv,
                        int *at, bool *seen, err *e) {
+    if (!options_is_given(option_get_name(o)) && given_count < OPTIONS_MAX)
+        given[given_count++] = *o;
     if (o->kind == OPTION_FLAG && !attached) {
         *(bool *)o->value = true;
         return true;
@@ -355,6 +369,34 @@ const char *const *options_list_values(const char *verb, const option *options, 
     return l.items;
 }
 
+void options_print_word(FILE *out, const char *text) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
+    const bool is_plain = *text && strspn(text, plain) == strlen(text);
+    for (fputs(is_plain ? "" : "'", out); *text; text++)
+        fprintf(out, *text == '\'' ? "'\\%c'" : "%c", *text);
+    fputs(is_plain ? "" : "'", out);
+}
+
+void options_print_given(FILE *out) {
+    static const char *const names[] = {"project", "kernels", "language", "math",     "device",
+                                        "seed",    "timeout", "strict",   "trace-nan"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (const option *o = given; o < given + given_count; o++) {
+            text_list l = {.count = 0};
+            if (strcmp(option_get_name(o), names[i]) != 0)
+                continue;
+            list_value(&l, o);
+            const char *value = l.count > 0 ? strchr(l.items[0], '=') : NULL;
+            const char letter[] = {option_get_letter(o), 0};
+            fprintf(out, " -%s%s%s", *letter ? "" : "-", *letter ? letter : names[i],
+                    value ? " " : "");
+            if (value)
+                options_print_word(out, value + 1);
+            free(l.items);
+        }
+}
+
 void options_print_help(FILE *out, const option *options, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (!options[i].about)
@@ -362,9 +404,9 @@ void options_print_help(FILE *out, const option *options, size_t count) {
         char left[64], letter[8] = "";
         if (option_get_letter(&options[i]))
             snprintf(letter, sizeof letter, "-%c, ", option_get_letter(&options[i]));
-        snprintf(left, sizeof left, "%s--%s%s%s", letter, option_get_name(&options[i]),
+        snprintf(left, sizeof left, "  %s--%s%s%s", letter, option_get_name(&options[i]),
                  options[i].argument ? " " : "", options[i].argument ? options[i].argument : "");
-        fprintf(out, "  %-20s %s\n", left, options[i].about);
+        table_print_item(out, 23, left, options[i].about);
     }
-    fprintf(out, "  %-20s %s\n", "--help", "this text");
+    table_print_item(out, 23, "  --help", "this text");
 }

@@ -118,6 +118,13 @@ const char *const *options_list_values(const char *verb, const option *options, 
 #define LIST_VALUES(verb, options)                                                                 \
     options_list_values(verb, options, sizeof(options) / sizeof *(options), NULL)
 
+/* Was it on the command line? */
+bool options_is_given(const char *name);
+/* Those that were and decide what becomes of a case, each after a blank, for a shell: " -C DIR --seed 7". */
+void options_print_given(FILE *out);
+/* In quotes if a shell needs them. */
+void options_print_word(FILE *out, const char *text);
+
 /* "m|model" is --model and -m; 0: it has no letter. */
 const char *option_get_name(const option *o);
 char option_get_letter(const option *o);

@@ -4,10 +4,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/record.h"
 #include "harness/base/root.h"
+#include "harness/device/code_cache.h"
 #include "harness/device/msl/msl.h"
 #include "project/project.h"
 
@@ -91,7 +94,43 @@ bool verb_prepare(const verb *v, err *e) {
            (!v->reads_results || project_use_sources(e)) && (!v->runs_ops || project_load(e));
 }
 
-/* Standard output ------------------------------------------------------------------- */
+void verb_say(const char *format, ...) {
+    char text[2000];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    table_print_text(stderr, table_find_limit(stderr), 0, text);
+}
+
+void verb_print_lines(FILE *out, const char *text, bool fills) {
+    char *lines = strdup(text), *end;
+    assert(lines);
+    for (char *p = lines; *p; p = end) {
+        const size_t indent = strspn(p, " ");
+        for (end = p + strcspn(p, "\n"); fills && !indent && end > p && *end && end[1] &&
+                                         !strchr(" \n", end[1]) && table_find_limit(out) > 0;
+             end += strcspn(end, "\n"))
+            *end = ' ';
+        if (*end)
+            *end++ = 0;
+        char *gap = indent ? strstr(p + indent, "  ") : NULL;
+        const char *rest = gap ? gap + strspn(gap, " ") : p + indent;
+        if (gap)
+            *gap = 0;
+        table_print_item(out, (int)(rest - p), gap ? p : "", rest);
+    }
+    free(lines);
+}
+
+/* Compiling is most of the time of a first run; the next one finds it in the cache. */
+void verb_end_compiling(void) {
+    size_t count;
+    double seconds;
+    cache_room_end_log(&count, &seconds);
+    if (count > 0)
+        verb_say("%zu compiled in %.1f s; the cache has them now", count, seconds);
+}
 
 bool verb_flush(err *e) {
     errno = 0;

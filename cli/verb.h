@@ -46,6 +46,13 @@ bool verb_prepare(const verb *v, err *e);
 /* For this process and those that it starts. */
 bool verb_set_environment(const char *name, const char *value, err *e);
 
+/* A sentence to stderr, broken between words on a terminal. */
+void verb_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Lines, broken between words where the terminal is narrower. Those that are not indented are running text if it
+ * `fills`; what follows two blanks in an indented one is a column. */
+void verb_print_lines(FILE *out, const char *text, bool fills);
+/* Says what was compiled since the verb began, once. */
+void verb_end_compiling(void);
 /* Flushes stdout. A reader that hung up is EXIT_CLOSED, which main leaves without a word, as every
  * tool in a pipe does; anything else is EXIT_CANNOT with a sentence. */
 bool verb_flush(err *e);

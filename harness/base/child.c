@@ -22,8 +22,6 @@ extern char **environ;
 
 enum { TICK_MS = 20, GOODBYE_MS = 5000 };
 
-/* Processes ---------------------------------------------------------------------------------------- */
-
 bool child_make_pipe(int ends[2], int reserved, err *e) {
     int raw[2], why = 0;
     if (pipe(raw) != 0)
@@ -109,8 +107,6 @@ int child_stop(child *c, int grace_ms) {
 int child_get_status(int wait_status) {
     return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
-
-/* Limits ------------------------------------------------------------------------------------------- */
 
 static double budget_s = -1; /* below 0: as much as they like */
 

@@ -59,8 +59,6 @@ void json_print_number(FILE *out, double value, bool is_single) {
     fputs(text, out);
 }
 
-/* Values that follow each other --------------------------------------------------------------- */
-
 /* What is in the outermost, and in what stands in that: fields, and in a list what has brackets itself. */
 static bool has_line(const json *j) {
     bool is_inner = j->depth == 2 && j->ends[0] == '}' && (j->ends[1] == '}' || j->is_bracket);

@@ -221,8 +221,6 @@ void os_remove_folder(const char *path) {
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The folder of a run -------------------------------------------------------------------------- */
-
 enum { DAY_SECONDS = 24 * 60 * 60 };
 static const char scratch_variable[] = "ASSAY_SCRATCH";
 static char scratch[PATH_MAX], outer[PATH_MAX];
@@ -562,8 +560,6 @@ bool os_find_program(const char *name, char *path, size_t size) {
     }
     return false;
 }
-
-/* Locks ---------------------------------------------------------------------------------------- */
 
 struct lock {
     int fd;

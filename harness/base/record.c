@@ -8,8 +8,6 @@
 
 #include "format.h"
 
-/* Values ------------------------------------------------------------------------------------- */
-
 static const void *find(const field *f, const void *row) {
     return (const char *)row + f->at;
 }

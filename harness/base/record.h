@@ -120,3 +120,5 @@ int table_get_width(const char *text);
 /* A sentence that is broken between words so that a line has at most `limit` characters (0: any
  * number): the first indented by `indent`, the others by 4 more. */
 void table_print_text(FILE *out, int limit, int indent, const char *text);
+/* A label, and beside it, from this column on, a text that is broken in the same way. */
+void table_print_item(FILE *out, int start, const char *label, const char *text);

@@ -31,11 +31,15 @@ int table_find_limit(FILE *out) {
     return limit >= MIN_LIMIT ? limit : 0;
 }
 
+static int count_characters(const char *text, size_t bytes) {
+    int count = 0;
+    for (size_t i = 0; i < bytes; i++)
+        count += ((unsigned char)text[i] & 0xC0) != 0x80; /* not a continuation byte */
+    return count;
+}
+
 int table_get_width(const char *text) {
-    int width = 0;
-    for (const char *p = text; *p; p++)
-        width += ((unsigned char)*p & 0xC0) != 0x80; /* not a continuation byte */
-    return width;
+    return count_characters(text, strlen(text));
 }
 
 typedef struct sink_column column;
@@ -52,8 +56,6 @@ static void fit(column *c, const char *cell) {
     c->varies = c->varies || strcmp(c->same, cell) != 0;
 }
 
-/* Narrowing ----------------------------------------------------------------------------------- */
-
 static int measure(const sink *s) {
     int width = 0;
     for (size_t i = 0; i < s->count; i++)
@@ -62,19 +64,22 @@ static int measure(const sink *s) {
 }
 
 static void lift_constants(sink *s) {
-    bool any = false;
+    char line[SINK_CELL] = "#";
+    size_t used = 1;
     for (column *c = s->columns; c < s->columns + s->count; c++) {
         if (!c->field->lifts || c->varies || !c->same[0])
             continue;
-        fprintf(s->out, "%s%s: %s", any ? ", " : "# ", c->field->title, c->same);
-        c->is_hidden = any = true;
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s %s: %s", used > 1 ? "," : "",
+                                 c->field->title, c->same);
+        c->is_hidden = true;
     }
-    if (any)
-        fputc('\n', s->out);
+    if (used > 1)
+        table_print_text(s->out, s->limit, 0, line);
 }
 
 static void drop_columns(sink *s) {
-    bool any = false;
+    char line[SINK_CELL];
+    size_t used = 0;
     while (measure(s) > s->limit) {
         column *least = NULL;
         for (column *c = s->columns; c < s->columns + s->count; c++)
@@ -86,11 +91,12 @@ static void drop_columns(sink *s) {
         }
         if (!least)
             break;
-        fprintf(s->out, "%s%s", any ? ", " : "# no room for: ", least->field->title);
-        least->is_hidden = any = true;
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s",
+                                 used ? ", " : "# no room for: ", least->field->title);
+        least->is_hidden = true;
     }
-    if (any)
-        fputc('\n', s->out);
+    if (used)
+        table_print_text(s->out, s->limit, 0, line);
 }
 
 /* The last column to be shown, whose text is broken into lines if it is too long; NULL if it has
@@ -151,10 +157,8 @@ static void print_cut(FILE *out, const char *text, int room) {
 static void print_words(FILE *out, int limit, int at, int hang, const char *text) {
     bool begins = true;
     for (const char *word = text; *word;) {
-        size_t bytes = strcspn(word, " ");
-        int width = 0;
-        for (size_t i = 0; i < bytes; i++)
-            width += ((unsigned char)word[i] & 0xC0) != 0x80;
+        const size_t bytes = strcspn(word, " ");
+        const int width = count_characters(word, bytes);
         if (limit && !begins && at + 1 + width > limit) {
             fprintf(out, "\n%*s", hang, "");
             at = hang;
@@ -255,6 +259,13 @@ static void print_row(sink *s, char *const *cells, paint p) {
 void table_print_text(FILE *out, int limit, int indent, const char *text) {
     fprintf(out, "%*s", indent, "");
     print_words(out, limit, indent, indent + 4, text);
+    fputc('\n', out);
+}
+
+void table_print_item(FILE *out, int start, const char *label, const char *text) {
+    const int used = table_get_width(label), blanks = used < start ? start - used : used > 0;
+    fprintf(out, "%s%*s", label, blanks, "");
+    print_words(out, table_find_limit(out), used + blanks, start, text);
     fputc('\n', out);
 }
 

@@ -59,8 +59,6 @@ typedef struct {
     err fault; /* of the machine, or of this program: it ends the run */
 } pool;
 
-/* One worker -------------------------------------------------------------------------------- */
-
 static bool start_worker(pool *p, worker *w, err *e) {
     int tasks[2], answers[2];
     if (!child_make_pipe(tasks, WORKER_OUT + 1, e))
@@ -386,8 +384,8 @@ static bool run_pool(pool *p, err *e) {
             return false;
         progress_update(p->plan->progress, p->done);
         if (os_stop_signal)
-            return err_set(e, EXIT_INTERRUPTED, "stopped by a signal after %zu of %zu", p->done,
-                           p->plan->count);
+            return err_set(e, EXIT_INTERRUPTED, "interrupted after %zu of %zu %s", p->done,
+                           p->plan->count, p->plan->progress ? p->plan->progress->what : "tasks");
     }
     return true;
 }
