@@ -27,8 +27,8 @@ static const option options_of_check[] = {
     TEXT_OPTION("csv", &settings.csv, "FILE", "also write the rows to a file"),
     AGX_OPTION(&settings.run.agx),
     FLAG_OPTION("strict", &strict,
-                "also lint the files of the kernels: its errors fail the run, and a file that "
-                "compiles but cannot be linted is a warning"),
+                "also lint the kernels' files: its errors fail the run, a file that cannot be "
+                "linted warns"),
     TEXT_OPTION("capture", &settings.run.capture, "F.gputrace",
                 "also capture the GPU's work of one case for Xcode (Metal only)"),
 };
@@ -39,15 +39,13 @@ static size_t left_out; /* kernels that --quick leaves to --full */
 
 static const option options_of_validate[] = {
     SUITE_OPTIONS(settings),
-    {"max-findings", OPTION_NUMBER, &max_findings, "N",
-     "list at most N findings at the end (default 50)", 1, 100000},
-    FLAG_OPTION(
-        "full", &full,
-        "every case of every kernel, also under compute-sanitizer (default there: one per kernel)"),
-    FLAG_OPTION("trace-nan", &trace_nan,
-                "also report where finite values give a NaN or an infinity"),
+    {"max-findings", OPTION_NUMBER, &max_findings, "N", "list N findings at most (default 50)", 1,
+     100000},
+    FLAG_OPTION("full", &full,
+                "every case of every kernel, also under compute-sanitizer (default there: one)"),
+    FLAG_OPTION("trace-nan", &trace_nan, "also report where finite values give a NaN or infinity"),
     FLAG_OPTION("strict", &strict,
-                "milder findings fail the run too: threads that store the same value in one place"),
+                "milder findings, such as two stores of one value, fail the run too"),
     TEXT_OPTION("csv", &settings.csv, "FILE", "also write the findings to a file"),
     TEXT_OPTION("sarif", &settings.sarif, "FILE.sarif",
                 "also write findings and failed cases as SARIF 2.1.0, for code scanning"),
@@ -155,9 +153,8 @@ static exit_code check_cases(case_list *cases, const device_facts *f, err *e) {
         report_keep_rows(&r);
     suite_listener listener = report_get_listener(&r);
     bool ok = suite_run(&settings.run, cases, &listener, NULL, e);
-    report_end(&r);
     ok = ok && (!r.csv || csv_write(r.csv, settings.csv, e));
-    ok = report_write(&r, NULL, ok ? e : NULL) && ok && report_check_ran(&r, e);
+    ok = report_end(&r, NULL, e) && ok && report_check_ran(&r, e);
     report_free(&r);
     return !ok ? e->code : r.failed > 0 || errors > 0 ? EXIT_WRONG : EXIT_OK;
 }
@@ -171,8 +168,8 @@ VERB(
     .about = "run kernels against their oracles: exit status 1 if any is wrong",
     .notes =
         "A case is kernel/shape/input. FILTER is the name of a kernel or of an op, a part of a\n"
-        "case's name, or a glob over it: 'matvec*/*/zeros'. Without one, everything is checked.\n"
-        "A line per kernel shows the largest error of its cases divided by its tolerance (margin)\n"
+        "case's name, or a glob over it: 'matvec*/*/zeros'. Without one, everything is checked. A\n"
+        "line per kernel shows the largest error of its cases divided by its tolerance (margin)\n"
         "and the time that the device took. With -v a row per case shows the largest absolute,\n"
         "relative and ULP error of an output, its normalised mean squared error, and where the\n"
         "largest error is. Failures come last. The same seed gives the same rows. ASSAY_KERNELS\n"
@@ -335,7 +332,7 @@ static exit_code validate_with_tools(const case_list *cases, const device_facts 
         all->report.tool = sanitizer_tools[i];
         all->report.is_last = i + 1 == SANITIZER_TOOLS;
         exit_code code = validate_cases(cases, f, all, &own);
-        if (code == EXIT_INCONCLUSIVE) {
+        if (code == EXIT_INTERRUPTED) {
             *e = own;
             return code;
         }
@@ -377,7 +374,6 @@ static exit_code validate_on(case_list *cases, const device_facts *f, err *e) {
         is_cuda ? validate_with_tools(cases, f, &all, e) : validate_cases(cases, f, &all, e);
     report_end_rows(&all.report);
     print_all(&all.found);
-    report_end(&all.report);
     if (left_out > 0)
         fprintf(get_out(),
                 "%zu kernels left to --full: the same templates in other formats or with +=\n",
@@ -392,7 +388,7 @@ static exit_code validate_on(case_list *cases, const device_facts *f, err *e) {
             code = e->code;
         csv_free(file);
     }
-    if (e->code == EXIT_OK && !report_write(&all.report, &all.found, e))
+    if (!report_end(&all.report, &all.found, e))
         code = e->code;
     finding_free(&all.found);
     report_free(&all.report);
@@ -416,21 +412,18 @@ static exit_code run_validate(const char *const *names, size_t count, err *e) {
     return code;
 }
 
-VERB(
-    verb_validate, "validate", run_validate, .names = "[FILTER...]",
-    .about = "check kernels with every memory access watched: exit status 1 if anything is found",
-    .notes =
-        "First the canaries: kernels with one planted bug for each class of bugs that the\n"
-        "device claims to find. One that is not caught fails the run. Then every case of `assay\n"
-        "check`, with accesses watched: loads and stores outside buffers, arrays and\n"
-        "threadgroup memory, reads of memory that was never written, data races, stores to\n"
-        "read-only buffers, misaligned accesses, barriers that not all threads reach, shuffles\n"
-        "from inactive lanes, undefined arithmetic, endless loops. The time is that of validation\n"
-        "and says nothing about the kernel. MTL_SHADER_VALIDATION=1 does the same for every other\n"
-        "verb. --quick without a FILTER validates each template of an op once, in one format and\n"
-        "with = or +=, so that every variant, format and file of the op is in a validated kernel;\n"
-        "it says how many kernels it leaves to --full.\n"
-        "On NVIDIA GPUs one case of each kernel, the largest of its edge shapes, runs under\n"
-        "each of the four tools of compute-sanitizer, and the line of a kernel counts all four;\n"
-        "with --full, --shape or --input, all cases that match.\n",
-    VERB_OPTIONS(options_of_validate), .math = "safe", .runs_ops = true);
+VERB(verb_validate, "validate", run_validate, .names = "[FILTER...]",
+     .about = "check kernels with every memory access watched: exit status 1 if anything is found",
+     .notes =
+         "First the canaries: kernels with one planted bug for each class of bugs that the\n"
+         "device claims to find. One that is not caught fails the run. Then every case of\n"
+         "`assay check`, with accesses watched: loads and stores outside of memory, reads of\n"
+         "memory that was never written, data races, stores to read-only buffers, misaligned\n"
+         "accesses, barriers that not all threads reach, shuffles from inactive lanes,\n"
+         "undefined arithmetic, endless loops. The time is that of validation and says nothing\n"
+         "about the kernel. MTL_SHADER_VALIDATION=1 does the same for every other verb.\n"
+         "--quick without a FILTER validates each template of an op once, in one format and\n"
+         "with = or +=, and says how many kernels it leaves to --full. On NVIDIA GPUs one case\n"
+         "of each kernel, the largest of its edge shapes, runs under each of the four tools of\n"
+         "compute-sanitizer; with --full, --shape or --input, all cases that match.\n",
+     VERB_OPTIONS(options_of_validate), .math = "safe", .runs_ops = true);

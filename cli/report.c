@@ -8,6 +8,7 @@
 #include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/check/suite.h"
+#include "harness/device/cuda/sanitizer.h"
 #include "harness/device/validation.h"
 #include "harness/measure/freshness.h"
 #include "harness/measure/results.h"
@@ -55,7 +56,7 @@ static const field sum_fields[] = {
     FIELD(report_sum, margin, FIELD_REAL, NULL, "margin", .width = 9),
     FIELD(report_sum, ns, FIELD_TIME, NULL, "time", .width = 9),
 };
-enum { CASE_COLUMNS = 10, REPORT_FINDINGS = 8, REPORT_FAILURES = 20 };
+enum { CASE_COLUMNS = 10, REPORT_FINDINGS = 8, REPORT_FAILURES = 20, REPORT_COMMANDS = 50 };
 
 /* n: the numbers of a comparison, or NULL if none was made. */
 static row make_row(const report *r, const kernel_case *c, const char *verdict,
@@ -89,30 +90,21 @@ static void start_table(report *r, const case_list *cases) {
     }
 }
 
-static void set_command(report *r, const suite_settings *s, const device_facts *f) {
-    char seed[40] = "";
-    if (s->run.seed != 1)
-        snprintf(seed, sizeof seed, " --seed %" PRIu64, s->run.seed);
-    snprintf(r->again, sizeof r->again, "assay %s%s%.40s%s%s%s", r->verb,
-             s->run.device ? " --device " : "", s->run.device ? s->run.device : "",
-             f->math == MATH_SAFE ? "" : " --math ",
-             f->math == MATH_SAFE ? "" : math_mode_get_name(f->math), seed);
-}
-
 void report_start(report *r, const char *name, const suite_settings *s, const device_facts *f,
                   const case_list *cases) {
     *r = (report){.settings = s,
                   .facts = f,
                   .verb = name,
                   .began_ns = os_now_ns(),
+                  .wanted = cases->count,
                   .is_last = true,
                   .detail = s->quiet || s->json ? REPORT_VERDICT
                             : s->verbose        ? REPORT_CASES
                                                 : REPORT_KERNELS};
     if (r->detail != REPORT_VERDICT)
         report_print_header(f, s->run.seed);
-    set_command(r, s, f);
     r->failures = memory_file_new();
+    r->commands = memory_file_new();
     start_table(r, cases);
     fflush(stdout);
 }
@@ -237,7 +229,18 @@ static void tell_failure(report *r, const kernel_case *c, const case_report *wha
     else if (!what->failure)
         print_tool_output(r, what->error.detail);
     print_place(r, c);
-    fprintf(r->failures->out, "      to run it alone: %s %s\n", r->again, c->name);
+}
+
+/* A line per case that failed: the command that runs it alone. Several tools run the same cases. */
+static void add_command(report *r, const char *name) {
+    char end[300];
+    snprintf(end, sizeof end, " %s\n", name);
+    fflush(r->commands->out);
+    if (strstr(r->commands->text, end) || r->command_count++ >= REPORT_COMMANDS)
+        return;
+    fprintf(r->commands->out, "FAILED assay %s", r->verb);
+    options_print_given(r->commands->out);
+    fputs(end, r->commands->out);
 }
 
 static void print_failures(report *r) {
@@ -248,6 +251,12 @@ static void print_failures(report *r) {
                 r->failures->text);
     if (r->failure_count > REPORT_FAILURES)
         fprintf(r->rows.out, "  and %zu more kernels\n", r->failure_count - REPORT_FAILURES);
+    fflush(r->commands->out);
+    fputs(r->commands->text, r->rows.out);
+    if (r->command_count > REPORT_COMMANDS)
+        fprintf(r->rows.out, "and %zu more; --json lists them\n",
+                r->command_count - REPORT_COMMANDS);
+    memory_file_free(r->commands);
     memory_file_free(r->failures);
 }
 
@@ -276,6 +285,8 @@ static void add_row(report *r, const kernel_case *c, const case_report *what) {
         sink_add(&r->rows, &v, passed ? PAINT_GOOD : PAINT_BAD);
     if (!is_skipped && !passed)
         tell_failure(r, c, what, result, v.message);
+    if (!is_skipped && !passed && !what->is_untried)
+        add_command(r, c->name);
     if (r->csv) {
         v.made_of = find_made_of(r, c);
         record_add_csv(&case_record, &v, r->csv);
@@ -287,17 +298,7 @@ void report_end_rows(report *r) {
         print_sum(r, &r->sums[i]);
 }
 
-void report_end(report *r) {
-    report_end_rows(r);
-    print_failures(r);
-    fprintf(r->rows.out, "%zu passed, %zu failed", r->passed, r->failed);
-    if (r->skipped > 0)
-        fprintf(r->rows.out, ", %zu skipped", r->skipped);
-    fputc('\n', r->rows.out);
-    fflush(r->rows.out); /* annotations follow on stderr, which must begin a line */
-}
-
-bool report_write(const report *r, const finding_list *found, err *e) {
+static bool write_files(const report *r, const finding_list *found, err *e) {
     static const finding_list none;
     const suite_settings *s = r->settings;
     place_list places = {.count = 0};
@@ -313,6 +314,29 @@ bool report_write(const report *r, const finding_list *found, err *e) {
                                                 (double)(os_now_ns() - r->began_ns) * 1e-9, e));
     places_free(&places);
     return ok;
+}
+
+bool report_end(report *r, const finding_list *found, err *e) {
+    const suite_settings *s = r->settings;
+    const bool is_stopped = e->code == EXIT_INTERRUPTED;
+    const size_t run = r->passed + r->failed + r->skipped;
+    report_end_rows(r);
+    fflush(r->rows.out); /* what follows on stderr must begin a line */
+    verb_end_compiling();
+    print_failures(r);
+    fflush(r->rows.out);
+    const bool ok = write_files(r, found, e->code == EXIT_OK ? e : NULL);
+    if (!is_stopped) {
+        fprintf(r->rows.out, "%zu passed, %zu failed", r->passed, r->failed);
+        if (r->skipped > 0)
+            fprintf(r->rows.out, ", %zu skipped", r->skipped);
+        fputc('\n', r->rows.out);
+        return ok;
+    }
+    const char *file = s->junit ? s->junit : s->sarif;
+    return err_set(e, EXIT_INTERRUPTED, "interrupted after %zu of %zu cases; %s%.120s", run,
+                   r->tool ? r->wanted * SANITIZER_TOOLS : r->wanted,
+                   ok && file ? "they are in " : "nothing was saved", ok && file ? file : "");
 }
 
 void report_free(report *r) {
@@ -350,10 +374,9 @@ csv *report_start_csv(const device_facts *f, uint64_t seed) {
 
 void report_print_header(const device_facts *f, uint64_t seed) {
     char line[400];
-    snprintf(line, sizeof line, "# device: %s (%s%s)", f->name, f->api,
-             f->validates ? ", checked" : "");
+    snprintf(line, sizeof line, "# device: %s (%s%s), seed %" PRIu64, f->name, f->api,
+             f->validates ? ", checked" : "", seed);
     table_print_text(stdout, table_find_limit(stdout), 0, line);
     snprintf(line, sizeof line, "# compiler: %s", f->compiler);
     table_print_text(stdout, table_find_limit(stdout), 0, line);
-    printf("# seed: %" PRIu64 "\n", seed);
 }

@@ -69,14 +69,15 @@ typedef struct {
         is_last; /* every case comes once more at most: lines are printed as soon as they are whole */
     bool lists_findings; /* the caller prints them: they are not repeated with failures */
     const char *tool;    /* of several that run the same cases, or NULL */
-    char again[160];     /* the command that runs a case alone, up to its name */
     sink rows;
     csv *csv; /* NULL if none is wanted */
     report_sum *sums;
-    size_t sum_count, sum_room, current; /* the one whose cases come */
-    size_t passed, failed, skipped;
-    outcome_list outcomes; /* every case */
+    size_t sum_count, sum_room, current;    /* the one whose cases come */
+    size_t passed, failed, skipped, wanted; /* wanted: all of them */
+    outcome_list outcomes;                  /* every case */
     memory_file *failures; /* text for the end: the cases that failed, with details */
+    memory_file *commands; /* the lines after them: how to run each alone */
+    size_t command_count;
     size_t failure_count;
     const kernel *warned_kernel; /* the last that was warned about */
     const kernel *failed_kernel; /* the last that is among them */
@@ -95,13 +96,11 @@ void report_keep_rows(report *r);
 suite_listener report_get_listener(report *r);
 /* Prints the lines that are not printed yet. */
 void report_end_rows(report *r);
-/* The same, which cases failed and the counts. */
-void report_end(report *r);
+/* The same, which cases failed, the files and objects for other programs (found: what validation found, or NULL), and, as
+ * the last line, the counts. Of a run that was interrupted, which e says, e says then how far it came. */
+bool report_end(report *r, const finding_list *found, err *e);
 /* False, with e set, if every case was skipped: a run that checked nothing is no success. */
 bool report_check_ran(const report *r, err *e);
-/* What other programs read, also of a run that was interrupted: JSON, JUnit, SARIF, annotations.
- * found: what validation found, or NULL. */
-bool report_write(const report *r, const finding_list *found, err *e);
 void report_free(report *r);
 
 /* Where the numbers come from: the head of a CSV file, and the same for people. */

@@ -14,8 +14,6 @@
 #include "harness/device/cuda/sanitizer.h"
 #include "harness/device/validation.h"
 
-/* Findings ---------------------------------------------------------------------------------- */
-
 /* What is unknown, or makes no sense for the class, is empty. */
 typedef struct {
     finding of;
@@ -490,8 +488,6 @@ bool suite_run(const suite *s, const case_list *cases, const suite_listener *lis
     return ok;
 }
 
-/* All canaries ---------------------------------------------------------------------------------- */
-
 enum { CANARY_NAME = 96, CANARY_WHY = 200 };
 
 typedef struct {
@@ -577,8 +573,12 @@ bool suite_play_canaries(const suite *s, const device_facts *f, FILE *out, err *
         names[count] = birds[count].name;
         count++;
     }
-    worker_plan plan = {
-        .tasks = names, .count = count, .deliver = deliver_canary, .context = birds};
+    progress shown = progress_new(stderr, "canaries", count);
+    worker_plan plan = {.tasks = names,
+                        .count = count,
+                        .deliver = deliver_canary,
+                        .context = birds,
+                        .progress = &shown};
     bool ok = run_canaries(s, &plan, e) &&
               (!sanitizer_get_tool() || hear_late_ones(birds, count, e)) &&
               count_caught(birds, count, out, e);
