@@ -25,8 +25,6 @@ static const char *get_roof(const result_row *r) {
     return isnan(r->pct_roof) ? "-" : fma > memory || isnan(memory) ? "FMA" : "memory";
 }
 
-/* Rows of bench ------------------------------------------------------------------------------- */
-
 typedef struct {
     result_row row;
     const char *roof;
@@ -84,14 +82,6 @@ void bench_print_row(sink *s, const result_row *r) {
         sink_note(s, 4, r->message);
 }
 
-void bench_print_head(FILE *out, const results_meta *m) {
-    char line[2000];
-    for (size_t i = 0; i < m->count; i++) {
-        snprintf(line, sizeof line, "# %s: %s", m->facts[i].key, m->facts[i].value);
-        table_print_text(out, table_find_limit(out), 0, line);
-    }
-}
-
 void bench_print_markdown(FILE *out, const results_meta *m, const result_row *rows, size_t count) {
     sink s = {.record = RECORD(view_fields), .out = out, .is_markdown = true};
     fprintf(out, "%s (%s), %s, commit %s, seed %s\n\n", results_meta_find(m, "device"),
@@ -101,8 +91,6 @@ void bench_print_markdown(FILE *out, const results_meta *m, const result_row *ro
         bench_print_row(&s, &rows[i]);
     sink_end(&s);
 }
-
-/* In sentences -------------------------------------------------------------------------------- */
 
 /* A kernel that adds to its output has more to do than one that does not. */
 static bool accumulates(const bench_list *cases, const char *name) {
@@ -239,8 +227,8 @@ static void add_comparisons(sink *s, const comparison_list *l, const comparison_
                  r->high);
         verdict_explain(t, o->min_effect, v.why, sizeof v.why);
         sink_add(s, &v, choose_paint(t->verdict));
-        if (o->explain)
-            sink_note(s, 4, v.why);
+        if (o->explain || t->verdict == VERDICT_AMBIGUOUS)
+            sink_note(s, 4, o->explain ? v.why : t->reason);
     }
     sink_end(s);
 }
@@ -324,8 +312,6 @@ exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE
                ? EXIT_INCONCLUSIVE
                : EXIT_OK;
 }
-
-/* Files ------------------------------------------------------------------------------------------ */
 
 bool bench_files_find_rows(const char *out, const char *name, const device_facts *f, char *path,
                            size_t size, err *e) {
@@ -428,8 +414,6 @@ results *bench_files_open(const char *path, const results_meta *m, err *e) {
     return file;
 }
 
-/* Resuming ---------------------------------------------------------------------------------- */
-
 static bool is_true(const result_row *r, const results_meta *m, const device_facts *f,
                     freshness *fresh) {
     char changes[80];
@@ -525,8 +509,8 @@ VERB(
         "medians is beyond the smallest effect, its 99% interval is clear of 1, and a test agrees\n"
         "after Holm's correction over all cases; same when the whole interval is within the\n"
         "smallest effect; otherwise it is ambiguous. Several runs per side are compared run by\n"
-        "run: Student's t over their medians. One run per side: a bootstrap and a\n"
-        "Mann-Whitney test, wider where neighbouring samples resemble each other, and ambiguous\n"
-        "if the run was disturbed (labels busy, throttled, ramp). Exit status: 4 if one is\n"
-        "slower, else 5 if one is ambiguous or missing, else 0.\n",
+        "run: Student's t over their medians. One run per side: a bootstrap and a Mann-Whitney\n"
+        "test, wider where neighbouring samples resemble each other, and ambiguous if the run was\n"
+        "disturbed (labels busy, throttled, ramp). Exit status: 4 if one is slower, else 5 if one\n"
+        "is ambiguous or missing, else 0.\n",
     VERB_OPTIONS(options), .reads_results = true);

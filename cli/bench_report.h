@@ -23,7 +23,6 @@ comparison_row *bench_compare(comparison_list *l, const char *key, const result_
  * EXIT_INCONCLUSIVE if one is ambiguous or missing, else EXIT_OK. */
 exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE *out);
 
-void bench_print_head(FILE *out, const results_meta *m); /* as comments */
 /* A table as wide as these cases need, to which rows are added as they come. */
 void bench_print_start(sink *s, FILE *out, const bench_list *cases, const bench_settings *settings);
 void bench_print_row(sink *s, const result_row *r);

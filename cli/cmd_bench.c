@@ -11,6 +11,7 @@
 #include "harness/check/suite.h"
 #include "kernels/kernels.h"
 #include "project/project.h"
+#include "report.h"
 #include "verb.h"
 
 static struct {
@@ -33,32 +34,27 @@ static const option options[] = {
     TEXT_OPTION("input", &settings.query.input, "D",
                 "uniform, normal, zeros, denormals, large or negative (default normal)"),
     SECONDS_OPTION("budget", &settings.bench.budget_s, "S",
-                   "at most this many seconds of samples per case (default 1)"),
+                   "seconds of samples per case (default 1)"),
     SEED_OPTION(&settings.bench.seed, "the inputs"),
     DEVICE_OPTION(&settings.bench.device),
     SECONDS_OPTION("timeout", &settings.bench.timeout_s, "S",
-                   "give up on a case after this many seconds (default 120)"),
+                   "seconds before a case is given up (default 120)"),
     TEXT_OPTION("out", &settings.out, "FILE.csv",
                 "file for the rows, samples beside it (default results/<device>/bench.csv)"),
-    FLAG_OPTION("resume", &settings.resume,
-                "time only what has no row, or whose row is of another build or source"),
-    TEXT_OPTION("save", &settings.save, "NAME",
-                "keep the rows as a baseline too, in baselines/NAME.csv beside the file"),
+    FLAG_OPTION("resume", &settings.resume, "time only what has no row that is still true"),
+    TEXT_OPTION("save", &settings.save, "NAME", "keep the rows as the baseline NAME too"),
     FLAG_OPTION("json", &settings.shown.json, "print JSON instead of the table"),
     FLAG_OPTION("md", &settings.shown.markdown, "print Markdown instead of the table"),
-    TEXT_OPTION(
-        "baseline", &settings.baseline, "B",
-        "compare with a folder of kernels (timed interleaved), a saved NAME or an earlier CSV"),
+    TEXT_OPTION("baseline", &settings.baseline, "B",
+                "a folder of kernels (timed interleaved), a saved NAME or a CSV"),
     LIST_OPTION("against", &settings.against, "F.metal:K",
-                "time kernel K of another file beside ours, on the same inputs and oracle; may be "
-                "repeated"),
+                "time kernel K of another file beside ours; may be repeated"),
     LIST_OPTION("launch", &settings.launches, "FILE.launch",
                 "how the kernel of --against is launched: see docs/side-by-side.md"),
     PERCENT_OPTION("min-effect", &settings.bench.min_effect, "PERCENT",
                    "when comparing: smallest change worth a verdict (default 3)"),
-    SECONDS_OPTION(
-        "again", &settings.bench.again_s, "S",
-        "when interleaved: time ambiguous cases again, at most S seconds each (default 12)"),
+    SECONDS_OPTION("again", &settings.bench.again_s, "S",
+                   "interleaved: time ambiguous cases again, at most S seconds each (default 12)"),
     {"compared", OPTION_NUMBER, &settings.bench.compared, NULL, NULL, 0, UINT64_MAX},
     PLAIN_OPTION("fresh", OPTION_FLAG, &settings.bench.fresh, NULL, NULL),
     FLAG_OPTION("explain", &settings.shown.explain, "when comparing: the numbers of each verdict"),
@@ -81,6 +77,7 @@ bool bench_set_rival(bench_settings *s, const char *given, const char *how, err 
 /* A run: what listens to bench_run. */
 typedef struct {
     const bench_list *cases;
+    const device_facts *facts;
     results_meta meta;
     char path[PATH_MAX], base_path[PATH_MAX], save_path[PATH_MAX];
     results *file, *saved;
@@ -121,7 +118,7 @@ static bool start(void *context, const roof_facts *f, err *e) {
     if (!open_files(r, e))
         return false;
     if (!is_quiet()) {
-        bench_print_head(stdout, &r->meta);
+        report_print_header(r->facts, settings.bench.seed);
         bench_print_start(&r->table, stdout, r->cases, &settings.bench);
     }
     return true;
@@ -193,8 +190,6 @@ static bool deliver(void *context, const bench_case *c, const bench_outcome *o, 
     return ok;
 }
 
-/* The base ---------------------------------------------------------------------------------- */
-
 static bool open_baseline(run *r, const device_facts *f, err *e) {
     bool is_folder;
     if (settings.save &&
@@ -256,12 +251,10 @@ static void tell_saved(const run *r) {
         disturbed += timing_find_suspicion(r->rows[i].labels) != NULL;
     fprintf(stderr, "baseline %s: %s\n", settings.save, r->save_path);
     if (disturbed > 0)
-        fprintf(
-            stderr,
-            "%zu of %zu rows were disturbed (busy, throttled or ramp): against this baseline they "
-            "will be ambiguous. On a shared machine keep the kernels instead, and time both "
-            "interleaved: git worktree add ../base, then assay bench --baseline ../base\n",
-            disturbed, r->count);
+        verb_say("%zu of %zu rows were disturbed (busy, throttled or ramp): against this baseline "
+                 "they will be ambiguous. On a shared machine time both versions interleaved: git "
+                 "worktree add ../base, then assay bench --baseline ../base",
+                 disturbed, r->count);
 }
 
 static bool is_all_new(const comparison_list *l) {
@@ -331,6 +324,7 @@ static exit_code bench_cases(run *r, const device_facts *f, err *e) {
     if (!choose_cases(r, &cases, e))
         return e->code;
     r->cases = &cases;
+    r->facts = f;
     r->rows = calloc(cases.count * (1 + settings.bench.rival_count) + 1, sizeof *r->rows);
     assert(r->rows);
     const bench_listener listener = {start, deliver, r};
@@ -338,19 +332,17 @@ static exit_code bench_cases(run *r, const device_facts *f, err *e) {
               drop_finished(r, f, &cases, e);
     bench_set_workers(&settings.bench, f, cases.count);
     ok = ok && (cases.count == 0 || bench_run(&settings.bench, f, &cases, &listener, e));
+    if (!ok && e->code == EXIT_INTERRUPTED) {
+        const err was = *e;
+        err_set(e, was.code, "%.80s; --resume times those that have no row in %.100s yet", was.text,
+                r->path);
+    }
     exit_code code = ok ? finish(r) : e->code;
     results_close(r->saved);
     results_close(r->file);
     free(r->rows);
     bench_cases_free(&cases);
     return code;
-}
-
-static bool check_combination(err *e) {
-    if (settings.against.count == 0)
-        return true;
-    const char *other = settings.baseline ? "--baseline" : settings.resume ? "--resume" : NULL;
-    return !other || err_set(e, EXIT_USAGE, "%s and --against exclude each other", other);
 }
 
 static exit_code serve(err *e) {
@@ -368,8 +360,10 @@ static exit_code serve(err *e) {
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
-    if (!check_combination(e) ||
-        !bench_against_open(&settings.against, &settings.launches, &settings.bench, e))
+    const char *other = settings.baseline ? "--baseline" : settings.resume ? "--resume" : NULL;
+    if (other && settings.against.count > 0)
+        return err_code(e, EXIT_USAGE, "%s and --against exclude each other", other);
+    if (!bench_against_open(&settings.against, &settings.launches, &settings.bench, e))
         return e->code;
     if (settings.worker)
         return serve(e);
@@ -396,28 +390,20 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return code;
 }
 
-VERB(
-    verb_bench, "bench", run_verb, .names = "[FILTER...]",
-    .about = "time kernels, each checked before and after: one row per case, samples kept",
-    .notes =
-        "single: submit and wait per run. chained: runs back to back in one command buffer.\n"
-        "independent: many runs in one command buffer that need not wait for each other. cold\n"
-        "rotates over copies that are larger than the caches. The time is the median on the GPU's\n"
-        "clock; iqr is the distance between the quartiles; % roof is relative to the fastest "
-        "read,\n"
-        "copy or triad of at least as many bytes, measured within seconds of it. A case that fails "
-        "its\n"
-        "check is not timed. Labels say under which conditions a time was taken: emulated, "
-        "virtual,\n"
-        "throttled (became slower), ramp (became faster), busy, gpu_is_wall, unsteady (the budget\n"
-        "ended first), above_roof, validated, hot, low_power, battery.\n"
-        "Rows of other cases stay in the file; every run also\n"
-        "adds a line per case to NAME.history.csv. A case that the device cannot run is skipped "
-        "and counted.\n"
-        "--against checks a third-party kernel with our oracle and then times it interleaved with "
-        "each\n"
-        "case of ours that computes the same; rows go to results/<device>/against.csv. With "
-        "--baseline\n"
-        "or --against the exit status is 4 if a case of ours is slower, 5 if the samples cannot "
-        "tell.\n",
-    VERB_OPTIONS(options), .math = "fast", .runs_ops = true);
+VERB(verb_bench, "bench", run_verb, .names = "[FILTER...]",
+     .about = "time kernels, each checked before and after: one row per case, samples kept",
+     .notes =
+         "single: submit and wait per run. chained: runs back to back in one command buffer.\n"
+         "independent: many runs in one command buffer that need not wait for each other. cold\n"
+         "rotates over copies that are larger than the caches. The time is the median on the\n"
+         "GPU's clock; iqr is the distance between the quartiles; % roof is relative to the\n"
+         "fastest read, copy or triad of at least as many bytes, measured within seconds of\n"
+         "it. A case that fails its check is not timed. Labels say under which conditions a\n"
+         "time was taken: emulated, virtual, throttled (became slower), ramp (became faster),\n"
+         "busy, gpu_is_wall, unsteady (the budget ended first), above_roof, validated, hot,\n"
+         "low_power, battery. Rows of other cases stay in the file; NAME.history.csv has every\n"
+         "run. --against checks another's kernel with our oracle and times it interleaved with\n"
+         "each case of ours that computes the same; rows go to results/<device>/against.csv.\n"
+         "With --baseline or --against the exit status is 4 if a case of ours is slower, 5 if\n"
+         "the samples cannot tell.\n",
+     VERB_OPTIONS(options), .math = "fast", .runs_ops = true);

@@ -137,22 +137,22 @@ void verdict_explain(const verdict_case *c, double min_effect, char *text, size_
         snprintf(text, size, "%s: %s", verdict_get_name(c->verdict), c->reason);
         return;
     }
-    char test[80], base[32], now[32];
-    if (has_runs(c))
-        snprintf(test, sizeof test, "Student's t over %zu and %zu runs: p %.2g",
-                 c->base.runs > 1 ? c->base.runs : 1, c->now.runs > 1 ? c->now.runs : 1,
-                 c->ranks.p);
-    else
-        snprintf(test, sizeof test, "%s p %.2g (%s)",
+    char test[120] = "no test", base[32], now[32];
+    if (has_runs(c) && !isnan(c->ranks.p))
+        snprintf(test, sizeof test, "Student's t over %zu and %zu runs: p %.2g, %.2g after Holm",
+                 c->base.runs > 1 ? c->base.runs : 1, c->now.runs > 1 ? c->now.runs : 1, c->ranks.p,
+                 c->p);
+    else if (!isnan(c->ranks.p))
+        snprintf(test, sizeof test, "%s p %.2g (%s), %.2g after Holm",
                  c->paired ? "interleaved: sign test" : "Mann-Whitney", c->ranks.p,
-                 c->ranks.exact ? "exact" : "normal");
+                 c->ranks.exact ? "exact" : "normal", c->p);
     snprintf(text, size,
              "%s: median %s (n %zu) to %s (n %zu), ratio %.4f, %g%% interval %.4f to "
-             "%.4f; %s, %.2g after Holm; smallest effect %g%%: %s",
+             "%.4f; %s; smallest effect %g%%: %s",
              verdict_get_name(c->verdict), format_time(c->base_median, base, sizeof base),
              c->base.count, format_time(c->now_median, now, sizeof now), c->now.count,
              c->interval.ratio, 100 - 100 * find_level(c), c->interval.low, c->interval.high, test,
-             c->p, min_effect * 100, c->reason);
+             min_effect * 100, c->reason);
 }
 
 /* Many cases ------------------------------------------------------------------------------------ */
