@@ -134,6 +134,21 @@ static size_t list_kernels(const selection *s, sink *to) {
     return count;
 }
 
+static const field op_fields[] = {
+    FIELD(op, name, FIELD_TEXT, NULL, "op"),
+    FIELD(op, about, FIELD_TEXT, NULL, "computes"),
+    FIELD(op, dims, FIELD_TEXT, NULL, "shape", .rank = 1),
+    FIELD(op, kernel_count, FIELD_COUNT, NULL, "kernels"),
+};
+
+static exit_code print_ops(void) {
+    sink to = {.record = RECORD(op_fields), .out = stdout};
+    for (size_t i = 0; i < registry_count; i++)
+        sink_add(&to, registry[i], PAINT_NONE);
+    sink_end(&to);
+    return EXIT_OK;
+}
+
 static size_t print_rows(const selection *s) {
     sink to = {.record = RECORD(fields), .out = settings.json ? NULL : stdout};
     json j;
@@ -243,7 +258,11 @@ static size_t print_markdown(const selection *s) {
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
+    static const axes_query any;
     selection s = {.filters = names, .count = count};
+    if (count == 0 && !settings.md && !settings.json &&
+        memcmp(&settings.axes, &any, sizeof any) == 0)
+        return print_ops();
     if (!axes_parse(&settings.axes, &s.axes, e) || !check_filters(&s, e))
         return e->code;
     if ((settings.md && !settings.json ? print_markdown(&s) : print_rows(&s)) > 0)
@@ -251,8 +270,10 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return err_code(e, EXIT_USAGE, "no kernel has the given format, variant and accumulation");
 }
 
-VERB(verb_list, "list", run_verb, .names = "[NAME...]", .about = "list the ops and their kernels",
-     .notes = "NAME is an op, a kernel or a glob: 'matvec*'. Without one, all are listed.\n",
+VERB(verb_list, "list", run_verb, .names = "[NAME...]",
+     .about = "list the ops, or the kernels of those that are named",
+     .notes = "NAME is an op, a kernel or a glob: 'matvec*', or '*' for every kernel. --md and\n"
+              "--json without a NAME have every op and kernel.\n",
      VERB_OPTIONS(options), .runs_ops = true);
 
 /* info: what this machine has, what is missing, and what needs it -------------------------------- */
@@ -264,9 +285,8 @@ static struct {
 
 static const option info_option_list[] = {
     DEVICE_OPTION(&info_settings.device),
-    TEXT_OPTION(
-        "field", &info_settings.field, "NAME",
-        "print only the value of this line, such as results, device or cache (for scripts)"),
+    TEXT_OPTION("field", &info_settings.field, "NAME",
+                "print only the value of this line, such as results or device"),
     FLAG_OPTION("json", &info_settings.json, "print one JSON object instead of the lines"),
 };
 
