@@ -37,8 +37,7 @@ static struct {
 
 static const option convert_option_list[] = {
     TEXT_OPTION("type", &converting.type, "T", "type of the weights, such as q4_0, q8_0 or f16"),
-    FLAG_OPTION("pure", &converting.pure,
-                "also convert the head, which otherwise becomes Q6_K or Q8_0"),
+    FLAG_OPTION("pure", &converting.pure, "also convert the head, else Q6_K or Q8_0"),
     LIST_OPTION("keep", &converting.kept, "GLOB",
                 "leave matching tensors as they are, e.g. 'blk.*.ffn_down.*' (repeatable)"),
 };
@@ -84,14 +83,13 @@ static VERB(
     convert_verb, "convert", run_convert, .names = "IN OUT",
     .about = "rewrite a model with its weights in another type",
     .notes =
-        "Matrices get the requested type, with the bytes of ggml's reference quantisation; "
-        "vectors,\n"
-        "norms and metadata stay as they are. With a quantised type the head (the embedding, in a\n"
-        "model without a separate head) becomes Q6_K. Rows that are not whole blocks of 256 get\n"
-        "q5_0, q5_1 or q8_0 in place of q4_k, q5_k or q6_k. A value that is not finite is "
-        "refused,\n"
-        "and a scale beyond fp16 is kept at 65504 where ggml would write infinity. IN may use any\n"
-        "types that kernels read. OUT is written completely or not at all.\n",
+        "Matrices get the requested type, with the bytes of ggml's reference quantisation;\n"
+        "vectors, norms and metadata stay as they are. With a quantised type the head (the\n"
+        "embedding, in a model without a separate head) becomes Q6_K. Rows that are not whole\n"
+        "blocks of 256 get q5_0, q5_1 or q8_0 in place of q4_k, q5_k or q6_k. A value that is not\n"
+        "finite is refused, and a scale beyond fp16 is kept at 65504 where ggml would write\n"
+        "infinity. IN may use any types that kernels read. OUT is written completely or not at\n"
+        "all.\n",
     VERB_OPTIONS(convert_option_list));
 
 /* synth --------------------------------------------------------------------------------------- */
@@ -104,8 +102,7 @@ static struct {
 static const option synth_option_list[] = {
     SEED_OPTION(&making.seed, "the weights"),
     TEXT_OPTION("type", &making.type, "T", "type of the weights, as for convert (default q4_0)"),
-    {"layers", OPTION_NUMBER, &making.layers, "N", "number of layers (default: the shape's)", 1,
-     512},
+    {"layers", OPTION_NUMBER, &making.layers, "N", "layers (default: the shape's)", 1, 512},
 };
 
 static exit_code run_synth(const char *const *names, size_t count, err *e) {
@@ -142,12 +139,16 @@ static VERB(
  * architecture, with or without tensors. Text from the file is escaped in both forms, so that it cannot
  * control the terminal.  */
 
-static struct { bool json, tensors, metadata; } info_settings;
+static struct {
+    bool json, tensors, metadata;
+    const char *model;
+} info_settings;
 
 static const option info_option_list[] = {
     FLAG_OPTION("json", &info_settings.json, "print one JSON object"),
     FLAG_OPTION("tensors", &info_settings.tensors, "list every tensor too"),
     FLAG_OPTION("metadata", &info_settings.metadata, "list every metadata value too"),
+    TEXT_OPTION("m|model", &info_settings.model, "FILE", "the same as FILE"),
 };
 
 enum { SHOWN_TEXT = 100, SHOWN_ELEMENTS = 8 };
@@ -179,7 +180,7 @@ typedef struct {
 typedef struct {
     gguf_text architecture, name, tokenizer, pre; /* data is NULL for those that are missing */
     const gguf_value *figures[FIGURES];           /* NULL: the file does not say */
-    uint32_t head_dim;                            /* if it follows from the others; else 0 */
+    uint32_t follows[FIGURES];                    /* from others, where it is not stated; else 0 */
     uint64_t vocab, parameters;
     type_facts types[64]; /* more than exist */
     size_t type_count;
@@ -209,7 +210,7 @@ static bool is_uniform(const gguf_value *v) {
 
 /* Does the file say it, or does it follow? */
 static bool has_figure(const model_facts *f, size_t i) {
-    return f->figures[i] || (i == HEAD_DIM && f->head_dim);
+    return f->figures[i] || f->follows[i];
 }
 
 /* A number, or a list with one per layer; a list of equal numbers is shown as one. */
@@ -218,7 +219,7 @@ static void print_figure(FILE *out, const model_facts *f, size_t at) {
     if (!has_figure(f, at)) {
         fputs("null", out);
     } else if (!v) {
-        fprintf(out, "%" PRIu32, f->head_dim);
+        fprintf(out, "%" PRIu32, f->follows[at]);
     } else if (is_uniform(v)) {
         print_number(out, v, 0);
     } else {
@@ -236,20 +237,32 @@ static void find_text(const gguf *g, const char *key, gguf_text *out) {
         *out = v->texts[0];
 }
 
-static void find_figures(const gguf *g, model_facts *f) {
+/* Of the architecture's own keys. */
+static const gguf_value *find_figure(const gguf *g, const model_facts *f, const char *name) {
     char key[160];
-    for (size_t i = 0; i < FIGURES && f->architecture.bytes > 0 && f->architecture.bytes <= 64;
-         i++) {
-        snprintf(key, sizeof key, "%.*s.%s", (int)f->architecture.bytes, f->architecture.data,
-                 figures[i].key);
-        const gguf_value *v = gguf_find_value(g, key);
-        f->figures[i] = v && v->element != GGUF_STRING ? v : NULL;
+    const size_t bytes = f->architecture.bytes;
+    if (bytes == 0 || bytes > 64)
+        return NULL;
+    snprintf(key, sizeof key, "%.*s.%s", (int)bytes, f->architecture.data, name);
+    const gguf_value *v = gguf_find_value(g, key);
+    return v && v->element != GGUF_STRING ? v : NULL;
+}
+
+static uint32_t get_size(const gguf_value *v) {
+    return v && v->type == GGUF_U32 ? (uint32_t)gguf_value_get_integer(v, 0) : 0;
+}
+
+/* A file of RWKV-7 has no heads of attention, but states their size. */
+static void find_figures(const gguf *g, model_facts *f) {
+    for (size_t i = 0; i < FIGURES; i++)
+        f->figures[i] = find_figure(g, f, figures[i].key);
+    const uint32_t hidden = get_size(f->figures[HIDDEN]), heads = get_size(f->figures[HEADS]);
+    const uint32_t size = heads ? hidden / heads : get_size(find_figure(g, f, "wkv.head_size"));
+    f->follows[HEAD_DIM] = size;
+    if (heads == 0 && size > 0) {
+        f->figures[HEADS] = NULL;
+        f->follows[HEADS] = hidden / size;
     }
-    const gguf_value *hidden = f->figures[HIDDEN], *heads = f->figures[HEADS];
-    if (hidden && heads && hidden->type == GGUF_U32 && heads->type == GGUF_U32 &&
-        gguf_value_get_integer(heads, 0) > 0)
-        f->head_dim =
-            (uint32_t)(gguf_value_get_integer(hidden, 0) / gguf_value_get_integer(heads, 0));
 }
 
 static void count_types(const gguf *g, model_facts *f) {
@@ -394,7 +407,8 @@ static void print_metadata(const gguf *g) {
     }
 }
 
-static void print_all(const gguf *g) {
+/* Both forms return whether it runs. */
+static bool print_all(const gguf *g) {
     const model_facts facts = collect_facts(g), *f = &facts;
     print_text("architecture", f->architecture);
     print_text("name", f->name);
@@ -411,6 +425,7 @@ static void print_all(const gguf *g) {
         print_tensors(g);
     if (info_settings.metadata)
         print_metadata(g);
+    return f->runs;
 }
 
 /* For programs -------------------------------------------------------------------------------- */
@@ -477,7 +492,7 @@ static void add_value(json *j, const gguf_value *v) {
     json_close(j);
 }
 
-void model_info_print_json(FILE *out, const gguf *g, bool tensors, bool metadata) {
+bool model_info_print_json(FILE *out, const gguf *g, bool tensors, bool metadata) {
     const model_facts facts = collect_facts(g), *f = &facts;
     json j = json_start(out, '{');
     json_add_text(&j, "path", g->path);
@@ -508,24 +523,26 @@ void model_info_print_json(FILE *out, const gguf *g, bool tensors, bool metadata
         json_close(&j);
     }
     json_close(&j);
+    return f->runs;
 }
 
 static exit_code run_info(const char *const *names, size_t count, err *e) {
-    if (count != 1)
-        return err_code(e, EXIT_USAGE, "model info takes one FILE; got %zu", count);
-    gguf *g = gguf_open(names[0], e);
+    if (count + (info_settings.model != NULL) != 1)
+        return err_code(e, EXIT_USAGE, "model info takes one FILE; got %zu",
+                        count + (info_settings.model != NULL));
+    gguf *g = gguf_open(count ? names[0] : info_settings.model, e);
     if (!g)
         return e->code;
-    if (info_settings.json)
-        model_info_print_json(stdout, g, info_settings.tensors, info_settings.metadata);
-    else
-        print_all(g);
+    const bool runs = info_settings.json ? model_info_print_json(stdout, g, info_settings.tensors,
+                                                                 info_settings.metadata)
+                                         : print_all(g);
     gguf_free(g);
-    return EXIT_OK;
+    return runs ? EXIT_OK : EXIT_CANNOT;
 }
 
 VERB(model_info_verb, "info", run_info, .names = "FILE",
      .about = "describe a GGUF file: architecture, shape, types, tokenizer, and whether it runs",
+     .notes = "The exit status is 3 if it does not run, which the last line explains.\n",
      VERB_OPTIONS(info_option_list));
 
 /* check ------------------------------------------------------------------------------------------ */
@@ -696,13 +713,11 @@ VERB_ALONE(
     .notes =
         "Each launch of a prompt and of the next token is compared with its oracle on real\n"
         "activations. Then the whole: against a forward pass in double precision, the prompt\n"
-        "against the same tokens one by one, and the ways to play a tape against each other;\n"
-        "and positions around 64, 128 and 256 after a long prompt: one by one, launch by launch\n"
-        "and as a prompt.\n"
-        "`error` is the largest error divided by the allowed error: above 1 is wrong.\n",
+        "against the same tokens one by one, and the ways to play a tape against each other; and\n"
+        "positions around 64, 128 and 256 after a long prompt: one by one, launch by launch and\n"
+        "as a prompt. `error` is the largest error divided by the allowed error: above 1 is\n"
+        "wrong.\n",
     VERB_OPTIONS(check_option_list), .math = "safe", .reads_tuned = true);
-
-/* The family ---------------------------------------------------------------------------------- */
 
 static const verb *const verbs[] = {&model_info_verb, &model_check_verb, &model_bench_verb,
                                     &synth_verb, &convert_verb};

@@ -1,6 +1,7 @@
 /* cmd_run: `assay run`, text from a model: the text goes to stdout as it is generated, the timings to stderr; and
  * `assay tokenize`. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -19,19 +20,24 @@
 #include "runner/tokenizer/tokenizer.h"
 #include "verb.h"
 
-/* All of standard input, any bytes, at most `most`; more are an error. NUL-terminated after them; the
- * caller frees the text. */
-static char *read_input(size_t most, size_t *bytes, err *e) {
+/* All of standard input, or of a file or pipe (path), any bytes, at most `most`; more are an error. NUL-terminated after
+ * them; the caller frees the text. */
+static char *read_input(const char *path, size_t most, size_t *bytes, err *e) {
     os_text t = {.text = NULL};
-    ssize_t n = 1;
-    while (t.used <= most && (n = os_read_more(STDIN_FILENO, &t)) > 0)
-        continue;
+    const int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+    const char *name = path ? path : "standard input";
+    ssize_t n = fd < 0 ? -1 : 1;
+    while (n > 0 && t.used <= most)
+        n = os_read_more(fd, &t);
     *bytes = t.used;
     if (n < 0)
-        err_set(e, EXIT_CANNOT, "cannot read standard input: %s", strerror(errno));
+        err_set(e, path ? EXIT_USAGE : EXIT_CANNOT, "cannot read %.160s: %s", name,
+                strerror(errno));
     else if (t.used > most)
-        err_set(e, EXIT_USAGE, "standard input is longer than %zu bytes; give it in parts", most);
-    else
+        err_set(e, EXIT_USAGE, "%.160s is longer than %zu bytes; give it in parts", name, most);
+    if (path && fd >= 0)
+        close(fd);
+    if (n >= 0 && t.used <= most)
         return t.text;
     free(t.text);
     return NULL;
@@ -48,13 +54,13 @@ static const option options[] = {
     MODEL_OPTION(&settings.model),
     ANY_TEXT_OPTION("p|prompt", &settings.prompt, "TEXT", "text to continue; - reads stdin"),
     TEXT_OPTION("f|file", &settings.file, "FILE",
-                "read the prompt from this file, without the newline at its end"),
+                "read the prompt from this file, less its last newline"),
     {"n|tokens", OPTION_NUMBER, &settings.tokens, "N",
      "maximum number of tokens to generate (default 128)", 0, UINT32_MAX},
     {"c|context", OPTION_NUMBER, &settings.context, "N",
      "context length (default: what is needed, at most the model's)", 1, UINT32_MAX},
     FLAG_OPTION("long-context", &settings.long_context,
-                "allow a context longer than the model was trained for"),
+                "allow more than the model was trained for"),
     {"temp", OPTION_REAL, &settings.sampling.temperature, "T",
      "sampling temperature; 0 is greedy (default 0)", 0, 100},
     {"top-k", OPTION_NUMBER, &settings.sampling.top_k, "K",
@@ -82,7 +88,7 @@ static const option options[] = {
      "greedy steps submitted ahead, with --temp 0 (default 2)", 1, MODEL_IN_FLIGHT},
     FLAG_OPTION("no-scan", &settings.no_scan, "do not look for NaN in the weights first"),
     FLAG_OPTION("trace-nan", &settings.trace,
-                "look for NaN after every launch of the prompt first"),
+                "first look for NaN after every launch of the prompt"),
     KV_OPTION(&settings.kv),
     DEVICE_OPTION(&settings.device),
     THREADS_OPTION(&settings.threads),
@@ -172,12 +178,12 @@ static void end_text(stream *s) {
 /* What the user wrote; the caller frees it. */
 static char *read_prompt(size_t *bytes, err *e) {
     if (settings.file) {
-        char *text = os_read_plain(settings.file, TOKENIZER_TEXT_MAX, bytes, e);
+        char *text = read_input(settings.file, TOKENIZER_TEXT_MAX, bytes, e);
         *bytes -= text && *bytes > 0 && text[*bytes - 1] == '\n';
         return text;
     }
     if (settings.prompt && strcmp(settings.prompt, "-") == 0)
-        return read_input(TOKENIZER_TEXT_MAX, bytes, e);
+        return read_input(NULL, TOKENIZER_TEXT_MAX, bytes, e);
     const char *given = settings.prompt ? settings.prompt : "";
     *bytes = strlen(given);
     return memcpy(array_new(1, *bytes + 1), given, *bytes);
@@ -366,6 +372,12 @@ static bool check_settings(err *e) {
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
         if (mistakes[i].is_made)
             return err_set(e, EXIT_USAGE, "%s", mistakes[i].what);
+    static const char *const samplings[] = {"top-k", "top-p", "min-p", "seed"};
+    for (size_t i = 0; i < sizeof samplings / sizeof *samplings; i++)
+        if (settings.sampling.temperature == 0 && options_is_given(samplings[i]))
+            verb_say("--%s changes nothing at temperature 0, which takes the likeliest token: give "
+                     "--temp too",
+                     samplings[i]);
     return (!settings.save_state || os_check_writable(settings.save_state, e)) &&
            open_model_set_threads(settings.threads, e);
 }
@@ -422,10 +434,9 @@ static struct {
 static const option tokenize_option_list[] = {
     TEXT_OPTION("m|model", &tokenize_settings.model, "FILE",
                 "GGUF file with the vocabulary (default: the model that comes with Assay)"),
-    FLAG_OPTION("special", &tokenize_settings.special,
-                "parse special tokens such as <|im_start|> (default: plain text)"),
+    FLAG_OPTION("special", &tokenize_settings.special, "parse control tokens such as <|im_end|>"),
     FLAG_OPTION("bos", &tokenize_settings.bos,
-                "add BOS and EOS where the file asks for them (default: none)"),
+                "add BOS and EOS where the file asks (default: none)"),
     FLAG_OPTION("exact", &tokenize_settings.exact,
                 "keep bytes that are not UTF-8 (default: replaced by U+FFFD, as in llama.cpp)"),
     FLAG_OPTION("detokenize", &tokenize_settings.detokenize,
@@ -437,7 +448,7 @@ static const option tokenize_option_list[] = {
 static bool read_text(const tokenizer *t, const char *name, token_list *ids, err *e) {
     size_t bytes = strlen(name);
     char *input = NULL;
-    if (strcmp(name, "-") == 0 && !(input = read_input(TOKENIZER_TEXT_MAX, &bytes, e)))
+    if (strcmp(name, "-") == 0 && !(input = read_input(NULL, TOKENIZER_TEXT_MAX, &bytes, e)))
         return false;
     unsigned flags = (tokenize_settings.special ? TOKENIZE_PARSE_SPECIAL : 0) |
                      (tokenize_settings.bos ? TOKENIZE_ADD_SPECIAL : 0) |
@@ -470,7 +481,7 @@ static bool read_all_ids(const tokenizer *t, const char *const *names, size_t co
                          token_list *ids, err *e) {
     if (count == 1 && strcmp(names[0], "-") == 0) {
         size_t bytes;
-        char *input = read_input(SIZE_MAX / 4, &bytes, e);
+        char *input = read_input(NULL, SIZE_MAX / 4, &bytes, e);
         bool ok = input && read_ids(t, input, bytes, ids, e);
         free(input);
         return ok;

@@ -39,9 +39,9 @@ static const option options[] = {
                 "generate as llama-bench does: wait for each token's logits (tests 'tg128 wait')"),
     {"r|repeats", OPTION_NUMBER, &settings.repeats, "N",
      "samples per test (default 5; 20 with --csv or --baseline)", 1, 100000},
-    TEXT_OPTION("o|output", &settings.output, "FORMAT", "md, csv, json, jsonl or sql (default md)"),
+    TEXT_OPTION("o|output", &settings.output, "FORMAT", "md, csv, json or jsonl (default md)"),
     TEXT_OPTION("csv", &settings.csv, "FILE.csv",
-                "keep the rows and samples; rows of other models stay in the file"),
+                "keep rows and samples, beside those of other models"),
     PLAIN_OPTION("baseline", OPTION_MAYBE, &settings.baseline, "[FILE.csv]",
                  "compare with a file of --csv (default results/<device>/model_bench.csv)"),
     PERCENT_OPTION("min-effect", &settings.min_effect, "PERCENT",
@@ -61,14 +61,15 @@ enum { MAX_TESTS = 2 * OPTION_LIST_MAX * OPTION_LIST_MAX };
 
 /* Printing ------------------------------------------------------------------------------------ */
 
-typedef enum { BENCH_MD, BENCH_CSV, BENCH_JSON, BENCH_JSONL, BENCH_SQL, BENCH_FORMS } bench_form;
-static const char *const form_names[BENCH_FORMS] = {"md", "csv", "json", "jsonl", "sql"};
+typedef enum { BENCH_MD, BENCH_CSV, BENCH_JSON, BENCH_JSONL, BENCH_FORMS } bench_form;
+static const char *const form_names[BENCH_FORMS] = {"md", "csv", "json", "jsonl"};
 
 /* What all rows have. */
 typedef struct {
     bench_form form;
     const open_model *model;
-    json list; /* of BENCH_JSON */
+    json list;  /* of BENCH_JSON */
+    sink table; /* of BENCH_MD */
     size_t rows;
     bool has_filled; /* a row of a depth that no prompt was run for */
     uint64_t parameters, model_bytes;
@@ -137,16 +138,6 @@ typedef struct {
 static const field llama_fields[] = {LLAMA_BENCH(AS_FIELD)};
 enum { LLAMA_FIELDS = sizeof llama_fields / sizeof *llama_fields };
 
-/* Not llama-bench's: left out where rows may go into a database that it made. */
-static bool is_ours(const field *f) {
-    static const char *const names[] = {"math",  "median_ts", "q1_ts",
-                                        "q3_ts", "waits",     "is_filled"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(f->name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 static const char *name_file_type(const gguf *g) {
     static const struct {
         uint32_t id;
@@ -205,78 +196,55 @@ static void print_json(json *j, const llama_row *row, const bench_result *r) {
     json_close(j);
 }
 
-/* A value in quotes of this kind, which are doubled where it has them. */
-static void print_quoted(const field *f, const llama_row *row, char quote) {
-    char text[600];
-    putchar(quote);
-    for (const char *p = field_print(f, row, text, sizeof text); *p; p++)
-        printf(*p == quote ? "%c%c" : "%c", *p, quote);
-    putchar(quote);
-}
-
 /* llama-bench quotes every field. */
 static void print_csv(const output *o, const llama_row *row) {
+    char text[600];
     for (size_t i = 0; !o->rows && i < LLAMA_FIELDS; i++)
         printf("%s%s", llama_fields[i].name, i + 1 < LLAMA_FIELDS ? "," : "\n");
     for (size_t i = 0; i < LLAMA_FIELDS; i++) {
-        print_quoted(&llama_fields[i], row, '"');
-        putchar(i + 1 < LLAMA_FIELDS ? ',' : '\n');
+        fputs(i ? ",\"" : "\"", stdout);
+        for (const char *p = field_print(&llama_fields[i], row, text, sizeof text); *p; p++)
+            printf(*p == '"' ? "\"%c" : "%c", *p);
+        putchar('"');
     }
+    putchar('\n');
 }
 
-/* Each field of llama-bench's: its definition, its name or its value. */
-static void print_sql_list(const llama_row *row, bool is_definition) {
-    const char *separator = "";
-    for (const field *f = llama_fields; f < llama_fields + LLAMA_FIELDS; f++) {
-        if (is_ours(f))
-            continue;
-        fputs(separator, stdout);
-        separator = is_definition ? ",\n" : ", ";
-        if (row)
-            print_quoted(f, row, '\'');
-        else if (is_definition)
-            printf("  %s %s", f->name,
-                   f->kind == FIELD_TEXT   ? "TEXT"
-                   : f->kind == FIELD_REAL ? "REAL"
-                                           : "INTEGER");
-        else
-            fputs(f->name, stdout);
-    }
-}
-
-static void print_sql(const output *o, const llama_row *row) {
-    if (!o->rows) {
-        puts("CREATE TABLE IF NOT EXISTS llama_bench (");
-        print_sql_list(NULL, true);
-        puts("\n);\n");
-    }
-    fputs("INSERT INTO llama_bench (", stdout);
-    print_sql_list(NULL, false);
-    fputs(") VALUES (", stdout);
-    print_sql_list(row, false);
-    puts(");");
-}
-
-static void print_markdown(const output *o, const bench_result *r) {
-    const uint32_t threads = device_get_facts(o->model->device)->threads;
+/* What people read: Markdown in a pipe, else a table that fits the terminal. */
+typedef struct {
+    const char *model, *backend;
     char size[24], parameters[24], test[32], rate[48], median[64];
-    double mib = (double)o->model_bytes / 1048576, count = (double)o->parameters;
-    snprintf(size, sizeof size, mib < 1024 ? "%.2f MiB" : "%.2f GiB",
+    uint32_t threads;
+} people_row;
+
+static const field people_fields[] = {
+    FIELD(people_row, model, FIELD_TEXT, NULL, "model", .lifts = true),
+    FIELD(people_row, size, FIELD_CHARS, NULL, "size", .lifts = true),
+    FIELD(people_row, parameters, FIELD_CHARS, NULL, "params", .lifts = true),
+    FIELD(people_row, backend, FIELD_TEXT, NULL, "backend", .lifts = true),
+    FIELD(people_row, threads, FIELD_COUNT, NULL, "threads", .lifts = true),
+    FIELD(people_row, test, FIELD_CHARS, NULL, "test"),
+    FIELD(people_row, rate, FIELD_CHARS, NULL, "t/s", .width = 18),
+    FIELD(people_row, median, FIELD_CHARS, NULL, "median [q1, q3]"),
+};
+
+static void print_for_people(output *o, const bench_test *test, const bench_result *r) {
+    const uint32_t threads = device_get_facts(o->model->device)->threads;
+    const double mib = (double)o->model_bytes / 1048576, count = (double)o->parameters;
+    people_row row = {.model = o->type, .backend = o->backend, .threads = threads};
+    snprintf(row.size, sizeof row.size, mib < 1024 ? "%.2f MiB" : "%.2f GiB",
              mib < 1024 ? mib : mib / 1024);
-    snprintf(parameters, sizeof parameters, count < 1e9 ? "%.2f M" : "%.2f B",
+    snprintf(row.parameters, sizeof row.parameters, count < 1e9 ? "%.2f M" : "%.2f B",
              count < 1e9 ? count / 1e6 : count / 1e9);
-    bench_test_get_name(&r->test, test, sizeof test);
-    snprintf(rate, sizeof rate, "%.2f ± %.2f", r->mean_rate, r->deviation_rate);
-    snprintf(median, sizeof median, "%.2f [%.2f, %.2f]", r->rates.median, r->rates.q1, r->rates.q3);
-    if (!o->rows)
-        printf("| %-30s | %10s | %10s | %-16s | %7s | %15s | %20s | %26s |\n"
-               "| %-30s | %10s | %10s | %-16s | %7s | %15s | %20s | %26s |\n",
-               "model", "size", "params", "backend", "threads", "test", "t/s", "median [q1, q3]",
-               "------------------------------", "---------:", "---------:", "----------------",
-               "------:", "--------------:", "-------------------:", "-------------------------:");
-    /* "±" takes two bytes and one column */
-    printf("| %-30s | %10s | %10s | %-16s | %7u | %15s | %21s | %26s |\n", o->type, size,
-           parameters, o->backend, threads, test, rate, median);
+    bench_test_get_name(test, row.test, sizeof row.test);
+    if (!r) {
+        sink_fit(&o->table, &row);
+        return;
+    }
+    snprintf(row.rate, sizeof row.rate, "%.2f ± %.2f", r->mean_rate, r->deviation_rate);
+    snprintf(row.median, sizeof row.median, "%.2f [%.2f, %.2f]", r->rates.median, r->rates.q1,
+             r->rates.q3);
+    sink_add(&o->table, &row, PAINT_NONE);
 }
 
 static void print_result(output *o, const bench_result *r) {
@@ -288,11 +256,9 @@ static void print_result(output *o, const bench_result *r) {
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &utc));
     const llama_row row = {LLAMA_BENCH(VALUE)};
     if (o->form == BENCH_MD)
-        print_markdown(o, r);
+        print_for_people(o, &r->test, r);
     else if (o->form == BENCH_CSV)
         print_csv(o, &row);
-    else if (o->form == BENCH_SQL)
-        print_sql(o, &row);
     else if (o->form == BENCH_JSON) {
         json_open(&o->list, NULL, '{');
         print_json(&o->list, &row, r);
@@ -486,6 +452,12 @@ static bool run_tests(open_model *s, bench_store *store, const bench_test *tests
     uint32_t bos = find_bos(s->file);
     progress shown = progress_new(stderr, "tests", count);
     bool ok = true;
+    out.table = (sink){.record = RECORD(people_fields),
+                       .out = form == BENCH_MD ? stdout : NULL,
+                       .is_markdown = table_find_limit(stdout) == 0,
+                       .streams = true};
+    for (size_t i = 0; i < count; i++)
+        print_for_people(&out, &tests[i], NULL);
     progress_update(&shown, 0);
     for (size_t i = 0; ok && i < count; i++) {
         bench_result result;
@@ -537,7 +509,7 @@ static exit_code run_verb(err *e) {
     while (form < BENCH_FORMS && strcmp(form_names[form], settings.output) != 0)
         form++;
     if (form == BENCH_FORMS)
-        return err_code(e, EXIT_USAGE, "--output takes md, csv, json, jsonl or sql, not '%.40s'",
+        return err_code(e, EXIT_USAGE, "--output takes md, csv, json or jsonl, not '%.40s'",
                         settings.output);
     if (settings.repeats == 0)
         settings.repeats = settings.csv || settings.baseline ? STORED_REPEATS : REPEATS;
@@ -568,17 +540,14 @@ VERB_ALONE(
     model_bench_verb, "bench", run_verb,
     .about = "tokens per second: prompts (pp) and generation (tg), with llama-bench's names",
     .notes =
-        "pp512 is a prompt of 512 tokens, tg128 generates 128 tokens one at a time, '@ d4096' "
-        "means\n"
-        "at a context depth of 4096 tokens. A prompt's ids are random. Generation is greedy, as\n"
-        "`run` at temperature 0: the device chooses each token, and two are in flight;\n"
-        "llama-bench waits for each, as --wait does. One run warms up, then each repeat is a "
-        "sample. Column names "
-        "are llama-bench's: t/s is mean and\n"
-        "standard deviation, followed by the median and the quartiles.\n"
-        "From a depth of 4096 on the cache is filled with pseudo-random keys and values, and no\n"
-        "prompt is run for it: attention takes as long.\n"
-        "--csv keeps rows named model/NAME/FORMAT/tg32@d1900 for compare, report and --baseline.\n"
-        "With --baseline alone the tests are those that the baseline has of this model; the exit\n"
-        "status is 4 if one is slower, 5 if the samples cannot tell.\n",
+        "pp512 is a prompt of 512 random tokens, tg128 generates 128 tokens one at a time, '@\n"
+        "d4096' means at a context depth of 4096 tokens. Generation is greedy, as `run` at\n"
+        "temperature 0: the device chooses each token, and two are in flight; llama-bench\n"
+        "waits for each, as --wait does. One run warms up, then each repeat is a sample.\n"
+        "Column names are llama-bench's: t/s is mean and standard deviation, followed by the\n"
+        "median and the quartiles. From a depth of 4096 on the cache is filled with\n"
+        "pseudo-random keys and values, and no prompt is run for it: attention takes as long.\n"
+        "--csv keeps rows named model/NAME/FORMAT/tg32@d1900 for compare, report and\n"
+        "--baseline. With --baseline alone the tests are those that the baseline has of this\n"
+        "model; the exit status is 4 if one is slower, 5 if the samples cannot tell.\n",
     VERB_OPTIONS(options), .math = "fast", .reads_tuned = true);

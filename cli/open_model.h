@@ -48,4 +48,4 @@ void open_model_get_title(const open_model *s, char *text, size_t size);
 /* Those of `assay model` that cmd_model.c does not have itself. */
 extern const verb model_info_verb, model_check_verb, model_bench_verb;
 /* What a file holds, as one object. */
-void model_info_print_json(FILE *out, const gguf *g, bool tensors, bool metadata);
+bool model_info_print_json(FILE *out, const gguf *g, bool tensors, bool metadata);
