@@ -68,6 +68,15 @@ static bool check_name(const char *what, const char *name, bool is_variant, err 
     return ok;
 }
 
+bool cases_refuse_op(const char *name, err *e) {
+    const char **names = array_new(registry_count + 1, sizeof *names);
+    for (size_t i = 0; i < registry_count; i++)
+        names[i] = registry[i]->name;
+    options_find_name("op", name, names, registry_count, "assay list shows them all", e);
+    free(names);
+    return false;
+}
+
 bool axes_refuse_filter(const char *what, const char *filter, bool is_known, err *e) {
     return (is_known || check_name(what, filter, false, e)) &&
            err_set(e, EXIT_USAGE,
@@ -272,17 +281,14 @@ void cases_free(case_list *l) {
     *l = (case_list){NULL, 0};
 }
 
-/* Adds a word to a list in a text unless it is there, breaking lines as needed. */
+/* Adds a word to a list in a text unless it is there. */
 static void list_word(char *text, size_t size, const char *word) {
     size_t used = strlen(text), length = strlen(word);
     for (const char *p = text; (p = strstr(p, word)); p += length)
         if ((p == text || p[-1] == ' ') &&
             (p[length] == 0 || p[length] == '\n' || p[length] == ' '))
             return;
-    const char *line = strrchr(text, '\n');
-    bool is_full = used - (line ? (size_t)(line + 1 - text) : 0) + length > 90;
-    snprintf(text + used, size - used, "%s%s", is_full || !used ? (used ? "\n  " : "  ") : " ",
-             word);
+    snprintf(text + used, size - used, "%s%s", used ? " " : "  ", word);
 }
 
 static bool refuse_filter(const char *filter, err *e) {
@@ -558,10 +564,6 @@ bool cases_parse(const char *name, kernel_case *out) {
            distribution_find(parts[2], &out->inputs);
 }
 
-/* Cases that are timed --------------------------------------------------------------------------- */
-
-/* Sizes ------------------------------------------------------------------------------------- */
-
 /* How many sizes a shape of the kernel has: the fewest and the most in the registry. */
 static void count_sizes(const op *o, const kernel *k, size_t *least, size_t *most) {
     const shape_list *shapes = op_get_shapes(o, k);
@@ -590,8 +592,6 @@ static bool fit_shape(const op *o, const kernel *k, const shape *given, size_t c
     out->dim[batch] = 1;
     return true;
 }
-
-/* The list ---------------------------------------------------------------------------------- */
 
 void bench_cases_free(bench_list *l) {
     free(l->items);
@@ -762,8 +762,6 @@ bool bench_cases_parse(const char *name, bench_case *out, err *e) {
     }
     return err_set(e, EXIT_USAGE, "there is no case '%.160s' to time", name);
 }
-
-/* Kernels of others ------------------------------------------------------------------------- */
 
 bool bench_against_open(const option_list *against, const option_list *launches, bench_settings *s,
                         err *e) {

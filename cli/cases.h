@@ -81,6 +81,8 @@ void cases_keep_one(case_list *l);
 size_t cases_drop_repeated(case_list *l);
 /* The case named by "kernel/shape/input", whether or not the registry lists its shape. */
 bool cases_parse(const char *name, kernel_case *out);
+/* A name that no op has; returns false. */
+bool cases_refuse_op(const char *name, err *e);
 void cases_free(case_list *l);
 
 /* Cases that are timed. Shapes need not be those of the registry: any that the kernel takes will do.

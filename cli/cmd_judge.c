@@ -174,7 +174,7 @@ static const kernel *find_base(const device_facts *f, const op **owner, err *e) 
     if (!settings.op && !settings.base)
         return err_null(e, EXIT_USAGE, "--op OP says what the candidate computes: see assay list");
     if (settings.op && !o)
-        return err_null(e, EXIT_USAGE, "there is no op '%.60s': see assay list", settings.op);
+        return cases_refuse_op(settings.op, e), NULL;
     if (settings.base && !k)
         return err_null(e, EXIT_USAGE, "there is no kernel '%.60s': see assay list", settings.base);
     if (k && o && *owner != o)

@@ -43,8 +43,6 @@ typedef struct {
     array arrays[LAUNCH_BUFFERS]; /* by buffer index */
 } setup;
 
-/* Types ---------------------------------------------------------------------------------------- */
-
 /* Bytes can be anything, on both sides: kernels cast a char * to what they like. Integers may differ
  * in sign. */
 static bool is_like(elem given, elem wanted) {
@@ -213,6 +211,31 @@ static bool set_only(const setup *s, launch *l, err *e) {
     return true;
 }
 
+/* Adds options that bind what is not bound, with an element per thread. */
+static bool list_missing(const msl_signature *s, const launch *l, err *e) {
+    const size3 groups = launch_get_groups(l), group = l->group;
+    const uint64_t threads = (uint64_t)groups.x * groups.y * groups.z * group.x * group.y * group.z;
+    char text[LAUNCH_BUFFERS * 64] = "";
+    size_t used = 0;
+    for (const msl_param *p = s->params; p < s->params + s->count; p++) {
+        elem type = ELEM_U8;
+        if (p->kind != MSL_BUFFER || l->args[p->index].kind != BIND_NONE)
+            continue;
+        const bool is_known = elem_find_msl(p->type, &type),
+                   is_scalar = is_known && p->is_reference;
+        used += (size_t)snprintf(
+            text + used, sizeof text - used,
+            is_scalar ? "%s  --arg %d=%s:1" : "%s  --arg '%d=%s[%" PRIu64 "]:%s'",
+            used ? " \\\n" : "", p->index, elem_get_name(type),
+            p->is_reference ? p->value_bytes : threads, is_known && p->is_const ? "ramp" : "zero");
+    }
+    if (used == 0)
+        return false;
+    const err was = *e;
+    err_set(e, was.code, "%.160s; for all that is missing add, with your sizes:", was.text);
+    return err_set_detail(e, text);
+}
+
 /* What does not fit the kernel's signature is a mistake of the command line here. */
 static bool describe_launch(setup *s, err *e) {
     const launch_request *r = s->request;
@@ -237,10 +260,8 @@ static bool describe_launch(setup *s, err *e) {
         return true;
     if (e->code == EXIT_WRONG)
         e->code = EXIT_USAGE;
-    return false;
+    return list_missing(&s->pipeline->signature, l, e);
 }
-
-/* Playing -------------------------------------------------------------------------------------- */
 
 static void print_time(FILE *out, const char *what, const double *samples, size_t count) {
     char text[32];
