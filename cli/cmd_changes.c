@@ -32,17 +32,16 @@ static struct {
 
 static const option options[] = {
     TEXT_OPTION("fail", &settings.fail, "KIND,...",
-                "kinds of changes that fail, all or none (default: those of the base's "
-                "assay.project, else deleted,looser)"),
+                "kinds that fail, all or none (default: the base's, else deleted,looser)"),
     RANDOM_SEED_OPTION(&settings.seed, "the inputs"),
     FLAG_OPTION("md", &settings.markdown, "print a Markdown list, for a comment"),
     FLAG_OPTION("json", &settings.json, "print one JSON object instead of the list"),
     TEXT_OPTION("junit", &settings.junit, "FILE.xml", "also write the changes as JUnit XML"),
     TEXT_OPTION("sarif", &settings.sarif, "FILE.sarif",
-                "also write them as SARIF 2.1.0, for code scanning"),
+                "also write them as SARIF, for code scanning"),
     DEVICE_OPTION(&settings.device),
     {"jobs", OPTION_NUMBER, &settings.jobs, "N",
-     "workers at the same time (default: one per CPU, up to 16)", 1, 256},
+     "workers at a time (default: one per CPU, up to 16)", 1, 256},
     SECONDS_OPTION("timeout", &settings.timeout_s, "S",
                    "give up on the oracles of a case after this many seconds (default 120)"),
     PLAIN_OPTION("worker", OPTION_FLAG, &settings.worker, NULL, NULL),
@@ -849,8 +848,6 @@ static bool write_all(const review *r, const device_facts *f, double seconds, er
     return ok;
 }
 
-/* The verb -------------------------------------------------------------------------------------- */
-
 static bool load(review *r, const char *const *names, size_t count, err *e) {
     static char base[PATH_MAX];
     char root[PATH_MAX];
@@ -907,11 +904,10 @@ VERB(verb_changes, "changes", run_verb, .names = "BASE",
      .about = "what a change of a project makes of what is proved: exit status 1 if it is less",
      .notes =
          "BASE is the folder of the project as it was before the change, such as a git worktree.\n"
-         "Each kernel of the base is looked for in the project, also where it was renamed, and "
-         "each\n"
-         "case is made by both descriptions. Oracles are asked with the same inputs, so that what\n"
-         "counts is what they say and not how it is written; no kernel is compiled or run. A line\n"
-         "per change, the most important first:\n"
+         "Each kernel of the base is looked for in the project, also where it was renamed, and\n"
+         "each case is made by both descriptions. Oracles are asked with the same inputs, so that\n"
+         "what counts is what they say and not how it is written; no kernel is compiled or run. A\n"
+         "line per change, the most important first:\n"
          "  deleted    a kernel, or all its cases, are gone\n"
          "  looser     an output may be further off, fewer elements are compared, or none\n"
          "  oracle     other values are expected, whether from an expression, C or a file\n"
@@ -921,9 +917,8 @@ VERB(verb_changes, "changes", run_verb, .names = "BASE",
          "  launch     grid, threadgroups, constants, scalars, arguments\n"
          "  settings   what fails a change, and lines accept that accept nothing\n"
          "  renamed, rewritten, tighter, more, new   proves no less\n"
-         "Those that --fail names fail, unless a line `accept KIND... [NAME...]: WHY` of the "
-         "description\n"
-         "(.op), the field .accept (C), or `accept = ...` of assay.project, which has to name the\n"
-         "kernel or op, says otherwise. It counts in the change that adds it, and is shown. Exit\n"
-         "status: 1 if a change fails, 5 if something is unread.\n",
+         "Those that --fail names fail, unless a line `accept KIND... [NAME...]: WHY` of the\n"
+         "description (.op), the field .accept (C), or `accept = ...` of assay.project, which has\n"
+         "to name the kernel or op, says otherwise. It counts in the change that adds it, and is\n"
+         "shown. Exit status: 1 if a change fails, 5 if something is unread.\n",
      VERB_OPTIONS(options), .math = "safe");

@@ -28,19 +28,16 @@ static struct {
 } settings = {.seed = 1, .timeout_s = 3600};
 
 static const option options[] = {
-    FLAG_OPTION("quick", &settings.quick,
-                "fewer points and less time for each: minutes for all of them"),
+    FLAG_OPTION("quick", &settings.quick, "fewer points, less time for each: minutes for all"),
     FLAG_OPTION("smoke", &settings.smoke, "only shows that each works: the numbers mean nothing"),
-    FLAG_OPTION("resume", &settings.resume,
-                "skip those with files of this build, device, level and kernel source"),
+    FLAG_OPTION("resume", &settings.resume, "skip those whose files are still true"),
     DEVICE_OPTION(&settings.device),
     TEXT_OPTION("out", &settings.out, "DIR", "where the files go (default results/<device>)"),
     LAB_MODEL_OPTION(&settings.model),
     SEED_OPTION(&settings.seed, "inputs and tokens"),
     SECONDS_OPTION("timeout", &settings.timeout_s, "S",
                    "give up on an experiment after this many seconds (default 3600)"),
-    FLAG_OPTION("json", &settings.json,
-                "print one JSON object instead of the conclusions, or of the list"),
+    FLAG_OPTION("json", &settings.json, "print one JSON object in place of the text"),
     PLAIN_OPTION("worker", OPTION_FLAG, &settings.worker, NULL, NULL),
 };
 
@@ -56,8 +53,6 @@ typedef struct {
 static lab_level get_level(void) {
     return settings.smoke ? LEVEL_SMOKE : settings.quick ? LEVEL_QUICK : LEVEL_FULL;
 }
-
-/* The worker --------------------------------------------------------------------------------- */
 
 static void *run_task(void *context, const char *task, size_t *bytes, bool *retire) {
     const device *d = library_get_device(lab_get_library(context));
@@ -351,7 +346,7 @@ VERB(verb_experiment, "experiment", run_verb, .names = "[NAME...|all]",
      .about = "answer a question about the device: rows, samples, a chart and a conclusion",
      .notes =
          "Without a name, lists them. Everything that is timed is checked against its oracle\n"
-         "first, and things that are compared are timed interleaved. Each experiment writes a\n"
-         "CSV file of rows, one of all samples, and a chart as SVG and PNG (by gnuplot) to\n"
+         "first, and things that are compared are timed interleaved. Each experiment writes a CSV\n"
+         "file of rows, one of all samples, and a chart as SVG and PNG (by gnuplot) to\n"
          "results/<device>.\n",
      VERB_OPTIONS(options), .math = "fast", .reads_tuned = true);

@@ -27,31 +27,25 @@ static struct {
 } settings;
 
 static const option options[] = {
-    FLAG_OPTION("brief", &settings.on_agx.brief,
-                "print only messages and totals, no list of kernels"),
+    FLAG_OPTION("brief", &settings.on_agx.brief, "print only messages and totals, not the kernels"),
     FLAG_OPTION("ptx", &settings.ptx,
-                "only compile each kernel for NVIDIA GPUs (none is needed), and assemble it if "
-                "ptxas exists"),
+                "only compile for NVIDIA GPUs, and assemble if ptxas exists; needs none"),
     TEXT_OPTION("device", &settings.device, "D",
-                "only compile each kernel on this device: its compiler's messages, the limits of "
-                "each pipeline"),
-    FLAG_OPTION("agx", &settings.agx,
-                "only compile each kernel for Apple's M1 with Mesa's compiler (`assay agx`): "
-                "instructions, registers, threads, scratch memory"),
+                "only compile on this device: its compiler's messages, each pipeline's limits"),
+    FLAG_OPTION(
+        "agx", &settings.agx,
+        "only compile for Apple's M1 with Mesa's compiler: instructions, registers, scratch"),
     TEXT_OPTION("compare", &settings.on_agx.compare, "FILE.metal",
                 "with --agx: beside each kernel its other version in FILE.metal"),
-    TEXT_OPTION("code", &settings.on_agx.code, "KERNEL",
-                "with --agx: print the machine code of KERNEL"),
+    TEXT_OPTION("code", &settings.on_agx.code, "KERNEL", "with --agx: print KERNEL's machine code"),
     TEXT_OPTION("csv", &settings.on_agx.csv, "FILE.csv", "with --agx: also write a row per kernel"),
     FLAG_OPTION("json", &settings.on_agx.json, "print one JSON object instead of the messages"),
     TEXT_OPTION("sarif", &settings.sarif, "FILE.sarif",
-                "also write the messages as SARIF 2.1.0, for code scanning"),
+                "also write them as SARIF, for code scanning"),
     LIST_OPTION("I|include", &settings.folders, "DIR", "look for included files in DIR"),
     LIST_OPTION("D|define", &settings.macros, "NAME[=V]", "define a macro"),
     PLAIN_OPTION("worker", OPTION_FLAG, &settings.worker, NULL, NULL),
 };
-
-/* Files ------------------------------------------------------------------------------------- */
 
 typedef struct {
     char **paths;
@@ -411,33 +405,21 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return !ok ? e->code : errors > 0 ? EXIT_WRONG : EXIT_OK;
 }
 
-VERB(
-    verb_lint, "lint", run_verb, .names = "FILE.metal...",
-    .about = "find mistakes in .metal files without running them, and which kernels compile",
-    .notes =
-        "FILE is any .metal file or a folder of them (default: the kernels of the project, or\n"
-        "--kernels; a folder called cuda in it is only for NVIDIA GPUs, and read with --ptx or\n"
-        "--device cuda). The project's include folders are searched too. Each file is compiled "
-        "for\n"
-        "the software device and parsed again as C++ for OpenCL, which has MSL's address spaces:\n"
-        "passing a device pointer where a thread pointer is expected is an error there. What\n"
-        "Apple's compiler refuses is reported in its words, in the version of the language that\n"
-        "--language names (default 3.2): pointers and references without address space, lambdas\n"
-        "before 3.2, class templates without arguments before 4.0, noexcept, goto, long long,\n"
-        "variable length arrays, register, thread_local, threadgroup parameters without index. "
-        "Also\n"
-        "reported: thread positions of mixed shapes, a buffer index used twice or out of range, a "
-        "buffer\n"
-        "passed by value, more than 32 KB of threadgroup memory, threadgroup variables with an\n"
-        "initial value, kernels that return a value, recursion, virtual methods,\n"
-        "undefined helpers, keywords as names, macros that ask which compiler, processor, system\n"
-        "or harness reads the text (__METAL_VERSION__, __HAVE_... and those of the project may be\n"
-        "asked for), and, as warnings, stores by thread position without a bounds check and tests\n"
-        "for NaN or infinity, which fast math may leave out. A "
-        "comment NOLINT(rule) on its line silences a warning. A file\n"
-        "that the second parser does not accept (templates over vectors) is reported as\n"
-        "compiled, not linted, a warning that nothing silences. Exit status: 1 if there is any "
-        "error. --agx: numbers of a compiler "
-        "that is\n"
-        "not Apple's, for comparing variants of a kernel (docs/agx.md).\n",
-    VERB_OPTIONS(options), .reads_kernels = true);
+VERB(verb_lint, "lint", run_verb, .names = "FILE.metal...",
+     .about = "find mistakes in .metal files without running them, and which kernels compile",
+     .notes =
+         "FILE is any .metal file or a folder of them (default: the kernels of the project, or\n"
+         "--kernels; a folder called cuda in it is only read with --ptx or --device cuda). The\n"
+         "project's include folders are searched too. Each file is compiled for the software\n"
+         "device and parsed again as C++ for OpenCL, which has MSL's address spaces. What\n"
+         "Apple's compiler refuses is reported in its words, in the version of the language\n"
+         "that --language names (default 3.2). Also reported: buffer indices used twice or out\n"
+         "of range, thread positions of mixed shapes, too much threadgroup memory, recursion,\n"
+         "undefined helpers, macros that ask which compiler, processor, system or harness\n"
+         "reads the text, and, as warnings, stores by thread position without a bounds check\n"
+         "and tests for NaN or infinity, which fast math may leave out. A comment NOLINT(rule)\n"
+         "on its line silences a warning. A file that the second parser does not accept\n"
+         "(templates over vectors) is reported as compiled, not linted, a warning that nothing\n"
+         "silences. Exit status: 1 if there is any error. --agx: numbers of a compiler that is\n"
+         "not Apple's, for comparing variants (docs/agx.md).\n",
+     VERB_OPTIONS(options), .reads_kernels = true);

@@ -32,8 +32,6 @@ static const char *const fates[MUTANT_FATES] = {
     [MUTANT_SURVIVED] = "survived",
 };
 
-/* The known ones ------------------------------------------------------------------------------ */
-
 /* Is the line this character and this text, blanks aside? */
 static bool is_line(const char *line, size_t length, char first, const char *text) {
     if (length == 0 || *line != first)
@@ -73,8 +71,6 @@ char *mutant_find_known(const char *list, const mutant *m) {
     free(after);
     return reason;
 }
-
-/* Rows ---------------------------------------------------------------------------------------- */
 
 /* A mutant and its fate. */
 typedef struct {
@@ -252,16 +248,16 @@ static double timeout_s = 10;
 static bool prints_json;
 
 static const option options[] = {
-    {"sample", OPTION_NUMBER, &sample, "N", "try only N of them, drawn at random (default: all)", 1,
+    {"sample", OPTION_NUMBER, &sample, "N", "try N of them, drawn at random (default: all)", 1,
      1000000},
     RANDOM_SEED_OPTION(&seed, "the sample and of the inputs"),
     HELD_OUT_OPTION(&extra),
     TEXT_OPTION("csv", &csv_path, "FILE", "also write one row per mutant to a file"),
     FLAG_OPTION("json", &prints_json, "print one JSON object; the table goes to stderr"),
-    {"jobs", OPTION_NUMBER, &jobs, "N", "workers at the same time (default: one per CPU, up to 8)",
-     1, 256},
+    {"jobs", OPTION_NUMBER, &jobs, "N", "workers at a time (default: one per CPU, up to 8)", 1,
+     256},
     SECONDS_OPTION("timeout", &timeout_s, "S",
-                   "CPU seconds after which a mutant counts as endless (default 10)"),
+                   "CPU seconds before a mutant is endless (default 10)"),
     PLAIN_OPTION("worker", OPTION_TEXT, &worker_folder, NULL, NULL),
 };
 
@@ -452,7 +448,6 @@ VERB(verb_mutants, "mutants", run_verb, .names = "[FILTER...]",
          "checked on the cases of the kernels that contain it, small cases first, and, if it\n"
          "passes, validated. A mutant with identical machine code counts as equivalent; others\n"
          "that change nothing are listed with their reasons in tests/mutants-known.txt (in a\n"
-         "project, mutants-known.txt). Exit status: 1 if less than 95 percent of the rest are "
-         "caught. Runs\n"
-         "on the software device. The same seed gives the same mutants.\n",
+         "project, mutants-known.txt). Exit status: 1 if less than 95 percent of the rest are\n"
+         "caught. Runs on the software device. The same seed gives the same mutants.\n",
      VERB_OPTIONS(options), .runs_ops = true);

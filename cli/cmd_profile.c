@@ -30,8 +30,8 @@ static struct {
 static const option options[] = {
     TEXT_OPTION("shape", &settings.shapes, "S,...", "only cases of these shapes, such as 576x576"),
     TEXT_OPTION("input", &settings.input, "D", "cases with this input (default normal)"),
-    {"each", OPTION_NUMBER, &settings.each, "N",
-     "N shapes of each kernel, the largest first (default 1)", 1, 100},
+    {"each", OPTION_NUMBER, &settings.each, "N", "N shapes per kernel, largest first (default 1)",
+     1, 100},
     AXES_OPTIONS(settings.axes),
     LAUNCH_OPTIONS(settings.launch),
     TEXT_OPTION("m|model", &settings.model, "FILE", "one token of a model, summed by kernel"),
@@ -41,28 +41,21 @@ static const option options[] = {
      "count one threadgroup in N, and scale the counts (default 1: all)", 1, 1000000},
     {"top", OPTION_NUMBER, &settings.top, "N", "lines to list (default 10)", 1, 100000},
     FLAG_OPTION("annotate", &settings.annotate, "all lines of the source, with their counts"),
-    FLAG_OPTION(
-        "code", &settings.code,
-        "the machine code for an H200 after each line; needs ptxas and nvdisasm; with --agx "
-        "that for an M1"),
+    FLAG_OPTION("code", &settings.code,
+                "machine code of an H200 after each line (ptxas, nvdisasm), with --agx of an M1"),
     FLAG_OPTION("compare", &settings.compare, "two kernels or cases side by side"),
-    TEXT_OPTION("csv", &settings.csv, "FILE.csv",
-                "also write all counts: a row per case with line 0, and one per line"),
+    TEXT_OPTION("csv", &settings.csv, "FILE.csv", "also write all counts, per case and line"),
     FLAG_OPTION("json", &settings.json, "print one JSON object instead"),
-    TEXT_OPTION(
-        "baseline", &settings.baseline, "WHAT",
-        "a CSV file of an earlier run, or a folder of other kernels: exit status 4 if a count "
-        "grew"),
+    TEXT_OPTION("baseline", &settings.baseline, "WHAT",
+                "a CSV file, or a folder of other kernels: exit status 4 if a count grew"),
     PERCENT_OPTION("threshold", &settings.threshold, "P",
-                   "by how much a count may grow, in percent (default 1)"),
+                   "growth of a count, in percent (default 1)"),
     SECONDS_OPTION("timeout", &settings.timeout_s, "S",
-                   "give up on a launch after this many seconds (default 120)"),
+                   "seconds before a launch is given up (default 120)"),
     FLAG_OPTION("play", &settings.play,
-                "play each launch once on --device and print its name, for a GPU's own profiler"),
-    FLAG_OPTION(
-        "agx", &settings.agx,
-        "only what Mesa's compiler makes of the kernels for an M1, by line with --annotate or "
-        "--code: docs/agx.md"),
+                "play each launch once on --device, for a GPU's own profiler"),
+    FLAG_OPTION("agx", &settings.agx,
+                "what Mesa's compiler makes of the kernels for an M1 (docs/agx.md)"),
     DEVICE_OPTION(&settings.device),
     SEED_OPTION(&settings.seed, "the inputs"),
 };
@@ -292,8 +285,6 @@ static bool count_token(profile_set *out, err *e) {
     return ok;
 }
 
-/* The gate ------------------------------------------------------------------------------------- */
-
 static void compare_gated(gate *g, const double was[PROFILE_GATED], const profile *p) {
     double now[PROFILE_GATED];
     profile_get_gated(p, now);
@@ -328,8 +319,6 @@ static exit_code check_baseline(const case_list *cases, const profile_set *s, er
     profile_set_free(&old);
     return ok ? gate_end(&g, "cases", e) : e->code;
 }
-
-/* The verb ------------------------------------------------------------------------------------- */
 
 static bool print_all(profile_set *s, err *e) {
     profile_gpu g;
@@ -389,9 +378,7 @@ VERB(
     .about = "why a kernel is slow: memory accesses and work counted for each line, without a GPU",
     .notes =
         "Runs cases, a launch as `assay launch` takes it, or one token of a model on the software\n"
-        "device and counts every access of every lane: 32-byte sectors, bytes that are loaded "
-        "again,\n"
-        "bank conflicts, idle lanes, instructions. Counts are exact and the same on every "
-        "machine.\n"
-        "docs/profile.md says what each number means.\n",
+        "device and counts every access of every lane: 32-byte sectors, bytes that are loaded\n"
+        "again, bank conflicts, idle lanes, instructions. Counts are exact and the same on every\n"
+        "machine. docs/profile.md says what each number means.\n",
     VERB_OPTIONS(options), .math = "fast", .runs_ops = true);

@@ -32,8 +32,7 @@ static const option results_option_list[] = {
     FLAG_OPTION("json", &results_settings.json, "print JSON instead of the table"),
     FLAG_OPTION(
         "check", &results_settings.check,
-        "exit status 1 if a row is stale, of unknown origin or of uncommitted changes, or if "
-        "a folder has rows of several commits"),
+        "exit status 1 if a row is not fresh and committed, or a folder has several commits"),
 };
 
 /* A file of a folder, or their sum. */
@@ -286,8 +285,6 @@ static void add_rows(sink *s, const row_list *l) {
     sink_end(s);
 }
 
-/* The verb ------------------------------------------------------------------------------------ */
-
 static bool answer(const claim_list *claims, const store *s, err *e) {
     row_list l = make_rows(claims, s);
     bool ok = !claims_settings.csv || /* all rows: the sentences fold some */
@@ -321,16 +318,15 @@ static exit_code run_claims(const char *const *names, size_t count, err *e) {
 VERB(verb_claims, "claims", run_claims, .names = "[DIR...]",
      .about = "compare published numbers with what was measured here: does each claim hold?",
      .notes =
-         "DIR is a device's folder of results, or a folder of them (default results/). Nothing\n"
-         "is measured: the numbers are metrics of `assay experiment` and errors of `assay check\n"
+         "DIR is a device's folder of results, or a folder of them (default results/). Nothing is\n"
+         "measured: the numbers are metrics of `assay experiment` and errors of `assay check\n"
          "--csv`. A claim holds or does not hold on the chip it was published for; on another GPU\n"
-         "it is \"measured on another chip\", with both numbers. It cannot be told where the "
-         "spread of the samples reaches\n"
-         "across the allowance, and cannot be measured where the device cannot answer: times of\n"
-         "the software device decide nothing. Claims with the same such reason share a row of\n"
-         "the table; --json and --csv list all of them. A number is marked stale if the code that\n"
-         "gave it has changed since (see assay results). Exit status: 0 whatever the verdicts "
-         "are.\n",
+         "it is \"measured on another chip\", with both numbers. It cannot be told where the\n"
+         "spread of the samples reaches across the allowance, and cannot be measured where the\n"
+         "device cannot answer: times of the software device decide nothing. Claims with the same\n"
+         "such reason share a row of the table; --json and --csv list all of them. A number is\n"
+         "marked stale if the code that gave it has changed since (see assay results). Exit\n"
+         "status: 0 whatever the verdicts are.\n",
      VERB_OPTIONS(claims_option_list), .reads_results = true);
 
 /* report ----------------------------------------------------------------------------------------- */
@@ -381,14 +377,14 @@ static exit_code run_report(const char *const *names, size_t count, err *e) {
 VERB(verb_report, "report", run_report, .names = "[DIR...]",
      .about = "show stored results as one HTML page: verdicts, claims, experiments, times",
      .notes =
-         "DIR is a device's folder of results, or a folder of them (default results/). Nothing\n"
-         "is measured: only CSV files and the charts beside them are read, and the same files\n"
-         "give the same page. The page needs no network: charts, style and script are embedded;\n"
-         "rows and samples stay in the CSV files, which it links to.\n"
-         "Prints the path of the page, which is always written. A file that is malformed, or of\n"
-         "another device than its folder, is left out: the top of the page and the message name\n"
-         "it, and the exit status is 2. It is 1 if an experiment, a check or a validation\n"
-         "failed; they are listed there too.\n",
+         "DIR is a device's folder of results, or a folder of them (default results/). Nothing is\n"
+         "measured: only CSV files and the charts beside them are read, and the same files give\n"
+         "the same page. The page needs no network: charts, style and script are embedded; rows\n"
+         "and samples stay in the CSV files, which it links to. Prints the path of the page,\n"
+         "which is always written. A file that is malformed, or of another device than its\n"
+         "folder, is left out: the top of the page and the message name it, and the exit status\n"
+         "is 2. It is 1 if an experiment, a check or a validation failed; they are listed there\n"
+         "too.\n",
      VERB_OPTIONS(report_option_list), .reads_results = true);
 
 /* plot ------------------------------------------------------------------------------------------- */

@@ -256,7 +256,7 @@ VERB_ALONE(
     .notes =
         "Writes the launches of one token as Chrome trace JSON, which https://ui.perfetto.dev\n"
         "shows: kernel, op, bytes, start, duration and the gap before it. The token is checked\n"
-        "launch by launch first. Where the GPU has counters, launches are timed in place; "
-        "elsewhere\n"
-        "each is timed alone, less the time of an empty launch. `how` in the file says which.\n",
+        "launch by launch first. Where the GPU has counters, launches are timed in place;\n"
+        "elsewhere each is timed alone, less the time of an empty launch. `how` in the file says\n"
+        "which.\n",
     .math = "fast", .reads_tuned = true, VERB_OPTIONS(options));

@@ -39,13 +39,12 @@ static const option options[] = {
     {"d|depth", OPTION_NUMBERS, &settings.depths, "N,N",
      "context depths: tokens already seen (default 0,512,1900)", 0, 1u << 24},
     SECONDS_OPTION("budget", &settings.tune.budget_s, "S",
-                   "seconds of samples per test of the model, about (default 2)"),
+                   "seconds of samples per test (default 2)"),
     PERCENT_OPTION("min-effect", &settings.tune.min_effect, "PERCENT",
                    "smallest change of a test that counts (default 1)"),
     FLAG_OPTION("list", &settings.list, "list the choices and time nothing"),
-    FLAG_OPTION(
-        "resume", &settings.resume,
-        "keep the rows of the table that are still true, and decide only the other choices"),
+    FLAG_OPTION("resume", &settings.resume,
+                "keep the rows that are still true, and decide only the other choices"),
     FLAG_OPTION("json", &settings.json, "print one JSON object; what is tried goes to stderr"),
     TEXT_OPTION("out", &settings.out, "FILE.csv", "the table (default results/<device>/tuned.csv)"),
     SEED_OPTION(&settings.tune.seed, "the inputs"),
@@ -153,8 +152,6 @@ static void print_list(const run *r) {
     }
     putchar('\n');
 }
-
-/* Kernels alone ----------------------------------------------------------------------------- */
 
 static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
     run *r = context;
@@ -322,8 +319,6 @@ static bool decide(run *r, err *e) {
     return verb_flush(e);
 }
 
-/* The verb ---------------------------------------------------------------------------------- */
-
 static bool prepare(run *r, err *e) {
     static bench_test tests[OPTION_LIST_MAX * (OPTION_LIST_MAX + 1)];
     const uint64_t start_of_text = 0;
@@ -361,20 +356,19 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return !ok ? e->code : r.wrong > 0 ? EXIT_WRONG : EXIT_OK;
 }
 
-VERB(
-    verb_tune, "tune", run_verb, .names = "[FILTER...]",
-    .about = "find kernels that make a model faster on this device than the rules do",
-    .notes =
-        "A choice is an op, the format of its weights, = or +=, and a shape; --list shows those\n"
-        "of the model, with * at those in use. Each kernel is checked against its oracle on\n"
-        "the shape and timed alone, which decides what is worth a try. Then the whole model is\n"
-        "timed with and without it, interleaved, in every test that it changes: prompts, and\n"
-        "tokens at several depths. A kernel is kept if a test is significantly faster and none is\n"
-        "slower. 'apart' is one launch per step of a fused op, 'attention_ranges:N' attention\n"
-        "with the keys cut into N ranges ('attention_ranges_shared:N': and one threadgroup for\n"
-        "heads that share a head of the cache, 'attention_ranges_mma:N': by tensor cores).\n"
-        "results/<device>/tuned.csv is used by run, model and experiment, unless ASSAY_TUNED is\n"
-        "off or another file. FILTER is an op, or a part of a text such as\n"
-        "'matvec q4_0 += 576x1536x8'; rows of other choices stay. The exit status is\n"
-        "1 if a kernel is wrong: it is never taken.\n",
-    VERB_OPTIONS(options), .math = "fast", .reads_kernels = true);
+VERB(verb_tune, "tune", run_verb, .names = "[FILTER...]",
+     .about = "find kernels that make a model faster on this device than the rules do",
+     .notes =
+         "A choice is an op, the format of its weights, = or +=, and a shape; --list shows those\n"
+         "of the model, with * at those in use. Each kernel is checked against its oracle on the\n"
+         "shape and timed alone, which decides what is worth a try. Then the whole model is timed\n"
+         "with and without it, interleaved, in every test that it changes: prompts, and tokens at\n"
+         "several depths. A kernel is kept if a test is significantly faster and none is slower.\n"
+         "'apart' is one launch per step of a fused op, 'attention_ranges:N' attention with the\n"
+         "keys cut into N ranges ('attention_ranges_shared:N': and one threadgroup for heads that\n"
+         "share a head of the cache, 'attention_ranges_mma:N': by tensor cores).\n"
+         "results/<device>/tuned.csv is used by run, model and experiment, unless ASSAY_TUNED is\n"
+         "off or another file. FILTER is an op, or a part of a text such as 'matvec q4_0 +=\n"
+         "576x1536x8'; rows of other choices stay. The exit status is 1 if a kernel is wrong: it\n"
+         "is never taken.\n",
+     VERB_OPTIONS(options), .math = "fast", .reads_kernels = true);

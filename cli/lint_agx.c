@@ -41,8 +41,6 @@ static const record numbers = {fields + 2, 8};
 /* Of the numbers, those that must not grow. */
 static const size_t gated[] = {0, 1, 3, 4, 5};
 
-/* Compiling ---------------------------------------------------------------------------------- */
-
 constant_value *lint_make_ones(const msl_unit *u) {
     size_t count = msl_count_constants(u);
     constant_value *ones = array_new(count + 1, sizeof *ones);
@@ -94,8 +92,6 @@ static bool add_file(row_list *rows, agx_compiler *c, const char *path, const ms
     return ok;
 }
 
-/* Output ------------------------------------------------------------------------------------- */
-
 /* Rows that were refused come last, with the reason. */
 static void print_rows(const agx_row *rows, size_t count) {
     sink s = {.record = RECORD(fields), .out = stdout};
@@ -133,8 +129,6 @@ static void free_rows(row_list *rows) {
     free(rows->items);
 }
 
-/* The gate ------------------------------------------------------------------------------------ */
-
 /* The row of a kernel in a file that write_csv wrote; the count of rows if it is not there. */
 static size_t find_earlier(const csv_file *f, size_t column, const char *name) {
     size_t r = 0;
@@ -170,8 +164,6 @@ static exit_code compare_rows(const row_list *rows, const agx_case_settings *s, 
     csv_file_free(f);
     return ok ? gate_end(&g, "kernels", e) : e->code;
 }
-
-/* Lines --------------------------------------------------------------------------------------- */
 
 typedef struct {
     counted_line head;

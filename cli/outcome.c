@@ -139,8 +139,6 @@ void outcome_print_json(FILE *out, const char *name, const device_facts *f, uint
     json_close(&j);
 }
 
-/* JUnit --------------------------------------------------------------------------------------- */
-
 /* Characters that XML 1.0 does not have are written as a question mark. */
 static void escape_xml(FILE *out, const char *text) {
     for (; *text; text++)
@@ -193,8 +191,6 @@ bool outcome_write_junit(const char *path, const char *name, const device_facts 
     return memory_file_write(text, path, e);
 }
 
-/* Paths --------------------------------------------------------------------------------------- */
-
 /* Relative to the checkout (GITHUB_WORKSPACE, else the current folder) if it is inside. */
 static char *make_relative(const char *path) {
     char real[PATH_MAX], base[PATH_MAX];
@@ -246,8 +242,6 @@ static int read_line(const char *message, const char *path) {
                ? atoi(message + length + 1)
                : 0;
 }
-
-/* The list ------------------------------------------------------------------------------------ */
 
 static place *add(place_list *l, char *path, int line, int column, bool is_error) {
     place *p = ARRAY_ADD(l->items, l->count, l->room);
@@ -397,8 +391,6 @@ bool places_write_sarif(const char *path, const char *run, const place_list *l, 
     print_sarif(text->out, run, l);
     return memory_file_write(text, path, e);
 }
-
-/* Annotations --------------------------------------------------------------------------------- */
 
 /* A line of GitHub's log commands: % and line ends are escaped, in properties , and : too. */
 static void print_command(FILE *out, const char *text, bool is_property) {

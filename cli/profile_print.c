@@ -16,8 +16,6 @@
 #include "harness/base/root.h"
 #include "verb.h"
 
-/* Source ------------------------------------------------------------------------------------------- */
-
 /* #line may name any file. Files are named as they were given, from the project's folder, or from where the program's own are. The caller
  * frees the text; NULL: it is not found. */
 static char *read_source(const char *file) {
@@ -45,8 +43,6 @@ static void copy_line(const char *file, int n, char *out, size_t size) {
     snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
     free(all);
 }
-
-/* Machine code ----------------------------------------------------------------------------------- */
 
 /* A line such as //## File "/a/b.metal", line 44 comes before its instructions, each of which begins with its
  * address as a comment. */
@@ -118,8 +114,6 @@ void code_free(code_list *c) {
     free(c->items);
     *c = (code_list){.items = NULL};
 }
-
-/* Lines with counts ----------------------------------------------------------------------------- */
 
 static counted_line *get_line(void *rows, size_t size, size_t i) {
     return (counted_line *)((char *)rows + i * size);
@@ -432,8 +426,6 @@ void profile_print_pair(const profile *a, const profile *b, const profile_gpu *g
     }
 }
 
-/* For programs --------------------------------------------------------------------------------- */
-
 static void add_profile(json *j, const profile *p, const profile_gpu *g) {
     const profile_row r = make_row(p, &p->sum, g);
     char sentences[PROFILE_SENTENCES][PROFILE_SENTENCE];
@@ -496,8 +488,6 @@ bool profile_write_csv(const profile_set *s, const profile_gpu *g, const char *p
     csv_free(to.csv);
     return ok;
 }
-
-/* What must not grow ----------------------------------------------------------------------------- */
 
 const char *const profile_gated[PROFILE_GATED] = {"sectors",   "atomics",      "instructions",
                                                   "conflicts", "idle lanes",   "private bytes",

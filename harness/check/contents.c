@@ -141,8 +141,6 @@ static void *make_from_file(elem type, const char *path, size_t *count, err *e) 
     return data;
 }
 
-/* Values -------------------------------------------------------------------------------------- */
-
 bool contents_parse_value(const char *text, elem type, const expression_scope *scope, void *out,
                           err *e) {
     char *end;
@@ -195,8 +193,6 @@ static size_t count_values(const char *text) {
         count += *text == ',';
     return count;
 }
-
-/* Patterns ------------------------------------------------------------------------------------ */
 
 /* How many whole numbers from 0 on the type holds exactly. */
 static uint64_t count_exact(elem type) {

@@ -51,8 +51,6 @@ static symbol *add_array(description *d, const char *name, elem type, size_t axe
     return s;
 }
 
-/* Expressions --------------------------------------------------------------------------------- */
-
 static expression *parse(description *d, const char *text, const expression_scope *scope, err *e) {
     err why;
     expression *x = expression_parse(text, scope, &why);
@@ -718,8 +716,6 @@ static bool read_lines(description *d, const cut_line *lines, size_t count, err 
         }
     return true;
 }
-
-/* Is there everything that it needs? ----------------------------------------------------------- */
 
 /* Does the output get its expected values from an expression? */
 static bool has_expression(const description *d, const described_argument *a) {

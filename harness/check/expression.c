@@ -16,8 +16,6 @@
 #define U 0x1p-24       /* one rounding of f32 */
 #define SAFE_DIVISION 2 /* roundings under safe math: a kernel may multiply with 1 / x */
 
-/* Arithmetic ---------------------------------------------------------------------------------- */
-
 /* How far f32 is from a number: what it costs to store it, or to write it as a literal. */
 static double bounded_get_rounding(double value) {
     return isfinite(value) && (double)(float)value != value ? U * fabs(value) : 0;
@@ -67,8 +65,6 @@ static bounded bounded_choose(bounded a, bounded b, bool larger) {
         best.error = fmax(a.error, b.error);
     return best;
 }
-
-/* Sums ---------------------------------------------------------------------------------------- */
 
 /* The roundings of a sum that a kernel makes in an order of its own. Each is relative to a partial
  * sum, their signs are random, and in the worst order partial sums come to the sum of magnitudes:
@@ -765,8 +761,6 @@ static bounded read_element(expression *x, const node *n) {
         v.error = fabs(v.value);
     return v;
 }
-
-/* Loops --------------------------------------------------------------------------------------- */
 
 /* Is what the loop was last computed for still so? Otherwise it is from now on. */
 static bool is_known(expression *x, node *n) {

@@ -283,8 +283,6 @@ typedef struct {
     mutant_outcome *out;
 } trial;
 
-/* Tasks --------------------------------------------------------------------------------------- */
-
 /* "number/file<TAB>begin bytes<TAB>kernel,kernel,<TAB>text in its place": the number makes each a group of its
  * own (worker.h). An unmutated kernel has no file. */
 char *mutant_get_task(size_t number, const mutant *m, const kernel *plain) {
@@ -329,8 +327,6 @@ static bool make_folder(const trial *t, const char *folder, const char *file, co
     free(changed);
     return ok;
 }
-
-/* Devices ------------------------------------------------------------------------------------- */
 
 /* The process's own CPU time is that of kernels: compilers are other processes. The signal ends the
  * worker, and the other side knows what it means. */
@@ -446,8 +442,6 @@ static bool try_kernels(trial *t, err *e) {
         t->out->fate = different == 0 ? MUTANT_EQUIVALENT : MUTANT_SURVIVED;
     return ok;
 }
-
-/* The worker ---------------------------------------------------------------------------------- */
 
 static bool run_trial(trial *t, const char *name, err *e) {
     const char *file = "";

@@ -101,8 +101,6 @@ void shape_get_text(const shape *s, char *text, size_t size) {
         at += (size_t)snprintf(text + at, size - at, i ? "x%u" : "%u", s->dim[i]);
 }
 
-/* Cases ---------------------------------------------------------------------------------------- */
-
 kernel_case case_new(const op *o, const kernel *k, const shape *s, distribution inputs) {
     kernel_case c = {.op = o, .kernel = k, .shape = *s, .inputs = inputs};
     char sizes[72];
