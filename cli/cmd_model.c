@@ -527,9 +527,9 @@ bool model_info_print_json(FILE *out, const gguf *g, bool tensors, bool metadata
 }
 
 static exit_code run_info(const char *const *names, size_t count, err *e) {
-    if (count + (info_settings.model != NULL) != 1)
-        return err_code(e, EXIT_USAGE, "model info takes one FILE; got %zu",
-                        count + (info_settings.model != NULL));
+    const size_t given = count + (info_settings.model != NULL);
+    if (given != 1)
+        return err_code(e, EXIT_USAGE, "model info takes one FILE; got %zu", given);
     gguf *g = gguf_open(count ? names[0] : info_settings.model, e);
     if (!g)
         return e->code;

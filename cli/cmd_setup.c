@@ -56,8 +56,7 @@ static exit_code run_init(const char *const *names, size_t count, err *e) {
         return e->code;
     fputs("now: assay check -C ", stderr);
     options_print_word(stderr, names[0]);
-    fputc('\n', stderr);
-    return EXIT_OK;
+    return fputc('\n', stderr), EXIT_OK;
 }
 
 VERB(verb_init, "init", run_init, .names = "DIR",

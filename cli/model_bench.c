@@ -229,15 +229,15 @@ static const field people_fields[] = {
 };
 
 static void print_for_people(output *o, const bench_test *test, const bench_result *r) {
-    const uint32_t threads = device_get_facts(o->model->device)->threads;
     const double mib = (double)o->model_bytes / 1048576, count = (double)o->parameters;
-    people_row row = {.model = o->type, .backend = o->backend, .threads = threads};
+    people_row row = {.model = o->type, .backend = o->backend};
     snprintf(row.size, sizeof row.size, mib < 1024 ? "%.2f MiB" : "%.2f GiB",
              mib < 1024 ? mib : mib / 1024);
     snprintf(row.parameters, sizeof row.parameters, count < 1e9 ? "%.2f M" : "%.2f B",
              count < 1e9 ? count / 1e6 : count / 1e9);
+    row.threads = device_get_facts(o->model->device)->threads;
     bench_test_get_name(test, row.test, sizeof row.test);
-    if (!r) {
+    if (!r) { /* how wide it is going to be */
         sink_fit(&o->table, &row);
         return;
     }

@@ -373,10 +373,8 @@ csv *report_start_csv(const device_facts *f, uint64_t seed) {
 }
 
 void report_print_header(const device_facts *f, uint64_t seed) {
-    char line[400];
-    snprintf(line, sizeof line, "# device: %s (%s%s), seed %" PRIu64, f->name, f->api,
-             f->validates ? ", checked" : "", seed);
-    table_print_text(stdout, table_find_limit(stdout), 0, line);
-    snprintf(line, sizeof line, "# compiler: %s", f->compiler);
-    table_print_text(stdout, table_find_limit(stdout), 0, line);
+    char lines[800];
+    snprintf(lines, sizeof lines, "# device: %s (%s%s), seed %" PRIu64 "\n# compiler: %s\n",
+             f->name, f->api, f->validates ? ", checked" : "", seed, f->compiler);
+    verb_print_lines(stdout, lines, false);
 }

@@ -123,7 +123,6 @@ void verb_print_lines(FILE *out, const char *text, bool fills) {
     free(lines);
 }
 
-/* Compiling is most of the time of a first run; the next one finds it in the cache. */
 void verb_end_compiling(void) {
     size_t count;
     double seconds;
