@@ -39,7 +39,7 @@ static const option options[] = {
                 "generate as llama-bench does: wait for each token's logits (tests 'tg128 wait')"),
     {"r|repeats", OPTION_NUMBER, &settings.repeats, "N",
      "samples per test (default 5; 20 with --csv or --baseline)", 1, 100000},
-    TEXT_OPTION("o|output", &settings.output, "FORMAT", "md, csv, json or jsonl (default md)"),
+    TEXT_OPTION("o|output", &settings.output, "FORMAT", "md, csv, json, jsonl or sql (default md)"),
     TEXT_OPTION("csv", &settings.csv, "FILE.csv",
                 "keep rows and samples, beside those of other models"),
     PLAIN_OPTION("baseline", OPTION_MAYBE, &settings.baseline, "[FILE.csv]",
@@ -61,8 +61,8 @@ enum { MAX_TESTS = 2 * OPTION_LIST_MAX * OPTION_LIST_MAX };
 
 /* Printing ------------------------------------------------------------------------------------ */
 
-typedef enum { BENCH_MD, BENCH_CSV, BENCH_JSON, BENCH_JSONL, BENCH_FORMS } bench_form;
-static const char *const form_names[BENCH_FORMS] = {"md", "csv", "json", "jsonl"};
+typedef enum { BENCH_MD, BENCH_CSV, BENCH_JSON, BENCH_JSONL, BENCH_SQL, BENCH_FORMS } bench_form;
+static const char *const form_names[BENCH_FORMS] = {"md", "csv", "json", "jsonl", "sql"};
 
 /* What all rows have. */
 typedef struct {
@@ -196,18 +196,51 @@ static void print_json(json *j, const llama_row *row, const bench_result *r) {
     json_close(j);
 }
 
+/* A value in quotes of this kind, which are doubled where it has them. */
+static void print_quoted(const field *f, const llama_row *row, char quote) {
+    char text[600];
+    putchar(quote);
+    for (const char *p = field_print(f, row, text, sizeof text); *p; p++)
+        printf(*p == quote ? "%c%c" : "%c", *p, quote);
+    putchar(quote);
+}
+
 /* llama-bench quotes every field. */
 static void print_csv(const output *o, const llama_row *row) {
-    char text[600];
     for (size_t i = 0; !o->rows && i < LLAMA_FIELDS; i++)
         printf("%s%s", llama_fields[i].name, i + 1 < LLAMA_FIELDS ? "," : "\n");
     for (size_t i = 0; i < LLAMA_FIELDS; i++) {
-        fputs(i ? ",\"" : "\"", stdout);
-        for (const char *p = field_print(&llama_fields[i], row, text, sizeof text); *p; p++)
-            printf(*p == '"' ? "\"%c" : "%c", *p);
-        putchar('"');
+        print_quoted(&llama_fields[i], row, '"');
+        putchar(i + 1 < LLAMA_FIELDS ? ',' : '\n');
     }
-    putchar('\n');
+}
+
+/* Only what llama-bench has: the rows may go into a database that it made. */
+static void print_sql(const output *o, const llama_row *row) {
+    static const char *const ours = " math median_ts q1_ts q3_ts waits is_filled ";
+    static const char *const starts[] = {"CREATE TABLE IF NOT EXISTS llama_bench (\n  ",
+                                         "INSERT INTO llama_bench (", ") VALUES ("};
+    enum { DEFINITIONS, NAMES, VALUES };
+    for (int list = o->rows ? NAMES : DEFINITIONS; list <= VALUES; list++) {
+        const char *separator = starts[list];
+        for (const field *f = llama_fields; f < llama_fields + LLAMA_FIELDS; f++) {
+            char name[64];
+            snprintf(name, sizeof name, " %s ", f->name);
+            if (strstr(ours, name))
+                continue;
+            fputs(separator, stdout);
+            separator = list == DEFINITIONS ? ",\n  " : ", ";
+            if (list == VALUES)
+                print_quoted(f, row, '\'');
+            else
+                printf(list == NAMES           ? "%s"
+                       : f->kind == FIELD_TEXT ? "%s TEXT"
+                       : f->kind == FIELD_REAL ? "%s REAL"
+                                               : "%s INTEGER",
+                       f->name);
+        }
+        fputs(list == DEFINITIONS ? "\n);\n\n" : list == VALUES ? ");\n" : "", stdout);
+    }
 }
 
 /* What people read: Markdown in a pipe, else a table that fits the terminal. */
@@ -259,6 +292,8 @@ static void print_result(output *o, const bench_result *r) {
         print_for_people(o, &r->test, r);
     else if (o->form == BENCH_CSV)
         print_csv(o, &row);
+    else if (o->form == BENCH_SQL)
+        print_sql(o, &row);
     else if (o->form == BENCH_JSON) {
         json_open(&o->list, NULL, '{');
         print_json(&o->list, &row, r);
@@ -509,7 +544,7 @@ static exit_code run_verb(err *e) {
     while (form < BENCH_FORMS && strcmp(form_names[form], settings.output) != 0)
         form++;
     if (form == BENCH_FORMS)
-        return err_code(e, EXIT_USAGE, "--output takes md, csv, json or jsonl, not '%.40s'",
+        return err_code(e, EXIT_USAGE, "--output takes md, csv, json, jsonl or sql, not '%.40s'",
                         settings.output);
     if (settings.repeats == 0)
         settings.repeats = settings.csv || settings.baseline ? STORED_REPEATS : REPEATS;
