@@ -673,8 +673,6 @@ static void add_shapes(search *s, const op *o, const kernel *k) {
     }
 }
 
-/* Mistakes ---------------------------------------------------------------------------------- */
-
 static bool check_states(const search *s, err *e) {
     timing_regime r;
     timing_cache c;

@@ -103,14 +103,11 @@ static void choose_timed(const case_list *l, size_t listed, char *text, size_t s
         drawn = choose_shape(drawn, &l->items[i].shape, last);
         small = middle ? choose_shape(small, &l->items[i].shape, middle) : NULL;
     }
+    const shape *const chosen[] = {last, middle, drawn, small == drawn ? NULL : small};
     text[0] = 0;
-    add_shape(last, text, size);
-    if (middle)
-        add_shape(middle, text, size);
-    if (drawn)
-        add_shape(drawn, text, size);
-    if (small && memcmp(small, drawn, sizeof *small) != 0)
-        add_shape(small, text, size);
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
+        if (chosen[i])
+            add_shape(chosen[i], text, size);
 }
 
 /* Held-out shapes are small. What is timed is checked with mixed and with level inputs, too, and with as many

@@ -75,13 +75,10 @@ static bool is_for_others(const char *name) {
 
 static bool find_files(const char *const *names, size_t count, const char *kernels, path_list *list,
                        err *e) {
-    if (count == 0 && !kernels)
+    names = count ? names : &kernels;
+    if (!names[0])
         return err_set(e, EXIT_USAGE, "name a .metal file or a folder, as in assay lint kernels");
-    if (count == 0) {
-        names = &kernels;
-        count = 1;
-    }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < (count ? count : 1); i++) {
         size_t before = list->count;
         if (!os_is_folder(names[i]))
             add_path(list, names[i], e);
@@ -92,8 +89,6 @@ static bool find_files(const char *const *names, size_t count, const char *kerne
     }
     return true;
 }
-
-/* Output ------------------------------------------------------------------------------------ */
 
 static void print_count(size_t count, const char *what, const char *after) {
     printf("%zu %s%s%s", count, what, count == 1 ? "" : "s", after);

@@ -251,8 +251,6 @@ static void print_code_lines(const char *name, const char *text, const agx_case_
     code_free(&code);
 }
 
-/* Cases --------------------------------------------------------------------------------------- */
-
 static bool add_cases(row_list *rows, agx_compiler *c, const case_list *cases, bool with_code,
                       err *e) {
     device *d = device_open("soft", e);

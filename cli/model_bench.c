@@ -59,8 +59,6 @@ static const option options[] = {
 
 enum { MAX_TESTS = 2 * OPTION_LIST_MAX * OPTION_LIST_MAX };
 
-/* Printing ------------------------------------------------------------------------------------ */
-
 typedef enum { BENCH_MD, BENCH_CSV, BENCH_JSON, BENCH_JSONL, BENCH_SQL, BENCH_FORMS } bench_form;
 static const char *const form_names[BENCH_FORMS] = {"md", "csv", "json", "jsonl", "sql"};
 
@@ -113,7 +111,6 @@ typedef struct {
     X(bool, FIELD_FLAG, no_host, false) \
     X(uint32_t, FIELD_COUNT, fit_target, 0) \
     X(uint32_t, FIELD_COUNT, fit_min_ctx, 0) \
-    X(const char *, FIELD_TEXT, math, math_mode_get_name(d->math)) \
     X(uint32_t, FIELD_COUNT, n_prompt, r->test.prompt) \
     X(uint32_t, FIELD_COUNT, n_gen, r->test.generate) \
     X(uint32_t, FIELD_COUNT, n_depth, r->test.depth) \
@@ -122,6 +119,7 @@ typedef struct {
     X(uint64_t, FIELD_COUNT, stddev_ns, (uint64_t)r->deviation_ns) \
     X(double, FIELD_REAL, avg_ts, r->mean_rate) \
     X(double, FIELD_REAL, stddev_ts, r->deviation_rate) \
+    X(const char *, FIELD_TEXT, math, math_mode_get_name(d->math)) \
     X(double, FIELD_REAL, median_ts, r->rates.median) \
     X(double, FIELD_REAL, q1_ts, r->rates.q1) \
     X(double, FIELD_REAL, q3_ts, r->rates.q3) \
@@ -136,7 +134,8 @@ typedef struct {
     LLAMA_BENCH(MEMBER)
 } llama_row;
 static const field llama_fields[] = {LLAMA_BENCH(AS_FIELD)};
-enum { LLAMA_FIELDS = sizeof llama_fields / sizeof *llama_fields };
+/* The last six are ours. */
+enum { LLAMA_FIELDS = sizeof llama_fields / sizeof *llama_fields, THEIRS = LLAMA_FIELDS - 6 };
 
 static const char *name_file_type(const gguf *g) {
     static const struct {
@@ -196,51 +195,39 @@ static void print_json(json *j, const llama_row *row, const bench_result *r) {
     json_close(j);
 }
 
-/* A value in quotes of this kind, which are doubled where it has them. */
-static void print_quoted(const field *f, const llama_row *row, char quote) {
+/* The names of so many fields, or their values in quotes of this kind, which are doubled where a value has them. */
+static void print_list(const llama_row *row, size_t count, const char *separator, char quote) {
     char text[600];
-    putchar(quote);
-    for (const char *p = field_print(f, row, text, sizeof text); *p; p++)
-        printf(*p == quote ? "%c%c" : "%c", *p, quote);
-    putchar(quote);
+    for (const field *f = llama_fields; f < llama_fields + count; f++) {
+        printf(row ? "%s%c" : "%s", f > llama_fields ? separator : "", quote);
+        for (const char *p = row ? field_print(f, row, text, sizeof text) : f->name; *p; p++)
+            printf(row && *p == quote ? "%c%c" : "%c", *p, quote);
+        if (row)
+            putchar(quote);
+    }
 }
 
 /* llama-bench quotes every field. */
 static void print_csv(const output *o, const llama_row *row) {
-    for (size_t i = 0; !o->rows && i < LLAMA_FIELDS; i++)
-        printf("%s%s", llama_fields[i].name, i + 1 < LLAMA_FIELDS ? "," : "\n");
-    for (size_t i = 0; i < LLAMA_FIELDS; i++) {
-        print_quoted(&llama_fields[i], row, '"');
-        putchar(i + 1 < LLAMA_FIELDS ? ',' : '\n');
+    for (int line = o->rows ? 1 : 0; line < 2; line++) {
+        print_list(line ? row : NULL, LLAMA_FIELDS, ",", '"');
+        putchar('\n');
     }
 }
 
-/* Only what llama-bench has: the rows may go into a database that it made. */
+/* Only llama-bench's fields: the rows may go into a database that it made. */
 static void print_sql(const output *o, const llama_row *row) {
-    static const char *const ours = " math median_ts q1_ts q3_ts waits is_filled ";
-    static const char *const starts[] = {"CREATE TABLE IF NOT EXISTS llama_bench (\n  ",
-                                         "INSERT INTO llama_bench (", ") VALUES ("};
-    enum { DEFINITIONS, NAMES, VALUES };
-    for (int list = o->rows ? NAMES : DEFINITIONS; list <= VALUES; list++) {
-        const char *separator = starts[list];
-        for (const field *f = llama_fields; f < llama_fields + LLAMA_FIELDS; f++) {
-            char name[64];
-            snprintf(name, sizeof name, " %s ", f->name);
-            if (strstr(ours, name))
-                continue;
-            fputs(separator, stdout);
-            separator = list == DEFINITIONS ? ",\n  " : ", ";
-            if (list == VALUES)
-                print_quoted(f, row, '\'');
-            else
-                printf(list == NAMES           ? "%s"
-                       : f->kind == FIELD_TEXT ? "%s TEXT"
-                       : f->kind == FIELD_REAL ? "%s REAL"
-                                               : "%s INTEGER",
-                       f->name);
-        }
-        fputs(list == DEFINITIONS ? "\n);\n\n" : list == VALUES ? ");\n" : "", stdout);
-    }
+    for (const field *f = llama_fields; !o->rows && f < llama_fields + THEIRS; f++)
+        printf("%s  %s %s", f > llama_fields ? ",\n" : "CREATE TABLE IF NOT EXISTS llama_bench (\n",
+               f->name,
+               f->kind == FIELD_TEXT   ? "TEXT"
+               : f->kind == FIELD_REAL ? "REAL"
+                                       : "INTEGER");
+    printf("%sINSERT INTO llama_bench (", o->rows ? "" : "\n);\n\n");
+    print_list(NULL, THEIRS, ", ", 0);
+    fputs(") VALUES (", stdout);
+    print_list(row, THEIRS, ", ", '\'');
+    puts(");");
 }
 
 /* What people read: Markdown in a pipe, else a table that fits the terminal. */
