@@ -71,31 +71,23 @@ METAL_FUNC float fast_tanh(float x) {
     template <class... A, class V = assay::vector_of<A...>> METAL_FUNC V name(const A &...a) {     \
         return assay::each<V>([](auto... c) ASSAY_LAMBDA { return name(c...); }, V(a)...);         \
     }
-#define ASSAY_MATH_1(name, ...)                                                                    \
-    METAL_FUNC float name(float x) {                                                               \
+// A function of floats, the same of halves by way of floats, and both of vectors.
+#define ASSAY_MATH(name, floats, halves, widened, ...)                                             \
+    METAL_FUNC float name floats {                                                                 \
         return __VA_ARGS__;                                                                        \
     }                                                                                              \
-    METAL_FUNC half name(half h) {                                                                 \
-        return static_cast<half>(name(static_cast<float>(h)));                                     \
+    METAL_FUNC half name halves {                                                                  \
+        return static_cast<half>(name widened);                                                    \
     }                                                                                              \
     ASSAY_EACH(name)
+#define ASSAY_WIDE(h) static_cast<float>(h)
+#define ASSAY_MATH_1(name, ...) ASSAY_MATH(name, (float x), (half h), (ASSAY_WIDE(h)), __VA_ARGS__)
 #define ASSAY_MATH_2(name, ...)                                                                    \
-    METAL_FUNC float name(float x, float y) {                                                      \
-        return __VA_ARGS__;                                                                        \
-    }                                                                                              \
-    METAL_FUNC half name(half h, half k) {                                                         \
-        return static_cast<half>(name(static_cast<float>(h), static_cast<float>(k)));              \
-    }                                                                                              \
-    ASSAY_EACH(name)
+    ASSAY_MATH(name, (float x, float y), (half h, half k), (ASSAY_WIDE(h), ASSAY_WIDE(k)),         \
+               __VA_ARGS__)
 #define ASSAY_MATH_3(name, ...)                                                                    \
-    METAL_FUNC float name(float x, float y, float z) {                                             \
-        return __VA_ARGS__;                                                                        \
-    }                                                                                              \
-    METAL_FUNC half name(half h, half k, half l) {                                                 \
-        return static_cast<half>(                                                                  \
-            name(static_cast<float>(h), static_cast<float>(k), static_cast<float>(l)));            \
-    }                                                                                              \
-    ASSAY_EACH(name)
+    ASSAY_MATH(name, (float x, float y, float z), (half h, half k, half l),                        \
+               (ASSAY_WIDE(h), ASSAY_WIDE(k), ASSAY_WIDE(l)), __VA_ARGS__)
 
 // sin(pi (x + shift / 2)), without losing x to the rounding of pi x: x is reduced first, exactly.
 __attribute__((no_sanitize("float-cast-overflow"))) METAL_FUNC float sin_pi(float x, int shift) {
@@ -334,6 +326,8 @@ ASSAY_EACH(min3)
 ASSAY_EACH(median3)
 ASSAY_EACH(abs)
 
+#undef ASSAY_MATH
+#undef ASSAY_WIDE
 #undef ASSAY_MATH_1
 #undef ASSAY_MATH_2
 #undef ASSAY_MATH_3

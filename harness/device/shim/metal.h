@@ -136,29 +136,18 @@ using metal::as_type;
 
 // Names of Apple's own headers that published kernels call directly. Each __metal_x is metal::x; the
 // argument that chooses fast or precise math is ignored, as the namespaces fast and precise are.
-#define ASSAY_ALIAS_1(name)                                                                        \
-    template <class T> METAL_FUNC auto __metal_##name(T x, int = 0) {                              \
-        return metal::name(x);                                                                     \
+#define ASSAY_ALIAS(name, parameters, ...)                                                         \
+    template <class T> METAL_FUNC auto __metal_##name parameters {                                 \
+        return metal::name(__VA_ARGS__);                                                           \
     }
-#define ASSAY_ALIAS_2(name)                                                                        \
-    template <class T> METAL_FUNC auto __metal_##name(T x, T y, int = 0) {                         \
-        return metal::name(x, y);                                                                  \
-    }
-#define ASSAY_ALIAS_3(name)                                                                        \
-    template <class T> METAL_FUNC auto __metal_##name(T x, T y, T z, int = 0) {                    \
-        return metal::name(x, y, z);                                                               \
-    }
-#define ASSAY_ALIAS_LANE(name)                                                                     \
-    template <class T> METAL_FUNC auto __metal_##name(T x, ushort n) {                             \
-        return metal::name(x, n);                                                                  \
-    }
-#define ASSAY_ALIAS_FILL(name)                                                                     \
-    template <class T> METAL_FUNC auto __metal_##name(T x, T y, ushort n, ushort m) {              \
-        return metal::name(x, y, n, m);                                                            \
-    }
-
+#define ASSAY_ALIAS_1(name) ASSAY_ALIAS(name, (T x, int = 0), x)
+#define ASSAY_ALIAS_2(name) ASSAY_ALIAS(name, (T x, T y, int = 0), x, y)
+#define ASSAY_ALIAS_3(name) ASSAY_ALIAS(name, (T x, T y, T z, int = 0), x, y, z)
+#define ASSAY_ALIAS_LANE(name) ASSAY_ALIAS(name, (T x, ushort n), x, n)
+#define ASSAY_ALIAS_FILL(name) ASSAY_ALIAS(name, (T x, T y, ushort n, ushort m), x, y, n, m)
 ASSAY_ALIASES(ASSAY_ALIAS_1, ASSAY_ALIAS_2, ASSAY_ALIAS_3, ASSAY_ALIAS_LANE, ASSAY_ALIAS_FILL)
 #undef ASSAY_ALIASES
+#undef ASSAY_ALIAS
 #undef ASSAY_ALIAS_1
 #undef ASSAY_ALIAS_2
 #undef ASSAY_ALIAS_3

@@ -64,55 +64,38 @@
 #define ASSAY_TO_QUAD(N, ...) ASSAY_GROW2_##N(ASSAY_HALFWAY_QUAD, N, __VA_ARGS__)
 
 // Setters: the swizzles that name each component once.
-#define ASSAY_PUT2(a, b)                                                                           \
-    METAL_FUNC constexpr void put_##a##b(vec<T, 2> v_) {                                           \
-        a = v_.x;                                                                                  \
-        b = v_.y;                                                                                  \
+#define ASSAY_PUT(count, n, ...)                                                                   \
+    METAL_FUNC constexpr void put_##n(vec<T, count> v_) {                                          \
+        __VA_ARGS__;                                                                               \
     }
-#define ASSAY_PUT3(a, b, c)                                                                        \
-    METAL_FUNC constexpr void put_##a##b##c(vec<T, 3> v_) {                                        \
-        a = v_.x;                                                                                  \
-        b = v_.y;                                                                                  \
-        c = v_.z;                                                                                  \
-    }
-#define ASSAY_PUT4(a, b, c, d)                                                                     \
-    METAL_FUNC constexpr void put_##a##b##c##d(vec<T, 4> v_) {                                     \
-        a = v_.x;                                                                                  \
-        b = v_.y;                                                                                  \
-        c = v_.z;                                                                                  \
-        d = v_.w;                                                                                  \
-    }
+#define ASSAY_PUT2(a, b) ASSAY_PUT(2, a##b, a = v_.x, b = v_.y)
+#define ASSAY_PUT3(a, b, c) ASSAY_PUT(3, a##b##c, a = v_.x, b = v_.y, c = v_.z)
+#define ASSAY_PUT4(a, b, c, d) ASSAY_PUT(4, a##b##c##d, a = v_.x, b = v_.y, c = v_.z, d = v_.w)
 #define ASSAY_PUT2_ORDERS(a, b) ASSAY_PUT2(a, b) ASSAY_PUT2(b, a)
-#define ASSAY_PUT3_ORDERS(a, b, c)                                                                 \
-    ASSAY_PUT3(a, b, c)                                                                            \
-    ASSAY_PUT3(a, c, b)                                                                            \
-    ASSAY_PUT3(b, a, c)                                                                            \
-    ASSAY_PUT3(b, c, a)                                                                            \
-    ASSAY_PUT3(c, a, b)                                                                            \
-    ASSAY_PUT3(c, b, a)
-#define ASSAY_PUT4_ORDERS(a, b, c, d)                                                              \
-    ASSAY_PUT4(a, b, c, d)                                                                         \
-    ASSAY_PUT4(a, b, d, c)                                                                         \
-    ASSAY_PUT4(a, c, b, d)                                                                         \
-    ASSAY_PUT4(a, c, d, b)                                                                         \
-    ASSAY_PUT4(a, d, b, c)                                                                         \
-    ASSAY_PUT4(a, d, c, b)
+// PUT with a, b and c in each order; a fourth stays last.
+#define ASSAY_ORDERS(PUT, a, b, c, ...)                                                            \
+    PUT(a, b, c, ##__VA_ARGS__)                                                                    \
+    PUT(a, c, b, ##__VA_ARGS__)                                                                    \
+    PUT(b, a, c, ##__VA_ARGS__)                                                                    \
+    PUT(b, c, a, ##__VA_ARGS__)                                                                    \
+    PUT(c, a, b, ##__VA_ARGS__)                                                                    \
+    PUT(c, b, a, ##__VA_ARGS__)
 
 #define ASSAY_PUTS_2 ASSAY_PUT2_ORDERS(x, y)
 #define ASSAY_PUTS_3                                                                               \
-    ASSAY_PUTS_2 ASSAY_PUT2_ORDERS(x, z) ASSAY_PUT2_ORDERS(y, z) ASSAY_PUT3_ORDERS(x, y, z)
+    ASSAY_PUTS_2 ASSAY_PUT2_ORDERS(x, z) ASSAY_PUT2_ORDERS(y, z) ASSAY_ORDERS(ASSAY_PUT3, x, y, z)
 #define ASSAY_PUTS_4                                                                               \
     ASSAY_PUTS_3                                                                                   \
     ASSAY_PUT2_ORDERS(x, w)                                                                        \
     ASSAY_PUT2_ORDERS(y, w)                                                                        \
     ASSAY_PUT2_ORDERS(z, w)                                                                        \
-    ASSAY_PUT3_ORDERS(x, y, w)                                                                     \
-    ASSAY_PUT3_ORDERS(x, z, w)                                                                     \
-    ASSAY_PUT3_ORDERS(y, z, w)                                                                     \
-    ASSAY_PUT4_ORDERS(x, y, z, w)                                                                  \
-    ASSAY_PUT4_ORDERS(y, x, z, w)                                                                  \
-    ASSAY_PUT4_ORDERS(z, x, y, w)                                                                  \
-    ASSAY_PUT4_ORDERS(w, x, y, z)
+    ASSAY_ORDERS(ASSAY_PUT3, x, y, w)                                                              \
+    ASSAY_ORDERS(ASSAY_PUT3, x, z, w)                                                              \
+    ASSAY_ORDERS(ASSAY_PUT3, y, z, w)                                                              \
+    ASSAY_ORDERS(ASSAY_PUT4, x, y, z, w)                                                           \
+    ASSAY_ORDERS(ASSAY_PUT4, x, y, w, z)                                                           \
+    ASSAY_ORDERS(ASSAY_PUT4, x, z, w, y)                                                           \
+    ASSAY_ORDERS(ASSAY_PUT4, y, z, w, x)
 
 // All swizzles of a class of N components x, y... of type T. A vector of two or three can also be
 // read into a longer one (v.xyxy).
