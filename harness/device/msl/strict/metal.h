@@ -250,9 +250,7 @@ ASSAY_FLOATS(ASSAY_MATH)
 #undef ASSAY_MATH
 
 #define ASSAY_COMMON(T)                                                                            \
-    T saturate(T), sign(T);                                                                        \
-    T step(T, T), nextafter(T, T);                                                                 \
-    T mix(T, T, T), smoothstep(T, T, T);
+    T saturate(T), sign(T), step(T, T), nextafter(T, T), mix(T, T, T), smoothstep(T, T, T);
 ASSAY_FLOATS(ASSAY_COMMON)
 #undef ASSAY_COMMON
 
@@ -265,27 +263,19 @@ ASSAY_INTEGERS(ASSAY_ORDER)
     T abs(T), clz(T), ctz(T), popcount(T), reverse_bits(T);                                        \
     T absdiff(T, T), addsat(T, T), hadd(T, T), rhadd(T, T), max(T, T), min(T, T), mulhi(T, T),     \
         rotate(T, T), subsat(T, T);                                                                \
-    T clamp(T, T, T), madhi(T, T, T);                                                              \
-    T extract_bits(T, uint, uint);                                                                 \
-    T insert_bits(T, T, uint, uint);
+    T clamp(T, T, T), madhi(T, T, T), extract_bits(T, uint, uint), insert_bits(T, T, uint, uint);
 ASSAY_INTEGERS(ASSAY_WHOLE)
 #undef ASSAY_WHOLE
-int mad24(int, int, int);
-uint mad24(uint, uint, uint);
-int mul24(int, int);
-uint mul24(uint, uint);
+int mad24(int, int, int), mul24(int, int);
+uint mad24(uint, uint, uint), mul24(uint, uint);
 
 template <class T> int ilogb(T);
 template <class T, class E> T ldexp(T, E);
 template <class T, class E> T frexp(T, E &);
 
 #define ASSAY_GEOMETRY(S, T)                                                                       \
-    S dot(T, T), distance(T, T), distance_squared(T, T);                                           \
-    S length(T), length_squared(T);                                                                \
-    T normalize(T);                                                                                \
-    T reflect(T, T);                                                                               \
-    T refract(T, T, S);                                                                            \
-    T faceforward(T, T, T);
+    S dot(T, T), distance(T, T), distance_squared(T, T), length(T), length_squared(T);             \
+    T normalize(T), reflect(T, T), refract(T, T, S), faceforward(T, T, T);
 ASSAY_GEOMETRY(float, float2)
 ASSAY_GEOMETRY(float, float3)
 ASSAY_GEOMETRY(float, float4)
@@ -296,20 +286,15 @@ ASSAY_GEOMETRY(half, half4)
 float3 cross(float3, float3);
 half3 cross(half3, half3);
 
-#define ASSAY_TEST(S, name)                                                                        \
-    bool name(S);                                                                                  \
-    bool2 name(S##2);                                                                              \
-    bool3 name(S##3);                                                                              \
-    bool4 name(S##4);
-#define ASSAY_TESTS(name)                                                                          \
-    ASSAY_TEST(float, name)                                                                        \
-    ASSAY_TEST(half, name)
-ASSAY_TESTS(isfinite)
-ASSAY_TESTS(isinf)
-ASSAY_TESTS(isnan)
-ASSAY_TESTS(isnormal)
-ASSAY_TESTS(signbit)
-#undef ASSAY_TEST
+#define ASSAY_TESTS(T, S) T isfinite(S), isinf(S), isnan(S), isnormal(S), signbit(S);
+ASSAY_TESTS(bool, float)
+ASSAY_TESTS(bool2, float2)
+ASSAY_TESTS(bool3, float3)
+ASSAY_TESTS(bool4, float4)
+ASSAY_TESTS(bool, half)
+ASSAY_TESTS(bool2, half2)
+ASSAY_TESTS(bool3, half3)
+ASSAY_TESTS(bool4, half4)
 #undef ASSAY_TESTS
 template <class B> bool all(B);
 template <class B> bool any(B);
@@ -327,12 +312,9 @@ ASSAY_UNPACK(snorm4x8, half4, uint)
 #undef ASSAY_UNPACK
 
 // ------------------------------------------------------------ simdgroups, quadgroups, barriers
-void threadgroup_barrier(mem_flags);
-void threadgroup_barrier(mem_flags, thread_scope);
-void threadgroup_barrier(mem_flags, memory_scope);
-void simdgroup_barrier(mem_flags);
-void simdgroup_barrier(mem_flags, thread_scope);
-void simdgroup_barrier(mem_flags, memory_scope);
+void threadgroup_barrier(mem_flags), simdgroup_barrier(mem_flags);
+void threadgroup_barrier(mem_flags, thread_scope), simdgroup_barrier(mem_flags, thread_scope);
+void threadgroup_barrier(mem_flags, memory_scope), simdgroup_barrier(mem_flags, memory_scope);
 void atomic_thread_fence(mem_flags, memory_order);
 void atomic_thread_fence(mem_flags, memory_order, thread_scope);
 
@@ -367,12 +349,8 @@ typedef simd_vote quad_vote;
     template <class T> T prefix##_shuffle_rotate_down(T, ushort);                                  \
     template <class T> T prefix##_shuffle_and_fill_up(T, T, ushort, ushort = 32);                  \
     template <class T> T prefix##_shuffle_and_fill_down(T, T, ushort, ushort = 32);                \
-    bool prefix##_all(bool);                                                                       \
-    bool prefix##_any(bool);                                                                       \
-    bool prefix##_is_first();                                                                      \
-    bool prefix##_is_helper_thread();                                                              \
-    simd_vote prefix##_ballot(bool);                                                               \
-    simd_vote prefix##_active_threads_mask();
+    bool prefix##_all(bool), prefix##_any(bool), prefix##_is_first(), prefix##_is_helper_thread(); \
+    simd_vote prefix##_ballot(bool), prefix##_active_threads_mask();
 ASSAY_LANES(simd)
 ASSAY_LANES(quad)
 #undef ASSAY_LANES
