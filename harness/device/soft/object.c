@@ -149,6 +149,10 @@ static void pass_row(const row *last, const row *now, bool in_sequence, uint64_t
     }
 }
 
+/* Instructions; the last two are extended ones. */
+enum { COPY = 1, ADVANCE_ADDRESS, ADVANCE_LINE, SET_FILE, ADD_CONSTANT = 8, ADD_FIXED };
+enum { END_SEQUENCE = 1, SET_ADDRESS };
+
 static bool run_program(cursor *c, const header *h, uint64_t offset, row *best) {
     row now = {0, 1, 1}, last = now;
     bool found = false, in_sequence = false;
@@ -167,34 +171,25 @@ static bool run_program(cursor *c, const header *h, uint64_t offset, row *best) 
             cursor inside = {c->at, c->at + length};
             c->at += length;
             uint8_t extended = (uint8_t)cursor_take(&inside, 1);
-            if (extended == 1)
+            if (extended == END_SEQUENCE)
                 emit = ends = true;
-            else if (extended == 2)
+            else if (extended == SET_ADDRESS)
                 now.address = cursor_take(&inside, 8);
+        } else if (op == COPY) {
+            emit = true;
+        } else if (op == ADVANCE_ADDRESS) {
+            now.address += take_leb(c, false) * h->minimum;
+        } else if (op == ADVANCE_LINE) {
+            now.line += (int64_t)take_leb(c, true);
+        } else if (op == SET_FILE) {
+            now.file = take_leb(c, false);
+        } else if (op == ADD_CONSTANT) {
+            now.address += (uint64_t)((255 - h->opcode_base) / h->line_range) * h->minimum;
+        } else if (op == ADD_FIXED) {
+            now.address += cursor_take(c, 2);
         } else {
-            switch (op) {
-            case 1:
-                emit = true;
-                break;
-            case 2:
-                now.address += take_leb(c, false) * h->minimum;
-                break;
-            case 3:
-                now.line += (int64_t)take_leb(c, true);
-                break;
-            case 4:
-                now.file = take_leb(c, false);
-                break;
-            case 8:
-                now.address += (uint64_t)((255 - h->opcode_base) / h->line_range) * h->minimum;
-                break;
-            case 9:
-                now.address += cursor_take(c, 2);
-                break;
-            default:
-                for (int i = 0; i < h->lengths[op]; i++)
-                    take_leb(c, false);
-            }
+            for (int i = 0; i < h->lengths[op]; i++)
+                take_leb(c, false);
         }
         if (!emit)
             continue;
@@ -229,30 +224,15 @@ bool dwarf_find_line(cursor table, uint64_t address, char *file, size_t size, in
 
 static const uint32_t magic = 0xFEEDFACF; /* 64 bits, little-endian */
 
-enum {
-    TYPE_OBJECT = 1,
-    COMMAND_SYMTAB = 2,
-    COMMAND_SEGMENT = 0x19,
-    COMMAND_LINKER_OPTION = 0x2D,
-    SECTION_KIND = 0xFF,
-    SECTION_STARTS = 0x9, /* pointers to functions that are called at loading */
-    SECTION_ENDS = 0xA,
-    SECTION_STARTS_THREAD = 0x15,
-    SECTION_STARTS_OFFSETS = 0x16,
-    RELOCATION_BYTES = 8,
-    RELOCATION_EXTERN = 1u << 27,
-    HEADER_BYTES = 32,
-    SEGMENT_BYTES = 72,
-    SECTION_BYTES = 80,
-    SYMBOL_BYTES = 16,
-    SYMBOL_DEBUG = 0xE0, /* any of these bits: an entry for debuggers */
-    SYMBOL_KIND = 0x0E,
-    SYMBOL_IN_SECTION = 0x0E,
-    SYMBOL_UNDEFINED = 0,
-    SYMBOL_OF_OTHERS = 0x01,
-    SYMBOL_INDIRECT = 0x0A,
-    SYMBOL_CHOSEN = 0x0100, /* of its description */
-};
+enum { TYPE_OBJECT = 1, COMMAND_SYMTAB = 2, COMMAND_SEGMENT = 0x19, COMMAND_LINKER_OPTION = 0x2D };
+enum { HEADER_BYTES = 32, SEGMENT_BYTES = 72, SECTION_BYTES = 80, SYMBOL_BYTES = 16 };
+enum { RELOCATION_BYTES = 8, RELOCATION_EXTERN = 1u << 27 };
+/* Kinds of sections: pointers to functions that are called at loading, or at the end. */
+enum { SECTION_KIND = 0xFF, SECTION_STARTS = 0x9, SECTION_ENDS = 0xA };
+enum { SECTION_STARTS_THREAD = 0x15, SECTION_STARTS_OFFSETS = 0x16 };
+/* Types of symbols. Any bit of the first: an entry for debuggers; the last is of the description. */
+enum { SYMBOL_DEBUG = 0xE0, SYMBOL_KIND = 0x0E, SYMBOL_IN_SECTION = 0x0E, SYMBOL_UNDEFINED = 0 };
+enum { SYMBOL_OF_OTHERS = 0x01, SYMBOL_INDIRECT = 0x0A, SYMBOL_CHOSEN = 0x0100 };
 
 /* Names are 16 bytes, with zeros after a shorter one. */
 static bool has_name(const macho_file *f, uint64_t at, const char *name) {
@@ -323,60 +303,44 @@ bool macho_read(const uint8_t *data, size_t bytes, macho_file *out) {
 }
 
 typedef struct {
-    const char *name; /* ends inside the file */
+    const char *name; /* "?": it does not end inside the file */
+    unsigned type, section, description;
     uint64_t address;
 } macho_symbol;
 
-/* False for what is not the name of a function: those begin with an underscore, unlike the marks that
- * assemblers leave in objects. */
-static bool get_symbol(const macho_file *f, size_t i, macho_symbol *out) {
-    uint64_t at = f->symbols + (uint64_t)i * SYMBOL_BYTES, name = read_number(f->all, at, 4);
-    unsigned type = (unsigned)read_number(f->all, at + 4, 1);
-    if (type & SYMBOL_DEBUG || (type & SYMBOL_KIND) != SYMBOL_IN_SECTION ||
-        read_number(f->all, at + 5, 1) != f->code || name >= f->names_bytes)
-        return false;
-    out->name = (const char *)f->all.at + f->names + name;
-    out->address = read_number(f->all, at + 8, 8);
-    return out->name[0] == '_' && memchr(out->name, 0, f->names_bytes - name) != NULL;
+static macho_symbol get_symbol(const macho_file *f, size_t i) {
+    const uint64_t at = f->symbols + (uint64_t)i * SYMBOL_BYTES, name = read_number(f->all, at, 4);
+    const char *text = (const char *)f->all.at + f->names + name;
+    const bool is_whole = name < f->names_bytes && memchr(text, 0, f->names_bytes - name);
+    return (macho_symbol){is_whole ? text : "?", (unsigned)read_number(f->all, at + 4, 1),
+                          (unsigned)read_number(f->all, at + 5, 1),
+                          (unsigned)read_number(f->all, at + 6, 2), read_number(f->all, at + 8, 8)};
+}
+
+/* Not an entry for debuggers. */
+static bool is_kind(const macho_symbol *s, unsigned kind) {
+    return !(s->type & SYMBOL_DEBUG) && (s->type & SYMBOL_KIND) == kind;
+}
+
+/* Names of functions begin with an underscore, unlike the marks that assemblers leave in objects. */
+static bool get_function(const macho_file *f, size_t i, macho_symbol *out) {
+    *out = get_symbol(f, i);
+    return is_kind(out, SYMBOL_IN_SECTION) && out->section == f->code && out->name[0] == '_';
 }
 
 bool macho_translate(const macho_file *image, const macho_file *object, uint64_t address,
                      uint64_t *out) {
     macho_symbol before = {0}, s;
     for (size_t i = 0; i < image->symbol_count; i++)
-        if (get_symbol(image, i, &s) && s.address <= address &&
+        if (get_function(image, i, &s) && s.address <= address &&
             (!before.name || s.address > before.address))
             before = s;
     for (size_t i = 0; before.name && i < object->symbol_count; i++)
-        if (get_symbol(object, i, &s) && strcmp(s.name, before.name) == 0) {
+        if (get_function(object, i, &s) && strcmp(s.name, before.name) == 0) {
             *out = s.address + (address - before.address);
             return true;
         }
     return false;
-}
-
-static const char *get_macho_name(const macho_file *f, size_t i) {
-    uint64_t name = read_number(f->all, f->symbols + (uint64_t)i * SYMBOL_BYTES, 4);
-    const char *text = (const char *)f->all.at + f->names + name;
-    return name < f->names_bytes && memchr(text, 0, f->names_bytes - name) ? text : "?";
-}
-
-/* The name of symbol i if others have to provide it, else NULL. It begins with an underscore where
- * C has none. */
-static const char *get_undefined(const macho_file *f, size_t i) {
-    unsigned type = (unsigned)read_number(f->all, f->symbols + (uint64_t)i * SYMBOL_BYTES + 4, 1);
-    if (type & SYMBOL_DEBUG)
-        return NULL;
-    bool is_other = (type & SYMBOL_KIND) == SYMBOL_UNDEFINED && type & SYMBOL_OF_OTHERS;
-    return is_other || (type & SYMBOL_KIND) == SYMBOL_INDIRECT ? get_macho_name(f, i) : NULL;
-}
-
-/* Is symbol i what a function returns that is called at loading? */
-static bool is_chosen(const macho_file *f, size_t i) {
-    uint64_t at = f->symbols + (uint64_t)i * SYMBOL_BYTES;
-    unsigned type = (unsigned)read_number(f->all, at + 4, 1);
-    return !(type & SYMBOL_DEBUG) && (type & SYMBOL_KIND) == SYMBOL_IN_SECTION &&
-           read_number(f->all, at + 6, 2) & SYMBOL_CHOSEN;
 }
 
 /* Is the function of this name the only one that the loader calls? */
@@ -385,7 +349,7 @@ static bool starts_only(const macho_file *f, const macho_starter *s, const char 
     return s->bytes == s->width && s->relocation_count == 1 &&
            has_range(f->all, s->relocations, RELOCATION_BYTES) && word & RELOCATION_EXTERN &&
            (word & 0xFFFFFF) < f->symbol_count &&
-           strcmp(get_macho_name(f, (size_t)(word & 0xFFFFFF)), name) == 0;
+           strcmp(get_symbol(f, (size_t)(word & 0xFFFFFF)).name, name) == 0;
 }
 
 /* What a kernel may be ------------------------------------------------------------------------- */
@@ -452,10 +416,12 @@ static bool check_macho(const macho_file *f, const char *kernel, err *e) {
     if (f->has_options)
         return refuse(kernel, REFUSED_LIBRARY, "", e);
     for (size_t i = 0; i < f->symbol_count; i++) {
-        const char *name = get_undefined(f, i);
-        if (name && !is_allowed_on_macos(name))
-            return refuse(kernel, REFUSED_CALLS, name + (name[0] == '_'), e);
-        if (is_chosen(f, i))
+        const macho_symbol s = get_symbol(f, i);
+        const bool is_undefined = is_kind(&s, SYMBOL_INDIRECT) ||
+                                  (is_kind(&s, SYMBOL_UNDEFINED) && s.type & SYMBOL_OF_OTHERS);
+        if (is_undefined && !is_allowed_on_macos(s.name)) /* C has no underscore in front */
+            return refuse(kernel, REFUSED_CALLS, s.name + (s.name[0] == '_'), e);
+        if (is_kind(&s, SYMBOL_IN_SECTION) && s.description & SYMBOL_CHOSEN)
             return refuse(kernel, REFUSED_CHOSEN, "", e);
     }
     for (size_t i = 0; i < f->starter_count; i++)
@@ -492,6 +458,14 @@ static bool get_section(const elf_file *o, size_t i, Elf64_Shdr *out) {
     return out->sh_type == SHT_NOBITS || has_range(o->all, out->sh_offset, out->sh_size);
 }
 
+/* Entry i of a section that is a table; false after the last. */
+static bool get_entry(const elf_file *o, const Elf64_Shdr *s, uint64_t i, void *out, size_t bytes) {
+    if (i >= s->sh_size / bytes)
+        return false;
+    memcpy(out, o->all.at + s->sh_offset + i * bytes, bytes);
+    return true;
+}
+
 /* A name of a symbol table: its strings end where their section does. */
 static const char *get_name(const elf_file *o, const Elf64_Shdr *symbols, uint32_t at) {
     Elf64_Shdr names;
@@ -503,9 +477,8 @@ static const char *get_name(const elf_file *o, const Elf64_Shdr *symbols, uint32
 
 /* Symbols that others would have to provide, and those whose value is the result of a call. */
 static bool check_symbols(const elf_file *o, const Elf64_Shdr *s, err *e) {
-    for (uint64_t i = 1; i < s->sh_size / sizeof(Elf64_Sym); i++) {
-        Elf64_Sym symbol;
-        memcpy(&symbol, o->all.at + s->sh_offset + i * sizeof symbol, sizeof symbol);
+    Elf64_Sym symbol;
+    for (uint64_t i = 1; get_entry(o, s, i, &symbol, sizeof symbol); i++) {
         const char *name = get_name(o, s, symbol.st_name);
         if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC)
             return refuse(o->kernel, REFUSED_CHOSEN, "", e);
@@ -516,13 +489,11 @@ static bool check_symbols(const elf_file *o, const Elf64_Shdr *s, err *e) {
 }
 
 static bool check_relocations(const elf_file *o, const Elf64_Shdr *s, err *e) {
-    for (uint64_t i = 0; i < s->sh_size / sizeof(Elf64_Rela); i++) {
-        Elf64_Rela r;
-        memcpy(&r, o->all.at + s->sh_offset + i * sizeof r, sizeof r);
-        uint64_t type = ELF64_R_TYPE(r.r_info);
-        if (type == R_X86_64_IRELATIVE || type == R_AARCH64_IRELATIVE)
+    Elf64_Rela r;
+    for (uint64_t i = 0; get_entry(o, s, i, &r, sizeof r); i++)
+        if (ELF64_R_TYPE(r.r_info) == R_X86_64_IRELATIVE ||
+            ELF64_R_TYPE(r.r_info) == R_AARCH64_IRELATIVE)
             return refuse(o->kernel, REFUSED_CHOSEN, "", e);
-    }
     return true;
 }
 
@@ -530,16 +501,14 @@ static bool check_relocations(const elf_file *o, const Elf64_Shdr *s, err *e) {
 static bool find_target(const elf_file *o, uint64_t at, uint64_t *target) {
     for (size_t i = 0; i < o->head.e_shnum; i++) {
         Elf64_Shdr s;
+        Elf64_Rela r;
         if (!get_section(o, i, &s) || s.sh_type != SHT_RELA)
             continue;
-        for (uint64_t k = 0; k < s.sh_size / sizeof(Elf64_Rela); k++) {
-            Elf64_Rela r;
-            memcpy(&r, o->all.at + s.sh_offset + k * sizeof r, sizeof r);
+        for (uint64_t k = 0; get_entry(o, &s, k, &r, sizeof r); k++)
             if (r.r_offset == at) {
                 *target = (uint64_t)r.r_addend;
                 return ELF64_R_SYM(r.r_info) == 0;
             }
-        }
     }
     return false;
 }
@@ -553,24 +522,21 @@ static bool is_own_constructor(const elf_file *o, const Elf64_Shdr *s) {
         return false;
     for (size_t i = 0; i < o->head.e_shnum; i++) {
         Elf64_Shdr table;
+        Elf64_Sym symbol;
         if (!get_section(o, i, &table) || table.sh_type != SHT_SYMTAB)
             continue;
-        for (uint64_t k = 1; k < table.sh_size / sizeof(Elf64_Sym); k++) {
-            Elf64_Sym symbol;
-            memcpy(&symbol, o->all.at + table.sh_offset + k * sizeof symbol, sizeof symbol);
+        for (uint64_t k = 1; get_entry(o, &table, k, &symbol, sizeof symbol); k++)
             if (symbol.st_value == target && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
                 strcmp(get_name(o, &table, symbol.st_name), "tsan.module_ctor") == 0)
                 return true;
-        }
     }
     return false;
 }
 
 /* Libraries that would be loaded with it, and functions that the loader calls. */
 static bool check_dynamic(const elf_file *o, const Elf64_Shdr *s, err *e) {
-    for (uint64_t i = 0; i < s->sh_size / sizeof(Elf64_Dyn); i++) {
-        Elf64_Dyn d;
-        memcpy(&d, o->all.at + s->sh_offset + i * sizeof d, sizeof d);
+    Elf64_Dyn d;
+    for (uint64_t i = 0; get_entry(o, s, i, &d, sizeof d); i++) {
         if (d.d_tag == DT_NEEDED)
             return refuse(o->kernel, REFUSED_LIBRARY, "", e);
         if (d.d_tag == DT_INIT || d.d_tag == DT_FINI)
