@@ -116,38 +116,6 @@ static float round_to_odd(double value) {
     return from_bits(get_bits(nearest) | 1);
 }
 
-/* The integers that a double holds: which type they are, and their limits. */
-#define SMALL_INTEGERS(X)                                                                          \
-    X(ELEM_U8, uint8_t, 0, UINT8_MAX)                                                              \
-    X(ELEM_I8, int8_t, INT8_MIN, INT8_MAX)                                                         \
-    X(ELEM_U16, uint16_t, 0, UINT16_MAX)                                                           \
-    X(ELEM_I16, int16_t, INT16_MIN, INT16_MAX)                                                     \
-    X(ELEM_U32, uint32_t, 0, UINT32_MAX)                                                           \
-    X(ELEM_I32, int32_t, INT32_MIN, INT32_MAX)
-
-#define READ(kind, integer, low, high)                                                             \
-    case kind:                                                                                     \
-        return ((const integer *)array)[i];
-double elem_read(elem type, const void *array, size_t i) {
-    switch (type) {
-        SMALL_INTEGERS(READ)
-    case ELEM_U64:
-        return (double)((const uint64_t *)array)[i];
-    case ELEM_I64:
-        return (double)((const int64_t *)array)[i];
-    case ELEM_F16:
-        return (double)half_to_float(((const uint16_t *)array)[i]);
-    case ELEM_BF16:
-        return (double)bfloat_to_float(((const uint16_t *)array)[i]);
-    case ELEM_F32:
-        return (double)((const float *)array)[i];
-    case ELEM_COUNT:
-        break;
-    }
-    assert(type < ELEM_COUNT);
-    return NAN;
-}
-
 /* Truncates into [low, high]; NaN becomes 0. */
 static double clamp(double value, double low, double high) {
     return isnan(value) ? 0 : value < low ? low : value > high ? high : trunc(value);
@@ -161,28 +129,42 @@ static int64_t to_i64(double value) {
     return value >= 0x1p63 ? INT64_MAX : (int64_t)clamp(value, -0x1p63, 0x1p63);
 }
 
-#define WRITE(kind, integer, low, high)                                                            \
+/* Of each type: what it is in memory, how that is read, and how a value is written. */
+#define ELEMENTS(X)                                                                                \
+    X(ELEM_U8, uint8_t, stored, clamp(value, 0, UINT8_MAX))                                        \
+    X(ELEM_I8, int8_t, stored, clamp(value, INT8_MIN, INT8_MAX))                                   \
+    X(ELEM_U16, uint16_t, stored, clamp(value, 0, UINT16_MAX))                                     \
+    X(ELEM_I16, int16_t, stored, clamp(value, INT16_MIN, INT16_MAX))                               \
+    X(ELEM_U32, uint32_t, stored, clamp(value, 0, UINT32_MAX))                                     \
+    X(ELEM_I32, int32_t, stored, clamp(value, INT32_MIN, INT32_MAX))                               \
+    X(ELEM_U64, uint64_t, stored, to_u64(value))                                                   \
+    X(ELEM_I64, int64_t, stored, to_i64(value))                                                    \
+    X(ELEM_F16, uint16_t, half_to_float(stored), half_from_float(round_to_odd(value)))             \
+    X(ELEM_BF16, uint16_t, bfloat_to_float(stored), bfloat_from_float(round_to_odd(value)))        \
+    X(ELEM_F32, float, stored, value)
+
+#define READ(kind, type, read, written)                                                            \
+    case kind: {                                                                                   \
+        const type stored = ((const type *)array)[i];                                              \
+        return (double)(read);                                                                     \
+    }
+double elem_read(elem type, const void *array, size_t i) {
+    switch (type) {
+        ELEMENTS(READ)
+    case ELEM_COUNT:
+        break;
+    }
+    assert(type < ELEM_COUNT);
+    return NAN;
+}
+
+#define WRITE(kind, type, read, written)                                                           \
     case kind:                                                                                     \
-        ((integer *)array)[i] = (integer)clamp(value, low, high);                                  \
+        ((type *)array)[i] = (type)(written);                                                      \
         return;
 void elem_write(elem type, void *array, size_t i, double value) {
     switch (type) {
-        SMALL_INTEGERS(WRITE)
-    case ELEM_U64:
-        ((uint64_t *)array)[i] = to_u64(value);
-        return;
-    case ELEM_I64:
-        ((int64_t *)array)[i] = to_i64(value);
-        return;
-    case ELEM_F16:
-        ((uint16_t *)array)[i] = half_from_float(round_to_odd(value));
-        return;
-    case ELEM_BF16:
-        ((uint16_t *)array)[i] = bfloat_from_float(round_to_odd(value));
-        return;
-    case ELEM_F32:
-        ((float *)array)[i] = (float)value;
-        return;
+        ELEMENTS(WRITE)
     case ELEM_COUNT:
         break;
     }
