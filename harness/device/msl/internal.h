@@ -131,7 +131,8 @@ uint64_t text_hash(const char *data, size_t bytes, uint64_t seed);
 /* lex.c: tokens. Positions past the end are valid: there is TOKEN_END. Lists of words have a blank
  * between two; the star of one that has it at its end stands for any end. */
 void tokens_cut(tokens *t, const char *name, const char *source); /* without pairs */
-void tokens_cut_macro(tokens *t, const char *body);               /* '#' begins no directive */
+/* A macro's name, parameters and body; '#' begins no directive. The caller frees the text of them. */
+tokens tokens_cut_define(const tokens *t, const directive *d, char **operand);
 bool tokens_pair(tokens *t, err *e);
 void tokens_free(tokens *t);
 bool token_is(const tokens *t, at i, const char *what);

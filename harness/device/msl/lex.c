@@ -277,8 +277,11 @@ void tokens_cut(tokens *t, const char *name, const char *source) {
     cut(t, name, source, false);
 }
 
-void tokens_cut_macro(tokens *t, const char *body) {
-    cut(t, "", body, true);
+tokens tokens_cut_define(const tokens *t, const directive *d, char **operand) {
+    tokens macro;
+    *operand = text_copy(t->source + d->operand, d->begin + d->bytes - d->operand);
+    cut(&macro, "", *operand, true);
+    return macro;
 }
 
 static bool complain(const tokens *t, at i, const char *what, err *e) {

@@ -547,9 +547,8 @@ static void collect_macros(const tokens *t, mutate_parts *p) {
         const directive *d = &t->directives[i];
         if (!directive_is(t, d, "define"))
             continue;
-        char *operand = text_copy(t->source + d->operand, d->begin + d->bytes - d->operand);
-        tokens define;
-        tokens_cut_macro(&define, operand);
+        char *operand;
+        tokens define = tokens_cut_define(t, d, &operand);
         for (at k = 0; k < define.count; k++)
             if (token_is_word(&define, k))
                 add_part(p, token_text(&define, k), define.list[k].bytes);

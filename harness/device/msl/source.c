@@ -309,14 +309,10 @@ static void mark_body(const marker *m, at body) {
     text_print(m->out, "%s", t->source + from);
 }
 
-static const char *end_of(const tokens *t, const directive *d) {
-    return t->source + d->begin + d->bytes;
-}
-
 /* Code of several lines: what has a body, or statements that are not explicit instantiations. */
 static bool is_wanted(const tokens *t, const directive *d) {
     const char *p = t->source + d->operand;
-    size_t bytes = (size_t)(end_of(t, d) - p);
+    size_t bytes = d->begin + d->bytes - d->operand;
     return directive_is(t, d, "define") && memchr(p, '\n', bytes) &&
            (memchr(p, '{', bytes) || (memchr(p, ';', bytes) && !directive_has(t, d, "template")));
 }
@@ -326,14 +322,6 @@ static bool has_parameters(const tokens *t) {
     return token_is_word(t, 0) && token_is(t, 1, "(") && t->list[1].begin == t->list[0].bytes;
 }
 
-static tokens cut_define(const tokens *t, const directive *d, char **operand) {
-    tokens cut;
-    const char *begin = t->source + d->operand;
-    *operand = text_copy(begin, (size_t)(end_of(t, d) - begin));
-    tokens_cut_macro(&cut, *operand);
-    return cut;
-}
-
 static char *list_macros(const tokens *t) {
     text names = {0};
     text_print(&names, "\n__VA_OPT__(");
@@ -341,7 +329,7 @@ static char *list_macros(const tokens *t) {
         if (!directive_is(t, &t->directives[i], "define"))
             continue;
         char *operand;
-        tokens define = cut_define(t, &t->directives[i], &operand);
+        tokens define = tokens_cut_define(t, &t->directives[i], &operand);
         if (has_parameters(&define))
             text_print(&names, "\n%.*s(", TOKEN_SPELL(&define, 0));
         tokens_free(&define);
@@ -353,7 +341,7 @@ static char *list_macros(const tokens *t) {
 static void mark_define(const tokens *all, const directive *d, const char *macros, text *out,
                         macro_lines *lines) {
     char *operand;
-    tokens t = cut_define(all, d, &operand);
+    tokens t = tokens_cut_define(all, d, &operand);
     text names = {0};
     text_print(&names, "%s", macros);
     at body = 1;

@@ -341,44 +341,25 @@ static const char *const operators[] = {"||",    "&&",        "|",     "^",   "&
 enum { LEVELS = sizeof operators / sizeof *operators };
 
 static bool apply(const char *mark, int64_t a, int64_t b, int64_t *value) {
-    uint64_t x = (uint64_t)a, y = (uint64_t)b;
-    bool is_double = mark[1] == mark[0], is_equal = mark[1] == '=';
-    switch (mark[0]) {
-    case '+':
-        *value = (int64_t)(x + y);
-        return true;
-    case '-':
-        *value = (int64_t)(x - y);
-        return true;
-    case '*':
-        *value = (int64_t)(x * y);
-        return true;
-    case '/':
-    case '%':
-        if (b == 0 || (a == INT64_MIN && b == -1))
-            return false;
-        *value = mark[0] == '/' ? a / b : a % b;
-        return true;
-    case '|':
-        *value = is_double ? a || b : (int64_t)(x | y);
-        return true;
-    case '&':
-        *value = is_double ? a && b : (int64_t)(x & y);
-        return true;
-    case '^':
-        *value = (int64_t)(x ^ y);
-        return true;
-    case '=':
-    case '!':
-        *value = (a == b) == (mark[0] == '=');
-        return true;
-    case '<':
-        *value = is_double ? (int64_t)(x << (y & 63)) : is_equal ? a <= b : a < b;
-        return !is_double || y <= 62;
-    default:
-        *value = is_double ? (int64_t)(x >> (y & 63)) : is_equal ? a >= b : a > b;
-        return !is_double || y <= 62;
-    }
+    const uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    const char c = *mark;
+    const bool is_double = mark[1] == c, is_equal = mark[1] == '=';
+    const bool is_shift = is_double && (c == '<' || c == '>'), divides = c == '/' || c == '%';
+    if ((is_shift && y > 62) || (divides && (b == 0 || (a == INT64_MIN && b == -1))))
+        return false;
+    *value = c == '+'               ? (int64_t)(x + y)
+             : c == '-'             ? (int64_t)(x - y)
+             : c == '*'             ? (int64_t)(x * y)
+             : c == '/'             ? a / b
+             : c == '%'             ? a % b
+             : c == '^'             ? (int64_t)(x ^ y)
+             : c == '|'             ? (is_double ? a || b : (int64_t)(x | y))
+             : c == '&'             ? (is_double ? a && b : (int64_t)(x & y))
+             : c == '=' || c == '!' ? (a == b) == (c == '=')
+             : is_shift             ? (int64_t)(c == '<' ? x << y : x >> y)
+             : c == '<'             ? (is_equal ? a <= b : a < b)
+                                    : (is_equal ? a >= b : a > b);
+    return true;
 }
 
 static bool read_binary(cursor *c, int least, int64_t *value) {
