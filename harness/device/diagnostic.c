@@ -6,8 +6,7 @@
 
 #include "harness/base/array.h"
 
-/* Cuts off the number after the last ':', and that. */
-static bool cut_number(char *text, int *number) {
+bool diagnostic_cut_number(char *text, int *number) {
     char *colon = strrchr(text, ':');
     if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "0123456789")])
         return false;
@@ -27,7 +26,7 @@ static bool read_line(char *line, diagnostic *d) {
         return false;
     *at = 0;
     d->is_error = i < 2;
-    if (!cut_number(line, &d->column) || !cut_number(line, &d->line))
+    if (!diagnostic_cut_number(line, &d->column) || !diagnostic_cut_number(line, &d->line))
         return false;
     d->file = strdup(line);
     d->text = strdup(at + strlen(marks[i]));

@@ -19,5 +19,8 @@ typedef struct {
 void diagnostic_read(const char *messages, diagnostic_list *out);
 void diagnostic_free(diagnostic_list *list);
 
+/* Cuts off the number after the last ':', and that. False: there is none. */
+bool diagnostic_cut_number(char *text, int *number);
+
 /* The notes of the error at i are the items from i + 1 to here. */
 size_t diagnostic_end_notes(const diagnostic_list *list, size_t i);

@@ -1,6 +1,7 @@
 #include "finding.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,14 @@ static bool is_equal(const finding *a, const finding *b) {
     return a->what == b->what && a->line == b->line && a->buffer == b->buffer &&
            strcmp(a->kernel, b->kernel) == 0 && strcmp(a->file, b->file) == 0 &&
            strcmp(a->label, b->label) == 0 && strcmp(a->expanded, b->expanded) == 0;
+}
+
+void finding_append(finding *f, const char *format, ...) {
+    const size_t used = strlen(f->text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(f->text + used, sizeof f->text - used, format, args);
+    va_end(args);
 }
 
 /* Code of a macro: the place is that of its definition, and where it is expanded is added. */

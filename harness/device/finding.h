@@ -51,6 +51,8 @@ typedef struct {
 } finding;
 
 const char *finding_get_name(finding_class what); /* "load outside" */
+/* Adds to its text, as much as fits. */
+void finding_append(finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Milder: against the letter of the language and without effect. Fails only a strict run. */
 bool finding_is_mild(finding_class what);
 

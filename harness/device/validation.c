@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "diagnostic.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 
@@ -193,11 +194,9 @@ static void read_buffer(const char *line, finding *f) {
 static void read_encoder(const char *line, finding *f) {
     char label[64];
     const char *rest = copy_between(line, "encoder: \"", "\"", label, sizeof label);
-    size_t used = strlen(f->text);
     unsigned long dispatch;
     if (rest && sscanf(rest, "\", dispatch: %lu", &dispatch) == 1)
-        snprintf(f->text + used, sizeof f->text - used, ", dispatch %lu of \"%s\"", dispatch,
-                 label);
+        finding_append(f, ", dispatch %lu of \"%s\"", dispatch, label);
 }
 
 /* `  * frame #0: kernel() - FILE:LINE:COLUMN`. The first number is the line: a file's name may have
@@ -208,13 +207,8 @@ static void read_frame(const char *line, finding *f) {
     if (!dash || dash > line + strcspn(line, "\n"))
         return;
     snprintf(place, sizeof place, "%.*s", (int)strcspn(dash + 3, "\r\n"), dash + 3);
-    for (int number = 0; number < 2; number++) {
-        char *colon = strrchr(place, ':');
-        if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "0123456789")])
-            break;
-        f->line = atoi(colon + 1);
-        *colon = 0;
-    }
+    for (int number = 0; number < 2 && diagnostic_cut_number(place, &f->line); number++)
+        continue;
     if (f->line > 0)
         snprintf(f->file, sizeof f->file, "%.127s", path_get_name(place));
 }

@@ -13,6 +13,7 @@
 #include "harness/base/array.h"
 #include "harness/base/child.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/base/worker.h"
 #include "ptx.h"
 
@@ -192,31 +193,30 @@ static const char *get_next(const char *p) {
 }
 
 /* `NAME+0x890 in FILE:LINE`, where NAME may have its parameters and FILE its folders. */
-static void read_place(const char *p, char *kernel, size_t size, char *file, size_t file_size,
-                       int *line) {
+static void read_place(const char *p, finding *f) {
     const char *in = strstr(p, " in ");
     size_t prefix = strlen(PTX_ENTRY_PREFIX);
     if (strncmp(p, PTX_ENTRY_PREFIX, prefix) == 0)
         p += prefix;
-    snprintf(kernel, size, "%.*s", (int)strcspn(p, "+( "), p);
+    snprintf(f->kernel, sizeof f->kernel, "%.*s", (int)strcspn(p, "+( "), p);
     if (!in)
         return;
     char place[512];
     snprintf(place, sizeof place, "%s", in + strlen(" in "));
     place[strcspn(place, "[")] = 0;
-    char *colon = strrchr(place, ':'), *slash = strrchr(place, '/');
+    char *colon = strrchr(place, ':');
     if (!colon || atoi(colon + 1) <= 0)
         return;
-    *line = atoi(colon + 1);
+    f->line = atoi(colon + 1);
     *colon = 0;
-    snprintf(file, file_size, "%.127s", slash ? slash + 1 : place);
+    snprintf(f->file, sizeof f->file, "%.127s", path_get_name(place));
 }
 
 static void read_detail(const char *p, finding *f) {
     unsigned t[3], g[3];
     p += strspn(p, " ");
     if (strncmp(p, "at ", 3) == 0 && !f->line)
-        read_place(p + 3, f->kernel, sizeof f->kernel, f->file, sizeof f->file, &f->line);
+        read_place(p + 3, f);
     else if (sscanf(p, "by thread (%u,%u,%u) in block (%u,%u,%u)", &t[0], &t[1], &t[2], &g[0],
                     &g[1], &g[2]) == 6)
         for (int i = 0; i < 3; i++) {
@@ -228,10 +228,8 @@ static void read_detail(const char *p, finding *f) {
     else if (strncmp(p, "Access", 6) != 0 && strncmp(p, "Address", 7) != 0 &&
              strncmp(p, "and is", 6) != 0)
         return;
-    else {
-        size_t used = strlen(f->text);
-        snprintf(f->text + used, sizeof f->text - used, ": %s", p);
-    }
+    else
+        finding_append(f, ": %s", p);
 }
 
 static void name_space(const char *head, finding *f) {
@@ -251,18 +249,15 @@ static void read_race(const char *head, const char *next, finding *f) {
     f->what = FINDING_RACE_IN_GROUP;
     snprintf(f->label, sizeof f->label, "threadgroup memory");
     if (at)
-        read_place(at + strlen("access at "), f->kernel, sizeof f->kernel, f->file, sizeof f->file,
-                   &f->line);
+        read_place(at + strlen("access at "), f);
     if (!read_line(next, line, sizeof line) || !(second = strstr(line, "access at ")))
         return;
-    read_place(second + strlen("access at "), other.kernel, sizeof other.kernel, other.file,
-               sizeof other.file, &other.line);
+    read_place(second + strlen("access at "), &other);
     if (!f->line || (strcmp(other.file, f->file) == 0 && other.line > f->line)) {
         f->line = other.line;
         snprintf(f->file, sizeof f->file, "%s", other.file);
     }
-    size_t used = strlen(f->text);
-    snprintf(f->text + used, sizeof f->text - used, " %s", line + strspn(line, " "));
+    finding_append(f, " %s", line + strspn(line, " "));
 }
 
 /* What the first line of a report says; false for lines that are none. */

@@ -165,7 +165,7 @@ static void name_thread(const soft_checker *c, const shadow_access *a, char *out
 }
 
 static void add_other(const soft_checker *c, report *r) {
-    char file[128] = "", who[96], rest[200];
+    char file[128] = "", who[96];
     int line = 0;
     checker_find_line(c, (const char *)c->image_begin + r->other.pc, file, sizeof file, &line);
     name_thread(c, &r->other, who, sizeof who);
@@ -174,24 +174,20 @@ static void add_other(const soft_checker *c, report *r) {
     snprintf(own, sizeof own, "%s", f->file);
     macro_place_cut(own, &(macro_place){.line = 0});
     macro_place_cut(file, &(macro_place){.line = 0});
-    bool elsewhere = line && strcmp(file, own) != 0;
+    const bool is_elsewhere = strcmp(file, own) != 0;
     r->other_line = line;
-    snprintf(rest, sizeof rest, "; the other is a %s of %u bytes by %s%s%s%s%s",
-             checker_name_access(r->other.how), r->other.bytes, who, line ? " at " : "",
-             elsewhere ? file : "", elsewhere ? " " : "", line ? "line " : "");
-    size_t n = strlen(f->text);
+    finding_append(f, "; the other is a %s of %u bytes by %s", checker_name_access(r->other.how),
+                   r->other.bytes, who);
     if (line)
-        snprintf(f->text + n, sizeof f->text - n, "%s%d", rest, line);
-    else
-        snprintf(f->text + n, sizeof f->text - n, "%s", rest);
+        finding_append(f, " at %s%sline %d", is_elsewhere ? file : "", is_elsewhere ? " " : "",
+                       line);
 }
 
 static void add_barrier(const soft_checker *c, report *r) {
     char file[128] = "";
     int line = 0;
     checker_find_line(c, r->barrier, file, sizeof file, &line);
-    size_t n = strlen(r->row.text);
-    snprintf(r->row.text + n, sizeof r->row.text - n, "; the barrier is at line %d", line);
+    finding_append(&r->row, "; the barrier is at line %d", line);
 }
 
 /* Did the launch's first run report it? Of two accesses that race, the second is reported: in another order
@@ -208,7 +204,6 @@ static bool is_told(const soft_checker *c, const report *r) {
 }
 
 static void hand_out(soft_checker *c, report *r, finding_list *out) {
-    const size_t n = strlen(r->row.text);
     if (!c->order.takes_turns) {
         reported_row *t = &c->reported[c->reported_count++];
         *t = (reported_row){r->row.what, r->row.buffer, r->row.line, r->other_line, ""};
@@ -216,7 +211,7 @@ static void hand_out(soft_checker *c, report *r, finding_list *out) {
     } else if (is_told(c, r)) {
         return;
     } else if (r->row.what != FINDING_WRONG) {
-        snprintf(r->row.text + n, sizeof r->row.text - n, ", when threads take turns at atomics");
+        finding_append(&r->row, ", when threads take turns at atomics");
     }
     finding_add(out, &r->row);
 }
@@ -230,9 +225,8 @@ static void checker_finish_reports(soft_checker *c, finding_list *out) {
             add_other(c, r);
         if (r->barrier)
             add_barrier(c, r);
-        size_t n = strlen(r->row.text);
         if (i + 1 == MAX_REPORTS)
-            snprintf(r->row.text + n, sizeof r->row.text - n, "; the launch has others");
+            finding_append(&r->row, "; the launch has others");
         hand_out(c, r, out);
     }
     c->report_count = 0;
