@@ -49,13 +49,10 @@ static pool_mode choose_mode(const device *d) {
 
 static bool choose_flushing(const device *d, bool *flush, err *e) {
     const char *given = getenv("ASSAY_FLUSH");
-    *flush = d->options.flush_denormals;
-    if (!given || !*given || strcmp(given, "0") == 0)
-        return true;
-    if (strcmp(given, "1") != 0)
-        return err_set(e, EXIT_USAGE, "ASSAY_FLUSH is '%.40s'; it takes 0 or 1", given);
-    *flush = true;
-    return true;
+    const bool is_on = given && strcmp(given, "1") == 0;
+    *flush = is_on || d->options.flush_denormals;
+    return !given || !*given || is_on || strcmp(given, "0") == 0 ||
+           err_set(e, EXIT_USAGE, "ASSAY_FLUSH is '%.40s'; it takes 0 or 1", given);
 }
 
 /* How cooperative tensors lie in registers: as on an Apple M5 (0), or permuted, another way in each launch,

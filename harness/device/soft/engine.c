@@ -219,32 +219,25 @@ static bool bury(soft_engine *g, err *e) {
         int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0, call = g->side.notes->call;
         if (child_get_status(status) == CHILD_FAULT)
             _exit(CHILD_FAULT);
+#define END(...) err_set(&g->ended, EXIT_WRONG, "kernel '%.80s' " __VA_ARGS__)
         if (number == SIGSYS && call >= 0)
-            err_set(&g->ended, EXIT_WRONG,
-                    "kernel '%.80s' tried to call the operating system (call %d): it was stopped",
-                    name, call);
+            END("tried to call the operating system (call %d): it was stopped", name, call);
         else if (number == SIGSYS)
-            err_set(&g->ended, EXIT_WRONG,
-                    "kernel '%.80s' tried to call the operating system: it was stopped", name);
+            END("tried to call the operating system: it was stopped", name);
         else if (g->is_late)
-            err_set(&g->ended, EXIT_WRONG,
-                    "kernel '%.80s' was stopped after %u s of counting: if it is not an endless "
-                    "loop, raise --timeout or count a part with --sample",
-                    name, g->seconds);
+            END("was stopped after %u s of counting: if it is not an endless loop, raise --timeout "
+                "or count a part with --sample",
+                name, g->seconds);
         else if (g->is_large)
-            err_set(&g->ended, EXIT_WRONG,
-                    "kernel '%.80s' used more than %zu MB of memory: it was stopped (see "
-                    "ASSAY_KERNEL_MB)",
-                    name, get_most_mb(g));
+            END("used more than %zu MB of memory: it was stopped (see ASSAY_KERNEL_MB)", name,
+                get_most_mb(g));
         else if (g->is_forged)
-            err_set(&g->ended, EXIT_WRONG,
-                    "kernel '%.80s' answered in place of the device: it was stopped", name);
+            END("answered in place of the device: it was stopped", name);
         else if (number == 0 || number == SIGKILL)
-            err_set(&g->ended, EXIT_WRONG, "kernel '%.80s' ended the process that it ran in", name);
+            END("ended the process that it ran in", name);
         else if (g->side.mode == POOL_COUNTED && number != SIGBUS)
-            err_set(&g->ended, EXIT_WRONG,
-                    "kernel '%.80s' crashed (%s); assay launch --validate says where", name,
-                    strsignal(number));
+            END("crashed (%s); assay launch --validate says where", name, strsignal(number));
+#undef END
         else {
             if (number == SIGBUS)
                 for (size_t i = 0; i < g->shared_count;
