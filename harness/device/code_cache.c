@@ -39,11 +39,6 @@ static bool hash_header(void *h, const char *path, err *e) {
     return code_cache_hash_file(h, path, e);
 }
 
-static bool is_any(const char *name) {
-    (void)name;
-    return true;
-}
-
 void code_cache_hash_texts(sha256 *h, const char *const *texts, int count) {
     for (int i = 0; i < count; i++)
         sha256_add(h, texts[i], strlen(texts[i]) + 1);
@@ -65,8 +60,9 @@ bool code_cache_hash_compiler(sha256 *h, const char *clang, const char *version,
     for (size_t i = 0; i < count; i++) {
         char folder[PATH_MAX];
         snprintf(folder, sizeof folder, "%s/harness/device/%.60s", home, rooms[i]);
-        if (!(path_ends_with(folder, ".h") ? code_cache_hash_file(h, folder, e)
-                                           : folder_walk(folder, ".h", is_any, hash_header, h, e)))
+        if (!(path_ends_with(folder, ".h")
+                  ? code_cache_hash_file(h, folder, e)
+                  : folder_walk(folder, ".h", folder_skip_all, hash_header, h, e)))
             return false;
     }
     return true;

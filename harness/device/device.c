@@ -545,7 +545,7 @@ bool device_wait(device *d, ticket *k, play_times *times, err *e) {
 }
 
 bool device_can_sample(device *d) {
-    return d->ops->can_sample && d->ops->can_sample(d);
+    return d->ops->play_sampled && (!d->ops->can_sample || d->ops->can_sample(d));
 }
 
 bool device_play_sampled(device *d, tape *t, play_times *total, play_times *each, err *e) {

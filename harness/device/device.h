@@ -261,7 +261,7 @@ typedef struct {
     bool (*wait)(device *d, ticket *k, play_times *times, err *e);
     finding_list *(*get_findings)(const device *d);
     bool (*get_counts)(device *d, const launch *l, count_list *out, err *e);
-    /* NULL where the device has no such thing. */
+    /* NULL where the device has no such thing; of can_sample: where it always can. */
     bool (*can_sample)(device *d);
     bool (*play_sampled)(device *d, tape *t, play_times *total, play_times *each, err *e);
     bool (*start_capture)(device *d, const char *path, err *e);

@@ -68,17 +68,12 @@ static bool is_project_file(const library *lib, const char *name) {
 
 /* The folder that is given, or else that of ASSAY_KERNELS, of the project or of this program. */
 static bool find_folder(const char *given, char path[PATH_MAX], err *e) {
-    char home[PATH_MAX - 16];
     if (!given)
         given = getenv("ASSAY_KERNELS");
     if (!given || !*given)
         given = project.folder;
-    if (given && *given)
-        return path_print(path, PATH_MAX, e, "%s", given);
-    if (!os_find_home(home, sizeof home, e))
-        return false;
-    snprintf(path, PATH_MAX, "%s/kernels", home);
-    return true;
+    return given && *given ? path_print(path, PATH_MAX, e, "%s", given)
+                           : os_join_home(path, PATH_MAX, e, "kernels");
 }
 
 library *library_new(device *d, const char *folder, err *e) {

@@ -59,6 +59,5 @@ bool cuda_find_address(cuda_device *c, const buffer *b, CUdeviceptr *at, err *e)
 bool cuda_is_value(const msl_param *p);
 bool cuda_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e);
 bool cuda_wait(device *d, ticket *k, play_times *times, err *e);
-bool cuda_can_sample(device *d);
 bool cuda_play_sampled(device *d, tape *t, play_times *total, play_times *each, err *e);
 void cuda_free_plays(cuda_device *c);

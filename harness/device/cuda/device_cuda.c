@@ -456,7 +456,6 @@ const device_ops cuda_device_ops = {
     .submit = cuda_submit,
     .wait = cuda_wait,
     .get_findings = get_findings,
-    .can_sample = cuda_can_sample,
     .play_sampled = cuda_play_sampled,
     .has_many = true,
 };

@@ -598,11 +598,6 @@ bool cuda_wait(device *d, ticket *k, play_times *times, err *e) {
 
 /* Samples --------------------------------------------------------------------------------------- */
 
-bool cuda_can_sample(device *d) {
-    (void)d;
-    return true;
-}
-
 bool cuda_play_sampled(device *d, tape *t, play_times *total, play_times *each, err *e) {
     cuda_device *c = cuda_enter(d);
     uint64_t begin = os_now_ns(), commit_at;

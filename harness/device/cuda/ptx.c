@@ -135,22 +135,17 @@ static uint32_t read_before(const char *report, const char *word) {
     return first < at ? (uint32_t)strtoul(first, NULL, 10) : 0;
 }
 
-bool ptx_assemble(const ptx_compiler *c, const char *assembler, const char *ptx_path,
+bool ptx_assemble(const ptx_compiler *compiler, const char *assembler, const char *ptx_path,
                   const char *name, const char *cubin, ptx_needs *needs, err *e) {
     char target[40];
-    snprintf(target, sizeof target, "-arch=%s%s", c->machine,
-             strcmp(c->machine, "sm_90") == 0 ? "a" : "");
-    const char *const argv[] = {assembler,
-                                target,
-                                "-v",
-                                "-o",
-                                cubin ? cubin : "/dev/null",
-                                ptx_path,
-                                cubin ? "-lineinfo" : NULL,
-                                NULL};
+    snprintf(target, sizeof target, "-arch=%s%s", compiler->machine,
+             strcmp(compiler->machine, "sm_90") == 0 ? "a" : "");
+    command c = {.count = 0};
     char *output = NULL;
     int status;
-    if (!child_run(argv, &output, &status, e))
+    COMMAND_ADD(&c, assembler, target, "-v", "-o", cubin ? cubin : "/dev/null", ptx_path,
+                cubin ? "-lineinfo" : NULL);
+    if (!child_run(c.argv, &output, &status, e))
         return false;
     const char *report = output ? output : "";
     if (status != 0) {
@@ -220,24 +215,23 @@ static bool check_target(const ptx_compiler *c, err *e) {
     char *output = NULL;
     int status = 0;
     bool ok = child_run(argv, &output, &status, e);
-    bool has_it = ok && status == 0 && output && strstr(output, "nvptx64");
+    if (ok && !(status == 0 && output && strstr(output, "nvptx64")))
+        ok = err_set(e, EXIT_CANNOT,
+                     "%.120s was built without the target NVPTX; install another: "
+                     "apt-get install clang-19, or name one in ASSAY_CLANG",
+                     c->clang);
     free(output);
-    return !ok ? false
-               : has_it || err_set(e, EXIT_CANNOT,
-                                   "%.120s was built without the target NVPTX; install another: "
-                                   "apt-get install clang-19, or name one in ASSAY_CLANG",
-                                   c->clang);
+    return ok;
 }
 
 static bool check_version(const ptx_compiler *c, err *e) {
     const char *number = strstr(c->version, "version ");
     int major = number ? atoi(number + strlen("version ")) : 0;
     return major >= OLDEST_CLANG ||
-           err_set(
-               e, EXIT_CANNOT,
-               "%.120s is clang %d, and %d is the oldest that compiles for NVIDIA GPUs; install "
-               "one: apt-get install clang-19",
-               c->clang, major, OLDEST_CLANG);
+           err_set(e, EXIT_CANNOT,
+                   "%.120s is clang %d, and %d is the oldest that compiles for NVIDIA GPUs; "
+                   "install one: apt-get install clang-19",
+                   c->clang, major, OLDEST_CLANG);
 }
 
 static bool open_cache(ptx_compiler *c, err *e) {
