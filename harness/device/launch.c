@@ -120,6 +120,8 @@ static const msl_param *find_param(const msl_signature *s, msl_kind kind, int in
     return NULL;
 }
 
+#define REFUSE(...) err_set(e, EXIT_WRONG, "kernel %.80s: " __VA_ARGS__)
+
 /* "kernel NAME: buffer 3 (x, const float *) ..." */
 static bool refuse(const msl_signature *s, const msl_param *p, err *e, const char *format, ...) {
     char text[200];
@@ -127,9 +129,9 @@ static bool refuse(const msl_signature *s, const msl_param *p, err *e, const cha
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return err_set(e, EXIT_WRONG, "kernel %.80s: %s %d (%.40s, %.40s) %s", s->host_name,
-                   p->kind == MSL_BUFFER ? "buffer" : "threadgroup", p->index, p->name, p->type,
-                   text);
+    return REFUSE("%s %d (%.40s, %.40s) %s", s->host_name,
+                  p->kind == MSL_BUFFER ? "buffer" : "threadgroup", p->index, p->name, p->type,
+                  text);
 }
 
 static bool check_binding(const msl_signature *s, const msl_param *p, const binding *b, err *e) {
@@ -160,43 +162,36 @@ static bool check_threadgroup_memory(const msl_signature *s, const launch *l, ui
         if (p && !bytes)
             return refuse(s, p, e, "is given no memory");
         if (!p && bytes)
-            return err_set(e, EXIT_WRONG,
-                           "kernel %.80s: threadgroup %d is given %u bytes, but the kernel has no "
-                           "such parameter",
-                           s->host_name, i, bytes);
+            return REFUSE("threadgroup %d is given %u bytes, but the kernel has no such parameter",
+                          s->host_name, i, bytes);
         if (p && bytes < p->value_bytes)
             return refuse(s, p, e, "is given %u bytes and one element has %u", bytes,
                           p->value_bytes);
         total += bytes;
     }
     return total <= limit ||
-           err_set(e, EXIT_WRONG,
-                   "kernel %.80s: the launch asks for %llu bytes of threadgroup memory, and the "
-                   "device has %u",
-                   s->host_name, (unsigned long long)total, limit);
+           REFUSE("the launch asks for %llu bytes of threadgroup memory, and the device has %u",
+                  s->host_name, (unsigned long long)total, limit);
 }
 
 static bool check_geometry(const msl_signature *s, const launch *l, uint32_t max_group, err *e) {
     size3 grid = l->grid, group = l->group;
     if (!grid.x || !grid.y || !grid.z)
-        return err_set(e, EXIT_WRONG, "kernel %.80s: the grid is empty: %u x %u x %u", s->host_name,
-                       grid.x, grid.y, grid.z);
+        return REFUSE("the grid is empty: %u x %u x %u", s->host_name, grid.x, grid.y, grid.z);
     if (!group.x || !group.y || !group.z)
-        return err_set(e, EXIT_WRONG, "kernel %.80s: the threadgroup is empty: %u x %u x %u",
-                       s->host_name, group.x, group.y, group.z);
+        return REFUSE("the threadgroup is empty: %u x %u x %u", s->host_name, group.x, group.y,
+                      group.z);
     /* Three factors of 32 bits overflow 64: look at the first two before the third. */
     uint64_t plane = (uint64_t)group.x * group.y;
     uint64_t threads = plane > UINT32_MAX ? UINT64_MAX : plane * group.z;
     if (threads > max_group)
-        return err_set(e, EXIT_WRONG,
-                       "kernel %.80s: a threadgroup of %u x %u x %u is larger than the %u threads "
-                       "that are possible",
-                       s->host_name, group.x, group.y, group.z, max_group);
+        return REFUSE(
+            "a threadgroup of %u x %u x %u is larger than the %u threads that are possible",
+            s->host_name, group.x, group.y, group.z, max_group);
     if (s->max_total_threads && threads > s->max_total_threads)
-        return err_set(e, EXIT_WRONG,
-                       "kernel %.80s: a threadgroup of %u x %u x %u is larger than "
-                       "max_total_threads_per_threadgroup(%u) of the kernel",
-                       s->host_name, group.x, group.y, group.z, s->max_total_threads);
+        return REFUSE("a threadgroup of %u x %u x %u is larger than "
+                      "max_total_threads_per_threadgroup(%u) of the kernel",
+                      s->host_name, group.x, group.y, group.z, s->max_total_threads);
     return true;
 }
 
@@ -208,9 +203,8 @@ bool launch_check_fit(const launch *l, const msl_signature *s, uint32_t max_grou
             return false;
     for (int i = 0; i < LAUNCH_BUFFERS; i++)
         if (l->args[i].kind != BIND_NONE && !find_param(s, MSL_BUFFER, i))
-            return err_set(e, EXIT_WRONG,
-                           "kernel %.80s: buffer %d is bound, but the kernel has no such parameter",
-                           s->host_name, i);
+            return REFUSE("buffer %d is bound, but the kernel has no such parameter", s->host_name,
+                          i);
     return check_threadgroup_memory(s, l, max_threadgroup_bytes, e) &&
            check_geometry(s, l, max_group_threads, e);
 }
