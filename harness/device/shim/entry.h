@@ -21,26 +21,17 @@ enum kind {
 template <int Kind, int Index> struct param {};
 template <class... P> struct params {};
 
-template <class A> struct position {
-    static METAL_FUNC A from(uint x, uint, uint) { return static_cast<A>(x); }
-};
-template <class T> struct position<metal::vec<T, 2>> {
-    static METAL_FUNC metal::vec<T, 2> from(uint x, uint y, uint) {
-        return metal::vec<T, 2>(static_cast<T>(x), static_cast<T>(y));
-    }
-};
-template <class T> struct position<metal::vec<T, 3>> {
-    static METAL_FUNC metal::vec<T, 3> from(uint x, uint y, uint z) {
-        return metal::vec<T, 3>(static_cast<T>(x), static_cast<T>(y), static_cast<T>(z));
-    }
-};
-
 struct three {
     uint x, y, z;
     METAL_FUNC uint product() const { return x * y * z; }
 };
 template <class A> METAL_FUNC A from_three(three v) {
-    return position<A>::from(v.x, v.y, v.z);
+    if constexpr (count_of<A>::value == 3)
+        return A(v.x, v.y, v.z);
+    else if constexpr (count_of<A>::value == 2)
+        return A(v.x, v.y);
+    else
+        return static_cast<A>(v.x);
 }
 
 METAL_FUNC three read_three(const uint *v) {
