@@ -82,28 +82,20 @@ template <class A, int Kind, int Index> struct argument {
     }
 
     static METAL_FUNC uint number(const here &h) {
-        switch (Kind) {
-        case kind_thread_index_in_threadgroup:
-            return h.thread();
-        case kind_simdgroup_index_in_threadgroup:
-            return h.thread() / MSL_LANES;
-        case kind_thread_index_in_simdgroup:
-            return h.thread() % MSL_LANES;
-        case kind_threads_per_simdgroup:
-            return MSL_LANES;
-        case kind_simdgroups_per_threadgroup:
-            return round_up_by(h.group_size().product(), MSL_LANES);
-        case kind_dispatch_simdgroups_per_threadgroup:
-            return round_up_by(h.nominal_size().product(), MSL_LANES);
-        case kind_thread_index_in_quadgroup:
-            return h.thread() % 4;
-        case kind_quadgroup_index_in_threadgroup:
-            return h.thread() / 4;
-        case kind_quadgroups_per_threadgroup:
-            return round_up_by(h.group_size().product(), 4);
-        default:
-            return 0;
-        }
+        constexpr uint simd = MSL_LANES, quad = 4;
+        return Kind == kind_thread_index_in_threadgroup      ? h.thread()
+               : Kind == kind_simdgroup_index_in_threadgroup ? h.thread() / simd
+               : Kind == kind_thread_index_in_simdgroup      ? h.thread() % simd
+               : Kind == kind_threads_per_simdgroup          ? simd
+               : Kind == kind_simdgroups_per_threadgroup
+                   ? round_up_by(h.group_size().product(), simd)
+               : Kind == kind_dispatch_simdgroups_per_threadgroup
+                   ? round_up_by(h.nominal_size().product(), simd)
+               : Kind == kind_thread_index_in_quadgroup      ? h.thread() % quad
+               : Kind == kind_quadgroup_index_in_threadgroup ? h.thread() / quad
+               : Kind == kind_quadgroups_per_threadgroup
+                   ? round_up_by(h.group_size().product(), quad)
+                   : 0;
     }
 
     static METAL_FUNC decltype(auto) get(const here &h) {
