@@ -248,7 +248,7 @@ static void read_log(step *s, const char *log) {
         char line[256];
         snprintf(line, sizeof line, "%.*s", (int)strcspn(p, "\n"), p);
         bool is_message = strncmp(line, "assay: ", 7) == 0;
-        if (!line[strspn(line, " ")] || strstr(line, "the cache"))
+        if (!line[strspn(line, " ")] || strstr(line, "the cache") || !strncmp(line, "FAILED ", 7))
             continue;
         if (is_message || !has_message)
             snprintf(s->text, sizeof s->text, "%s", line + (is_message ? 7 : strspn(line, " ")));

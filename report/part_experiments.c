@@ -41,6 +41,9 @@ static void print_finding(const page *p, FILE *out, const store_folder *f, const
     fputs("<p><strong>Found:</strong> ", out);
     print_conclusions(out, file, SIZE_MAX);
     fputs("</p>\n", out);
+    for (const store_file *other = f->files; other < f->files + f->count; other++)
+        if (other != file && strcmp(other->name, file->name) == 0 && store_get_failure(other))
+            html(out, "<p class=\"note\">A later run failed: %s</p>\n", store_get_failure(other));
     if (model)
         print_fact(out, "Model:", model);
     if (level)

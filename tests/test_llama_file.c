@@ -127,7 +127,7 @@ TEST every_verb_refuses_the_same_files(void) {
         ASSERT_RUN(line, 2);
         ASSERT_SAYS("the file has the tensor blk.0.attn_q_norm.weight, which is not known here");
     }
-    ASSERT_RUN("rm -rf \"$T\"; \"$A\" model info $M", 0);
+    ASSERT_RUN("rm -rf \"$T\"; \"$A\" model info $M", 3);
     ASSERT_SAYS("no: the file has the tensor blk.0.attn_q_norm.weight, which is not known here");
     gguf_free(changed);
     PASS();
