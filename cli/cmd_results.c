@@ -219,7 +219,7 @@ static void print_counts(const claim_list *claims, const store *s) {
         char text[256];
         claim_format_counts(&c, text, sizeof text);
         char sentence[512];
-        snprintf(sentence, sizeof sentence, "%s%s%s", s->count > 1 ? s->folders[f].device : "",
+        snprintf(sentence, sizeof sentence, "%s%s%s", s->count > 1 ? s->folders[f].name : "",
                  s->count > 1 ? ": " : "", text);
         table_print_text(stdout, table_find_limit(stdout), 0, sentence);
     }

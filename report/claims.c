@@ -174,7 +174,7 @@ static double get_error(const checked_case *c) {
  * how near 0 they happen to be, a sum of products that cancel: such a case counts only if it failed. False if the file
  * has no such case, or for another metric. */
 static bool find_error(const csv_file *f, const char *metric, store_metric *out) {
-    enum { FEWEST = 32 };
+    const double fewest = 32;
     static const char kind[] = "rms_pct:";
     const char *name = metric + strlen(kind);
     checked_case c;
@@ -187,7 +187,7 @@ static bool find_error(const csv_file *f, const char *metric, store_metric *out)
         if (!record_read(&(record)RECORD(checked_fields), f, r, &c, NULL))
             continue;
         bool is_named = strcmp(c.op, name) == 0 || strstr(c.kernel, name);
-        bool has_run = (strcmp(c.verdict, "pass") == 0 && !(c.elements < FEWEST)) ||
+        bool has_run = (strcmp(c.verdict, "pass") == 0 && !(c.elements < fewest)) ||
                        strcmp(c.verdict, "fail") == 0;
         if (!is_named || !has_run || strcmp(c.input, "normal") != 0 || isnan(c.nonfinite) ||
             isnan(c.unwritten))

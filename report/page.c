@@ -83,11 +83,15 @@ bool page_is_again(const page *p, const store_folder *f) {
     return false;
 }
 
+static bool is_beside_gpu(const page *p, const store_folder *f) {
+    size_t i = 0;
+    while (f->emulated && i < p->store->count && p->store->folders[i].emulated)
+        i++;
+    return f->emulated && i < p->store->count;
+}
+
 bool page_is_folded(const page *p, const store_folder *f) {
-    bool is_any_real = false;
-    for (size_t i = 0; i < p->store->count; i++)
-        is_any_real = is_any_real || !p->store->folders[i].emulated;
-    return (f->emulated && is_any_real && f != p->store->folders) || page_is_again(p, f);
+    return (is_beside_gpu(p, f) && f != p->store->folders) || page_is_again(p, f);
 }
 
 const char *page_get_name(const page *p, const store_folder *f, char text[PAGE_NAME]) {
@@ -143,7 +147,7 @@ size_t page_print_charts(const page *p, FILE *out, const store_folder *f, const 
     size_t count = 0;
     for (; (name = store_find_chart(f, what, count)); count++) {
         fputs("<figure>", out);
-        if (!page_is_folded(p, f))
+        if (!is_beside_gpu(p, f) && !page_is_folded(p, f)) /* else a link: charts are large */
             embed_chart(p, out, f, what, name);
         html(out, "<figcaption>%s: ", page_get_name(p, f, device));
         print_link(p, out, f, name, name);
@@ -155,33 +159,23 @@ size_t page_print_charts(const page *p, FILE *out, const store_folder *f, const 
 /* Where the numbers come from, and the files ---------------------------------------------------- */
 
 static void print_devices(const page *p, FILE *out) {
-    static const char *const facts[] = {"reached through",
-                                        "api",
-                                        "driver",
-                                        "driver",
-                                        "system",
-                                        "os",
-                                        "CPU",
-                                        "cpu",
-                                        "last-level cache",
-                                        "cache",
-                                        "kernel compiler",
-                                        "compiler",
-                                        "compiler of Assay",
-                                        "host compiler",
-                                        "commit",
-                                        "commit",
-                                        "version of Assay",
-                                        "assay",
-                                        "seed of inputs",
-                                        "seed"};
+    static const char *const facts[][2] = {{"reached through", "api"},
+                                           {"driver", "driver"},
+                                           {"system", "os"},
+                                           {"CPU", "cpu"},
+                                           {"last-level cache", "cache"},
+                                           {"kernel compiler", "compiler"},
+                                           {"compiler of Assay", "host compiler"},
+                                           {"commit", "commit"},
+                                           {"version of Assay", "assay"},
+                                           {"seed of inputs", "seed"}};
     for (const store_folder *f = p->store->folders; f < p->store->folders + p->store->count; f++) {
         if (page_is_again(p, f))
             continue;
         html(out, "<h3>%s</h3>\n<dl class=\"facts\">", f->device);
-        for (size_t i = 0; i < sizeof facts / sizeof *facts; i += 2) {
-            const char *value = store_find_meta(f, facts[i + 1]);
-            html(out, "<dt>%s</dt><dd>%s</dd>\n", facts[i], value ? value : "not said");
+        for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+            const char *value = store_find_meta(f, facts[i][1]);
+            html(out, "<dt>%s</dt><dd>%s</dd>\n", facts[i][0], value ? value : "not said");
         }
         html(out, "<dt>times are</dt><dd>%s</dd></dl>\n",
              store_find_meta(f, "virtual") ? "of a virtual GPU: not those of the GPU itself"
@@ -213,8 +207,8 @@ static char *read_frame(const char *name, err *e) {
 
 static void print_date(const page *p, FILE *out) {
     const char *date = find_last_date(p->store, NULL);
-    html(out, p->store->count == 0 ? "" : "Last measured on %.10s.",
-         *date ? date : "an unknown day");
+    if (p->store->count > 0)
+        html(out, "Last measured on %.10s.", *date ? date : "an unknown day");
 }
 
 /* What stands in the frame for {{mark}}: a part of the page, or one of each device. */

@@ -50,7 +50,7 @@ static void print_lane(FILE *out, const timeline *t, size_t index) {
     char text[HTML_NUMBER];
     fprintf(out, "<path class=\"d%zu\" d=\"", index % 4);
     for (size_t r = 0; r < csv_count_rows(t->csv); r++) {
-        const double scale = WIDTH / t->end_ns,
+        const double scale = (double)WIDTH / t->end_ns,
                      width = fmax(0.4, scale * csv_find_double(t->csv, r, "duration_ns"));
         if (find_lane(t, r) == index)
             fprintf(out, "M%.1f %zuh%.1fv%dh-%.1fz", scale * csv_find_double(t->csv, r, "start_ns"),

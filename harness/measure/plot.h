@@ -16,7 +16,8 @@
 #include "harness/base/err.h"
 
 /* How many dash styles can be told apart; a spread within so many percent shows no difference, a wider one nothing. */
-enum { PLOT_FILES = 5, PLOT_SAME_PCT = 3 };
+enum { PLOT_FILES = 5 };
+#define PLOT_SAME_PCT 3.0
 
 bool plot_is_available(void); /* gnuplot is on the path */
 
