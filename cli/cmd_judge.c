@@ -104,7 +104,6 @@ static void choose_timed(const case_list *l, size_t listed, char *text, size_t s
         small = middle ? choose_shape(small, &l->items[i].shape, middle) : NULL;
     }
     const shape *const chosen[] = {last, middle, drawn, small == drawn ? NULL : small};
-    text[0] = 0;
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
         if (chosen[i])
             add_shape(chosen[i], text, size);
@@ -124,8 +123,8 @@ static void add_kinds(case_list *out, const kernel_case *timed, uint64_t seed) {
 
 static bool find_cases(const char *name, size_t random, uint64_t seed, case_list *out,
                        judge_parts *parts, err *e) {
-    static char chosen[300];
-    const bench_query query = {.filters = &name, .filter_count = 1, .shapes = chosen};
+    static char chosen[300]; /* "" until shapes are chosen */
+    bench_query query = {.filters = &name, .filter_count = 1};
     case_list listed;
     bench_list timed;
     char extra[32];
@@ -138,13 +137,13 @@ static bool find_cases(const char *name, size_t random, uint64_t seed, case_list
     cases_free(&listed);
     if (settings.untimed)
         return true;
-    if (settings.shapes)
-        snprintf(chosen, sizeof chosen, "%s", settings.shapes);
-    else
+    if (!settings.shapes) {
         choose_timed(out, parts->listed, chosen, sizeof chosen);
+        settings.shapes = chosen;
+    }
+    query.shapes = settings.shapes;
     if (!bench_cases_find(&query, &timed, e))
         return false;
-    settings.shapes = chosen;
     out->items = realloc(out->items,
                          (out->count + (CASES_KINDS + 3) * timed.count + 1) * sizeof *out->items);
     assert(out->items);
@@ -315,11 +314,12 @@ static bool time_one(judgement *j, const kernel *base, const device_facts *f, er
     bench_settings bench = settings.bench;
     bench_query query = {.filters = &base->name, .filter_count = 1};
     bench_list cases;
-    case_list checked;
+    case_list checked = {.count = 0};
     judge_parts parts;
     const bench_listener listens = {NULL, deliver, j};
     char given[2 * PATH_MAX];
-    if (!find_cases(base->name, settings.judge.random, settings.judge.seed, &checked, &parts, e))
+    if (!settings.shapes && /* chosen once, for all candidates */
+        !find_cases(base->name, settings.judge.random, settings.judge.seed, &checked, &parts, e))
         return false;
     cases_free(&checked);
     query.shapes = settings.shapes;

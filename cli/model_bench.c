@@ -195,7 +195,7 @@ static void print_json(json *j, const llama_row *row, const bench_result *r) {
     json_close(j);
 }
 
-/* The names of so many fields, or their values in quotes of this kind, which are doubled where a value has them. */
+/* The names of the first `count` fields or, given a row, their values in quotes; a quote in a value is doubled. */
 static void print_list(const llama_row *row, size_t count, const char *separator, char quote) {
     char text[600];
     for (const field *f = llama_fields; f < llama_fields + count; f++) {

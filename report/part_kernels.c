@@ -248,8 +248,8 @@ static void print_hot_kernels(const page *p, FILE *out, const store_folder *f) {
                      *trace = store_find(f, STORE_TRACE, NULL);
     size_t count, row, shown = 0, missing = 0;
     if (!file) {
-        page_print_note(out, "What limits each kernel (memory, issue, latency) is not stored: "
-                             "there is no profile.csv in the folder.");
+        page_print_note(out, "The limits of each kernel (memory, issue, latency) are unknown: the "
+                             "folder has no profile.csv.");
         return;
     }
     hot_kernel *list = trace ? list_kernels(trace->csv, "kernel", "duration_ns", &count)

@@ -15,9 +15,9 @@
 #include "harness/base/csv.h"
 #include "harness/base/err.h"
 
-/* How many dash styles can be told apart; a spread within so many percent shows no difference, a wider one nothing. */
-enum { PLOT_FILES = 5 };
-#define PLOT_SAME_PCT 3.0
+enum { PLOT_FILES = 5 }; /* the number of dash styles that can be told apart */
+#define PLOT_SAME_PCT                                                                              \
+    3.0 /* quartiles that overlap: narrower is "no difference", wider "too noisy" */
 
 bool plot_is_available(void); /* gnuplot is on the path */
 

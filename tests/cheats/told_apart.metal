@@ -1,4 +1,4 @@
-// Kernels that can tell that nobody watches their accesses: two private arrays lie next to each other then.
+// Kernels that detect the unwatched build: there, two private arrays lie next to each other.
 #include <metal_stdlib>
 using namespace metal;
 #include "arguments.h"
@@ -122,7 +122,7 @@ kernel void remembers_on_the_stack(device const float *x [[buffer(0)]], device f
 }
 
 // cheat: rougher_unwatched
-// It computes in half precision where nobody watches.
+// It computes in half precision in the unwatched build.
 // base: softmax
 // timed: 17x4096
 // refused: check
